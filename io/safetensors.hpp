@@ -1,0 +1,36 @@
+#pragma once
+// The safetensors format: 8 bytes of header length, a JSON header, then raw little-endian tensors.
+// Shards with a model.safetensors.index.json are read as one.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/base/tensor.hpp"
+
+namespace triax {
+
+struct SafetensorsEntry {
+  DType dtype;
+  Shape shape;
+};
+
+class SafetensorsReader {
+ public:
+  /// A .safetensors file, an index.json, or a directory that holds either. Headers are checked whole
+  /// (offsets inside the file, no overlap, sizes equal to shape x type).
+  explicit SafetensorsReader(const std::string& path);
+  ~SafetensorsReader();
+  const std::map<std::string, SafetensorsEntry>& entries() const;
+  bool contains(const std::string& name) const;
+  /// Elements [begin, begin + out.elements()) in row-major order, converted to float32 (f32, f16, bf16, f64 on
+  /// disk). out: contiguous f32.
+  void read(const std::string& name, std::int64_t begin, const Tensor& out) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace triax

@@ -1,0 +1,60 @@
+#pragma once
+// Bump allocation inside one block of memory. The same code that carves a block also measures it:
+// an Arena without memory hands out null views and counts, so a size is written in one place only.
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/device.hpp"
+
+namespace triax {
+
+class Arena {
+ public:
+  /// Measures: take() returns null views and used() grows without limit.
+  Arena() = default;
+  /// Carves `memory`, which must outlive the views; an Error when it is full.
+  Arena(void* memory, std::size_t bytes, MemorySpace space = MemorySpace::host);
+  explicit Arena(const Buffer& buffer) : Arena(buffer.data(), buffer.bytes(), buffer.space()) {}
+
+  /// A row-major view of fresh memory (64-byte aligned, not cleared). `name` says what it is for.
+  Tensor take(std::string_view name, DType dtype, const Shape& shape);
+
+  using Mark = std::size_t;
+  Mark mark() const { return used_; }
+  /// Gives back everything taken since `mark`.
+  void rewind(Mark mark) { used_ = mark; }
+
+  std::size_t used() const { return used_; }
+  std::size_t high_water() const { return high_water_; }
+  std::size_t capacity() const { return bytes_; }
+  bool measuring() const { return memory_ == nullptr; }
+  /// Largest bytes taken under each name at once, in order of first use.
+  const std::vector<std::pair<std::string_view, std::size_t>>& high_water_by_name() const {
+    return by_name_;
+  }
+
+ private:
+  char* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  MemorySpace space_ = MemorySpace::host;
+  std::size_t used_ = 0;
+  std::size_t high_water_ = 0;
+  std::vector<std::pair<std::string_view, std::size_t>> by_name_;
+};
+
+/// Rewinds the arena to where it stood when the scope ends.
+class ArenaScope {
+ public:
+  explicit ArenaScope(Arena& arena) : arena_(arena), mark_(arena.mark()) {}
+  ~ArenaScope() { arena_.rewind(mark_); }
+  ArenaScope(const ArenaScope&) = delete;
+  ArenaScope& operator=(const ArenaScope&) = delete;
+
+ private:
+  Arena& arena_;
+  Arena::Mark mark_;
+};
+
+}  // namespace triax

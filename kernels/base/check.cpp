@@ -1,0 +1,16 @@
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+std::string compose(const std::string& problem, const std::string& why, const std::string& remedy) {
+  std::string text = problem;
+  if (!why.empty()) text += " (" + why + ")";
+  if (!remedy.empty()) text += ". " + remedy;
+  return text;
+}
+}  // namespace
+
+Error::Error(const std::string& problem, const std::string& why, const std::string& what_to_do)
+    : std::runtime_error(compose(problem, why, what_to_do)) {}
+
+}  // namespace triax

@@ -1,0 +1,14 @@
+#pragma once
+// GELU with the tanh approximation (Hendrycks & Gimpel 2016), GPT-2's "gelu_new".
+#include "kernels/base/device.hpp"
+
+namespace triax {
+
+/// y = gelu(x), elementwise; same shape, contiguous, float32. y may be x.
+void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x);
+
+/// dx = dy * gelu'(x) and y = gelu(x) again, in one pass. dx may be dy; y may not be x.
+void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, const Tensor& dy,
+                   const Tensor& x);
+
+}  // namespace triax

@@ -1,0 +1,31 @@
+#pragma once
+// Counter-based random numbers (Philox4x32-10, Salmon et al. 2011): element i of a stream depends on
+// (key, i) alone, so every rank can make its own part of a tensor.
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/base/device.hpp"
+
+namespace triax {
+
+/// The four 32-bit words of counter block `counter` under `key`.
+std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter);
+
+/// A key from a seed and a name (a tensor's name, say), well mixed.
+std::uint64_t mix_key(std::uint64_t seed, std::string_view name);
+/// A key from a key and a number (a step, say), well mixed.
+std::uint64_t mix_key(std::uint64_t key, std::uint64_t number);
+
+/// Uniform in [0, 1) with 24 bits from one word.
+constexpr float uniform_from(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24F; }
+
+/// out[i] = mean + deviation * n(first_index + i), n standard normal (Box-Muller on philox(key, index / 4)).
+/// out: contiguous, float32.
+void fill_normal(const Stream& stream, const Tensor& out, std::uint64_t key, std::int64_t first_index,
+                 float mean, float deviation);
+
+/// out[i] = value. out: contiguous, float32.
+void fill_constant(const Stream& stream, const Tensor& out, float value);
+
+}  // namespace triax

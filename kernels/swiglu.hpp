@@ -1,0 +1,14 @@
+#pragma once
+// SwiGLU (Shazeer 2020): silu(gate) * up, as in Llama.
+#include "kernels/base/device.hpp"
+
+namespace triax {
+
+/// y = silu(x[:, :I]) * x[:, I:]. x: (N, 2 I), gate first; y: (N, I).
+void swiglu_forward(const Stream& stream, const Tensor& y, const Tensor& x);
+
+/// dx (N, 2 I) from dy (N, I), and y again, in one pass. dx may not be x; y may be dy.
+void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, const Tensor& dy,
+                     const Tensor& x);
+
+}  // namespace triax

@@ -1,0 +1,82 @@
+#pragma once
+// Messages within one group of ranks. Every call returns at once with a Request; the caller waits.
+#include <cstdint>
+#include <utility>
+
+#include "kernels/base/device.hpp"
+
+namespace triax {
+
+enum class ReduceOp : std::uint8_t { sum, max, min };
+
+class Communicator;
+
+/// One message under way. It must be waited for before its tensors are touched or the Request goes.
+class Request {
+ public:
+  Request() = default;
+  Request(Communicator* communicator, std::uintptr_t handle) : owner_(communicator), handle_(handle) {}
+  Request(Request&& other) noexcept
+      : owner_(std::exchange(other.owner_, nullptr)), handle_(other.handle_) {}
+  Request& operator=(Request&& other) noexcept {
+    std::swap(owner_, other.owner_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  /// Blocks until the message is complete; nothing where it is already.
+  void wait();
+  /// True when complete; drives progress.
+  bool test();
+  bool pending() const { return owner_ != nullptr; }
+
+ private:
+  Communicator* owner_ = nullptr;
+  std::uintptr_t handle_ = 0;
+};
+
+/// What a communicator sent, as the textbook ring counts it: bytes that leave this rank.
+struct Traffic {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// A group of ranks of one axis. Size 1 is a local copy or nothing, so callers need no special case.
+/// Tensors are contiguous. All ranks of the group make the same collective calls in the same order.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// data = reduction over ranks of data, in place; the same bits on every rank.
+  virtual Request all_reduce(const Tensor& data, ReduceOp op = ReduceOp::sum) = 0;
+  /// output = part `rank` of the sum of input. input: size() * n elements, output: n; output may be
+  /// the rank's own part of input (in place).
+  virtual Request reduce_scatter(const Tensor& output, const Tensor& input) = 0;
+  /// output = the inputs of all ranks in order. input: n elements, output: size() * n; input may be the
+  /// rank's own part of output (in place).
+  virtual Request all_gather(const Tensor& output, const Tensor& input) = 0;
+  virtual Request broadcast(const Tensor& data, int root) = 0;
+  /// Point to point; a receive matches the send with the same tag.
+  virtual Request send(const Tensor& data, int to, int tag) = 0;
+  virtual Request receive(const Tensor& data, int from, int tag) = 0;
+  virtual Request barrier() = 0;
+
+  virtual Traffic traffic() const = 0;
+
+ protected:
+  friend class Request;
+  virtual void wait(std::uintptr_t handle) = 0;
+  virtual bool test(std::uintptr_t handle) = 0;
+};
+
+inline void Request::wait() {
+  if (Communicator* owner = std::exchange(owner_, nullptr)) owner->wait(handle_);
+}
+
+inline bool Request::test() {
+  if (owner_ && owner_->test(handle_)) owner_ = nullptr;
+  return owner_ == nullptr;
+}
+
+}  // namespace triax
