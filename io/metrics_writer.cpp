@@ -1,0 +1,1 @@
+#include "io/metrics_writer.hpp"

@@ -1,0 +1,1 @@
+#include "io/token_reader.hpp"

@@ -1,0 +1,18 @@
+#include "kernels/base/runtime.hpp"
+
+#include <omp.h>
+
+#include <Kokkos_Core.hpp>
+
+namespace triax {
+
+KernelRuntime::KernelRuntime(int threads) {
+  omp_set_num_threads(threads);  // what oneDNN follows
+  Kokkos::InitArguments arguments;
+  arguments.num_threads = threads;
+  Kokkos::initialize(arguments);
+}
+
+KernelRuntime::~KernelRuntime() { Kokkos::finalize(); }
+
+}  // namespace triax

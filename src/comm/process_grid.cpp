@@ -1,0 +1,1 @@
+#include "src/comm/process_grid.hpp"

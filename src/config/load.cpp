@@ -1,0 +1,1 @@
+#include "src/config/load.hpp"

@@ -1,0 +1,1 @@
+#include "src/schedule/passes.hpp"

@@ -1,0 +1,32 @@
+# Tests of one process and of several ranks. Every test program has the main of support/rank_main.cpp, which
+# starts MPI and Kokkos, prints on rank 0, ends the job when one rank fails fatally, and fails when no test ran.
+
+function(add_test_program name)
+  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE triax_test_support ${ARG_LIBS})
+  target_compile_definitions(${name} PRIVATE TRIAX_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+endfunction()
+
+# add_unit_test(NAME sources... LIBS libs...)
+function(add_unit_test name)
+  add_test_program(${name} ${ARGN})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "${TRIAX_TEST_ENVIRONMENT}")
+endfunction()
+
+# add_rank_test(NAME sources... LIBS libs... NP 1 2 4 8)
+function(add_rank_test name)
+  cmake_parse_arguments(ARG "" "" "LIBS;NP" ${ARGN})
+  add_test_program(${name} ${ARG_UNPARSED_ARGUMENTS} LIBS ${ARG_LIBS})
+  foreach(ranks IN LISTS ARG_NP)
+    add_test(NAME ${name}.np${ranks}
+             COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${name}>)
+    set_tests_properties(${name}.np${ranks} PROPERTIES PROCESSORS ${ranks} TIMEOUT 300
+                         ENVIRONMENT "${TRIAX_TEST_ENVIRONMENT}")
+  endforeach()
+endfunction()
+
+# One thread a rank: the tests run more ranks than a small machine has cores. MPICH and HDF5 keep
+# memory until the process ends; leaks of ours are found by the unit tests of the owners.
+set(TRIAX_TEST_ENVIRONMENT "OMP_NUM_THREADS=1;ASAN_OPTIONS=detect_leaks=0;UBSAN_OPTIONS=print_stacktrace=1")
