@@ -14,7 +14,7 @@ namespace triax {
 
 /// Everything but tensors.
 struct CheckpointHeader {
-  std::int64_t format_version = 1;
+  std::int64_t format_version = 1;  // of the layout
   std::int64_t step = 0;        // steps done
   std::int64_t tokens = 0;      // tokens trained on
   std::int64_t samples = 0;     // data position: samples consumed since the start
@@ -31,28 +31,41 @@ struct CheckpointTensor {
   Shape shape;
 };
 
-/// Writes one checkpoint. Constructor, create and publish are collective; write is independent.
+/// Writes one checkpoint. Constructor, create, publish and destructor are collective; write is independent. An Error
+/// of the collective functions is thrown on all ranks alike, and leaves published checkpoints untouched.
 class CheckpointWriter {
  public:
   /// Opens "<path>.tmp"; the directory is created. Stale .tmp files of the same name are replaced.
+  /// MPI_COMM_NULL: one process.
   CheckpointWriter(const std::string& path, MPI_Comm comm);
   ~CheckpointWriter();  // an unpublished file is removed
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+  /// Writes the header and makes the datasets. Error when the disk has no room for them.
   void create(const CheckpointHeader& header, const std::vector<CheckpointTensor>& tensors);
+  /// The part of a tensor in `boxes` (see hdf5::File::write). A failure is kept and thrown by publish, on all ranks:
+  /// one that left early would leave the others waiting.
   void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
-  /// Closes, syncs, renames, syncs the directory. An Error on any rank is an Error on all, and the file is not published.
+  /// Closes, syncs, renames, syncs the directory. A failure of any rank, here or in
+  /// write, is an Error on all, and the file is not published.
   void publish();
 
  private:
+  void discard() noexcept;
+
   std::string path_, temporary_;
   MPI_Comm comm_;
   std::optional<hdf5::File> file_;
+  std::string failure_;  // the first that write met
 };
 
-/// Opens a published checkpoint; every rank reads for itself.
+/// Opens a published checkpoint; every rank reads for itself. Error: the file is absent, not HDF5, truncated, not
+/// a checkpoint of triax, or of a newer format.
 class CheckpointReader {
  public:
   explicit CheckpointReader(const std::string& path);
   const CheckpointHeader& header() const { return header_; }
+  /// Every tensor of the file, sorted by name.
   std::vector<CheckpointTensor> tensors() const;
   bool contains(const std::string& name) const;
   Shape shape(const std::string& name) const;
@@ -65,7 +78,8 @@ class CheckpointReader {
 
 /// "<directory>/step-000050.h5"
 std::string checkpoint_path(const std::string& directory, std::int64_t step);
-/// Published checkpoints in a directory, newest (highest step) first. An absent directory has none.
+/// Published checkpoints in a directory, newest (highest step) first: files named "step-<digits>.h5".
+/// An absent directory has none.
 std::vector<std::string> list_checkpoints(const std::string& directory);
 /// Removes all but the `keep` newest published checkpoints (0: keeps all).
 void prune_checkpoints(const std::string& directory, int keep);

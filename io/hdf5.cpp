@@ -1,1 +1,203 @@
 #include "io/hdf5.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "io/hdf5_impl.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax::hdf5 {
+namespace {
+
+// MPI counts are int, and HDF5 1.10 hands one transfer to MPI as one count of bytes.
+constexpr std::int64_t max_transfer_bytes = std::int64_t{1} << 30;
+
+bool is_parallel(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL) return false;
+  int size = 1;
+  MPI_Comm_size(comm, &size);
+  return size > 1;
+}
+
+// Data sieving reads and rewrites whole file pages under a lock: poison for writers of disjoint ranges.
+bool set_mpio(hid_t access, MPI_Comm comm) {
+  MPI_Info info = MPI_INFO_NULL;
+  if (MPI_Info_create(&info) != MPI_SUCCESS) return false;
+  MPI_Info_set(info, "romio_ds_write", "disable");
+  MPI_Info_set(info, "romio_ds_read", "disable");
+  const bool ok = H5Pset_fapl_mpio(access, comm, info) >= 0;
+  MPI_Info_free(&info);
+  return ok;
+}
+
+Handle file_access(MPI_Comm comm) {
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  constexpr hsize_t large = 64 * 1024;
+  constexpr hsize_t page = 4096;
+  // 1.8 as the lower bound: attributes beyond 64 KiB (a long job file), still read by every tool in use.
+  // Locks fail on some parallel file systems, and files are never written under a reader's name.
+  const bool ok = access && H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0 &&
+                  H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
+                  H5Pset_alignment(access.id(), large, page) >= 0 &&
+                  H5Pset_file_locking(access.id(), false, true) >= 0 &&
+                  (!is_parallel(comm) || set_mpio(access.id(), comm));
+  check(ok, "HDF5 refuses the access properties: {}", last_error());
+  return access;
+}
+
+// What HDF5 would report with a stack of its own, in plain words.
+void require_readable(const std::string& path) {
+  struct stat status {};
+  const int error = ::stat(path.c_str(), &status) != 0 ? errno
+                    : S_ISDIR(status.st_mode)          ? EISDIR
+                                                       : 0;
+  if (error != 0)
+    throw Error("cannot open " + path, std::strerror(error), "Check the path and its permissions");
+  if (status.st_size == 0) throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
+}
+
+}  // namespace
+
+void File::Impl::require(bool ok, const char* what, const std::string& object) const {
+  if (ok) return;
+  throw Error(fmt::format("cannot {} {} in {}", what, object, path), last_error(),
+              "Check the disk's free space and quota, and that the file is whole");
+}
+
+Handle File::Impl::dataset(const std::string& name) const {
+  Handle handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
+  require(static_cast<bool>(handle), "open dataset", name);
+  return handle;
+}
+
+Handle File::Impl::space_of(const Handle& dataset, const std::string& name) const {
+  Handle space(H5Dget_space(dataset.id()), H5Sclose);
+  require(static_cast<bool>(space), "get the shape of", name);
+  return space;
+}
+
+File::File(const std::string& path, Mode mode, MPI_Comm comm) : impl_(std::make_unique<Impl>()) {
+  const auto lock = library_lock();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are thrown, not printed
+  impl_->path = path;
+  const Handle access = file_access(comm);
+  if (mode == Mode::read) {
+    require_readable(path);
+    impl_->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
+    if (!impl_->file)
+      throw Error("cannot open " + path + " as HDF5", last_error(),
+                  "The file is truncated, damaged or of another format: use another one");
+  } else {
+    impl_->file = Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose);
+    if (!impl_->file)
+      throw Error("cannot create " + path, last_error(),
+                  "Check that the directory exists on every node, is writable and has free space");
+  }
+}
+
+File::~File() {
+  if (!impl_) return;
+  const auto lock = library_lock();
+  impl_->file.close();
+}
+File::File(File&&) noexcept = default;
+File& File::operator=(File&&) noexcept = default;
+
+void File::close() {
+  const auto lock = library_lock();
+  // A failed flush can be made up for; after a failed H5Fclose, HDF5 1.10 crashes at the end of the program.
+  const bool closed = H5Fflush(impl_->file.id(), H5F_SCOPE_GLOBAL) >= 0 && impl_->file.close();
+  if (closed) return;
+  throw Error("cannot write " + impl_->path, last_error(), "Check the disk's free space and quota");
+}
+
+void File::create_dataset(const std::string& name, DType dtype, const Shape& shape) {
+  const auto lock = library_lock();
+  std::array<hsize_t, Shape::max_rank> extent{};
+  for (int d = 0; d < shape.rank(); ++d)
+    extent[static_cast<std::size_t>(d)] = static_cast<hsize_t>(shape[d]);
+  const Handle space(shape.rank() == 0 ? H5Screate(H5S_SCALAR)
+                                       : H5Screate_simple(shape.rank(), extent.data(), nullptr),
+                     H5Sclose);
+  const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  // Space up front, so that independent writes change no metadata; no fill, every element is written.
+  const bool ready = H5Pset_create_intermediate_group(links.id(), 1) >= 0 &&
+                     H5Pset_layout(creation.id(), H5D_CONTIGUOUS) >= 0 &&
+                     H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY) >= 0 &&
+                     H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER) >= 0;
+  impl_->require(ready && space, "prepare dataset", name);
+  const Handle type = type_of(dtype);
+  const Handle dataset(H5Dcreate2(impl_->file.id(), name.c_str(), type.id(), space.id(), links.id(),
+                                  creation.id(), H5P_DEFAULT),
+                       H5Dclose);
+  impl_->require(static_cast<bool>(dataset), "create dataset", name);
+}
+
+namespace {
+
+// Selects the union of boxes in `space`, whose shape bounds them.
+bool select(hid_t space, const std::vector<Box>& boxes) {
+  if (H5Sget_simple_extent_ndims(space) == 0) return H5Sselect_all(space) >= 0;
+  bool ok = H5Sselect_none(space) >= 0;
+  for (const Box& box : boxes) {
+    std::array<hsize_t, Shape::max_rank> start{};
+    std::array<hsize_t, Shape::max_rank> count{};
+    for (int d = 0; d < box.extent.rank(); ++d) {
+      start[static_cast<std::size_t>(d)] = static_cast<hsize_t>(box.offset[static_cast<std::size_t>(d)]);
+      count[static_cast<std::size_t>(d)] = static_cast<hsize_t>(box.extent[d]);
+    }
+    if (box.extent.elements() == 0) continue;
+    ok = ok && H5Sselect_hyperslab(space, H5S_SELECT_OR, start.data(), nullptr, count.data(), nullptr) >= 0;
+  }
+  return ok && H5Sselect_valid(space) > 0;
+}
+
+}  // namespace
+
+template <class Transfer>
+void File::Impl::transfer(const std::string& name, const std::vector<Box>& boxes, const Tensor& data,
+                          const char* what, Transfer transfer) const {
+  check(elements(boxes) == data.elements(), "{} elements of {} in boxes of {}", data.elements(), name,
+        elements(boxes));
+  check(data.contiguous() && data.space() == MemorySpace::host, "{} with a strided or device tensor", what);
+  if (data.elements() == 0) return;
+  const Handle set = dataset(name);
+  const Handle memory_type = type_of(data.dtype());
+  const auto width = static_cast<std::int64_t>(size_of(data.dtype()));
+  auto* at = static_cast<char*>(data.data());
+  for (const auto& run : split_boxes(boxes, max_transfer_bytes / width)) {
+    const Handle space = space_of(set, name);
+    for (const Box& box : run)
+      check(box.extent.rank() == H5Sget_simple_extent_ndims(space.id()), "a box of {} dimensions in {}",
+            box.extent.rank(), name);
+    require(select(space.id(), run), "select a part of", name);
+    const auto count = static_cast<hsize_t>(elements(run));
+    check(H5Sget_select_npoints(space.id()) == static_cast<hssize_t>(count), "boxes of {} overlap", name);
+    const Handle memory(H5Screate_simple(1, &count, nullptr), H5Sclose);
+    require(transfer(set.id(), memory_type.id(), memory.id(), space.id(), at) >= 0, what, name);
+    at += static_cast<std::int64_t>(count) * width;
+  }
+}
+
+void File::write(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data) {
+  const auto lock = library_lock();
+  const auto call = [](hid_t set, hid_t type, hid_t memory, hid_t space, const char* from) {
+    return H5Dwrite(set, type, memory, space, H5P_DEFAULT, from);
+  };
+  impl_->transfer(dataset, boxes, data, "write dataset", call);
+}
+
+void File::read(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data) const {
+  const auto lock = library_lock();
+  const auto call = [](hid_t set, hid_t type, hid_t memory, hid_t space, char* to) {
+    return H5Dread(set, type, memory, space, H5P_DEFAULT, to);
+  };
+  impl_->transfer(dataset, boxes, data, "read dataset", call);
+}
+
+}  // namespace triax::hdf5

@@ -1,1 +1,100 @@
 #include "io/metrics_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "io/durable.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+// The shortest decimal that reads back as the same double, always with a point or an exponent, so that readers
+// take it for a floating-point number. JSON has no NaN or infinity: null.
+std::string number(double value) {
+  if (!std::isfinite(value)) return "null";
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".e") == text.npos) text += ".0";
+  return text;
+}
+
+// True for a line that a run from `first_step` on leaves alone. Torn lines and lines of later steps go.
+bool kept(const std::string& line, std::int64_t first_step) {
+  const auto object = nlohmann::json::parse(line, nullptr, false);
+  if (!object.is_object()) return false;
+  const auto step = object.find("step");
+  return step == object.end() || !step->is_number_integer() || step->get<std::int64_t>() < first_step;
+}
+
+[[noreturn]] void fail(const std::string& path) {
+  throw Error("cannot write " + path, std::strerror(errno != 0 ? errno : EIO),
+              "Check free space, quota and permissions of run.directory");
+}
+
+// Copies the lines to keep; false when that is every line and nothing had to go.
+bool copy_kept(const std::string& from, std::ostream& to, std::int64_t first_step) {
+  std::ifstream in(from);
+  bool dropped = false;
+  for (std::string line; std::getline(in, line);) {
+    const bool torn = in.eof();  // the newline is written last
+    if (!torn && kept(line, first_step))
+      to << line << '\n';
+    else
+      dropped = true;
+  }
+  return dropped;
+}
+
+void drop_lines(const std::string& path, std::int64_t first_step) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  const std::string temporary = path + ".tmp";
+  errno = 0;
+  std::ofstream out(temporary, std::ios::trunc);
+  const bool dropped = copy_kept(path, out, first_step);
+  out.close();
+  if (!out) fail(temporary);
+  if (!dropped) {
+    std::filesystem::remove(temporary, ignored);
+    return;
+  }
+  sync_path(temporary);
+  rename_durably(temporary, path);
+}
+
+}  // namespace
+
+MetricsWriter::MetricsWriter(const std::string& path, std::int64_t first_step) : path_(path) {
+  drop_lines(path, first_step);
+  errno = 0;
+  file_.open(path, std::ios::app);
+  if (!file_) fail(path);
+}
+
+void MetricsWriter::line(const std::string& text) {
+  errno = 0;
+  file_ << text << '\n' << std::flush;
+  if (!file_) fail(path_);
+}
+
+void MetricsWriter::write(const StepMetrics& m) {
+  const std::string mfu = m.mfu ? fmt::format(R"("mfu":{},)", number(*m.mfu)) : "";
+  line(fmt::format(
+      R"({{"step":{},"loss":{},"grad_norm":{},"lr":{},"tokens":{},"tokens_per_second":{},"step_seconds":{},)"
+      R"({}"peak_memory_bytes":{},"bytes_sent":{{"data":{},"tensor":{},"pipeline":{}}}}})",
+      m.step, number(m.loss), number(m.grad_norm), number(m.lr), m.tokens, number(m.tokens_per_second),
+      number(m.step_seconds), mfu, m.peak_memory_bytes, m.bytes_sent_data, m.bytes_sent_tensor,
+      m.bytes_sent_pipeline));
+}
+
+void MetricsWriter::write_valid(std::int64_t step, double valid_loss, std::int64_t tokens) {
+  line(fmt::format(R"({{"step":{},"valid_loss":{},"tokens":{}}})", step, number(valid_loss), tokens));
+}
+
+}  // namespace triax

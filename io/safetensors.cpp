@@ -1,1 +1,157 @@
 #include "io/safetensors.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "io/float_bits.hpp"
+#include "io/safetensors_header.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char* single_name = "model.safetensors";
+constexpr const char* index_name = "model.safetensors.index.json";
+
+// The file or index that `path` stands for.
+fs::path resolve(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return path;
+  for (const char* name : {single_name, index_name})
+    if (fs::exists(fs::path(path) / name, ignored)) return fs::path(path) / name;
+  throw Error(path + " holds no weights",
+              fmt::format("it has neither {} nor {}", single_name, index_name),
+              "Give a Hugging Face model directory with safetensors weights");
+}
+
+// Tensor names and the shard that holds each.
+std::map<std::string, std::string> read_index(const fs::path& path) {
+  const MappedFile file(path.string());
+  const auto* const text = reinterpret_cast<const char*>(file.data());
+  const Json index = Json::parse(text, text + file.size(), nullptr, false);
+  const auto damaged = [&](const std::string& why) {
+    return Error(path.string() + " is not an index of safetensors shards", why, "Fetch it again");
+  };
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
+    throw damaged("it has no object \"weight_map\"");
+  std::map<std::string, std::string> shards;
+  for (const auto& [name, shard] : index["weight_map"].items()) {
+    // A shard is a file beside the index, never somewhere else.
+    if (!shard.is_string() || fs::path(shard.get<std::string>()).filename() != shard.get<std::string>())
+      throw damaged("the shard of tensor " + name + " is not a file name");
+    shards.emplace(name, shard.get<std::string>());
+  }
+  if (shards.empty()) throw damaged("its weight_map is empty");
+  return shards;
+}
+
+void convert(DType dtype, const std::byte* from, std::span<float> to) {
+  const auto each = [&](auto bits, auto value) {
+    using Bits = decltype(bits);
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = value(load<Bits>(from + i * sizeof(Bits)));
+  };
+  switch (dtype) {
+    case DType::f32: std::memcpy(to.data(), from, to.size_bytes()); break;
+    case DType::f64: each(double{}, [](double x) { return static_cast<float>(x); }); break;
+    case DType::bf16: each(std::uint16_t{}, from_bf16); break;
+    case DType::f16: each(std::uint16_t{}, from_f16); break;
+    default: check(false, "{} converted to f32", name_of(dtype));
+  }
+}
+
+bool is_float(const std::optional<DType>& dtype) {
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16 || dtype == DType::f16;
+}
+
+}  // namespace
+
+struct SafetensorsReader::Impl {
+  struct Located {
+    const MappedFile* file;
+    SafetensorsInfo info;
+  };
+  std::string path;
+  std::map<std::string, MappedFile> files;
+  std::map<std::string, Located> tensors;          // every tensor of the files
+  std::map<std::string, SafetensorsEntry> entries;  // those that a DType and a Shape can name
+
+  void add(const std::string& name, const MappedFile& file, const SafetensorsInfo& info) {
+    tensors.insert_or_assign(name, Located{&file, info});
+    if (!info.dtype || info.shape.size() > Shape::max_rank) return;
+    Shape shape;
+    for (const std::int64_t size : info.shape) shape.push_back(size);
+    entries.insert_or_assign(name, SafetensorsEntry{*info.dtype, shape});
+  }
+  void add_file(const fs::path& file);
+  void add_shards(const fs::path& index);
+};
+
+void SafetensorsReader::Impl::add_file(const fs::path& file) {
+  const MappedFile& mapped = files.emplace(file.string(), MappedFile(file.string())).first->second;
+  for (const auto& [name, info] : read_safetensors_header(mapped)) add(name, mapped, info);
+}
+
+void SafetensorsReader::Impl::add_shards(const fs::path& index) {
+  std::map<std::string, std::map<std::string, SafetensorsInfo>> headers;  // by shard
+  for (const auto& [name, shard] : read_index(index)) {
+    const std::string file = (index.parent_path() / shard).string();
+    if (!headers.contains(shard)) {
+      const MappedFile& mapped = files.emplace(file, MappedFile(file)).first->second;
+      headers.emplace(shard, read_safetensors_header(mapped));
+    }
+    const auto found = headers[shard].find(name);
+    if (found == headers[shard].end())
+      throw Error(fmt::format("tensor {} is missing", name),
+                  fmt::format("{} says that {} holds it", index.string(), shard), "Fetch the shard again");
+    add(name, files.at(file), found->second);
+  }
+}
+
+SafetensorsReader::SafetensorsReader(const std::string& path) : impl_(std::make_unique<Impl>()) {
+  impl_->path = path;
+  const fs::path file = resolve(path);
+  if (file.extension() == ".json")
+    impl_->add_shards(file);
+  else
+    impl_->add_file(file);
+}
+
+SafetensorsReader::~SafetensorsReader() = default;
+SafetensorsReader::SafetensorsReader(SafetensorsReader&&) noexcept = default;
+SafetensorsReader& SafetensorsReader::operator=(SafetensorsReader&&) noexcept = default;
+
+const std::map<std::string, SafetensorsEntry>& SafetensorsReader::entries() const { return impl_->entries; }
+
+bool SafetensorsReader::contains(const std::string& name) const { return impl_->entries.contains(name); }
+
+void SafetensorsReader::read(const std::string& name, std::int64_t begin, const Tensor& out) const {
+  check(out.contiguous() && out.dtype() == DType::f32 && out.space() == MemorySpace::host,
+        "tensor {} read into a tensor that is not contiguous f32 in host memory", name);
+  const auto found = impl_->tensors.find(name);
+  if (found == impl_->tensors.end())
+    throw Error(fmt::format("tensor {} is missing from {}", name, impl_->path), "",
+                "Check that the weights belong to this model");
+  const SafetensorsInfo& info = found->second.info;
+  if (!is_float(info.dtype))
+    throw Error(fmt::format("tensor {} of {} cannot be read as float32", name, found->second.file->path()),
+                fmt::format("its type is {}", info.type), "Export the weights as F32, F16, BF16 or F64");
+  if (info.shape.size() > Shape::max_rank)
+    throw Error(fmt::format("tensor {} of {} has {} dimensions", name, found->second.file->path(),
+                            info.shape.size()),
+                fmt::format("at most {} are supported", Shape::max_rank), "");
+  const auto width = static_cast<std::int64_t>(size_of(*info.dtype));
+  const std::int64_t size = static_cast<std::int64_t>(info.end - info.begin) / width;
+  check(begin >= 0 && begin + out.elements() <= size, "elements [{}, {}) of {} with {}", begin,
+        begin + out.elements(), name, size);
+  const std::byte* const from = found->second.file->data() + info.begin + begin * width;
+  if (out.elements() > 0)
+    convert(*info.dtype, from, {out.as<float>(), static_cast<std::size_t>(out.elements())});
+}
+
+}  // namespace triax

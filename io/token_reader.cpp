@@ -1,1 +1,100 @@
 #include "io/token_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "io/permutation.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+
+struct TokenReader::Impl {
+  struct Part {
+    std::string path;
+    std::unique_ptr<TokenFile> file;
+    std::int64_t begin;  // its first token in the whole sequence
+  };
+  std::vector<Part> parts;
+  std::int64_t tokens = 0;
+  std::int64_t length = 0;  // T
+  bool shuffle = false;
+  std::uint64_t seed = 0;
+  std::int64_t vocabulary = 0;  // 0: not checked
+
+  std::int64_t samples() const { return (tokens - 1) / length; }
+  void read(std::int64_t begin, std::span<std::int32_t> out) const;
+  void check_ids(const Part& part, std::int64_t begin, std::span<const std::int32_t> ids) const;
+};
+
+void TokenReader::Impl::check_ids(const Part& part, std::int64_t begin,
+                                  std::span<const std::int32_t> ids) const {
+  if (vocabulary == 0) return;
+  const auto bad = std::ranges::find_if(ids, [&](std::int32_t id) { return id < 0 || id >= vocabulary; });
+  if (bad == ids.end()) return;
+  throw Error(fmt::format("{} does not fit the model's vocabulary", part.path),
+              fmt::format("token {} of the file is {}, the vocabulary has {}",
+                          begin + (bad - ids.begin()), *bad, vocabulary),
+              "Use data made with the model's tokenizer, or set the model's vocab_size");
+}
+
+void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out) const {
+  auto part = std::ranges::upper_bound(parts, begin, {}, &Part::begin) - 1;
+  for (; !out.empty(); ++part) {
+    const std::int64_t within = begin - part->begin;
+    const std::int64_t count = std::min(part->file->size() - within, std::ssize(out));
+    const auto piece = out.first(static_cast<std::size_t>(count));
+    part->file->read(within, piece);
+    check_ids(*part, within, piece);
+    begin += count;
+    out = out.subspan(piece.size());
+  }
+}
+
+TokenReader::TokenReader(const std::vector<std::string>& paths, int sequence_length, bool shuffle,
+                         std::uint64_t seed)
+    : impl_(std::make_unique<Impl>()) {
+  check(sequence_length >= 1, "sequences of {} tokens", sequence_length);
+  if (paths.empty()) throw Error("no data files were given", "", "Name at least one in data.train");
+  impl_->length = sequence_length;
+  impl_->shuffle = shuffle;
+  impl_->seed = seed;
+  for (const std::string& path : paths) {
+    impl_->parts.push_back({path, open_tokens(path), impl_->tokens});
+    impl_->tokens += impl_->parts.back().file->size();
+  }
+  if (impl_->samples() < 1)
+    throw Error(fmt::format("too little data for one sample of data.seq_length {}", sequence_length),
+                fmt::format("{}{} {} {} tokens, a sample needs {}", paths.front(),
+                            paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "",
+                            paths.size() > 1 ? "hold" : "holds", impl_->tokens, sequence_length + 1),
+                "Give more data or a shorter data.seq_length");
+}
+
+TokenReader::~TokenReader() = default;
+TokenReader::TokenReader(TokenReader&&) noexcept = default;
+TokenReader& TokenReader::operator=(TokenReader&&) noexcept = default;
+
+std::int64_t TokenReader::tokens() const { return impl_->tokens; }
+
+std::int64_t TokenReader::samples() const { return impl_->samples(); }
+
+void TokenReader::set_vocabulary(std::int64_t vocabulary) {
+  check(vocabulary >= 1, "a vocabulary of {}", vocabulary);
+  impl_->vocabulary = vocabulary;
+}
+
+void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out) const {
+  check(index >= 0, "sample {}", index);
+  check(std::ssize(out) == impl_->length + 1, "a sample of {} tokens read into {}", impl_->length + 1,
+        out.size());
+  const std::int64_t samples = impl_->samples();
+  std::int64_t position = index % samples;
+  if (impl_->shuffle) {
+    const auto epoch = static_cast<std::uint64_t>(index / samples);
+    const Permutation permutation(static_cast<std::uint64_t>(samples), impl_->seed, epoch);
+    position = static_cast<std::int64_t>(permutation(static_cast<std::uint64_t>(position)));
+  }
+  impl_->read(position * impl_->length, out);
+}
+
+}  // namespace triax

@@ -29,6 +29,8 @@ class TokenReader {
  public:
   TokenReader(const std::vector<std::string>& paths, int sequence_length, bool shuffle, std::uint64_t seed);
   ~TokenReader();
+  TokenReader(TokenReader&&) noexcept;
+  TokenReader& operator=(TokenReader&&) noexcept;
   std::int64_t tokens() const;
   std::int64_t samples() const;            // of one epoch; at least 1
   /// Sample number `index` counted from the start of training: epoch index / samples(), a permutation

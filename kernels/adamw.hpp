@@ -4,12 +4,13 @@
 
 namespace triax {
 
+/// In double, since 1 - beta2 loses its digits in float; the update itself is float32.
 struct AdamWOptions {
-  float learning_rate = 1e-3F;
-  float beta1 = 0.9F;
-  float beta2 = 0.999F;
-  float epsilon = 1e-8F;
-  float weight_decay = 0.0F;    // decoupled: p -= lr * weight_decay * p
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.0;    // decoupled: p -= lr * weight_decay * p
   float gradient_scale = 1.0F;  // the clip factor, applied as the gradient is read
   std::int64_t step = 1;        // counted from 1, for the bias correction
 };

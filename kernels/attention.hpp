@@ -6,24 +6,31 @@
 namespace triax {
 
 struct AttentionOptions {
-  float scale = 1.0F;  // of q k^T, usually 1/sqrt(D)
-  Dropout dropout = {};  // of the probabilities; element (b, h, i, j) has index ((b H + h) T + i) T + j,
-                         // with b and h global: first_batch and first_head of H = total_heads
+  float scale = 1.0F;    // of q k^T, usually 1/sqrt(D)
+  Dropout dropout = {};  // of the probabilities; element (b, h, i, j) has index ((b H + h) T + i) T
+                         // + j, with b and h global: first_batch and first_head of H = total_heads
   std::int64_t first_batch = 0;
   std::int64_t first_head = 0;
-  std::int64_t total_heads = 0;
+  std::int64_t total_heads = 0;  // used with dropout only
 };
+
+/// Bytes that either direction takes from its arena at most, and gives back: buffers for each
+/// worker of Kokkos, linear in the sequence length. Kokkos must have been started.
+std::size_t attention_scratch_bytes(std::int64_t sequence_length, std::int64_t head_size);
 
 /// out = softmax(scale q k^T + causal mask) v.
 /// q, out: (B, T, H, D); k, v: (B, T, Hkv, D) with H a multiple of Hkv (query head h reads key head
 /// h / (H / Hkv)); lse: (B, H, T), the log-sum-exp of each row, kept for the backward pass.
 /// Views may be strided (slices of a fused qkv matrix); the last dimension has stride 1. float32.
+/// Workers share out the heads; the result does not depend on their number.
 void attention_forward(const Stream& stream, const Tensor& out, const Tensor& lse, const Tensor& q,
-                       const Tensor& k, const Tensor& v, const AttentionOptions& options, Arena& scratch);
+                       const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                       Arena& scratch);
 
 /// dq, dk, dv (shapes of q, k, v; overwritten) from dout, with out and lse of the forward pass.
 void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk, const Tensor& dv,
                         const Tensor& dout, const Tensor& out, const Tensor& lse, const Tensor& q,
-                        const Tensor& k, const Tensor& v, const AttentionOptions& options, Arena& scratch);
+                        const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                        Arena& scratch);
 
 }  // namespace triax

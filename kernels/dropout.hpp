@@ -8,11 +8,11 @@ namespace triax {
 
 struct Dropout {
   float probability = 0.0F;  // of an element becoming zero; 0: the operation is the identity
-  std::uint64_t key = 0;     // of the counter-based generator: seed, step, micro-batch and place mixed
+  std::uint64_t key = 0;  // of the counter-based generator: seed, step, micro-batch and place mixed
 };
 
-/// y = x * mask / (1 - p), element i with global index first_index + i. y may be x. Its own backward.
-/// x, y: contiguous, float32.
+/// y = x * mask / (1 - p), element i with global index first_index + i. y may be x. Its own
+/// backward. x, y: contiguous, float32.
 void dropout(const Stream& stream, const Tensor& y, const Tensor& x, const Dropout& dropout,
              std::int64_t first_index);
 

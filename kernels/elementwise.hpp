@@ -1,21 +1,25 @@
 #pragma once
-// What joins the larger operations: residuals, biases and their gradients.
+// What joins the larger operations: residuals, biases and their gradients. float32.
 #include "kernels/base/arena.hpp"
 
 namespace triax {
 
-/// y = x + a + bias, each row. x, a, y: (N, E); bias: (E) or empty. y may be x or a.
+/// y = x + a + bias, each row. x, a, y: (N, E), rows may be strided; bias: (E) or empty. y may be x
+/// or a.
 void residual_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& a,
                       const Tensor& bias);
 
-/// y += x, elementwise. Contiguous, float32.
+/// y += x, elementwise. Contiguous.
 void add(const Stream& stream, const Tensor& y, const Tensor& x);
 
-/// y *= factor, elementwise. Contiguous, float32.
+/// y *= factor, elementwise. Contiguous.
 void scale(const Stream& stream, const Tensor& y, float factor);
 
-/// dbias = column sums of dy (N, E), in a fixed order; added to when `accumulate`. dy may be a column slice.
+/// dbias = column sums of dy (N, E), in a fixed order; added to when `accumulate`. dy may be a
+/// column slice.
 void bias_backward(const Stream& stream, const Tensor& dbias, const Tensor& dy, bool accumulate,
                    Arena& scratch);
+/// The most that bias_backward takes from `scratch`.
+std::size_t bias_backward_scratch_bytes(std::int64_t rows, std::int64_t columns);
 
 }  // namespace triax

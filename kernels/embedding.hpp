@@ -6,18 +6,18 @@ namespace triax {
 
 /// y[r] = weight[tokens[r] - first_token], or zero where the token is not in this shard of the
 /// vocabulary (or is -1). y: (N, E); tokens: (N) int32; weight: (V_local, E).
-void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& tokens, const Tensor& weight,
-                       std::int64_t first_token);
+void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& tokens,
+                       const Tensor& weight, std::int64_t first_token);
 
-/// dweight[tokens[r] - first_token] += dy[r] in row order, for the tokens of this shard: deterministic.
-/// Clears dweight first unless `accumulate`.
+/// dweight[tokens[r] - first_token] += dy[r] in row order, for the tokens of this shard:
+/// deterministic. Clears dweight first unless `accumulate`.
 void embedding_backward(const Stream& stream, const Tensor& dweight, const Tensor& tokens,
                         const Tensor& dy, std::int64_t first_token, bool accumulate);
 
 /// y[r] += weight[(first_row + r) % T] for r < rows. y: (N, E); weight: (positions >= T, E).
 /// Row r stands for global row first_row + r of the micro-batch.
-void position_forward(const Stream& stream, const Tensor& y, const Tensor& weight, std::int64_t first_row,
-                      std::int64_t sequence_length);
+void position_forward(const Stream& stream, const Tensor& y, const Tensor& weight,
+                      std::int64_t first_row, std::int64_t sequence_length);
 
 /// dweight[(first_row + r) % T] += dy[r] in row order. Clears dweight first unless `accumulate`.
 void position_backward(const Stream& stream, const Tensor& dweight, const Tensor& dy,

@@ -1,18 +1,22 @@
 #pragma once
-// Layer normalisation over the last dimension (Ba et al. 2016).
+// Layer normalisation over the last dimension (Ba et al. 2016). float32; rows may be strided.
 #include "kernels/base/arena.hpp"
 
 namespace triax {
 
-/// y = (x - mean) * rstd * weight + bias, rows of E. x, y: (N, E); weight, bias: (E). y may not be x.
+/// y = (x - mean) * rstd * weight + bias, rows of E. x, y: (N, E); weight, bias: (E). y may be x.
+/// rstd = 1 / sqrt(variance + epsilon), the variance being the biased one.
 void layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
                        const Tensor& bias, float epsilon);
 
 /// dx = residual + gradient through the norm; residual: (N, E), may be dx itself or empty (zero).
-/// dweight, dbias: (E), summed over rows; added to when `accumulate`, else overwritten.
-/// Mean and rstd are computed again from x. The sum over rows has a fixed order.
+/// dx may be dy. dweight, dbias: (E), summed over rows; added to when `accumulate`, else
+/// overwritten. Mean and rstd are computed again from x. The sum over rows has a fixed order.
 void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
-                        const Tensor& dbias, const Tensor& dy, const Tensor& residual, const Tensor& x,
-                        const Tensor& weight, float epsilon, bool accumulate, Arena& scratch);
+                        const Tensor& dbias, const Tensor& dy, const Tensor& residual,
+                        const Tensor& x, const Tensor& weight, float epsilon, bool accumulate,
+                        Arena& scratch);
+/// The most that layernorm_backward takes from `scratch`.
+std::size_t layernorm_scratch_bytes(std::int64_t rows, std::int64_t columns);
 
 }  // namespace triax

@@ -1,10 +1,14 @@
 #pragma once
-// Sums of squares for the global gradient norm.
+// Sums over a whole tensor: of the losses, and of squares for the global gradient norm.
 #include "kernels/base/device.hpp"
 
 namespace triax {
 
-/// The sum of squares of a contiguous float32 tensor, accumulated in double in a fixed order. Waits for the stream.
+/// The sum of a contiguous float32 tensor in double, in an order that depends on its size alone.
+/// Waits for the stream.
+double sum(const Stream& stream, const Tensor& values);
+
+/// The sum of squares of a contiguous float32 tensor, likewise.
 double sum_of_squares(const Stream& stream, const Tensor& x);
 
 }  // namespace triax

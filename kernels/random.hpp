@@ -1,6 +1,6 @@
 #pragma once
-// Counter-based random numbers (Philox4x32-10, Salmon et al. 2011): element i of a stream depends on
-// (key, i) alone, so every rank can make its own part of a tensor.
+// Counter-based random numbers (Philox4x32-10, Salmon et al. 2011): element i of a stream depends
+// on (key, i) alone, so every rank can make its own part of a tensor.
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -9,8 +9,18 @@
 
 namespace triax {
 
-/// The four 32-bit words of counter block `counter` under `key`.
+/// Philox4x32-10 as published (Random123): four words from a 128-bit counter and a 64-bit key, low
+/// words first.
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key);
+
+/// The four 32-bit words of counter block `counter` (its high 64 bits are zero) under `key`.
 std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter);
+
+/// words[i] = word (first_index + i) of the stream of `key`: word j is philox(key, j / 4)[j % 4].
+/// What dropout and fill_normal are made of; vectorised. `words` is host memory; first_index >= 0.
+void random_words(std::uint32_t* words, std::int64_t count, std::uint64_t key,
+                  std::int64_t first_index);
 
 /// A key from a seed and a name (a tensor's name, say), well mixed.
 std::uint64_t mix_key(std::uint64_t seed, std::string_view name);
@@ -18,12 +28,15 @@ std::uint64_t mix_key(std::uint64_t seed, std::string_view name);
 std::uint64_t mix_key(std::uint64_t key, std::uint64_t number);
 
 /// Uniform in [0, 1) with 24 bits from one word.
-constexpr float uniform_from(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24F; }
+constexpr float uniform_from(std::uint32_t word) {
+  return static_cast<float>(word >> 8) * 0x1p-24F;
+}
 
-/// out[i] = mean + deviation * n(first_index + i), n standard normal (Box-Muller on philox(key, index / 4)).
-/// out: contiguous, float32.
-void fill_normal(const Stream& stream, const Tensor& out, std::uint64_t key, std::int64_t first_index,
-                 float mean, float deviation);
+/// out[i] = mean + deviation * n(first_index + i), n standard normal: Box-Muller on the words of
+/// the stream of `key`, words (2 j, 2 j + 1) make elements (2 j, 2 j + 1). out: contiguous,
+/// float32.
+void fill_normal(const Stream& stream, const Tensor& out, std::uint64_t key,
+                 std::int64_t first_index, float mean, float deviation);
 
 /// out[i] = value. out: contiguous, float32.
 void fill_constant(const Stream& stream, const Tensor& out, float value);

@@ -1,17 +1,21 @@
 #pragma once
 // Root-mean-square normalisation over the last dimension (Zhang & Sennrich 2019), as in Llama.
+// float32; rows may be strided.
 #include "kernels/base/arena.hpp"
 
 namespace triax {
 
-/// y = x / sqrt(mean(x^2) + epsilon) * weight. x, y: (N, E); weight: (E). y may not be x.
+/// y = x / sqrt(mean(x^2) + epsilon) * weight. x, y: (N, E); weight: (E). y may be x.
 void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
                      float epsilon);
 
 /// dx = residual + gradient through the norm; residual: (N, E), may be dx itself or empty (zero).
-/// dweight: (E), summed over rows; added to when `accumulate`, else overwritten.
-void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight, const Tensor& dy,
-                      const Tensor& residual, const Tensor& x, const Tensor& weight, float epsilon,
-                      bool accumulate, Arena& scratch);
+/// dx may be dy. dweight: (E), summed over rows in a fixed order; added to when `accumulate`, else
+/// overwritten.
+void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
+                      const Tensor& dy, const Tensor& residual, const Tensor& x,
+                      const Tensor& weight, float epsilon, bool accumulate, Arena& scratch);
+/// The most that rmsnorm_backward takes from `scratch`.
+std::size_t rmsnorm_scratch_bytes(std::int64_t rows, std::int64_t columns);
 
 }  // namespace triax

@@ -1,1 +1,71 @@
 #include "kernels/rope.hpp"
+
+#include <cmath>
+
+#include "kernels/base/parallel.hpp"
+#include "kernels/base/rows.hpp"
+
+namespace triax {
+namespace {
+
+// Turns every pair (d, d + D/2) of every head by its angle, or by minus the angle (sign = -1).
+void rotate(const Tensor& x, const Tensor& table, float sign) {
+  check(x.rank() == 4 && x.stride(3) == 1 && x.stride(2) == x.size(3) && x.size(3) % 2 == 0,
+        "rope on {}: the heads must be contiguous and of even size", x.shape().text());
+  const std::int64_t length = x.size(1);
+  const std::int64_t heads = x.size(2);
+  const std::int64_t half = x.size(3) / 2;
+  check(table.rank() == 3 && table.size(0) == 2 && table.size(1) >= length && table.size(2) == half,
+        "rope table {} for {}", table.shape().text(), x.shape().text());
+  const float* cosines = elements_of(table, table.elements(), "table");
+  const float* sines = cosines + table.size(1) * half;
+  float* data = x.as<float>();
+  const std::int64_t batch_stride = x.stride(0);
+  const std::int64_t row_stride = x.stride(1);
+  parallel_for(x.size(0) * length, [=](std::int64_t r) {
+    const std::int64_t position = r % length;
+    const float* c = cosines + position * half;
+    const float* s = sines + position * half;
+    float* row = data + r / length * batch_stride + position * row_stride;
+    for (std::int64_t h = 0; h < heads; ++h) {
+      float* low = row + h * 2 * half;
+      float* high = low + half;
+#pragma omp simd
+      for (std::int64_t d = 0; d < half; ++d) {
+        const float a = low[d];
+        const float b = high[d];
+        const float sine = sign * s[d];
+        low[d] = a * c[d] - b * sine;
+        high[d] = b * c[d] + a * sine;
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void rope_table(const Stream&, const Tensor& table, double theta) {
+  check(table.rank() == 3 && table.size(0) == 2, "rope table of shape {}", table.shape().text());
+  const std::int64_t length = table.size(1);
+  const std::int64_t half = table.size(2);
+  float* cosines = elements_of(table, table.elements(), "table");
+  float* sines = cosines + length * half;
+  parallel_for(length, [=](std::int64_t t) {
+    for (std::int64_t d = 0; d < half; ++d) {
+      const double exponent = -static_cast<double>(d) / static_cast<double>(half);
+      const double angle = static_cast<double>(t) * std::pow(theta, exponent);
+      cosines[t * half + d] = static_cast<float>(std::cos(angle));
+      sines[t * half + d] = static_cast<float>(std::sin(angle));
+    }
+  });
+}
+
+void rope_forward(const Stream&, const Tensor& x, const Tensor& table) {
+  rotate(x, table, 1.0F);
+}
+
+void rope_backward(const Stream&, const Tensor& dx, const Tensor& table) {
+  rotate(dx, table, -1.0F);
+}
+
+}  // namespace triax

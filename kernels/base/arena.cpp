@@ -20,13 +20,17 @@ Tensor Arena::take(std::string_view name, DType dtype, const Shape& shape) {
   }
   used_ += bytes;
   high_water_ = std::max(high_water_, used_);
+  if (measuring()) record(name, bytes);
+  return view;
+}
+
+void Arena::record(std::string_view name, std::size_t bytes) {
   const auto entry = std::find_if(by_name_.begin(), by_name_.end(),
                                   [&](const auto& item) { return item.first == name; });
   if (entry == by_name_.end())
     by_name_.emplace_back(name, bytes);
   else
     entry->second = std::max(entry->second, bytes);
-  return view;
 }
 
 }  // namespace triax

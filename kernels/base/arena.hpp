@@ -30,12 +30,14 @@ class Arena {
   std::size_t high_water() const { return high_water_; }
   std::size_t capacity() const { return bytes_; }
   bool measuring() const { return memory_ == nullptr; }
-  /// Largest bytes taken under each name at once, in order of first use.
+  /// While measuring: the largest single piece taken under each name, in order of first use.
   const std::vector<std::pair<std::string_view, std::size_t>>& high_water_by_name() const {
     return by_name_;
   }
 
  private:
+  void record(std::string_view name, std::size_t bytes);
+
   char* memory_ = nullptr;
   std::size_t bytes_ = 0;
   MemorySpace space_ = MemorySpace::host;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/base/device.hpp"
+#include "src/comm/traffic.hpp"
 
 namespace triax {
 
@@ -15,7 +16,8 @@ class Communicator;
 class Request {
  public:
   Request() = default;
-  Request(Communicator* communicator, std::uintptr_t handle) : owner_(communicator), handle_(handle) {}
+  Request(Communicator* communicator, std::uintptr_t handle)
+      : owner_(communicator), handle_(handle) {}
   Request(Request&& other) noexcept
       : owner_(std::exchange(other.owner_, nullptr)), handle_(other.handle_) {}
   Request& operator=(Request&& other) noexcept {
@@ -34,14 +36,9 @@ class Request {
   std::uintptr_t handle_ = 0;
 };
 
-/// What a communicator sent, as the textbook ring counts it: bytes that leave this rank.
-struct Traffic {
-  std::uint64_t messages = 0;
-  std::uint64_t bytes = 0;
-};
-
-/// A group of ranks of one axis. Size 1 is a local copy or nothing, so callers need no special case.
-/// Tensors are contiguous. All ranks of the group make the same collective calls in the same order.
+/// A group of ranks of one axis. Size 1 is a local copy or nothing, so callers need no special
+/// case. Tensors are contiguous. All ranks of the group make the same collective calls in the same
+/// order.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -51,17 +48,19 @@ class Communicator {
   /// data = reduction over ranks of data, in place; the same bits on every rank.
   virtual Request all_reduce(const Tensor& data, ReduceOp op = ReduceOp::sum) = 0;
   /// output = part `rank` of the sum of input. input: size() * n elements, output: n; output may be
-  /// the rank's own part of input (in place).
+  /// the rank's own part of input (in place; the other parts of input are then left undefined).
   virtual Request reduce_scatter(const Tensor& output, const Tensor& input) = 0;
-  /// output = the inputs of all ranks in order. input: n elements, output: size() * n; input may be the
-  /// rank's own part of output (in place).
+  /// output = the inputs of all ranks in order. input: n elements, output: size() * n; input may be
+  /// the rank's own part of output (in place).
   virtual Request all_gather(const Tensor& output, const Tensor& input) = 0;
   virtual Request broadcast(const Tensor& data, int root) = 0;
-  /// Point to point; a receive matches the send with the same tag.
+  /// Point to point; a receive matches the send with the same tag, and sends of one tag arrive in
+  /// order. An Error where the message that arrives has not the bytes of `data`.
   virtual Request send(const Tensor& data, int to, int tag) = 0;
   virtual Request receive(const Tensor& data, int from, int tag) = 0;
   virtual Request barrier() = 0;
 
+  /// What was sent since the start; nothing in a group of one.
   virtual Traffic traffic() const = 0;
 
  protected:

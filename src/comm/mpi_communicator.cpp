@@ -1,0 +1,264 @@
+#include "src/comm/mpi_communicator.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "src/comm/mpi_error.hpp"
+#include "src/comm/mpi_large_count.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::int64_t not_a_receive = -1;
+
+void check_message(const Tensor& tensor) {
+  check(tensor.contiguous(), "a message of a tensor {} that is not contiguous",
+        tensor.shape().text());
+  check(tensor.space() == MemorySpace::host, "MPI was given memory of a device");
+  check(tensor.data() != nullptr || tensor.elements() == 0,
+        "a message of a tensor {} without memory", tensor.shape().text());
+}
+
+MPI_Datatype reducible_type(DType type) {
+  switch (type) {
+    case DType::f32:
+      return MPI_FLOAT;
+    case DType::f64:
+      return MPI_DOUBLE;
+    case DType::i32:
+      return MPI_INT32_T;
+    case DType::i64:
+      return MPI_INT64_T;
+    case DType::u8:
+      return MPI_UINT8_T;
+    case DType::bf16:
+    case DType::f16:
+    case DType::u16:
+      break;
+  }
+  throw Error(fmt::format("MPI cannot reduce tensors of {}", name_of(type)),
+              "it has no arithmetic for 16-bit elements", "Reduce in f32");
+}
+
+// Moving data asks for the width of an element only; wide elements keep the counts low.
+MPI_Datatype movable_type(DType type) {
+  switch (size_of(type)) {
+    case 8:
+      return MPI_UINT64_T;
+    case 4:
+      return MPI_UINT32_T;
+    case 2:
+      return MPI_UINT16_T;
+    default:
+      return MPI_BYTE;
+  }
+}
+
+MPI_Op operation(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return MPI_SUM;
+    case ReduceOp::max:
+      return MPI_MAX;
+    case ReduceOp::min:
+      return MPI_MIN;
+  }
+  return MPI_OP_NULL;
+}
+
+std::uint64_t byte_count(const Tensor& tensor) {
+  return static_cast<std::uint64_t>(tensor.bytes());
+}
+
+char* part_of(const Tensor& whole, int rank, const Tensor& part) {
+  return static_cast<char*>(whole.data()) + rank * part.bytes();
+}
+
+// `part` is one of `size` equal parts of `whole`, and lies in it as part `rank` or apart from it.
+void check_part(const Tensor& part, const Tensor& whole, int rank, int size) {
+  check_message(part);
+  check_message(whole);
+  check(part.dtype() == whole.dtype() && part.elements() * size == whole.elements(),
+        "{} of {} is not one of {} parts of {} of {}", part.shape().text(), name_of(part.dtype()),
+        size, whole.shape().text(), name_of(whole.dtype()));
+  const char* const begin = static_cast<const char*>(part.data());
+  const char* const whole_begin = static_cast<const char*>(whole.data());
+  const bool apart = begin + part.bytes() <= whole_begin || whole_begin + whole.bytes() <= begin;
+  check(apart || begin == part_of(whole, rank, part),
+        "the parts of a collective overlap other than in place");
+}
+
+void copy_unless_same(const Tensor& to, const Tensor& from) {
+  if (to.data() != from.data() && from.elements() > 0)
+    std::memcpy(to.data(), from.data(), static_cast<std::size_t>(from.bytes()));
+}
+
+}  // namespace
+
+MpiCommunicator::MpiCommunicator(MPI_Comm comm, WaitPolicy policy, std::string where)
+    : comm_(comm), policy_(policy), where_(std::move(where)) {
+  if (comm_ == MPI_COMM_NULL) return;
+  check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler", where_);
+  check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank", where_);
+  check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size", where_);
+  int* tag_bound = nullptr;
+  int found = 0;
+  check_mpi(MPI_Comm_get_attr(comm_, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found),
+            "MPI_Comm_get_attr", where_);
+  constexpr int bound_of_the_standard = 32767;
+  largest_tag_ = found != 0 ? *tag_bound : bound_of_the_standard;
+}
+
+MpiCommunicator::~MpiCommunicator() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (comm_ != MPI_COMM_NULL && finalized == 0) MPI_Comm_free(&comm_);
+}
+
+Request MpiCommunicator::all_reduce(const Tensor& data, ReduceOp op) {
+  check_message(data);
+  const MPI_Datatype type = reducible_type(data.dtype());
+  if (size_ == 1 || data.elements() == 0) return {};
+  const mpi::Count count = mpi::count_of(data.elements());
+  const std::size_t slot = take_slot("MPI_Iallreduce");
+  traffic_ += ring::all_reduce(size_, byte_count(data));
+  return started(slot, mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type, operation(op), comm_,
+                                       &slots_[slot].request));
+}
+
+Request MpiCommunicator::reduce_scatter(const Tensor& output, const Tensor& input) {
+  check_part(output, input, rank_, size_);
+  const MPI_Datatype type = reducible_type(input.dtype());
+  if (input.elements() == 0) return {};
+  if (size_ == 1) {
+    copy_unless_same(output, input);
+    return {};
+  }
+  const mpi::Count count = mpi::count_of(output.elements());
+  const std::size_t index = take_slot("MPI_Ireduce_scatter_block");
+  Slot& slot = slots_[index];
+  traffic_ += ring::reduce_scatter(size_, byte_count(input));
+  if (output.data() != part_of(input, rank_, output))
+    return started(index, mpi::ireduce_scatter_block(input.data(), output.data(), count, type,
+                                                     MPI_SUM, comm_, &slot.request));
+  if (rank_ != 0) {  // in place, MPI writes the result where the input begins
+    slot.result = output.data();
+    slot.found = input.data();
+    slot.found_bytes = static_cast<std::size_t>(output.bytes());
+  }
+  return started(index, mpi::ireduce_scatter_block(MPI_IN_PLACE, input.data(), count, type, MPI_SUM,
+                                                   comm_, &slot.request));
+}
+
+Request MpiCommunicator::all_gather(const Tensor& output, const Tensor& input) {
+  check_part(input, output, rank_, size_);
+  if (output.elements() == 0) return {};
+  if (size_ == 1) {
+    copy_unless_same(output, input);
+    return {};
+  }
+  const MPI_Datatype type = movable_type(input.dtype());
+  const mpi::Count count = mpi::count_of(input.elements());
+  const bool in_place = input.data() == part_of(output, rank_, input);
+  const std::size_t slot = take_slot("MPI_Iallgather");
+  traffic_ += ring::all_gather(size_, byte_count(output));
+  return started(slot, mpi::iallgather(in_place ? MPI_IN_PLACE : input.data(), count, type,
+                                       output.data(), count, type, comm_, &slots_[slot].request));
+}
+
+Request MpiCommunicator::broadcast(const Tensor& data, int root) {
+  check_message(data);
+  check(root >= 0 && root < size_, "broadcast from rank {} of {}", root, size_);
+  if (size_ == 1 || data.elements() == 0) return {};
+  const mpi::Count count = mpi::count_of(data.elements());
+  const std::size_t slot = take_slot("MPI_Ibcast");
+  traffic_ += ring::broadcast(size_, byte_count(data));
+  return started(slot, mpi::ibcast(data.data(), count, movable_type(data.dtype()), root, comm_,
+                                   &slots_[slot].request));
+}
+
+Request MpiCommunicator::send(const Tensor& data, int to, int tag) {
+  check_message(data);
+  check_peer(to, tag);
+  const mpi::Count count = mpi::count_of(data.elements());
+  const std::size_t slot = take_slot("MPI_Isend");
+  traffic_ += ring::send(byte_count(data));
+  return started(slot, mpi::isend(data.data(), count, movable_type(data.dtype()), to, tag, comm_,
+                                  &slots_[slot].request));
+}
+
+Request MpiCommunicator::receive(const Tensor& data, int from, int tag) {
+  check_message(data);
+  check_peer(from, tag);
+  const mpi::Count count = mpi::count_of(data.elements());
+  const std::size_t slot = take_slot("MPI_Irecv");
+  slots_[slot].expected_bytes = data.bytes();
+  return started(slot, mpi::irecv(data.data(), count, movable_type(data.dtype()), from, tag, comm_,
+                                  &slots_[slot].request));
+}
+
+Request MpiCommunicator::barrier() {
+  if (size_ == 1) return {};
+  const std::size_t slot = take_slot("MPI_Ibarrier");
+  return started(slot, MPI_Ibarrier(comm_, &slots_[slot].request));
+}
+
+void MpiCommunicator::check_peer(int peer, int tag) const {
+  check(peer >= 0 && peer < size_ && peer != rank_,
+        "rank {} of {} exchanges a message with rank {}", rank_, size_, peer);
+  check(tag >= 0, "a message with tag {}", tag);
+  if (tag > largest_tag_)
+    throw Error(fmt::format("message tag {} on {} is too large", tag, where_),
+                fmt::format("this MPI has tags up to {}", largest_tag_),
+                "Use fewer micro-batches or pipeline chunks, or another MPI library");
+}
+
+std::size_t MpiCommunicator::take_slot(const char* call) {
+  if (free_slots_.empty()) {
+    slots_.emplace_back();
+    free_slots_.reserve(slots_.capacity());  // giving back never allocates
+    free_slots_.push_back(slots_.size() - 1);
+  }
+  const std::size_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  slots_[slot] = Slot{.call = call, .expected_bytes = not_a_receive};
+  return slot;
+}
+
+Request MpiCommunicator::started(std::size_t slot, int code) {
+  if (code != MPI_SUCCESS) [[unlikely]] {
+    free_slots_.push_back(slot);
+    throw_mpi_error(code, slots_[slot].call, where_);
+  }
+  return Request(this, slot);
+}
+
+void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& status) {
+  const Slot& slot = slots_[index];
+  free_slots_.push_back(index);
+  check_mpi(code, slot.call, where_);
+  if (slot.found_bytes > 0) std::memmove(slot.result, slot.found, slot.found_bytes);
+  if (slot.expected_bytes == not_a_receive) return;
+  MPI_Count bytes = 0;
+  check_mpi(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x", where_);
+  check(bytes == slot.expected_bytes,
+        "{} received {} bytes from rank {} with tag {}, and expected {}", where_,
+        static_cast<std::int64_t>(bytes), status.MPI_SOURCE, status.MPI_TAG, slot.expected_bytes);
+}
+
+void MpiCommunicator::wait(std::uintptr_t handle) {
+  MPI_Status status;
+  const int code = wait_for(slots_[handle].request, policy_, &status);
+  finish(handle, code, status);
+}
+
+bool MpiCommunicator::test(std::uintptr_t handle) {
+  MPI_Status status;
+  int done = 0;
+  const int code = MPI_Test(&slots_[handle].request, &done, &status);
+  if (code == MPI_SUCCESS && done == 0) return false;
+  finish(handle, code, status);
+  return true;
+}
+
+}  // namespace triax

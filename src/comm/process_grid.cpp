@@ -1,1 +1,291 @@
 #include "src/comm/process_grid.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "kernels/base/check.hpp"
+#include "src/comm/mpi_communicator.hpp"
+#include "src/comm/mpi_error.hpp"
+#include "src/comm/topology.hpp"
+
+namespace triax {
+namespace {
+
+std::size_t index_of(Axis axis) {
+  return static_cast<std::size_t>(axis);
+}
+
+std::string host_name() {
+  std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+  int length = 0;
+  if (MPI_Get_processor_name(name.data(), &length) != MPI_SUCCESS) return "an unnamed host";
+  return {name.data(), static_cast<std::size_t>(length)};
+}
+
+// An MPI_Comm that is freed, for those that no MpiCommunicator owns.
+class OwnedComm {
+ public:
+  OwnedComm() = default;
+  ~OwnedComm() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (comm_ != MPI_COMM_NULL && finalized == 0) MPI_Comm_free(&comm_);
+  }
+  OwnedComm(const OwnedComm&) = delete;
+  OwnedComm& operator=(const OwnedComm&) = delete;
+  MPI_Comm get() const { return comm_; }
+  MPI_Comm* address() { return &comm_; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+class OwnedGroup {
+ public:
+  OwnedGroup() = default;
+  ~OwnedGroup() {
+    if (group_ != MPI_GROUP_NULL) MPI_Group_free(&group_);
+  }
+  OwnedGroup(const OwnedGroup&) = delete;
+  OwnedGroup& operator=(const OwnedGroup&) = delete;
+  MPI_Group get() const { return group_; }
+  MPI_Group* address() { return &group_; }
+
+ private:
+  MPI_Group group_ = MPI_GROUP_NULL;
+};
+
+}  // namespace
+
+struct ProcessGrid::Impl {
+  Impl(MPI_Comm user_world, const GridShape& grid_shape, const std::vector<int>& node_of_rank);
+
+  void find_node(const std::vector<int>& node_of_rank);
+  void make_axes();
+  void make_embedding();
+  // `members`: the ranks along `axis` that are with this one, itself among them, ascending.
+  // Collective over the axis.
+  std::unique_ptr<MpiCommunicator> subgroup(Axis axis, const std::vector<int>& members,
+                                            const std::string& name) const;
+
+  void wait(MPI_Request request, const char* call) const {
+    check_mpi(wait_for(request, policy), call, place);
+  }
+  // MPI makes communicators by blocking calls only, which spin. Meeting first, without spinning,
+  // keeps nobody spinning for a rank that comes late.
+  void meet(MPI_Comm comm) const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Ibarrier(comm, &request), "MPI_Ibarrier", place);
+    wait(request, "MPI_Ibarrier");
+  }
+  std::vector<int> gather(int value) const;
+  std::unique_ptr<MpiCommunicator> communicator(MPI_Comm comm, const std::string& name) const {
+    return std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name));
+  }
+
+  GridShape shape;
+  int rank = 0;
+  std::array<int, 3> coordinates{};  // by Axis
+  std::string place = "a rank of MPI_COMM_WORLD";
+  WaitPolicy policy = WaitPolicy::yield;  // until the cores are known
+  OwnedComm grid;                         // Cartesian
+  int node_rank = 0, node_size = 1, nodes = 1, node_cores = 1;
+  std::unique_ptr<MpiCommunicator> world;
+  std::array<std::unique_ptr<MpiCommunicator>, 3> axes;  // by Axis
+  std::unique_ptr<MpiCommunicator> embedding;
+  std::map<int, std::unique_ptr<MpiCommunicator>> tensor_parts;  // by number of parts
+};
+
+ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
+                        const std::vector<int>& node_of_rank)
+    : shape(grid_shape) {
+  int ranks = 0;
+  check_mpi(MPI_Comm_size(user_world, &ranks), "MPI_Comm_size", place);
+  check_world_size(shape, ranks);
+
+  // The caller's communicator keeps its error handler; what is made from the copy inherits this
+  // one.
+  OwnedComm copy;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Comm_idup(user_world, copy.address(), &request), "MPI_Comm_idup", place);
+  wait(request, "MPI_Comm_idup");
+  MPI_Comm_set_errhandler(copy.get(), MPI_ERRORS_RETURN);
+
+  std::array<int, 3> sizes{};
+  const std::array<int, 3> periodic{};
+  std::transform(shape.order.begin(), shape.order.end(), sizes.begin(),
+                 [&](Axis axis) { return shape.size(axis); });
+  constexpr int reorder = 0;  // a rank stands where the launcher put it
+  check_mpi(MPI_Cart_create(copy.get(), 3, sizes.data(), periodic.data(), reorder, grid.address()),
+            "MPI_Cart_create", place);
+  check_mpi(MPI_Comm_rank(grid.get(), &rank), "MPI_Comm_rank", place);
+  for (const Axis axis : all_axes) coordinates[index_of(axis)] = shape.coordinate(rank, axis);
+  place = fmt::format("rank {} (data {}, pipeline {}, tensor {}) on {}", rank, coordinates[0],
+                      coordinates[1], coordinates[2], host_name());
+
+  find_node(node_of_rank);
+  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks");
+  make_axes();
+  make_embedding();
+}
+
+std::vector<int> ProcessGrid::Impl::gather(int value) const {
+  std::vector<int> values(static_cast<std::size_t>(shape.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallgather(&value, 1, MPI_INT, values.data(), 1, MPI_INT, grid.get(), &request),
+            "MPI_Iallgather", place);
+  wait(request, "MPI_Iallgather");
+  return values;
+}
+
+void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
+  check(node_of_rank.empty() || static_cast<int>(node_of_rank.size()) == shape.size(),
+        "a node map of {} ranks for {}", node_of_rank.size(), shape.size());
+  OwnedComm node;
+  meet(grid.get());
+  if (node_of_rank.empty())
+    check_mpi(
+        MPI_Comm_split_type(grid.get(), MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, node.address()),
+        "MPI_Comm_split_type", place);
+  else
+    check_mpi(MPI_Comm_split(grid.get(), node_of_rank[static_cast<std::size_t>(rank)], rank,
+                             node.address()),
+              "MPI_Comm_split", place);
+  MPI_Comm_rank(node.get(), &node_rank);
+  MPI_Comm_size(node.get(), &node_size);
+  node_cores = cores_of_node(node.get());
+  policy = triax::wait_policy(node_size, node_cores);
+
+  // A node is known by its first rank.
+  int first = rank;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibcast(&first, 1, MPI_INT, 0, node.get(), &request), "MPI_Ibcast", place);
+  wait(request, "MPI_Ibcast");
+  const std::vector<int> first_of_node = gather(first);
+  check_tensor_inside_nodes(shape, first_of_node);
+  nodes = 0;
+  for (int r = 0; r < shape.size(); ++r)
+    if (first_of_node[static_cast<std::size_t>(r)] == r) ++nodes;
+}
+
+void ProcessGrid::Impl::make_axes() {
+  for (const Axis axis : all_axes) {
+    MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
+    if (shape.size(axis) > 1) {
+      std::array<int, 3> remains{};
+      std::transform(shape.order.begin(), shape.order.end(), remains.begin(),
+                     [&](Axis a) { return a == axis ? 1 : 0; });
+      meet(grid.get());
+      check_mpi(MPI_Cart_sub(grid.get(), remains.data(), &comm), "MPI_Cart_sub", place);
+    }
+    axes[index_of(axis)] = communicator(comm, fmt::format("{} axis", name_of(axis)));
+  }
+}
+
+std::unique_ptr<MpiCommunicator> ProcessGrid::Impl::subgroup(Axis axis,
+                                                             const std::vector<int>& members,
+                                                             const std::string& name) const {
+  const MPI_Comm whole = axes[index_of(axis)]->mpi();
+  MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
+  if (whole != MPI_COMM_NULL) meet(whole);
+  if (members.size() > 1) {
+    OwnedGroup all;
+    OwnedGroup some;
+    check_mpi(MPI_Comm_group(whole, all.address()), "MPI_Comm_group", place);
+    check_mpi(
+        MPI_Group_incl(all.get(), static_cast<int>(members.size()), members.data(), some.address()),
+        "MPI_Group_incl", place);
+    constexpr int tag = 0;
+    check_mpi(MPI_Comm_create_group(whole, some.get(), tag, &comm), "MPI_Comm_create_group", place);
+  }
+  return communicator(comm, name);
+}
+
+void ProcessGrid::Impl::make_embedding() {
+  const int stage = coordinates[index_of(Axis::pipeline)];
+  const int last = shape.pipeline - 1;
+  std::vector<int> members = {stage};
+  if (last > 0 && (stage == 0 || stage == last)) members = {0, last};
+  embedding = subgroup(Axis::pipeline, members, "embedding group");
+}
+
+ProcessGrid::ProcessGrid(MPI_Comm world, const GridShape& shape,
+                         const std::vector<int>& node_of_rank)
+    : impl_(std::make_unique<Impl>(world, shape, node_of_rank)) {}
+ProcessGrid::~ProcessGrid() = default;
+
+const GridShape& ProcessGrid::shape() const {
+  return impl_->shape;
+}
+int ProcessGrid::rank() const {
+  return impl_->rank;
+}
+int ProcessGrid::size() const {
+  return impl_->shape.size();
+}
+int ProcessGrid::data_rank() const {
+  return impl_->coordinates[index_of(Axis::data)];
+}
+int ProcessGrid::pipeline_rank() const {
+  return impl_->coordinates[index_of(Axis::pipeline)];
+}
+int ProcessGrid::tensor_rank() const {
+  return impl_->coordinates[index_of(Axis::tensor)];
+}
+int ProcessGrid::node_rank() const {
+  return impl_->node_rank;
+}
+int ProcessGrid::node_size() const {
+  return impl_->node_size;
+}
+int ProcessGrid::nodes() const {
+  return impl_->nodes;
+}
+int ProcessGrid::node_cores() const {
+  return impl_->node_cores;
+}
+WaitPolicy ProcessGrid::wait_policy() const {
+  return impl_->policy;
+}
+std::string ProcessGrid::place() const {
+  return impl_->place;
+}
+Communicator& ProcessGrid::world() {
+  return *impl_->world;
+}
+Communicator& ProcessGrid::along(Axis axis) {
+  return *impl_->axes[index_of(axis)];
+}
+Communicator& ProcessGrid::embedding() {
+  return *impl_->embedding;
+}
+MPI_Comm ProcessGrid::mpi() const {
+  return impl_->grid.get();
+}
+
+Communicator& ProcessGrid::tensor_part(int parts) {
+  const int ranks = impl_->shape.tensor;
+  check(parts >= 1 && ranks % parts == 0, "{} tensor ranks in {} equal parts", ranks, parts);
+  if (parts == 1) return tensor();
+  std::unique_ptr<MpiCommunicator>& part = impl_->tensor_parts[parts];
+  if (part) return *part;
+  const int run = ranks / parts;
+  std::vector<int> members(static_cast<std::size_t>(run));
+  std::iota(members.begin(), members.end(), tensor_rank() / run * run);
+  part = impl_->subgroup(Axis::tensor, members, fmt::format("tensor axis in {} parts", parts));
+  return *part;
+}
+
+Traffic ProcessGrid::traffic(Axis axis) const {
+  Traffic sum = impl_->axes[index_of(axis)]->traffic();
+  if (axis == Axis::pipeline) sum += impl_->embedding->traffic();
+  if (axis == Axis::tensor)
+    for (const auto& [parts, part] : impl_->tensor_parts) sum += part->traffic();
+  return sum;
+}
+
+}  // namespace triax

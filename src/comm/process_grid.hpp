@@ -2,31 +2,23 @@
 // The 3D grid of ranks: tensor x pipeline x data, by MPI's Cartesian topology.
 #include <mpi.h>
 
-#include <array>
-#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/comm/communicator.hpp"
+#include "src/comm/grid_shape.hpp"
+#include "src/comm/wait.hpp"
 
 namespace triax {
-
-enum class Axis : std::uint8_t { data, pipeline, tensor };
-
-struct GridShape {
-  int data = 1, pipeline = 1, tensor = 1;
-  /// Slowest axis first. The default keeps tensor groups on neighbouring ranks.
-  std::array<Axis, 3> order = {Axis::data, Axis::pipeline, Axis::tensor};
-  /// Allow tensor groups to span nodes (slow).
-  bool tensor_across_nodes = false;
-  int size() const { return data * pipeline * tensor; }
-};
 
 class ProcessGrid {
  public:
   /// Collective over `world`, whose size must be shape.size(): a UsageError says what would fit.
   /// A tensor group that would span nodes (MPI_Comm_split_type) is a UsageError with the remedy.
-  ProcessGrid(MPI_Comm world, const GridShape& shape);
+  /// All ranks throw alike. `node_of_rank` replaces what MPI says of nodes: a number for each rank
+  /// of `world` (tests, and machines whose fast links join several nodes or part of one).
+  ProcessGrid(MPI_Comm world, const GridShape& shape, const std::vector<int>& node_of_rank = {});
   ~ProcessGrid();
   ProcessGrid(const ProcessGrid&) = delete;
   ProcessGrid& operator=(const ProcessGrid&) = delete;
@@ -40,6 +32,9 @@ class ProcessGrid {
   int node_rank() const;  // among the ranks of this node
   int node_size() const;
   int nodes() const;
+  int node_cores() const;  // that the ranks of this node may use, together
+  /// How every communicator of this grid waits; chosen once from node_size() and node_cores().
+  WaitPolicy wait_policy() const;
   std::string place() const;  // "rank 5 (data 1, pipeline 0, tensor 1) on host"
 
   /// All ranks of the grid.
@@ -49,13 +44,17 @@ class ProcessGrid {
   Communicator& data() { return along(Axis::data); }
   Communicator& pipeline() { return along(Axis::pipeline); }
   Communicator& tensor() { return along(Axis::tensor); }
-  /// First and last pipeline stage (where tied embeddings are summed); size 1 on stages between, and
-  /// where there is one stage.
+  /// First and last pipeline stage (where tied embeddings are summed); size 1 on stages between,
+  /// and where there is one stage.
   Communicator& embedding();
   /// `parts` equal runs of neighbouring ranks of the tensor axis: the run this rank is in (for
-  /// key/value heads shared by several tensor ranks). Collective over the tensor axis at the first call.
+  /// key/value heads shared by several tensor ranks). Collective over the tensor axis at the first
+  /// call.
   Communicator& tensor_part(int parts);
-  /// For HDF5: the whole grid.
+  /// What this rank sent along `axis` since the start: along(axis) and the groups within it (tensor
+  /// parts; the embedding group counts as pipeline).
+  Traffic traffic(Axis axis) const;
+  /// For HDF5: the whole grid. Apart from world(): their messages never mix.
   MPI_Comm mpi() const;
 
  private:

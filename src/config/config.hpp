@@ -14,27 +14,27 @@ struct ModelConfig {
   Architecture architecture = Architecture::gpt2;
   int layers = 12;
   int heads = 12;
-  int kv_heads = 12;         // == heads without grouped-query attention
+  int kv_heads = 12;  // == heads without grouped-query attention
   int head_size = 64;
-  int hidden = 768;          // E
-  int intermediate = 3072;   // I
-  int positions = 1024;      // longest sequence
-  int vocabulary = 50257;    // V, unpadded
+  int hidden = 768;         // E
+  int intermediate = 3072;  // I
+  int positions = 1024;     // longest sequence
+  int vocabulary = 50257;   // V, unpadded
   float norm_epsilon = 1e-5F;
   double rope_theta = 10000.0;  // llama, qwen2
   bool tied_embeddings = true;
-  bool qkv_bias = true;         // gpt2 and qwen2
+  bool qkv_bias = true;  // gpt2 and qwen2
   float initializer_range = 0.02F;
   float embedding_dropout = 0.0F;
   float attention_dropout = 0.0F;
   float residual_dropout = 0.0F;
-  std::string weights;          // directory of model.safetensors; empty: fresh weights
+  std::string weights;  // directory of model.safetensors; empty: fresh weights
 };
 
 struct DataConfig {
   std::vector<std::string> train;  // files, globs expanded, in order
   std::vector<std::string> valid;
-  int sequence_length = 1024;      // T
+  int sequence_length = 1024;  // T
   bool shuffle = true;
   std::uint64_t seed = 1234;
   std::string tokenizer = "bytes";
@@ -43,7 +43,7 @@ struct DataConfig {
 struct ParallelConfig {
   int tensor = 1, pipeline = 1, data = 1;
   std::string schedule = "1f1b";
-  int chunks = 1;                  // model chunks a stage
+  int chunks = 1;  // model chunks a stage
   bool sequence_parallel = true;
   std::string order = "data,pipeline,tensor";  // slowest axis first
   bool tensor_across_nodes = false;
@@ -60,37 +60,43 @@ struct RunConfig {
 };
 
 struct CheckpointConfig {
-  std::string directory;           // default: <run.directory>/checkpoints
-  std::int64_t interval = 0;       // steps; 0: at the end only
-  int keep = 3;                    // newest files kept; 0: all
-  std::string resume = "auto";     // "auto", "never", "must" or a file
+  std::string directory;        // default: <run.directory>/checkpoints
+  std::int64_t interval = 0;    // steps; 0: at the end only
+  int keep = 3;                 // newest files kept; 0: all
+  std::string resume = "auto";  // "auto", "never", "must" or a file
   bool at_end = true;
 };
 
 struct BatchConfig {
-  std::int64_t global = 1;         // train_batch_size = micro x accumulation x data-parallel size
+  std::int64_t global = 1;  // train_batch_size = micro x accumulation x data-parallel size
   std::int64_t micro = 1;
-  std::int64_t accumulation = 1;   // micro-batches a step
+  std::int64_t accumulation = 1;  // micro-batches a step
 };
 
 struct OptimizerConfig {
   double learning_rate = 1e-3;
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
-  double weight_decay = 0.01;
+  double weight_decay = 0.0;  // DeepSpeed's default, not PyTorch's 0.01
 };
 
 enum class SchedulerKind : std::uint8_t {
-  constant, warmup, warmup_decay, warmup_cosine, one_cycle, cosine
+  constant,
+  warmup,
+  warmup_decay,
+  warmup_cosine,
+  one_cycle,
+  cosine
 };
 
-/// Learning-rate schedule; the fields a kind does not name are unused. Names and defaults as DeepSpeed's.
+/// Learning-rate schedule; the fields a kind does not name are unused. Names and defaults as
+/// DeepSpeed's.
 struct SchedulerConfig {
   SchedulerKind kind = SchedulerKind::constant;
   // WarmupLR, WarmupDecayLR, WarmupCosineLR
   double warmup_min_lr = 0.0, warmup_max_lr = 1e-3;
   std::int64_t warmup_num_steps = 1000, total_num_steps = 0;
-  bool warmup_linear = false;               // warmup_type "linear"; else "log"
+  bool warmup_linear = false;  // warmup_type "linear"; else "log"
   double warmup_min_ratio = 0.0, cos_min_ratio = 1e-4;
   // OneCycle
   double cycle_min_lr = 0.0, cycle_max_lr = 0.0, decay_lr_rate = 0.0;
@@ -112,10 +118,11 @@ struct Config {
   BatchConfig batch;
   OptimizerConfig optimizer;
   SchedulerConfig scheduler;
-  double gradient_clipping = 0.0;   // global L2 norm; 0: none
+  double gradient_clipping = 0.0;  // global L2 norm; 0: none
   int zero_stage = 0;
-  bool recompute = false;           // whole layers (activation_checkpointing)
-  int recompute_layers = 0;         // activation_checkpointing.number_checkpoints; 0: every layer
+  bool recompute = false;  // whole layers (activation_checkpointing)
+  int recompute_layers =
+      0;  // a stage, from its first (activation_checkpointing.number_checkpoints); 0: every layer
   std::int64_t steps_per_print = 10;
   bool dump_state = false;
 };

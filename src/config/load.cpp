@@ -1,1 +1,71 @@
 #include "src/config/load.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "src/config/job.hpp"
+#include "src/config/model_section.hpp"
+#include "src/config/resolve.hpp"
+
+namespace triax {
+namespace {
+using nlohmann::ordered_json;
+
+// Keys that job.json leaves out: it says inline what they point to, or nothing that a run reads.
+bool left_out(const std::string& path) {
+  return path == "model.config" || path == "model.model_type" || path == "model.architectures" ||
+         path == "triax";
+}
+
+void put_nested(ordered_json& root, const std::string& path, const nlohmann::json& value) {
+  auto* node = &root;
+  std::size_t begin = 0;
+  for (auto dot = path.find('.'); dot != std::string::npos;
+       begin = dot + 1, dot = path.find('.', begin))
+    node = &(*node)[path.substr(begin, dot - begin)];
+  (*node)[path.substr(begin)] = value;
+}
+
+std::string resolved_text(const Settings& settings) {
+  auto root = ordered_json::object();
+  for (const auto& path : settings.paths()) {
+    const auto& setting = settings.at(path);
+    if (left_out(path) || setting.value.is_null()) continue;
+    if (setting.given || setting.treatment == Treatment::obeyed)
+      put_nested(root, path, setting.value);
+  }
+  return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
+                        const std::vector<std::string>& overrides, int ranks) {
+  ErrorList errors;
+  const auto tree = read_job(path, overrides, errors);
+  auto settings = read_settings(table, tree, errors);
+  ErrorList model_errors;
+  const auto model = read_model(settings, tree, model_errors);
+  if (!model_errors.empty()) settings.mark_wrong("model");
+  errors.add(model_errors);
+  resolve_training(settings, errors);
+  resolve_grid(settings, model, ranks, errors);
+  resolve_batch(settings, errors);
+  check_pipeline(settings, model, errors);
+  resolve_files(settings, model, path, errors);
+  errors.raise();
+  return {std::move(settings), model};
+}
+
+LoadedJob load_job(const std::string& path, const std::vector<std::string>& overrides, int ranks) {
+  const KeyTable table;
+  const auto job = resolve_job(table, path, overrides, ranks);
+  LoadedJob loaded{to_config(job.settings, job.model), resolved_text(job.settings), {}};
+  for (const auto& key : job.settings.paths()) {
+    const auto& setting = job.settings.at(key);
+    if (setting.given && setting.treatment == Treatment::accepted) loaded.accepted.push_back(key);
+  }
+  return loaded;
+}
+
+}  // namespace triax

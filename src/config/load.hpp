@@ -1,6 +1,5 @@
 #pragma once
 // From a job file to a Config: read, extend, override, check, resolve.
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -10,22 +9,27 @@ namespace triax {
 
 struct LoadedJob {
   Config config;
-  std::string resolved;              // JSON text of the job with every default filled in, for job.json
-  std::vector<std::string> accepted; // keys that are DeepSpeed's and have no meaning here, for one startup line
+  std::string resolved;  // JSON text of the job with every default filled in, for job.json
+  std::vector<std::string>
+      accepted;  // keys that are DeepSpeed's and have no meaning here, for one startup line
 };
 
 /// Reads a job file for a job of `ranks` ranks. `overrides` are "KEY=VALUE" with dotted keys.
-/// UsageError with every error of the job, a line each: path, line in which file, what is wrong, nearest key.
+/// UsageError with every error of the job, a line each: path, line in which file, what is wrong,
+/// nearest key.
 LoadedJob load_job(const std::string& path, const std::vector<std::string>& overrides, int ranks);
 
 /// ModelConfig from a Hugging Face config.json text (`source` names it in errors).
 ModelConfig model_from_huggingface(const std::string& json_text, const std::string& source);
-/// The config.json text that describes `model`, for exports and checkpoints: the inverse of the above.
+/// The config.json text that describes `model`, for exports and checkpoints: the inverse of the
+/// above.
 std::string huggingface_config(const ModelConfig& model);
 
 /// `triax config JOB`: every key with its value and where it came from. As a table, or JSON.
-std::string describe_job(const std::string& path, const std::vector<std::string>& overrides, int ranks, bool json);
-/// `triax config --reference`: every key, type, unit, default, allowed values, meaning. As a table, or JSON.
+std::string describe_job(const std::string& path, const std::vector<std::string>& overrides,
+                         int ranks, bool json);
+/// `triax config --reference`: every key, type, unit, default, allowed values, meaning. As a table,
+/// or JSON.
 std::string key_reference(bool json);
 
 }  // namespace triax

@@ -1,1 +1,67 @@
 #include "src/schedule/passes.hpp"
+
+#include "src/schedule/schedules.hpp"
+#include "src/schedule/stage_layout.hpp"
+
+namespace triax {
+
+Plans expand_layers(const Plans& plans, const PlanShape& shape) {
+  Plans out(plans.size());
+  for (int s = 0; s < shape.stages; ++s)
+    for (Op op : plans[s]) {
+      const bool compute = op.kind == OpKind::Forward || op.kind == OpKind::Backward;
+      const int layers = compute ? shape.layers[s][op.chunk] : 1;
+      for (int i = 0; i < layers; ++i) {
+        if (compute) op.layer = op.kind == OpKind::Forward ? i : layers - 1 - i;
+        out[s].push_back(op);
+      }
+    }
+  return out;
+}
+
+Plans add_recompute(const Plans& plans, const PlanShape& shape) {
+  Plans out(plans.size());
+  for (int s = 0; s < shape.stages; ++s)
+    for (const Op& op : plans[s]) {
+      const bool compute = op.kind == OpKind::Forward || op.kind == OpKind::Backward;
+      const bool marked = compute && shape.recomputes(s, op.chunk, op.layer);
+      if (marked && op.kind == OpKind::Backward)
+        out[s].push_back({OpKind::Recompute, op.chunk, op.layer, op.microbatch});
+      out[s].push_back(op);
+      if (marked && op.kind == OpKind::Forward)
+        out[s].push_back({OpKind::DropFrame, op.chunk, op.layer, op.microbatch});
+    }
+  return out;
+}
+
+Plans add_forward_drops(const Plans& plans, const PlanShape& shape) {
+  Plans out(plans.size());
+  for (int s = 0; s < shape.stages; ++s) {
+    const StageLayout layout(shape, s);
+    for (const Op& op : plans[s]) {
+      out[s].push_back(op);
+      if (op.kind != OpKind::Forward) continue;
+      out[s].push_back({OpKind::DropFrame, op.chunk, op.layer, op.microbatch});
+      if (layout.has_input(op.chunk, op.layer))
+        out[s].push_back({OpKind::DropInput, op.chunk, op.layer, op.microbatch});
+    }
+  }
+  return out;
+}
+
+Plans training_plans(const std::string& schedule, const PlanShape& shape) {
+  Plans plans = make_schedule(schedule, shape);
+  plans = add_point_to_point(plans, shape);
+  plans = expand_layers(plans, shape);
+  plans = add_recompute(plans, shape);
+  return add_update(plans, shape);
+}
+
+Plans evaluation_plans(const PlanShape& shape) {
+  Plans plans = forward_only(shape);
+  plans = add_point_to_point(plans, shape);
+  plans = expand_layers(plans, shape);
+  return add_forward_drops(plans, shape);
+}
+
+}  // namespace triax

@@ -1,26 +1,40 @@
 #pragma once
-// Passes: each adds one concern to the plans of all stages.
+// Passes: each adds one concern to the plans of all stages. The shape must have passed check_shape.
 #include "src/schedule/plan.hpp"
 
 namespace triax {
 
+/// Messages between neighbouring stages, on chunk-level plans (before expand_layers). A receive is
+/// posted before the compute instruction ahead of its use, so that the transfer overlaps that
+/// instruction (the first one of a stage, just before its use). A send is waited for just before
+/// the next of its direction starts, or at the end; later only where the peer would post the
+/// receive too late for that (gpipe with several chunks: the last stage's output waits on it until
+/// the first stage has finished its chunk). No deadlock, however little the network buffers:
+/// passes/point_to_point.cpp has the proof. std::logic_error where a chunk needs what no other
+/// chunk makes.
+Plans add_point_to_point(const Plans& plans, const PlanShape& shape);
+
 /// Chunk instructions become layer instructions, backward in reverse order.
-Plans expand_layers(Plans plans, const PlanShape& shape);
-/// Messages between neighbouring stages. A receive is posted one compute instruction ahead of its
-/// use; a send is completed before the next of its direction starts, or at the end. Runs on
-/// chunk-level plans (before expand_layers).
-Plans add_point_to_point(Plans plans, const PlanShape& shape);
-/// Drops the frame after the forward pass of the layers shape.recompute marks, and recomputes it before
-/// their backward pass.
-Plans add_recompute(Plans plans, const PlanShape& shape);
-/// Forward-only plans: frames and inputs are given back at once.
-Plans add_forward_drops(Plans plans, const PlanShape& shape);
-/// Gradient reduction, as early as the last backward that writes a block; then norm, step and gather.
-Plans add_update(Plans plans, const PlanShape& shape);
+Plans expand_layers(const Plans& plans, const PlanShape& shape);
+
+/// Drops the frame after the forward pass of the layers that shape.recompute marks, and recomputes
+/// it before their backward pass. On layer-level plans.
+Plans add_recompute(const Plans& plans, const PlanShape& shape);
+
+/// Forward-only plans: frames and inputs are given back at once. On layer-level plans.
+Plans add_forward_drops(const Plans& plans, const PlanShape& shape);
+
+/// What happens to a block's gradient: TensorSum and ReduceStart right after the last backward that
+/// writes it, so that the reduction overlaps the backwards still to come; after all compute
+/// ReduceWait, TiedSum, GradientNorm, Step and the gathering of updated parameters. On layer-level
+/// plans.
+Plans add_update(const Plans& plans, const PlanShape& shape);
 
 /// The whole training step: schedule `name` lowered by all passes the shape asks for.
-/// std::invalid_argument where the schedule cannot be built for the shape (the text says why).
+/// std::invalid_argument where the schedule is unknown or cannot be built for the shape (the text
+/// says why).
 Plans training_plans(const std::string& schedule, const PlanShape& shape);
+
 /// The forward-only counterpart.
 Plans evaluation_plans(const PlanShape& shape);
 

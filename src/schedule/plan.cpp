@@ -1,1 +1,167 @@
 #include "src/schedule/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace triax {
+namespace {
+
+// One row for each OpKind, in its order.
+struct OpRow {
+  OpKind kind;
+  const char* verb;
+  const char* phase;  // written after the fields
+  OpFields fields;
+};
+
+constexpr OpFields on_layer{.chunk = true, .layer = true, .microbatch = true};
+constexpr OpFields on_message{.chunk = true, .microbatch = true};
+constexpr OpFields on_block{.block = true};
+
+constexpr std::array<OpRow, op_kind_count> op_rows{{
+    {OpKind::Forward, "F", "", on_layer},
+    {OpKind::Recompute, "R", "", on_layer},
+    {OpKind::Backward, "B", "", on_layer},
+    {OpKind::DropFrame, "drop frame", "", on_layer},
+    {OpKind::DropInput, "drop input", "", on_layer},
+    {OpKind::SendActivationStart, "send act", " start", on_message},
+    {OpKind::SendActivationWait, "send act", " wait", on_message},
+    {OpKind::RecvActivationStart, "recv act", " start", on_message},
+    {OpKind::RecvActivationWait, "recv act", " wait", on_message},
+    {OpKind::SendGradientStart, "send grad", " start", on_message},
+    {OpKind::SendGradientWait, "send grad", " wait", on_message},
+    {OpKind::RecvGradientStart, "recv grad", " start", on_message},
+    {OpKind::RecvGradientWait, "recv grad", " wait", on_message},
+    {OpKind::TensorSum, "tensor sum", "", on_block},
+    {OpKind::ReduceStart, "reduce", " start", on_block},
+    {OpKind::ReduceWait, "reduce", " wait", on_block},
+    {OpKind::TiedSum, "tied sum", "", on_block},
+    {OpKind::GradientNorm, "norm", "", {}},
+    {OpKind::Step, "step", "", on_block},
+    {OpKind::GatherStart, "gather", " start", on_block},
+    {OpKind::GatherWait, "gather", " wait", on_block},
+}};
+
+constexpr bool rows_follow_the_enum() {
+  for (int i = 0; i < op_kind_count; ++i)
+    if (static_cast<int>(op_rows[i].kind) != i) return false;
+  return true;
+}
+static_assert(rows_follow_the_enum());
+
+void require(bool ok, const std::string& text) {
+  if (!ok) throw std::invalid_argument(text);
+}
+
+std::string place(int stage, int chunk) {
+  return "stage " + std::to_string(stage) + ", chunk " + std::to_string(chunk);
+}
+
+void check_layers(const PlanShape& shape) {
+  require(std::ssize(shape.layers) == shape.stages, "the shape's layers need one entry a stage");
+  for (int s = 0; s < shape.stages; ++s) {
+    require(std::ssize(shape.layers[s]) == shape.chunks,
+            "the shape's layers need one entry a chunk on stage " + std::to_string(s));
+    for (int c = 0; c < shape.chunks; ++c)
+      require(shape.layers[s][c] >= 1,
+              place(s, c) +
+                  " has no layer (the model has fewer layers than pipeline stages x chunks). "
+                  "Lower parallel.pipeline or parallel.chunks");
+  }
+}
+
+// A table of one value a layer, or empty.
+template <class Table>
+void check_layer_table(const PlanShape& shape, const Table& table, const std::string& name) {
+  if (table.empty()) return;
+  require(std::ssize(table) == shape.stages, "the shape's " + name + " needs one entry a stage");
+  for (int s = 0; s < shape.stages; ++s) {
+    require(std::ssize(table[s]) == shape.chunks,
+            "the shape's " + name + " needs one entry a chunk on stage " + std::to_string(s));
+    for (int c = 0; c < shape.chunks; ++c)
+      require(std::ssize(table[s][c]) == shape.layers[s][c],
+              "the shape's " + name + " needs one entry a layer on " + place(s, c));
+  }
+}
+
+void check_block(const PlanShape& shape, int stage, int index) {
+  const BlockUse& block = shape.blocks[stage][index];
+  const std::string name = "block " + std::to_string(index) + " of stage " + std::to_string(stage);
+  require(!block.layers.empty(), name + " has no layer that writes its gradient");
+  for (const auto& [chunk, layer] : block.layers)
+    require(chunk >= 0 && chunk < shape.chunks && layer >= 0 && layer < shape.layers[stage][chunk],
+            name + " names a layer that does not exist");
+  auto layers = block.layers;
+  std::sort(layers.begin(), layers.end());
+  require(std::adjacent_find(layers.begin(), layers.end()) == layers.end(),
+          name + " names a layer twice");
+}
+
+void check_blocks(const PlanShape& shape) {
+  if (shape.blocks.empty()) return;
+  require(std::ssize(shape.blocks) == shape.stages, "the shape's blocks need one entry a stage");
+  std::vector<int> tied(shape.stages, 0);
+  for (int s = 0; s < shape.stages; ++s)
+    for (int b = 0; b < std::ssize(shape.blocks[s]); ++b) {
+      check_block(shape, s, b);
+      if (shape.blocks[s][b].tied) ++tied[s];
+    }
+  if (std::all_of(tied.begin(), tied.end(), [](int n) { return n == 0; })) return;
+  std::vector<int> ends(shape.stages, 0);
+  ends.front() = ends.back() = 1;
+  require(shape.stages > 1 && tied == ends,
+          "a tied tensor needs two stages or more, one tied block on the first, one on the last, "
+          "none between");
+}
+
+}  // namespace
+
+OpFields fields_of(OpKind kind) {
+  return op_rows.at(static_cast<std::size_t>(kind)).fields;
+}
+
+bool PlanShape::recomputes(int stage, int chunk, int layer) const {
+  return !recompute.empty() && recompute[stage][chunk][layer];
+}
+
+int PlanShape::pool(int stage, int chunk, int layer) const {
+  return frame_pool.empty() ? 0 : frame_pool[stage][chunk][layer];
+}
+
+void check_shape(const PlanShape& shape) {
+  require(shape.stages >= 1, "a plan needs one stage or more");
+  require(shape.chunks >= 1, "a plan needs one chunk a stage or more");
+  require(shape.microbatches >= 1, "a plan needs one micro-batch or more");
+  check_layers(shape);
+  check_layer_table(shape, shape.recompute, "recompute");
+  check_layer_table(shape, shape.frame_pool, "frame_pool");
+  for (const auto& stage : shape.frame_pool)
+    for (const auto& chunk : stage)
+      for (const int pool : chunk) require(pool >= 0, "the shape's frame pools are counted from 0");
+  check_blocks(shape);
+}
+
+std::string text_of(const Op& op) {
+  const auto kind = static_cast<std::size_t>(op.kind);
+  if (kind >= op_rows.size()) return "unknown instruction " + std::to_string(kind);
+  const OpRow& row = op_rows[kind];
+  std::string text = row.verb;
+  if (row.fields.chunk) text += " c" + std::to_string(op.chunk);
+  if (row.fields.layer && op.layer >= 0) text += " l" + std::to_string(op.layer);
+  if (row.fields.microbatch) text += " m" + std::to_string(op.microbatch);
+  if (row.fields.block) text += " b" + std::to_string(op.block);
+  return text + row.phase;
+}
+
+std::string text_of(const Plan& plan) {
+  const std::size_t width = std::to_string(plan.empty() ? 0 : plan.size() - 1).size();
+  std::string text;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const std::string position = std::to_string(i);
+    text += std::string(width - position.size(), ' ') + position + "  " + text_of(plan[i]) + "\n";
+  }
+  return text;
+}
+
+}  // namespace triax

@@ -1,79 +1,133 @@
 #pragma once
-// A Plan is what a rank does in one training step: a flat list of instructions, the same for all ranks
-// of a pipeline stage. It is a pure function of shapes; no MPI, no tensors, no device here.
+// A Plan is what a rank does in one training step: a flat list of instructions, the same for all
+// ranks of a pipeline stage. It is a pure function of shapes; no MPI, no tensors, no device here.
+//
+// Instructions work on four kinds of things:
+//   activation(chunk, l, m)  the input of layer l of the chunk for micro-batch m; l = number of
+//   layers: the
+//                            chunk's output. StageLayout::boundary() numbers them
+//                            (stage_layout.hpp).
+//   gradient(chunk, l, m)    the gradient of the loss by that activation, numbered alike
+//   frame(chunk, l, m)       what the layer keeps from its forward for its backward pass
+//   block b                  a part of the stage's parameters, with its gradient and optimizer
+//   state
+// The model's first layer (the embedding) has no input activation, its last (the head with the
+// loss) has no output activation; neither has the gradient that would belong to it.
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace triax {
 
 enum class OpKind : std::uint8_t {
-  // compute on (chunk, layer, microbatch)
-  Forward,
-  Recompute,  // the forward pass again, to fill a dropped frame
-  Backward,
-  DropFrame,  // give the saved activations of (chunk, layer, microbatch) back
-  DropInput,  // give the input of (chunk, layer, microbatch) back (forward-only plans)
-  // pipeline neighbours, on (chunk, microbatch); Start posts the message, Wait completes it
-  SendActivationStart, SendActivationWait, RecvActivationStart, RecvActivationWait,
-  SendGradientStart, SendGradientWait, RecvGradientStart, RecvGradientWait,
-  // gradients and parameters of a block
-  TensorSum,                // sum what is partial over the tensor axis (norms under sequence parallelism)
-  ReduceStart, ReduceWait,  // over the data axis: all-reduce or (ZeRO >= 1) reduce-scatter
-  TiedSum,                  // sum the tied embedding's gradient over first and last stage
-  GradientNorm,             // global norm and clip factor
-  Step,                     // optimizer on this rank's shard of the block
-  GatherStart, GatherWait   // ZeRO 1: updated parameters over the data axis
-};
+  // Compute, on (chunk, layer, microbatch).
+  Forward,    // reads activation l; acquires activation l + 1 and the frame
+  Recompute,  // the forward pass again: reads activation l, acquires the dropped frame. Its
+              // Backward follows at once
+  Backward,   // reads frame, activation l, gradient l + 1; acquires gradient l; then releases what
+              // it read
+  DropFrame,  // releases the frame after Forward: Recompute follows later, or (forward-only plans)
+              // nothing
+  DropInput,  // releases activation l (forward-only plans, where no Backward does)
 
+  // Messages between pipeline neighbours, on (chunk, microbatch). Start posts the message, Wait
+  // completes
+  // it. They match by (activation or gradient, global chunk, microbatch), not by the order they are
+  // posted in.
+  SendActivationStart,  // reads the chunk's output, which may not be touched until
+  SendActivationWait,   // releases it
+  RecvActivationStart,  // acquires the chunk's input, activation 0, which may be read after
+  RecvActivationWait,
+  SendGradientStart,  // reads gradient 0 of the chunk, which may not be touched until
+  SendGradientWait,   // releases it
+  RecvGradientStart,  // acquires the gradient of the chunk's output, which may be read after
+  RecvGradientWait,
+
+  // Gradients and parameters, on (block). For each block in this order, left out where the shape
+  // does not ask.
+  TensorSum,    // sum what is partial over the tensor axis (norms under sequence parallelism)
+  ReduceStart,  // over the data axis: all-reduce or (ZeRO 1) reduce-scatter
+  ReduceWait,   //
+  TiedSum,  // sum the tied embedding's reduced gradient (or shard of it) over first and last stage
+  GradientNorm,  // on no block: global norm and clip factor, once, when all gradients are final
+  Step,          // optimizer on this rank's shard of the block
+  GatherStart,   // ZeRO 1: updated parameters over the data axis
+  GatherWait
+};
+inline constexpr int op_kind_count = static_cast<int>(OpKind::GatherWait) + 1;
+
+/// One instruction. Fields that its kind does not use are 0; layer is -1 (the whole chunk) in the
+/// Forward and Backward of a chunk-level plan, before expand_layers.
 struct Op {
   OpKind kind;
-  int chunk = 0;       // model chunk of this stage
-  int layer = 0;       // layer within the chunk
+  int chunk = 0;  // model chunk of this stage
+  int layer = 0;  // layer within the chunk
   int microbatch = 0;
-  int block = 0;       // parameter block of this stage
+  int block = 0;  // parameter block of this stage
   auto operator<=>(const Op&) const = default;
 };
+
+/// Which fields an instruction uses.
+struct OpFields {
+  bool chunk = false;
+  bool layer = false;
+  bool microbatch = false;
+  bool block = false;
+};
+/// kind must be one of OpKind's (std::out_of_range otherwise).
+OpFields fields_of(OpKind kind);
 
 using Plan = std::vector<Op>;
 using Plans = std::vector<Plan>;  // one per pipeline stage
 
 /// A flat block of parameters: one gradient bucket, one collective, one optimizer shard.
 struct BlockUse {
-  std::vector<std::pair<int, int>> layers;  // (chunk, layer) that write its gradient
-  bool tensor_sum = false;                  // parts of its gradient are partial over the tensor axis
-  bool tied = false;                        // its gradient is summed over first and last stage
+  std::vector<std::pair<int, int>>
+      layers;               // (chunk, layer) that write its gradient, each once, at least one
+  bool tensor_sum = false;  // parts of its gradient are partial over the tensor axis
+  bool tied = false;        // its gradient is summed over first and last stage
   auto operator<=>(const BlockUse&) const = default;
 };
 
 /// What a schedule needs to know of the model and the grid.
 struct PlanShape {
   int stages = 1;
-  int chunks = 1;        // model chunks a stage (interleaved schedules)
+  int chunks = 1;  // model chunks a stage (interleaved schedules)
   int microbatches = 1;
-  /// Layers of each chunk: layers[stage][chunk]. Global chunk g lives on stage g % stages as chunk g / stages.
-  std::vector<std::vector<int>> layers;
-  /// Parameter blocks of each stage.
-  std::vector<std::vector<BlockUse>> blocks;
+  /// Layers of each chunk, at least 1: layers[stage][chunk]. Global chunk g lives on stage g %
+  /// stages as chunk g / stages.
+  std::vector<std::vector<int>> layers = {};
+  /// Parameter blocks of each stage; empty: none. With stages > 1 either no block is tied, or
+  /// exactly one on the first and one on the last stage; on one stage a tied tensor is one block
+  /// that two layers write.
+  std::vector<std::vector<BlockUse>> blocks = {};
   /// Layers whose frame is recomputed: recompute[stage][chunk][layer]; empty: none.
-  std::vector<std::vector<std::vector<bool>>> recompute;
+  std::vector<std::vector<std::vector<bool>>> recompute = {};
   /// Memory pool that each layer's frame comes from (layers with frames of equal size share one):
-  /// frame_pool[stage][chunk][layer]; empty: one pool for all.
-  std::vector<std::vector<std::vector<int>>> frame_pool;
+  /// frame_pool[stage][chunk][layer], counted from 0; empty: one pool for all.
+  std::vector<std::vector<std::vector<int>>> frame_pool = {};
   bool data_parallel = false;    // reduce gradients over the data axis
   bool shard_optimizer = false;  // ZeRO 1: step a shard, then gather
+
+  bool recomputes(int stage, int chunk, int layer) const;
+  int pool(int stage, int chunk, int layer) const;
 };
 
-/// Most buffers in use at once on a stage.
+/// std::invalid_argument where the parts of the shape do not fit each other.
+void check_shape(const PlanShape& shape);
+
+/// The most that is in use at once on a stage.
 struct Peaks {
-  int boundaries = 0;          // layer inputs, and gradients of layer inputs
-  std::vector<int> frames;     // by pool
+  int boundaries = 0;       // activations and gradients together
+  int messages = 0;         // messages started and not yet waited for
+  std::vector<int> frames;  // by pool
 };
 
-/// "F c0 l3 m2", one instruction.
+/// One instruction: "F c0 l3 m2", "send act c0 m1 start", "reduce b4 wait".
 std::string text_of(const Op& op);
-/// A plan as text, one line an instruction with its position.
+/// A plan as text, one line an instruction with its position, counted from 0.
 std::string text_of(const Plan& plan);
 
 }  // namespace triax

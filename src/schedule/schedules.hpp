@@ -7,23 +7,27 @@
 
 namespace triax {
 
-/// All forwards, then all backwards (Huang et al. 2019).
-Plans gpipe(const PlanShape& shape);
-/// One forward, one backward (PipeDream-flush; Narayanan et al. 2021). One chunk a stage.
-Plans one_forward_one_backward(const PlanShape& shape);
-/// Interleaved 1F1B over several chunks a stage (Narayanan et al. 2021, Megatron-LM's order).
-/// Needs microbatches % stages == 0.
-Plans interleaved(const PlanShape& shape);
-/// Forwards alone, for evaluation.
-Plans forward_only(const PlanShape& shape);
-
 /// A row of the table of schedules a job file may name.
 struct ScheduleRow {
   std::string name;
-  Plans (*make)(const PlanShape&);
-  bool several_chunks;              // may have more than one chunk a stage
-  bool microbatches_fill_stages;    // microbatches must be a multiple of stages
+  Plans (*make)(
+      const PlanShape&);          // for a shape that meets the two needs below: call make_schedule
+  bool several_chunks;            // may have more than one chunk a stage
+  bool microbatches_fill_stages;  // microbatches must be a multiple of stages
 };
+
+/// gpipe        all forwards, then all backwards (Huang et al. 2019)
+/// 1f1b         one forward, one backward (PipeDream-flush; Narayanan et al. 2021): stage r of P
+/// keeps the
+///              frames of at most P - r micro-batches
+/// interleaved  1f1b over several chunks a stage (Narayanan et al. 2021, in Megatron-LM's order)
 const std::vector<ScheduleRow>& schedules();
+
+/// The chunk-level plans of a schedule. std::invalid_argument where the name is unknown or the
+/// shape does not meet the schedule's needs; the text says which number must change to what.
+Plans make_schedule(const std::string& name, const PlanShape& shape);
+
+/// Forwards alone, for evaluation; any shape.
+Plans forward_only(const PlanShape& shape);
 
 }  // namespace triax

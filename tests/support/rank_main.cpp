@@ -1,40 +1,53 @@
 // The main of every test program, alone or under mpiexec.
 #include <gtest/gtest.h>
-#include <mpi.h>
 
 #include <cstdio>
 
 #include "kernels/base/runtime.hpp"
+#include "src/comm/mpi_session.hpp"
+#include "src/comm/wait.hpp"
 
 namespace {
 
-// A fatal failure on one rank would leave the others in a collective for ever: it ends the job instead.
+// The tests run more ranks than a small machine has cores: no rank spins for another.
+void wait(MPI_Request request) {
+  if (triax::wait_for(request, triax::WaitPolicy::yield) != MPI_SUCCESS)
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+void barrier() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  wait(request);
+}
+
+// A fatal failure on one rank would leave the others in a collective for ever: it ends the job
+// instead.
 class AbortOnFailure : public testing::EmptyTestEventListener {
+ public:
+  explicit AbortOnFailure(const triax::MpiSession& session) : session_(session) {}
+
+ private:
   void OnTestPartResult(const testing::TestPartResult& result) override {
-    if (!result.failed()) return;
-    int rank = 0;
-    int size = 1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (size > 1)
-      std::fprintf(stderr, "[rank %d] %s:%d\n%s\n", rank, result.file_name() ? result.file_name() : "?",
-                   result.line_number(), result.message());
-    std::fflush(stderr);
-    if (result.fatally_failed() && size > 1) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (!result.failed() || session_.size() == 1) return;
+    std::fprintf(stderr, "[rank %d] %s:%d\n%s\n", session_.rank(),
+                 result.file_name() != nullptr ? result.file_name() : "?", result.line_number(),
+                 result.message());
+    if (result.fatally_failed()) session_.abort(1);
   }
-  void OnTestEnd(const testing::TestInfo&) override { MPI_Barrier(MPI_COMM_WORLD); }
+  void OnTestEnd(const testing::TestInfo&) override { barrier(); }
+
+  const triax::MpiSession& session_;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  MPI_Init(&argc, &argv);
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const triax::MpiSession session(&argc, &argv);
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
-  if (rank != 0) delete listeners.Release(listeners.default_result_printer());
-  listeners.Append(new AbortOnFailure);
+  if (session.rank() != 0) delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new AbortOnFailure(session));
   int failed = 0;
   {
     const triax::KernelRuntime runtime;
@@ -42,7 +55,8 @@ int main(int argc, char** argv) {
   }
   if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) failed = 1;
   int any = 0;
-  MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  MPI_Finalize();
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &request);
+  wait(request);
   return any;
 }

@@ -1,0 +1,59 @@
+#include "io/agree.hpp"
+
+#include <sched.h>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+void require(int status) {
+  if (status == MPI_SUCCESS) return;
+  std::string text(MPI_MAX_ERROR_STRING, '\0');
+  int length = 0;
+  MPI_Error_string(status, text.data(), &length);
+  text.resize(static_cast<std::size_t>(length));
+  throw Error("ranks cannot agree on the outcome of a file operation", "MPI: " + text,
+              "Check that all ranks are alive");
+}
+
+// MPICH's own wait spins, which starves the rank that is waited for when ranks share cores.
+void wait(MPI_Request request) {
+  constexpr int spins = 20;
+  int done = 0;
+  for (int i = 0; !done; ++i) {
+    require(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    if (!done && i >= spins) sched_yield();
+  }
+}
+
+}  // namespace
+
+void agree(MPI_Comm comm, const std::string& failure) {
+  int rank = 0;
+  int size = 1;
+  if (comm != MPI_COMM_NULL) {
+    require(MPI_Comm_rank(comm, &rank));
+    require(MPI_Comm_size(comm, &size));
+  }
+  if (size == 1) {
+    if (!failure.empty()) throw Error(failure);
+    return;
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int mine = failure.empty() ? size : rank;
+  int first = size;
+  require(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm, &request));
+  wait(request);
+  if (first == size) return;
+  auto length = static_cast<int>(failure.size());
+  require(MPI_Ibcast(&length, 1, MPI_INT, first, comm, &request));
+  wait(request);
+  std::string text = failure;
+  text.resize(static_cast<std::size_t>(length));
+  require(MPI_Ibcast(text.data(), length, MPI_CHAR, first, comm, &request));
+  wait(request);
+  throw Error(fmt::format("rank {}: {}", first, text));
+}
+
+}  // namespace triax

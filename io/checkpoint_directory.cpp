@@ -1,0 +1,69 @@
+// Names of published checkpoints and their upkeep.
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "io/checkpoint_file.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The step of "step-000050.h5"; nothing for any other name.
+std::optional<std::int64_t> step_of(std::string_view name) {
+  constexpr std::string_view prefix = "step-";
+  constexpr std::string_view suffix = ".h5";
+  if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
+    return {};
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(suffix.size());
+  if (name.find_first_not_of("0123456789") != name.npos) return {};
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc{} || end != name.data() + name.size()) return {};
+  return step;
+}
+
+}  // namespace
+
+std::string checkpoint_path(const std::string& directory, std::int64_t step) {
+  return (fs::path(directory) / fmt::format("step-{:06}.h5", step)).string();
+}
+
+std::vector<std::string> list_checkpoints(const std::string& directory) {
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  std::error_code error;
+  if (!fs::exists(directory, error) && !error) return {};
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    const auto step = step_of(entry->path().filename().string());
+    std::error_code ignored;  // a file that another process has just removed
+    if (step && entry->is_regular_file(ignored)) found.emplace_back(*step, entry->path().string());
+  }
+  if (error)
+    throw Error("cannot list the checkpoints in " + directory, error.message(),
+                "Check that it is a readable directory");
+  std::ranges::sort(found, std::greater{});
+  std::vector<std::string> paths;
+  for (auto& [step, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+void prune_checkpoints(const std::string& directory, int keep) {
+  if (keep <= 0) return;
+  const std::vector<std::string> paths = list_checkpoints(directory);
+  for (std::size_t i = static_cast<std::size_t>(keep); i < paths.size(); ++i) {
+    std::error_code error;
+    fs::remove(paths[i], error);
+    if (error)
+      throw Error("cannot remove the old checkpoint " + paths[i], error.message(),
+                  "Check the directory's permissions");
+  }
+}
+
+}  // namespace triax

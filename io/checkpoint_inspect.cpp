@@ -1,0 +1,146 @@
+#include "io/checkpoint_inspect.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
+
+#include "io/checkpoint_file.hpp"
+
+namespace triax {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Statistics {
+  double min = std::numeric_limits<double>::infinity();
+  double max = -std::numeric_limits<double>::infinity();
+  double sum = 0, squares = 0;  // of finite elements
+  std::int64_t finite = 0, nan = 0, infinite = 0;
+
+  void add(std::span<const double> values) {
+    for (const double x : values) {
+      if (std::isnan(x)) {
+        ++nan;
+      } else if (std::isinf(x)) {
+        ++infinite;
+      } else {
+        ++finite;
+        min = std::min(min, x);
+        max = std::max(max, x);
+        sum += x;
+        squares += x * x;
+      }
+    }
+  }
+  double mean() const { return sum / static_cast<double>(finite); }
+  double norm() const { return std::sqrt(squares); }
+};
+
+struct Row {
+  CheckpointTensor tensor;
+  Statistics statistics;
+};
+
+Row examine(const CheckpointReader& reader, const CheckpointTensor& tensor) {
+  constexpr std::int64_t piece = std::int64_t{1} << 20;  // elements, 8 MiB
+  const std::int64_t size = tensor.shape.elements();
+  std::vector<double> buffer(static_cast<std::size_t>(std::min(piece, size)));
+  Row row{tensor, {}};
+  for (std::int64_t begin = 0; begin < size; begin += piece) {
+    const std::int64_t count = std::min(piece, size - begin);
+    reader.read(tensor.name, hdf5::flat_range_boxes(tensor.shape, begin, begin + count),
+                Tensor(buffer.data(), {count}));
+    row.statistics.add({buffer.data(), static_cast<std::size_t>(count)});
+  }
+  return row;
+}
+
+// A header's JSON text as JSON; as a string where it does not parse, so that a damaged one is still seen.
+Json parsed(const std::string& text) {
+  Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? Json(text) : value;
+}
+
+std::string architecture(const CheckpointHeader& header) {
+  const Json model = parsed(header.model);
+  return model.is_object() ? model.value("model_type", std::string("unknown")) : "unknown";
+}
+
+std::int64_t parameters(const std::vector<Row>& rows) {
+  std::int64_t count = 0;
+  for (const Row& row : rows)
+    if (row.tensor.name.starts_with("/model/")) count += row.tensor.shape.elements();
+  return count;
+}
+
+Json to_json(const Row& row) {
+  const Statistics& s = row.statistics;
+  const auto known = [&](double value) { return s.finite > 0 ? Json(value) : Json(nullptr); };
+  Json shape = Json::array();
+  for (int d = 0; d < row.tensor.shape.rank(); ++d) shape.push_back(row.tensor.shape[d]);
+  return {{"name", row.tensor.name},
+          {"dtype", name_of(row.tensor.dtype)},
+          {"shape", shape},
+          {"min", known(s.min)},
+          {"max", known(s.max)},
+          {"mean", known(s.mean())},
+          {"l2_norm", known(s.norm())},
+          {"nan", s.nan},
+          {"inf", s.infinite}};
+}
+
+std::string json_text(const std::string& path, const CheckpointHeader& header, const std::vector<Row>& rows) {
+  Json tensors = Json::array();
+  for (const Row& row : rows) tensors.push_back(to_json(row));
+  const Json out = {{"file", path},
+                    {"format_version", header.format_version},
+                    {"triax_version", header.version},
+                    {"step", header.step},
+                    {"tokens", header.tokens},
+                    {"samples", header.samples},
+                    {"grid", parsed(header.grid)},
+                    {"architecture", architecture(header)},
+                    {"parameters", parameters(rows)},
+                    {"model", parsed(header.model)},
+                    {"tensors", tensors}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string table_text(const std::string& path, const CheckpointHeader& header, const std::vector<Row>& rows) {
+  std::string out = fmt::format(
+      "{}: format {}, written by triax {}\n"
+      "step {}, {} tokens, {} samples, grid {}\n"
+      "{}, {} parameters, {} tensors\n\n",
+      path, header.format_version, header.version, header.step, header.tokens, header.samples, header.grid,
+      architecture(header), parameters(rows), rows.size());
+  std::size_t width = 4;
+  for (const Row& row : rows) width = std::max(width, row.tensor.name.size());
+  out += fmt::format("{:<{}}  {:<4}  {:<16} {:>11} {:>11} {:>11} {:>11} {:>8} {:>8}\n", "name", width, "type",
+                     "shape", "min", "max", "mean", "l2 norm", "nan", "inf");
+  for (const auto& [tensor, s] : rows) {
+    out += fmt::format("{:<{}}  {:<4}  {:<16}", tensor.name, width, name_of(tensor.dtype), tensor.shape.text());
+    if (s.finite > 0)
+      out += fmt::format(" {:>11.4g} {:>11.4g} {:>11.4g} {:>11.4g}", s.min, s.max, s.mean(), s.norm());
+    else
+      out += fmt::format(" {:>11} {:>11} {:>11} {:>11}", "-", "-", "-", "-");
+    out += fmt::format(" {:>8} {:>8}\n", s.nan, s.infinite);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string inspect_checkpoint(const std::string& path, bool json) {
+  const CheckpointReader reader(path);
+  std::vector<Row> rows;
+  for (const CheckpointTensor& tensor : reader.tensors()) rows.push_back(examine(reader, tensor));
+  return json ? json_text(path, reader.header(), rows) : table_text(path, reader.header(), rows);
+}
+
+}  // namespace triax

@@ -1,0 +1,69 @@
+#include "io/durable.hpp"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {
+    if (fd_ < 0) throw Error("cannot open " + path, std::strerror(errno), "Check its permissions");
+  }
+  ~Descriptor() { ::close(fd_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+std::string directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+void sync_path(const std::string& path) {
+  const Descriptor file(path, O_RDONLY);
+  // EINVAL: a file system without sync, for example on a directory.
+  if (::fsync(file.get()) != 0 && errno != EINVAL)
+    throw Error("cannot sync " + path + " to disk", std::strerror(errno),
+                "Check the disk's health, free space and quota");
+}
+
+void rename_durably(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0)
+    throw Error("cannot rename " + from + " to " + to, std::strerror(errno),
+                "Check the directory's permissions");
+  sync_path(directory_of(to));
+}
+
+void reserve_space(const std::string& path, std::int64_t bytes) {
+  if (bytes == 0) return;
+  const Descriptor file(path, O_WRONLY);
+  int failure = 0;
+  do failure = ::fallocate(file.get(), 0, 0, bytes) == 0 ? 0 : errno;
+  while (failure == EINTR);
+  if (failure != ENOSPC && failure != EDQUOT && failure != EFBIG) return;
+  struct statvfs disk {};
+  const bool known = ::fstatvfs(file.get(), &disk) == 0;
+  const auto free_bytes = known ? disk.f_bavail * disk.f_frsize : 0;
+  throw Error(fmt::format("no room for {}", path),
+              fmt::format("{}: it needs {} bytes, the file system has {} free", std::strerror(failure), bytes,
+                          free_bytes),
+              "Free space, raise the quota, or choose another directory");
+}
+
+}  // namespace triax

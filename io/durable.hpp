@@ -1,0 +1,18 @@
+#pragma once
+// Files that appear whole or not at all: sync, rename, sync the directory. Internal to io/.
+#include <cstdint>
+#include <string>
+
+namespace triax {
+
+/// The directory part of a path; "." where there is none.
+std::string directory_of(const std::string& path);
+/// Waits until a file's (or directory's) data are on disk. Error with the system's reason.
+void sync_path(const std::string& path);
+/// rename(2), then the directory's sync: after it, `to` is the new file even if the machine stops.
+void rename_durably(const std::string& from, const std::string& to);
+/// Reserves room for `bytes` in an existing file, which is at least that long afterwards. Error when there is no
+/// room (disk, quota or limit); file systems that cannot reserve are believed to have it.
+void reserve_space(const std::string& path, std::int64_t bytes);
+
+}  // namespace triax

@@ -1,0 +1,28 @@
+#pragma once
+// The body of hdf5::File. Internal to io/.
+#include "io/hdf5.hpp"
+#include "io/hdf5_handle.hpp"
+
+namespace triax::hdf5 {
+
+struct File::Impl {
+  std::string path;
+  Handle file;
+
+  /// Throws unless `ok`: "cannot <what> <object> in <path> (HDF5: ...)".
+  void require(bool ok, const char* what, const std::string& object) const;
+  Handle dataset(const std::string& name) const;
+  /// A group or dataset.
+  Handle object(const std::string& name) const;
+  Handle space_of(const Handle& dataset, const std::string& name) const;
+  Handle attribute(const std::string& object, const std::string& name) const;
+  void write_attribute(const std::string& object, const std::string& name, const Handle& type,
+                       const void* value);
+  void read_attribute(const std::string& object, const std::string& name, hid_t type, void* value) const;
+  /// Reads or writes one run of boxes.
+  template <class Transfer>
+  void transfer(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data,
+                const char* what, Transfer transfer) const;
+};
+
+}  // namespace triax::hdf5

@@ -1,0 +1,39 @@
+#pragma once
+// A file mapped read-only into memory: pages are read when touched and dropped under memory pressure.
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+
+namespace triax {
+
+/// The whole of a regular file. Error: the file is absent, a directory or not readable, with the system's reason.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::size_t size() const { return size_; }  // bytes
+  const std::byte* data() const { return data_; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  std::string path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// A little-endian number at any alignment.
+template <class T>
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+}  // namespace triax

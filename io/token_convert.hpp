@@ -1,0 +1,27 @@
+#pragma once
+// Token ids of any integer type on disk as int32. Internal to io/.
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "io/mapped_file.hpp"
+
+namespace triax {
+
+/// Converts out.size() tokens of type T from `from`, at any alignment. Ids that int32 cannot hold become its
+/// nearest value, which no vocabulary contains, rather than wrap into one that looks valid.
+template <class T>
+void convert_tokens(const std::byte* from, std::span<std::int32_t> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const T token = load<T>(from + i * sizeof(T));
+    if (std::in_range<std::int32_t>(token))
+      out[i] = static_cast<std::int32_t>(token);
+    else
+      out[i] = std::cmp_less(token, 0) ? std::numeric_limits<std::int32_t>::min()
+                                       : std::numeric_limits<std::int32_t>::max();
+  }
+}
+
+}  // namespace triax

@@ -1,0 +1,135 @@
+#include "io/token_formats.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "io/token_convert.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+class TextFile : public TokenFile {
+ public:
+  explicit TextFile(MappedFile file) : file_(std::move(file)) {}
+  std::int64_t size() const override { return static_cast<std::int64_t>(file_.size()); }
+  std::string_view format() const override { return "text"; }
+  void read(std::int64_t begin, std::span<std::int32_t> out) const override {
+    check_token_range(*this, begin, out);
+    convert_tokens<std::uint8_t>(file_.data() + begin, out);
+  }
+
+ private:
+  MappedFile file_;
+};
+
+constexpr std::int32_t magic_gpt2 = 20240520;
+constexpr std::int32_t magic_llama3 = 20240801;
+constexpr std::size_t llmc_header_bytes = 256 * sizeof(std::int32_t);
+
+class LlmcFile : public TokenFile {
+ public:
+  LlmcFile(MappedFile file, std::int64_t count, bool wide)
+      : file_(std::move(file)), count_(count), wide_(wide) {}
+  std::int64_t size() const override { return count_; }
+  std::string_view format() const override { return "llmc"; }
+  void read(std::int64_t begin, std::span<std::int32_t> out) const override {
+    check_token_range(*this, begin, out);
+    const std::byte* const tokens = file_.data() + llmc_header_bytes;
+    if (wide_)
+      convert_tokens<std::uint32_t>(tokens + begin * 4, out);
+    else
+      convert_tokens<std::uint16_t>(tokens + begin * 2, out);
+  }
+
+ private:
+  MappedFile file_;
+  std::int64_t count_;
+  bool wide_;  // uint32 rather than uint16
+};
+
+bool index_beside(const std::string& prefix) {
+  std::error_code ignored;
+  const std::string index = prefix + ".idx";
+  return std::filesystem::is_regular_file(index, ignored) && is_megatron_index(MappedFile(index));
+}
+
+[[noreturn]] void not_tokens(const std::string& path, std::ptrdiff_t zero) {
+  throw Error(fmt::format("{} is not a token file", path),
+              fmt::format("byte {} is zero, so it is not text; it has no llm.c magic ({} or {}), is not "
+                          "HDF5, and has no Megatron .idx beside it",
+                          zero, magic_gpt2, magic_llama3),
+              "Give text, .jsonl, an llm.c shard, a Megatron .bin with its .idx, or HDF5 tokens");
+}
+
+}  // namespace
+
+void check_token_range(const TokenFile& file, std::int64_t begin, std::span<const std::int32_t> out) {
+  check(begin >= 0 && begin + std::ssize(out) <= file.size(), "tokens [{}, {}) of {}", begin,
+        begin + std::ssize(out), file.size());
+}
+
+std::unique_ptr<TokenFile> open_text(MappedFile file) {
+  return std::make_unique<TextFile>(std::move(file));
+}
+
+bool is_llmc(const MappedFile& file) {
+  if (file.size() < sizeof(std::int32_t)) return false;
+  const auto magic = load<std::int32_t>(file.data());
+  return magic == magic_gpt2 || magic == magic_llama3;
+}
+
+std::unique_ptr<TokenFile> open_llmc(MappedFile file) {
+  const std::string remedy = "Write the shard again, or fetch the whole of it";
+  if (file.size() < llmc_header_bytes)
+    throw Error(fmt::format("{} is a truncated llm.c shard", file.path()),
+                fmt::format("{} bytes, the header alone has {}", file.size(), llmc_header_bytes), remedy);
+  const bool wide = load<std::int32_t>(file.data()) == magic_llama3;
+  const auto version = load<std::int32_t>(file.data() + 4);
+  const std::int64_t count = load<std::int32_t>(file.data() + 8);
+  const int expected_version = wide ? 7 : 1;
+  if (version != expected_version)
+    throw Error(fmt::format("{} is an llm.c shard of version {}", file.path(), version),
+                fmt::format("only version {} is known", expected_version),
+                "Write it with a matching llm.c");
+  const std::int64_t expected =
+      static_cast<std::int64_t>(llmc_header_bytes) + count * (wide ? 4 : 2);
+  if (count <= 0 || static_cast<std::int64_t>(file.size()) != expected)
+    throw Error(fmt::format("{} is a damaged llm.c shard", file.path()),
+                fmt::format("the header counts {} tokens, which make {} bytes; the file has {}", count,
+                            expected, file.size()),
+                remedy);
+  return std::make_unique<LlmcFile>(std::move(file), count, wide);
+}
+
+bool is_hdf5(const MappedFile& file) {
+  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+  return file.size() >= signature.size() &&
+         std::memcmp(file.data(), signature.data(), signature.size()) == 0;
+}
+
+std::unique_ptr<TokenFile> open_tokens(const std::string& path) {
+  std::error_code ignored;
+  // A Megatron prefix names no file itself.
+  if (!std::filesystem::exists(path, ignored) && index_beside(path)) return open_megatron(path);
+  MappedFile file(path);
+  if (file.size() == 0)
+    throw Error(path + " is empty", "0 bytes", "Give a file with text or tokens in it");
+  const std::filesystem::path name(path);
+  const std::string stem = std::filesystem::path(name).replace_extension().string();
+  if (is_megatron_index(file)) return open_megatron(stem);
+  if (name.extension() == ".bin" && index_beside(stem)) return open_megatron(stem);
+  if (is_hdf5(file)) return open_hdf5_tokens(path);
+  if (is_llmc(file)) return open_llmc(std::move(file));
+  // Text has no zero bytes; token ids of two or four bytes have them within a few.
+  constexpr std::size_t probe = 64 * 1024;
+  const auto head = file.bytes().first(std::min(probe, file.size()));
+  const auto zero = std::find(head.begin(), head.end(), std::byte{0});
+  if (zero != head.end()) not_tokens(path, zero - head.begin());
+  if (is_jsonl(file)) return open_jsonl(std::move(file));
+  return open_text(std::move(file));
+}
+
+}  // namespace triax

@@ -1,0 +1,54 @@
+// Tokens in an HDF5 file, read by hyperslabs.
+#include "io/hdf5.hpp"
+#include "io/token_formats.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+class Hdf5Tokens : public TokenFile {
+ public:
+  Hdf5Tokens(hdf5::File file, std::string dataset)
+      : file_(std::move(file)), dataset_(std::move(dataset)), size_(file_.shape(dataset_)[0]) {}
+  std::int64_t size() const override { return size_; }
+  std::string_view format() const override { return "hdf5"; }
+  void read(std::int64_t begin, std::span<std::int32_t> out) const override {
+    check_token_range(*this, begin, out);
+    const Shape extent{std::ssize(out)};
+    file_.read(dataset_, {{{begin}, extent}}, Tensor(out.data(), extent));
+  }
+
+ private:
+  hdf5::File file_;
+  std::string dataset_;
+  std::int64_t size_;
+};
+
+bool holds_tokens(const hdf5::File& file, const std::string& dataset) {
+  return file.is_integer(dataset) && file.rank(dataset) == 1;
+}
+
+}  // namespace
+
+std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path) {
+  hdf5::File file(path, hdf5::File::Mode::read);
+  std::vector<std::string> found;
+  for (const std::string& name : file.datasets("/")) {
+    if (!holds_tokens(file, name)) continue;
+    if (name == "/tokens") {
+      found = {name};
+      break;
+    }
+    found.push_back(name);
+  }
+  if (found.size() != 1)
+    throw Error(path + " is not an HDF5 token file",
+                fmt::format("{} one-dimensional integer datasets, none of them \"tokens\"", found.size()),
+                "Name the dataset of token ids \"tokens\"");
+  if (file.shape(found.front()).elements() == 0)
+    throw Error(path + " holds no tokens", "its dataset " + found.front() + " is empty",
+                "Give a file with tokens in it");
+  return std::make_unique<Hdf5Tokens>(std::move(file), found.front());
+}
+
+}  // namespace triax

@@ -1,0 +1,147 @@
+// Megatron-LM's indexed dataset (megatron/core/datasets/indexed_dataset.py). The .idx holds: magic, version
+// (u64), type code (u8), sequences (u64), document boundaries (u64), lengths (i32 each), byte offsets into the
+// .bin (i64 each), document boundaries (i64 each), and, for multimodal sets, a mode (i8) for each sequence.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "io/token_convert.hpp"
+#include "io/token_formats.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+using namespace std::string_view_literals;
+constexpr std::string_view magic = "MMIDIDX\0\0"sv;
+constexpr std::size_t header_bytes = 9 + 8 + 1 + 8 + 8;
+constexpr const char* remedy = "Write the pair again with Megatron's preprocess_data.py, or copy both files whole";
+
+struct TokenType {
+  std::size_t bytes;
+  void (*convert)(const std::byte* from, std::span<std::int32_t> out);
+};
+
+TokenType type_of(int code, const std::string& path) {
+  switch (code) {
+    case 1: return {1, convert_tokens<std::uint8_t>};
+    case 2: return {1, convert_tokens<std::int8_t>};
+    case 3: return {2, convert_tokens<std::int16_t>};
+    case 4: return {4, convert_tokens<std::int32_t>};
+    case 5: return {8, convert_tokens<std::int64_t>};
+    case 8: return {2, convert_tokens<std::uint16_t>};
+    default:
+      throw Error(fmt::format("{} does not hold token ids", path),
+                  fmt::format("its type code is {}{}; integers are 1 to 5 and 8", code,
+                              code == 6 || code == 7 ? ", a floating-point type" : ""),
+                  remedy);
+  }
+}
+
+class MegatronFile : public TokenFile {
+ public:
+  MegatronFile(MappedFile index, MappedFile tokens) : index_(std::move(index)), tokens_(std::move(tokens)) {
+    parse_header();
+    scan_sequences();
+  }
+  std::int64_t size() const override { return size_; }
+  std::string_view format() const override { return "megatron"; }
+
+  void read(std::int64_t begin, std::span<std::int32_t> out) const override {
+    check_token_range(*this, begin, out);
+    if (contiguous_) return type_.convert(at(first_offset_ + begin * width()), out);
+    if (out.empty()) return;
+    const auto after = std::ranges::upper_bound(block_begin_, begin);
+    const std::ptrdiff_t block = after - block_begin_.begin() - 1;
+    std::int64_t within = begin - block_begin_[static_cast<std::size_t>(block)];
+    for (std::int64_t sequence = block * block_sequences; !out.empty(); ++sequence) {
+      const std::int64_t count = length(sequence);
+      if (within >= count) {
+        within -= count;
+        continue;
+      }
+      const auto part = std::min(static_cast<std::size_t>(count - within), out.size());
+      type_.convert(at(offset(sequence) + within * width()), out.first(part));
+      out = out.subspan(part);
+      within = 0;
+    }
+  }
+
+ private:
+  // Where pieces are scattered, the first token of every so many sequences is kept: 1/64 of the index.
+  static constexpr std::int64_t block_sequences = 128;
+
+  std::int64_t width() const { return static_cast<std::int64_t>(type_.bytes); }
+  const std::byte* at(std::int64_t offset) const { return tokens_.data() + offset; }
+  std::int64_t length(std::int64_t sequence) const {
+    return load<std::int32_t>(index_.data() + header_bytes + sequence * 4);
+  }
+  std::int64_t offset(std::int64_t sequence) const {
+    return load<std::int64_t>(index_.data() + header_bytes + sequences_ * 4 + sequence * 8);
+  }
+
+  void parse_header() {
+    if (index_.size() < header_bytes)
+      throw Error(index_.path() + " is a truncated Megatron index",
+                  fmt::format("{} bytes, the header alone has {}", index_.size(), header_bytes), remedy);
+    const std::byte* const p = index_.data();
+    const auto version = load<std::uint64_t>(p + 9);
+    if (version != 1)
+      throw Error(fmt::format("{} is a Megatron index of version {}", index_.path(), version),
+                  "only version 1 is known", remedy);
+    type_ = type_of(load<std::uint8_t>(p + 17), index_.path());
+    const auto sequences = load<std::uint64_t>(p + 18);
+    const auto documents = load<std::uint64_t>(p + 26);
+    const std::uint64_t room = index_.size() - header_bytes;
+    // Compared by division first: a damaged count must not overflow the product.
+    const bool fits = sequences <= room / 12 && documents <= room / 8;
+    const std::uint64_t expected = fits ? sequences * 12 + documents * 8 : 0;
+    if (!fits || (room != expected && room != expected + sequences))
+      throw Error(index_.path() + " is a damaged Megatron index",
+                  fmt::format("{} sequences and {} document boundaries do not make its {} bytes", sequences,
+                              documents, index_.size()),
+                  remedy);
+    sequences_ = static_cast<std::int64_t>(sequences);
+  }
+
+  void scan_sequences() {
+    const auto bytes = static_cast<std::int64_t>(tokens_.size());
+    for (std::int64_t s = 0; s < sequences_; ++s) {
+      const std::int64_t count = length(s);
+      const std::int64_t from = offset(s);
+      if (count < 0 || from < 0 || from > bytes || count > (bytes - from) / width())
+        throw Error(fmt::format("{} does not fit {}", tokens_.path(), index_.path()),
+                    fmt::format("sequence {} is {} tokens of {} bytes at byte {}, the file has {} bytes", s,
+                                count, width(), from, bytes),
+                    remedy);
+      if (s == 0) first_offset_ = from;
+      if (count > 0 && from != first_offset_ + size_ * width()) contiguous_ = false;
+      if (s % block_sequences == 0) block_begin_.push_back(size_);
+      size_ += count;
+    }
+    if (size_ == 0)
+      throw Error(tokens_.path() + " holds no tokens",
+                  fmt::format("{} sequences, all of them empty", sequences_), remedy);
+    if (contiguous_) block_begin_ = {};
+  }
+
+  MappedFile index_, tokens_;
+  TokenType type_{};
+  std::int64_t sequences_ = 0;
+  std::int64_t size_ = 0;
+  std::int64_t first_offset_ = 0;          // bytes
+  bool contiguous_ = true;                 // sequences lie one behind the other
+  std::vector<std::int64_t> block_begin_;  // first token of every block of sequences
+};
+
+}  // namespace
+
+bool is_megatron_index(const MappedFile& file) {
+  return file.size() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0;
+}
+
+std::unique_ptr<TokenFile> open_megatron(const std::string& prefix) {
+  return std::make_unique<MegatronFile>(MappedFile(prefix + ".idx"), MappedFile(prefix + ".bin"));
+}
+
+}  // namespace triax

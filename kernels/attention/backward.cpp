@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "kernels/attention/work.hpp"
+
+namespace triax {
+namespace attention {
+namespace {
+
+// out = tile (rows, width) times factor, the first head_size columns; added where `accumulate`.
+void write_rows(HeadView out, std::int64_t first, const float* tile, const Sizes& n,
+                bool accumulate) {
+  const std::int64_t rows = std::min(tile_size, n.length - first);
+  for (std::int64_t r = 0; r < rows; ++r, tile += n.width()) {
+    float* row = out.row(first + r);
+    if (accumulate) {
+#pragma omp simd
+      for (std::int64_t d = 0; d < n.head_size; ++d) row[d] += tile[d];
+    } else {
+      std::copy_n(tile, n.head_size, row);
+    }
+  }
+}
+
+struct Backward {
+  Sizes n;
+  AttentionOptions options;
+  Tensor dq, dk, dv, dout, out, lse, q, k, v;
+  BackwardScratch scratch;
+
+  // A key head with all query heads that read it: nobody else writes its dk and dv.
+  void operator()(std::int64_t worker, std::int64_t item) const {
+    const std::int64_t b = item / n.key_heads;
+    const std::int64_t key_head = item % n.key_heads;
+    for (std::int64_t h = key_head * n.group(); h < (key_head + 1) * n.group(); ++h) {
+      pack_rows(scratch.query.of(worker), n.width(), head_of(q, b, h), 0, n.length, n.head_size,
+                options.scale);
+      pack_rows(scratch.dout.of(worker), n.width(), head_of(dout, b, h), 0, n.length, n.head_size,
+                1.0F);
+      row_products(scratch.delta.of(worker), head_of(dout, b, h), head_of(out, b, h));
+      for (std::int64_t j0 = 0; j0 < n.length; j0 += tile_size) key_tile(worker, b, h, j0);
+    }
+  }
+
+  // delta[t] = sum over d of dout[t][d] out[t][d].
+  void row_products(float* delta, const HeadView& x, const HeadView& y) const {
+    for (std::int64_t t = 0; t < n.length; ++t) {
+      const float* a = x.row(t);
+      const float* b = y.row(t);
+      float sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (std::int64_t d = 0; d < n.head_size; ++d) sum += a[d] * b[d];
+      delta[t] = sum;
+    }
+  }
+
+  void key_tile(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t j0) const {
+    const std::int64_t keys = std::min(tile_size, n.length - j0);
+    const HeadView key = head_of(k, b, h / n.group());
+    pack_rows(scratch.key.of(worker), n.width(), key, j0, keys, n.head_size, options.scale);
+    pack_transposed(scratch.key_t.of(worker), key, j0, keys, n.head_size);
+    pack_transposed(scratch.value_t.of(worker), head_of(v, b, h / n.group()), j0, keys,
+                    n.head_size);
+    for (std::int64_t i0 = j0; i0 < n.length; i0 += tile_size) {
+      score_gradient(worker, b, h, i0, j0);
+      accumulate(worker, i0, j0, keys);
+      write_rows(head_of(dq, b, h), i0, scratch.dquery.of(worker), n, j0 > 0);
+    }
+    const bool add = h % n.group() > 0;
+    write_rows(head_of(dk, b, h / n.group()), j0, scratch.dkey.of(worker), n, add);
+    write_rows(head_of(dv, b, h / n.group()), j0, scratch.dvalue.of(worker), n, add);
+  }
+
+  // The tile of probabilities again (after dropout), and the gradient of its scores.
+  void score_gradient(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t i0,
+                      std::int64_t j0) const {
+    const std::int64_t rows = std::min(tile_size, n.length - i0);
+    const bool diagonal = i0 == j0;
+    float* probability = scratch.probability.of(worker);
+    float* dscore = scratch.dscore.of(worker);
+    TileProduct product{.rows = rows,
+                        .columns = tile_size,
+                        .depth = n.head_size,
+                        .a = scratch.query.of(worker) + i0 * n.width(),
+                        .a_row_stride = n.width(),
+                        .a_depth_stride = 1,
+                        .b = scratch.key_t.of(worker),
+                        .b_stride = tile_size,
+                        .c = probability,
+                        .c_stride = tile_size,
+                        .triangle = diagonal ? Triangle::c_lower : Triangle::none};
+    tile_product(product);
+    product.a = scratch.dout.of(worker) + i0 * n.width();
+    product.b = scratch.value_t.of(worker);
+    product.c = dscore;
+    tile_product(product);
+    if (diagonal) {
+      fill_above_diagonal(probability, rows, -std::numeric_limits<float>::infinity());
+      fill_above_diagonal(dscore, rows, 0.0F);
+    }
+    probabilities(probability, lse_of(lse, b, h) + i0, rows);
+    softmax_gradient(dscore, probability,
+                     fill_keep(scratch.keep.of(worker), options, n, b, h, i0, j0),
+                     scratch.delta.of(worker) + i0, rows);
+  }
+
+  // dv += P^T dout, dk += dS^T q, dq tile = dS k. q and k are scaled already.
+  void accumulate(std::int64_t worker, std::int64_t i0, std::int64_t j0, std::int64_t keys) const {
+    const std::int64_t rows = std::min(tile_size, n.length - i0);
+    const bool diagonal = i0 == j0;
+    TileProduct product{.rows = keys,
+                        .columns = n.head_size,
+                        .depth = rows,
+                        .a = scratch.probability.of(worker),
+                        .a_row_stride = 1,
+                        .a_depth_stride = tile_size,
+                        .b = scratch.dout.of(worker) + i0 * n.width(),
+                        .b_stride = n.width(),
+                        .c = scratch.dvalue.of(worker),
+                        .c_stride = n.width(),
+                        .accumulate = !diagonal,
+                        .triangle = diagonal ? Triangle::a_upper : Triangle::none};
+    tile_product(product);
+    product.a = scratch.dscore.of(worker);
+    product.b = scratch.query.of(worker) + i0 * n.width();
+    product.c = scratch.dkey.of(worker);
+    tile_product(product);
+    tile_product({.rows = rows,
+                  .columns = n.head_size,
+                  .depth = keys,
+                  .a = scratch.dscore.of(worker),
+                  .a_row_stride = tile_size,
+                  .a_depth_stride = 1,
+                  .b = scratch.key.of(worker),
+                  .b_stride = n.width(),
+                  .c = scratch.dquery.of(worker),
+                  .c_stride = n.width(),
+                  .triangle = diagonal ? Triangle::a_lower : Triangle::none});
+  }
+};
+
+}  // namespace
+}  // namespace attention
+
+void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk, const Tensor& dv,
+                        const Tensor& dout, const Tensor& out, const Tensor& lse, const Tensor& q,
+                        const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                        Arena& scratch) {
+  check(stream.space() == MemorySpace::host, "attention of the host on a stream elsewhere");
+  const attention::Sizes n = attention::sizes_of(q, k, v, options);
+  attention::check_views({&dq, &dout, &out, &q}, q.shape());
+  attention::check_views({&dk, &dv, &k, &v}, k.shape());
+  attention::check_views({&lse}, {n.batch, n.heads, n.length});
+  const ArenaScope scope(scratch);
+  const attention::Backward backward{
+      n,   options, dq, dk, dv, dout,
+      out, lse,     q,  k,  v,  attention::BackwardScratch(scratch, n.length, n.head_size)};
+  attention::for_each_item("attention_backward", n.batch * n.key_heads, std::cref(backward));
+}
+
+}  // namespace triax

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "kernels/attention/work.hpp"
+
+namespace triax {
+namespace attention {
+namespace {
+
+struct Forward {
+  Sizes n;
+  AttentionOptions options;
+  Tensor out, lse, q, k, v;
+  ForwardScratch scratch;
+
+  void operator()(std::int64_t worker, std::int64_t item) const {
+    const std::int64_t b = item / n.heads;
+    const std::int64_t h = item % n.heads;
+    const HeadView key = head_of(k, b, h / n.group());
+    for (std::int64_t j0 = 0; j0 < n.length; j0 += tile_size)
+      pack_transposed(scratch.keys.of(worker) + j0 * n.head_size, key, j0,
+                      std::min(tile_size, n.length - j0), n.head_size);
+    pack_rows(scratch.values.of(worker), n.width(), head_of(v, b, h / n.group()), 0, n.length,
+              n.head_size, 1.0F);
+    for (std::int64_t i0 = 0; i0 < n.length; i0 += tile_size) query_tile(worker, b, h, i0);
+  }
+
+  void query_tile(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t i0) const {
+    const std::int64_t rows = std::min(tile_size, n.length - i0);
+    const OnlineSoftmax state{scratch.largest.of(worker), scratch.sum.of(worker)};
+    reset(state, rows);
+    pack_rows(scratch.query.of(worker), n.width(), head_of(q, b, h), i0, rows, n.head_size,
+              options.scale);
+    for (std::int64_t j0 = 0; j0 <= i0; j0 += tile_size) {
+      float* scores = scratch.scores.of(worker);
+      const bool diagonal = j0 == i0;
+      tile_product({.rows = rows,
+                    .columns = tile_size,
+                    .depth = n.head_size,
+                    .a = scratch.query.of(worker),
+                    .a_row_stride = n.width(),
+                    .a_depth_stride = 1,
+                    .b = scratch.keys.of(worker) + j0 * n.head_size,
+                    .b_stride = tile_size,
+                    .c = scores,
+                    .c_stride = tile_size,
+                    .triangle = diagonal ? Triangle::c_lower : Triangle::none});
+      if (diagonal) fill_above_diagonal(scores, rows, -std::numeric_limits<float>::infinity());
+      softmax_step(scores, state, j0 > 0 ? scratch.out.of(worker) : nullptr, n.width(), rows);
+      const float* keep = fill_keep(scratch.keep.of(worker), options, n, b, h, i0, j0);
+      if (keep != nullptr) multiply_tile(scores, keep, rows);
+      tile_product({.rows = rows,
+                    .columns = n.head_size,
+                    .depth = std::min(tile_size, n.length - j0),
+                    .a = scores,
+                    .a_row_stride = tile_size,
+                    .a_depth_stride = 1,
+                    .b = scratch.values.of(worker) + j0 * n.width(),
+                    .b_stride = n.width(),
+                    .c = scratch.out.of(worker),
+                    .c_stride = n.width(),
+                    .accumulate = j0 > 0,
+                    .triangle = diagonal ? Triangle::a_lower : Triangle::none});
+    }
+    finish(worker, b, h, i0, rows, state);
+  }
+
+  // Divides by the sums and writes the tile of out and its log-sum-exps.
+  void finish(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t i0,
+              std::int64_t rows, const OnlineSoftmax& state) const {
+    HeadView to = head_of(out, b, h);
+    float* row_lse = lse_of(lse, b, h) + i0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float sum = row_sum(state, r);
+      row_lse[r] = state.largest[r] + std::log(sum);
+      const float* from = scratch.out.of(worker) + r * n.width();
+      float* row = to.row(i0 + r);
+#pragma omp simd
+      for (std::int64_t d = 0; d < n.head_size; ++d) row[d] = from[d] / sum;
+    }
+  }
+};
+
+}  // namespace
+}  // namespace attention
+
+void attention_forward(const Stream& stream, const Tensor& out, const Tensor& lse, const Tensor& q,
+                       const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                       Arena& scratch) {
+  check(stream.space() == MemorySpace::host, "attention of the host on a stream elsewhere");
+  const attention::Sizes n = attention::sizes_of(q, k, v, options);
+  attention::check_views({&out, &q}, q.shape());
+  attention::check_views({&k, &v}, k.shape());
+  attention::check_views({&lse}, {n.batch, n.heads, n.length});
+  const ArenaScope scope(scratch);
+  const attention::Forward forward{
+      n, options, out, lse, q, k, v, attention::ForwardScratch(scratch, n.length, n.head_size)};
+  attention::for_each_item("attention_forward", n.batch * n.heads, std::cref(forward));
+}
+
+}  // namespace triax

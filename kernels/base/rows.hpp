@@ -1,0 +1,40 @@
+#pragma once
+// How kernels read their tensors: checked once, then plain pointers.
+#include "kernels/base/tensor.hpp"
+
+namespace triax {
+
+/// A float32 matrix with unit column stride, which may be a column slice of a wider one.
+struct Rows {
+  float* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t stride = 0;  // elements from one row to the next
+
+  float* operator[](std::int64_t row) const { return data + row * stride; }
+};
+
+/// The rows of a (N, E) tensor; an internal error names the tensor when it is none.
+inline Rows rows_of(const Tensor& tensor, const char* name) {
+  check(tensor.rank() == 2 && (tensor.stride(1) == 1 || tensor.size(1) <= 1),
+        "{} of shape {} is not a matrix with unit column stride", name, tensor.shape().text());
+  return {tensor.as<float>(), tensor.size(0), tensor.size(1), tensor.stride(0)};
+}
+
+/// The same, and the matrix must have the shape of `like`.
+inline Rows rows_like(const Tensor& tensor, const Rows& like, const char* name) {
+  const Rows rows = rows_of(tensor, name);
+  check(rows.rows == like.rows && rows.columns == like.columns, "{} is {} and must be ({}, {})",
+        name, tensor.shape().text(), like.rows, like.columns);
+  return rows;
+}
+
+/// The elements of a contiguous tensor of `count` elements of type T.
+template <class T = float>
+T* elements_of(const Tensor& tensor, std::int64_t count, const char* name) {
+  check(tensor.contiguous() && tensor.elements() == count,
+        "{} of shape {} must be {} contiguous elements", name, tensor.shape().text(), count);
+  return tensor.as<T>();
+}
+
+}  // namespace triax

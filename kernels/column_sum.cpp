@@ -1,0 +1,33 @@
+#include "kernels/column_sum.hpp"
+
+#include "kernels/base/arena.hpp"
+#include "kernels/base/parallel.hpp"
+
+namespace triax {
+namespace {
+constexpr std::int64_t tile = 256;  // columns whose sums stay in registers and L1
+}
+
+std::size_t column_sum_bytes(std::int64_t rows, std::int64_t columns) {
+  Arena measure;
+  measure.take("column sums", DType::f32, {row_blocks(rows), columns});
+  return measure.used();
+}
+
+void add_partial_rows(float* out, const float* partials, std::int64_t blocks, std::int64_t columns,
+                      bool accumulate) {
+  parallel_for_blocks(columns, tile, [=](std::int64_t begin, std::int64_t end) {
+    double sums[tile];
+    const std::int64_t count = end - begin;
+    for (std::int64_t c = 0; c < count; ++c)
+      sums[c] = accumulate ? static_cast<double>(out[begin + c]) : 0.0;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const float* row = partials + b * columns + begin;
+#pragma omp simd
+      for (std::int64_t c = 0; c < count; ++c) sums[c] += static_cast<double>(row[c]);
+    }
+    for (std::int64_t c = 0; c < count; ++c) out[begin + c] = static_cast<float>(sums[c]);
+  });
+}
+
+}  // namespace triax

@@ -1,0 +1,25 @@
+#pragma once
+// Sums over rows (gradients of biases and norm weights) in an order that no thread count changes:
+// rows are summed in blocks of fixed size, one partial row a block, and the partial rows are then
+// added in order.
+#include <cstddef>
+#include <cstdint>
+
+namespace triax {
+
+inline constexpr std::int64_t rows_per_block = 64;
+
+/// Blocks that cover `rows` rows.
+constexpr std::int64_t row_blocks(std::int64_t rows) {
+  return (rows + rows_per_block - 1) / rows_per_block;
+}
+
+/// Bytes that partial sums of `columns` columns over `rows` rows take from an arena, per sum.
+std::size_t column_sum_bytes(std::int64_t rows, std::int64_t columns);
+
+/// out[c] = partials[0][c] + partials[1][c] + ..., added in double; plus out[c] when `accumulate`.
+/// partials: (blocks, columns).
+void add_partial_rows(float* out, const float* partials, std::int64_t blocks, std::int64_t columns,
+                      bool accumulate);
+
+}  // namespace triax

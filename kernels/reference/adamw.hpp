@@ -1,0 +1,32 @@
+#pragma once
+// AdamW in plain loops and double precision: the oracle of kernels/adamw.hpp. Algorithm 2 of
+// Loshchilov & Hutter 2019, step by step as PyTorch does it.
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "kernels/adamw.hpp"
+
+namespace triax::reference {
+
+struct AdamWState {
+  std::vector<double> parameter;
+  std::vector<double> m;
+  std::vector<double> v;
+};
+
+inline void adamw(AdamWState& state, const std::vector<double>& gradient,
+                  const AdamWOptions& options) {
+  const auto step = static_cast<double>(options.step);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const double g = static_cast<double>(options.gradient_scale) * gradient[i];
+    state.parameter[i] *= 1.0 - options.learning_rate * options.weight_decay;
+    state.m[i] = options.beta1 * state.m[i] + (1.0 - options.beta1) * g;
+    state.v[i] = options.beta2 * state.v[i] + (1.0 - options.beta2) * g * g;
+    const double m_hat = state.m[i] / (1.0 - std::pow(options.beta1, step));
+    const double v_hat = state.v[i] / (1.0 - std::pow(options.beta2, step));
+    state.parameter[i] -= options.learning_rate * m_hat / (std::sqrt(v_hat) + options.epsilon);
+  }
+}
+
+}  // namespace triax::reference

@@ -1,0 +1,96 @@
+#pragma once
+// Causal attention in plain loops and double precision: the oracle of kernels/attention.hpp.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace triax::reference {
+
+using Values = std::vector<double>;
+
+/// Row-major q, out (B, T, H, D), k, v (B, T, Hkv, D), lse (B, H, T), keep (B, H, T, T).
+struct AttentionSizes {
+  std::int64_t B = 0, T = 0, H = 0, Hkv = 0, D = 0;
+  std::size_t query(std::int64_t b, std::int64_t t, std::int64_t h) const {
+    return std::size_t(((b * T + t) * H + h) * D);
+  }
+  std::size_t key(std::int64_t b, std::int64_t t, std::int64_t h) const {
+    return std::size_t(((b * T + t) * Hkv + h / (H / Hkv)) * D);
+  }
+  std::size_t row(std::int64_t b, std::int64_t h, std::int64_t t) const {
+    return std::size_t((b * H + h) * T + t);
+  }
+};
+
+struct AttentionResult {
+  Values out, lse;
+};
+struct AttentionGradients {
+  Values dq, dk, dv;
+};
+
+inline double dot(const double* a, const double* b, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// The multiplier of a probability: 0 or 1 / (1 - p) with dropout, 1 where `keep` is empty.
+inline double kept(const Values& keep, const AttentionSizes& n, std::size_t row, std::int64_t j) {
+  return keep.empty() ? 1.0
+                      : keep[row * static_cast<std::size_t>(n.T) + static_cast<std::size_t>(j)];
+}
+
+/// out = keep * softmax(scale q k^T + causal mask) v, and the log-sum-exp of each row.
+inline AttentionResult attention_forward(const AttentionSizes& n, const Values& q, const Values& k,
+                                         const Values& v, double scale, const Values& keep) {
+  AttentionResult result{Values(q.size()), Values(std::size_t(n.B * n.H * n.T))};
+  for (std::int64_t b = 0; b < n.B; ++b)
+    for (std::int64_t h = 0; h < n.H; ++h)
+      for (std::int64_t i = 0; i < n.T; ++i) {
+        const std::size_t row = n.row(b, h, i);
+        Values score(std::size_t(i + 1));
+        for (std::int64_t j = 0; j <= i; ++j)
+          score[std::size_t(j)] = scale * dot(&q[n.query(b, i, h)], &k[n.key(b, j, h)], n.D);
+        const double largest = *std::max_element(score.begin(), score.end());
+        double sum = 0;
+        for (double s : score) sum += std::exp(s - largest);
+        const double lse = result.lse[row] = largest + std::log(sum);
+        for (std::int64_t j = 0; j <= i; ++j) {
+          const double p = std::exp(score[std::size_t(j)] - lse) * kept(keep, n, row, j);
+          for (std::int64_t d = 0; d < n.D; ++d)
+            result.out[n.query(b, i, h) + std::size_t(d)] += p * v[n.key(b, j, h) + std::size_t(d)];
+        }
+      }
+  return result;
+}
+
+/// Gradients of sum(dout * out).
+inline AttentionGradients attention_backward(const AttentionSizes& n, const Values& dout,
+                                             const AttentionResult& saved, const Values& q,
+                                             const Values& k, const Values& v, double scale,
+                                             const Values& keep) {
+  AttentionGradients g{Values(q.size()), Values(k.size()), Values(v.size())};
+  for (std::int64_t b = 0; b < n.B; ++b)
+    for (std::int64_t h = 0; h < n.H; ++h)
+      for (std::int64_t i = 0; i < n.T; ++i) {
+        const std::size_t row = n.row(b, h, i);
+        const std::size_t at_q = n.query(b, i, h);
+        const double delta = dot(&dout[at_q], &saved.out[at_q], n.D);
+        for (std::int64_t j = 0; j <= i; ++j) {
+          const std::size_t at_k = n.key(b, j, h);
+          const double p = std::exp(scale * dot(&q[at_q], &k[at_k], n.D) - saved.lse[row]);
+          const double m = kept(keep, n, row, j);
+          const double ds = scale * p * (m * dot(&dout[at_q], &v[at_k], n.D) - delta);
+          for (std::size_t d = 0; d < static_cast<std::size_t>(n.D); ++d) {
+            g.dq[at_q + d] += ds * k[at_k + d];
+            g.dk[at_k + d] += ds * q[at_q + d];
+            g.dv[at_k + d] += p * m * dout[at_q + d];
+          }
+        }
+      }
+  return g;
+}
+
+}  // namespace triax::reference

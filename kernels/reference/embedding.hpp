@@ -1,0 +1,42 @@
+#pragma once
+// Token and position embeddings in plain loops and double precision: the oracle of
+// kernels/embedding.hpp.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace triax::reference {
+
+/// Row tokens[r] of weight (vocabulary, columns), zero where the token is negative.
+inline std::vector<double> embedding_forward(const std::vector<std::int32_t>& tokens,
+                                             const std::vector<double>& weight,
+                                             std::size_t columns) {
+  std::vector<double> y(tokens.size() * columns, 0.0);
+  for (std::size_t r = 0; r < tokens.size(); ++r)
+    for (std::size_t c = 0; c < columns && tokens[r] >= 0; ++c)
+      y[r * columns + c] = weight[static_cast<std::size_t>(tokens[r]) * columns + c];
+  return y;
+}
+
+/// dweight (vocabulary, columns) from dy (rows, columns).
+inline std::vector<double> embedding_backward(const std::vector<std::int32_t>& tokens,
+                                              const std::vector<double>& dy, std::size_t vocabulary,
+                                              std::size_t columns) {
+  std::vector<double> dweight(vocabulary * columns, 0.0);
+  for (std::size_t r = 0; r < tokens.size(); ++r)
+    for (std::size_t c = 0; c < columns && tokens[r] >= 0; ++c)
+      dweight[static_cast<std::size_t>(tokens[r]) * columns + c] += dy[r * columns + c];
+  return dweight;
+}
+
+/// The positions of rows first_row, first_row + 1, ... of sequences of `length`: with these as
+/// tokens a position embedding is a token embedding.
+inline std::vector<std::int32_t> positions(std::size_t first_row, std::size_t rows,
+                                           std::size_t length) {
+  std::vector<std::int32_t> out(rows);
+  for (std::size_t r = 0; r < rows; ++r)
+    out[r] = static_cast<std::int32_t>((first_row + r) % length);
+  return out;
+}
+
+}  // namespace triax::reference

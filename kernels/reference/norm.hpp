@@ -1,0 +1,19 @@
+#pragma once
+// Sums in plain loops and double precision: the oracle of kernels/norm.hpp.
+#include <vector>
+
+namespace triax::reference {
+
+inline double sum(const std::vector<double>& values) {
+  double total = 0.0;
+  for (const double value : values) total += value;
+  return total;
+}
+
+inline double sum_of_squares(const std::vector<double>& values) {
+  double total = 0.0;
+  for (const double value : values) total += value * value;
+  return total;
+}
+
+}  // namespace triax::reference

@@ -1,0 +1,27 @@
+#pragma once
+// Rotary position embedding in plain loops and double precision: the oracle of kernels/rope.hpp.
+// Written as Hugging Face's rotate_half does it: x cos + (-x2, x1) sin.
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace triax::reference {
+
+/// x: (batch, length, heads, width), row-major, turned by its position; `direction` -1 turns it
+/// back, which is the gradient of the rotation.
+inline std::vector<double> rope(const std::vector<double>& x, std::size_t length, std::size_t heads,
+                                std::size_t width, double theta, double direction = 1.0) {
+  const std::size_t half = width / 2;
+  std::vector<double> y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t d = i % width;
+    const std::size_t position = i / (width * heads) % length;
+    const double exponent = -2.0 * static_cast<double>(d % half) / static_cast<double>(width);
+    const double angle = direction * static_cast<double>(position) * std::pow(theta, exponent);
+    const double partner = d < half ? -x[i + half] : x[i - half];
+    y[i] = x[i] * std::cos(angle) + partner * std::sin(angle);
+  }
+  return y;
+}
+
+}  // namespace triax::reference

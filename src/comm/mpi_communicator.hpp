@@ -1,0 +1,81 @@
+#pragma once
+// A Communicator over MPI: host memory, non-blocking calls only.
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/comm/communicator.hpp"
+#include "src/comm/wait.hpp"
+
+namespace triax {
+
+/// Reductions take f32, f64, i32, i64 and u8; other calls take every type. What MPI reports as
+/// failed is an Error with the rank, its place, the call and MPI's text. No call allocates once the
+/// largest number of requests in flight was reached (MPI's own memory aside).
+///
+/// Summation order is MPI's: for one MPI library it depends on the size of the group and of the
+/// tensor only, so that a run repeats itself bit for bit.
+class MpiCommunicator final : public Communicator {
+ public:
+  /// Owns `comm` from here on. MPI_COMM_NULL stands for the group of this rank alone. `where` names
+  /// this rank and the group in errors: "rank 5 (data 1, pipeline 0, tensor 1) on host, tensor
+  /// axis".
+  MpiCommunicator(MPI_Comm comm, WaitPolicy policy, std::string where);
+  ~MpiCommunicator() override;
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  Request all_reduce(const Tensor& data, ReduceOp op) override;
+  Request reduce_scatter(const Tensor& output, const Tensor& input) override;
+  Request all_gather(const Tensor& output, const Tensor& input) override;
+  Request broadcast(const Tensor& data, int root) override;
+  Request send(const Tensor& data, int to, int tag) override;
+  Request receive(const Tensor& data, int from, int tag) override;
+  Request barrier() override;
+  Traffic traffic() const override { return traffic_; }
+
+  /// MPI_COMM_NULL in a group of one that was made from it.
+  MPI_Comm mpi() const { return comm_; }
+  /// Largest tag of send and receive.
+  int largest_tag() const { return largest_tag_; }
+
+ protected:
+  void wait(std::uintptr_t handle) override;
+  bool test(std::uintptr_t handle) override;
+
+ private:
+  /// One message under way; `handle` of its Request is its index.
+  struct Slot {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const char* call = "";            // for errors
+    std::int64_t expected_bytes = 0;  // of a receive; -1: not a receive
+    // Bytes to move when complete: MPI leaves the result of an in-place reduce-scatter elsewhere.
+    void* result = nullptr;
+    const void* found = nullptr;
+    std::size_t found_bytes = 0;
+  };
+
+  std::size_t take_slot(const char* call);
+  /// The Request of a call just made into `slot`, or the Error of its return code.
+  Request started(std::size_t slot, int code);
+  /// Checks and frees a slot whose request is complete.
+  void finish(std::size_t slot, int code, const MPI_Status& status);
+  void check_peer(int peer, int tag) const;
+
+  MPI_Comm comm_;
+  WaitPolicy policy_;
+  std::string where_;
+  int rank_ = 0;
+  int size_ = 1;
+  int largest_tag_ = 0;
+  Traffic traffic_;
+  std::vector<Slot> slots_;
+  std::vector<std::size_t> free_slots_;
+};
+
+}  // namespace triax

@@ -1,0 +1,53 @@
+#pragma once
+// MPI from the start of main() to its end.
+#include <mpi.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace triax {
+
+/// Starts MPI (MPI_THREAD_FUNNELED: the main thread alone speaks to it) and ends it. Works under
+/// mpiexec, srun, and as a plain single process. Exactly one lives in a process. main() declares it
+/// outside its try block:
+///
+///     MpiSession session(&argc, &argv);
+///     try { ...; return 0; } catch (const Error& e) { print(e); session.abort(3); }
+///
+/// A return from main() waits for all ranks, so it is for errors that every rank meets; abort() is
+/// for those that one rank may meet alone. A session that ends by an exception passing through
+/// aborts the job too: the other ranks may be waiting for this one.
+class MpiSession {
+ public:
+  MpiSession(int* argc, char*** argv);
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  /// Ends every rank of the job at once; mpiexec's exit status is `status`.
+  [[noreturn]] void abort(int status) const;
+
+ private:
+  int exceptions_;  // under way when the session began
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+/// A UsageError where a launcher started several processes and MPI sees one: the launcher and the
+/// MPI library do not speak the same language (`srun` without --mpi=pmi2, another MPI's mpiexec),
+/// and every process would train alone. For commands that use all ranks of a job.
+void check_launch(MPI_Comm world);
+
+/// What check_launch finds: the error's text, or nothing. `variable` reads the environment ("" if
+/// unset).
+struct LaunchProblem {
+  std::string problem, why, what_to_do;
+};
+std::optional<LaunchProblem> launch_problem(
+    int mpi_size, const std::function<std::string(const char*)>& variable);
+
+}  // namespace triax

@@ -1,0 +1,107 @@
+#include "src/comm/topology.hpp"
+
+#include <hwloc.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "kernels/base/check.hpp"
+#include "src/comm/mpi_error.hpp"
+#include "src/comm/wait.hpp"
+
+namespace triax {
+namespace {
+
+struct FreeTopology {
+  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<hwloc_topology, FreeTopology>;
+
+struct FreeBitmap {
+  void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
+};
+using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
+
+// One bit a hardware thread, by the system's number; in 64-bit words for MPI_BOR.
+constexpr std::size_t max_hardware_threads = 8192;
+using ThreadMask = std::array<std::uint64_t, max_hardware_threads / 64>;
+
+Topology load_topology() {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) throw Error("hwloc does not start (out of memory)");
+  Topology topology(raw);
+  // Cores that only other ranks of the node may use count too.
+  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  if (hwloc_topology_load(raw) != 0)
+    throw Error("the cores of this machine are not known", "hwloc cannot read its topology",
+                "Check that /sys and /proc are mounted");
+  return topology;
+}
+
+// Where this process may run: its binding, or all that the system allows it.
+ThreadMask own_threads(hwloc_topology_t topology) {
+  const Bitmap bound(hwloc_bitmap_alloc());
+  if (hwloc_get_cpubind(topology, bound.get(), HWLOC_CPUBIND_PROCESS) != 0 ||
+      hwloc_bitmap_iszero(bound.get()))
+    hwloc_bitmap_copy(bound.get(), hwloc_topology_get_allowed_cpuset(topology));
+  ThreadMask mask{};
+  for (std::size_t thread = 0; thread < max_hardware_threads; ++thread)
+    if (hwloc_bitmap_isset(bound.get(), static_cast<unsigned>(thread)))
+      mask[thread / 64] |= std::uint64_t{1} << thread % 64;
+  return mask;
+}
+
+int cores_in(hwloc_topology_t topology, const ThreadMask& mask) {
+  const Bitmap threads(hwloc_bitmap_alloc());
+  for (std::size_t thread = 0; thread < max_hardware_threads; ++thread)
+    if (mask[thread / 64] >> thread % 64 & 1)
+      hwloc_bitmap_set(threads.get(), static_cast<unsigned>(thread));
+  int cores = 0;
+  for (hwloc_obj_t core = nullptr;
+       (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;)
+    if (hwloc_bitmap_intersects(core->cpuset, threads.get())) ++cores;
+  // Some virtual machines name no cores: each hardware thread is one then.
+  return cores > 0 ? cores : hwloc_bitmap_weight(threads.get());
+}
+
+// A container's own limit stands at the root of the cgroup tree that it sees.
+int container_cpus() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  std::string line;
+  std::getline(file, line);
+  return cpus_of_quota(line, std::numeric_limits<int>::max());
+}
+
+}  // namespace
+
+int cpus_of_quota(std::string_view cpu_max, int unlimited) {
+  std::int64_t quota = 0;
+  std::int64_t period = 0;
+  const char* const end = cpu_max.data() + cpu_max.size();
+  const auto first = std::from_chars(cpu_max.data(), end, quota);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ' ') return unlimited;
+  const auto second = std::from_chars(first.ptr + 1, end, period);
+  if (second.ec != std::errc{} || quota <= 0 || period <= 0) return unlimited;
+  return static_cast<int>(std::min<std::int64_t>((quota + period - 1) / period, unlimited));
+}
+
+int cores_of_node(MPI_Comm node) {
+  const Topology topology = load_topology();
+  ThreadMask mask = own_threads(topology.get());
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, mask.data(), static_cast<int>(mask.size()), MPI_UINT64_T,
+                           MPI_BOR, node, &request),
+            "MPI_Iallreduce", "the ranks of a node");
+  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Iallreduce", "the ranks of a node");
+  return std::max(1, std::min(cores_in(topology.get(), mask), container_cpus()));
+}
+
+}  // namespace triax

@@ -1,0 +1,64 @@
+// ModelConfig to config.json.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "src/config/load.hpp"
+
+namespace triax {
+namespace {
+using nlohmann::ordered_json;
+
+// The shortest decimal that reads back as the same float: 1e-05, not 9.99999974737875e-06.
+ordered_json shortest(float value) {
+  return ordered_json::parse(fmt::format("{}", value));
+}
+
+ordered_json gpt2(const ModelConfig& m) {
+  return {{"architectures", ordered_json::array({"GPT2LMHeadModel"})},
+          {"model_type", "gpt2"},
+          {"n_layer", m.layers},
+          {"n_head", m.heads},
+          {"n_embd", m.hidden},
+          {"n_inner", m.intermediate},
+          {"n_positions", m.positions},
+          {"vocab_size", m.vocabulary},
+          {"layer_norm_epsilon", shortest(m.norm_epsilon)},
+          {"activation_function", "gelu_new"},
+          {"embd_pdrop", shortest(m.embedding_dropout)},
+          {"attn_pdrop", shortest(m.attention_dropout)},
+          {"resid_pdrop", shortest(m.residual_dropout)}};
+}
+
+ordered_json llama(const ModelConfig& m) {
+  const bool is_llama = m.architecture == Architecture::llama;
+  ordered_json j = {
+      {"architectures", ordered_json::array({is_llama ? "LlamaForCausalLM" : "Qwen2ForCausalLM"})},
+      {"model_type", is_llama ? "llama" : "qwen2"},
+      {"num_hidden_layers", m.layers},
+      {"num_attention_heads", m.heads},
+      {"num_key_value_heads", m.kv_heads},
+      {"head_dim", m.head_size},
+      {"hidden_size", m.hidden},
+      {"intermediate_size", m.intermediate},
+      {"max_position_embeddings", m.positions},
+      {"vocab_size", m.vocabulary},
+      {"rms_norm_eps", shortest(m.norm_epsilon)},
+      {"rope_theta", m.rope_theta},
+      {"hidden_act", "silu"},
+      {"attention_dropout", shortest(m.attention_dropout)}};
+  if (is_llama) j["attention_bias"] = j["mlp_bias"] = false;
+  return j;
+}
+
+}  // namespace
+
+std::string huggingface_config(const ModelConfig& model) {
+  auto j = model.architecture == Architecture::gpt2 ? gpt2(model) : llama(model);
+  j["tie_word_embeddings"] = model.tied_embeddings;
+  j["initializer_range"] = shortest(model.initializer_range);
+  j["torch_dtype"] = "float32";
+  return j.dump(2) + "\n";
+}
+
+}  // namespace triax

@@ -1,0 +1,115 @@
+#include "src/config/job_tree.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "kernels/base/check.hpp"
+#include "src/config/json_lines.hpp"
+
+namespace triax {
+namespace {
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+void forget_below(JobTree& tree, const std::string& path) {
+  std::erase_if(tree.origins,
+                [&](const auto& entry) { return entry.first.starts_with(path + "."); });
+}
+
+// Lays `over` on `base`, key by key; `origin_of(path)` says where each key of `over` was written.
+template <class OriginOf>
+void overlay(JobTree& tree, json& base, const json& over, const std::string& prefix,
+             const OriginOf& origin_of) {
+  for (const auto& [name, value] : over.items()) {
+    const auto path = prefix.empty() ? name : prefix + "." + name;
+    tree.origins[path] = origin_of(path);
+    auto& slot = base[name];
+    if (value.is_object() && !value.empty()) {
+      if (!slot.is_object()) {
+        slot = json::object();
+        forget_below(tree, path);
+      }
+      overlay(tree, slot, value, path, origin_of);
+    } else if (!(value.is_object() && slot.is_object())) {
+      slot = value;
+      forget_below(tree, path);
+    }
+  }
+}
+
+void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
+              ErrorList& errors) {
+  const auto file = path.string();
+  chain.push_back(fs::weakly_canonical(path));
+  auto document = parse_json(read_text(file), file, errors);
+  const auto origin_of = [&](const std::string& key) {
+    const auto line = document.lines.find(key);
+    return Origin{file, line == document.lines.end() ? 0 : line->second};
+  };
+  if (const auto extends = document.root.find("extends"); extends != document.root.end()) {
+    const auto where = origin_of("extends");
+    if (extends->is_string()) {
+      const auto base = path.parent_path() / extends->get<std::string>();
+      if (std::ranges::find(chain, fs::weakly_canonical(base)) != chain.end())
+        errors.add(where,
+                   "extends: " + base.string() + " is extended in a circle. Break the chain");
+      else if (!fs::is_regular_file(base))
+        errors.add(where,
+                   "extends: no such file: " + base.string() + " (relative to " + file + ")");
+      else
+        add_file(tree, base, chain, errors);
+    } else if (!extends->is_null()) {
+      errors.add(where, "extends: expected a path, got " + extends->dump());
+    }
+    document.root.erase("extends");
+  }
+  overlay(tree, tree.root, document.root, {}, origin_of);
+}
+
+void add_override(JobTree& tree, const std::string& text, ErrorList& errors) {
+  const Origin origin{"--set", 0};
+  const auto equals = text.find('=');
+  const auto key = text.substr(0, equals);
+  if (equals == std::string::npos || key.empty() || key.front() == '.' || key.back() == '.' ||
+      key.find("..") != std::string::npos) {
+    errors.add(
+        origin,
+        text + ": expected KEY=VALUE (KEY is a dotted path). For example: --set parallel.tensor=2");
+    return;
+  }
+  const auto given = text.substr(equals + 1);
+  auto value = json::parse(given, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) value = given;
+  for (auto end = key.size(), dot = end; end > 0; end = dot) {
+    dot = key.rfind('.', end - 1);
+    const bool top = dot == std::string::npos;
+    value = json{{key.substr(top ? 0 : dot + 1, end - (top ? 0 : dot + 1)), std::move(value)}};
+    if (top) break;
+  }
+  overlay(tree, tree.root, value, {}, [&](const std::string&) { return origin; });
+}
+
+}  // namespace
+
+Origin JobTree::origin(const std::string& path) const {
+  for (auto end = path.size(); end != std::string::npos;
+       end = end == 0 ? std::string::npos : path.rfind('.', end - 1)) {
+    const auto found = origins.find(path.substr(0, end));
+    if (found != origins.end()) return found->second;
+  }
+  return {file, 0};
+}
+
+JobTree read_job(const std::string& path, const std::vector<std::string>& overrides,
+                 ErrorList& errors) {
+  if (!fs::exists(path)) throw UsageError(path + ": no such job file");
+  JobTree tree;
+  tree.file = path;
+  std::vector<fs::path> chain;
+  add_file(tree, path, chain, errors);
+  for (const auto& text : overrides) add_override(tree, text, errors);
+  return tree;
+}
+
+}  // namespace triax

@@ -1,0 +1,201 @@
+#include "src/config/json_lines.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+using nlohmann::json;
+constexpr std::size_t max_depth = 64;
+
+// Walks the text for nlohmann's parser and leaves in *position how far it has come. The parser
+// reads no further than the closing quote of a key, so at a key event this is the key's place.
+class TrackingIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  TrackingIterator(const char* at, const char** position) : at_(at), position_(position) {}
+  reference operator*() const { return *at_; }
+  TrackingIterator& operator++() {
+    ++at_;
+    *position_ = at_;
+    return *this;
+  }
+  TrackingIterator operator++(int) {
+    auto before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const TrackingIterator& other) const { return at_ == other.at_; }
+  bool operator!=(const TrackingIterator& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  const char** position_;
+};
+
+// Counts lines once, however often it is asked: the parser only goes forward.
+class LineCounter {
+ public:
+  explicit LineCounter(const char* begin) : counted_(begin) {}
+  int line(const char* position) {
+    if (position > counted_) {
+      line_ += static_cast<int>(std::count(counted_, position, '\n'));
+      counted_ = position;
+    }
+    return line_;
+  }
+
+ private:
+  const char* counted_;
+  int line_ = 1;
+};
+
+class Builder final : public nlohmann::json_sax<json> {
+ public:
+  Builder(const std::string& text, std::string file, ErrorList& errors)
+      : text_(text),
+        file_(std::move(file)),
+        errors_(errors),
+        lines_(text.data()),
+        at_(text.data()) {}
+
+  JsonDocument take() { return std::move(document_); }
+  const char** position() { return &at_; }
+
+  bool null() override { return value(nullptr); }
+  bool boolean(bool v) override { return value(v); }
+  bool number_integer(std::int64_t v) override { return value(v); }
+  bool number_unsigned(std::uint64_t v) override { return value(v); }
+  bool number_float(double v, const std::string& /*text*/) override { return value(v); }
+  bool string(std::string& v) override { return value(std::move(v)); }
+  bool binary(json::binary_t& /*v*/) override { return false; }
+  bool start_object(std::size_t /*n*/) override { return open(json::object()); }
+  bool start_array(std::size_t /*n*/) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& name) override {
+    const int line = lines_.line(at_);
+    auto& level = levels_.back();
+    level.key = name;
+    if (!level.seen.insert(name).second)
+      errors_.add({file_, line}, (level.path.empty() ? "" : level.path + ".") + name +
+                                     ": written twice in this object");
+    if (level.in_array) return true;
+    document_.lines[level.path.empty() ? name : level.path + "." + name] = line;
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const json::exception& e) override {
+    const auto end = std::min(position > 0 ? position - 1 : 0, text_.size());
+    const auto before = text_.substr(0, end);
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const auto newline = before.rfind('\n');
+    const auto column = newline == std::string::npos ? before.size() + 1 : before.size() - newline;
+    std::string what = e.what();
+    if (const auto colon = what.find(": "); colon != std::string::npos)
+      what = what.substr(colon + 2);
+    throw UsageError(
+        file_ + ":" + std::to_string(line) + ":" + std::to_string(column) + ": not JSON", what);
+  }
+
+ private:
+  struct Level {
+    json* node;
+    std::string path;
+    bool in_array;  // below an array, where keys have no dotted path
+    std::string key;
+    std::set<std::string> seen;
+  };
+
+  json* place(json v) {
+    if (levels_.empty()) {
+      document_.root = std::move(v);
+      return &document_.root;
+    }
+    auto& level = levels_.back();
+    if (level.node->is_array()) {
+      level.node->push_back(std::move(v));
+      return &level.node->back();
+    }
+    auto& slot = (*level.node)[level.key];
+    slot = std::move(v);
+    return &slot;
+  }
+  bool value(json v) {
+    place(std::move(v));
+    return true;
+  }
+  bool open(json v) {
+    if (levels_.size() == max_depth)
+      throw UsageError(Origin{file_, lines_.line(at_)}.text() + ": nested deeper than " +
+                       std::to_string(max_depth) + " levels");
+    std::string path;
+    bool in_array = v.is_array();
+    if (!levels_.empty()) {
+      const auto& parent = levels_.back();
+      path = parent.path.empty() ? parent.key : parent.path + "." + parent.key;
+      in_array = in_array || parent.in_array;
+    }
+    json* node = place(std::move(v));
+    levels_.push_back({node, std::move(path), in_array, {}, {}});
+    return true;
+  }
+  bool close() {
+    levels_.pop_back();
+    return true;
+  }
+
+  const std::string& text_;
+  std::string file_;
+  ErrorList& errors_;
+  LineCounter lines_;
+  const char* at_;
+  JsonDocument document_;
+  std::vector<Level> levels_;
+};
+
+}  // namespace
+
+JsonDocument parse_json(const std::string& text, const std::string& file, ErrorList& errors) {
+  Builder builder(text, file, errors);
+  const TrackingIterator begin(text.data(), builder.position());
+  const TrackingIterator end(text.data() + text.size(), builder.position());
+  json::sax_parse(begin, end, &builder, json::input_format_t::json, /*strict=*/true,
+                  /*ignore_comments=*/true);
+  auto document = builder.take();
+  if (!document.root.is_object())
+    throw UsageError(file + ": the file holds no JSON object",
+                     std::string("it is ") + document.root.type_name());
+  return document;
+}
+
+std::string read_text(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw UsageError(path + ": cannot read", "it is a directory");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw UsageError(path + ": cannot read", std::strerror(errno));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+}  // namespace triax

@@ -1,0 +1,25 @@
+#pragma once
+// JSON with comments, and the line on which each key was written.
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "src/config/errors.hpp"
+
+namespace triax {
+
+struct JsonDocument {
+  nlohmann::json root;
+  /// Dotted path of each key ("parallel.tensor") -> its line, from 1. Keys inside arrays have none.
+  std::map<std::string, int> lines;
+};
+
+/// Parses an object; // and /* */ comments are allowed. A syntax error ("file:line:column: ..."), a
+/// root that is no object and nesting beyond 64 levels throw UsageError; keys written twice are
+/// added to `errors`.
+JsonDocument parse_json(const std::string& text, const std::string& file, ErrorList& errors);
+
+/// The file's text; UsageError where it cannot be read.
+std::string read_text(const std::string& path);
+
+}  // namespace triax

@@ -1,0 +1,226 @@
+#include "src/config/key.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <utility>
+
+namespace triax {
+namespace {
+using nlohmann::json;
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// Whole numbers that a double and an int64 both hold.
+bool is_whole(const json& v) {
+  if (v.is_number_integer())
+    return !v.is_number_unsigned() ||
+           v.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+  return v.is_number_float() && std::floor(v.get<double>()) == v.get<double>() &&
+         std::abs(v.get<double>()) < 9e15;
+}
+
+template <class Test>
+bool list_of(const json& v, Test test) {
+  return v.is_array() && std::ranges::all_of(v, test);
+}
+
+bool has_type(KeyType type, const json& v) {
+  switch (type) {
+    case KeyType::boolean:
+      return v.is_boolean();
+    case KeyType::integer:
+      return is_whole(v);
+    case KeyType::number:
+      return v.is_number();
+    case KeyType::string:
+      return v.is_string();
+    case KeyType::strings:
+      return v.is_string() || list_of(v, [](const json& e) { return e.is_string(); });
+    case KeyType::numbers:
+      return list_of(v, [](const json& e) { return e.is_number(); });
+    case KeyType::list:
+      return v.is_array();
+    case KeyType::object:
+      return v.is_object();
+    case KeyType::any:
+      return true;
+  }
+  return false;
+}
+
+bool in_range(const Allowed& a, double x) {
+  return (a.open_least ? x > a.least : x >= a.least) && (a.open_most ? x < a.most : x <= a.most);
+}
+
+bool is_choice(const Allowed& a, const std::string& text) {
+  return std::ranges::any_of(a.choices, [&](const std::string& choice) {
+    return a.ignore_case ? lower(choice) == lower(text) : choice == text;
+  });
+}
+
+bool is_allowed(const Allowed& a, const json& v) {
+  if (v.is_array())
+    return std::ranges::all_of(v, [&](const json& element) { return is_allowed(a, element); });
+  if (v.is_string()) return a.choices.empty() || is_choice(a, v.get<std::string>());
+  return !v.is_number() || in_range(a, v.get<double>());
+}
+
+bool same(const Key& key, const json& a, const json& b) {
+  if (key.allowed.ignore_case && a.is_string() && b.is_string())
+    return lower(a.get<std::string>()) == lower(b.get<std::string>());
+  return a == b;
+}
+
+std::string shown(const json& v) {
+  auto text = v.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text.size() > 60 ? text.substr(0, 57) + "..." : text;
+}
+
+}  // namespace
+
+std::string Allowed::text() const {
+  if (!choices.empty()) {
+    std::string all;
+    for (const auto& choice : choices) all += (all.empty() ? "\"" : ", \"") + choice + "\"";
+    return all;
+  }
+  const bool below = std::isfinite(most);
+  if (!std::isfinite(least)) return below ? fmt::format("{} {}", open_most ? "<" : "<=", most) : "";
+  if (!below) return fmt::format("{} {}", open_least ? ">" : ">=", least);
+  return fmt::format("{} {} x {} {}", least, open_least ? "<" : "<=", open_most ? "<" : "<=", most);
+}
+
+Allowed one_of(std::vector<std::string> choices) {
+  Allowed a;
+  a.choices = std::move(choices);
+  return a;
+}
+Allowed one_of_any_case(std::vector<std::string> choices) {
+  auto a = one_of(std::move(choices));
+  a.ignore_case = true;
+  return a;
+}
+Allowed at_least(double least) {
+  Allowed a;
+  a.least = least;
+  return a;
+}
+Allowed above(double bound) {
+  auto a = at_least(bound);
+  a.open_least = true;
+  return a;
+}
+Allowed from_to(double least, double most) {
+  auto a = at_least(least);
+  a.most = most;
+  return a;
+}
+Allowed from_below(double least, double bound) {
+  auto a = from_to(least, bound);
+  a.open_most = true;
+  return a;
+}
+
+Key&& Key::in(std::string name) && {
+  unit = std::move(name);
+  return std::move(*this);
+}
+Key&& Key::only(std::vector<std::string> types) && {
+  scope = std::move(types);
+  return std::move(*this);
+}
+Key&& Key::or_auto() && {
+  automatic = true;
+  return std::move(*this);
+}
+Key&& Key::without(std::vector<json> values) && {
+  not_built = std::move(values);
+  return std::move(*this);
+}
+
+Key obeyed(std::string path, KeyType type, json fallback, Allowed allowed, std::string meaning) {
+  Key key;
+  key.path = std::move(path);
+  key.type = type;
+  key.automatic = fallback == "auto";
+  key.fallback = std::move(fallback);
+  key.allowed = std::move(allowed);
+  key.meaning = std::move(meaning);
+  return key;
+}
+
+Key accepted(std::string path, KeyType type, json fallback, std::string meaning) {
+  auto key = obeyed(std::move(path), type, std::move(fallback), {}, std::move(meaning));
+  key.treatment = Treatment::accepted;
+  key.automatic = true;
+  return key;
+}
+
+Key refused(std::string path, KeyType type, json fallback, std::string meaning,
+            std::string reason) {
+  auto key = obeyed(std::move(path), type, std::move(fallback), {}, std::move(meaning));
+  key.treatment = Treatment::refused;
+  key.reason = std::move(reason);
+  return key;
+}
+
+std::string type_name(KeyType type) {
+  switch (type) {
+    case KeyType::boolean:
+      return "boolean";
+    case KeyType::integer:
+      return "integer";
+    case KeyType::number:
+      return "number";
+    case KeyType::string:
+      return "string";
+    case KeyType::strings:
+      return "string or list of strings";
+    case KeyType::numbers:
+      return "list of numbers";
+    case KeyType::list:
+      return "list";
+    case KeyType::object:
+      return "object";
+    case KeyType::any:
+      return "any";
+  }
+  return "?";
+}
+
+std::string treatment_name(Treatment treatment) {
+  switch (treatment) {
+    case Treatment::obeyed:
+      return "obeyed";
+    case Treatment::accepted:
+      return "accepted, without meaning here";
+    case Treatment::refused:
+      return "refused";
+  }
+  return "?";
+}
+
+std::optional<std::string> problem_with(const Key& key, const json& value) {
+  if (value.is_null() || (key.automatic && value == "auto") || value == key.fallback) return {};
+  if (key.treatment == Treatment::refused && has_type(key.type, value))
+    return shown(value) + " is refused (" + key.reason + ")";
+  if (!has_type(key.type, value))
+    return fmt::format("expected {}{}, got {}", type_name(key.type),
+                       key.automatic ? " or \"auto\"" : "", shown(value));
+  const auto is_value = [&](const json& v) { return same(key, v, value); };
+  if (std::ranges::any_of(key.not_built, is_value))
+    return shown(value) + " is not built yet" + (key.reason.empty() ? "" : " (" + key.reason + ")");
+  if (!is_allowed(key.allowed, value))
+    return fmt::format("{} is not allowed (allowed: {}{})", shown(value), key.allowed.text(),
+                       key.automatic ? ", or \"auto\"" : "");
+  return {};
+}
+
+}  // namespace triax

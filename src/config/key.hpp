@@ -1,0 +1,84 @@
+#pragma once
+// A row of the table of keys: all that validation, defaults, `triax config` and `--reference` know
+// of a key.
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace triax {
+
+enum class KeyType : std::uint8_t {
+  boolean,
+  integer,  // 5e8 is one too, as in DeepSpeed's files
+  number,
+  string,
+  strings,  // a string or a list of strings
+  numbers,  // a list of numbers
+  list,
+  object,  // taken whole: keys inside are not looked at
+  any
+};
+
+enum class Treatment : std::uint8_t {
+  obeyed,
+  accepted,  // DeepSpeed's or Hugging Face's, without meaning here; named in one startup line
+  refused    // known, but any value other than the default is an error with the reason
+};
+
+/// Values that a key may take: choices of strings, or an interval of numbers.
+struct Allowed {
+  std::vector<std::string> choices;
+  bool ignore_case = false;
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool open_least = false, open_most = false;  // the bound itself is outside
+  /// For the reference: `"a", "b"`, `>= 1`, `0 <= x < 1`; empty: anything.
+  std::string text() const;
+};
+Allowed one_of(std::vector<std::string> choices);
+Allowed one_of_any_case(std::vector<std::string> choices);
+Allowed at_least(double least);
+Allowed above(double bound);
+Allowed from_to(double least, double most);
+Allowed from_below(double least, double bound);
+inline Allowed anything() {
+  return {};
+}
+
+struct Key {
+  std::string path;
+  KeyType type = KeyType::any;
+  nlohmann::json fallback;  // the default; null: none, or the feature off
+  std::string unit;
+  Allowed allowed;
+  std::string meaning;
+  Treatment treatment = Treatment::obeyed;
+  std::string reason;  // why a value other than the default is refused
+  /// Types of the section (model.architecture, optimizer.type, scheduler.type) that have this key;
+  /// empty: all.
+  std::vector<std::string> scope;
+  bool automatic = false;                 // "auto" is a value
+  std::vector<nlohmann::json> not_built;  // allowed by the interface, refused by name
+
+  Key&& in(std::string name) &&;                  // unit
+  Key&& only(std::vector<std::string> types) &&;  // scope
+  Key&& or_auto() &&;
+  Key&& without(std::vector<nlohmann::json> values) &&;  // not_built
+};
+
+Key obeyed(std::string path, KeyType type, nlohmann::json fallback, Allowed allowed,
+           std::string meaning);
+Key accepted(std::string path, KeyType type, nlohmann::json fallback, std::string meaning);
+Key refused(std::string path, KeyType type, nlohmann::json fallback, std::string meaning,
+            std::string reason);
+
+std::string type_name(KeyType type);
+std::string treatment_name(Treatment treatment);
+/// What is wrong with `value` for `key`, as it follows "<key>: "; nothing when it is fine. null
+/// never is wrong: the key counts as absent.
+std::optional<std::string> problem_with(const Key& key, const nlohmann::json& value);
+
+}  // namespace triax

@@ -1,0 +1,99 @@
+#include "src/config/key_table.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+namespace triax {
+namespace {
+
+bool in_scope(const Key& key, const std::string& type) {
+  return key.scope.empty() || std::ranges::find(key.scope, type) != key.scope.end();
+}
+
+bool matches(const Key& key, const std::string& path) {
+  if (key.path.ends_with(".*")) return path.starts_with(key.path.substr(0, key.path.size() - 1));
+  return key.path == path;
+}
+
+// Edits that turn one word into the other: insert, delete, replace, swap neighbours (Damerau 1964).
+std::size_t edits(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    now[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      now[j] =
+          std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = std::min(now[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, now);
+  }
+  return last[b.size()];
+}
+
+std::string leaf(const std::string& path) {
+  const auto dot = path.rfind('.');
+  return dot == std::string::npos ? path : path.substr(dot + 1);
+}
+
+// The right name in the wrong section is as near as two slips of the finger.
+std::size_t distance(const std::string& a, const std::string& b) {
+  return std::min(edits(a, b), 2 * edits(leaf(a), leaf(b)) + 2);
+}
+
+}  // namespace
+
+std::string discriminator(const std::string& path) {
+  if (path.starts_with("model.")) return "model.architecture";
+  if (path.starts_with("optimizer.params.")) return "optimizer.type";
+  if (path.starts_with("scheduler.params.")) return "scheduler.type";
+  return {};
+}
+
+KeyTable::KeyTable() {
+  for (auto* section :
+       {model_keys, job_keys, training_keys, memory_keys, deepspeed_keys, technique_keys})
+    std::ranges::move(section(), std::back_inserter(keys_));
+}
+
+const Key* KeyTable::find(const std::string& path, const std::string& type) const {
+  const auto row = std::ranges::find_if(
+      keys_, [&](const Key& k) { return matches(k, path) && in_scope(k, type); });
+  return row == keys_.end() ? nullptr : &*row;
+}
+
+const Key* KeyTable::find(const std::string& path) const {
+  const auto row = std::ranges::find_if(keys_, [&](const Key& k) { return matches(k, path); });
+  return row == keys_.end() ? nullptr : &*row;
+}
+
+bool KeyTable::is_section(const std::string& path) const {
+  return std::ranges::any_of(keys_, [&](const Key& k) { return k.path.starts_with(path + "."); });
+}
+
+std::string KeyTable::nearest(const std::string& path, const std::string& type) const {
+  std::string best;
+  std::size_t best_distance = path.size() + 100;
+  const auto consider = [&](const std::string& candidate) {
+    const auto d = distance(path, candidate);
+    if (d < best_distance) {
+      best_distance = d;
+      best = candidate;
+    }
+  };
+  for (const auto& key : keys_) {
+    if (key.path.ends_with(".*")) continue;
+    if (!type.empty() && discriminator(key.path) == discriminator(path) && !in_scope(key, type))
+      continue;
+    consider(key.path);
+    for (auto dot = key.path.find('.'); dot != std::string::npos; dot = key.path.find('.', dot + 1))
+      consider(key.path.substr(0, dot));
+  }
+  return best;
+}
+
+}  // namespace triax

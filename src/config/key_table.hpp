@@ -1,0 +1,40 @@
+#pragma once
+// The one table of keys: every key of a job file, in the order in which a reader meets them.
+#include <string>
+#include <vector>
+
+#include "src/config/key.hpp"
+
+namespace triax {
+
+// The sections, a file each.
+std::vector<Key> model_keys();      // model.*, with Hugging Face's names
+std::vector<Key> job_keys();        // data, parallel, run, checkpoint, lora
+std::vector<Key> training_keys();   // batch, optimizer, scheduler, clipping, precision, printing
+std::vector<Key> memory_keys();     // zero_optimization, activation_checkpointing, aio
+std::vector<Key> deepspeed_keys();  // the rest of ds_config.json
+std::vector<Key> technique_keys();  // its sections on curricula, compression and quantization
+
+class KeyTable {
+ public:
+  KeyTable();
+  const std::vector<Key>& keys() const { return keys_; }
+  /// The row of `path` for the section's type (see Key::scope). null: none, or of other types only.
+  const Key* find(const std::string& path, const std::string& type) const;
+  /// The first row of `path`, whatever its scope; null: no such key. A row "amp.*" stands for all
+  /// keys below amp.
+  const Key* find(const std::string& path) const;
+  /// Whether keys lie below `path`.
+  bool is_section(const std::string& path) const;
+  /// The key, or section, that is spelled most like `path`; `type` as in find.
+  std::string nearest(const std::string& path, const std::string& type) const;
+
+ private:
+  std::vector<Key> keys_;
+};
+
+/// The key that says which rows of a section hold: "model.architecture" for "model.n_layer",
+/// "optimizer.type", "scheduler.type"; empty for keys of no such section.
+std::string discriminator(const std::string& path);
+
+}  // namespace triax

@@ -1,0 +1,112 @@
+// data, parallel, run, checkpoint, lora: the sections that triax adds to DeepSpeed's file.
+#include "src/config/key_table.hpp"
+
+namespace triax {
+namespace {
+using enum KeyType;
+using Keys = std::vector<Key>;
+
+void add_data(Keys& k) {
+  k.push_back(obeyed("data.train", strings, nullptr, anything(),
+                     "training files: text or tokens, globs allowed; relative to the working "
+                     "directory, else to the job file"));
+  k.push_back(
+      obeyed("data.valid", strings, nullptr, anything(), "validation files, as data.train"));
+  k.push_back(obeyed("data.seq_length", integer, "auto", from_to(1, 1e9),
+                     "length T of a sample; auto: the model's positions, at most 1024")
+                  .in("tokens"));
+  k.push_back(obeyed("data.shuffle", boolean, true, anything(),
+                     "a permutation of the samples per epoch; false: in file order"));
+  k.push_back(obeyed("data.seed", integer, 1234, at_least(0), "seed of the permutation"));
+  k.push_back(obeyed("data.tokenizer", string, "bytes", anything(),
+                     "how text becomes tokens; bytes: a token a byte"));
+}
+
+void add_parallel(Keys& k) {
+  const auto ranks = from_to(1, 1e7);
+  k.push_back(
+      obeyed("parallel.tensor", integer, 1, ranks, "ranks that share each matrix (Megatron)")
+          .in("ranks"));
+  k.push_back(obeyed("parallel.pipeline", integer, 1, ranks, "pipeline stages").in("ranks"));
+  k.push_back(
+      obeyed("parallel.data", integer, "auto", ranks, "replicas; auto: ranks / (tensor x pipeline)")
+          .in("ranks"));
+  k.push_back(obeyed("parallel.schedule", string, "1f1b", one_of({"gpipe", "1f1b", "interleaved"}),
+                     "order of the pipeline's work")
+                  .without({"zero-bubble"}));
+  k.push_back(obeyed("parallel.chunks", integer, 1, from_to(1, 1e6),
+                     "model chunks a stage; more than 1: gpipe or interleaved"));
+  k.push_back(obeyed("parallel.sequence_parallel", boolean, true, anything(),
+                     "norms and residuals split along the sequence over the tensor ranks"));
+  k.push_back(
+      obeyed("parallel.order", string, "data,pipeline,tensor",
+             one_of({"data,pipeline,tensor", "data,tensor,pipeline", "pipeline,data,tensor",
+                     "pipeline,tensor,data", "tensor,data,pipeline", "tensor,pipeline,data"}),
+             "the grid's axes, slowest first: neighbouring ranks differ in the last"));
+  k.push_back(obeyed("parallel.tensor_across_nodes", boolean, false, anything(),
+                     "let tensor groups span nodes (slow)"));
+}
+
+void add_run(Keys& k) {
+  k.push_back(obeyed("run.steps", integer, 100, at_least(1), "optimizer steps in all").in("steps"));
+  k.push_back(obeyed("run.seed", integer, 1234, at_least(0), "seed of fresh weights and dropout"));
+  k.push_back(
+      obeyed("run.directory", string, "runs/triax", anything(), "where the run leaves its files"));
+  k.push_back(
+      obeyed("run.eval_interval", integer, 0, at_least(0), "validate each so many steps; 0: never")
+          .in("steps"));
+  k.push_back(obeyed("run.eval_steps", integer, 0, at_least(0),
+                     "global batches a validation reads; 0: all of data.valid")
+                  .in("steps"));
+  k.push_back(obeyed("run.progress", string, "auto", one_of({"auto", "bar", "lines", "none"}),
+                     "progress shown; auto: a bar on a terminal, else lines"));
+  k.push_back(
+      obeyed("run.peak_flops", number, 0.0, at_least(0), "one rank's peak, for mfu; 0: unknown")
+          .in("FLOP/s"));
+  k.push_back(refused("run.trace_steps", numbers, nullptr, "[first, end) steps to trace",
+                      "traces are not built yet"));
+  k.push_back(refused("run.tensorboard", boolean, false, "TensorBoard event files",
+                      "TensorBoard files are not built yet; metrics.jsonl is always written"));
+  k.push_back(refused("lora", object, nullptr, "low-rank adapters", "LoRA is not built yet"));
+}
+
+void add_checkpoint(Keys& k) {
+  k.push_back(obeyed("checkpoint.directory", string, "auto", anything(),
+                     "where checkpoints go; auto: checkpoints in run.directory"));
+  k.push_back(obeyed("checkpoint.interval", integer, 0, at_least(0),
+                     "write each so many steps; 0: at the end only")
+                  .in("steps"));
+  k.push_back(obeyed("checkpoint.keep", integer, 3, from_to(0, 1e9), "newest files kept; 0: all")
+                  .in("files"));
+  k.push_back(obeyed("checkpoint.resume", string, "auto", anything(),
+                     "auto: from the newest file if any; never; must; or a file"));
+  k.push_back(
+      obeyed("checkpoint.at_end", boolean, true, anything(), "write one after the last step"));
+  k.push_back(accepted("checkpoint.tag_validation", string, "Warn",
+                       "one file holds the whole state: there are no tags"));
+  k.push_back(accepted("checkpoint.load_universal", boolean, false, "any grid resumes any file"));
+  k.push_back(accepted("checkpoint.use_node_local_storage", boolean, false,
+                       "checkpoints are one shared file"));
+  k.push_back(accepted("checkpoint.parallel_write.pipeline_stage", boolean, false,
+                       "all ranks write together"));
+  k.push_back(
+      accepted("checkpoint.checkpoint_serialization", boolean, true, "checkpoints are HDF5"));
+  k.push_back(
+      accepted("checkpoint.writer", object, nullptr, "checkpoints are written through MPI-IO"));
+}
+
+}  // namespace
+
+Keys job_keys() {
+  Keys k;
+  add_data(k);
+  add_parallel(k);
+  add_run(k);
+  add_checkpoint(k);
+  k.push_back(
+      obeyed("triax", object, nullptr, anything(),
+             "what job.json says of the run that wrote it (version, grid, hosts); not read"));
+  return k;
+}
+
+}  // namespace triax

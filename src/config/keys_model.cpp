@@ -1,0 +1,143 @@
+// model: where the weights and the shape come from, and the shape by Hugging Face's names and
+// defaults.
+#include "src/config/key_table.hpp"
+
+namespace triax {
+namespace {
+using enum KeyType;
+using Keys = std::vector<Key>;
+
+void add_sources(Keys& k) {
+  k.push_back(obeyed("model.from", string, nullptr, anything(),
+                     "directory with config.json and model.safetensors: shape and weights"));
+  k.push_back(obeyed("model.config", string, nullptr, anything(),
+                     "a config.json: shape only, fresh weights"));
+  k.push_back(obeyed("model.architecture", string, nullptr, one_of({"gpt2", "llama", "qwen2"}),
+                     "the model family"));
+  k.push_back(obeyed("model.model_type", string, nullptr, one_of({"gpt2", "llama", "qwen2"}),
+                     "Hugging Face's name for model.architecture"));
+  k.push_back(obeyed("model.architectures", strings, nullptr, anything(),
+                     "class names; must agree with model.architecture"));
+}
+
+void add_common(Keys& k) {
+  k.push_back(obeyed("model.initializer_range", number, 0.02, at_least(0),
+                     "standard deviation of fresh weights"));
+  k.push_back(refused("model.quantization_config", object, nullptr, "quantized weights",
+                      "quantized models are not built yet"));
+  for (const auto* name : {"torch_dtype", "dtype", "transformers_version", "use_cache",
+                           "bos_token_id", "eos_token_id", "pad_token_id", "_name_or_path"})
+    k.push_back(accepted(std::string("model.") + name, any, nullptr, "Hugging Face bookkeeping"));
+}
+
+void add_gpt2(Keys& k) {
+  const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"gpt2"})); };
+  add(obeyed("model.n_layer", integer, 12, from_to(1, 1e6), "transformer blocks"));
+  add(obeyed("model.n_head", integer, 12, from_to(1, 1e6), "attention heads"));
+  add(obeyed("model.n_embd", integer, 768, from_to(1, 1e7), "hidden width"));
+  add(obeyed("model.n_positions", integer, 1024, from_to(1, 1e9), "longest sequence").in("tokens"));
+  add(obeyed("model.n_inner", integer, nullptr, from_to(1, 1e8),
+             "width of the MLP; null: 4 x n_embd"));
+  add(obeyed("model.vocab_size", integer, 50257, from_to(1, 1e9), "vocabulary, unpadded")
+          .in("tokens"));
+  add(obeyed("model.layer_norm_epsilon", number, 1e-5, above(0),
+             "added to the variance in LayerNorm"));
+  add(obeyed("model.activation_function", string, "gelu_new",
+             one_of({"gelu_new", "gelu_pytorch_tanh"}), "GELU in its tanh form"));
+  add(obeyed("model.tie_word_embeddings", boolean, true, anything(),
+             "the head is the token embedding"));
+  const auto dropout = from_below(0, 1);
+  add(obeyed("model.resid_pdrop", number, 0.0, dropout,
+             "dropout after attention and MLP (0 here, 0.1 at Hugging Face)")
+          .in("probability"));
+  add(obeyed("model.embd_pdrop", number, 0.0, dropout,
+             "dropout after the embedding (0 here, 0.1 at Hugging Face)")
+          .in("probability"));
+  add(obeyed("model.attn_pdrop", number, 0.0, dropout,
+             "dropout of attention weights (0 here, 0.1 at Hugging Face)")
+          .in("probability"));
+  const std::string other = "triax has GPT-2 as published only";
+  add(refused("model.scale_attn_weights", boolean, true,
+              "attention scores divided by sqrt(head size)", other));
+  add(refused("model.scale_attn_by_inverse_layer_idx", boolean, false,
+              "attention scores divided by the layer's number", other));
+  add(refused("model.add_cross_attention", boolean, false, "attention to an encoder", other));
+  add(accepted("model.reorder_and_upcast_attn", boolean, false,
+               "attention in float32, as always here"));
+  add(accepted("model.n_ctx", integer, nullptr, "old name of n_positions"));
+  add(accepted("model.task_specific_params", any, nullptr, "Hugging Face bookkeeping"));
+  for (const auto* name : {"type", "use_proj", "activation", "proj_to_labels", "first_dropout"})
+    add(accepted(std::string("model.summary_") + name, any, nullptr,
+                 "of classification heads, which triax has not"));
+}
+
+// What llama and qwen2 name alike but size otherwise.
+void add_sizes(Keys& k, const char* type, int intermediate, int positions, int vocabulary) {
+  const auto add = [&](Key&& key) { k.push_back(std::move(key).only({type})); };
+  add(obeyed("model.intermediate_size", integer, intermediate, from_to(1, 1e8),
+             "width of the MLP"));
+  add(obeyed("model.max_position_embeddings", integer, positions, from_to(1, 1e9),
+             "longest sequence")
+          .in("tokens"));
+  add(obeyed("model.vocab_size", integer, vocabulary, from_to(1, 1e9), "vocabulary, unpadded")
+          .in("tokens"));
+}
+
+void add_llama_and_qwen2(Keys& k) {
+  const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"llama", "qwen2"})); };
+  add(obeyed("model.num_hidden_layers", integer, 32, from_to(1, 1e6), "transformer blocks"));
+  add(obeyed("model.num_attention_heads", integer, 32, from_to(1, 1e6), "query heads"));
+  add(obeyed("model.num_key_value_heads", integer, nullptr, from_to(1, 1e6),
+             "key and value heads; null: num_attention_heads"));
+  add(obeyed("model.hidden_size", integer, 4096, from_to(1, 1e7), "hidden width"));
+  add(obeyed("model.head_dim", integer, nullptr, from_to(1, 1e6),
+             "width of a head; null: hidden_size / num_attention_heads"));
+  add(obeyed("model.rms_norm_eps", number, 1e-6, above(0), "added to the mean square in RMSNorm"));
+  add(obeyed("model.rope_theta", number, 10000.0, above(0), "base of the rotary positions"));
+  add(obeyed("model.tie_word_embeddings", boolean, false, anything(),
+             "the head is the token embedding"));
+  add(obeyed("model.hidden_act", string, "silu", one_of({"silu", "swish"}),
+             "activation of SwiGLU"));
+  add(obeyed("model.attention_dropout", number, 0.0, from_below(0, 1),
+             "dropout of attention weights")
+          .in("probability"));
+  add(refused("model.rope_scaling", object, nullptr,
+              "scaled rotary positions; {\"rope_type\": \"default\"} is none",
+              "scaled rotary positions are not built yet"));
+  add(refused("model.rope_parameters", object, nullptr, "Hugging Face 5's home of rope_theta",
+              "only rope_theta with the default rope_type is built"));
+}
+
+void add_variants(Keys& k) {
+  const auto llama = [&](Key&& key) { k.push_back(std::move(key).only({"llama"})); };
+  const auto qwen2 = [&](Key&& key) { k.push_back(std::move(key).only({"qwen2"})); };
+  llama(refused("model.attention_bias", boolean, false, "biases in attention",
+                "llama with attention biases is not built yet; qwen2 has q, k and v biases"));
+  llama(refused("model.mlp_bias", boolean, false, "biases in the MLP",
+                "MLP biases are not built yet"));
+  llama(accepted("model.pretraining_tp", integer, 1, "how the published weights were trained"));
+  qwen2(refused("model.use_sliding_window", boolean, false, "attention in a window",
+                "sliding windows are not built yet"));
+  qwen2(accepted("model.sliding_window", integer, nullptr,
+                 "window, unused without use_sliding_window"));
+  qwen2(accepted("model.max_window_layers", integer, nullptr,
+                 "layers with a window, unused without use_sliding_window"));
+  qwen2(obeyed("model.layer_types", strings, nullptr, one_of({"full_attention"}),
+               "attention of each layer"));
+}
+
+}  // namespace
+
+Keys model_keys() {
+  Keys k;
+  add_sources(k);
+  add_gpt2(k);
+  add_llama_and_qwen2(k);
+  add_sizes(k, "llama", 11008, 2048, 32000);
+  add_sizes(k, "qwen2", 22016, 32768, 151936);
+  add_variants(k);
+  add_common(k);
+  return k;
+}
+
+}  // namespace triax

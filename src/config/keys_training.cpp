@@ -1,0 +1,203 @@
+// Batch, optimizer, scheduler, clipping, precision and printing, by DeepSpeed's names and defaults.
+#include "src/config/key_table.hpp"
+
+namespace triax {
+namespace {
+using enum KeyType;
+using Keys = std::vector<Key>;
+
+void add_batch(Keys& k) {
+  k.push_back(obeyed("train_batch_size", integer, "auto", from_to(1, 1e12),
+                     "global batch = micro x accumulation x parallel.data")
+                  .in("samples"));
+  k.push_back(obeyed("train_micro_batch_size_per_gpu", integer, "auto", from_to(1, 1e9),
+                     "samples a forward pass takes; auto: from the other two, else 1")
+                  .in("samples"));
+  k.push_back(obeyed("gradient_accumulation_steps", integer, "auto", from_to(1, 1e9),
+                     "micro-batches a step; auto: from the other two, else 1")
+                  .in("micro-batches"));
+  k.push_back(refused("managed_gradient_accumulation", boolean, true,
+                      "the trainer counts micro-batches", "triax always does"));
+}
+
+void add_optimizer(Keys& k) {
+  k.push_back(
+      obeyed("optimizer.type", string, "AdamW", one_of_any_case({"AdamW", "Adam"}),
+             "AdamW (Adam is the same, as in DeepSpeed with adam_w_mode)")
+          .without({"OneBitAdam", "ZeroOneAdam", "Lamb", "OneBitLamb", "Lion", "Muon", "MuAdam",
+                    "MuAdamW", "MuSGD", "Adagrad", "SGD", "FusedAdam", "CPUAdam"}));
+  const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"AdamW", "Adam"})); };
+  add(obeyed("optimizer.params.lr", number, 1e-3, at_least(0), "learning rate").or_auto());
+  add(obeyed("optimizer.params.betas", numbers, {0.9, 0.999}, from_below(0, 1),
+             "decay of the first and second moments")
+          .or_auto());
+  add(obeyed("optimizer.params.eps", number, 1e-8, above(0),
+             "added to the root of the second moment")
+          .or_auto());
+  add(obeyed("optimizer.params.weight_decay", number, 0.0, at_least(0),
+             "decoupled decay of tensors of two or more dimensions")
+          .or_auto());
+  add(obeyed("optimizer.params.adam_w_mode", boolean, true, anything(),
+             "decoupled decay; Adam with false is refused"));
+  add(refused("optimizer.params.bias_correction", boolean, true,
+              "moments corrected for their start at zero",
+              "AdamW here is Loshchilov and Hutter's"));
+  add(refused("optimizer.params.amsgrad", boolean, false, "largest second moment so far",
+              "AMSGrad is not built yet"));
+  add(refused("optimizer.params.maximize", boolean, false, "ascend", "triax descends"));
+  add(refused("optimizer.params.max_grad_norm", number, 0.0, "clipping, by its old name",
+              "DeepSpeed ignores it too; set gradient_clipping"));
+  for (const auto* name : {"torch_adam", "fused", "foreach", "capturable", "differentiable",
+                           "set_grad_none", "fp32_optimizer_states"})
+    add(accepted(std::string("optimizer.params.") + name, any, nullptr,
+                 "which of PyTorch's bodies runs"));
+  k.push_back(
+      accepted("optimizer.legacy_fusion", boolean, false, "which of DeepSpeed's bodies runs"));
+  for (const auto* name : {"freeze_step", "cuda_aware", "comm_backend_name", "var_freeze_step",
+                           "var_update_scaler", "local_step_scaler", "local_step_clipper",
+                           "max_coeff", "min_coeff", "coeff_beta", "factor_max", "factor_min",
+                           "factor_threshold", "momentum", "muon_lr", "adam_lr", "ns_method"})
+    k.push_back(refused(std::string("optimizer.params.") + name, any, nullptr,
+                        "of optimizers other than AdamW", "only AdamW is built"));
+}
+
+void add_warmup(Keys& k) {
+  const auto add = [&](Key&& key, std::vector<std::string> types) {
+    k.push_back(std::move(key).only(std::move(types)));
+  };
+  const auto p = std::string("scheduler.params.");
+  add(obeyed(p + "warmup_min_lr", number, 0.0, at_least(0), "learning rate of the first step")
+          .or_auto(),
+      {"WarmupLR", "WarmupDecayLR"});
+  add(obeyed(p + "warmup_max_lr", number, "auto", at_least(0),
+             "learning rate after the warm-up; auto: the optimizer's"),
+      {"WarmupLR"});
+  add(obeyed(p + "warmup_max_lr", number, 1e-3, at_least(0),
+             "learning rate after the warm-up; auto: the optimizer's")
+          .or_auto(),
+      {"WarmupDecayLR"});
+  add(obeyed(p + "warmup_num_steps", integer, 1000, at_least(0),
+             "steps of the warm-up, at least 2 are taken; auto: 0")
+          .in("steps")
+          .or_auto(),
+      {"WarmupLR", "WarmupDecayLR", "WarmupCosineLR"});
+  add(obeyed(p + "warmup_type", string, "log", one_of({"log", "linear"}), "form of the warm-up"),
+      {"WarmupLR", "WarmupDecayLR", "WarmupCosineLR"});
+  add(obeyed(p + "total_num_steps", integer, "auto", at_least(1),
+             "step at which the decay ends; auto: run.steps")
+          .in("steps"),
+      {"WarmupDecayLR", "WarmupCosineLR"});
+  add(obeyed(p + "warmup_min_ratio", number, 0.0, from_to(0, 1),
+             "first learning rate, as a fraction of the optimizer's"),
+      {"WarmupCosineLR"});
+  add(obeyed(p + "cos_min_ratio", number, 1e-4, from_to(0, 1),
+             "last learning rate, as a fraction of the optimizer's"),
+      {"WarmupCosineLR"});
+}
+
+void add_one_cycle(Keys& k) {
+  const auto add = [&](const char* name, Key&& key) {
+    key.path = std::string("scheduler.params.") + name;
+    k.push_back(std::move(key).only({"OneCycle"}));
+  };
+  const auto moment = from_below(0, 1);
+  add("cycle_min_lr", obeyed("", number, nullptr, at_least(0),
+                             "learning rate at both ends of the cycle; must be given"));
+  add("cycle_max_lr",
+      obeyed("", number, nullptr, at_least(0), "learning rate at the cycle's peak; must be given"));
+  add("decay_lr_rate",
+      obeyed("", number, 0.0, at_least(0), "after the cycle: lr / (1 + rate x intervals)"));
+  add("cycle_first_step_size", obeyed("", integer, 2000, at_least(1), "steps up").in("steps"));
+  add("cycle_second_step_size",
+      obeyed("", integer, "auto", at_least(0), "steps down; auto: as many as up").in("steps"));
+  add("cycle_first_stair_count", obeyed("", integer, 0, at_least(0), "stairs up; 0: a ramp"));
+  add("cycle_second_stair_count",
+      obeyed("", integer, "auto", at_least(0), "stairs down; auto: as many as up"));
+  add("decay_step_size",
+      obeyed("", integer, 0, at_least(0), "an interval of the decay after the cycle; 0: no decay")
+          .in("steps"));
+  add("cycle_momentum",
+      obeyed("", boolean, true, anything(),
+             "cycle beta1 against the learning rate; beta2 becomes 0.99, as in DeepSpeed"));
+  add("cycle_min_mom", obeyed("", number, 0.8, moment, "beta1 at the cycle's peak"));
+  add("cycle_max_mom", obeyed("", number, 0.9, moment, "beta1 at both ends of the cycle"));
+  add("decay_mom_rate",
+      obeyed("", number, 0.0, at_least(0), "after the cycle: beta1 x (1 + rate x intervals)"));
+}
+
+void add_scheduler(Keys& k) {
+  k.push_back(obeyed("scheduler.type", string, nullptr,
+                     one_of({"WarmupLR", "WarmupDecayLR", "WarmupCosineLR", "OneCycle", "cosine"}),
+                     "learning-rate schedule; absent: constant")
+                  .without({"LRRangeTest"}));
+  add_warmup(k);
+  add_one_cycle(k);
+  k.push_back(obeyed("scheduler.params.warmup", integer, 0, at_least(0),
+                     "lr x (s+1) / warmup while step s < warmup")
+                  .in("steps")
+                  .only({"cosine"}));
+  k.push_back(obeyed("scheduler.params.min_lr", number, 0.0, at_least(0),
+                     "learning rate that the cosine falls to")
+                  .only({"cosine"}));
+  k.push_back(refused("scheduler.params.last_batch_iteration", integer, -1,
+                      "where the schedule starts", "a resumed run goes on where it stopped"));
+  for (const auto* name : {"lr_range_test_min_lr", "lr_range_test_step_size",
+                           "lr_range_test_step_rate", "lr_range_test_staircase"})
+    k.push_back(refused(std::string("scheduler.params.") + name, any, nullptr, "of LRRangeTest",
+                        "LRRangeTest is not built yet"));
+}
+
+void add_precision(Keys& k) {
+  const std::string float32 = "not built yet: training is in float32";
+  k.push_back(obeyed("gradient_clipping", number, 0.0, at_least(0),
+                     "clip the global L2 norm of the gradient to this; 0: never; auto: 1.0")
+                  .or_auto());
+  k.push_back(refused("fp16.enabled", boolean, false, "train in float16", float32).or_auto());
+  k.push_back(refused("bf16.enabled", boolean, false, "train in bfloat16", float32).or_auto());
+  k.push_back(
+      refused("bfloat16.enabled", boolean, false, "old name of bf16.enabled", float32).or_auto());
+  k.push_back(refused("amp.enabled", boolean, false, "NVIDIA apex", float32).or_auto());
+  k.push_back(
+      refused("torch_autocast.enabled", boolean, false, "PyTorch's mixed precision", float32)
+          .or_auto());
+  for (const auto* name :
+       {"auto_cast", "loss_scale", "initial_scale_power", "loss_scale_window", "hysteresis",
+        "consecutive_hysteresis", "min_loss_scale", "fp16_master_weights_and_grads"})
+    k.push_back(
+        accepted(std::string("fp16.") + name, any, nullptr, "unused while fp16.enabled is false"));
+  for (const auto* section : {"bf16.", "bfloat16."})
+    for (const auto* name :
+         {"immediate_grad_update", "check_grad_overflow", "bf16_master_weights_and_grads",
+          "bf16_optimizer_states", "auto_cast", "loss_scale"})
+      k.push_back(accepted(std::string(section) + name, any, nullptr,
+                           "unused while bf16.enabled is false"));
+  k.push_back(
+      accepted("amp.*", any, nullptr, "parameters of apex, unused while amp.enabled is false"));
+  k.push_back(accepted("torch_autocast.dtype", string, nullptr,
+                       "unused while torch_autocast.enabled is false"));
+  k.push_back(accepted("torch_autocast.lower_precision_safe_modules", strings, nullptr,
+                       "unused while torch_autocast.enabled is false"));
+  k.push_back(obeyed("data_types.grad_accum_dtype", string, "fp32", one_of({"fp32"}),
+                     "type in which gradients are summed")
+                  .without({"fp16", "bf16"}));
+  k.push_back(accepted("data_types.param_dtype", string, nullptr, "parameters are float32"));
+  k.push_back(accepted("data_types.buffer_dtype", string, nullptr, "buffers are float32"));
+}
+
+}  // namespace
+
+Keys training_keys() {
+  Keys k;
+  add_batch(k);
+  add_optimizer(k);
+  add_scheduler(k);
+  add_precision(k);
+  k.push_back(
+      obeyed("steps_per_print", integer, 10, at_least(1), "a line of progress each so many steps")
+          .in("steps"));
+  k.push_back(
+      obeyed("dump_state", boolean, false, anything(), "print the resolved job at the start"));
+  return k;
+}
+
+}  // namespace triax

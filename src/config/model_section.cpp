@@ -1,0 +1,284 @@
+#include "src/config/model_section.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "kernels/base/check.hpp"
+#include "src/config/json_lines.hpp"
+#include "src/config/load.hpp"
+#include "src/config/paths.hpp"
+
+namespace triax {
+namespace {
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+struct Family {
+  Architecture architecture;
+  const char* name;
+  const char* classes[2];  // Hugging Face's
+};
+constexpr Family families[] = {{Architecture::gpt2, "gpt2", {"GPT2LMHeadModel", "GPT2Model"}},
+                               {Architecture::llama, "llama", {"LlamaForCausalLM", "LlamaModel"}},
+                               {Architecture::qwen2, "qwen2", {"Qwen2ForCausalLM", "Qwen2Model"}}};
+
+const Family* family(const std::string& name) {
+  const auto* found =
+      std::ranges::find_if(families, [&](const Family& f) { return f.name == name; });
+  return found == std::end(families) ? nullptr : found;
+}
+
+const Family* family_of_class(const std::string& name) {
+  const auto* found = std::ranges::find_if(families, [&](const Family& f) {
+    return std::ranges::find(f.classes, name) != std::end(f.classes);
+  });
+  return found == std::end(families) ? nullptr : found;
+}
+
+// Puts what only seems unusual into its usual form: rope_parameters and default rope_scaling.
+void normalise(json& root) {
+  const auto is_default = [](const json& rope) {
+    return rope.is_object() &&
+           rope.value("rope_type", rope.value("type", json("default"))) == "default";
+  };
+  if (root.contains("rope_scaling") && is_default(root["rope_scaling"]))
+    root["rope_scaling"] = nullptr;
+  if (root.contains("rope_parameters") && is_default(root["rope_parameters"])) {
+    if (root["rope_parameters"].contains("rope_theta") && !root.contains("rope_theta"))
+      root["rope_theta"] = root["rope_parameters"]["rope_theta"];
+    root["rope_parameters"] = nullptr;
+  }
+}
+
+// The family that `node` (a config.json, or the model section) names; null where it names none.
+// Names that contradict each other or are unknown are errors.
+const Family* named_family(const json& node, const OriginOf& origin_of, ErrorList& errors) {
+  const Family* known = nullptr;
+  const auto take = [&](const std::string& key, const json& value, const Family* named) {
+    const auto path = "model." + key;
+    if (named == nullptr)
+      errors.add(origin_of(path),
+                 path + ": " + value.dump() + " is not known (known: gpt2, llama, qwen2)");
+    else if (known != nullptr && known != named)
+      errors.add(origin_of(path), path + ": " + value.dump() + " contradicts " + known->name);
+    if (known == nullptr) known = named;
+  };
+  for (const std::string key : {"architecture", "model_type"})
+    if (node.contains(key) && !node[key].is_null())
+      take(key, node[key], node[key].is_string() ? family(node[key]) : nullptr);
+  if (node.contains("architectures") && node["architectures"].is_array())
+    for (const auto& name : node["architectures"])
+      take("architectures", name, name.is_string() ? family_of_class(name) : nullptr);
+  return known;
+}
+
+// One source of model keys: a config.json or the section itself.
+struct Source {
+  json root;
+  OriginOf origin_of;
+  bool strict = false;
+};
+
+void put(Settings& settings, const std::string& path, json value, const Origin& origin,
+         const std::string& source) {
+  settings.put(path, {std::move(value), source, origin, false, Treatment::obeyed});
+}
+
+// Lays the sources over each other, the later on top, then the defaults. False where no family is
+// named or two are.
+bool take_sources(Settings& settings, std::vector<Source>& sources, const Origin& section,
+                  ErrorList& errors) {
+  const Family* chosen = nullptr;
+  bool named_wrongly = false;
+  Origin origin;
+  for (auto& source : sources) {
+    normalise(source.root);
+    const auto* named = named_family(source.root, source.origin_of, errors);
+    if (named == nullptr) {
+      named_wrongly = named_wrongly || source.root.contains("architecture") ||
+                      source.root.contains("model_type") || source.root.contains("architectures");
+      continue;
+    }
+    const auto key = source.root.contains("architecture") ? "model.architecture"
+                     : source.root.contains("model_type") ? "model.model_type"
+                                                          : "model.architectures";
+    if (chosen != nullptr && chosen != named) {
+      errors.add(source.origin_of(key), std::string("model.architecture: ") + named->name +
+                                            " contradicts " + chosen->name + " (" + origin.text() +
+                                            ")");
+      return false;
+    }
+    chosen = named;
+    origin = source.origin_of(key);
+  }
+  if (chosen == nullptr) {
+    if (!named_wrongly)
+      errors.add(section,
+                 "model.architecture: missing. Say gpt2, llama or qwen2, or name a config.json in "
+                 "model.config");
+    return false;
+  }
+  put(settings, "model.architecture", chosen->name, origin, origin.text());
+  for (auto& source : sources) {
+    for (const auto* key : {"architecture", "model_type", "architectures", "from", "config"})
+      source.root.erase(key);
+    take_values(settings, source.root, "model", source.origin_of, source.strict, errors);
+  }
+  take_defaults(settings, true);
+  return true;
+}
+
+void need(bool ok, Settings& settings, const std::string& path, const std::string& text,
+          ErrorList& errors) {
+  if (!ok) settings.error(errors, path, text);
+}
+
+// The keys whose default is another's value.
+void derive(Settings& s, const std::string& path, std::int64_t value) {
+  if (!s.has(path)) s.resolve(path, value, "default");
+}
+
+void gpt2_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
+  derive(s, "model.n_inner", 4 * s.integer("model.n_embd"));
+  m.layers = static_cast<int>(s.integer("model.n_layer"));
+  m.heads = m.kv_heads = static_cast<int>(s.integer("model.n_head"));
+  m.hidden = static_cast<int>(s.integer("model.n_embd"));
+  m.intermediate = static_cast<int>(s.integer("model.n_inner"));
+  m.positions = static_cast<int>(s.integer("model.n_positions"));
+  m.head_size = m.hidden / m.heads;
+  need(m.hidden % m.heads == 0, s, "model.n_embd",
+       fmt::format("{} is not a multiple of model.n_head {}", m.hidden, m.heads), errors);
+  m.norm_epsilon = static_cast<float>(s.number("model.layer_norm_epsilon"));
+  m.qkv_bias = true;
+  m.embedding_dropout = static_cast<float>(s.number("model.embd_pdrop"));
+  m.attention_dropout = static_cast<float>(s.number("model.attn_pdrop"));
+  m.residual_dropout = static_cast<float>(s.number("model.resid_pdrop"));
+}
+
+void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
+  m.layers = static_cast<int>(s.integer("model.num_hidden_layers"));
+  m.heads = static_cast<int>(s.integer("model.num_attention_heads"));
+  m.hidden = static_cast<int>(s.integer("model.hidden_size"));
+  need(s.has("model.head_dim") || m.hidden % m.heads == 0, s, "model.hidden_size",
+       fmt::format("{} is not a multiple of model.num_attention_heads {}", m.hidden, m.heads),
+       errors);
+  derive(s, "model.num_key_value_heads", m.heads);
+  derive(s, "model.head_dim", std::max(1, m.hidden / m.heads));
+  m.kv_heads = static_cast<int>(s.integer("model.num_key_value_heads"));
+  need(m.heads % m.kv_heads == 0, s, "model.num_key_value_heads",
+       fmt::format("{} does not divide model.num_attention_heads {}", m.kv_heads, m.heads), errors);
+  m.head_size = static_cast<int>(s.integer("model.head_dim"));
+  need(m.head_size % 2 == 0, s, "model.head_dim",
+       fmt::format("{} is odd (rotary positions turn pairs)", m.head_size), errors);
+  m.intermediate = static_cast<int>(s.integer("model.intermediate_size"));
+  m.positions = static_cast<int>(s.integer("model.max_position_embeddings"));
+  m.norm_epsilon = static_cast<float>(s.number("model.rms_norm_eps"));
+  m.rope_theta = s.number("model.rope_theta");
+  m.qkv_bias = m.architecture == Architecture::qwen2;
+  m.attention_dropout = static_cast<float>(s.number("model.attention_dropout"));
+}
+
+ModelConfig to_model(Settings& s, ErrorList& errors) {
+  ModelConfig m;
+  m.architecture = family(s.string("model.architecture"))->architecture;
+  m.vocabulary = static_cast<int>(s.integer("model.vocab_size"));
+  m.tied_embeddings = s.boolean("model.tie_word_embeddings");
+  m.initializer_range = static_cast<float>(s.number("model.initializer_range"));
+  if (m.architecture == Architecture::gpt2)
+    gpt2_shape(s, m, errors);
+  else
+    llama_shape(s, m, errors);
+  return m;
+}
+
+Source file_source(const std::string& text, const std::string& file, ErrorList& errors) {
+  auto document = parse_json(text, file, errors);
+  auto lines = std::move(document.lines);
+  return {std::move(document.root),
+          [file, lines = std::move(lines)](const std::string& path) {
+            const auto line = lines.find(path.substr(path.find('.') + 1));
+            return Origin{file, line == lines.end() ? 0 : line->second};
+          },
+          false};
+}
+
+// The path under model.from or model.config where it is a string that names something; "" else.
+std::string named_path(const json& node, const std::string& key, const JobTree& tree,
+                       ErrorList& errors) {
+  if (!node.contains(key) || node[key].is_null()) return {};
+  const auto path = "model." + key;
+  const auto origin = tree.origin(path);
+  if (!node[key].is_string()) {
+    errors.add(origin, path + ": expected string, got " + node[key].dump());
+    return {};
+  }
+  const auto found = find_input(node[key], origin.line > 0 ? origin.file : tree.file);
+  if (!found)
+    errors.add(origin, path + ": no such file or directory: " + node[key].get<std::string>());
+  return found.value_or("");
+}
+
+bool has_weights(const fs::path& directory) {
+  return fs::exists(directory / "model.safetensors") ||
+         fs::exists(directory / "model.safetensors.index.json");
+}
+
+}  // namespace
+
+ModelConfig read_model(Settings& settings, const JobTree& tree, ErrorList& errors) {
+  const Origin section = tree.origin("model");
+  const auto node = tree.root.value("model", json(nullptr));
+  if (!node.is_object()) {
+    errors.add(section,
+               node.is_null()
+                   ? "model: missing. Give \"model\" with from, config or architecture and sizes"
+                   : "model: expected an object, got " + node.dump());
+    return {};
+  }
+  const auto from = named_path(node, "from", tree, errors);
+  const auto config = named_path(node, "config", tree, errors);
+  if (!from.empty() && !config.empty())
+    errors.add(tree.origin("model.config"), "model.config: model.from is given too. Leave one out");
+  const auto file = from.empty() ? config : (fs::path(from) / "config.json").string();
+  if (!from.empty() && !fs::exists(file))
+    errors.add(tree.origin("model.from"), "model.from: no config.json in " + from);
+  else if (!from.empty() && !has_weights(from))
+    errors.add(tree.origin("model.from"), "model.from: no model.safetensors in " + from +
+                                              ". For the shape alone, say model.config");
+  std::vector<Source> sources;
+  try {
+    if (!file.empty() && fs::exists(file))
+      sources.push_back(file_source(read_text(file), file, errors));
+  } catch (const UsageError& e) {
+    errors.add({}, e.what());
+    return {};
+  }
+  const bool file_missing =
+      sources.empty() && (node.contains("from") || node.contains("config")) && !errors.empty();
+  sources.push_back({node, [&tree](const std::string& path) { return tree.origin(path); }, true});
+  if (file_missing && !node.contains("architecture")) return {};
+  if (!take_sources(settings, sources, section, errors)) return {};
+  for (const auto& [key, path] : {std::pair{"model.from", from}, std::pair{"model.config", config}})
+    if (!path.empty()) put(settings, key, path, tree.origin(key), tree.origin(key).text());
+  auto model = to_model(settings, errors);
+  model.weights = from;
+  return model;
+}
+
+ModelConfig model_from_huggingface(const std::string& json_text, const std::string& source) {
+  const KeyTable table;
+  Settings settings(table);
+  ErrorList errors;
+  std::vector<Source> sources;
+  sources.push_back(file_source(json_text, source, errors));
+  const bool named = take_sources(settings, sources, {source, 0}, errors);
+  auto model = named ? to_model(settings, errors) : ModelConfig{};
+  errors.raise();
+  return model;
+}
+
+}  // namespace triax

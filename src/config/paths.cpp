@@ -1,0 +1,72 @@
+#include "src/config/paths.hpp"
+
+#include <glob.h>
+
+#include <filesystem>
+
+namespace triax {
+namespace {
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// What `pattern` matches, sorted; directories left out.
+std::vector<std::string> expand(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> files;
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
+    for (std::size_t i = 0; i < found.gl_pathc; ++i)
+      if (!fs::is_directory(found.gl_pathv[i])) files.emplace_back(found.gl_pathv[i]);
+  globfree(&found);
+  return files;
+}
+
+std::vector<std::string> patterns(const nlohmann::json& value) {
+  if (value.is_string()) return {value.get<std::string>()};
+  return value.get<std::vector<std::string>>();
+}
+
+}  // namespace
+
+std::optional<std::string> find_input(const std::string& path, const std::string& naming_file) {
+  if (path.empty()) return {};
+  if (is_there(path)) return path;
+  const auto beside = fs::path(naming_file).parent_path() / path;
+  if (fs::path(path).is_relative() && is_there(beside)) return beside.string();
+  return {};
+}
+
+std::vector<std::string> data_files(Settings& settings, const std::string& key,
+                                    const std::string& job_file, ErrorList& errors) {
+  std::vector<std::string> files;
+  if (!settings.has(key)) return files;
+  const auto& origin = settings.at(key).origin;
+  const auto& naming_file = origin.line > 0 ? origin.file : job_file;
+  const auto value = settings.at(key).value;
+  for (const auto& pattern : patterns(value)) {
+    if (const auto file = find_input(pattern, naming_file)) {
+      if (fs::is_directory(*file))
+        settings.error(
+            errors, key,
+            pattern + " is a directory. Name its files, for example " + pattern + "/*.txt");
+      else
+        files.push_back(*file);
+      continue;
+    }
+    auto matches = expand(pattern);
+    if (matches.empty() && fs::path(pattern).is_relative())
+      matches = expand((fs::path(naming_file).parent_path() / pattern).string());
+    if (matches.empty())
+      settings.error(errors, key,
+                     pattern.find_first_of("*?[") == std::string::npos
+                         ? "no such file: " + pattern
+                         : "no file matches " + pattern);
+    files.insert(files.end(), matches.begin(), matches.end());
+  }
+  return files;
+}
+
+}  // namespace triax

@@ -1,0 +1,20 @@
+#pragma once
+// Where the files that a job names are found.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/config/settings.hpp"
+
+namespace triax {
+
+/// `path` as written when it exists (so relative to the working directory); else, when relative,
+/// below the directory of the file that names it when it exists there; else nothing.
+std::optional<std::string> find_input(const std::string& path, const std::string& naming_file);
+
+/// The files of data.train or data.valid: globs expanded, each pattern's matches sorted. Files that
+/// do not exist and patterns that match nothing are errors with their path.
+std::vector<std::string> data_files(Settings& settings, const std::string& key,
+                                    const std::string& job_file, ErrorList& errors);
+
+}  // namespace triax

@@ -1,0 +1,100 @@
+#include "src/config/resolve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "src/config/paths.hpp"
+
+namespace triax {
+namespace {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+void replace_auto(Settings& s, const std::string& path, const json& value) {
+  if (s.is_auto(path)) s.resolve(path, value);
+}
+
+void resolve_scheduler(Settings& s, ErrorList& errors) {
+  if (!s.has("scheduler.type")) return;
+  const std::string p = "scheduler.params.";
+  replace_auto(s, p + "warmup_min_lr", 0.0);
+  replace_auto(s, p + "warmup_max_lr", s.at("optimizer.params.lr").value);
+  replace_auto(s, p + "warmup_num_steps", 0);
+  replace_auto(s, p + "total_num_steps", s.at("run.steps").value);
+  if (s.string("scheduler.type") != "OneCycle") return;
+  for (const auto& key : {p + "cycle_min_lr", p + "cycle_max_lr"})
+    if (!s.has(key) && s.sound({key}))
+      errors.add(s.at("scheduler.type").origin, key + ": missing. OneCycle needs it");
+  replace_auto(s, p + "cycle_second_step_size", s.at(p + "cycle_first_step_size").value);
+  replace_auto(s, p + "cycle_second_stair_count", s.at(p + "cycle_first_stair_count").value);
+}
+
+bool is_token_file(const std::string& path) {
+  const auto extension = fs::path(path).extension();
+  return extension == ".bin" || extension == ".h5" || extension == ".hdf5" || extension == ".idx";
+}
+
+// Bytes are tokens 0 to 255 only where the data are text; token files bring their own vocabulary.
+void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::string>& files,
+                     ErrorList& errors) {
+  const auto tokenizer = s.string("data.tokenizer");
+  if (tokenizer != "bytes") {
+    s.error(errors, "data.tokenizer", "\"" + tokenizer + "\" is not built yet; \"bytes\" is");
+    return;
+  }
+  if (s.sound({"model"}) && m.vocabulary < 256 && !std::ranges::all_of(files, is_token_file))
+    s.error(
+        errors, "model.vocab_size",
+        fmt::format("{} is less than 256, the tokens of data.tokenizer \"bytes\"", m.vocabulary));
+}
+
+void check_resume(Settings& s, ErrorList& errors) {
+  const auto resume = s.string("checkpoint.resume");
+  if (resume == "auto" || resume == "never" || resume == "must" || fs::exists(resume)) return;
+  s.error(errors, "checkpoint.resume",
+          "no such file: " + resume + ". Say auto, never, must or a checkpoint file");
+}
+
+}  // namespace
+
+void resolve_training(Settings& s, ErrorList& errors) {
+  replace_auto(s, "optimizer.params.lr", 1e-3);
+  replace_auto(s, "optimizer.params.betas", json::array({0.9, 0.999}));
+  replace_auto(s, "optimizer.params.eps", 1e-8);
+  replace_auto(s, "optimizer.params.weight_decay", 0.0);
+  replace_auto(s, "gradient_clipping", 1.0);  // max_grad_norm of Hugging Face's TrainingArguments
+  const std::string betas = "optimizer.params.betas";
+  if (s.at(betas).value.size() != 2) {
+    s.error(errors, betas, "expected two numbers, got " + s.at(betas).value.dump());
+    s.resolve(betas, json::array({0.9, 0.999}), "default");
+  }
+  if (s.string("optimizer.type") == "Adam" && !s.boolean("optimizer.params.adam_w_mode"))
+    s.error(errors, "optimizer.params.adam_w_mode",
+            "false is refused (Adam with L2 regularisation is not built; decay is decoupled)");
+  resolve_scheduler(s, errors);
+}
+
+void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_file,
+                   ErrorList& errors) {
+  if (s.is_auto("data.seq_length"))
+    s.resolve("data.seq_length", std::min(1024, std::max(1, m.positions)));
+  auto train = data_files(s, "data.train", job_file, errors);
+  auto valid = data_files(s, "data.valid", job_file, errors);
+  if (!s.has("data.train") && s.sound({"data.train"}))
+    errors.add({job_file, 0},
+               "data.train: missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
+  check_tokenizer(s, m, train, errors);
+  if (s.integer("run.eval_interval") > 0 && valid.empty() && s.sound({"data.valid"}))
+    s.error(errors, "run.eval_interval",
+            "nothing to validate on. Name data.valid, or set run.eval_interval to 0");
+  if (s.has("data.train")) s.resolve("data.train", std::move(train), s.at("data.train").source);
+  if (s.has("data.valid")) s.resolve("data.valid", std::move(valid), s.at("data.valid").source);
+  if (s.is_auto("checkpoint.directory"))
+    s.resolve("checkpoint.directory",
+              (fs::path(s.string("run.directory")) / "checkpoints").string());
+  check_resume(s, errors);
+}
+
+}  // namespace triax

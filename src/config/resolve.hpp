@@ -1,0 +1,25 @@
+#pragma once
+// From settings to a Config: every "auto" worked out, every pair of keys that must agree checked.
+#include <string>
+
+#include "src/config/config.hpp"
+#include "src/config/settings.hpp"
+
+namespace triax {
+
+/// The grid, and global batch = micro x accumulation x data. `ranks` 0: as many as the grid asks
+/// for.
+void resolve_grid(Settings& settings, const ModelConfig& model, int ranks, ErrorList& errors);
+void resolve_batch(Settings& settings, ErrorList& errors);
+/// What a schedule asks of stages, chunks and micro-batches.
+void check_pipeline(Settings& settings, const ModelConfig& model, ErrorList& errors);
+/// Optimizer, scheduler and clipping.
+void resolve_training(Settings& settings, ErrorList& errors);
+/// Data files, sample length, checkpoint directory and file.
+void resolve_files(Settings& settings, const ModelConfig& model, const std::string& job_file,
+                   ErrorList& errors);
+
+/// The Config that resolved settings describe.
+Config to_config(const Settings& settings, const ModelConfig& model);
+
+}  // namespace triax

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "src/config/resolve.hpp"
+
+namespace triax {
+namespace {
+using std::int64_t;
+
+struct Grid {
+  int64_t tensor = 1, pipeline = 1;
+};
+
+bool heads_fit(const ModelConfig& m, int64_t tensor) {
+  return m.heads % tensor == 0 && (m.kv_heads % tensor == 0 || tensor % m.kv_heads == 0);
+}
+
+// The grid nearest to the one asked for that the ranks and the model allow; 1 x 1 always does.
+std::string what_fits(const Grid& asked, const ModelConfig& m, int64_t chunks, int64_t ranks) {
+  Grid best;
+  double best_distance = std::numeric_limits<double>::infinity();
+  for (int64_t tensor = 1; tensor <= std::min<int64_t>(ranks, m.heads); ++tensor) {
+    if (ranks % tensor != 0 || !heads_fit(m, tensor)) continue;
+    for (int64_t pipeline = 1; pipeline * chunks <= m.layers && pipeline <= ranks / tensor;
+         ++pipeline) {
+      if (ranks / tensor % pipeline != 0) continue;
+      const auto off = [](int64_t a, int64_t b) {
+        return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+      };
+      const double distance = off(tensor, asked.tensor) + off(pipeline, asked.pipeline);
+      if (distance < best_distance) {
+        best_distance = distance;
+        best = {tensor, pipeline};
+      }
+    }
+  }
+  return fmt::format("For example tensor {}, pipeline {}, data {}", best.tensor, best.pipeline,
+                     ranks / (best.tensor * best.pipeline));
+}
+
+void check_model_fits(Settings& s, const Grid& grid, const ModelConfig& m, int64_t ranks,
+                      ErrorList& errors) {
+  const auto chunks = s.integer("parallel.chunks");
+  const auto fits = [&] { return what_fits(grid, m, chunks, ranks); };
+  if (m.heads % grid.tensor != 0)
+    s.error(
+        errors, "parallel.tensor",
+        fmt::format("{} does not divide the model's {} heads. {}", grid.tensor, m.heads, fits()));
+  else if (!heads_fit(m, grid.tensor))
+    s.error(errors, "parallel.tensor",
+            fmt::format("{} and the model's {} key-value heads: neither divides the other. {}",
+                        grid.tensor, m.kv_heads, fits()));
+  if (m.layers < grid.pipeline * chunks)
+    s.error(errors, "parallel.pipeline",
+            fmt::format("{} stages x {} chunks need as many layers, the model has {}. {}",
+                        grid.pipeline, chunks, m.layers, fits()));
+}
+
+}  // namespace
+
+void resolve_grid(Settings& s, const ModelConfig& m, int ranks, ErrorList& errors) {
+  if (!s.sound({"parallel.tensor", "parallel.pipeline", "parallel.data", "parallel.chunks"}))
+    return;
+  const Grid grid{s.integer("parallel.tensor"), s.integer("parallel.pipeline")};
+  const int64_t inner = grid.tensor * grid.pipeline;
+  const bool any_data = s.is_auto("parallel.data");
+  const int64_t data = any_data ? (ranks > 0 ? ranks / inner : 1) : s.integer("parallel.data");
+  const int64_t all = ranks > 0 ? ranks : inner * data;
+  if (any_data && (data == 0 || all % inner != 0))
+    s.error(errors, grid.tensor > 1 ? "parallel.tensor" : "parallel.pipeline",
+            fmt::format("tensor {} x pipeline {} = {} does not divide the job's {} ranks. {}",
+                        grid.tensor, grid.pipeline, inner, all, what_fits(grid, m, 1, all)));
+  else if (static_cast<double>(inner) * static_cast<double>(data) != static_cast<double>(all))
+    s.error(errors, "parallel.data",
+            fmt::format("tensor {} x pipeline {} x data {} is not the job's {} ranks. {}, or start "
+                        "as many ranks as the grid has",
+                        grid.tensor, grid.pipeline, data, all, what_fits(grid, m, 1, all)));
+  else if (s.sound({"model"}))
+    check_model_fits(s, grid, m, all, errors);
+  if (any_data) s.resolve("parallel.data", std::max<int64_t>(1, data));
+}
+
+void resolve_batch(Settings& s, ErrorList& errors) {
+  const std::string global = "train_batch_size", micro = "train_micro_batch_size_per_gpu",
+                    accumulation = "gradient_accumulation_steps";
+  if (!s.sound(
+          {global, micro, accumulation, "parallel.tensor", "parallel.pipeline", "parallel.data"}))
+    return;
+  const auto given = [&](const std::string& key) {
+    return s.is_auto(key) ? int64_t{0} : s.integer(key);
+  };
+  const int64_t data = s.integer("parallel.data");
+  int64_t g = given(global), m = given(micro), a = given(accumulation);
+  const auto rest = [&](const std::string& key, int64_t known) {  // g / (known x data), where whole
+    const bool whole = known <= g / data && g % (known * data) == 0;
+    if (!whole)
+      s.error(errors, global,
+              fmt::format("{} is no multiple of {} {} x parallel.data {}", g, key, known, data));
+    return whole ? g / (known * data) : int64_t{1};
+  };
+  if (g > 0 && m > 0 && a > 0) {
+    if (static_cast<double>(m) * static_cast<double>(a) * static_cast<double>(data) !=
+        static_cast<double>(g))
+      s.error(errors, global,
+              fmt::format(
+                  "{} is not {} {} x {} {} x parallel.data {}. Correct one of them or leave it out",
+                  g, micro, m, accumulation, a, data));
+  } else if (g > 0) {
+    if (m > 0) {
+      a = rest(micro, m);
+    } else {
+      a = std::max<int64_t>(a, 1);  // DeepSpeed: the global batch alone means no accumulation
+      m = rest(accumulation, a);
+    }
+  } else {
+    m = std::max<int64_t>(m, 1);
+    a = std::max<int64_t>(a, 1);
+    if (static_cast<double>(m) * static_cast<double>(a) * static_cast<double>(data) > 1e12)
+      s.error(errors, global, "more than 1e12 samples a step");
+    else
+      g = m * a * data;
+  }
+  for (const auto& [key, value] :
+       {std::pair{global, g}, std::pair{micro, m}, std::pair{accumulation, a}})
+    if (s.is_auto(key)) s.resolve(key, value);
+}
+
+void check_pipeline(Settings& s, const ModelConfig& m, ErrorList& errors) {
+  if (!s.sound({"parallel.schedule", "parallel.chunks", "parallel.pipeline"})) return;
+  const auto schedule = s.string("parallel.schedule");
+  const auto chunks = s.integer("parallel.chunks"), stages = s.integer("parallel.pipeline");
+  if (chunks > 1 && schedule == "1f1b")
+    s.error(
+        errors, "parallel.chunks",
+        fmt::format("{} with schedule 1f1b, which has one chunk a stage. Say interleaved or gpipe",
+                    chunks));
+  if (!s.sound({"gradient_accumulation_steps", "train_batch_size"})) return;
+  const auto accumulation = s.integer("gradient_accumulation_steps");
+  if (schedule == "interleaved" && accumulation % stages != 0)
+    s.error(errors, "gradient_accumulation_steps",
+            fmt::format(
+                "{} is not a multiple of parallel.pipeline {}, as the interleaved schedule needs",
+                accumulation, stages));
+  if (s.sound({"model", "data.seq_length"}) && !s.is_auto("data.seq_length") &&
+      s.integer("data.seq_length") > m.positions)
+    s.error(errors, "data.seq_length",
+            fmt::format("{} is more than the model's {} positions", s.integer("data.seq_length"),
+                        m.positions));
+}
+
+}  // namespace triax

@@ -1,0 +1,78 @@
+#pragma once
+// Every key of the table with its value in force and where that came from.
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/config/errors.hpp"
+#include "src/config/job_tree.hpp"
+#include "src/config/key_table.hpp"
+
+namespace triax {
+
+struct Setting {
+  nlohmann::json value;
+  std::string source;  // "default", "auto", "job.json:12", "--set", "config.json:3"
+  Origin origin;       // of the text, for errors
+  bool given = false;  // by a file or --set
+  Treatment treatment = Treatment::obeyed;
+};
+
+class Settings {
+ public:
+  explicit Settings(const KeyTable& table) : table_(&table) {}
+
+  const KeyTable& table() const { return *table_; }
+  void put(const std::string& path, Setting setting) { settings_[path] = std::move(setting); }
+  /// A value that was worked out; `source` says how.
+  void resolve(const std::string& path, nlohmann::json value, const std::string& source = "auto");
+  bool has(const std::string& path) const {
+    return settings_.contains(path) && !settings_.at(path).value.is_null();
+  }
+  bool given(const std::string& path) const {
+    return settings_.contains(path) && settings_.at(path).given;
+  }
+  bool is_auto(const std::string& path) const {
+    return has(path) && settings_.at(path).value == "auto";
+  }
+  /// Every key that has a setting, in the order of the table.
+  std::vector<std::string> paths() const;
+  const Setting& at(const std::string& path) const;
+
+  std::int64_t integer(const std::string& path) const;
+  double number(const std::string& path) const;
+  bool boolean(const std::string& path) const;
+  std::string string(const std::string& path) const;
+
+  /// Keys found wrong: they hold their defaults, and what depends on them is not checked further.
+  void mark_wrong(const std::string& path) { wrong_.insert(path); }
+  bool sound(const std::vector<std::string>& paths) const;
+  /// Type of a discriminated section ("gpt2" for model.*, "WarmupLR" for scheduler.params.*);
+  /// empty: none.
+  std::string type_of(const std::string& path) const;
+  /// Adds "<path>: <text>" with the key's origin, and marks the key wrong.
+  void error(ErrorList& errors, const std::string& path, const std::string& text);
+
+ private:
+  const KeyTable* table_;
+  std::map<std::string, Setting> settings_;
+  std::set<std::string> wrong_;
+};
+
+using OriginOf = std::function<Origin(const std::string& path)>;
+
+/// Checks the keys of `node`, which lie below `prefix`, and puts their values. A key that is not in
+/// the table is an error; with `strict` false it is passed over (a Hugging Face config.json holds
+/// many).
+void take_values(Settings& settings, const nlohmann::json& node, const std::string& prefix,
+                 const OriginOf& origin_of, bool strict, ErrorList& errors);
+/// Puts the default of every key that has no value yet: of the model section, or of all others.
+void take_defaults(Settings& settings, bool model);
+
+/// Everything but model.* (see model_section.hpp), whose keys depend on a file that the job names.
+Settings read_settings(const KeyTable& table, const JobTree& tree, ErrorList& errors);
+
+}  // namespace triax

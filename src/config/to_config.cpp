@@ -1,0 +1,147 @@
+#include "src/config/resolve.hpp"
+
+namespace triax {
+namespace {
+
+int small(const Settings& s, const std::string& path) {
+  return static_cast<int>(s.integer(path));
+}
+
+std::vector<std::string> strings(const Settings& s, const std::string& path) {
+  return s.has(path) ? s.at(path).value.get<std::vector<std::string>>()
+                     : std::vector<std::string>{};
+}
+
+DataConfig data(const Settings& s) {
+  DataConfig d;
+  d.train = strings(s, "data.train");
+  d.valid = strings(s, "data.valid");
+  d.sequence_length = small(s, "data.seq_length");
+  d.shuffle = s.boolean("data.shuffle");
+  d.seed = static_cast<std::uint64_t>(s.integer("data.seed"));
+  d.tokenizer = s.string("data.tokenizer");
+  return d;
+}
+
+ParallelConfig parallel(const Settings& s) {
+  ParallelConfig p;
+  p.tensor = small(s, "parallel.tensor");
+  p.pipeline = small(s, "parallel.pipeline");
+  p.data = small(s, "parallel.data");
+  p.schedule = s.string("parallel.schedule");
+  p.chunks = small(s, "parallel.chunks");
+  p.sequence_parallel = s.boolean("parallel.sequence_parallel");
+  p.order = s.string("parallel.order");
+  p.tensor_across_nodes = s.boolean("parallel.tensor_across_nodes");
+  return p;
+}
+
+RunConfig run(const Settings& s) {
+  RunConfig r;
+  r.steps = s.integer("run.steps");
+  r.seed = static_cast<std::uint64_t>(s.integer("run.seed"));
+  r.directory = s.string("run.directory");
+  r.eval_interval = s.integer("run.eval_interval");
+  r.eval_steps = s.integer("run.eval_steps");
+  r.progress = s.string("run.progress");
+  r.peak_flops = s.number("run.peak_flops");
+  return r;
+}
+
+CheckpointConfig checkpoint(const Settings& s) {
+  CheckpointConfig c;
+  c.directory = s.string("checkpoint.directory");
+  c.interval = s.integer("checkpoint.interval");
+  c.keep = small(s, "checkpoint.keep");
+  c.resume = s.string("checkpoint.resume");
+  c.at_end = s.boolean("checkpoint.at_end");
+  return c;
+}
+
+OptimizerConfig optimizer(const Settings& s) {
+  OptimizerConfig o;
+  o.learning_rate = s.number("optimizer.params.lr");
+  o.beta1 = s.at("optimizer.params.betas").value[0].get<double>();
+  o.beta2 = s.at("optimizer.params.betas").value[1].get<double>();
+  o.epsilon = s.number("optimizer.params.eps");
+  o.weight_decay = s.number("optimizer.params.weight_decay");
+  return o;
+}
+
+SchedulerKind kind(const std::string& type) {
+  if (type == "WarmupLR") return SchedulerKind::warmup;
+  if (type == "WarmupDecayLR") return SchedulerKind::warmup_decay;
+  if (type == "WarmupCosineLR") return SchedulerKind::warmup_cosine;
+  if (type == "OneCycle") return SchedulerKind::one_cycle;
+  return SchedulerKind::cosine;
+}
+
+// Only the keys of the scheduler's own type are there.
+SchedulerConfig scheduler(const Settings& s) {
+  SchedulerConfig c;
+  if (!s.has("scheduler.type")) return c;
+  c.kind = kind(s.string("scheduler.type"));
+  const auto number = [&](const char* name, double& to) {
+    const auto path = std::string("scheduler.params.") + name;
+    if (s.has(path)) to = s.number(path);
+  };
+  const auto integer = [&](const char* name, std::int64_t& to) {
+    const auto path = std::string("scheduler.params.") + name;
+    if (s.has(path)) to = s.integer(path);
+  };
+  number("warmup_min_lr", c.warmup_min_lr);
+  number("warmup_max_lr", c.warmup_max_lr);
+  integer("warmup_num_steps", c.warmup_num_steps);
+  integer("total_num_steps", c.total_num_steps);
+  if (s.has("scheduler.params.warmup_type"))
+    c.warmup_linear = s.string("scheduler.params.warmup_type") == "linear";
+  number("warmup_min_ratio", c.warmup_min_ratio);
+  number("cos_min_ratio", c.cos_min_ratio);
+  number("cycle_min_lr", c.cycle_min_lr);
+  number("cycle_max_lr", c.cycle_max_lr);
+  number("decay_lr_rate", c.decay_lr_rate);
+  integer("cycle_first_step_size", c.cycle_first_step_size);
+  integer("cycle_second_step_size", c.cycle_second_step_size);
+  integer("decay_step_size", c.decay_step_size);
+  integer("cycle_first_stair_count", c.cycle_first_stair_count);
+  integer("cycle_second_stair_count", c.cycle_second_stair_count);
+  if (s.has("scheduler.params.cycle_momentum"))
+    c.cycle_momentum = s.boolean("scheduler.params.cycle_momentum");
+  number("cycle_min_mom", c.cycle_min_mom);
+  number("cycle_max_mom", c.cycle_max_mom);
+  number("decay_mom_rate", c.decay_mom_rate);
+  integer("warmup", c.warmup);
+  number("min_lr", c.min_lr);
+  return c;
+}
+
+void set_recompute(const Settings& s, Config& c) {
+  const std::string key = "activation_checkpointing.number_checkpoints";
+  const int layers = s.has(key) ? small(s, key) : 0;
+  const bool every_layer = s.integer("pipeline.activation_checkpoint_interval") > 0;
+  c.recompute = every_layer || layers > 0;
+  c.recompute_layers = every_layer ? 0 : layers;
+}
+
+}  // namespace
+
+Config to_config(const Settings& s, const ModelConfig& model) {
+  Config c;
+  c.model = model;
+  c.data = data(s);
+  c.parallel = parallel(s);
+  c.run = run(s);
+  c.checkpoint = checkpoint(s);
+  c.batch = {s.integer("train_batch_size"), s.integer("train_micro_batch_size_per_gpu"),
+             s.integer("gradient_accumulation_steps")};
+  c.optimizer = optimizer(s);
+  c.scheduler = scheduler(s);
+  c.gradient_clipping = s.number("gradient_clipping");
+  c.zero_stage = small(s, "zero_optimization.stage");
+  set_recompute(s, c);
+  c.steps_per_print = s.integer("steps_per_print");
+  c.dump_state = s.boolean("dump_state");
+  return c;
+}
+
+}  // namespace triax

@@ -1,0 +1,36 @@
+#pragma once
+// Names, orientation and initial values of the linear maps of each architecture, as Hugging Face has them.
+#include <string>
+
+#include "src/config/config.hpp"
+#include "src/model/linear.hpp"
+
+namespace triax {
+
+/// "transformer.h.3.ln_1": the name of a part of block `layer` (or of the model, layer < 0).
+struct ModelNames {
+  std::string token_embedding, position_embedding, final_norm, head;
+  static ModelNames of(const ModelConfig& model);
+};
+std::string attention_norm_name(const ModelConfig& model, int layer);
+std::string mlp_norm_name(const ModelConfig& model, int layer);
+
+/// Query, key and value heads of a tensor rank.
+struct HeadShard {
+  int heads, kv_heads;        // on this rank
+  int first_head, first_kv;   // global index of the first
+  int kv_copies;              // tensor ranks that hold the same key/value heads
+};
+/// UsageError where heads do not divide.
+HeadShard head_shard(const ModelConfig& model, const TensorShard& shard);
+
+/// (rows, E) -> (rows, (H + 2 Hkv) D): q, k, v one after another.
+Linear qkv_projection(const ModelConfig& model, int layer, const TensorShard& shard);
+/// (rows, H D) -> (rows, E), partial sums.
+Linear attention_output(const ModelConfig& model, int layer, const TensorShard& shard);
+/// (rows, E) -> (rows, I), or (rows, 2 I) gate first for the gated architectures.
+Linear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard);
+/// (rows, I) -> (rows, E), partial sums.
+Linear mlp_output(const ModelConfig& model, int layer, const TensorShard& shard);
+
+}  // namespace triax

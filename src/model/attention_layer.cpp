@@ -1,0 +1,125 @@
+#include "src/model/attention_layer.hpp"
+
+#include <cmath>
+
+#include "kernels/attention.hpp"
+#include "kernels/rope.hpp"
+
+namespace triax {
+namespace {
+
+// Rows of padding behind the real ones carry no value.
+void clear_padding(const Context& ctx, const Tensor& rows) {
+  const std::int64_t tokens = ctx.shape.tokens();
+  if (rows.size(0) > tokens) fill_zero(ctx.stream, rows.slice(0, tokens, rows.size(0) - tokens));
+}
+
+}  // namespace
+
+struct AttentionLayer::Views {
+  Tensor q, k, v;
+};
+
+struct AttentionLayer::Scratch {
+  Tensor dout;  // (rows, H D)
+  Tensor dqkv;  // (rows, (H + 2 Hkv) D)
+  Scratch(Arena& arena, const BatchShape& shape, std::int64_t out_width, std::int64_t qkv_width)
+      : dout(arena.take("attention output gradient", DType::f32, {shape.rows, out_width})),
+        dqkv(arena.take("qkv gradient", DType::f32, {shape.rows, qkv_width})) {}
+};
+
+AttentionLayer::AttentionLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope)
+    : heads_(head_shard(model, shard)),
+      total_heads_(model.heads),
+      head_size_(model.head_size),
+      dropout_(model.attention_dropout),
+      layer_(layer),
+      rope_(rope),
+      qkv_(qkv_projection(model, layer, shard)),
+      output_(attention_output(model, layer, shard)) {}
+
+std::vector<ParameterSpec> AttentionLayer::params() const {
+  std::vector<ParameterSpec> all = qkv_.params();
+  all.insert(all.end(), output_.params().begin(), output_.params().end());
+  return all;
+}
+
+AttentionLayer::Frame AttentionLayer::carve(Arena& arena, const BatchShape& shape) const {
+  return {arena.take("qkv", DType::f32, {shape.rows, width()}),
+          arena.take("attention output", DType::f32, {shape.rows, output_.inputs()}),
+          arena.take("attention lse", DType::f32, {shape.batch, heads_.heads, shape.sequence})};
+}
+
+std::size_t AttentionLayer::scratch_bytes(const BatchShape& shape) const {
+  return measure([&](Arena& arena) { Scratch(arena, shape, output_.inputs(), width()); }) +
+         std::max(attention_scratch_bytes(shape.sequence, head_size_),
+                  qkv_.scratch_bytes(shape.rows));
+}
+
+AttentionLayer::Views AttentionLayer::views(const BatchShape& shape, const Tensor& qkv) const {
+  const auto heads_at = [&](std::int64_t first, std::int64_t heads) {
+    const std::int64_t w = width();
+    return qkv.slice(1, first * head_size_, heads * head_size_)
+        .restrided({shape.batch, shape.sequence, heads, head_size_}, {shape.sequence * w, w, head_size_, 1});
+  };
+  return {heads_at(0, heads_.heads), heads_at(heads_.heads, heads_.kv_heads),
+          heads_at(heads_.heads + heads_.kv_heads, heads_.kv_heads)};
+}
+
+static AttentionOptions attention_options(const Context& ctx, std::int64_t head_size, float dropout, int layer,
+                                          const HeadShard& heads, int total_heads) {
+  AttentionOptions options;
+  options.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size)));
+  if (ctx.training && dropout > 0.0F) {
+    options.dropout = {dropout, dropout_key(ctx, layer, DropoutPlace::attention)};
+    options.first_batch = ctx.first_sample;
+    options.first_head = heads.first_head;
+    options.total_heads = total_heads;
+  }
+  return options;
+}
+
+static Tensor as_heads(const BatchShape& shape, const Tensor& rows, std::int64_t heads, std::int64_t head_size) {
+  return rows.slice(0, 0, shape.tokens()).reshape({shape.batch, shape.sequence, heads, head_size});
+}
+
+void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
+                             const Frame& frame) const {
+  qkv_.forward(ctx, weights, h, frame.qkv);
+  const Views x = views(ctx.shape, frame.qkv);
+  if (!rope_.empty()) {
+    rope_forward(ctx.stream, x.q, rope_);
+    rope_forward(ctx.stream, x.k, rope_);
+  }
+  const ArenaScope scope(ctx.scratch);
+  attention_forward(ctx.stream, as_heads(ctx.shape, frame.out, heads_.heads, head_size_), frame.lse, x.q, x.k, x.v,
+                    attention_options(ctx, head_size_, dropout_, layer_, heads_, total_heads_), ctx.scratch);
+  clear_padding(ctx, frame.out);
+  output_.forward(ctx, weights + output_at(), frame.out, partial);
+}
+
+void AttentionLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& h,
+                              const Tensor& dpartial, const Tensor& dh, const Frame& frame) const {
+  const ArenaScope scope(ctx.scratch);
+  const Scratch scratch(ctx.scratch, ctx.shape, output_.inputs(), width());
+  output_.backward_weight(ctx, gradients + output_at(), frame.out, dpartial);
+  output_.backward_input(ctx, weights + output_at(), dpartial, scratch.dout);
+  const Views x = views(ctx.shape, frame.qkv);
+  const Views dx = views(ctx.shape, scratch.dqkv);
+  {
+    const ArenaScope kernel_scope(ctx.scratch);
+    attention_backward(ctx.stream, dx.q, dx.k, dx.v,
+                       as_heads(ctx.shape, scratch.dout, heads_.heads, head_size_),
+                       as_heads(ctx.shape, frame.out, heads_.heads, head_size_), frame.lse, x.q, x.k, x.v,
+                       attention_options(ctx, head_size_, dropout_, layer_, heads_, total_heads_), ctx.scratch);
+  }
+  if (!rope_.empty()) {
+    rope_backward(ctx.stream, dx.q, rope_);
+    rope_backward(ctx.stream, dx.k, rope_);
+  }
+  clear_padding(ctx, scratch.dqkv);
+  qkv_.backward_weight(ctx, gradients, h, scratch.dqkv);
+  qkv_.backward_input(ctx, weights, scratch.dqkv, dh);
+}
+
+}  // namespace triax

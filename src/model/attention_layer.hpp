@@ -1,0 +1,52 @@
+#pragma once
+// Multi-head (or grouped-query) causal self-attention: the heads of this tensor rank.
+#include <vector>
+
+#include "src/config/config.hpp"
+#include "src/model/architecture.hpp"
+#include "src/model/layer.hpp"
+
+namespace triax {
+
+class AttentionLayer {
+ public:
+  /// `rope`: (2, T, D/2) cosines and sines, empty where positions are learned; outlives the layer.
+  AttentionLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope);
+
+  std::vector<ParameterSpec> params() const;
+  /// Parameters before the output projection's in the list.
+  std::size_t output_at() const { return qkv_.params().size(); }
+  const Linear& output() const { return output_; }
+
+  /// What the backward pass needs, carved from a frame.
+  struct Frame {
+    Tensor qkv;  // (rows, (H + 2 Hkv) D), after the rotation
+    Tensor out;  // (rows, H D)
+    Tensor lse;  // (B, H, T)
+  };
+  Frame carve(Arena& arena, const BatchShape& shape) const;
+  std::size_t scratch_bytes(const BatchShape& shape) const;
+
+  /// partial (rows, E) = this rank's heads' share of the output. h: (rows, E), normed.
+  void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
+               const Frame& frame) const;
+  /// dh (rows, E) partial, from dpartial (rows, E).
+  void backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& h,
+                const Tensor& dpartial, const Tensor& dh, const Frame& frame) const;
+
+ private:
+  struct Views;  // q, k, v of a fused matrix
+  Views views(const BatchShape& shape, const Tensor& qkv) const;
+  struct Scratch;
+  std::int64_t width() const { return qkv_.outputs(); }
+
+  HeadShard heads_;
+  int total_heads_;
+  std::int64_t head_size_;
+  float dropout_;
+  int layer_;
+  Tensor rope_;
+  Linear qkv_, output_;
+};
+
+}  // namespace triax

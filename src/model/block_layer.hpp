@@ -1,0 +1,66 @@
+#pragma once
+// A pre-norm transformer block: x + attention(norm(x)), then x + mlp(norm(x)).
+#include <vector>
+
+#include "src/model/attention_layer.hpp"
+#include "src/model/layer.hpp"
+#include "src/model/mlp_layer.hpp"
+#include "src/model/norm_layer.hpp"
+
+namespace triax {
+
+class BlockLayer : public Layer {
+ public:
+  /// `rope`: see AttentionLayer.
+  BlockLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope);
+
+  const std::vector<ParameterSpec>& params() const override { return params_; }
+  std::size_t frame_bytes(const BatchShape& shape) const override;
+  std::size_t scratch_bytes(const BatchShape& shape) const override;
+  bool recomputable() const override { return true; }
+  void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
+               const Tensor& frame) const override;
+  void backward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& dy,
+                const Tensor& dx, const Tensor& frame) const override;
+
+ private:
+  // The frame holds what cannot be made again cheaply: norms and activations are computed twice.
+  struct Frame {
+    AttentionLayer::Frame attention;
+    Tensor middle;  // (local_rows, E): the residual stream between attention and MLP
+    Tensor hidden;  // (rows, I or 2 I): input of the MLP's activation
+  };
+  Frame carve(Arena& arena, const BatchShape& shape) const;
+  struct Scratch;
+  // One half of the block: a norm and what follows it, joined to the residual stream.
+  struct Half {
+    const NormLayer& norm;
+    const Linear& output;      // its bias joins after the sum over tensor ranks
+    std::size_t norm_at;       // of the norm's parameters in the list
+    std::size_t body_at;       // of attention's or the MLP's
+    std::size_t bias_at;       // of the output's bias
+    DropoutPlace place;
+  };
+  Half attention_half() const;
+  Half mlp_half() const;
+  Tensor enter(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
+               const Scratch& scratch) const;
+  void leave(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x, const Tensor& y,
+             const Scratch& scratch) const;
+  Tensor enter_backward(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& dy,
+                        const Scratch& scratch) const;
+  void leave_backward(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
+                      const Tensor& dy, const Tensor& dx, const Scratch& scratch) const;
+
+  std::int64_t width_;
+  int layer_;
+  float dropout_;
+  TensorShard shard_;
+  NormLayer attention_norm_;
+  AttentionLayer attention_;
+  NormLayer mlp_norm_;
+  MlpLayer mlp_;
+  std::vector<ParameterSpec> params_;
+};
+
+}  // namespace triax

@@ -1,0 +1,33 @@
+#include "src/model/context.hpp"
+
+#include "kernels/random.hpp"
+
+namespace triax {
+
+BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorShard& shard) {
+  const std::int64_t tokens = batch * sequence;
+  const std::int64_t parts = shard.sequence_parallel ? shard.size : 1;
+  const std::int64_t local = (tokens + parts - 1) / parts;
+  return {batch, sequence, local * parts, local, shard.sequence_parallel ? local * shard.rank : 0};
+}
+
+std::uint64_t dropout_key(const Context& ctx, int layer, DropoutPlace place) {
+  return mix_key(mix_key(ctx.dropout_key, static_cast<std::uint64_t>(layer)), static_cast<std::uint64_t>(place));
+}
+
+Tensor gather_rows(const Context& ctx, const Tensor& local, const Tensor& full) {
+  if (!ctx.shard.sequence_parallel) return local;
+  ctx.tensor.all_gather(full, local).wait();
+  return full;
+}
+
+Tensor reduce_rows(const Context& ctx, const Tensor& partial, const Tensor& local) {
+  if (!ctx.shard.sequence_parallel) {
+    ctx.tensor.all_reduce(partial).wait();
+    return partial;
+  }
+  ctx.tensor.reduce_scatter(local, partial).wait();
+  return local;
+}
+
+}  // namespace triax

@@ -1,0 +1,85 @@
+#include "src/model/embedding_layer.hpp"
+
+#include <algorithm>
+
+#include "kernels/dropout.hpp"
+#include "kernels/embedding.hpp"
+#include "src/model/architecture.hpp"
+
+namespace triax {
+
+VocabularyShard vocabulary_shard(std::int64_t vocabulary, const TensorShard& shard) {
+  constexpr std::int64_t multiple = 16;
+  const std::int64_t unit = shard.size * multiple;
+  const std::int64_t rows = (vocabulary + unit - 1) / unit * multiple;
+  const std::int64_t first = rows * shard.rank;
+  return {rows, first, std::clamp<std::int64_t>(vocabulary - first, 0, rows)};
+}
+
+ParameterSpec vocabulary_parameter(const std::string& label, const std::string& name, const ModelConfig& model,
+                                   const TensorShard& shard, bool tied) {
+  const VocabularyShard split = vocabulary_shard(model.vocabulary, shard);
+  const std::int64_t width = model.hidden;
+  const Piece piece{name,
+                    {model.vocabulary, width},
+                    {std::min<std::int64_t>(split.first, model.vocabulary), 0},
+                    {split.columns, width},
+                    {0, 0}};
+  return {label, {split.rows, width}, {piece}, Initial::normal, model.initializer_range, tied};
+}
+
+EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shard, bool shares_head)
+    : width_(model.hidden),
+      dropout_(model.embedding_dropout),
+      shard_(shard),
+      shares_head_(shares_head),
+      vocabulary_(vocabulary_shard(model.vocabulary, shard)) {
+  const ModelNames names = ModelNames::of(model);
+  params_.push_back(
+      vocabulary_parameter("embedding.tokens", names.token_embedding, model, shard, model.tied_embeddings));
+  positions_ = !names.position_embedding.empty();
+  if (positions_)
+    params_.push_back(replicated_parameter("embedding.positions", names.position_embedding,
+                                           {model.positions, width_}, shard, shard.sequence_parallel,
+                                           Initial::normal, model.initializer_range));
+}
+
+std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
+  return measure([&](Arena& arena) {
+    arena.take("embedding rows", DType::f32, {shape.rows, width_});
+    if (dropout_ > 0.0F) arena.take("dropout gradient", DType::f32, {shape.local_rows, width_});
+  });
+}
+
+void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor&, const Tensor& y,
+                             const Tensor&) const {
+  const ArenaScope scope(ctx.scratch);
+  const bool whole = !shard_.sequence_parallel;
+  const Tensor partial = whole ? y : ctx.scratch.take("embedding rows", DType::f32, {ctx.shape.rows, width_});
+  embedding_forward(ctx.stream, partial, ctx.tokens, params.weights[0], vocabulary_.first);
+  reduce_rows(ctx, partial, y);
+  if (positions_)
+    position_forward(ctx.stream, y, params.weights[1], ctx.shape.first_row, ctx.shape.sequence);
+  if (ctx.training && dropout_ > 0.0F)
+    dropout(ctx.stream, y, y, {dropout_, dropout_key(ctx, 0, DropoutPlace::embedding)}, first_element(ctx, width_));
+}
+
+void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor&, const Tensor& dy,
+                              const Tensor&, const Tensor&) const {
+  const ArenaScope scope(ctx.scratch);
+  Tensor gradient = dy;
+  if (dropout_ > 0.0F) {
+    gradient = ctx.scratch.take("dropout gradient", DType::f32, {ctx.shape.local_rows, width_});
+    dropout(ctx.stream, gradient, dy, {dropout_, dropout_key(ctx, 0, DropoutPlace::embedding)},
+            first_element(ctx, width_));
+  }
+  if (positions_)
+    position_backward(ctx.stream, params.gradients[1], gradient, ctx.shape.first_row, ctx.shape.sequence,
+                      ctx.accumulate);
+  const bool whole = !shard_.sequence_parallel;
+  const Tensor full = whole ? Tensor{} : ctx.scratch.take("embedding rows", DType::f32, {ctx.shape.rows, width_});
+  embedding_backward(ctx.stream, params.gradients[0], ctx.tokens, gather_rows(ctx, gradient, full),
+                     vocabulary_.first, ctx.accumulate || shares_head_);
+}
+
+}  // namespace triax

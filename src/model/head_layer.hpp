@@ -1,0 +1,45 @@
+#pragma once
+// Final norm, output projection with its vocabulary cut over the tensor axis, and the loss.
+#include <vector>
+
+#include "src/config/config.hpp"
+#include "src/model/embedding_layer.hpp"
+#include "src/model/layer.hpp"
+#include "src/model/norm_layer.hpp"
+
+namespace triax {
+
+/// The logits of a few rows at a time are made, turned into their gradient in place and used up, so that the
+/// (rows, V) matrix never exists. For that the forward pass also computes the projection's gradients: the loss scale is
+/// known beforehand.
+class HeadLayer : public Layer {
+ public:
+  HeadLayer(const ModelConfig& model, const TensorShard& shard);
+
+  const std::vector<ParameterSpec>& params() const override { return params_; }
+  std::size_t frame_bytes(const BatchShape& shape) const override;
+  std::size_t scratch_bytes(const BatchShape& shape) const override;
+  /// Adds the sum of the rows' losses to *ctx.loss_sum, the same on every tensor rank.
+  void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
+               const Tensor& frame) const override;
+  void backward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& dy,
+                const Tensor& dx, const Tensor& frame) const override;
+
+  /// logits (V) of row `row` of x, without tensor parallelism: for generation.
+  void logits(const Context& ctx, const LayerParameters& params, const Tensor& x, std::int64_t row,
+              const Tensor& out) const;
+
+ private:
+  struct Scratch;
+  std::int64_t chunk_rows(const BatchShape& shape) const;
+  void classify(const Context& ctx, const LayerParameters& params, const Tensor& h, const Tensor& dh,
+                const Scratch& scratch) const;
+
+  std::int64_t width_;
+  TensorShard shard_;
+  VocabularyShard vocabulary_;
+  NormLayer norm_;
+  std::vector<ParameterSpec> params_;
+};
+
+}  // namespace triax

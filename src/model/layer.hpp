@@ -1,0 +1,42 @@
+#pragma once
+// A unit of the plan: embedding, transformer block or head.
+#include <cstddef>
+#include <vector>
+
+#include "src/model/context.hpp"
+
+namespace triax {
+
+/// Forward and backward of one layer on one micro-batch. Boundaries (x, y and their gradients) are (local_rows, E)
+/// float32. A frame is the layer's saved activations, one contiguous block of frame_bytes: dropping it is
+/// recompute, moving it is offload. The input x is kept by the caller.
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  /// The parameters in the order that weights and gradients are handed in.
+  virtual const std::vector<ParameterSpec>& params() const = 0;
+  virtual std::size_t frame_bytes(const BatchShape& shape) const = 0;
+  /// Most that forward or backward takes from ctx.scratch.
+  virtual std::size_t scratch_bytes(const BatchShape& shape) const = 0;
+  /// The forward pass may be run again to fill a dropped frame.
+  virtual bool recomputable() const { return false; }
+
+  /// y = f(x), filling `frame` (u8). x is empty for the embedding, y for the head.
+  virtual void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
+                       const Tensor& frame) const = 0;
+  /// dx from dy; gradients of the parameters are written, or added to when ctx.accumulate. dy is empty for
+  /// the head, dx for the embedding.
+  virtual void backward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& dy,
+                        const Tensor& dx, const Tensor& frame) const = 0;
+};
+
+/// Bytes that `carve(arena)` takes: the code that carves memory is the code that measures it.
+template <class Carve>
+std::size_t measure(Carve&& carve) {
+  Arena arena;
+  carve(arena);
+  return arena.high_water();
+}
+
+}  // namespace triax

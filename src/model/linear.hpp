@@ -1,0 +1,59 @@
+#pragma once
+// A linear map cut over the tensor axis as in Megatron-LM (Shoeybi et al. 2019): column-parallel (each rank has some
+// outputs) or row-parallel (each rank has some inputs; outputs are partial sums).
+#include <string>
+#include <vector>
+
+#include "src/model/context.hpp"
+
+namespace triax {
+
+/// How the weight lies in memory and on disk.
+enum class WeightOrder : std::uint8_t {
+  input_output,  // (in, out): GPT-2's Conv1D
+  output_input   // (out, in): torch.nn.Linear
+};
+
+/// One named tensor that supplies part of a column-parallel map's outputs, or the whole of a row-parallel one.
+struct LinearPart {
+  std::string weight, bias;   // names; bias empty: none
+  std::int64_t features;      // global outputs (column) or inputs (row) of the named tensor
+  std::int64_t begin, count;  // the run of them on this rank
+  std::int64_t offset = 0;    // of this part within the named tensor (GPT-2's q, k and v share one)
+  int copies = 1;             // tensor ranks with the same run (key/value heads)
+  bool owner = true;
+};
+
+class Linear {
+ public:
+  /// Outputs are those of `parts` one after another; `inputs` is the global input size, whole on each rank.
+  static Linear column(const std::string& label, WeightOrder order, std::int64_t inputs,
+                       std::vector<LinearPart> parts, float deviation);
+  /// One part; `outputs` whole on each rank. The bias is not added here: it joins after the sum over ranks.
+  static Linear row(const std::string& label, WeightOrder order, const LinearPart& part,
+                    std::int64_t outputs, const TensorShard& shard, float deviation);
+
+  /// weight, then bias where there is one.
+  const std::vector<ParameterSpec>& params() const { return params_; }
+  bool has_bias() const { return params_.size() == 2; }
+  std::int64_t inputs() const { return inputs_; }    // on this rank
+  std::int64_t outputs() const { return outputs_; }  // on this rank
+
+  /// Most that backward_weight takes from the scratch arena.
+  std::size_t scratch_bytes(std::int64_t rows) const;
+
+  /// y (rows, outputs) = x (rows, inputs) W, plus the bias of a column-parallel map.
+  void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y) const;
+  /// dx (rows, inputs) = dy W^T.
+  void backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy, const Tensor& dx) const;
+  /// dW += x^T dy; db += column sums of dy for a column-parallel map.
+  void backward_weight(const Context& ctx, const Tensor* gradients, const Tensor& x, const Tensor& dy) const;
+
+ private:
+  WeightOrder order_ = WeightOrder::output_input;
+  bool bias_here_ = false;  // column-parallel with a bias
+  std::int64_t inputs_ = 0, outputs_ = 0;
+  std::vector<ParameterSpec> params_;
+};
+
+}  // namespace triax

@@ -1,0 +1,64 @@
+#include "src/model/mlp_layer.hpp"
+
+#include "kernels/gelu.hpp"
+#include "kernels/swiglu.hpp"
+
+namespace triax {
+
+struct MlpLayer::Scratch {
+  Tensor active;   // (rows, I), output of the activation
+  Tensor dactive;  // (rows, I)
+  Tensor dhidden;  // (rows, I or 2 I); GELU's gradient is made in place
+  Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool gated)
+      : active(arena.take("mlp activation", DType::f32, {shape.rows, width})),
+        dactive(arena.take("mlp activation gradient", DType::f32, {shape.rows, width})),
+        dhidden(gated ? arena.take("mlp hidden gradient", DType::f32, {shape.rows, 2 * width}) : dactive) {}
+};
+
+MlpLayer::MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard)
+    : gated_(model.architecture != Architecture::gpt2),
+      input_(mlp_input(model, layer, shard)),
+      output_(mlp_output(model, layer, shard)) {}
+
+std::vector<ParameterSpec> MlpLayer::params() const {
+  std::vector<ParameterSpec> all = input_.params();
+  all.insert(all.end(), output_.params().begin(), output_.params().end());
+  return all;
+}
+
+Tensor MlpLayer::carve(Arena& arena, const BatchShape& shape) const {
+  return arena.take("mlp hidden", DType::f32, {shape.rows, input_.outputs()});
+}
+
+std::size_t MlpLayer::scratch_bytes(const BatchShape& shape) const {
+  return measure([&](Arena& arena) { Scratch(arena, shape, output_.inputs(), gated_); }) +
+         input_.scratch_bytes(shape.rows);
+}
+
+void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
+                       const Tensor& hidden) const {
+  const ArenaScope scope(ctx.scratch);
+  const Tensor active = ctx.scratch.take("mlp activation", DType::f32, {ctx.shape.rows, output_.inputs()});
+  input_.forward(ctx, weights, h, hidden);
+  if (gated_)
+    swiglu_forward(ctx.stream, active, hidden);
+  else
+    gelu_forward(ctx.stream, active, hidden);
+  output_.forward(ctx, weights + output_at(), active, partial);
+}
+
+void MlpLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& h,
+                        const Tensor& dpartial, const Tensor& dh, const Tensor& hidden) const {
+  const ArenaScope scope(ctx.scratch);
+  const Scratch s(ctx.scratch, ctx.shape, output_.inputs(), gated_);
+  output_.backward_input(ctx, weights + output_at(), dpartial, s.dactive);
+  if (gated_)
+    swiglu_backward(ctx.stream, s.dhidden, s.active, s.dactive, hidden);
+  else
+    gelu_backward(ctx.stream, s.dhidden, s.active, s.dactive, hidden);
+  output_.backward_weight(ctx, gradients + output_at(), s.active, dpartial);
+  input_.backward_weight(ctx, gradients, h, s.dhidden);
+  input_.backward_input(ctx, weights, s.dhidden, dh);
+}
+
+}  // namespace triax

@@ -1,0 +1,36 @@
+#pragma once
+// The feed-forward part of a block: GELU (GPT-2) or SwiGLU (Llama, Qwen2) between two linear maps.
+#include <vector>
+
+#include "src/config/config.hpp"
+#include "src/model/architecture.hpp"
+#include "src/model/layer.hpp"
+
+namespace triax {
+
+class MlpLayer {
+ public:
+  MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard);
+
+  std::vector<ParameterSpec> params() const;
+  std::size_t output_at() const { return input_.params().size(); }
+  const Linear& output() const { return output_; }
+
+  /// What the backward pass needs: the input of the activation. (rows, I) or (rows, 2 I).
+  Tensor carve(Arena& arena, const BatchShape& shape) const;
+  std::size_t scratch_bytes(const BatchShape& shape) const;
+
+  /// partial (rows, E) = this rank's share of the output. h: (rows, E), normed.
+  void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
+               const Tensor& hidden) const;
+  /// dh (rows, E) partial, from dpartial (rows, E).
+  void backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& h,
+                const Tensor& dpartial, const Tensor& dh, const Tensor& hidden) const;
+
+ private:
+  struct Scratch;
+  bool gated_;
+  Linear input_, output_;
+};
+
+}  // namespace triax

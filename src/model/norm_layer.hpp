@@ -1,0 +1,33 @@
+#pragma once
+// The normalisation in front of attention, MLP and head: LayerNorm (GPT-2) or RMSNorm (Llama, Qwen2).
+#include <string>
+#include <vector>
+
+#include "src/config/config.hpp"
+#include "src/model/context.hpp"
+
+namespace triax {
+
+class NormLayer {
+ public:
+  /// `name`: Hugging Face's, without ".weight".
+  NormLayer(const ModelConfig& model, const std::string& name, const TensorShard& shard);
+
+  const std::vector<ParameterSpec>& params() const { return params_; }
+  /// Most that backward takes from the scratch arena.
+  std::size_t scratch_bytes(std::int64_t rows) const;
+
+  /// y = norm(x); (rows, E), the rows this rank keeps.
+  void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y) const;
+  /// dx = residual + gradient through the norm; residual may be dx or empty.
+  void backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& x,
+                const Tensor& dy, const Tensor& residual, const Tensor& dx) const;
+
+ private:
+  bool layernorm_;
+  float epsilon_;
+  std::int64_t width_;
+  std::vector<ParameterSpec> params_;
+};
+
+}  // namespace triax

@@ -1,0 +1,68 @@
+#include "src/model/parameter.hpp"
+
+#include <algorithm>
+
+namespace triax {
+namespace {
+
+// Rank 1 counts as one row.
+struct Rows {
+  std::int64_t rows, columns;
+};
+
+Rows rows_of(const Shape& shape) {
+  check(shape.rank() == 1 || shape.rank() == 2, "a piece of rank {}", shape.rank());
+  return shape.rank() == 1 ? Rows{1, shape[0]} : Rows{shape[0], shape[1]};
+}
+
+std::int64_t row_offset(const Shape& position) { return position.rank() == 1 ? 0 : position[0]; }
+std::int64_t column_offset(const Shape& position) { return position[position.rank() - 1]; }
+
+// Elements of the piece that lie before local flat index `flat`.
+std::int64_t elements_before(const Piece& piece, const Shape& local, std::int64_t flat) {
+  const Rows box = rows_of(piece.extent);
+  const std::int64_t width = rows_of(local).columns;
+  if (box.rows == 0 || box.columns == 0) return 0;
+  const std::int64_t row = flat / width - row_offset(piece.at);
+  if (row < 0) return 0;
+  if (row >= box.rows) return box.rows * box.columns;
+  const std::int64_t column =
+      std::clamp<std::int64_t>(flat % width - column_offset(piece.at), 0, box.columns);
+  return row * box.columns + column;
+}
+
+}  // namespace
+
+PieceRange intersect(const Piece& piece, const Shape& local, std::int64_t begin, std::int64_t end) {
+  if (begin >= end) return {&piece, 0, 0};
+  return {&piece, elements_before(piece, local, begin), elements_before(piece, local, end)};
+}
+
+void for_each_run(const PieceRange& range, const Shape& local,
+                  const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) {
+  const Piece& piece = *range.piece;
+  const Rows box = rows_of(piece.extent);
+  const std::int64_t local_width = rows_of(local).columns;
+  const std::int64_t global_width = rows_of(piece.global).columns;
+  const bool whole_rows = box.columns == local_width && box.columns == global_width;
+  for (std::int64_t at = range.begin; at < range.end;) {
+    const std::int64_t row = at / box.columns;
+    const std::int64_t column = at % box.columns;
+    const std::int64_t count = whole_rows ? range.end - at : std::min(range.end - at, box.columns - column);
+    visit((row_offset(piece.at) + row) * local_width + column_offset(piece.at) + column,
+          (row_offset(piece.begin) + row) * global_width + column_offset(piece.begin) + column, count);
+    at += count;
+  }
+}
+
+ParameterSpec replicated_parameter(const std::string& label, const std::string& name, const Shape& shape,
+                                   const TensorShard& shard, bool partial_gradient, Initial initial,
+                                   float deviation) {
+  Shape origin = shape;
+  for (int d = 0; d < origin.rank(); ++d) origin[d] = 0;
+  Piece piece{name, shape, origin, shape, origin, shard.size, shard.rank == 0,
+              partial_gradient && shard.size > 1};
+  return {label, shape, {piece}, initial, deviation, false};
+}
+
+}  // namespace triax

@@ -1,0 +1,243 @@
+#include "src/schedule/verify/stage_simulator.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace triax {
+namespace {
+
+using State = BoundaryStates::State;
+
+int pools_of(const PlanShape& shape, int stage) {
+  int pools = 1;
+  if (!shape.frame_pool.empty())
+    for (const auto& chunk : shape.frame_pool[stage])
+      for (const int pool : chunk) pools = std::max(pools, pool + 1);
+  return pools;
+}
+
+void require(bool ok, const char* text) {
+  if (!ok) throw std::logic_error(text);
+}
+
+bool in_range(bool used, int value, int size) {
+  return used ? value >= 0 && value < size : value == 0;
+}
+
+}  // namespace
+
+StageSimulator::StageSimulator(const PlanShape& shape, int stage, const Plan& plan, PlanUse use)
+    : shape_(shape),
+      plan_(plan),
+      stage_(stage),
+      use_(use),
+      layout_(shape, stage),
+      boundaries_(2 * layout_.boundaries() * shape.microbatches),
+      frames_(layout_.layers() * shape.microbatches, pools_of(shape, stage)),
+      blocks_(shape, stage),
+      forward_done_(layout_.layers() * shape.microbatches, false),
+      backward_done_(forward_done_),
+      backwards_left_(static_cast<int>(forward_done_.size())) {}
+
+std::string StageSimulator::place() const {
+  const std::string stage = "stage " + std::to_string(stage_);
+  if (at_end()) return stage + ", end";
+  return stage + ", op " + std::to_string(position_) + " (" + text_of(op()) + ")";
+}
+
+void StageSimulator::execute() {
+  try {
+    check_form(op());
+    check_use(op());
+    apply(op());
+  } catch (const std::logic_error& error) {
+    throw std::logic_error(place() + ": " + error.what());
+  }
+}
+
+void StageSimulator::check_end() const {
+  try {
+    check_all_done(forward_done_, OpKind::Forward);
+    if (use_ == PlanUse::training) {
+      check_all_done(backward_done_, OpKind::Backward);
+      blocks_.check_end();
+    }
+    require(boundaries_.in_use() == 0, "activations or gradients are left in use");
+    require(frames_.in_use() == 0, "frames are left in use");
+  } catch (const std::logic_error& error) {
+    throw std::logic_error(place() + ": " + error.what());
+  }
+}
+
+Peaks StageSimulator::peaks() const {
+  return {boundaries_.peak(), peak_messages_, frames_.peaks()};
+}
+
+void StageSimulator::check_form(const Op& op) const {
+  require(static_cast<int>(op.kind) < op_kind_count, "there is no such instruction");
+  const OpFields used = fields_of(op.kind);
+  require(in_range(used.chunk, op.chunk, layout_.chunks()), "there is no such chunk");
+  const int layers = used.layer ? layout_.layers(op.chunk) : 0;
+  require(in_range(used.layer, op.layer, layers), "there is no such layer");
+  require(in_range(used.microbatch, op.microbatch, shape_.microbatches),
+          "there is no such micro-batch");
+  require(in_range(used.block, op.block, blocks_.size()), "there is no such block");
+}
+
+void StageSimulator::check_use(const Op& op) const {
+  switch (op.kind) {
+    case OpKind::Forward:
+    case OpKind::SendActivationStart:
+    case OpKind::SendActivationWait:
+    case OpKind::RecvActivationStart:
+    case OpKind::RecvActivationWait:
+      return;
+    case OpKind::DropInput:
+      return require(use_ == PlanUse::evaluation, "the backward pass needs the input");
+    case OpKind::DropFrame:
+    case OpKind::Recompute:
+      if (use_ == PlanUse::training)
+        require(shape_.recomputes(stage_, op.chunk, op.layer),
+                "the shape does not recompute this layer");
+      return require(use_ == PlanUse::training || op.kind == OpKind::DropFrame,
+                     "a forward-only plan has no such instruction");
+    default:
+      require(use_ == PlanUse::training, "a forward-only plan has no such instruction");
+  }
+}
+
+void StageSimulator::apply(const Op& op) {
+  switch (op.kind) {
+    case OpKind::Forward:
+      return forward(op);
+    case OpKind::Recompute:
+      return recompute(op);
+    case OpKind::Backward:
+      return backward(op);
+    case OpKind::DropFrame:
+      return frames_.release(compute(op), pool(op));
+    case OpKind::DropInput:
+      require(layout_.has_input(op.chunk, op.layer), "the model's first layer has no input");
+      require(forward_done_[compute(op)], "its forward is yet to come");
+      return boundaries_.release(activation(op.chunk, op.layer, op.microbatch), State::valid,
+                                 "its input");
+    case OpKind::GradientNorm:
+      require(backwards_left_ == 0, "backwards are yet to come");
+      [[fallthrough]];
+    case OpKind::TensorSum:
+    case OpKind::ReduceStart:
+    case OpKind::ReduceWait:
+    case OpKind::TiedSum:
+    case OpKind::Step:
+    case OpKind::GatherStart:
+    case OpKind::GatherWait:
+      return blocks_.execute(op);
+    default:
+      return message(op);
+  }
+}
+
+void StageSimulator::forward(const Op& op) {
+  require(!forward_done_[compute(op)], "it is done twice");
+  if (layout_.has_input(op.chunk, op.layer))
+    boundaries_.require_valid(activation(op.chunk, op.layer, op.microbatch), "its input");
+  if (layout_.has_output(op.chunk, op.layer))
+    boundaries_.acquire(activation(op.chunk, op.layer + 1, op.microbatch), State::valid,
+                        "its output");
+  frames_.acquire(compute(op), pool(op));
+  forward_done_[compute(op)] = true;
+}
+
+void StageSimulator::recompute(const Op& op) {
+  const Op backward{OpKind::Backward, op.chunk, op.layer, op.microbatch};
+  require(position_ + 1 < plan_.size() && plan_[position_ + 1] == backward,
+          "its backward does not follow at once");
+  require(forward_done_[compute(op)], "its forward is yet to come");
+  frames_.acquire(compute(op), pool(op));
+}
+
+void StageSimulator::backward(const Op& op) {
+  require(!backward_done_[compute(op)], "it is done twice");
+  const bool has_input = layout_.has_input(op.chunk, op.layer);
+  const int input = has_input ? activation(op.chunk, op.layer, op.microbatch) : -1;
+  if (has_input) {
+    boundaries_.require_valid(input, "its input");
+    boundaries_.acquire(gradient(op.chunk, op.layer, op.microbatch), State::valid,
+                        "the gradient of its input");
+  }
+  frames_.release(compute(op), pool(op));
+  if (layout_.has_output(op.chunk, op.layer))
+    boundaries_.release(gradient(op.chunk, op.layer + 1, op.microbatch), State::valid,
+                        "the gradient of its output");
+  if (has_input) boundaries_.release(input, State::valid, "its input");
+  backward_done_[compute(op)] = true;
+  --backwards_left_;
+  blocks_.count_backward(op.chunk, op.layer);
+}
+
+void StageSimulator::message(const Op& op) {
+  const int c = op.chunk;
+  const int m = op.microbatch;
+  const int output = layout_.layers(c);
+  const bool before = op.kind == OpKind::RecvActivationStart ||
+                      op.kind == OpKind::RecvActivationWait ||
+                      op.kind == OpKind::SendGradientStart || op.kind == OpKind::SendGradientWait;
+  require(before ? layout_.has_message_before(c) : layout_.has_message_after(c),
+          "there is no stage at the other end");
+  switch (op.kind) {
+    case OpKind::SendActivationStart:
+      return start_message(activation(c, output, m), State::sending, "the output");
+    case OpKind::SendActivationWait:
+      return end_message(activation(c, output, m), State::sending, "the output");
+    case OpKind::RecvActivationStart:
+      return start_message(activation(c, 0, m), State::receiving, "the input");
+    case OpKind::RecvActivationWait:
+      return end_message(activation(c, 0, m), State::receiving, "the input");
+    case OpKind::SendGradientStart:
+      return start_message(gradient(c, 0, m), State::sending, "the gradient");
+    case OpKind::SendGradientWait:
+      return end_message(gradient(c, 0, m), State::sending, "the gradient");
+    case OpKind::RecvGradientStart:
+      return start_message(gradient(c, output, m), State::receiving, "the gradient");
+    default:
+      return end_message(gradient(c, output, m), State::receiving, "the gradient");
+  }
+}
+
+void StageSimulator::start_message(int index, State state, const char* what) {
+  if (state == State::receiving)
+    boundaries_.acquire(index, state, what);
+  else
+    boundaries_.change(index, State::valid, state, what);
+  peak_messages_ = std::max(peak_messages_, ++messages_);
+}
+
+void StageSimulator::end_message(int index, State state, const char* what) {
+  if (state == State::receiving)
+    boundaries_.change(index, state, State::valid, what);
+  else
+    boundaries_.release(index, state, what);
+  --messages_;
+}
+
+void StageSimulator::check_all_done(const std::vector<bool>& done, OpKind kind) const {
+  for (int c = 0; c < layout_.chunks(); ++c)
+    for (int l = 0; l < layout_.layers(c); ++l)
+      for (int m = 0; m < shape_.microbatches; ++m)
+        if (const Op op{kind, c, l, m}; !done[compute(op)])
+          throw std::logic_error(text_of(op) + " is missing");
+}
+
+int StageSimulator::activation(int chunk, int layer, int microbatch) const {
+  return layout_.boundary(chunk, layer) * shape_.microbatches + microbatch;
+}
+
+int StageSimulator::gradient(int chunk, int layer, int microbatch) const {
+  return layout_.boundaries() * shape_.microbatches + activation(chunk, layer, microbatch);
+}
+
+int StageSimulator::compute(const Op& op) const {
+  return layout_.layer_index(op.chunk, op.layer) * shape_.microbatches + op.microbatch;
+}
+
+}  // namespace triax

@@ -1,0 +1,67 @@
+#pragma once
+// One stage in simulation: what its instructions do to its own buffers and blocks. What they wait
+// for on other stages is verify.cpp's concern.
+#include <string>
+#include <vector>
+
+#include "src/schedule/stage_layout.hpp"
+#include "src/schedule/verify.hpp"
+#include "src/schedule/verify/block_ledger.hpp"
+#include "src/schedule/verify/buffer_states.hpp"
+
+namespace triax {
+
+class StageSimulator {
+ public:
+  /// Both references must outlive the simulator.
+  StageSimulator(const PlanShape& shape, int stage, const Plan& plan, PlanUse use);
+
+  bool at_end() const { return position_ == plan_.size(); }
+  const Op& op() const { return plan_[position_]; }
+  /// "stage 1, op 37 (B c0 l3 m2)"
+  std::string place() const;
+
+  /// What the instruction at the current position does. std::logic_error, with the place, where it
+  /// may not.
+  void execute();
+  /// On to the next instruction.
+  void advance() { ++position_; }
+  /// At the end: std::logic_error where something is missing or left behind.
+  void check_end() const;
+
+  Peaks peaks() const;
+
+ private:
+  void check_form(const Op& op) const;
+  void check_use(const Op& op) const;
+  void apply(const Op& op);
+  void forward(const Op& op);
+  void recompute(const Op& op);
+  void backward(const Op& op);
+  void message(const Op& op);
+  void start_message(int index, BoundaryStates::State state, const char* what);
+  void end_message(int index, BoundaryStates::State state, const char* what);
+  void check_all_done(const std::vector<bool>& done, OpKind kind) const;
+
+  int activation(int chunk, int layer, int microbatch) const;
+  int gradient(int chunk, int layer, int microbatch) const;
+  int compute(const Op& op) const;  // index of (chunk, layer, microbatch)
+  int pool(const Op& op) const { return shape_.pool(stage_, op.chunk, op.layer); }
+
+  const PlanShape& shape_;
+  const Plan& plan_;
+  int stage_;
+  PlanUse use_;
+  StageLayout layout_;
+  std::size_t position_ = 0;
+  BoundaryStates boundaries_;
+  FrameStates frames_;
+  BlockLedger blocks_;
+  std::vector<bool> forward_done_;  // by compute()
+  std::vector<bool> backward_done_;
+  int backwards_left_;
+  int messages_ = 0;  // started, not yet waited for
+  int peak_messages_ = 0;
+};
+
+}  // namespace triax

@@ -1,0 +1,111 @@
+#include "src/state/parameter_block.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace triax {
+namespace {
+
+constexpr std::int64_t alignment = 16;  // elements: 64 bytes of float32
+
+std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// Elements of a parameter that a partial piece covers: whole rows, or a run of a vector.
+FlatRange flat_range(const Piece& piece, const Shape& local) {
+  if (local.rank() == 1) return {piece.at[0], piece.at[0] + piece.extent[0]};
+  check(piece.extent[1] == local[1], "partial gradients of some columns of {}", piece.name);
+  return {piece.at[0] * local[1], (piece.at[0] + piece.extent[0]) * local[1]};
+}
+
+bool has_partial(const ParameterSpec& spec) {
+  return std::any_of(spec.pieces.begin(), spec.pieces.end(), [](const Piece& p) { return p.partial; });
+}
+
+// Notes the partial pieces of a placed parameter; neighbours that are summed over the same ranks join.
+void add_partial(ParameterBlock& block, const PlacedParameter& param, int tensor_size) {
+  for (const Piece& piece : param.spec.pieces) {
+    if (!piece.partial) continue;
+    const FlatRange local = flat_range(piece, param.spec.shape);
+    const PartialRange next{{param.offset + local.begin, param.offset + local.end}, tensor_size / piece.copies};
+    const bool joins = !block.partial.empty() && block.partial.back().parts == next.parts &&
+                       next.range.begin - block.partial.back().range.end < alignment;
+    if (joins)
+      block.partial.back().range.end = next.range.end;
+    else
+      block.partial.push_back(next);
+  }
+}
+
+// Gives each parameter its place; those with partial gradients come last, so that their sum is one message.
+void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
+  std::vector<std::size_t> order(block.params.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return has_partial(block.params[a].spec) < has_partial(block.params[b].spec);
+  });
+  std::int64_t at = 0;
+  for (const std::size_t i : order) {
+    block.params[i].offset = at;
+    add_partial(block, block.params[i], tensor_size);
+    at = round_up(at + block.params[i].spec.shape.elements(), alignment);
+  }
+  block.elements = round_up(at, alignment * data.size);
+  const std::int64_t part = block.elements / data.size;
+  block.own = {part * data.rank, part * (data.rank + 1)};
+  block.stepped = data.shard_optimizer ? block.own : FlatRange{0, block.elements};
+}
+
+// Collects parameters into blocks in the order of the layers.
+class Collector {
+ public:
+  explicit Collector(const Stage& stage) : stage_(stage) {}
+
+  void add_layer(int chunk, int layer) {
+    int own_block = -1;
+    const auto& params = stage_.layer(chunk, layer).params();
+    for (std::size_t index = 0; index < params.size(); ++index) {
+      const ParameterSpec& spec = params[index];
+      int& block = spec.tied ? tied_block_ : own_block;
+      const bool shared = spec.tied && block >= 0;
+      if (block < 0) block = open(spec.tied ? "tied embedding" : stage_.name(chunk, layer), spec.tied);
+      auto& members = blocks_[static_cast<std::size_t>(block)].params;
+      if (!shared) members.push_back({spec, 0, {}});
+      members.back().uses.push_back({chunk, layer, index});
+    }
+  }
+  std::vector<ParameterBlock> take() { return std::move(blocks_); }
+
+ private:
+  int open(const std::string& name, bool tied) {
+    ParameterBlock& block = blocks_.emplace_back();
+    block.name = name;
+    block.tied = tied;
+    block.duplicate = tied && !stage_.has_embedding();
+    return static_cast<int>(blocks_.size()) - 1;
+  }
+  const Stage& stage_;
+  std::vector<ParameterBlock> blocks_;
+  int tied_block_ = -1;
+};
+
+}  // namespace
+
+std::vector<std::pair<int, int>> ParameterBlock::layers() const {
+  std::vector<std::pair<int, int>> all;
+  for (const PlacedParameter& param : params)
+    for (const ParameterUse& use : param.uses)
+      if (std::pair layer{use.chunk, use.layer}; std::find(all.begin(), all.end(), layer) == all.end())
+        all.push_back(layer);
+  return all;
+}
+
+std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& shard) {
+  Collector collector(stage);
+  for (int chunk = 0; chunk < stage.chunks(); ++chunk)
+    for (int layer = 0; layer < stage.layers(chunk); ++layer) collector.add_layer(chunk, layer);
+  std::vector<ParameterBlock> blocks = collector.take();
+  for (ParameterBlock& block : blocks) place(block, stage.place().tensor.size, shard);
+  return blocks;
+}
+
+}  // namespace triax

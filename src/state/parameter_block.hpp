@@ -1,0 +1,61 @@
+#pragma once
+// How a stage's parameters are laid out in flat blocks: one block is one gradient bucket, one collective, one
+// optimizer shard, one block on disk.
+#include <string>
+#include <vector>
+
+#include "src/model/stage.hpp"
+
+namespace triax {
+
+/// A run [begin, end) of a block's elements.
+struct FlatRange {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t count() const { return end - begin; }
+};
+
+/// Which parameter of which layer a placed parameter is.
+struct ParameterUse {
+  int chunk, layer;
+  std::size_t index;  // in Layer::params()
+};
+
+/// A parameter in its block.
+struct PlacedParameter {
+  ParameterSpec spec;
+  std::int64_t offset = 0;         // first element in the block
+  std::vector<ParameterUse> uses;  // one; two where embedding and head share the matrix
+};
+
+/// Elements of a block whose gradient is a partial sum over `parts` equal runs of the tensor axis.
+struct PartialRange {
+  FlatRange range;
+  int parts = 1;
+};
+
+/// The parameters of one layer, or the token embedding that a tied head uses too. Parameters are 64-byte aligned; the
+/// padding between and behind them is zero and stays zero.
+struct ParameterBlock {
+  std::string name;
+  std::vector<PlacedParameter> params;
+  std::vector<PartialRange> partial;  // few and merged: summed over the tensor axis before the data axis
+  std::int64_t elements = 0;          // a multiple of the data-parallel size
+  FlatRange own;      // this data rank's equal part: what it counts in the norm and saves, in any ZeRO stage
+  FlatRange stepped;  // what its optimizer updates: all (ZeRO 0) or `own` (ZeRO 1)
+  bool tied = false;       // the token embedding where the head uses it too
+  bool duplicate = false;  // the last stage's copy of it: the first stage counts and saves it
+  /// (chunk, layer) that use it, each once.
+  std::vector<std::pair<int, int>> layers() const;
+};
+
+/// Where blocks are cut over the data axis.
+struct DataShard {
+  int size = 1, rank = 0;
+  bool shard_optimizer = false;  // ZeRO stage 1
+};
+
+/// A block for each layer with parameters. A tied embedding has one of its own, shared by embedding and head of
+/// a single stage, with the same layout on first and last stage, so that shards match.
+std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& shard);
+
+}  // namespace triax

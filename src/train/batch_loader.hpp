@@ -1,0 +1,43 @@
+#pragma once
+// The tokens of one step on one data rank, cut into micro-batches.
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "io/token_reader.hpp"
+#include "src/config/config.hpp"
+#include "src/model/context.hpp"
+
+namespace triax {
+
+/// Sample j of the global batch goes to micro-batch j / (micro * data size), data rank (j / micro) % data size: a
+/// micro-batch is a run of neighbouring samples. Which samples a step sees does not depend on that.
+class BatchLoader {
+ public:
+  /// `reader` outlives the loader.
+  BatchLoader(const TokenReader& reader, const BatchConfig& batch, const BatchShape& shape, int data_size,
+              int data_rank);
+  /// Reads the global batch that begins with sample number `first` since the start of training. Samples from
+  /// number `end` on are left out: their rows are padding.
+  void load(std::int64_t first, std::int64_t end = std::numeric_limits<std::int64_t>::max());
+
+  int microbatches() const { return static_cast<int>(batch_.accumulation); }
+  /// Inputs and labels of a micro-batch: (rows) int32, -1 in padded rows.
+  Tensor tokens(int microbatch) { return row(tokens_, microbatch); }
+  Tensor labels(int microbatch) { return row(labels_, microbatch); }
+  /// Number of the micro-batch's first sample within the global batch.
+  std::int64_t first_sample(int microbatch) const;
+
+ private:
+  Tensor row(std::vector<std::int32_t>& all, int microbatch) {
+    return {all.data() + microbatch * shape_.rows, {shape_.rows}};
+  }
+  const TokenReader& reader_;
+  BatchConfig batch_;
+  BatchShape shape_;
+  int data_size_, data_rank_;
+  std::vector<std::int32_t> tokens_, labels_;  // (microbatches, rows)
+  std::vector<std::int32_t> sample_;           // (T + 1)
+};
+
+}  // namespace triax

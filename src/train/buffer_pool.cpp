@@ -1,0 +1,29 @@
+#include "src/train/buffer_pool.hpp"
+
+#include <utility>
+
+namespace triax {
+
+BufferPool::BufferPool(std::string name, std::size_t bytes, int count)
+    : name_(std::move(name)),
+      stride_((bytes + 63) / 64 * 64),
+      bytes_(bytes),
+      memory_(stride_ * static_cast<std::size_t>(count)) {
+  for (int slot = count - 1; slot >= 0; --slot) free_.push_back(slot);
+}
+
+int BufferPool::acquire() {
+  check(!free_.empty(), "no free buffer in the pool of {}", name_);
+  const int slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+void BufferPool::release(int slot) { free_.push_back(slot); }
+
+Tensor BufferPool::at(int slot) const {
+  auto* base = static_cast<char*>(memory_.data()) + stride_ * static_cast<std::size_t>(slot);
+  return {base, DType::u8, {static_cast<std::int64_t>(bytes_)}, memory_.space()};
+}
+
+}  // namespace triax

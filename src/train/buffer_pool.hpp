@@ -1,0 +1,29 @@
+#pragma once
+// Equal buffers handed out and given back during a step: boundaries and frames.
+#include <string>
+#include <vector>
+
+#include "kernels/base/device.hpp"
+
+namespace triax {
+
+/// `count` buffers of `bytes` each, allocated once; count comes from the verified plan's peaks.
+class BufferPool {
+ public:
+  BufferPool(std::string name, std::size_t bytes, int count);
+  /// A free buffer's number; an internal error when none is free (the plan promised there is one).
+  int acquire();
+  void release(int slot);
+  /// The buffer as bytes (u8).
+  Tensor at(int slot) const;
+  std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.bytes()); }
+
+ private:
+  std::string name_;
+  std::size_t stride_;
+  std::size_t bytes_;
+  Buffer memory_;
+  std::vector<int> free_;
+};
+
+}  // namespace triax

@@ -1,0 +1,141 @@
+#include "src/train/checkpoint.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/base/device.hpp"
+
+namespace triax {
+namespace {
+
+constexpr const char* weight_group = "/model/";
+constexpr const char* first_moment_group = "/optimizer/exp_avg/";
+constexpr const char* second_moment_group = "/optimizer/exp_avg_sq/";
+
+// A flat tensor that holds the elements [begin, begin + size) of a block.
+struct FlatView {
+  Tensor data;
+  std::int64_t begin;
+};
+
+// The boxes of a global tensor that a run of a piece's elements covers.
+std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
+  std::array<std::int64_t, Shape::max_rank> offset{};
+  for (int d = 0; d < range.piece->begin.rank(); ++d) offset[static_cast<std::size_t>(d)] = range.piece->begin[d];
+  return hdf5::shifted(hdf5::flat_range_boxes(range.piece->extent, range.begin, range.end), offset);
+}
+
+// Moves pieces between flat memory and a file, through a staging buffer where the piece is not contiguous.
+class PieceMover {
+ public:
+  // Calls move(tensor name, boxes, memory) for every piece within `range` of the block for which keep(piece) holds;
+  // `to_memory`: move fills the memory, else it reads it.
+  template <class Keep, class Move>
+  void each(const ParameterBlock& block, const FlatRange& range, const FlatView& flat, bool to_memory, Keep&& keep,
+            Move&& move) {
+    for (const PlacedParameter& param : block.params) {
+      const Shape& shape = param.spec.shape;
+      const std::int64_t begin = std::clamp<std::int64_t>(range.begin - param.offset, 0, shape.elements());
+      const std::int64_t end = std::clamp<std::int64_t>(range.end - param.offset, 0, shape.elements());
+      for (const Piece& piece : param.spec.pieces) {
+        const PieceRange part = intersect(piece, shape, begin, end);
+        if (part.begin >= part.end || !keep(piece)) continue;
+        staged(part, shape, {flat.data, flat.begin - param.offset}, to_memory,
+               [&](const Tensor& memory) { move(piece.name, boxes_of(part), memory); });
+      }
+    }
+  }
+
+ private:
+  template <class Move>
+  void staged(const PieceRange& part, const Shape& shape, const FlatView& flat, bool to_memory, Move&& move) {
+    const Stream stream;
+    std::int64_t runs = 0;
+    Tensor first;
+    const auto each_run = [&](auto&& visit) {
+      std::int64_t done = 0;
+      for_each_run(part, shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+        visit(flat.data.slice(0, at - flat.begin, count), done);
+        done += count;
+      });
+    };
+    each_run([&](const Tensor& run, std::int64_t) {
+      if (runs++ == 0) first = run;
+    });
+    if (runs == 1) return move(first);
+    staging_.resize(static_cast<std::size_t>(part.end - part.begin));
+    const Tensor all(staging_.data(), {part.end - part.begin});
+    if (to_memory) move(all);
+    each_run([&](const Tensor& run, std::int64_t done) {
+      const Tensor staged = all.slice(0, done, run.elements());
+      if (to_memory)
+        copy(stream, run, staged);
+      else
+        copy(stream, staged, run);
+    });
+    if (!to_memory) move(all);
+  }
+
+  std::vector<float> staging_;
+};
+
+void check_same_model(const CheckpointReader& reader, const ModelConfig& model) {
+  for (const GlobalTensor& tensor : global_tensors(model)) {
+    const std::string name = weight_group + tensor.name;
+    if (!reader.contains(name))
+      throw Error(fmt::format("the checkpoint has no tensor {}", name), "it holds another model",
+                  "Point checkpoint.resume or checkpoint.directory at a checkpoint of this model, or set "
+                  "checkpoint.resume to \"never\"");
+    if (const Shape shape = reader.shape(name); shape != tensor.shape)
+      throw Error(fmt::format("tensor {} of the checkpoint has shape {}, the job's model has {}", name, shape.text(),
+                              tensor.shape.text()),
+                  "it holds another model", "Use the model section that the checkpoint was written with");
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& path, const CheckpointHeader& header, const ModelConfig& model,
+                     const ParameterStore& store, const Optimizer& optimizer, const ProcessGrid& grid) {
+  std::vector<CheckpointTensor> tensors;
+  for (const char* group : {weight_group, first_moment_group, second_moment_group})
+    for (const GlobalTensor& tensor : global_tensors(model)) tensors.push_back({group + tensor.name, DType::f32, tensor.shape});
+  CheckpointWriter writer(path, grid.mpi());
+  writer.create(header, tensors);
+  PieceMover mover;
+  for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
+    const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
+    if (block.duplicate) continue;
+    const auto save = [&](const char* group, const FlatView& flat) {
+      mover.each(block, block.own, flat, false, [](const Piece& piece) { return piece.owner; },
+                 [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
+                   writer.write(group + name, boxes, data);
+                 });
+    };
+    save(weight_group, {store.weights(b), 0});
+    save(first_moment_group, {optimizer.first_moment(b), block.stepped.begin});
+    save(second_moment_group, {optimizer.second_moment(b), block.stepped.begin});
+  }
+  writer.publish();
+}
+
+void restore_checkpoint(const CheckpointReader& reader, const ModelConfig& model, const ParameterStore& store,
+                        const Optimizer* optimizer) {
+  check_same_model(reader, model);
+  PieceMover mover;
+  for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
+    const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
+    const auto restore = [&](const char* group, const FlatRange& range, const FlatView& flat) {
+      mover.each(block, range, flat, true, [](const Piece&) { return true; },
+                 [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
+                   reader.read(group + name, boxes, data);
+                 });
+    };
+    restore(weight_group, {0, block.elements}, {store.weights(b), 0});
+    if (optimizer == nullptr) continue;
+    restore(first_moment_group, block.stepped, {optimizer->first_moment(b), block.stepped.begin});
+    restore(second_moment_group, block.stepped, {optimizer->second_moment(b), block.stepped.begin});
+  }
+}
+
+}  // namespace triax

@@ -1,0 +1,21 @@
+#pragma once
+// Saves and restores the state of a run: every rank its own pieces of one file in global shapes, so that any grid
+// resumes any other's file.
+#include <string>
+
+#include "io/checkpoint_file.hpp"
+#include "src/comm/process_grid.hpp"
+#include "src/state/optimizer.hpp"
+#include "src/state/parameter_store.hpp"
+
+namespace triax {
+
+/// Writes `path`: /model, /optimizer/first_moment and /optimizer/second_moment. Collective over the grid.
+void save_checkpoint(const std::string& path, const CheckpointHeader& header, const ModelConfig& model,
+                     const ParameterStore& store, const Optimizer& optimizer, const ProcessGrid& grid);
+
+/// Fills weights, and moments where `optimizer` is given. Error where the file's model is another.
+void restore_checkpoint(const CheckpointReader& reader, const ModelConfig& model, const ParameterStore& store,
+                        const Optimizer* optimizer);
+
+}  // namespace triax

@@ -1,0 +1,33 @@
+#include "src/train/evaluator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace triax {
+
+Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape& shape, Executor executor,
+                     ProcessGrid& grid)
+    : reader_(std::move(reader)),
+      grid_(grid),
+      samples_(config.run.eval_steps > 0 ? std::min(reader_.samples(), config.run.eval_steps * config.batch.global)
+                                         : reader_.samples()),
+      global_batch_(config.batch.global),
+      sequence_(config.data.sequence_length),
+      batch_(reader_, config.batch, shape, config.parallel.data, grid.data_rank()),
+      executor_(std::move(executor)),
+      counts_(grid.pipeline_rank() == grid.shape().pipeline - 1 && grid.tensor_rank() == 0) {}
+
+double Evaluator::loss() {
+  double sum = 0.0;
+  for (std::int64_t first = 0; first < samples_; first += global_batch_) {
+    batch_.load(first, samples_);
+    StepInput input;
+    input.batch = &batch_;
+    sum += executor_.run(input).loss_sum;
+  }
+  if (!counts_) sum = 0.0;
+  grid_.world().all_reduce(Tensor(&sum, {1})).wait();
+  return sum / static_cast<double>(samples_ * sequence_);
+}
+
+}  // namespace triax

@@ -1,0 +1,132 @@
+#include "src/train/executor.hpp"
+
+#include <utility>
+
+namespace triax {
+namespace {
+using Kind = StepBuffers::Kind;
+using Payload = PipelineMessages::Payload;
+}  // namespace
+
+Executor::Executor(Plan plan, const Stage& stage, const StageLayout& layout, const BatchShape& shape,
+                   StepBuffers& buffers, PipelineMessages& messages, ParameterStore& store, Optimizer* optimizer,
+                   ProcessGrid& grid)
+    : plan_(std::move(plan)),
+      stage_(stage),
+      layout_(layout),
+      shape_(shape),
+      buffers_(buffers),
+      messages_(messages),
+      store_(store),
+      optimizer_(optimizer),
+      grid_(grid) {}
+
+StepOutput Executor::run(const StepInput& input) {
+  input_ = &input;
+  output_ = {};
+  for (std::size_t at = 0; at < plan_.size(); ++at) {
+    try {
+      execute(plan_[at]);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}, plan position {} ({}): {}", grid_.place(), at, text_of(plan_[at]), error.what()));
+    }
+  }
+  return output_;
+}
+
+void Executor::execute(const Op& op) {
+  const int m = op.microbatch;
+  const int chunk_begin = layout_.boundary(op.chunk, 0);
+  const int chunk_end = layout_.boundary(op.chunk, layout_.layers(op.chunk));
+  switch (op.kind) {
+    case OpKind::Forward: forward(op); break;
+    case OpKind::Recompute: recompute(op); break;
+    case OpKind::Backward: backward(op); break;
+    case OpKind::DropFrame: buffers_.release_frame(op); break;
+    case OpKind::DropInput:
+      buffers_.release(Kind::activation, layout_.boundary(op.chunk, op.layer), m);
+      break;
+    case OpKind::SendActivationStart:
+      messages_.start_send(Payload::activation, op, buffers_.at(Kind::activation, chunk_end, m));
+      break;
+    case OpKind::SendActivationWait:
+      messages_.wait_send(Payload::activation, op);
+      buffers_.release(Kind::activation, chunk_end, m);
+      break;
+    case OpKind::RecvActivationStart:
+      messages_.start_receive(Payload::activation, op, buffers_.acquire(Kind::activation, chunk_begin, m));
+      break;
+    case OpKind::RecvActivationWait: messages_.wait_receive(Payload::activation, op); break;
+    case OpKind::SendGradientStart:
+      messages_.start_send(Payload::gradient, op, buffers_.at(Kind::gradient, chunk_begin, m));
+      break;
+    case OpKind::SendGradientWait:
+      messages_.wait_send(Payload::gradient, op);
+      buffers_.release(Kind::gradient, chunk_begin, m);
+      break;
+    case OpKind::RecvGradientStart:
+      messages_.start_receive(Payload::gradient, op, buffers_.acquire(Kind::gradient, chunk_end, m));
+      break;
+    case OpKind::RecvGradientWait: messages_.wait_receive(Payload::gradient, op); break;
+    case OpKind::TensorSum: store_.sum_over_tensor(op.block); break;
+    case OpKind::ReduceStart: store_.start_reduce(op.block); break;
+    case OpKind::ReduceWait: store_.wait_reduce(op.block); break;
+    case OpKind::TiedSum: store_.sum_tied(op.block); break;
+    case OpKind::GradientNorm: output_.grad_norm = optimizer_->gradient_norm(grid_.world()); break;
+    case OpKind::Step: optimizer_->step(op.block, input_->optimizer); break;
+    case OpKind::GatherStart: store_.start_gather(op.block); break;
+    case OpKind::GatherWait: store_.wait_gather(op.block); break;
+  }
+}
+
+Context Executor::context(const Op& op) {
+  return {.stream = stream_,
+          .tensor = grid_.tensor(),
+          .shard = stage_.place().tensor,
+          .shape = shape_,
+          .scratch = buffers_.scratch(),
+          .tokens = input_->batch->tokens(op.microbatch),
+          .labels = input_->batch->labels(op.microbatch),
+          .training = optimizer_ != nullptr,
+          .accumulate = op.microbatch > 0,
+          .loss_scale = input_->loss_scale,
+          .loss_sum = &output_.loss_sum,
+          .dropout_key = input_->dropout_key,
+          .first_sample = input_->batch->first_sample(op.microbatch)};
+}
+
+void Executor::forward(const Op& op) {
+  const int input = layout_.boundary(op.chunk, op.layer);
+  const Tensor x = layout_.has_input(op.chunk, op.layer) ? buffers_.at(Kind::activation, input, op.microbatch) : Tensor{};
+  const Tensor y =
+      layout_.has_output(op.chunk, op.layer) ? buffers_.acquire(Kind::activation, input + 1, op.microbatch) : Tensor{};
+  const Tensor frame = buffers_.acquire_frame(op);
+  stage_.layer(op.chunk, op.layer).forward(context(op), store_.layer(op.chunk, op.layer), x, y, frame);
+  store_.progress();
+}
+
+void Executor::recompute(const Op& op) {
+  const Tensor x = buffers_.at(Kind::activation, layout_.boundary(op.chunk, op.layer), op.microbatch);
+  const Tensor frame = buffers_.acquire_frame(op);
+  const ArenaScope scope(buffers_.scratch());
+  const Tensor y = buffers_.scratch().take("recomputed output", x.dtype(), x.shape());
+  stage_.layer(op.chunk, op.layer).forward(context(op), store_.layer(op.chunk, op.layer), x, y, frame);
+}
+
+void Executor::backward(const Op& op) {
+  const int input = layout_.boundary(op.chunk, op.layer);
+  const bool has_input = layout_.has_input(op.chunk, op.layer);
+  const bool has_output = layout_.has_output(op.chunk, op.layer);
+  const int m = op.microbatch;
+  const Tensor x = has_input ? buffers_.at(Kind::activation, input, m) : Tensor{};
+  const Tensor dy = has_output ? buffers_.at(Kind::gradient, input + 1, m) : Tensor{};
+  const Tensor dx = has_input ? buffers_.acquire(Kind::gradient, input, m) : Tensor{};
+  stage_.layer(op.chunk, op.layer)
+      .backward(context(op), store_.layer(op.chunk, op.layer), x, dy, dx, buffers_.frame(op));
+  buffers_.release_frame(op);
+  if (has_input) buffers_.release(Kind::activation, input, m);
+  if (has_output) buffers_.release(Kind::gradient, input + 1, m);
+  store_.progress();
+}
+
+}  // namespace triax

@@ -1,0 +1,58 @@
+#pragma once
+// Runs a plan: one switch over its instructions. All memory is taken before the first step.
+#include "src/comm/process_grid.hpp"
+#include "src/model/stage.hpp"
+#include "src/schedule/plan.hpp"
+#include "src/schedule/stage_layout.hpp"
+#include "src/state/optimizer.hpp"
+#include "src/state/parameter_store.hpp"
+#include "src/train/batch_loader.hpp"
+#include "src/train/pipeline_messages.hpp"
+#include "src/train/step_buffers.hpp"
+
+namespace triax {
+
+/// What a step needs beside the plan.
+struct StepInput {
+  BatchLoader* batch = nullptr;  // loaded
+  float loss_scale = 1.0F;       // 1 / label tokens of the global batch
+  std::uint64_t dropout_key = 0;
+  StepOptions optimizer;         // unused by evaluation plans
+};
+
+struct StepOutput {
+  double loss_sum = 0.0;   // over this rank's micro-batches; on the last stage only, the same on its tensor ranks
+  double grad_norm = 0.0;  // before clipping, on every rank
+};
+
+class Executor {
+ public:
+  /// `plan`: this stage's, verified; `optimizer` is null for evaluation plans. All references outlive the executor.
+  Executor(Plan plan, const Stage& stage, const StageLayout& layout, const BatchShape& shape, StepBuffers& buffers,
+           PipelineMessages& messages, ParameterStore& store, Optimizer* optimizer, ProcessGrid& grid);
+
+  StepOutput run(const StepInput& input);
+  const Plan& plan() const { return plan_; }
+
+ private:
+  void execute(const Op& op);
+  void forward(const Op& op);
+  void recompute(const Op& op);
+  void backward(const Op& op);
+  Context context(const Op& op);
+
+  Plan plan_;
+  const Stage& stage_;
+  StageLayout layout_;
+  BatchShape shape_;
+  StepBuffers& buffers_;
+  PipelineMessages& messages_;
+  ParameterStore& store_;
+  Optimizer* optimizer_;
+  ProcessGrid& grid_;
+  Stream stream_;
+  const StepInput* input_ = nullptr;  // of the step that runs
+  StepOutput output_;
+};
+
+}  // namespace triax

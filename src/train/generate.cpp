@@ -1,0 +1,105 @@
+#include "src/train/generate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/random.hpp"
+#include "src/config/load.hpp"
+#include "src/train/checkpoint.hpp"
+
+namespace triax {
+namespace {
+
+// What a forward pass keeps: the residual stream before and after a layer, one frame, and scratch.
+struct Workspace {
+  Tensor in, out, frame;
+  Workspace(Arena& arena, const Stage& stage, const BatchShape& shape, std::int64_t width)
+      : in(arena.take("input", DType::f32, {shape.local_rows, width})),
+        out(arena.take("output", DType::f32, {shape.local_rows, width})) {
+    std::size_t bytes = 0;
+    for (int layer = 0; layer < stage.layers(0); ++layer)
+      bytes = std::max(bytes, stage.layer(0, layer).frame_bytes(shape));
+    frame = arena.take("frame", DType::u8, {static_cast<std::int64_t>(bytes)});
+  }
+};
+
+std::size_t memory_bytes(const Stage& stage, const BatchShape& shape, std::int64_t width) {
+  const std::size_t head = measure([&](Arena& arena) { arena.take("head", DType::f32, {1, width}); });
+  return measure([&](Arena& arena) { Workspace(arena, stage, shape, width); }) +
+         std::max(stage.scratch_bytes(shape), head);
+}
+
+}  // namespace
+
+std::int32_t choose_token(const std::vector<float>& logits, const SamplingOptions& options, double uniform) {
+  const auto larger = [&](std::int32_t a, std::int32_t b) {
+    const float x = logits[static_cast<std::size_t>(a)];
+    const float y = logits[static_cast<std::size_t>(b)];
+    return x != y ? x > y : a < b;
+  };
+  std::vector<std::int32_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (options.temperature <= 0.0 || options.top_k == 1) return *std::min_element(order.begin(), order.end(), larger);
+  const auto kept = options.top_k > 0 ? std::min<std::size_t>(static_cast<std::size_t>(options.top_k), order.size())
+                                      : order.size();
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), larger);
+  order.resize(kept);
+  const double largest = logits[static_cast<std::size_t>(order.front())];
+  std::vector<double> cumulative;
+  double total = 0.0;
+  for (const std::int32_t token : order)
+    cumulative.push_back(total += std::exp((logits[static_cast<std::size_t>(token)] - largest) / options.temperature));
+  const auto at = std::upper_bound(cumulative.begin(), cumulative.end(), uniform * total);
+  return order[std::min(static_cast<std::size_t>(at - cumulative.begin()), kept - 1)];
+}
+
+Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context)
+    : model_(model_from_huggingface(checkpoint.header().model, "the checkpoint's model")),
+      context_(std::min<std::int64_t>(context, model_.positions)),
+      grid_(MPI_COMM_SELF, {}),
+      stage_(model_, {}, context_),
+      store_(stage_, grid_, false),
+      shape_(batch_shape(1, context_, {})),
+      memory_(memory_bytes(stage_, shape_, model_.hidden)),
+      input_(static_cast<std::size_t>(context_), -1),
+      logits_(static_cast<std::size_t>(model_.vocabulary)) {
+  restore_checkpoint(checkpoint, model_, store_, nullptr);
+}
+
+Generator::~Generator() = default;
+
+// The whole context is computed for every token; what stands behind the last token cannot be seen from it.
+const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tokens) {
+  check(!tokens.empty() && static_cast<std::int64_t>(tokens.size()) <= context_, "{} tokens in a context of {}",
+        tokens.size(), context_);
+  std::fill(std::copy(tokens.begin(), tokens.end(), input_.begin()), input_.end(), -1);
+  const Stream stream;
+  Arena arena(memory_);
+  Workspace space(arena, stage_, shape_, model_.hidden);
+  Context ctx{.stream = stream, .tensor = grid_.tensor(), .shard = stage_.place().tensor, .shape = shape_,
+              .scratch = arena, .tokens = Tensor(input_.data(), {context_}), .labels = {}, .training = false};
+  const int head = stage_.layers(0) - 1;
+  for (int layer = 0; layer < head; ++layer) {
+    stage_.layer(0, layer).forward(ctx, store_.layer(0, layer), space.in, space.out, space.frame);
+    std::swap(space.in, space.out);
+  }
+  stage_.head().logits(ctx, store_.layer(0, head), space.in, static_cast<std::int64_t>(tokens.size()) - 1,
+                       Tensor(logits_.data(), {model_.vocabulary}));
+  return logits_;
+}
+
+void Generator::generate(std::vector<std::int32_t> tokens, const SamplingOptions& options,
+                         const std::function<void(std::int32_t)>& emit) {
+  const std::uint64_t key = mix_key(options.seed, "generate");
+  for (std::int64_t i = 0; i < options.max_tokens; ++i) {
+    if (static_cast<std::int64_t>(tokens.size()) > context_)
+      tokens.erase(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(context_));
+    const auto words = philox(key, static_cast<std::uint64_t>(i));
+    const std::int32_t next = choose_token(logits(tokens), options, static_cast<double>(words[0]) * 0x1p-32);
+    emit(next);
+    tokens.push_back(next);
+  }
+}
+
+}  // namespace triax

@@ -1,0 +1,32 @@
+#include "src/train/pipeline_messages.hpp"
+
+namespace triax {
+
+PipelineMessages::PipelineMessages(Communicator& pipeline, const StageLayout& layout, int microbatches)
+    : pipeline_(pipeline),
+      layout_(layout),
+      microbatches_(microbatches),
+      requests_(static_cast<std::size_t>(4 * layout.chunks() * microbatches)) {}
+
+Request& PipelineMessages::slot(Payload payload, bool send, const Op& op) {
+  const int kind = (payload == Payload::gradient ? 2 : 0) + (send ? 1 : 0);
+  return requests_[static_cast<std::size_t>((kind * layout_.chunks() + op.chunk) * microbatches_ + op.microbatch)];
+}
+
+int PipelineMessages::tag(Payload payload, int sending_chunk, int microbatch) const {
+  return (2 * sending_chunk + (payload == Payload::gradient ? 1 : 0)) * microbatches_ + microbatch;
+}
+
+void PipelineMessages::start_send(Payload payload, const Op& op, const Tensor& data) {
+  const int from = layout_.global_chunk(op.chunk);
+  const int to = payload == Payload::activation ? from + 1 : from - 1;
+  slot(payload, true, op) = pipeline_.send(data, stage_of(to), tag(payload, from, op.microbatch));
+}
+
+void PipelineMessages::start_receive(Payload payload, const Op& op, const Tensor& data) {
+  const int to = layout_.global_chunk(op.chunk);
+  const int from = payload == Payload::activation ? to - 1 : to + 1;
+  slot(payload, false, op) = pipeline_.receive(data, stage_of(from), tag(payload, from, op.microbatch));
+}
+
+}  // namespace triax

@@ -1,0 +1,64 @@
+#include "src/train/progress.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace triax {
+namespace {
+
+std::string duration(double seconds) {
+  const auto s = static_cast<std::int64_t>(seconds + 0.5);
+  if (s < 60) return fmt::format("{}s", s);
+  if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
+  return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
+}
+
+}  // namespace
+
+Progress::Progress(const std::string& mode, std::int64_t first_step, std::int64_t steps,
+                   std::int64_t steps_per_print)
+    : first_step_(first_step),
+      steps_(steps),
+      interval_(std::max<std::int64_t>(1, steps_per_print)),
+      start_(std::chrono::steady_clock::now()) {
+  if (mode == "none")
+    mode_ = Mode::none;
+  else
+    mode_ = mode == "bar" || (mode == "auto" && isatty(STDERR_FILENO) != 0) ? Mode::bar : Mode::lines;
+}
+
+Progress::~Progress() { pause(); }
+
+void Progress::pause() {
+  if (bar_open_) std::fputs("\n", stderr);
+  bar_open_ = false;
+}
+
+void Progress::step(const StepMetrics& metrics) {
+  if (mode_ == Mode::none) return;
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+  const auto done = static_cast<double>(metrics.step + 1 - first_step_);
+  const double left = elapsed.count() / done * static_cast<double>(steps_ - metrics.step - 1);
+  if (mode_ == Mode::bar) return bar(metrics, left);
+  const bool last = metrics.step + 1 == steps_;
+  if ((metrics.step + 1) % interval_ != 0 && metrics.step != first_step_ && !last) return;
+  fmt::print(stderr, "step {:>6}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
+             metrics.step + 1, steps_, metrics.loss, metrics.grad_norm, metrics.lr, metrics.tokens_per_second,
+             duration(left));
+}
+
+void Progress::bar(const StepMetrics& metrics, double seconds_left) {
+  constexpr int width = 30;
+  const auto full = static_cast<int>(width * (metrics.step + 1) / steps_);
+  std::string cells(static_cast<std::size_t>(full), '=');
+  cells.resize(width, ' ');
+  fmt::print(stderr, "\r[{}] {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left \033[K", cells, metrics.step + 1, steps_,
+             metrics.loss, metrics.tokens_per_second, duration(seconds_left));
+  std::fflush(stderr);
+  bar_open_ = true;
+}
+
+}  // namespace triax

@@ -1,0 +1,70 @@
+#include "src/train/run_directory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint_file.hpp"
+#include "src/train/version.hpp"
+
+namespace triax {
+
+void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts) {
+  const std::string& directory = job.config.run.directory;
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  nlohmann::ordered_json resolved = nlohmann::ordered_json::parse(job.resolved);
+  const ParallelConfig& parallel = job.config.parallel;
+  resolved["triax"] = {{"version", version},
+                       {"grid", {{"data", parallel.data}, {"pipeline", parallel.pipeline}, {"tensor", parallel.tensor}}},
+                       {"hosts", hosts}};
+  const std::string path = directory + "/job.json";
+  std::ofstream file(path);
+  file << resolved.dump(2) << '\n';
+  file.close();
+  if (!file)
+    throw UsageError(fmt::format("cannot write {}", path), error ? error.message() : std::strerror(errno),
+                     "Set run.directory to a directory that can be written");
+}
+
+std::string resume_file(const CheckpointConfig& checkpoint) {
+  const std::string& resume = checkpoint.resume;
+  if (resume == "never") return {};
+  if (resume != "auto" && resume != "must") {
+    if (!std::filesystem::exists(resume))
+      throw UsageError(fmt::format("checkpoint.resume: there is no file {}", resume), {},
+                       "Name a checkpoint, or use \"auto\", \"must\" or \"never\"");
+    return resume;
+  }
+  const std::vector<std::string> found = list_checkpoints(checkpoint.directory);
+  if (!found.empty()) return found.front();
+  if (resume == "must")
+    throw UsageError(fmt::format("checkpoint.resume is \"must\", but {} holds no checkpoint", checkpoint.directory), {},
+                     "Check checkpoint.directory, or set checkpoint.resume to \"auto\"");
+  return {};
+}
+
+std::vector<std::string> gather_hosts(ProcessGrid& grid) {
+  constexpr std::size_t length = 64;
+  std::array<char, length> own{};
+  gethostname(own.data(), length - 1);
+  std::vector<char> all(length * static_cast<std::size_t>(grid.size()));
+  const auto bytes = [](char* data, std::size_t n) {
+    return Tensor(data, DType::u8, {static_cast<std::int64_t>(n)});
+  };
+  grid.world().all_gather(bytes(all.data(), all.size()), bytes(own.data(), own.size())).wait();
+  std::vector<std::string> hosts;
+  if (grid.rank() != 0) return hosts;
+  for (std::size_t at = 0; at < all.size(); at += length)
+    if (const std::string host = all.data() + at; std::find(hosts.begin(), hosts.end(), host) == hosts.end())
+      hosts.push_back(host);
+  return hosts;
+}
+
+}  // namespace triax

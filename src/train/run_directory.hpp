@@ -1,0 +1,21 @@
+#pragma once
+// What a run finds and leaves in its directories, beside metrics and checkpoints.
+#include <string>
+#include <vector>
+
+#include "src/comm/process_grid.hpp"
+#include "src/config/load.hpp"
+
+namespace triax {
+
+/// Makes run.directory and writes job.json: the resolved job with version, grid and hosts. Rank 0 only.
+/// UsageError where the directory cannot be written.
+void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts);
+
+/// The checkpoint that checkpoint.resume asks for; empty: start anew. UsageError where one must be there and is not.
+std::string resume_file(const CheckpointConfig& checkpoint);
+
+/// The hosts of the grid, each once, on rank 0 (empty elsewhere). Collective.
+std::vector<std::string> gather_hosts(ProcessGrid& grid);
+
+}  // namespace triax

@@ -1,0 +1,103 @@
+#include "src/train/step_buffers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace triax {
+
+StepMemory BufferPlan::memory() const {
+  StepMemory total;
+  total.boundaries = static_cast<std::int64_t>(boundary_bytes) * boundaries;
+  for (std::size_t pool = 0; pool < frames.size(); ++pool)
+    total.frames += static_cast<std::int64_t>(frame_bytes[pool]) * frames[pool];
+  total.scratch = static_cast<std::int64_t>(scratch_bytes);
+  return total;
+}
+
+BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width, const Peaks& peaks,
+                        const std::vector<std::vector<int>>& pools, bool recompute) {
+  BufferPlan plan;
+  plan.boundary_bytes = static_cast<std::size_t>(shape.local_rows * width) * sizeof(float);
+  plan.boundaries = peaks.boundaries;
+  plan.frames = peaks.frames;
+  plan.frame_bytes.resize(peaks.frames.size(), 0);
+  for (int chunk = 0; chunk < stage.chunks(); ++chunk)
+    for (int layer = 0; layer < stage.layers(chunk); ++layer) {
+      const int pool = pools[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(layer)];
+      plan.frame_bytes[static_cast<std::size_t>(pool)] = stage.layer(chunk, layer).frame_bytes(shape);
+    }
+  plan.scratch_bytes = stage.scratch_bytes(shape) + (recompute ? (plan.boundary_bytes + 63) / 64 * 64 : 0);
+  return plan;
+}
+
+std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& shape) {
+  std::vector<std::size_t> sizes;  // of the pools
+  std::vector<std::vector<int>> pools;
+  for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
+    auto& row = pools.emplace_back();
+    for (int layer = 0; layer < stage.layers(chunk); ++layer) {
+      const std::size_t bytes = stage.layer(chunk, layer).frame_bytes(shape);
+      const auto found = std::find(sizes.begin(), sizes.end(), bytes);
+      row.push_back(static_cast<int>(found - sizes.begin()));
+      if (found == sizes.end()) sizes.push_back(bytes);
+    }
+  }
+  return pools;
+}
+
+StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches, const Shape& boundary,
+                         std::vector<std::vector<int>> pools)
+    : layout_(layout),
+      microbatches_(microbatches),
+      boundary_(boundary),
+      pools_(std::move(pools)),
+      boundary_pool_("activations", plan.boundary_bytes, plan.boundaries),
+      boundary_slots_(static_cast<std::size_t>(2 * layout.boundaries() * microbatches), none),
+      frame_slots_(static_cast<std::size_t>(layout.layers() * microbatches), none),
+      scratch_memory_(plan.scratch_bytes),
+      scratch_(scratch_memory_) {
+  for (std::size_t pool = 0; pool < plan.frames.size(); ++pool)
+    frame_pools_.emplace_back("frames", plan.frame_bytes[pool], plan.frames[pool]);
+}
+
+std::size_t StepBuffers::index(Kind kind, int id, int microbatch) const {
+  const int row = (kind == Kind::gradient ? layout_.boundaries() : 0) + id;
+  return static_cast<std::size_t>(row * microbatches_ + microbatch);
+}
+
+std::size_t StepBuffers::frame_index(const Op& op) const {
+  return static_cast<std::size_t>(layout_.layer_index(op.chunk, op.layer) * microbatches_ + op.microbatch);
+}
+
+Tensor StepBuffers::acquire(Kind kind, int id, int microbatch) {
+  boundary_slots_[index(kind, id, microbatch)] = boundary_pool_.acquire();
+  return at(kind, id, microbatch);
+}
+
+Tensor StepBuffers::at(Kind kind, int id, int microbatch) const {
+  const int slot = boundary_slots_[index(kind, id, microbatch)];
+  check(slot != none, "boundary {} of micro-batch {} is not in memory", id, microbatch);
+  const Tensor bytes = boundary_pool_.at(slot);
+  return {bytes.data(), DType::f32, boundary_, bytes.space()};
+}
+
+void StepBuffers::release(Kind kind, int id, int microbatch) {
+  boundary_pool_.release(std::exchange(boundary_slots_[index(kind, id, microbatch)], none));
+}
+
+Tensor StepBuffers::acquire_frame(const Op& op) {
+  frame_slots_[frame_index(op)] = frame_pools_[static_cast<std::size_t>(pool_of(op))].acquire();
+  return frame(op);
+}
+
+Tensor StepBuffers::frame(const Op& op) const {
+  const int slot = frame_slots_[frame_index(op)];
+  check(slot != none, "frame of {} is not in memory", text_of(op));
+  return frame_pools_[static_cast<std::size_t>(pool_of(op))].at(slot);
+}
+
+void StepBuffers::release_frame(const Op& op) {
+  frame_pools_[static_cast<std::size_t>(pool_of(op))].release(std::exchange(frame_slots_[frame_index(op)], none));
+}
+
+}  // namespace triax

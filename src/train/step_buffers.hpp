@@ -1,0 +1,71 @@
+#pragma once
+// The activations, gradients and frames that a plan keeps between its instructions, and the scratch arena.
+#include <vector>
+
+#include "src/model/stage.hpp"
+#include "src/schedule/plan.hpp"
+#include "src/schedule/stage_layout.hpp"
+#include "src/train/buffer_pool.hpp"
+
+namespace triax {
+
+/// Bytes of a step's buffers by purpose.
+struct StepMemory {
+  std::int64_t boundaries = 0, frames = 0, scratch = 0;
+};
+
+/// What the buffers of a stage are sized by: everything that is known before the run.
+struct BufferPlan {
+  std::size_t boundary_bytes = 0;
+  int boundaries = 0;
+  std::vector<std::size_t> frame_bytes;  // by pool
+  std::vector<int> frames;               // by pool
+  std::size_t scratch_bytes = 0;
+  StepMemory memory() const;
+};
+/// `pools`: frame pool of each layer by [chunk][layer], as in PlanShape; `recompute`: the plan recomputes layers.
+BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width, const Peaks& peaks,
+                        const std::vector<std::vector<int>>& pools, bool recompute);
+
+/// Frame pools of a stage's layers by [chunk][layer]: layers with frames of equal size share one.
+std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& shape);
+
+/// Buffers by the numbers that plans use. Taking more than the plan's peaks is an internal error.
+class StepBuffers {
+ public:
+  StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches, const Shape& boundary,
+              std::vector<std::vector<int>> pools);
+
+  enum class Kind { activation, gradient };
+  /// Activation or gradient number `id` (StageLayout::boundary) of a micro-batch.
+  Tensor acquire(Kind kind, int id, int microbatch);
+  Tensor at(Kind kind, int id, int microbatch) const;
+  void release(Kind kind, int id, int microbatch);
+  /// The frame of (chunk, layer, microbatch).
+  Tensor acquire_frame(const Op& op);
+  Tensor frame(const Op& op) const;
+  void release_frame(const Op& op);
+
+  Arena& scratch() { return scratch_; }
+
+ private:
+  static constexpr int none = -1;
+  std::size_t index(Kind kind, int id, int microbatch) const;
+  std::size_t frame_index(const Op& op) const;
+  int pool_of(const Op& op) const {
+    return pools_[static_cast<std::size_t>(op.chunk)][static_cast<std::size_t>(op.layer)];
+  }
+
+  StageLayout layout_;
+  int microbatches_;
+  Shape boundary_;  // (local_rows, E)
+  std::vector<std::vector<int>> pools_;
+  BufferPool boundary_pool_;
+  std::vector<BufferPool> frame_pools_;
+  std::vector<int> boundary_slots_;  // (kind, boundary, microbatch) -> buffer of the pool
+  std::vector<int> frame_slots_;     // (layer, microbatch)
+  Buffer scratch_memory_;
+  Arena scratch_;
+};
+
+}  // namespace triax

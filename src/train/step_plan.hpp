@@ -1,0 +1,24 @@
+#pragma once
+// From a job to the verified plans of its training step, for all stages.
+#include "src/config/config.hpp"
+#include "src/model/stage.hpp"
+#include "src/schedule/verify.hpp"
+
+namespace triax {
+
+/// Where stage `stage` of a job stands, on tensor rank `tensor_rank`.
+StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank);
+
+/// The shape that schedules and passes need: layers, blocks and frame pools of every stage.
+PlanShape plan_shape(const Config& config);
+
+/// Verified plans of all stages, and what each stage has in use at once.
+struct StepPlans {
+  PlanShape shape;
+  Plans training, evaluation;
+  std::vector<Peaks> peaks;  // by stage: the larger of both plans
+};
+/// UsageError where the schedule cannot be built for the job.
+StepPlans step_plans(const Config& config);
+
+}  // namespace triax

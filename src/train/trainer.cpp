@@ -1,0 +1,223 @@
+#include "src/train/trainer.hpp"
+
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "kernels/random.hpp"
+#include "src/state/initial_weights.hpp"
+#include "src/train/lr_schedule.hpp"
+#include "src/train/run_directory.hpp"
+#include "src/train/version.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::array<Axis, 3> axes = {Axis::data, Axis::tensor, Axis::pipeline};
+
+std::int64_t peak_memory_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+TokenReader open_reader(const Config& config, const std::vector<std::string>& files, bool shuffle) {
+  TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed);
+  reader.set_vocabulary(config.model.vocabulary);
+  return reader;
+}
+
+}  // namespace
+
+Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
+    : job_(job),
+      config_(job_.config),
+      grid_(grid),
+      plans_(step_plans(config_)),
+      stage_(config_.model, stage_place(config_.parallel, grid.pipeline_rank(), grid.tensor_rank()),
+             config_.data.sequence_length),
+      shape_(batch_shape(config_.batch.micro, config_.data.sequence_length, stage_.place().tensor)),
+      layout_(plans_.shape, grid.pipeline_rank()),
+      train_reader_(open_reader(config_, config_.data.train, config_.data.shuffle)),
+      store_(stage_, grid, plans_.shape.shard_optimizer),
+      optimizer_(store_, config_.optimizer, config_.gradient_clipping),
+      buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden, plans_.peaks[stage_index()],
+                                plans_.shape.frame_pool[stage_index()], config_.recompute)),
+      buffers_(buffer_plan_, layout_, plans_.shape.microbatches, {shape_.local_rows, config_.model.hidden},
+               plans_.shape.frame_pool[stage_index()]),
+      messages_(grid.pipeline(), layout_, plans_.shape.microbatches),
+      batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
+      training_(plans_.training[stage_index()], stage_, layout_, shape_, buffers_, messages_, store_, &optimizer_, grid) {
+  if (!config_.data.valid.empty())
+    evaluator_.emplace(open_reader(config_, config_.data.valid, false), config_, shape_,
+                       Executor(plans_.evaluation[stage_index()], stage_, layout_, shape_, buffers_, messages_, store_,
+                                nullptr, grid),
+                       grid);
+  prepare_weights();
+}
+
+std::size_t Trainer::stage_index() const { return static_cast<std::size_t>(grid_.pipeline_rank()); }
+
+void Trainer::prepare_weights() {
+  if (const std::string file = resume_file(config_.checkpoint); !file.empty()) {
+    const CheckpointReader reader(file);
+    restore_checkpoint(reader, config_.model, store_, &optimizer_);
+    first_step_ = reader.header().step;
+    first_sample_ = reader.header().samples;
+    first_token_ = reader.header().tokens;
+    resumed_from_ = file;
+  } else if (!config_.model.weights.empty()) {
+    unused_weights_ = load_weights(store_, config_.model, config_.model.weights);
+  } else {
+    initialize_weights(store_, config_.run.seed);
+  }
+}
+
+void Trainer::run() {
+  const std::vector<std::string> hosts = gather_hosts(grid_);
+  if (leader()) {
+    prepare_run_directory(job_, hosts);
+    announce();
+    metrics_.emplace(config_.run.directory + "/metrics.jsonl", first_step_);
+    progress_.emplace(config_.run.progress, first_step_, config_.run.steps, config_.steps_per_print);
+  }
+  for (std::int64_t step = first_step_; step < config_.run.steps; ++step) {
+    const StepMetrics metrics = train_step(step);
+    if (leader()) {
+      metrics_->write(metrics);
+      progress_->step(metrics);
+    }
+    after_step(step, metrics.tokens);
+  }
+  if (leader()) progress_->pause();
+}
+
+// The ten lines: load, run the plan, share the numbers.
+StepMetrics Trainer::train_step(std::int64_t step) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t done = step - first_step_;
+  batch_.load(first_sample_ + done * config_.batch.global);
+  const StepInput input = step_input(step);
+  const StepOutput output = training_.run(input);
+  StepMetrics metrics;
+  metrics.step = step;
+  metrics.lr = input.optimizer.learning_rate;
+  metrics.grad_norm = output.grad_norm;
+  metrics.tokens = first_token_ + (done + 1) * tokens_per_step();
+  share(metrics, output.loss_sum);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  metrics.step_seconds = elapsed.count();
+  metrics.tokens_per_second = static_cast<double>(tokens_per_step()) / metrics.step_seconds;
+  if (config_.run.peak_flops > 0.0)
+    metrics.mfu = metrics.tokens_per_second * training_flops_per_token() / (config_.run.peak_flops * grid_.size());
+  if (!std::isfinite(metrics.loss) || !std::isfinite(metrics.grad_norm))
+    throw Error(fmt::format("step {}: loss {} and gradient norm {} are not both finite", step, metrics.loss, metrics.grad_norm),
+                "the run diverged", "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint");
+  return metrics;
+}
+
+std::int64_t Trainer::tokens_per_step() const { return config_.batch.global * config_.data.sequence_length; }
+
+double Trainer::training_flops_per_token() const {
+  const ForwardFlops flops = forward_flops(config_.model, config_.data.sequence_length);
+  return 3.0 * (config_.model.layers * flops.block + flops.head);
+}
+
+StepInput Trainer::step_input(std::int64_t step) {
+  StepInput input;
+  input.batch = &batch_;
+  input.loss_scale = static_cast<float>(1.0 / static_cast<double>(tokens_per_step()));
+  input.dropout_key = mix_key(mix_key(config_.run.seed, "dropout"), static_cast<std::uint64_t>(step));
+  input.optimizer.learning_rate = learning_rate(config_.scheduler, config_.optimizer, step, config_.run.steps);
+  input.optimizer.beta1 = beta1_at(config_.scheduler, config_.optimizer, step);
+  input.optimizer.beta2 = beta2_at(config_.scheduler, config_.optimizer);
+  input.optimizer.step = step + 1;
+  return input;
+}
+
+// Loss and traffic are sums over ranks, memory is the largest.
+void Trainer::share(StepMetrics& metrics, double loss_sum) {
+  std::array<double, 4> sums{};
+  sums[0] = stage_.has_head() && grid_.tensor_rank() == 0 ? loss_sum : 0.0;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const std::uint64_t bytes = grid_.traffic(axes[a]).bytes;
+    sums[a + 1] = static_cast<double>(bytes - std::exchange(traffic_[a], bytes));
+  }
+  double memory = static_cast<double>(peak_memory_bytes());
+  Request sum = grid_.world().all_reduce(Tensor(sums.data(), {4}));
+  Request max = grid_.world().all_reduce(Tensor(&memory, {1}), ReduceOp::max);
+  sum.wait();
+  max.wait();
+  metrics.loss = sums[0] / static_cast<double>(tokens_per_step());
+  metrics.bytes_sent_data = static_cast<std::int64_t>(sums[1]);
+  metrics.bytes_sent_tensor = static_cast<std::int64_t>(sums[2]);
+  metrics.bytes_sent_pipeline = static_cast<std::int64_t>(sums[3]);
+  metrics.peak_memory_bytes = static_cast<std::int64_t>(memory);
+}
+
+void Trainer::after_step(std::int64_t step, std::int64_t tokens) {
+  const std::int64_t done = step + 1;
+  const bool last = done == config_.run.steps;
+  const auto due = [&](std::int64_t interval) { return interval > 0 && (done % interval == 0 || last); };
+  if (evaluator_ && due(config_.run.eval_interval)) {
+    const double loss = evaluator_->loss();
+    if (leader()) {
+      metrics_->write_valid(step, loss, tokens);
+      progress_->pause();
+      spdlog::info("step {}: validation loss {:.4f}", done, loss);
+    }
+  }
+  if ((last && config_.checkpoint.at_end) || (config_.checkpoint.interval > 0 && done % config_.checkpoint.interval == 0))
+    save(done, tokens);
+}
+
+void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
+  CheckpointHeader header;
+  header.step = steps_done;
+  header.tokens = tokens;
+  header.samples = first_sample_ + (steps_done - first_step_) * config_.batch.global;
+  header.job = job_.resolved;
+  header.model = huggingface_config(config_.model);
+  header.grid = fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,
+                            config_.parallel.pipeline, config_.parallel.tensor);
+  header.version = version;
+  const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
+  save_checkpoint(path, header, config_.model, store_, optimizer_, grid_);
+  if (!leader()) return;
+  prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
+  progress_->pause();
+  spdlog::info("checkpoint {}", path);
+}
+
+void Trainer::announce() const {
+  std::int64_t parameters = 0;
+  for (const GlobalTensor& tensor : global_tensors(config_.model)) parameters += tensor.shape.elements();
+  const StepMemory step = buffer_plan_.memory();
+  const double mib = 1.0 / (1 << 20);
+  spdlog::info("triax {}: {} ranks on {} node(s), tensor {} x pipeline {} x data {}", version, grid_.size(),
+               grid_.nodes(), config_.parallel.tensor, config_.parallel.pipeline, config_.parallel.data);
+  spdlog::info("{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens a step", 1e-6 * parameters,
+               config_.batch.global, config_.batch.micro, config_.batch.accumulation, config_.parallel.data,
+               tokens_per_step());
+  spdlog::info("schedule {}: {} instructions on stage 0, verified", config_.parallel.schedule, training_.plan().size());
+  spdlog::info("rank 0 holds {:.1f} MiB: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, activations {:.1f}, "
+               "scratch {:.1f}",
+               mib * static_cast<double>(2 * store_.weight_bytes() + optimizer_.bytes() + step.boundaries + step.frames + step.scratch),
+               mib * static_cast<double>(store_.weight_bytes()), mib * static_cast<double>(store_.weight_bytes()),
+               mib * static_cast<double>(optimizer_.bytes()), mib * static_cast<double>(step.boundaries + step.frames),
+               mib * static_cast<double>(step.scratch));
+  if (!job_.accepted.empty())
+    spdlog::info("accepted without effect here: {}", fmt::join(job_.accepted, ", "));
+  if (!unused_weights_.empty())
+    spdlog::warn("{}: {} tensors are not part of this model: {}", config_.model.weights, unused_weights_.size(),
+                 fmt::join(unused_weights_, ", "));
+  if (!resumed_from_.empty())
+    spdlog::info("resumed from {} at step {} of {}", resumed_from_, first_step_, config_.run.steps);
+  if (first_step_ >= config_.run.steps) spdlog::info("nothing to do: raise run.steps to train further");
+}
+
+}  // namespace triax

@@ -1,0 +1,73 @@
+#pragma once
+// A training run: everything a rank holds, and the loop.
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/metrics_writer.hpp"
+#include "src/config/load.hpp"
+#include "src/train/checkpoint.hpp"
+#include "src/train/evaluator.hpp"
+#include "src/train/executor.hpp"
+#include "src/train/progress.hpp"
+#include "src/train/step_plan.hpp"
+
+namespace triax {
+
+class Trainer {
+ public:
+  /// Collective. Takes all memory, and resumes, loads or makes the weights. `grid` outlives the trainer.
+  Trainer(const LoadedJob& job, ProcessGrid& grid);
+
+  /// Trains to the last step; writes metrics, job.json and checkpoints.
+  void run();
+
+  /// One step, counted from 0. Everything but the seconds is the same on every rank.
+  /// Error where loss or gradient norm is not finite.
+  StepMetrics train_step(std::int64_t step);
+  std::int64_t first_step() const { return first_step_; }
+  const Config& config() const { return config_; }
+  /// This rank's plan of a step.
+  const Plan& plan() const { return training_.plan(); }
+  const ParameterStore& store() const { return store_; }
+
+ private:
+  std::size_t stage_index() const;
+  void prepare_weights();
+  void announce() const;
+  StepInput step_input(std::int64_t step);
+  void share(StepMetrics& metrics, double loss_sum);
+  void after_step(std::int64_t step, std::int64_t tokens);
+  void save(std::int64_t steps_done, std::int64_t tokens);
+  std::int64_t tokens_per_step() const;
+  double training_flops_per_token() const;
+  bool leader() const { return grid_.rank() == 0; }
+
+  LoadedJob job_;
+  const Config& config_;
+  ProcessGrid& grid_;
+  StepPlans plans_;
+  Stage stage_;
+  BatchShape shape_;
+  StageLayout layout_;
+  TokenReader train_reader_;  // before the memory: a missing file is found early
+  ParameterStore store_;
+  Optimizer optimizer_;
+  BufferPlan buffer_plan_;
+  StepBuffers buffers_;
+  PipelineMessages messages_;
+  BatchLoader batch_;
+  Executor training_;
+  std::optional<Evaluator> evaluator_;
+  // Where the run stands.
+  std::int64_t first_step_ = 0, first_sample_ = 0, first_token_ = 0;
+  std::string resumed_from_;
+  std::vector<std::string> unused_weights_;
+  std::array<std::uint64_t, 3> traffic_{};  // bytes sent so far by axis
+  // Rank 0 only.
+  std::optional<MetricsWriter> metrics_;
+  std::optional<Progress> progress_;
+};
+
+}  // namespace triax

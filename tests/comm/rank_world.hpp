@@ -1,0 +1,50 @@
+#pragma once
+// What the tests of MpiCommunicator share: a communicator of all ranks, and tensors that fill
+// themselves.
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "src/comm/mpi_communicator.hpp"
+
+namespace triax {
+
+inline MpiCommunicator world_communicator() {
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Comm_idup(MPI_COMM_WORLD, &copy, &request);
+  static_cast<void>(wait_for(request, WaitPolicy::yield));
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return {copy, WaitPolicy::yield, "rank " + std::to_string(rank) + " of the test"};
+}
+
+template <class T>
+Tensor view(std::vector<T>& values) {
+  return Tensor(values.data(), {static_cast<std::int64_t>(values.size())});
+}
+
+/// n values, the i-th of them value(i).
+template <class T>
+std::vector<T> filled(std::int64_t n, const std::function<T(std::int64_t)>& value) {
+  std::vector<T> values(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = value(i);
+  return values;
+}
+
+/// Small whole numbers that differ from rank to rank and element to element: their sums over 8
+/// ranks are exact in every type that is reduced (below 256 for u8).
+template <class T>
+T number(int rank, std::int64_t i) {
+  return static_cast<T>((rank + 1) * (i % 5 + 1));
+}
+
+/// Sum over ranks of number(rank, i).
+template <class T>
+T sum_of_numbers(int ranks, std::int64_t i) {
+  return static_cast<T>(ranks * (ranks + 1) / 2 * (i % 5 + 1));
+}
+
+}  // namespace triax

@@ -1,0 +1,38 @@
+// Ends a job in the way its argument names; see test_mpi_session.cpp.
+#include <stdexcept>
+#include <string_view>
+
+#include "kernels/base/check.hpp"
+#include "src/comm/mpi_session.hpp"
+#include "src/comm/process_grid.hpp"
+
+namespace {
+
+// The pattern of main(): the session outlives the catch.
+int run(int argc, char** argv) {
+  const std::string_view way = argc > 1 ? argv[1] : "";
+  const triax::MpiSession session(&argc, &argv);
+  const bool last = session.rank() == session.size() - 1;
+  try {
+    if (way == "launch") triax::check_launch(MPI_COMM_WORLD);
+    triax::ProcessGrid grid(MPI_COMM_WORLD, {.data = session.size()});
+    if (way == "abort" && last) throw triax::Error("one rank fails");
+    if (way == "escape" && last) throw std::runtime_error("one rank fails in an unforeseen way");
+    grid.data().barrier().wait();  // where the others wait for the last
+    return 0;
+  } catch (const triax::UsageError&) {
+    return 2;
+  } catch (const triax::Error&) {
+    session.abort(3);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception&) {
+    return 1;
+  }
+}

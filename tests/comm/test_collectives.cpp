@@ -1,0 +1,256 @@
+// mpi_communicator: collectives against computed values.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/comm/rank_world.hpp"
+
+namespace triax {
+namespace {
+
+template <class T>
+class Collectives : public testing::Test {
+ protected:
+  MpiCommunicator comm_ = world_communicator();
+  int rank_ = comm_.rank();
+  int size_ = comm_.size();
+  // Elements of one part: none, one, odd, and enough for MPI's long-message algorithms.
+  const std::vector<std::int64_t> sizes_ = {0, 1, 17, 1000, 100'003};
+
+  // `parts` parts of n elements; the element i of this rank is number(rank, i).
+  std::vector<T> numbers(std::int64_t n) const {
+    return filled<T>(n, [this](std::int64_t i) { return number<T>(rank_, i); });
+  }
+};
+
+using Types = testing::Types<float, double, std::int32_t, std::int64_t, std::uint8_t>;
+TYPED_TEST_SUITE(Collectives, Types);
+
+TYPED_TEST(Collectives, AllReduceSums) {
+  for (const std::int64_t n : this->sizes_) {
+    std::vector<TypeParam> data = this->numbers(n);
+    this->comm_.all_reduce(view(data), ReduceOp::sum).wait();
+    EXPECT_EQ(data, filled<TypeParam>(n, [this](std::int64_t i) {
+                return sum_of_numbers<TypeParam>(this->size_, i);
+              }));
+  }
+}
+
+TYPED_TEST(Collectives, AllReduceTakesTheLargestAndTheSmallest) {
+  for (const std::int64_t n : this->sizes_) {
+    std::vector<TypeParam> largest = this->numbers(n);
+    std::vector<TypeParam> smallest = largest;
+    Request first = this->comm_.all_reduce(view(largest), ReduceOp::max);
+    Request second = this->comm_.all_reduce(view(smallest), ReduceOp::min);
+    first.wait();
+    second.wait();
+    const int last = this->size_ - 1;
+    EXPECT_EQ(largest, filled<TypeParam>(n, [&](auto i) { return number<TypeParam>(last, i); }));
+    EXPECT_EQ(smallest, filled<TypeParam>(n, [](auto i) { return number<TypeParam>(0, i); }));
+  }
+}
+
+TYPED_TEST(Collectives, ReduceScatterGivesEachRankItsPart) {
+  for (const std::int64_t n : this->sizes_) {
+    std::vector<TypeParam> input = this->numbers(n * this->size_);
+    const std::vector<TypeParam> before = input;
+    std::vector<TypeParam> output(static_cast<std::size_t>(n));
+    this->comm_.reduce_scatter(view(output), view(input)).wait();
+    EXPECT_EQ(output, filled<TypeParam>(n, [&](std::int64_t i) {
+                return sum_of_numbers<TypeParam>(this->size_, this->rank_ * n + i);
+              }));
+    EXPECT_EQ(input, before);
+  }
+}
+
+TYPED_TEST(Collectives, ReduceScatterWorksInPlace) {
+  for (const std::int64_t n : this->sizes_) {
+    std::vector<TypeParam> data = this->numbers(n * this->size_);
+    const Tensor part = view(data).slice(0, this->rank_ * n, n);
+    this->comm_.reduce_scatter(part, view(data)).wait();
+    for (std::int64_t i = 0; i < n; ++i)
+      ASSERT_EQ(part.as<TypeParam>()[i],
+                sum_of_numbers<TypeParam>(this->size_, this->rank_ * n + i));
+  }
+}
+
+TYPED_TEST(Collectives, AllGatherPutsPartsInOrder) {
+  for (const std::int64_t n : this->sizes_) {
+    std::vector<TypeParam> input = this->numbers(n);
+    std::vector<TypeParam> output(static_cast<std::size_t>(n * this->size_));
+    const auto expected = filled<TypeParam>(n * this->size_, [&](std::int64_t i) {
+      return number<TypeParam>(static_cast<int>(i / n), i % n);
+    });
+    this->comm_.all_gather(view(output), view(input)).wait();
+    EXPECT_EQ(output, expected);
+
+    std::vector<TypeParam> in_place(output.size());
+    const Tensor part = view(in_place).slice(0, this->rank_ * n, n);
+    if (n > 0) std::memcpy(part.data(), input.data(), static_cast<std::size_t>(part.bytes()));
+    this->comm_.all_gather(view(in_place), part).wait();
+    EXPECT_EQ(in_place, expected);
+  }
+}
+
+TYPED_TEST(Collectives, BroadcastComesFromTheRoot) {
+  for (const std::int64_t n : this->sizes_)
+    for (const int root : {0, this->size_ - 1}) {
+      std::vector<TypeParam> data = this->numbers(n);
+      this->comm_.broadcast(view(data), root).wait();
+      EXPECT_EQ(data, filled<TypeParam>(n, [&](auto i) { return number<TypeParam>(root, i); }));
+    }
+}
+
+class World : public testing::Test {
+ protected:
+  MpiCommunicator comm_ = world_communicator();
+  int rank_ = comm_.rank();
+  int size_ = comm_.size();
+
+  // Numbers whose sum depends on its order: different magnitudes and signs on every rank.
+  std::vector<float> rough(std::int64_t n) const {
+    return filled<float>(n, [this](std::int64_t i) {
+      const double x = std::sin(static_cast<double>(i * 8 + rank_ + 1) * 12.9898);
+      return static_cast<float>(x * std::pow(10.0, static_cast<double>((i + rank_) % 7)));
+    });
+  }
+};
+
+TEST_F(World, AllReduceGivesTheSameBitsToEveryRank) {
+  for (const std::int64_t n : {3, 1001, 300'007}) {
+    std::vector<float> sum = rough(n);
+    comm_.all_reduce(view(sum), ReduceOp::sum).wait();
+    const Tensor bits(static_cast<void*>(sum.data()), DType::i32, {n});
+    std::vector<std::int32_t> largest(bits.as<std::int32_t>(), bits.as<std::int32_t>() + n);
+    std::vector<std::int32_t> smallest = largest;
+    comm_.all_reduce(view(largest), ReduceOp::max).wait();
+    comm_.all_reduce(view(smallest), ReduceOp::min).wait();
+    EXPECT_EQ(largest, smallest) << n;
+  }
+}
+
+TEST_F(World, ReductionsRepeatThemselvesBitForBit) {
+  constexpr std::int64_t n = 100'003;
+  std::vector<float> first_sum;
+  std::vector<float> first_part;
+  for (int run = 0; run < 3; ++run) {
+    std::vector<float> sum = rough(n);
+    comm_.all_reduce(view(sum), ReduceOp::sum).wait();
+    std::vector<float> input = rough(n * size_);
+    std::vector<float> part(static_cast<std::size_t>(n));
+    comm_.reduce_scatter(view(part), view(input)).wait();
+    if (run == 0) {
+      first_sum = sum;
+      first_part = part;
+    }
+    EXPECT_EQ(std::memcmp(sum.data(), first_sum.data(), sum.size() * sizeof(float)), 0);
+    EXPECT_EQ(std::memcmp(part.data(), first_part.data(), part.size() * sizeof(float)), 0);
+  }
+}
+
+TEST_F(World, ManyRequestsCompleteInAnyOrder) {
+  constexpr int count = 12;
+  std::vector<std::vector<float>> data;
+  std::vector<Request> requests;
+  data.reserve(count);
+  for (int k = 0; k < count; ++k) {
+    data.push_back(
+        filled<float>(k * 1000 + 1, [&](auto i) { return number<float>(rank_, i + k); }));
+    requests.push_back(comm_.all_reduce(view(data.back()), ReduceOp::sum));
+  }
+  // Each rank waits in an order of its own.
+  for (int k = 0; k < count; ++k) {
+    const auto which = static_cast<std::size_t>((k * 5 + rank_) % count);
+    requests[which].wait();
+    EXPECT_FALSE(requests[which].pending());
+  }
+  for (int k = 0; k < count; ++k)
+    EXPECT_EQ(data[static_cast<std::size_t>(k)], filled<float>(k * 1000 + 1, [&](auto i) {
+                return sum_of_numbers<float>(size_, i + k);
+              }));
+}
+
+TEST_F(World, TestDrivesARequestToItsEnd) {
+  std::vector<float> data(50'000, 1.0F);
+  std::vector<float> parts(static_cast<std::size_t>(1000 * size_), 1.0F);
+  const Tensor part = view(parts).slice(0, rank_ * 1000, 1000);
+  Request sum = comm_.all_reduce(view(data), ReduceOp::sum);
+  Request scattered = comm_.reduce_scatter(part, view(parts));
+  while (!sum.test() || !scattered.test()) {
+  }
+  EXPECT_FALSE(sum.pending());
+  EXPECT_TRUE(sum.test());
+  EXPECT_EQ(data, std::vector<float>(data.size(), static_cast<float>(size_)));
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(part.as<float>()[i], static_cast<float>(size_));
+}
+
+TEST_F(World, BarrierHoldsUntilAllHaveCome) {
+  // Every rank adds itself after the first barrier only; none sees another's sum before it.
+  for (int i = 0; i < 3; ++i) comm_.barrier().wait();
+  EXPECT_EQ(comm_.traffic(), Traffic{});
+}
+
+TEST_F(World, SixteenBitTensorsMoveAndDoNotReduce) {
+  std::vector<std::uint16_t> data = {1, 2, static_cast<std::uint16_t>(rank_)};
+  std::vector<std::uint16_t> all(static_cast<std::size_t>(3 * size_));
+  for (const DType type : {DType::bf16, DType::f16, DType::u16}) {
+    const Tensor part(static_cast<void*>(data.data()), type, {3});
+    const Tensor whole(static_cast<void*>(all.data()), type, {3 * size_});
+    EXPECT_THROW(comm_.all_reduce(part, ReduceOp::sum), Error);
+    EXPECT_THROW(comm_.reduce_scatter(part, whole), Error);
+    comm_.all_gather(whole, part).wait();
+    for (int r = 0; r < size_; ++r) EXPECT_EQ(all[static_cast<std::size_t>(3 * r + 2)], r);
+  }
+}
+
+TEST_F(World, RefusesPartsThatDoNotFit) {
+  std::vector<float> whole(static_cast<std::size_t>(8 * size_));
+  std::vector<float> part(7);
+  std::vector<double> other_type(8);
+  EXPECT_THROW(comm_.all_gather(view(whole), view(part)), Error);
+  EXPECT_THROW(comm_.reduce_scatter(view(part), view(whole)), Error);
+  EXPECT_THROW(comm_.all_gather(view(whole), view(other_type)), Error);
+  if (size_ > 1) {
+    const Tensor shifted = view(whole).slice(0, 1, 8);
+    EXPECT_THROW(comm_.reduce_scatter(shifted, view(whole)), Error);
+  }
+  EXPECT_THROW(comm_.broadcast(view(whole), size_), Error);
+}
+
+TEST_F(World, CountsTrafficAsTheRingDoes) {
+  const auto n = static_cast<std::uint64_t>(size_);
+  std::vector<float> data(1000 * n);
+  std::vector<float> part(1000);
+  const std::uint64_t bytes = 4000 * n;
+  comm_.all_reduce(view(data), ReduceOp::sum).wait();
+  const std::uint64_t messages = size_ > 1 ? 1 : 0;
+  EXPECT_EQ(comm_.traffic(), (Traffic{messages, 2 * (n - 1) * bytes / n}));
+  comm_.reduce_scatter(view(part), view(data)).wait();
+  comm_.all_gather(view(data), view(part)).wait();
+  comm_.broadcast(view(data), 0).wait();
+  EXPECT_EQ(comm_.traffic(), (Traffic{4 * messages, 5 * (n - 1) * bytes / n}));
+}
+
+TEST(AloneCommunicator, CopiesAndDoesNothingElse) {
+  MpiCommunicator comm(MPI_COMM_NULL, WaitPolicy::spin, "alone");
+  EXPECT_EQ(comm.rank(), 0);
+  EXPECT_EQ(comm.size(), 1);
+  std::vector<float> input = {1.0F, 2.0F};
+  std::vector<float> output(2);
+  EXPECT_FALSE(comm.all_gather(view(output), view(input)).pending());
+  EXPECT_EQ(output, input);
+  input = {3.0F, 4.0F};
+  EXPECT_FALSE(comm.reduce_scatter(view(output), view(input)).pending());
+  EXPECT_EQ(output, input);
+  EXPECT_FALSE(comm.all_reduce(view(output), ReduceOp::sum).pending());
+  EXPECT_FALSE(comm.broadcast(view(output), 0).pending());
+  comm.barrier().wait();
+  EXPECT_EQ(output, input);
+  EXPECT_EQ(comm.traffic(), Traffic{});
+  EXPECT_THROW(comm.send(view(input), 0, 0), Error);
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,71 @@
+#include "src/comm/mpi_session.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <map>
+
+namespace triax {
+namespace {
+
+using testing::HasSubstr;
+
+// Exit status of `command`, or -1 where it neither exits nor ends within 60 s.
+int status_of(const std::string& command) {
+  const int status = std::system(("timeout 60 " + command + " > /dev/null 2>&1").c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+const std::string probe = SESSION_PROBE;
+const std::string three_ranks = MPIEXEC " 3 " SESSION_PROBE;
+
+TEST(MpiSession, RunsAsAPlainProcessAndUnderMpiexec) {
+  EXPECT_EQ(status_of(probe), 0);
+  EXPECT_EQ(status_of(three_ranks), 0);
+}
+
+TEST(MpiSession, AbortEndsEveryRankWithTheStatus) {
+  EXPECT_EQ(status_of(probe + " abort"), 3);
+  EXPECT_EQ(status_of(three_ranks + " abort"), 3);
+}
+
+TEST(MpiSession, AnExceptionOnOneRankEndsTheJob) {
+  EXPECT_EQ(status_of(probe + " escape"), 3);
+  EXPECT_EQ(status_of(three_ranks + " escape"), 3);
+}
+
+TEST(MpiSession, FindsRanksThatDidNotMeet) {
+  EXPECT_EQ(status_of("env SLURM_NTASKS=4 " + probe + " launch"), 2);
+  EXPECT_EQ(status_of("env SLURM_NTASKS=3 " + three_ranks + " launch"), 0);
+}
+
+std::optional<LaunchProblem> found(int size,
+                                   const std::map<std::string, std::string>& environment) {
+  return launch_problem(size, [&](const char* name) {
+    const auto variable = environment.find(name);
+    return variable != environment.end() ? variable->second : "";
+  });
+}
+
+TEST(LaunchProblem, NamesTheRemedyOfEachLauncher) {
+  const auto slurm = found(1, {{"SLURM_NTASKS", "8"}});
+  ASSERT_TRUE(slurm);
+  EXPECT_THAT(slurm->what_to_do, HasSubstr("srun --mpi=pmi2"));
+  EXPECT_THAT(slurm->why, HasSubstr("SLURM_NTASKS=8"));
+  const auto open_mpi = found(1, {{"OMPI_COMM_WORLD_SIZE", "2"}});
+  ASSERT_TRUE(open_mpi);
+  EXPECT_THAT(open_mpi->what_to_do, HasSubstr("mpiexec"));
+}
+
+TEST(LaunchProblem, LeavesWholeJobsAndSingleProcessesAlone) {
+  EXPECT_FALSE(found(8, {{"SLURM_NTASKS", "8"}, {"SLURM_STEP_NUM_TASKS", "8"}}));
+  EXPECT_FALSE(found(1, {}));
+  EXPECT_FALSE(found(1, {{"SLURM_NTASKS", "1"}}));
+  EXPECT_FALSE(found(1, {{"SLURM_NTASKS", "8"}, {"SLURM_STEP_NUM_TASKS", "1"}}));
+  EXPECT_FALSE(found(1, {{"SLURM_NTASKS", "8"}, {"PMI_SIZE", "1"}}));
+}
+
+}  // namespace
+}  // namespace triax

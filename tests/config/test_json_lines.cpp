@@ -1,0 +1,67 @@
+#include "src/config/json_lines.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string failure(const std::string& text) {
+  ErrorList errors;
+  try {
+    parse_json(text, "f.json", errors);
+    errors.raise();
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return {};
+}
+
+TEST(JsonLines, RemembersTheLineOfEveryKey) {
+  ErrorList errors;
+  const auto document = parse_json(R"({
+  "a": 1, "b":
+     {"c": [1,
+     2], // a comment
+  /* two
+     lines */ "d": {}},
+  "e": [{"inside": 1}],
+  "f": 2.5
+})",
+                                   "f.json", errors);
+  EXPECT_EQ(document.lines, (std::map<std::string, int>{{"a", 2}, {"b", 2}, {"b.c", 3}, {"b.d", 6}, {"e", 7}, {"f", 8}}));
+  EXPECT_EQ(document.root, nlohmann::json::parse(R"({"a":1,"b":{"c":[1,2],"d":{}},"e":[{"inside":1}],"f":2.5})"));
+  EXPECT_TRUE(errors.empty());
+}
+
+TEST(JsonLines, SaysWhereTheSyntaxIsWrong) {
+  EXPECT_THAT(failure("{\n \"a\": [1,\n  2,,3]\n}"), StartsWith("f.json:3:5: not JSON (syntax error"));
+  EXPECT_THAT(failure("{\"a\": 1"), StartsWith("f.json:1:8: not JSON"));
+  EXPECT_THAT(failure(""), StartsWith("f.json:1:1: not JSON"));
+  EXPECT_THAT(failure("{} {}"), StartsWith("f.json:1:4: not JSON"));
+  EXPECT_THAT(failure("{\"a\": 1e999}"), StartsWith("f.json:1:"));
+}
+
+TEST(JsonLines, RefusesWhatIsNoObject) {
+  EXPECT_THAT(failure("[1]"), HasSubstr("no JSON object (it is array)"));
+}
+
+TEST(JsonLines, RefusesKeysWrittenTwice) {
+  EXPECT_EQ(failure("{\"a\": {\"b\": 1,\n\"b\": 2}, \"c\": {\"b\": 1}}"), "f.json:2: a.b: written twice in this object");
+}
+
+TEST(JsonLines, BoundsTheDepth) {
+  EXPECT_THAT(failure("{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}"), HasSubstr("nested deeper than 64"));
+}
+
+TEST(JsonLines, SaysWhyAFileCannotBeRead) {
+  EXPECT_THROW(read_text("/no/such/file"), UsageError);
+  EXPECT_THROW(read_text("/"), UsageError);
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,30 @@
+#pragma once
+// A small checkpoint for tests.
+#include "io/checkpoint_file.hpp"
+#include "tests/io/fixtures.hpp"
+
+namespace triax::test {
+
+inline CheckpointHeader example_header() {
+  CheckpointHeader header;
+  header.step = 50;
+  header.tokens = 51200;
+  header.samples = 400;
+  header.job = R"({"run":{"steps":100}})";
+  header.model = R"({"model_type":"gpt2"})";
+  header.grid = R"({"data":1,"pipeline":1,"tensor":1})";
+  header.version = "0.1.0";
+  return header;
+}
+
+/// Writes and publishes tensors of whole values from one process.
+inline void write_example(const std::string& path, const std::vector<CheckpointTensor>& tensors,
+                          std::vector<std::vector<float>> values) {
+  CheckpointWriter writer(path, MPI_COMM_NULL);
+  writer.create(example_header(), tensors);
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    writer.write(tensors[i].name, {{{}, tensors[i].shape}}, Tensor(values[i].data(), tensors[i].shape));
+  writer.publish();
+}
+
+}  // namespace triax::test

@@ -1,0 +1,47 @@
+#include "io/agree.hpp"
+
+#include "tests/io/rank_fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+TEST(Agree, PassesWhenAllDo) { EXPECT_NO_THROW(agree(MPI_COMM_WORLD, "")); }
+
+// Each rank in turn fails alone: all hear of it, and the communicator is as good as before.
+TEST(Agree, TellsAllOfOneFailure) {
+  for (int failing = 0; failing < world_size(); ++failing) {
+    const std::string text = "disk " + std::to_string(failing) + " is full";
+    const std::string heard = error_of([&] { agree(MPI_COMM_WORLD, world_rank() == failing ? text : ""); });
+    EXPECT_THAT(heard, EndsWith(text));
+    if (world_size() > 1) {
+      EXPECT_THAT(heard, HasSubstr("rank " + std::to_string(failing)));
+    }
+  }
+}
+
+TEST(Agree, TheLowestRankSpeaksForMany) {
+  const std::string heard = error_of([&] { agree(MPI_COMM_WORLD, std::string(1000 + world_rank(), 'x')); });
+  EXPECT_THAT(heard, EndsWith(std::string(1000, 'x')));
+  EXPECT_LT(heard.size(), 1100u);
+}
+
+TEST(Agree, ExceptionsOfAnActionAreCaught) {
+  const std::string heard = error_of([&] {
+    agreed(MPI_COMM_WORLD, [] {
+      if (world_rank() == world_size() - 1) throw std::runtime_error("broken");
+    });
+  });
+  EXPECT_THAT(heard, EndsWith("broken"));
+}
+
+TEST(Agree, OneProcessAlone) {
+  EXPECT_NO_THROW(agree(MPI_COMM_NULL, ""));
+  EXPECT_EQ(error_of([] { agree(MPI_COMM_NULL, "mine"); }), "mine");
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,49 @@
+#include "io/checkpoint_file.hpp"
+#include "tests/io/fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(CheckpointPath, HasTheStepInSixDigits) {
+  EXPECT_EQ(checkpoint_path("a/b", 50), "a/b/step-000050.h5");
+  EXPECT_EQ(checkpoint_path("a", 12345678), "a/step-12345678.h5");
+}
+
+class CheckpointDirectory : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"step-000005.h5", "step-1000000.h5", "step-000040.h5", "step-000050.h5.tmp", "step-.h5",
+                             "step-12x.h5", "best.h5", "step-99999999999999999999.h5"})
+      dir_.file(name, "x");
+    std::filesystem::create_directory(dir_.path("step-000070.h5"));
+  }
+  TempDirectory dir_;
+};
+
+TEST_F(CheckpointDirectory, ListsPublishedFilesNewestFirst) {
+  EXPECT_THAT(list_checkpoints(dir_.path()),
+              ElementsAre(dir_.path("step-1000000.h5"), dir_.path("step-000040.h5"), dir_.path("step-000005.h5")));
+  EXPECT_THAT(list_checkpoints(dir_.path("absent")), ElementsAre());
+  EXPECT_THAT(error_of([&] { list_checkpoints(dir_.path("best.h5")); }), HasSubstr("best.h5"));
+}
+
+TEST_F(CheckpointDirectory, PrunesTheOldestOnly) {
+  prune_checkpoints(dir_.path(), 0);
+  EXPECT_EQ(list_checkpoints(dir_.path()).size(), 3u);
+  prune_checkpoints(dir_.path(), 2);
+  EXPECT_THAT(list_checkpoints(dir_.path()),
+              ElementsAre(dir_.path("step-1000000.h5"), dir_.path("step-000040.h5")));
+  prune_checkpoints(dir_.path(), 1);
+  prune_checkpoints(dir_.path(), 1);
+  EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(dir_.path("step-1000000.h5")));
+  EXPECT_TRUE(std::filesystem::exists(dir_.path("best.h5")));
+  EXPECT_TRUE(std::filesystem::exists(dir_.path("step-000050.h5.tmp")));
+  EXPECT_NO_THROW(prune_checkpoints(dir_.path("absent"), 1));
+}
+
+}  // namespace
+}  // namespace triax

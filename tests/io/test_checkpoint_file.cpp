@@ -1,0 +1,148 @@
+#include "io/checkpoint_file.hpp"
+
+#include <cstdio>
+
+#include "tests/io/checkpoint_fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::vector<CheckpointTensor> tensors = {{"/model/a.weight", DType::f32, {2, 3}},
+                                               {"/optimizer/exp_avg/a.weight", DType::f32, {2, 3}}};
+const std::vector<std::vector<float>> values = {{1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1}};
+
+TEST(CheckpointFile, RoundTrips) {
+  const TempDirectory dir;
+  const std::string path = checkpoint_path(dir.path("new/directory"), 50);
+  write_example(path, tensors, values);
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+  const CheckpointReader reader(path);
+  const CheckpointHeader expected = example_header();
+  EXPECT_EQ(reader.header().format_version, 1);
+  EXPECT_EQ(reader.header().step, 50);
+  EXPECT_EQ(reader.header().tokens, 51200);
+  EXPECT_EQ(reader.header().samples, 400);
+  EXPECT_EQ(reader.header().job, expected.job);
+  EXPECT_EQ(reader.header().model, expected.model);
+  EXPECT_EQ(reader.header().grid, expected.grid);
+  EXPECT_EQ(reader.header().version, expected.version);
+  ASSERT_EQ(reader.tensors().size(), 2u);
+  EXPECT_EQ(reader.tensors()[1].name, "/optimizer/exp_avg/a.weight");
+  EXPECT_EQ(reader.tensors()[1].dtype, DType::f32);
+  EXPECT_EQ(reader.shape("/model/a.weight"), (Shape{2, 3}));
+  EXPECT_TRUE(reader.contains("/model/a.weight"));
+  EXPECT_FALSE(reader.contains("/model/b.weight"));
+  std::vector<float> out(3);
+  reader.read("/model/a.weight", hdf5::flat_range_boxes({2, 3}, 2, 5), Tensor(out.data(), {3}));
+  EXPECT_THAT(out, ElementsAre(3, 4, 5));
+}
+
+TEST(CheckpointFile, AppearsOnlyWhenPublished) {
+  const TempDirectory dir;
+  const std::string path = dir.path("step-000001.h5");
+  dir.file("step-000001.h5.tmp", "stale");
+  {
+    CheckpointWriter writer(path, MPI_COMM_NULL);
+    writer.create(example_header(), tensors);
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+// What stands in the file is found by programs that know nothing of triax.
+TEST(CheckpointFile, IsPlainHdf5) {
+  const TempDirectory dir;
+  write_example(dir.path("c.h5"), tensors, values);
+  if (std::system("command -v h5dump > /dev/null && command -v h5ls > /dev/null") == 0) {
+    const auto run = [&](const std::string& command) {
+      const std::string out = dir.path("out");
+      EXPECT_EQ(std::system((command + " > " + out + " 2>&1").c_str()), 0) << contents(out);
+      return contents(out);
+    };
+    const std::string file = dir.path("c.h5");
+    EXPECT_THAT(run("h5ls -r " + file), HasSubstr("/model/a.weight          Dataset {2, 3}"));
+    EXPECT_THAT(run("h5dump -d /model/a.weight " + file), HasSubstr("(1,0): 4, 5, 6"));
+    EXPECT_THAT(run("h5dump -a step " + file), HasSubstr("(0): 50"));
+  }
+  const hdf5::File file(dir.path("c.h5"), hdf5::File::Mode::read);
+  EXPECT_EQ(file.integer_attribute("/", "step"), 50);
+  EXPECT_EQ(file.string_attribute("/", "triax_version"), "0.1.0");
+}
+
+TEST(CheckpointFile, AnUnwritableDirectoryIsAnError) {
+  const TempDirectory dir;
+  const std::string blocked = dir.file("file", "") + "/checkpoints/step-000001.h5";
+  EXPECT_THAT(error_of([&] { CheckpointWriter(blocked, MPI_COMM_NULL); }),
+              AllOf(HasSubstr("file/checkpoints"), HasSubstr("Not a directory"), HasSubstr("checkpoint.directory")));
+  std::filesystem::create_directories(dir.path("d/step-000001.h5.tmp"));
+  EXPECT_THAT(error_of([&] { CheckpointWriter(dir.path("d/step-000001.h5"), MPI_COMM_NULL); }),
+              HasSubstr("Is a directory"));
+}
+
+TEST(CheckpointFile, AFullDiskLeavesTheEarlierOnes) {
+  const TempDirectory dir;
+  const std::string earlier = checkpoint_path(dir.path(), 1);
+  write_example(earlier, tensors, values);
+  const std::string before = contents(earlier);
+  {
+    const FileSizeLimit limit(1 << 20);
+    CheckpointWriter writer(checkpoint_path(dir.path(), 2), MPI_COMM_NULL);
+    EXPECT_THAT(error_of([&] { writer.create(example_header(), {{"/model/w", DType::f32, {1 << 20}}}); }),
+                AllOf(HasSubstr("no room"), HasSubstr("4194304 bytes"), HasSubstr("step-000002.h5")));
+  }
+  EXPECT_THAT(list_checkpoints(dir.path()), ElementsAre(earlier));
+  EXPECT_FALSE(std::filesystem::exists(checkpoint_path(dir.path(), 2) + ".tmp"));
+  EXPECT_EQ(contents(earlier), before);
+}
+
+// The disk fills after the file was made: the write's failure is publish's.
+TEST(CheckpointFile, AFailedWriteIsNotPublished) {
+  const TempDirectory dir;
+  const std::string path = checkpoint_path(dir.path(), 2);
+  std::vector<float> data(1 << 20, 1);
+  CheckpointWriter writer(path, MPI_COMM_NULL);
+  writer.create(example_header(), {{"/model/w", DType::f32, {1 << 20}}});
+  {
+    const FileSizeLimit limit(1 << 20);
+    EXPECT_NO_THROW(writer.write("/model/w", {{{0}, {1 << 20}}}, Tensor(data.data(), {1 << 20})));
+    EXPECT_THAT(error_of([&] { writer.publish(); }),
+                AllOf(HasSubstr("was not written"), HasSubstr("File too large"), HasSubstr("/model/w")));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(CheckpointFile, AFailedRenameIsNotPublished) {
+  const TempDirectory dir;
+  std::filesystem::create_directories(dir.path("step-000001.h5/occupied"));
+  CheckpointWriter writer(dir.path("step-000001.h5"), MPI_COMM_NULL);
+  writer.create(example_header(), {});
+  EXPECT_THAT(error_of([&] { writer.publish(); }), HasSubstr("rename"));
+  EXPECT_FALSE(std::filesystem::exists(dir.path("step-000001.h5.tmp")));
+}
+
+TEST(CheckpointReader, SaysWhatIsWrongWithAFile) {
+  const TempDirectory dir;
+  const auto error = [](const std::string& path) { return error_of([&] { CheckpointReader{path}; }); };
+  write_example(dir.path("good.h5"), tensors, values);
+  const std::string whole = contents(dir.path("good.h5"));
+  EXPECT_THAT(error(dir.path("none.h5")), HasSubstr("No such file"));
+  EXPECT_THAT(error(dir.file("text.h5", "words")), HasSubstr("text.h5 as HDF5"));
+  EXPECT_THAT(error(dir.file("torn.h5", whole.substr(0, whole.size() - 8))), HasSubstr("truncated"));
+  {
+    hdf5::File other(dir.path("other.h5"), hdf5::File::Mode::create);
+    other.create_dataset("/model/x", DType::f32, {1});
+    hdf5::File newer(dir.path("newer.h5"), hdf5::File::Mode::create);
+    newer.create_dataset("/model/x", DType::f32, {1});
+    newer.write_attribute("/", "format_version", std::int64_t{2});
+  }
+  EXPECT_THAT(error(dir.path("other.h5")), HasSubstr("not a triax checkpoint"));
+  EXPECT_THAT(error(dir.path("newer.h5")), AllOf(HasSubstr("format version 2"), HasSubstr("newer triax")));
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,43 @@
+#include "io/durable.hpp"
+
+#include "tests/io/fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+
+TEST(Durable, DirectoryOf) {
+  EXPECT_EQ(directory_of("a/b/c.h5"), "a/b");
+  EXPECT_EQ(directory_of("c.h5"), ".");
+  EXPECT_EQ(directory_of("/c.h5"), "/");
+}
+
+TEST(Durable, RenameReplaces) {
+  const TempDirectory dir;
+  const std::string to = dir.file("to", "old");
+  rename_durably(dir.file("from", "new"), to);
+  EXPECT_EQ(contents(to), "new");
+  EXPECT_FALSE(std::filesystem::exists(dir.path("from")));
+  EXPECT_THAT(error_of([&] { rename_durably(dir.path("none"), to); }), HasSubstr("No such file"));
+}
+
+TEST(Durable, SyncOfAnAbsentFileFails) {
+  const TempDirectory dir;
+  EXPECT_NO_THROW(sync_path(dir.file("a", "x")));
+  EXPECT_NO_THROW(sync_path(dir.path()));
+  EXPECT_THAT(error_of([&] { sync_path(dir.path("none")); }), HasSubstr("none"));
+}
+
+TEST(Durable, ReservationKeepsTheDataAndSaysWhatIsMissing) {
+  const TempDirectory dir;
+  const std::string path = dir.file("a", "abc");
+  reserve_space(path, 1 << 16);
+  EXPECT_EQ(contents(path).substr(0, 3), "abc");
+  const FileSizeLimit limit(1 << 20);
+  EXPECT_THAT(error_of([&] { reserve_space(path, 1 << 22); }), HasSubstr("4194304 bytes"));
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,152 @@
+#include "io/metrics_writer.hpp"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/io/fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<json> lines(const std::string& path) {
+  std::vector<json> out;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) out.push_back(json::parse(line));
+  return out;
+}
+
+std::vector<std::int64_t> steps(const std::string& path) {
+  std::vector<std::int64_t> out;
+  for (const json& line : lines(path)) out.push_back(line.at("step").get<std::int64_t>());
+  return out;
+}
+
+void write_steps(const std::string& path, std::int64_t begin, std::int64_t end) {
+  MetricsWriter writer(path, begin);
+  for (std::int64_t step = begin; step < end; ++step) {
+    StepMetrics m;
+    m.step = step;
+    writer.write(m);
+  }
+}
+
+TEST(MetricsWriter, WritesEveryField) {
+  const TempDirectory dir;
+  StepMetrics m;
+  m.step = 3;
+  m.loss = 2.5;
+  m.grad_norm = 0.1;
+  m.lr = 6e-4;
+  m.tokens = 4096;
+  m.tokens_per_second = 1e22;
+  m.step_seconds = 7;
+  m.peak_memory_bytes = std::int64_t{1} << 40;
+  m.bytes_sent_data = 1;
+  m.bytes_sent_tensor = 2;
+  m.bytes_sent_pipeline = 3;
+  {
+    MetricsWriter writer(dir.path("m"), 0);
+    writer.write(m);
+    m.mfu = 0.5;
+    writer.write(m);
+    writer.write_valid(3, 1.25, 4096);
+  }
+  const auto read = lines(dir.path("m"));
+  ASSERT_EQ(read.size(), 3u);
+  EXPECT_EQ(read[0], json::parse(R"({"step":3,"loss":2.5,"grad_norm":0.1,"lr":6e-4,"tokens":4096,
+      "tokens_per_second":1e22,"step_seconds":7.0,"peak_memory_bytes":1099511627776,
+      "bytes_sent":{"data":1,"tensor":2,"pipeline":3}})"));
+  EXPECT_EQ(read[1].at("mfu"), 0.5);
+  EXPECT_EQ(read[2], json::parse(R"({"step":3,"valid_loss":1.25,"tokens":4096})"));
+}
+
+TEST(MetricsWriter, FloatsReadBackBitForBit) {
+  const TempDirectory dir;
+  using limits = std::numeric_limits<double>;
+  std::vector<double> values = {0.0,  -0.0, 1.0,          -3.0,          1e15,          1e16,        1e17,
+                                1e22, 0.1,  limits::min(), limits::max(), limits::denorm_min(), 1.0 / 3, 123456789.0};
+  std::mt19937_64 random(5);
+  while (values.size() < 2000) {
+    const auto value = std::bit_cast<double>(random());
+    if (std::isfinite(value)) values.push_back(value);
+  }
+  {
+    MetricsWriter writer(dir.path("m"), 0);
+    for (const double value : values) writer.write_valid(0, value, 0);
+  }
+  const auto read = lines(dir.path("m"));
+  ASSERT_EQ(read.size(), values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_TRUE(read[i].at("valid_loss").is_number_float()) << values[i];
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(read[i].at("valid_loss").get<double>()),
+              std::bit_cast<std::uint64_t>(values[i]))
+        << values[i];
+  }
+}
+
+TEST(MetricsWriter, NotANumberIsNull) {
+  const TempDirectory dir;
+  MetricsWriter writer(dir.path("m"), 0);
+  writer.write_valid(0, std::nan(""), 0);
+  writer.write_valid(1, -HUGE_VAL, 0);
+  // Read while open: each line is flushed.
+  const auto read = lines(dir.path("m"));
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_TRUE(read[0].at("valid_loss").is_null());
+  EXPECT_TRUE(read[1].at("valid_loss").is_null());
+}
+
+TEST(MetricsWriter, AResumedRunRepeatsNoStep) {
+  const TempDirectory dir;
+  const std::string path = dir.path("m");
+  write_steps(path, 0, 5);
+  { MetricsWriter(path, 5).write_valid(4, 1, 1); }
+  write_steps(path, 3, 6);
+  EXPECT_THAT(steps(path), ElementsAre(0, 1, 2, 3, 4, 5));
+  write_steps(path, 6, 7);  // nothing to drop
+  EXPECT_THAT(steps(path), ElementsAre(0, 1, 2, 3, 4, 5, 6));
+  write_steps(path, 0, 1);
+  EXPECT_THAT(steps(path), ElementsAre(0));
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+}
+
+TEST(MetricsWriter, KeepsEarlierValidLines) {
+  const TempDirectory dir;
+  {
+    MetricsWriter writer(dir.path("m"), 0);
+    writer.write_valid(1, 1, 1);
+    writer.write_valid(2, 1, 1);
+  }
+  { MetricsWriter(dir.path("m"), 2); }
+  EXPECT_THAT(steps(dir.path("m")), ElementsAre(1));
+}
+
+TEST(MetricsWriter, DropsATornLastLine) {
+  const TempDirectory dir;
+  // Torn in its middle, at its very end (only the newline is missing), and torn but with a newline.
+  for (const std::string torn : {"{\"step\":1,\"lo", "{\"step\":1}", "{\"step\":1,\n"}) {
+    const std::string path = dir.file("m", "{\"step\":0}\n" + torn);
+    write_steps(path, 2, 3);
+    EXPECT_THAT(steps(path), ElementsAre(0, 2)) << torn;
+  }
+}
+
+TEST(MetricsWriter, FailuresNameTheFile) {
+  const TempDirectory dir;
+  const std::string blocked = dir.file("file", "") + "/metrics.jsonl";
+  EXPECT_THAT(error_of([&] { MetricsWriter(blocked, 0); }),
+              testing::AllOf(HasSubstr("metrics.jsonl"), HasSubstr("Not a directory")));
+  MetricsWriter full("/dev/full", 0);
+  EXPECT_THAT(error_of([&] { full.write_valid(0, 1, 1); }), HasSubstr("No space left"));
+}
+
+}  // namespace
+}  // namespace triax

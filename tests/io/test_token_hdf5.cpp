@@ -1,0 +1,67 @@
+#include "io/hdf5.hpp"
+#include "tests/io/token_fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::HasSubstr;
+
+void add(hdf5::File& file, const std::string& name, DType dtype, const Shape& shape,
+         std::vector<std::int32_t> values) {
+  file.create_dataset(name, dtype, shape);
+  if (!values.empty()) file.write(name, {{{}, shape}}, Tensor(values.data(), shape));
+}
+
+TEST(Hdf5Tokens, OfTheNamedDataset) {
+  const TempDirectory dir;
+  {
+    hdf5::File file(dir.path("a.h5"), hdf5::File::Mode::create);
+    add(file, "/other", DType::i32, {2}, {8, 9});
+    add(file, "/tokens", DType::u16, {5}, {1, 2, 3, 4, 65535});
+  }
+  const auto file = open_tokens(dir.path("a.h5"));
+  EXPECT_EQ(file->format(), "hdf5");
+  expect_every_range(*file, {1, 2, 3, 4, 65535});
+}
+
+TEST(Hdf5Tokens, OfTheOnlyIntegerDataset) {
+  const TempDirectory dir;
+  {
+    hdf5::File file(dir.path("a.h5"), hdf5::File::Mode::create);
+    add(file, "/group/ids", DType::i64, {3}, {1, 2, 3});
+    add(file, "/matrix", DType::i32, {1, 1}, {5});
+    add(file, "/weights", DType::f32, {1}, {5});
+  }
+  expect_every_range(*open_tokens(dir.path("a.h5")), {1, 2, 3});
+}
+
+TEST(Hdf5Tokens, AmbiguousOrEmptyAreRefused) {
+  const TempDirectory dir;
+  {
+    hdf5::File file(dir.path("two.h5"), hdf5::File::Mode::create);
+    add(file, "/a", DType::i32, {1}, {1});
+    add(file, "/b", DType::i32, {1}, {1});
+    hdf5::File none(dir.path("none.h5"), hdf5::File::Mode::create);
+    hdf5::File empty(dir.path("empty.h5"), hdf5::File::Mode::create);
+    add(empty, "/tokens", DType::i32, {0}, {});
+  }
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("two.h5")); }), HasSubstr("2 one-dimensional"));
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("none.h5")); }), HasSubstr("0 one-dimensional"));
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("empty.h5")); }), HasSubstr("no tokens"));
+}
+
+TEST(Hdf5Tokens, ATruncatedFileIsRefused) {
+  const TempDirectory dir;
+  {
+    hdf5::File file(dir.path("a.h5"), hdf5::File::Mode::create);
+    add(file, "/tokens", DType::i32, {3}, {1, 2, 3});
+  }
+  const std::string whole = contents(dir.path("a.h5"));
+  const std::string torn = dir.file("torn.h5", whole.substr(0, whole.size() / 2));
+  EXPECT_THAT(error_of([&] { open_tokens(torn); }), AllOf(HasSubstr("torn.h5"), HasSubstr("truncated")));
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,44 @@
+#include "tests/io/token_fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::vector<std::int32_t> bytes(std::string_view text) {
+  std::vector<std::int32_t> out;
+  for (const char c : text) out.push_back(static_cast<unsigned char>(c));
+  return out;
+}
+
+TEST(JsonlTokens, AreTheTextsJoined) {
+  const TempDirectory dir;
+  const std::string lines =
+      "{\"text\": \"ab\\n\\u00e9\", \"id\": 1}\r\n\n   \n{\"id\": 2, \"text\": \"\"}\n {\"text\":\"\\\"x\\\"\"}";
+  const auto file = open_tokens(dir.file("a.jsonl", lines));
+  EXPECT_EQ(file->format(), "jsonl");
+  expect_every_range(*file, bytes("ab\n\xc3\xa9\n\n\"x\""));
+}
+
+TEST(JsonlTokens, OneLine) {
+  const TempDirectory dir;
+  expect_every_range(*open_tokens(dir.file("a", "{\"text\":\"abc\"}\n")), bytes("abc"));
+}
+
+TEST(JsonlTokens, ABadLineIsNamed) {
+  const TempDirectory dir;
+  for (const std::string bad : {"{\"text\": \"torn", "[]", "{\"text\": 5}", "{\"words\": \"x\"}"}) {
+    const std::string path = dir.file("a.jsonl", "{\"text\":\"a\"}\n\n" + bad + "\n");
+    EXPECT_THAT(error_of([&] { open_tokens(path); }), HasSubstr("a.jsonl:3")) << bad;
+  }
+}
+
+TEST(JsonlTokens, WithoutAnyTextAreRefused) {
+  const TempDirectory dir;
+  EXPECT_THAT(error_of([&] { open_tokens(dir.file("a.jsonl", "{\"text\":\"\"}\n")); }), HasSubstr("no text"));
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,87 @@
+#include "kernels/base/device.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace triax {
+namespace {
+
+TEST(Buffer, IsAlignedAndZeroed) {
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{1000}, std::size_t{3} << 20}) {
+    const Buffer buffer(bytes);
+    const std::uintptr_t alignment = bytes >= (std::size_t{2} << 20) ? std::uintptr_t{2} << 20 : 64;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % alignment, 0U);
+    const auto* data = static_cast<const char*>(buffer.data());
+    EXPECT_TRUE(std::all_of(data, data + bytes, [](char c) { return c == 0; }));
+    EXPECT_EQ(buffer.bytes(), bytes);
+  }
+}
+
+TEST(Buffer, EmptyHasNoMemory) {
+  EXPECT_EQ(Buffer().data(), nullptr);
+  EXPECT_EQ(Buffer(0).data(), nullptr);
+}
+
+TEST(Buffer, MoveHandsTheMemoryOver) {
+  Buffer first(64);
+  void* memory = first.data();
+  Buffer second(std::move(first));
+  EXPECT_EQ(second.data(), memory);
+  Buffer third;
+  third = std::move(second);
+  EXPECT_EQ(third.data(), memory);
+  EXPECT_EQ(third.bytes(), 64U);
+}
+
+TEST(Buffer, ViewMustFit) {
+  const Buffer buffer(64);
+  EXPECT_EQ(buffer.tensor(DType::f32, {4, 4}).data(), buffer.data());
+  EXPECT_THROW(buffer.tensor(DType::f32, {17}), Error);
+}
+
+TEST(Device, MemoryNeedsABuildWithCuda) {
+  EXPECT_THROW(Stream(MemorySpace::device), Error);
+  EXPECT_THROW(Buffer(64, MemorySpace::device), Error);
+}
+
+TEST(Copy, MovesBytesBetweenShapesOfOneCount) {
+  std::vector<float> from = {1, 2, 3, 4, 5, 6};
+  std::vector<float> to(6);
+  copy(Stream(), Tensor(to.data(), {3, 2}), Tensor(from.data(), {6}));
+  EXPECT_EQ(to, from);
+  const Tensor self(from.data(), {6});
+  copy(Stream(), self.slice(0, 1, 5), self.slice(0, 0, 5));
+  EXPECT_EQ(from, (std::vector<float>{1, 1, 2, 3, 4, 5})) << "overlap is allowed";
+}
+
+TEST(Copy, RefusesWhatDiffersOrHasGaps) {
+  std::vector<float> a(6);
+  std::vector<std::int32_t> b(6);
+  const Tensor matrix(a.data(), {3, 2});
+  EXPECT_THROW(copy(Stream(), matrix, Tensor(b.data(), {3, 2})), Error);
+  EXPECT_THROW(copy(Stream(), matrix, matrix.slice(0, 0, 2)), Error);
+  EXPECT_THROW(copy(Stream(), matrix.slice(1, 0, 1), Tensor(a.data(), {3})), Error);
+}
+
+TEST(FillZero, ClearsContiguousTensorsOnly) {
+  std::vector<float> a(6, 1.0F);
+  const Tensor matrix(a.data(), {3, 2});
+  fill_zero(Stream(), matrix.slice(0, 1, 1));
+  EXPECT_EQ(a, (std::vector<float>{1, 1, 0, 0, 1, 1}));
+  EXPECT_THROW(fill_zero(Stream(), matrix.slice(1, 0, 1)), Error);
+}
+
+TEST(Stream, HostWorkIsDoneWhenTheCallReturns) {
+  const Stream stream;
+  Event event;
+  event.record(stream);
+  EXPECT_TRUE(event.done());
+  EXPECT_NO_THROW(stream.wait(event));
+  EXPECT_EQ(stream.space(), MemorySpace::host);
+}
+
+}  // namespace
+}  // namespace triax

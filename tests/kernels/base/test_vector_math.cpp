@@ -1,0 +1,49 @@
+#include "kernels/base/vector_math.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace triax {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// Every `step`-th float of both signs; the step is odd, so that all patterns of low bits occur.
+template <class Check>
+void for_floats(Check check) {
+  constexpr std::uint64_t step = 4099;
+  for (std::uint64_t bits = 0; bits < (1ULL << 32U); bits += step)
+    check(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+}
+
+void expect_close(float actual, double exact, float x) {
+  const auto rounded = static_cast<float>(exact);
+  if (std::isnan(x)) {
+    ASSERT_TRUE(std::isnan(actual));
+  } else if (std::isinf(rounded)) {
+    ASSERT_EQ(actual, rounded) << "at " << x;
+  } else if (std::fabs(exact) <
+             double{std::numeric_limits<float>::min()}) {  // subnormal: within one step
+    ASSERT_NEAR(actual, rounded, std::numeric_limits<float>::denorm_min()) << "at " << x;
+  } else {
+    ASSERT_NEAR(actual, exact, 2e-7 * std::fabs(exact)) << "at " << x;
+  }
+}
+
+TEST(VectorMath, ExpOfAllKindsOfFloats) {
+  for_floats([](float x) { expect_close(fast_exp(x), std::exp(double{x}), x); });
+  EXPECT_EQ(fast_exp(0.0F), 1.0F);
+  EXPECT_EQ(fast_exp(infinity), infinity);
+  EXPECT_EQ(fast_exp(-infinity), 0.0F);
+}
+
+TEST(VectorMath, TanhOfAllKindsOfFloats) {
+  for_floats([](float x) { expect_close(fast_tanh(x), std::tanh(double{x}), x); });
+  EXPECT_EQ(fast_tanh(infinity), 1.0F);
+  EXPECT_EQ(fast_tanh(-infinity), -1.0F);
+  EXPECT_TRUE(std::signbit(fast_tanh(-0.0F)));
+}
+
+}  // namespace
+}  // namespace triax

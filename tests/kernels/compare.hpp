@@ -1,0 +1,87 @@
+#pragma once
+// Kernels against their oracles, and oracles against finite differences.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/arena.hpp"
+
+namespace triax::test {
+
+inline std::vector<double> widen(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+inline double root_mean_square(const std::vector<double>& values) {
+  double squares = 0.0;
+  for (const double value : values) squares += value * value;
+  return values.empty() ? 0.0 : std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+/// Each element within tolerance x max(|expected|, the root mean square of all expected): float32
+/// rounding is relative to the element, or to its neighbours where a sum cancelled.
+inline void expect_close(const std::vector<double>& actual, const std::vector<double>& expected,
+                         double tolerance, std::string_view name) {
+  ASSERT_EQ(actual.size(), expected.size()) << name;
+  const double floor = root_mean_square(expected);
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], tolerance * std::max(std::fabs(expected[i]), floor))
+        << name << "[" << i << "]";
+}
+
+inline void expect_close(const std::vector<float>& actual, const std::vector<double>& expected,
+                         double tolerance, std::string_view name) {
+  expect_close(widen(actual), expected, tolerance, name);
+}
+
+/// The inner product: with dy it makes a scalar of an operation, whose gradient the backward pass
+/// claims to be.
+inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double total = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) total += a[i] * b[i];
+  return total;
+}
+
+/// `gradient` is that of the scalar function `f` at `x`, by central differences.
+template <class Function>
+void expect_gradient(const Function& f, std::vector<double> x, const std::vector<double>& gradient,
+                     std::string_view name) {
+  constexpr double step = 1e-4;  // the error is about step^2, and 1e-16 / step
+  std::vector<double> differences(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double at = x[i];
+    x[i] = at + step;
+    const double above = f(x);
+    x[i] = at - step;
+    const double below = f(x);
+    x[i] = at;
+    differences[i] = (above - below) / (2.0 * step);
+  }
+  expect_close(gradient, differences, 1e-6, name);
+}
+
+/// Memory for an Arena, as large as a kernel says it needs.
+class Scratch {
+ public:
+  explicit Scratch(std::size_t bytes) : buffer_(bytes), arena_(buffer_) {}
+  Arena& arena() { return arena_; }
+
+ private:
+  Buffer buffer_;
+  Arena arena_;
+};
+
+/// `rows` rows of `columns` values, spread out to rows of `stride` with `fill` between.
+inline std::vector<float> spread(const std::vector<float>& values, std::size_t columns,
+                                 std::size_t stride, float fill) {
+  std::vector<float> out(values.size() / columns * stride, fill);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    out[i / columns * stride + i % columns] = values[i];
+  return out;
+}
+
+}  // namespace triax::test

@@ -1,0 +1,72 @@
+#include "kernels/adamw.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/reference/adamw.hpp"
+#include "tests/kernels/compare.hpp"
+#include "tests/kernels/matrix.hpp"
+
+namespace triax {
+namespace {
+
+struct State {
+  explicit State(std::int64_t n)
+      : parameter(test::random_values(n, 1)),
+        m(static_cast<std::size_t>(n), 0.0F),
+        v(static_cast<std::size_t>(n), 0.0F) {}
+  void update(std::vector<float>& gradient, const AdamWOptions& options) {
+    const Shape shape = {static_cast<std::int64_t>(parameter.size())};
+    adamw(Stream(), Tensor(parameter.data(), shape), Tensor(gradient.data(), shape),
+          Tensor(m.data(), shape), Tensor(v.data(), shape), options);
+  }
+  std::vector<float> parameter, m, v;
+};
+
+class AdamW : public testing::TestWithParam<std::int64_t> {};
+
+TEST_P(AdamW, FiveStepsAgreeWithReference) {
+  const std::int64_t n = GetParam();
+  State state(n);
+  reference::AdamWState expected{test::widen(state.parameter), test::widen(state.m),
+                                 test::widen(state.v)};
+  AdamWOptions options{
+      .learning_rate = 6e-4, .beta2 = 0.95, .weight_decay = 0.1, .gradient_scale = 0.37F};
+  for (options.step = 1; options.step <= 5; ++options.step) {
+    std::vector<float> gradient = test::random_values(n, static_cast<unsigned>(10 + options.step));
+    state.update(gradient, options);
+    reference::adamw(expected, test::widen(gradient), options);
+  }
+  test::expect_close(state.parameter, expected.parameter, 5e-7, "parameter");
+  test::expect_close(state.m, expected.m, 1e-6, "m");
+  test::expect_close(state.v, expected.v, 1e-6, "v");
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, AdamW, testing::Values(1, 37, 10007));
+
+TEST(AdamW, ZeroGradientOnlyDecays) {
+  State state(3);
+  const std::vector<float> before = state.parameter;
+  std::vector<float> gradient(3, 0.0F);
+  state.update(gradient, {.learning_rate = 0.5, .weight_decay = 0.5});
+  for (std::size_t i = 0; i < before.size(); ++i)
+    EXPECT_FLOAT_EQ(state.parameter[i], 0.75F * before[i]);
+}
+
+TEST(AdamW, FirstStepIsTheLearningRateAgainstTheSign) {
+  State state(2);
+  const std::vector<float> before = state.parameter;
+  std::vector<float> gradient = {1e-3F, -7.0F};
+  state.update(gradient, {.learning_rate = 0.01});
+  EXPECT_NEAR(state.parameter[0] - before[0], -0.01, 1e-6);
+  EXPECT_NEAR(state.parameter[1] - before[1], 0.01, 1e-6);
+  EXPECT_FLOAT_EQ(state.v[1], 0.001F * 49.0F);
+}
+
+TEST(AdamW, RefusesStepZero) {
+  State state(1);
+  std::vector<float> gradient(1);
+  EXPECT_THROW(state.update(gradient, {.step = 0}), Error);
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,150 @@
+#include "kernels/cross_entropy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/reference/cross_entropy.hpp"
+#include "tests/kernels/compare.hpp"
+#include "tests/kernels/matrix.hpp"
+
+namespace triax {
+namespace {
+
+constexpr double tolerance = 2e-6;
+
+struct Case {
+  std::int64_t rows, vocabulary, shards;
+};
+
+class CrossEntropy : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    for (float& value : logits) value *= 5.0F;
+    for (std::size_t r = 0; r < labels.size(); ++r)
+      labels[r] =
+          static_cast<std::int32_t>((r * 13 + 5) % static_cast<std::size_t>(size.vocabulary));
+    if (size.rows > 2) labels[1] = -1;
+    labels.back() = static_cast<std::int32_t>(size.vocabulary - 1);
+    local = (size.vocabulary + size.shards - 1) / size.shards;
+    for (std::int64_t s = 0; s < size.shards; ++s) shards.push_back(shard_of(s));
+  }
+
+  // Every shard has `local` columns; those beyond the vocabulary hold NaN, which must not be read.
+  std::vector<float> shard_of(std::int64_t s) const {
+    std::vector<float> out(static_cast<std::size_t>(size.rows * local),
+                           std::numeric_limits<float>::quiet_NaN());
+    for (std::int64_t r = 0; r < size.rows; ++r)
+      for (std::int64_t c = 0; c < columns(s); ++c)
+        out[static_cast<std::size_t>(r * local + c)] =
+            logits[static_cast<std::size_t>(r * size.vocabulary + s * local + c)];
+    return out;
+  }
+  std::int64_t columns(std::int64_t s) const {
+    return std::clamp(size.vocabulary - s * local, std::int64_t{0}, local);
+  }
+  Tensor shard_view(std::int64_t s) {
+    return Tensor(shards[static_cast<std::size_t>(s)].data(), {size.rows, local});
+  }
+  Tensor label_view() { return Tensor(labels.data(), {size.rows}); }
+  Tensor row_view(std::vector<float>& values) { return Tensor(values.data(), {size.rows}); }
+
+  void forward() {
+    const Tensor all(stats.data(), {size.shards, size.rows, 3});
+    for (std::int64_t s = 0; s < size.shards; ++s)
+      cross_entropy_stats(Stream(), all.slice(0, s, 1).reshape({size.rows, 3}), shard_view(s),
+                          label_view(), s * local, columns(s));
+    cross_entropy_loss(Stream(), row_view(loss), row_view(lse), all, label_view());
+  }
+
+  Case size = GetParam();
+  std::int64_t local = 0;
+  std::vector<float> logits = test::random_values(size.rows * size.vocabulary, 1);
+  std::vector<std::int32_t> labels = std::vector<std::int32_t>(static_cast<std::size_t>(size.rows));
+  std::vector<std::vector<float>> shards;
+  std::vector<float> stats =
+      std::vector<float>(static_cast<std::size_t>(size.shards * size.rows * 3));
+  std::vector<float> loss = std::vector<float>(labels.size(), 9.0F);
+  std::vector<float> lse = loss;
+};
+
+TEST_P(CrossEntropy, LossAgreesWithReferenceHoweverSharded) {
+  forward();
+  const auto wide = test::widen(logits);
+  test::expect_close(loss, reference::cross_entropy_loss(wide, labels), tolerance, "loss");
+  test::expect_close(lse, reference::log_sum_exp(wide, static_cast<std::size_t>(size.vocabulary)),
+                     tolerance, "lse");
+}
+
+TEST_P(CrossEntropy, GradientAgreesWithReferenceHoweverSharded) {
+  constexpr float scale = 0.125F;
+  forward();
+  const auto expected = reference::cross_entropy_backward(test::widen(logits), labels, scale);
+  std::vector<float> gathered(logits.size());
+  for (std::int64_t s = 0; s < size.shards; ++s) {
+    cross_entropy_backward(Stream(), shard_view(s), row_view(lse), label_view(), s * local,
+                           columns(s), scale);
+    for (std::int64_t r = 0; r < size.rows; ++r) {
+      const float* row = shards[static_cast<std::size_t>(s)].data() + r * local;
+      std::copy_n(row, columns(s), gathered.data() + r * size.vocabulary + s * local);
+      for (std::int64_t c = columns(s); c < local; ++c) EXPECT_EQ(row[c], 0.0F) << "padding";
+    }
+  }
+  test::expect_close(gathered, expected, tolerance, "gradient");
+}
+
+INSTANTIATE_TEST_SUITE_P(Shards, CrossEntropy,
+                         testing::Values(Case{1, 2, 1}, Case{3, 50, 1}, Case{4, 50, 2},
+                                         Case{5, 50, 3}, Case{6, 7, 3}, Case{3, 4, 3},
+                                         Case{3, 5003, 1}, Case{3, 5003, 3}));
+
+TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
+  std::vector<float> logits = {1000.0F, 999.0F, -1000.0F};
+  std::vector<std::int32_t> labels = {1};
+  std::vector<float> stats(3), loss(1), lse(1);
+  const Tensor row(logits.data(), {1, 3});
+  const Tensor label(labels.data(), {1});
+  cross_entropy_stats(Stream(), Tensor(stats.data(), {1, 3}), row, label, 0, 3);
+  EXPECT_EQ(stats[0], 1000.0F);
+  EXPECT_EQ(stats[2], 999.0F);
+  cross_entropy_loss(Stream(), Tensor(loss.data(), {1}), Tensor(lse.data(), {1}),
+                     Tensor(stats.data(), {1, 1, 3}), label);
+  EXPECT_NEAR(loss[0], 1.0 + std::log1p(std::exp(-1.0)), 1e-6);
+}
+
+TEST(CrossEntropy, ShardOfPaddingAlone) {
+  std::vector<float> logits(4, std::numeric_limits<float>::quiet_NaN());
+  std::vector<std::int32_t> labels = {0, 1};
+  std::vector<float> stats(6, 5.0F);
+  cross_entropy_stats(Stream(), Tensor(stats.data(), {2, 3}), Tensor(logits.data(), {2, 2}),
+                      Tensor(labels.data(), {2}), 8, 0);
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(stats, (std::vector<float>{-infinity, 0, 0, -infinity, 0, 0}));
+}
+
+TEST(CrossEntropy, NotANumberShows) {
+  std::vector<float> logits = {0.0F, std::numeric_limits<float>::quiet_NaN(), 1.0F};
+  std::vector<std::int32_t> labels = {0};
+  std::vector<float> stats(3), loss(1), lse(1);
+  cross_entropy_stats(Stream(), Tensor(stats.data(), {1, 3}), Tensor(logits.data(), {1, 3}),
+                      Tensor(labels.data(), {1}), 0, 3);
+  cross_entropy_loss(Stream(), Tensor(loss.data(), {1}), Tensor(lse.data(), {1}),
+                     Tensor(stats.data(), {1, 1, 3}), Tensor(labels.data(), {1}));
+  EXPECT_TRUE(std::isnan(loss[0])) << "a diverged run must be seen";
+}
+
+TEST(CrossEntropyReference, GradientIsThatOfTheLoss) {
+  const std::vector<std::int32_t> labels = {2, -1, 0};
+  const auto logits = test::widen(test::random_values(3 * 7, 1));
+  test::expect_gradient(
+      [&](const std::vector<double>& at) {
+        double total = 0.0;
+        for (const double loss : reference::cross_entropy_loss(at, labels)) total += 0.5 * loss;
+        return total;
+      },
+      logits, reference::cross_entropy_backward(logits, labels, 0.5), "dlogits");
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,83 @@
+#include "kernels/gelu.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "kernels/reference/gelu.hpp"
+#include "tests/kernels/compare.hpp"
+#include "tests/kernels/matrix.hpp"
+
+namespace triax {
+namespace {
+
+constexpr double tolerance = 1e-6;
+
+class Gelu : public testing::TestWithParam<std::int64_t> {};
+
+TEST_P(Gelu, AgreesWithReference) {
+  const std::int64_t n = GetParam();
+  std::vector<float> x = test::random_values(n, 1);
+  for (float& value : x) value *= 3.0F;
+  std::vector<float> dy = test::random_values(n, 2);
+  std::vector<float> y(x.size());
+  std::vector<float> again(x.size());
+  std::vector<float> dx(x.size());
+  const auto expected = reference::gelu_forward(test::widen(x));
+  gelu_forward(Stream(), Tensor(y.data(), {n}), Tensor(x.data(), {n}));
+  test::expect_close(y, expected, tolerance, "y");
+  gelu_backward(Stream(), Tensor(dx.data(), {n}), Tensor(again.data(), {n}), Tensor(dy.data(), {n}),
+                Tensor(x.data(), {n}));
+  test::expect_close(dx, reference::gelu_backward(test::widen(dy), test::widen(x)), tolerance,
+                     "dx");
+  test::expect_close(again, expected, tolerance, "y of the backward pass");
+}
+
+TEST_P(Gelu, InPlace) {
+  const std::int64_t n = GetParam();
+  std::vector<float> x = test::random_values(n, 1);
+  std::vector<float> dy = test::random_values(n, 2);
+  std::vector<float> y(x.size());
+  std::vector<float> dx(x.size());
+  gelu_backward(Stream(), Tensor(dx.data(), {n}), Tensor(y.data(), {n}), Tensor(dy.data(), {n}),
+                Tensor(x.data(), {n}));
+  gelu_backward(Stream(), Tensor(dy.data(), {n}), Tensor(y.data(), {n}), Tensor(dy.data(), {n}),
+                Tensor(x.data(), {n}));
+  EXPECT_EQ(dy, dx);
+  gelu_forward(Stream(), Tensor(y.data(), {n}), Tensor(x.data(), {n}));
+  gelu_forward(Stream(), Tensor(x.data(), {n}), Tensor(x.data(), {n}));
+  EXPECT_EQ(x, y);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Gelu, testing::Values(1, 17, 1000, 20011));
+
+TEST(Gelu, Tails) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x = {-100.0F, -10.0F, -5.0F, 0.0F, 10.0F, 100.0F, infinity};
+  std::vector<float> dy(x.size(), 1.0F);
+  std::vector<float> y(x.size());
+  std::vector<float> dx(x.size());
+  const Shape shape = {7};
+  gelu_backward(Stream(), Tensor(dx.data(), shape), Tensor(y.data(), shape),
+                Tensor(dy.data(), shape), Tensor(x.data(), shape));
+  EXPECT_EQ(y[0], 0.0F);
+  EXPECT_EQ(dx[0], 0.0F);
+  EXPECT_NEAR(y[2], reference::gelu(-5.0), 1e-6 * std::fabs(reference::gelu(-5.0)))
+      << "the lower tail keeps its relative precision";
+  EXPECT_EQ(y[3], 0.0F);
+  EXPECT_EQ(dx[3], 0.5F);
+  EXPECT_EQ(y[5], 100.0F);
+  EXPECT_EQ(dx[5], 1.0F);
+  EXPECT_EQ(y[6], infinity);
+}
+
+TEST(GeluReference, GradientIsThatOfTheForwardPass) {
+  const auto x = test::widen(test::random_values(50, 3));
+  const auto dy = test::widen(test::random_values(50, 4));
+  test::expect_gradient(
+      [&](const std::vector<double>& at) { return test::dot(reference::gelu_forward(at), dy); }, x,
+      reference::gelu_backward(dy, x), "dx");
+}
+
+}  // namespace
+}  // namespace triax

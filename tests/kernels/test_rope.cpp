@@ -1,0 +1,98 @@
+#include "kernels/rope.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/reference/rope.hpp"
+#include "tests/kernels/compare.hpp"
+#include "tests/kernels/matrix.hpp"
+
+namespace triax {
+namespace {
+
+constexpr double theta = 10000.0;
+constexpr double tolerance = 1e-6;
+
+struct Size {
+  std::int64_t batch, length, heads, width;
+};
+
+class Rope : public testing::TestWithParam<Size> {
+ protected:
+  std::vector<double> expected(double direction) const {
+    return reference::rope(test::widen(x), static_cast<std::size_t>(size.length),
+                           static_cast<std::size_t>(size.heads),
+                           static_cast<std::size_t>(size.width), theta, direction);
+  }
+  void SetUp() override { rope_table(Stream(), table(), theta); }
+  Tensor table() { return Tensor(angles.data(), {2, size.length, size.width / 2}); }
+  Tensor view(std::vector<float>& values) {
+    return Tensor(values.data(), {size.batch, size.length, size.heads, size.width});
+  }
+
+  Size size = GetParam();
+  std::vector<float> angles =
+      std::vector<float>(static_cast<std::size_t>(size.length * size.width));
+  std::vector<float> x = test::random_values(size.batch * size.length * size.heads * size.width, 1);
+};
+
+TEST_P(Rope, AgreesWithReferenceBothWays) {
+  std::vector<float> forward = x;
+  rope_forward(Stream(), view(forward), table());
+  test::expect_close(forward, expected(1.0), tolerance, "forward");
+  std::vector<float> backward = x;
+  rope_backward(Stream(), view(backward), table());
+  test::expect_close(backward, expected(-1.0), tolerance, "backward");
+}
+
+TEST_P(Rope, BackwardUndoesForward) {
+  std::vector<float> turned = x;
+  rope_forward(Stream(), view(turned), table());
+  rope_backward(Stream(), view(turned), table());
+  test::expect_close(turned, test::widen(x), tolerance, "x");
+}
+
+TEST_P(Rope, HeadsInsideWiderRows) {
+  const std::int64_t width = size.heads * size.width;
+  const auto row = static_cast<std::size_t>(width);
+  std::vector<float> wide = test::spread(x, row, row + 5, 7.0F);
+  const Tensor inside = Tensor(wide.data(), {size.batch, size.length, 1, width + 5})
+                            .restrided({size.batch, size.length, size.heads, size.width},
+                                       {size.length * (width + 5), width + 5, size.width, 1});
+  rope_forward(Stream(), inside, table());
+  rope_forward(Stream(), view(x), table());
+  EXPECT_EQ(wide, test::spread(x, row, row + 5, 7.0F));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Rope,
+                         testing::Values(Size{1, 1, 1, 2}, Size{2, 7, 3, 6}, Size{1, 33, 2, 64},
+                                         Size{3, 5, 1, 34}));
+
+TEST(RopeTable, KeepsItsPrecisionAtLargePositions) {
+  constexpr std::int64_t length = 100000;
+  std::vector<float> values(2 * length);
+  rope_table(Stream(), Tensor(values.data(), {2, length, 1}), theta);
+  EXPECT_FLOAT_EQ(values[length - 1], static_cast<float>(std::cos(99999.0)));
+  EXPECT_FLOAT_EQ(values[2 * length - 1], static_cast<float>(std::sin(99999.0)));
+}
+
+TEST(Rope, RefusesOddHeads) {
+  std::vector<float> memory(64);
+  EXPECT_THROW(
+      rope_forward(Stream(), Tensor(memory.data(), {1, 2, 2, 3}), Tensor(memory.data(), {2, 2, 1})),
+      Error);
+}
+
+TEST(RopeReference, InverseIsTheGradient) {
+  const auto x = test::widen(test::random_values(2 * 3 * 2 * 6, 1));
+  const auto dy = test::widen(test::random_values(2 * 3 * 2 * 6, 2));
+  test::expect_gradient(
+      [&](const std::vector<double>& at) {
+        return test::dot(reference::rope(at, 3, 2, 6, theta), dy);
+      },
+      x, reference::rope(dy, 3, 2, 6, theta, -1.0), "dx");
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,216 @@
+#include "tests/schedule/plan_oracle.hpp"
+
+#include <array>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace triax::test {
+namespace {
+
+enum class Access { read, add, write };
+using Footprint = std::map<std::string, Access>;
+
+// Writes down what an instruction touches.
+class Tracer {
+ public:
+  Tracer(const PlanShape& shape, int stage) : shape_(shape), stage_(stage) {}
+
+  Footprint trace(const Op& op) {
+    const int input = op.layer;
+    const int output = op.layer + 1;
+    const int chunk_end = shape_.layers[stage_][op.chunk];
+    switch (op.kind) {
+      case OpKind::Forward:
+        return {{act(op, input), Access::read},
+                {act(op, output), Access::write},
+                {frame(op), Access::write}};
+      case OpKind::Recompute:
+        return {{act(op, input), Access::read}, {frame(op), Access::write}};
+      case OpKind::Backward:
+        return backward(op);
+      case OpKind::DropFrame:
+        return {{frame(op), Access::write}};
+      case OpKind::DropInput:
+        return {{act(op, input), Access::write}};
+      case OpKind::SendActivationStart:
+      case OpKind::SendActivationWait:
+        return {{act(op, chunk_end), Access::write}};
+      case OpKind::RecvActivationStart:
+      case OpKind::RecvActivationWait:
+        return {{act(op, 0), Access::write}};
+      case OpKind::SendGradientStart:
+      case OpKind::SendGradientWait:
+        return {{grad(op, 0), Access::write}};
+      case OpKind::RecvGradientStart:
+      case OpKind::RecvGradientWait:
+        return {{grad(op, chunk_end), Access::write}};
+      case OpKind::GradientNorm:
+        return norm();
+      default:
+        return {{block(op.block), Access::write}};
+    }
+  }
+
+ private:
+  // The output of a chunk is the next one's input where both are on one stage.
+  std::string boundary(const Op& op, int layer) const {
+    const bool next = shape_.stages == 1 && layer == shape_.layers[stage_][op.chunk];
+    return std::to_string(next ? op.chunk + 1 : op.chunk) + " " + std::to_string(next ? 0 : layer) +
+           " " + std::to_string(op.microbatch);
+  }
+  std::string act(const Op& op, int layer) const { return "act " + boundary(op, layer); }
+  std::string grad(const Op& op, int layer) const { return "grad " + boundary(op, layer); }
+  std::string frame(const Op& op) const {
+    return "frame " + std::to_string(op.chunk) + " " + std::to_string(op.layer) + " " +
+           std::to_string(op.microbatch);
+  }
+  static std::string block(int b) { return "block " + std::to_string(b); }
+
+  Footprint backward(const Op& op) const {
+    Footprint touched = {{act(op, op.layer), Access::write},
+                         {grad(op, op.layer), Access::write},
+                         {grad(op, op.layer + 1), Access::write},
+                         {frame(op), Access::write},
+                         {"norm", Access::add}};
+    for (int b = 0; b < std::ssize(shape_.blocks[stage_]); ++b)
+      for (const auto& layer : shape_.blocks[stage_][b].layers)
+        if (layer == std::pair{op.chunk, op.layer}) touched[block(b)] = Access::add;
+    return touched;
+  }
+  Footprint norm() const {
+    Footprint touched = {{"norm", Access::write}};
+    for (int b = 0; b < std::ssize(shape_.blocks[stage_]); ++b) touched[block(b)] = Access::write;
+    return touched;
+  }
+
+  const PlanShape& shape_;
+  int stage_;
+};
+
+// What waits for what, over all stages.
+class WaitGraph {
+ public:
+  explicit WaitGraph(const Plans& plans) : plans_(plans) {
+    for (const Plan& plan : plans) {
+      first_.push_back(size_);
+      size_ += static_cast<int>(plan.size());
+    }
+    after_.resize(size_);
+    waits_.resize(size_, 0);
+    for (int s = 0; s < std::ssize(plans); ++s)
+      for (int i = 0; i < std::ssize(plans[s]); ++i) note(s, i);
+    for (const auto& [key, both] : messages_)
+      for (int end = 0; end < 2; ++end) add(both[end].start, both[1 - end].wait);
+    for (const auto& [kind, nodes] : meetings_)
+      for (const auto& [node, before] : nodes)
+        for (const auto& other : nodes)
+          if (other.first != node && before >= 0) add(before, other.first);
+  }
+
+  bool has_circle() {
+    std::vector<int> ready;
+    for (int n = 0; n < size_; ++n)
+      if (waits_[n] == 0) ready.push_back(n);
+    int done = 0;
+    for (; !ready.empty(); ++done) {
+      const int node = ready.back();
+      ready.pop_back();
+      for (const int next : after_[node])
+        if (--waits_[next] == 0) ready.push_back(next);
+    }
+    return done < size_;
+  }
+
+ private:
+  struct End {
+    int start = -1;
+    int wait = -1;
+  };
+
+  void add(int from, int to) {
+    after_[from].push_back(to);
+    ++waits_[to];
+  }
+
+  void note(int stage, int position) {
+    const int node = first_[stage] + position;
+    const Op& op = plans_[stage][position];
+    if (position > 0) add(node - 1, node);
+    const int chunk = op.chunk * static_cast<int>(plans_.size()) + stage;
+    // (kind of message, the lower of its two global chunks, microbatch), then [receiving end], then
+    // Start or Wait
+    const auto end = [&](char kind, int edge, bool receives) -> End& {
+      return messages_[{kind, edge, op.microbatch}][receives ? 1 : 0];
+    };
+    switch (op.kind) {
+      case OpKind::SendActivationStart:
+        end('a', chunk, false).start = node;
+        break;
+      case OpKind::SendActivationWait:
+        end('a', chunk, false).wait = node;
+        break;
+      case OpKind::RecvActivationStart:
+        end('a', chunk - 1, true).start = node;
+        break;
+      case OpKind::RecvActivationWait:
+        end('a', chunk - 1, true).wait = node;
+        break;
+      case OpKind::SendGradientStart:
+        end('g', chunk - 1, false).start = node;
+        break;
+      case OpKind::SendGradientWait:
+        end('g', chunk - 1, false).wait = node;
+        break;
+      case OpKind::RecvGradientStart:
+        end('g', chunk, true).start = node;
+        break;
+      case OpKind::RecvGradientWait:
+        end('g', chunk, true).wait = node;
+        break;
+      case OpKind::TiedSum:
+      case OpKind::GradientNorm:
+        meetings_[op.kind].emplace_back(node, position > 0 ? node - 1 : -1);
+        break;
+      default:
+        break;
+    }
+  }
+
+  const Plans& plans_;
+  int size_ = 0;
+  std::vector<int> first_;               // node of a stage's first instruction
+  std::vector<std::vector<int>> after_;  // nodes that wait for a node
+  std::vector<int> waits_;               // how many a node waits for
+  std::map<std::tuple<char, int, int>, std::array<End, 2>> messages_;
+  std::map<OpKind, std::vector<std::pair<int, int>>>
+      meetings_;  // (node, the one before it on its stage)
+};
+
+}  // namespace
+
+bool independent(const PlanShape& shape, int stage, const Op& a, const Op& b) {
+  const Footprint second = Tracer(shape, stage).trace(b);
+  for (const auto& [thing, access] : Tracer(shape, stage).trace(a)) {
+    const auto other = second.find(thing);
+    if (other == second.end()) continue;
+    if (access == Access::write || access != other->second) return false;
+  }
+  return true;
+}
+
+bool recomputes_stand_before_backward(const Plan& plan) {
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i].kind != OpKind::Recompute) continue;
+    Op backward = plan[i];
+    backward.kind = OpKind::Backward;
+    if (i + 1 == plan.size() || plan[i + 1] != backward) return false;
+  }
+  return true;
+}
+
+bool deadlocks(const Plans& plans) {
+  return WaitGraph(plans).has_circle();
+}
+
+}  // namespace triax::test

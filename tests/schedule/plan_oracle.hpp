@@ -1,0 +1,20 @@
+#pragma once
+// A second opinion on what verify() says of two neighbouring instructions that changed places, by
+// another way: what each instruction reads and writes, and whether the graph of all waiting has a
+// circle.
+#include "src/schedule/plan.hpp"
+
+namespace triax::test {
+
+/// The two instructions touch nothing in common, or only read it, or only add to it: the order of
+/// the two does not matter to their stage.
+bool independent(const PlanShape& shape, int stage, const Op& a, const Op& b);
+
+/// Each Recompute stands directly before its Backward, as the format of a plan has it.
+bool recomputes_stand_before_backward(const Plan& plan);
+
+/// Some stage waits for ever, if sends wait for their receives. The plans must have every message
+/// at both ends.
+bool deadlocks(const Plans& plans);
+
+}  // namespace triax::test

@@ -1,0 +1,92 @@
+#include "tests/schedule/plan_shapes.hpp"
+
+namespace triax::test {
+namespace {
+
+int layers_of(Layers layers, int stage, int chunk) {
+  switch (layers) {
+    case Layers::one:
+      return 1;
+    case Layers::two:
+      return 2;
+    case Layers::uneven:
+      return 1 + (stage + 2 * chunk) % 3;
+  }
+  return 0;
+}
+
+bool is_model_first(int stage, int chunk, int layer) {
+  return stage == 0 && chunk == 0 && layer == 0;
+}
+
+bool is_model_last(const PlanShape& shape, int stage, int chunk, int layer) {
+  return stage == shape.stages - 1 && chunk == shape.chunks - 1 &&
+         layer == shape.layers[stage][chunk] - 1;
+}
+
+// The first layer of a chunk has a block of its own, and so has the model's last; the others share
+// one.
+std::vector<BlockUse> blocks_of(const PlanShape& shape, int stage, const ShapeOptions& options) {
+  std::vector<BlockUse> blocks;
+  const bool tied_here = options.tied && shape.stages == 1;
+  for (int c = 0; c < shape.chunks; ++c)
+    for (int l = 0; l < shape.layers[stage][c]; ++l) {
+      const bool first = is_model_first(stage, c, l);
+      const bool last = is_model_last(shape, stage, c, l);
+      if (last && !first && tied_here) {
+        blocks.front().layers.emplace_back(c, l);
+        continue;
+      }
+      if (l <= 1 || last) {
+        blocks.emplace_back();
+        blocks.back().tensor_sum = options.tensor_sum && blocks.size() % 2 == 1;
+        blocks.back().tied = options.tied && shape.stages > 1 && (first || last);
+      }
+      blocks.back().layers.emplace_back(c, l);
+    }
+  return blocks;
+}
+
+}  // namespace
+
+PlanShape make_shape(const ShapeOptions& options) {
+  PlanShape shape;
+  shape.stages = options.stages;
+  shape.chunks = options.chunks;
+  shape.microbatches = options.microbatches;
+  shape.data_parallel = options.data_parallel;
+  shape.shard_optimizer = options.shard_optimizer;
+  for (int s = 0; s < options.stages; ++s) {
+    auto& layers = shape.layers.emplace_back();
+    for (int c = 0; c < options.chunks; ++c) layers.push_back(layers_of(options.layers, s, c));
+  }
+  for (int s = 0; s < options.stages; ++s) {
+    shape.blocks.push_back(blocks_of(shape, s, options));
+    std::vector<std::vector<bool>> marks;
+    std::vector<std::vector<int>> pools;
+    for (int c = 0; c < options.chunks; ++c) {
+      auto& mark = marks.emplace_back();
+      auto& pool = pools.emplace_back();
+      for (int l = 0; l < shape.layers[s][c]; ++l) {
+        mark.push_back(options.recompute == Marks::all || (s + c + l) % 2 == 0);
+        pool.push_back(is_model_first(s, c, l) ? 1 : is_model_last(shape, s, c, l) ? 2 : 0);
+      }
+    }
+    if (options.recompute != Marks::none) shape.recompute.push_back(marks);
+    if (options.pools) shape.frame_pool.push_back(pools);
+  }
+  return shape;
+}
+
+std::string text_of(const ShapeOptions& o) {
+  static constexpr const char* layers[] = {"one", "two", "uneven"};
+  static constexpr const char* marks[] = {"none", "all", "some"};
+  return std::to_string(o.stages) + " stages, " + std::to_string(o.chunks) + " chunks, " +
+         std::to_string(o.microbatches) + " micro-batches, layers " +
+         layers[static_cast<int>(o.layers)] + ", recompute " +
+         marks[static_cast<int>(o.recompute)] + (o.pools ? ", pools" : "") +
+         (o.data_parallel ? ", data parallel" : "") + (o.shard_optimizer ? ", sharded" : "") +
+         (o.tied ? ", tied" : "") + (o.tensor_sum ? ", tensor sum" : "");
+}
+
+}  // namespace triax::test

@@ -1,0 +1,29 @@
+#pragma once
+// Shapes that the tests of plans go through.
+#include <string>
+
+#include "src/schedule/plan.hpp"
+
+namespace triax::test {
+
+enum class Layers { one, two, uneven };
+enum class Marks { none, all, some };
+
+struct ShapeOptions {
+  int stages = 1;
+  int chunks = 1;
+  int microbatches = 1;
+  Layers layers = Layers::one;
+  Marks recompute = Marks::none;
+  bool pools = false;  // frames of the first and of the last layer have pools of their own
+  bool data_parallel = false;
+  bool shard_optimizer = false;
+  bool tied = false;
+  bool tensor_sum = false;  // of every other block
+};
+
+/// A model with blocks of one or more layers; tied: the first and the last layer share a tensor.
+PlanShape make_shape(const ShapeOptions& options);
+std::string text_of(const ShapeOptions& options);
+
+}  // namespace triax::test

@@ -1,0 +1,253 @@
+#include "src/schedule/passes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "src/schedule/schedules.hpp"
+#include "src/schedule/verify.hpp"
+#include "tests/schedule/plan_shapes.hpp"
+
+namespace triax {
+namespace {
+
+using test::Layers;
+using test::make_shape;
+using test::Marks;
+using testing::ElementsAre;
+
+std::vector<std::string> lines_of(const Plan& plan) {
+  std::vector<std::string> lines;
+  for (const Op& op : plan) lines.push_back(text_of(op));
+  return lines;
+}
+
+bool is_compute(const Op& op) {
+  return op.kind == OpKind::Forward || op.kind == OpKind::Backward;
+}
+
+std::ptrdiff_t position_of(const Plan& plan, const Op& op) {
+  const auto found = std::find(plan.begin(), plan.end(), op);
+  EXPECT_NE(found, plan.end()) << text_of(op);
+  return found - plan.begin();
+}
+
+TEST(ExpandLayers, BackwardGoesInReverse) {
+  const PlanShape shape{.stages = 1, .layers = {{3}}};
+  const Plan plan = {{OpKind::Forward, 0, -1, 0},
+                     {OpKind::SendActivationStart, 0, 0, 0},
+                     {OpKind::Backward, 0, -1, 0}};
+  EXPECT_THAT(lines_of(expand_layers({plan}, shape)[0]),
+              ElementsAre("F c0 l0 m0", "F c0 l1 m0", "F c0 l2 m0", "send act c0 m0 start",
+                          "B c0 l2 m0", "B c0 l1 m0", "B c0 l0 m0"));
+}
+
+TEST(AddRecompute, OnlyMarkedLayers) {
+  const PlanShape shape{.stages = 1, .layers = {{2}}, .recompute = {{{false, true}}}};
+  const Plan plan = expand_layers(make_schedule("gpipe", shape), shape)[0];
+  EXPECT_THAT(lines_of(add_recompute({plan}, shape)[0]),
+              ElementsAre("F c0 l0 m0", "F c0 l1 m0", "drop frame c0 l1 m0", "R c0 l1 m0",
+                          "B c0 l1 m0", "B c0 l0 m0"));
+}
+
+TEST(AddForwardDrops, TokensAreNotABoundary) {
+  const PlanShape shape{.stages = 1, .layers = {{2}}};
+  const Plan plan = {{OpKind::Forward, 0, 0, 0}, {OpKind::Forward, 0, 1, 0}};
+  EXPECT_THAT(lines_of(add_forward_drops({plan}, shape)[0]),
+              ElementsAre("F c0 l0 m0", "drop frame c0 l0 m0", "F c0 l1 m0", "drop frame c0 l1 m0",
+                          "drop input c0 l1 m0"));
+}
+
+TEST(AddUpdate, ReducesEarlyThenNormThenStep) {
+  PlanShape shape{.stages = 1,
+                  .microbatches = 2,
+                  .layers = {{3}},
+                  .data_parallel = true,
+                  .shard_optimizer = true};
+  shape.blocks = {{{.layers = {{0, 0}, {0, 2}}}, {.layers = {{0, 1}}, .tensor_sum = true}}};
+  const Plan plan = {{OpKind::Backward, 0, 1, 0}, {OpKind::Backward, 0, 2, 0},
+                     {OpKind::Backward, 0, 2, 1}, {OpKind::Backward, 0, 1, 1},
+                     {OpKind::Backward, 0, 0, 0}, {OpKind::Backward, 0, 0, 1}};
+  EXPECT_THAT(lines_of(add_update({plan}, shape)[0]),
+              ElementsAre("B c0 l1 m0", "B c0 l2 m0", "B c0 l2 m1", "B c0 l1 m1", "tensor sum b1",
+                          "reduce b1 start", "B c0 l0 m0", "B c0 l0 m1", "reduce b0 start",
+                          "reduce b1 wait", "reduce b0 wait", "norm", "step b0", "gather b0 start",
+                          "step b1", "gather b1 start", "gather b0 wait", "gather b1 wait"));
+}
+
+TEST(AddUpdate, LeavesOutWhatTheShapeDoesNotAsk) {
+  const PlanShape shape{.stages = 1, .layers = {{1}}, .blocks = {{{.layers = {{0, 0}}}}}};
+  EXPECT_THAT(lines_of(add_update({{{OpKind::Backward}}}, shape)[0]),
+              ElementsAre("B c0 l0 m0", "norm", "step b0"));
+  const PlanShape bare{.stages = 1, .layers = {{1}}};
+  EXPECT_THAT(lines_of(add_update({{{OpKind::Backward}}}, bare)[0]),
+              ElementsAre("B c0 l0 m0", "norm"));
+}
+
+TEST(TrainingPlans, GoldenTextOf1f1b) {
+  PlanShape shape = make_shape({.stages = 2,
+                                .microbatches = 2,
+                                .layers = Layers::one,
+                                .data_parallel = true,
+                                .shard_optimizer = true,
+                                .tied = true,
+                                .tensor_sum = true});
+  shape.layers[0][0] = 2;
+  shape.blocks[0].push_back({.layers = {{0, 1}}});
+  shape.recompute = {{{false, true}}, {{false}}};
+  const Plans plans = training_plans("1f1b", shape);
+  EXPECT_EQ(text_of(plans[0]), R"( 0  F c0 l0 m0
+ 1  F c0 l1 m0
+ 2  drop frame c0 l1 m0
+ 3  send act c0 m0 start
+ 4  recv grad c0 m0 start
+ 5  F c0 l0 m1
+ 6  F c0 l1 m1
+ 7  drop frame c0 l1 m1
+ 8  send act c0 m0 wait
+ 9  send act c0 m1 start
+10  recv grad c0 m1 start
+11  recv grad c0 m0 wait
+12  R c0 l1 m0
+13  B c0 l1 m0
+14  B c0 l0 m0
+15  recv grad c0 m1 wait
+16  R c0 l1 m1
+17  B c0 l1 m1
+18  reduce b1 start
+19  B c0 l0 m1
+20  tensor sum b0
+21  reduce b0 start
+22  send act c0 m1 wait
+23  reduce b1 wait
+24  reduce b0 wait
+25  tied sum b0
+26  norm
+27  step b0
+28  gather b0 start
+29  step b1
+30  gather b1 start
+31  gather b0 wait
+32  gather b1 wait
+)");
+  EXPECT_EQ(text_of(plans[1]), R"( 0  recv act c0 m0 start
+ 1  recv act c0 m0 wait
+ 2  F c0 l0 m0
+ 3  recv act c0 m1 start
+ 4  B c0 l0 m0
+ 5  send grad c0 m0 start
+ 6  recv act c0 m1 wait
+ 7  F c0 l0 m1
+ 8  B c0 l0 m1
+ 9  tensor sum b0
+10  reduce b0 start
+11  send grad c0 m0 wait
+12  send grad c0 m1 start
+13  send grad c0 m1 wait
+14  reduce b0 wait
+15  tied sum b0
+16  norm
+17  step b0
+18  gather b0 start
+19  gather b0 wait
+)");
+}
+
+TEST(EvaluationPlans, GoldenText) {
+  EXPECT_EQ(text_of(evaluation_plans(make_shape({.stages = 2, .microbatches = 2}))[1]),
+            R"(0  recv act c0 m0 start
+1  recv act c0 m1 start
+2  recv act c0 m0 wait
+3  F c0 l0 m0
+4  drop frame c0 l0 m0
+5  drop input c0 l0 m0
+6  recv act c0 m1 wait
+7  F c0 l0 m1
+8  drop frame c0 l0 m1
+9  drop input c0 l0 m1
+)");
+}
+
+// Between the start and the wait of a receive stands exactly one compute instruction; none before
+// the first.
+TEST(AddPointToPoint, ReceivesAreOneInstructionAhead) {
+  for (const auto& [name, chunks] : {std::pair{"gpipe", 2}, {"1f1b", 1}, {"interleaved", 3}}) {
+    const PlanShape shape = make_shape({.stages = 4, .chunks = chunks, .microbatches = 8});
+    for (const Plan& plan : add_point_to_point(make_schedule(name, shape), shape)) {
+      const auto first = std::find_if(plan.begin(), plan.end(), is_compute) - plan.begin();
+      for (std::ptrdiff_t i = 0; i < std::ssize(plan); ++i) {
+        Op wait = plan[i];
+        if (wait.kind == OpKind::RecvActivationStart)
+          wait.kind = OpKind::RecvActivationWait;
+        else if (wait.kind == OpKind::RecvGradientStart)
+          wait.kind = OpKind::RecvGradientWait;
+        else
+          continue;
+        const auto end = position_of(plan, wait);
+        const auto between = std::count_if(plan.begin() + i, plan.begin() + end, is_compute);
+        EXPECT_EQ(between, end < first ? 0 : 1) << name << ", op " << i << " " << text_of(plan[i]);
+      }
+    }
+  }
+}
+
+// Sends of one direction that are on their way at once.
+int most_sends(const Plan& plan, OpKind start, OpKind wait) {
+  int now = 0;
+  int most = 0;
+  for (const Op& op : plan) {
+    if (op.kind == wait) --now;
+    if (op.kind == start) most = std::max(most, ++now);
+  }
+  return most;
+}
+
+TEST(AddPointToPoint, OneForwardOneBackwardHasOneSendADirection) {
+  for (int stages = 2; stages <= 8; ++stages)
+    for (int microbatches = 1; microbatches <= 16; ++microbatches) {
+      const PlanShape shape = make_shape({.stages = stages, .microbatches = microbatches});
+      for (const Plan& plan : training_plans("1f1b", shape)) {
+        EXPECT_LE(most_sends(plan, OpKind::SendActivationStart, OpKind::SendActivationWait), 1);
+        EXPECT_LE(most_sends(plan, OpKind::SendGradientStart, OpKind::SendGradientWait), 1);
+      }
+    }
+}
+
+// Why waits may come late: with the wait before the next send, gpipe on several chunks stops.
+TEST(AddPointToPoint, LateWaitsKeepGpipeWithChunksFromDeadlock) {
+  const PlanShape shape = make_shape({.stages = 2, .chunks = 2, .microbatches = 8});
+  Plans plans = training_plans("gpipe", shape);
+  EXPECT_NO_THROW(verify(plans, shape, PlanUse::training));
+  Plan& last = plans[1];
+  const Op wait{OpKind::SendActivationWait, 0, 0, 0};
+  last.erase(last.begin() + position_of(last, wait));
+  last.insert(last.begin() + position_of(last, {OpKind::SendActivationStart, 0, 0, 1}), wait);
+  try {
+    verify(plans, shape, PlanUse::training);
+    FAIL() << "no deadlock";
+  } catch (const std::logic_error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("stage 1, op 8 (send act c0 m0 wait)"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("so does"));
+  }
+}
+
+TEST(AddPointToPoint, RefusesAnInputThatIsNeverMade) {
+  const PlanShape shape = make_shape({.stages = 2});
+  const Plans plans = {{{OpKind::Backward, 0, -1, 0}, {OpKind::Forward, 0, -1, 0}},
+                       {{OpKind::Forward, 0, -1, 0}, {OpKind::Backward, 0, -1, 0}}};
+  EXPECT_THROW(add_point_to_point(plans, shape), std::logic_error);
+}
+
+TEST(TrainingPlans, RefuseWhatCannotBeBuilt) {
+  EXPECT_THROW(training_plans("1f1b", make_shape({.stages = 2, .chunks = 2})),
+               std::invalid_argument);
+  EXPECT_THROW(training_plans("interleaved", make_shape({.stages = 2, .microbatches = 3})),
+               std::invalid_argument);
+  EXPECT_THROW(training_plans("", make_shape({})), std::invalid_argument);
+  EXPECT_THROW(evaluation_plans({.stages = 2, .layers = {{1}}}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace triax
