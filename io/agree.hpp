@@ -7,8 +7,9 @@
 
 namespace triax {
 
-/// Collective. `failure` is this rank's error text, empty when it had none. Throws Error on every rank, with the
-/// text of the lowest rank that failed, if any did. MPI_COMM_NULL stands for one process. Waiting yields the core.
+/// Collective. `failure` is this rank's error text, empty when it had none. Throws Error on every
+/// rank, with the text of the lowest rank that failed, if any did. MPI_COMM_NULL stands for one
+/// process. Waiting yields the core.
 void agree(MPI_Comm comm, const std::string& failure);
 
 /// Runs `action`, which need not be collective, and agrees on its outcome.

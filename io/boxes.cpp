@@ -38,7 +38,8 @@ void append_range(const Shape& shape, int dim, const Box& at, std::int64_t begin
 }
 
 // The parts of the boxes with indices [begin, end) in dimension `dim`.
-std::vector<Box> clipped(const std::vector<Box>& boxes, int dim, std::int64_t begin, std::int64_t end) {
+std::vector<Box> clipped(const std::vector<Box>& boxes, int dim, std::int64_t begin,
+                         std::int64_t end) {
   std::vector<Box> out;
   for (Box box : boxes) {
     auto& offset = box.offset[static_cast<std::size_t>(dim)];
@@ -52,7 +53,8 @@ std::vector<Box> clipped(const std::vector<Box>& boxes, int dim, std::int64_t be
   return out;
 }
 
-// All boxes share one index in each dimension before `dim`, so that a cut of `dim` is a cut of the order.
+// All boxes share one index in each dimension before `dim`, so that a cut of `dim` is a cut of the
+// order.
 void append_split(const std::vector<Box>& boxes, int dim, std::int64_t max_elements,
                   std::vector<std::vector<Box>>& out) {
   if (elements(boxes) <= max_elements) {
@@ -81,20 +83,22 @@ std::int64_t elements(const std::vector<Box>& boxes) {
 }
 
 std::vector<Box> flat_range_boxes(const Shape& extent, std::int64_t begin, std::int64_t end) {
-  check(0 <= begin && begin <= end && end <= extent.elements(), "flat range [{}, {}) of {}", begin, end,
-        extent.text());
+  check(0 <= begin && begin <= end && end <= extent.elements(), "flat range [{}, {}) of {}", begin,
+        end, extent.text());
   std::vector<Box> out;
   append_range(extent, 0, Box{{}, extent}, begin, end, out);
   return out;
 }
 
-std::vector<Box> shifted(std::vector<Box> boxes, const std::array<std::int64_t, Shape::max_rank>& offset) {
+std::vector<Box> shifted(std::vector<Box> boxes,
+                         const std::array<std::int64_t, Shape::max_rank>& offset) {
   for (Box& box : boxes)
     for (std::size_t d = 0; d < offset.size(); ++d) box.offset[d] += offset[d];
   return boxes;
 }
 
-std::vector<std::vector<Box>> split_boxes(const std::vector<Box>& boxes, std::int64_t max_elements) {
+std::vector<std::vector<Box>> split_boxes(const std::vector<Box>& boxes,
+                                          std::int64_t max_elements) {
   check(max_elements >= 1, "pieces of {} elements", max_elements);
   std::vector<std::vector<Box>> out;
   append_split(boxes, 0, max_elements, out);

@@ -17,16 +17,17 @@ struct Box {
 /// Elements in all boxes together (boxes do not overlap).
 std::int64_t elements(const std::vector<Box>& boxes);
 
-/// The flat row-major range [begin, end) of an array of shape `extent`, as at most 2 rank - 1 disjoint boxes
-/// in row-major order: a partial row at the head, whole rows, a partial row at the tail, and so on inwards.
-/// This is a rank's ZeRO shard of a tensor.
+/// The flat row-major range [begin, end) of an array of shape `extent`, as at most 2 rank - 1
+/// disjoint boxes in row-major order: a partial row at the head, whole rows, a partial row at the
+/// tail, and so on inwards. This is a rank's ZeRO shard of a tensor.
 std::vector<Box> flat_range_boxes(const Shape& extent, std::int64_t begin, std::int64_t end);
 
 /// The boxes moved by `offset`: from a slice's coordinates to those of the whole array.
-std::vector<Box> shifted(std::vector<Box> boxes, const std::array<std::int64_t, Shape::max_rank>& offset);
+std::vector<Box> shifted(std::vector<Box> boxes,
+                         const std::array<std::int64_t, Shape::max_rank>& offset);
 
-/// A union of boxes cut into runs of at most `max_elements` elements (>= 1), such that visiting the runs one
-/// after another, each in row-major order, is visiting the whole union in row-major order.
+/// A union of boxes cut into runs of at most `max_elements` elements (>= 1), such that visiting the
+/// runs one after another, each in row-major order, is visiting the whole union in row-major order.
 std::vector<std::vector<Box>> split_boxes(const std::vector<Box>& boxes, std::int64_t max_elements);
 
 }  // namespace triax::hdf5

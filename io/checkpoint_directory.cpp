@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 std::optional<std::int64_t> step_of(std::string_view name) {
   constexpr std::string_view prefix = "step-";
   constexpr std::string_view suffix = ".h5";
-  if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
+  if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) ||
+      !name.ends_with(suffix))
     return {};
   name.remove_prefix(prefix.size());
   name.remove_suffix(suffix.size());
@@ -40,7 +41,8 @@ std::vector<std::string> list_checkpoints(const std::string& directory) {
   std::vector<std::pair<std::int64_t, std::string>> found;
   std::error_code error;
   if (!fs::exists(directory, error) && !error) return {};
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
     const auto step = step_of(entry->path().filename().string());
     std::error_code ignored;  // a file that another process has just removed
     if (step && entry->is_regular_file(ignored)) found.emplace_back(*step, entry->path().string());

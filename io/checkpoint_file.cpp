@@ -31,7 +31,8 @@ bool shared(MPI_Comm comm) {
   return size > 1;
 }
 
-// Makes the directory and an empty file, with the system's own reasons, which HDF5 over MPI would hide.
+// Makes the directory and an empty file, with the system's own reasons, which HDF5 over MPI would
+// hide.
 void prepare(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(directory_of(path), error);
@@ -62,7 +63,8 @@ CheckpointHeader read_header(const hdf5::File& file, const std::string& path) {
   header.format_version = file.integer_attribute("/", "format_version");
   if (header.format_version > newest_format)
     throw Error(fmt::format("{} is a checkpoint of format version {}", path, header.format_version),
-                fmt::format("this triax reads up to version {}", newest_format), "Use a newer triax");
+                fmt::format("this triax reads up to version {}", newest_format),
+                "Use a newer triax");
   header.step = file.integer_attribute("/", "step");
   header.tokens = file.integer_attribute("/", "tokens");
   header.samples = file.integer_attribute("/", "samples");
@@ -90,23 +92,25 @@ CheckpointWriter::CheckpointWriter(const std::string& path, MPI_Comm comm)
 
 CheckpointWriter::~CheckpointWriter() {
   if (!file_) return;
-  // Closing is collective. A rank that unwinds alone must get to where the job is aborted, not wait here
-  // for the others: it leaves the file to the end of the process.
+  // Closing is collective. A rank that unwinds alone must get to where the job is aborted, not wait
+  // here for the others: it leaves the file to the end of the process.
   if (std::uncaught_exceptions() > 0 && shared(comm_)) new hdf5::File(std::move(*file_));
   discard();
 }
 
 void CheckpointWriter::discard() noexcept {
-  // HDF5 writes once more when it closes. On a full disk that needs the room that the file's data hold.
+  // HDF5 writes once more when it closes. On a full disk that needs the room that the file's data
+  // hold.
   if (rank_of(comm_) == 0 && file_) (void)!::truncate(temporary_.c_str(), 0);
   file_.reset();
   if (rank_of(comm_) == 0) ::unlink(temporary_.c_str());
 }
 
-void CheckpointWriter::create(const CheckpointHeader& header, const std::vector<CheckpointTensor>& tensors) {
+void CheckpointWriter::create(const CheckpointHeader& header,
+                              const std::vector<CheckpointTensor>& tensors) {
   try {
     agreed(comm_, [&] {
-      std::int64_t bytes = 0;
+      auto bytes = static_cast<std::int64_t>(header.job.size() + header.model.size());
       for (const CheckpointTensor& tensor : tensors)
         bytes += tensor.shape.elements() * static_cast<std::int64_t>(size_of(tensor.dtype));
       if (rank_of(comm_) == 0) reserve_space(temporary_, bytes);
@@ -160,9 +164,13 @@ std::vector<CheckpointTensor> CheckpointReader::tensors() const {
   return out;
 }
 
-bool CheckpointReader::contains(const std::string& name) const { return file_.exists(name); }
+bool CheckpointReader::contains(const std::string& name) const {
+  return file_.exists(name);
+}
 
-Shape CheckpointReader::shape(const std::string& name) const { return file_.shape(name); }
+Shape CheckpointReader::shape(const std::string& name) const {
+  return file_.shape(name);
+}
 
 void CheckpointReader::read(const std::string& name, const std::vector<hdf5::Box>& boxes,
                             const Tensor& data) const {

@@ -61,7 +61,8 @@ Row examine(const CheckpointReader& reader, const CheckpointTensor& tensor) {
   return row;
 }
 
-// A header's JSON text as JSON; as a string where it does not parse, so that a damaged one is still seen.
+// A header's JSON text as JSON; as a string where it does not parse, so that a damaged one is still
+// seen.
 Json parsed(const std::string& text) {
   Json value = Json::parse(text, nullptr, false);
   return value.is_discarded() ? Json(text) : value;
@@ -69,7 +70,9 @@ Json parsed(const std::string& text) {
 
 std::string architecture(const CheckpointHeader& header) {
   const Json model = parsed(header.model);
-  return model.is_object() ? model.value("model_type", std::string("unknown")) : "unknown";
+  const bool known =
+      model.is_object() && model.contains("model_type") && model["model_type"].is_string();
+  return known ? model["model_type"].get<std::string>() : "unknown";
 }
 
 std::int64_t parameters(const std::vector<Row>& rows) {
@@ -95,7 +98,8 @@ Json to_json(const Row& row) {
           {"inf", s.infinite}};
 }
 
-std::string json_text(const std::string& path, const CheckpointHeader& header, const std::vector<Row>& rows) {
+std::string json_text(const std::string& path, const CheckpointHeader& header,
+                      const std::vector<Row>& rows) {
   Json tensors = Json::array();
   for (const Row& row : rows) tensors.push_back(to_json(row));
   const Json out = {{"file", path},
@@ -112,21 +116,24 @@ std::string json_text(const std::string& path, const CheckpointHeader& header, c
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-std::string table_text(const std::string& path, const CheckpointHeader& header, const std::vector<Row>& rows) {
+std::string table_text(const std::string& path, const CheckpointHeader& header,
+                       const std::vector<Row>& rows) {
   std::string out = fmt::format(
       "{}: format {}, written by triax {}\n"
       "step {}, {} tokens, {} samples, grid {}\n"
       "{}, {} parameters, {} tensors\n\n",
-      path, header.format_version, header.version, header.step, header.tokens, header.samples, header.grid,
-      architecture(header), parameters(rows), rows.size());
+      path, header.format_version, header.version, header.step, header.tokens, header.samples,
+      header.grid, architecture(header), parameters(rows), rows.size());
   std::size_t width = 4;
   for (const Row& row : rows) width = std::max(width, row.tensor.name.size());
-  out += fmt::format("{:<{}}  {:<4}  {:<16} {:>11} {:>11} {:>11} {:>11} {:>8} {:>8}\n", "name", width, "type",
-                     "shape", "min", "max", "mean", "l2 norm", "nan", "inf");
+  out += fmt::format("{:<{}}  {:<4}  {:<16} {:>11} {:>11} {:>11} {:>11} {:>8} {:>8}\n", "name",
+                     width, "type", "shape", "min", "max", "mean", "l2 norm", "nan", "inf");
   for (const auto& [tensor, s] : rows) {
-    out += fmt::format("{:<{}}  {:<4}  {:<16}", tensor.name, width, name_of(tensor.dtype), tensor.shape.text());
+    out += fmt::format("{:<{}}  {:<4}  {:<16}", tensor.name, width, name_of(tensor.dtype),
+                       tensor.shape.text());
     if (s.finite > 0)
-      out += fmt::format(" {:>11.4g} {:>11.4g} {:>11.4g} {:>11.4g}", s.min, s.max, s.mean(), s.norm());
+      out +=
+          fmt::format(" {:>11.4g} {:>11.4g} {:>11.4g} {:>11.4g}", s.min, s.max, s.mean(), s.norm());
     else
       out += fmt::format(" {:>11} {:>11} {:>11} {:>11}", "-", "-", "-", "-");
     out += fmt::format(" {:>8} {:>8}\n", s.nan, s.infinite);

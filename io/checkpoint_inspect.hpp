@@ -4,9 +4,10 @@
 
 namespace triax {
 
-/// The header (step, tokens, grid, model, parameters) and a line for each tensor: name, type, shape, and over its
-/// finite elements min, max, mean and L2 norm, with the count of NaN and infinite ones. Data pass through in pieces
-/// of bounded size. `json`: one JSON object; else a table. Error as CheckpointReader's.
+/// The header (step, tokens, grid, model, parameters) and a line for each tensor: name, type,
+/// shape, and over its finite elements min, max, mean and L2 norm, with the count of NaN and
+/// infinite ones. Data pass through in pieces of bounded size. `json`: one JSON object; else a
+/// table. Error as CheckpointReader's.
 std::string inspect_checkpoint(const std::string& path, bool json);
 
 }  // namespace triax

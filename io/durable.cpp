@@ -61,8 +61,8 @@ void reserve_space(const std::string& path, std::int64_t bytes) {
   const bool known = ::fstatvfs(file.get(), &disk) == 0;
   const auto free_bytes = known ? disk.f_bavail * disk.f_frsize : 0;
   throw Error(fmt::format("no room for {}", path),
-              fmt::format("{}: it needs {} bytes, the file system has {} free", std::strerror(failure), bytes,
-                          free_bytes),
+              fmt::format("{}: it needs {} bytes, the file system has {} free",
+                          std::strerror(failure), bytes, free_bytes),
               "Free space, raise the quota, or choose another directory");
 }
 

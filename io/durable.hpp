@@ -11,8 +11,9 @@ std::string directory_of(const std::string& path);
 void sync_path(const std::string& path);
 /// rename(2), then the directory's sync: after it, `to` is the new file even if the machine stops.
 void rename_durably(const std::string& from, const std::string& to);
-/// Reserves room for `bytes` in an existing file, which is at least that long afterwards. Error when there is no
-/// room (disk, quota or limit); file systems that cannot reserve are believed to have it.
+/// Reserves room for `bytes` in an existing file, which is at least that long afterwards. Error
+/// when there is no room (disk, quota or limit); file systems that cannot reserve are believed to
+/// have it.
 void reserve_space(const std::string& path, std::int64_t bytes);
 
 }  // namespace triax

@@ -6,7 +6,9 @@
 namespace triax {
 
 /// bfloat16 is the upper half of a float32.
-constexpr float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+constexpr float from_bf16(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
 
 /// IEEE 754 half precision; exact, with subnormals, infinities and NaN.
 constexpr float from_f16(std::uint16_t bits) {

@@ -23,7 +23,8 @@ bool is_parallel(MPI_Comm comm) {
   return size > 1;
 }
 
-// Data sieving reads and rewrites whole file pages under a lock: poison for writers of disjoint ranges.
+// Data sieving reads and rewrites whole file pages under a lock: poison for writers of disjoint
+// ranges.
 bool set_mpio(hid_t access, MPI_Comm comm) {
   MPI_Info info = MPI_INFO_NULL;
   if (MPI_Info_create(&info) != MPI_SUCCESS) return false;
@@ -38,8 +39,9 @@ Handle file_access(MPI_Comm comm) {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   constexpr hsize_t large = 64 * 1024;
   constexpr hsize_t page = 4096;
-  // 1.8 as the lower bound: attributes beyond 64 KiB (a long job file), still read by every tool in use.
-  // Locks fail on some parallel file systems, and files are never written under a reader's name.
+  // 1.8 as the lower bound: attributes beyond 64 KiB (a long job file), still read by every tool in
+  // use. Locks fail on some parallel file systems, and files are never written under a reader's
+  // name.
   const bool ok = access && H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0 &&
                   H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
                   H5Pset_alignment(access.id(), large, page) >= 0 &&
@@ -57,7 +59,8 @@ void require_readable(const std::string& path) {
                                                        : 0;
   if (error != 0)
     throw Error("cannot open " + path, std::strerror(error), "Check the path and its permissions");
-  if (status.st_size == 0) throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
+  if (status.st_size == 0)
+    throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
 }
 
 }  // namespace
@@ -92,7 +95,8 @@ File::File(const std::string& path, Mode mode, MPI_Comm comm) : impl_(std::make_
       throw Error("cannot open " + path + " as HDF5", last_error(),
                   "The file is truncated, damaged or of another format: use another one");
   } else {
-    impl_->file = Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose);
+    impl_->file =
+        Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose);
     if (!impl_->file)
       throw Error("cannot create " + path, last_error(),
                   "Check that the directory exists on every node, is writable and has free space");
@@ -109,7 +113,8 @@ File& File::operator=(File&&) noexcept = default;
 
 void File::close() {
   const auto lock = library_lock();
-  // A failed flush can be made up for; after a failed H5Fclose, HDF5 1.10 crashes at the end of the program.
+  // A failed flush can be made up for; after a failed H5Fclose, HDF5 1.10 crashes at the end of the
+  // program.
   const bool closed = H5Fflush(impl_->file.id(), H5F_SCOPE_GLOBAL) >= 0 && impl_->file.close();
   if (closed) return;
   throw Error("cannot write " + impl_->path, last_error(), "Check the disk's free space and quota");
@@ -125,7 +130,8 @@ void File::create_dataset(const std::string& name, DType dtype, const Shape& sha
                      H5Sclose);
   const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  // Space up front, so that independent writes change no metadata; no fill, every element is written.
+  // Space up front, so that independent writes change no metadata; no fill, every element is
+  // written.
   const bool ready = H5Pset_create_intermediate_group(links.id(), 1) >= 0 &&
                      H5Pset_layout(creation.id(), H5D_CONTIGUOUS) >= 0 &&
                      H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY) >= 0 &&
@@ -148,11 +154,13 @@ bool select(hid_t space, const std::vector<Box>& boxes) {
     std::array<hsize_t, Shape::max_rank> start{};
     std::array<hsize_t, Shape::max_rank> count{};
     for (int d = 0; d < box.extent.rank(); ++d) {
-      start[static_cast<std::size_t>(d)] = static_cast<hsize_t>(box.offset[static_cast<std::size_t>(d)]);
+      start[static_cast<std::size_t>(d)] =
+          static_cast<hsize_t>(box.offset[static_cast<std::size_t>(d)]);
       count[static_cast<std::size_t>(d)] = static_cast<hsize_t>(box.extent[d]);
     }
     if (box.extent.elements() == 0) continue;
-    ok = ok && H5Sselect_hyperslab(space, H5S_SELECT_OR, start.data(), nullptr, count.data(), nullptr) >= 0;
+    ok = ok && H5Sselect_hyperslab(space, H5S_SELECT_OR, start.data(), nullptr, count.data(),
+                                   nullptr) >= 0;
   }
   return ok && H5Sselect_valid(space) > 0;
 }
@@ -160,11 +168,12 @@ bool select(hid_t space, const std::vector<Box>& boxes) {
 }  // namespace
 
 template <class Transfer>
-void File::Impl::transfer(const std::string& name, const std::vector<Box>& boxes, const Tensor& data,
-                          const char* what, Transfer transfer) const {
-  check(elements(boxes) == data.elements(), "{} elements of {} in boxes of {}", data.elements(), name,
-        elements(boxes));
-  check(data.contiguous() && data.space() == MemorySpace::host, "{} with a strided or device tensor", what);
+void File::Impl::transfer(const std::string& name, const std::vector<Box>& boxes,
+                          const Tensor& data, const char* what, Transfer transfer) const {
+  check(elements(boxes) == data.elements(), "{} elements of {} in boxes of {}", data.elements(),
+        name, elements(boxes));
+  check(data.contiguous() && data.space() == MemorySpace::host,
+        "{} with a strided or device tensor", what);
   if (data.elements() == 0) return;
   const Handle set = dataset(name);
   const Handle memory_type = type_of(data.dtype());
@@ -173,11 +182,12 @@ void File::Impl::transfer(const std::string& name, const std::vector<Box>& boxes
   for (const auto& run : split_boxes(boxes, max_transfer_bytes / width)) {
     const Handle space = space_of(set, name);
     for (const Box& box : run)
-      check(box.extent.rank() == H5Sget_simple_extent_ndims(space.id()), "a box of {} dimensions in {}",
-            box.extent.rank(), name);
+      check(box.extent.rank() == H5Sget_simple_extent_ndims(space.id()),
+            "a box of {} dimensions in {}", box.extent.rank(), name);
     require(select(space.id(), run), "select a part of", name);
     const auto count = static_cast<hsize_t>(elements(run));
-    check(H5Sget_select_npoints(space.id()) == static_cast<hssize_t>(count), "boxes of {} overlap", name);
+    check(H5Sget_select_npoints(space.id()) == static_cast<hssize_t>(count), "boxes of {} overlap",
+          name);
     const Handle memory(H5Screate_simple(1, &count, nullptr), H5Sclose);
     require(transfer(set.id(), memory_type.id(), memory.id(), space.id(), at) >= 0, what, name);
     at += static_cast<std::int64_t>(count) * width;
@@ -192,7 +202,8 @@ void File::write(const std::string& dataset, const std::vector<Box>& boxes, cons
   impl_->transfer(dataset, boxes, data, "write dataset", call);
 }
 
-void File::read(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data) const {
+void File::read(const std::string& dataset, const std::vector<Box>& boxes,
+                const Tensor& data) const {
   const auto lock = library_lock();
   const auto call = [](hid_t set, hid_t type, hid_t memory, hid_t space, char* to) {
     return H5Dread(set, type, memory, space, H5P_DEFAULT, to);

@@ -1,6 +1,8 @@
 #include "io/hdf5_handle.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "kernels/base/check.hpp"
 
@@ -22,16 +24,36 @@ hid_t small_float(std::size_t exponent, std::size_t mantissa) {
 
 hid_t open_type(DType dtype) {
   switch (dtype) {
-    case DType::f64: return H5Tcopy(H5T_IEEE_F64LE);
-    case DType::f32: return H5Tcopy(H5T_IEEE_F32LE);
-    case DType::bf16: return small_float(8, 7);
-    case DType::f16: return small_float(5, 10);
-    case DType::i64: return H5Tcopy(H5T_STD_I64LE);
-    case DType::i32: return H5Tcopy(H5T_STD_I32LE);
-    case DType::u16: return H5Tcopy(H5T_STD_U16LE);
-    case DType::u8: return H5Tcopy(H5T_STD_U8LE);
+    case DType::f64:
+      return H5Tcopy(H5T_IEEE_F64LE);
+    case DType::f32:
+      return H5Tcopy(H5T_IEEE_F32LE);
+    case DType::bf16:
+      return small_float(8, 7);
+    case DType::f16:
+      return small_float(5, 10);
+    case DType::i64:
+      return H5Tcopy(H5T_STD_I64LE);
+    case DType::i32:
+      return H5Tcopy(H5T_STD_I32LE);
+    case DType::u16:
+      return H5Tcopy(H5T_STD_U16LE);
+    case DType::u8:
+      return H5Tcopy(H5T_STD_U8LE);
   }
   return H5I_INVALID_HID;
+}
+
+// The system's words where a message of HDF5 quotes them, else the message; on one line.
+std::string cause(std::string text) {
+  constexpr std::string_view quote = "error message = '";
+  const std::size_t begin = text.find(quote);
+  if (begin != text.npos) {
+    text.erase(0, begin + quote.size());
+    text.resize(std::min(text.find('\''), text.size()));
+  }
+  std::ranges::replace(text, '\n', ' ');
+  return text;
 }
 
 // Called by HDF5 with the innermost message first; the first two are kept.
@@ -40,7 +62,7 @@ herr_t collect(unsigned n, const H5E_error2_t* error, void* text) {
   if (n >= kept || error->desc == nullptr) return 0;
   auto& out = *static_cast<std::string*>(text);
   if (!out.empty()) out += "; ";
-  out += error->desc;
+  out += cause(error->desc);
   return 0;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What io/hdf5*.cpp share: identifiers that close themselves, HDF5's error text, element types. Internal to io/.
+// What io/hdf5*.cpp share: identifiers that close themselves, HDF5's error text, element types.
+// Internal to io/.
 #include <hdf5.h>
 
 #include <mutex>
@@ -35,15 +36,18 @@ class Handle {
   Closer closer_ = nullptr;
 };
 
-/// HDF5's own account of the last failure: the innermost messages, which name the cause. To be asked for before
-/// any other call, the closing of a Handle among them: each call clears the account.
+/// HDF5's own account of the last failure: the innermost messages, which name the cause. To be
+/// asked for before any other call, the closing of a Handle among them: each call clears the
+/// account.
 std::string last_error();
 
-/// Held through each group of calls: HDF5 is one library a process, and not thread-safe as packaged.
+/// Held through each group of calls: HDF5 is one library a process, and not thread-safe as
+/// packaged.
 std::unique_lock<std::recursive_mutex> library_lock();
 
-/// The type of elements in memory (native) and in files (little-endian), the same here. f16 is IEEE half,
-/// bf16 the upper half of a float32; both are plain HDF5 floating-point types that any reader converts.
+/// The type of elements in memory (native) and in files (little-endian), the same here. f16 is IEEE
+/// half, bf16 the upper half of a float32; both are plain HDF5 floating-point types that any reader
+/// converts.
 Handle type_of(DType dtype);
 /// The DType whose file type this is, if any.
 std::optional<DType> dtype_of_type(hid_t type);

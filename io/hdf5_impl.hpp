@@ -18,7 +18,8 @@ struct File::Impl {
   Handle attribute(const std::string& object, const std::string& name) const;
   void write_attribute(const std::string& object, const std::string& name, const Handle& type,
                        const void* value);
-  void read_attribute(const std::string& object, const std::string& name, hid_t type, void* value) const;
+  void read_attribute(const std::string& object, const std::string& name, hid_t type,
+                      void* value) const;
   /// Reads or writes one run of boxes.
   template <class Transfer>
   void transfer(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data,

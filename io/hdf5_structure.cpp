@@ -27,7 +27,8 @@ void File::Impl::write_attribute(const std::string& object_name, const std::stri
     require(H5Adelete(owner.id(), name.c_str()) >= 0, "replace attribute", name);
   const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
   const Handle handle(
-      H5Acreate2(owner.id(), name.c_str(), type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+      H5Acreate2(owner.id(), name.c_str(), type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT),
+      H5Aclose);
   require(handle && H5Awrite(handle.id(), type.id(), value) >= 0, "write attribute", name);
 }
 
@@ -39,7 +40,8 @@ void File::Impl::read_attribute(const std::string& object_name, const std::strin
           "read attribute", name);
 }
 
-void File::write_attribute(const std::string& object, const std::string& name, const std::string& value) {
+void File::write_attribute(const std::string& object, const std::string& name,
+                           const std::string& value) {
   const auto lock = library_lock();
   const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   // With its terminator: HDF5 has no strings of length 0.
@@ -135,8 +137,9 @@ DType File::dtype(const std::string& dataset) const {
   const Handle type(H5Dget_type(set.id()), H5Tclose);
   const auto dtype = dtype_of_type(type.id());
   if (!dtype)
-    throw Error(fmt::format("dataset {} of {} has a type that triax does not use", dataset, impl_->path),
-                "", "Convert it to one of f64, f32, bf16, f16, i64, i32, u16, u8, little-endian");
+    throw Error(
+        fmt::format("dataset {} of {} has a type that triax does not use", dataset, impl_->path),
+        "", "Convert it to one of f64, f32, bf16, f16, i64, i32, u16, u8, little-endian");
   return *dtype;
 }
 
@@ -151,7 +154,8 @@ namespace {
 
 // H5Ovisit's callback: names of datasets, relative to the group.
 herr_t add_dataset(hid_t, const char* name, const H5O_info_t* info, void* names) {
-  if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  if (info->type == H5O_TYPE_DATASET)
+    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
   return 0;
 }
 

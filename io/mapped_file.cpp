@@ -13,7 +13,8 @@
 
 namespace triax {
 
-static_assert(std::endian::native == std::endian::little, "the file formats of io/ are little-endian");
+static_assert(std::endian::native == std::endian::little,
+              "the file formats of io/ are little-endian");
 
 namespace {
 [[noreturn]] void fail(const std::string& path, int error) {

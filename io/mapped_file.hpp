@@ -1,5 +1,6 @@
 #pragma once
-// A file mapped read-only into memory: pages are read when touched and dropped under memory pressure.
+// A file mapped read-only into memory: pages are read when touched and dropped under memory
+// pressure.
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -7,7 +8,8 @@
 
 namespace triax {
 
-/// The whole of a regular file. Error: the file is absent, a directory or not readable, with the system's reason.
+/// The whole of a regular file. Error: the file is absent, a directory or not readable, with the
+/// system's reason.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);

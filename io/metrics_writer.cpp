@@ -15,8 +15,8 @@
 namespace triax {
 namespace {
 
-// The shortest decimal that reads back as the same double, always with a point or an exponent, so that readers
-// take it for a floating-point number. JSON has no NaN or infinity: null.
+// The shortest decimal that reads back as the same double, always with a point or an exponent, so
+// that readers take it for a floating-point number. JSON has no NaN or infinity: null.
 std::string number(double value) {
   if (!std::isfinite(value)) return "null";
   std::string text = fmt::format("{}", value);
@@ -24,12 +24,14 @@ std::string number(double value) {
   return text;
 }
 
-// True for a line that a run from `first_step` on leaves alone. Torn lines and lines of later steps go.
+// True for a line that a run from `first_step` on leaves alone. Torn lines and lines of later steps
+// go.
 bool kept(const std::string& line, std::int64_t first_step) {
   const auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) return false;
   const auto step = object.find("step");
-  return step == object.end() || !step->is_number_integer() || step->get<std::int64_t>() < first_step;
+  return step == object.end() || !step->is_number_integer() ||
+         step->get<std::int64_t>() < first_step;
 }
 
 [[noreturn]] void fail(const std::string& path) {
@@ -53,7 +55,7 @@ bool copy_kept(const std::string& from, std::ostream& to, std::int64_t first_ste
 
 void drop_lines(const std::string& path, std::int64_t first_step) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;  // nothing yet, or a pipe or device
   const std::string temporary = path + ".tmp";
   errno = 0;
   std::ofstream out(temporary, std::ios::trunc);
@@ -88,13 +90,14 @@ void MetricsWriter::write(const StepMetrics& m) {
   line(fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"lr":{},"tokens":{},"tokens_per_second":{},"step_seconds":{},)"
       R"({}"peak_memory_bytes":{},"bytes_sent":{{"data":{},"tensor":{},"pipeline":{}}}}})",
-      m.step, number(m.loss), number(m.grad_norm), number(m.lr), m.tokens, number(m.tokens_per_second),
-      number(m.step_seconds), mfu, m.peak_memory_bytes, m.bytes_sent_data, m.bytes_sent_tensor,
-      m.bytes_sent_pipeline));
+      m.step, number(m.loss), number(m.grad_norm), number(m.lr), m.tokens,
+      number(m.tokens_per_second), number(m.step_seconds), mfu, m.peak_memory_bytes,
+      m.bytes_sent_data, m.bytes_sent_tensor, m.bytes_sent_pipeline));
 }
 
 void MetricsWriter::write_valid(std::int64_t step, double valid_loss, std::int64_t tokens) {
-  line(fmt::format(R"({{"step":{},"valid_loss":{},"tokens":{}}})", step, number(valid_loss), tokens));
+  line(fmt::format(R"({{"step":{},"valid_loss":{},"tokens":{}}})", step, number(valid_loss),
+                   tokens));
 }
 
 }  // namespace triax

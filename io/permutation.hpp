@@ -1,13 +1,15 @@
 #pragma once
-// A pseudo-random permutation of [0, n) in no memory: a balanced Feistel network over the next even power of
-// two (Luby and Rackoff 1988), with cycle walking back into the range (Black and Rogaway 2002).
+// A pseudo-random permutation of [0, n) in no memory: a balanced Feistel network over the next even
+// power of two (Luby and Rackoff 1988), with cycle walking back into the range (Black and Rogaway
+// 2002).
 #include <array>
 #include <bit>
 #include <cstdint>
 
 namespace triax {
 
-/// The finaliser of splitmix64 (Steele, Lea and Flood 2014): a bijection of 64 bits that mixes them all.
+/// The finaliser of splitmix64 (Steele, Lea and Flood 2014): a bijection of 64 bits that mixes them
+/// all.
 constexpr std::uint64_t splitmix64(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -43,7 +43,8 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
   std::map<std::string, std::string> shards;
   for (const auto& [name, shard] : index["weight_map"].items()) {
     // A shard is a file beside the index, never somewhere else.
-    if (!shard.is_string() || fs::path(shard.get<std::string>()).filename() != shard.get<std::string>())
+    if (!shard.is_string() ||
+        fs::path(shard.get<std::string>()).filename() != shard.get<std::string>())
       throw damaged("the shard of tensor " + name + " is not a file name");
     shards.emplace(name, shard.get<std::string>());
   }
@@ -57,11 +58,20 @@ void convert(DType dtype, const std::byte* from, std::span<float> to) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = value(load<Bits>(from + i * sizeof(Bits)));
   };
   switch (dtype) {
-    case DType::f32: std::memcpy(to.data(), from, to.size_bytes()); break;
-    case DType::f64: each(double{}, [](double x) { return static_cast<float>(x); }); break;
-    case DType::bf16: each(std::uint16_t{}, from_bf16); break;
-    case DType::f16: each(std::uint16_t{}, from_f16); break;
-    default: check(false, "{} converted to f32", name_of(dtype));
+    case DType::f32:
+      std::memcpy(to.data(), from, to.size_bytes());
+      break;
+    case DType::f64:
+      each(double{}, [](double x) { return static_cast<float>(x); });
+      break;
+    case DType::bf16:
+      each(std::uint16_t{}, from_bf16);
+      break;
+    case DType::f16:
+      each(std::uint16_t{}, from_f16);
+      break;
+    default:
+      check(false, "{} converted to f32", name_of(dtype));
   }
 }
 
@@ -78,7 +88,7 @@ struct SafetensorsReader::Impl {
   };
   std::string path;
   std::map<std::string, MappedFile> files;
-  std::map<std::string, Located> tensors;          // every tensor of the files
+  std::map<std::string, Located> tensors;           // every tensor of the files
   std::map<std::string, SafetensorsEntry> entries;  // those that a DType and a Shape can name
 
   void add(const std::string& name, const MappedFile& file, const SafetensorsInfo& info) {
@@ -108,7 +118,8 @@ void SafetensorsReader::Impl::add_shards(const fs::path& index) {
     const auto found = headers[shard].find(name);
     if (found == headers[shard].end())
       throw Error(fmt::format("tensor {} is missing", name),
-                  fmt::format("{} says that {} holds it", index.string(), shard), "Fetch the shard again");
+                  fmt::format("{} says that {} holds it", index.string(), shard),
+                  "Fetch the shard again");
     add(name, files.at(file), found->second);
   }
 }
@@ -126,9 +137,13 @@ SafetensorsReader::~SafetensorsReader() = default;
 SafetensorsReader::SafetensorsReader(SafetensorsReader&&) noexcept = default;
 SafetensorsReader& SafetensorsReader::operator=(SafetensorsReader&&) noexcept = default;
 
-const std::map<std::string, SafetensorsEntry>& SafetensorsReader::entries() const { return impl_->entries; }
+const std::map<std::string, SafetensorsEntry>& SafetensorsReader::entries() const {
+  return impl_->entries;
+}
 
-bool SafetensorsReader::contains(const std::string& name) const { return impl_->entries.contains(name); }
+bool SafetensorsReader::contains(const std::string& name) const {
+  return impl_->entries.contains(name);
+}
 
 void SafetensorsReader::read(const std::string& name, std::int64_t begin, const Tensor& out) const {
   check(out.contiguous() && out.dtype() == DType::f32 && out.space() == MemorySpace::host,
@@ -139,8 +154,9 @@ void SafetensorsReader::read(const std::string& name, std::int64_t begin, const 
                 "Check that the weights belong to this model");
   const SafetensorsInfo& info = found->second.info;
   if (!is_float(info.dtype))
-    throw Error(fmt::format("tensor {} of {} cannot be read as float32", name, found->second.file->path()),
-                fmt::format("its type is {}", info.type), "Export the weights as F32, F16, BF16 or F64");
+    throw Error(
+        fmt::format("tensor {} of {} cannot be read as float32", name, found->second.file->path()),
+        fmt::format("its type is {}", info.type), "Export the weights as F32, F16, BF16 or F64");
   if (info.shape.size() > Shape::max_rank)
     throw Error(fmt::format("tensor {} of {} has {} dimensions", name, found->second.file->path(),
                             info.shape.size()),

@@ -18,18 +18,19 @@ struct SafetensorsEntry {
 
 class SafetensorsReader {
  public:
-  /// A .safetensors file, an index.json, or a directory that holds either. Headers are checked whole
-  /// (offsets inside the file, no overlap, sizes equal to shape x type).
+  /// A .safetensors file, an index.json, or a directory that holds either. Headers are checked
+  /// whole (offsets inside the file, no overlap, sizes equal to shape x type).
   explicit SafetensorsReader(const std::string& path);
   ~SafetensorsReader();
   SafetensorsReader(SafetensorsReader&&) noexcept;
   SafetensorsReader& operator=(SafetensorsReader&&) noexcept;
-  /// Tensors of a DType and of at most Shape::max_rank dimensions; others are an Error only when they are read.
+  /// Tensors of a DType and of at most Shape::max_rank dimensions; others are an Error only when
+  /// they are read.
   const std::map<std::string, SafetensorsEntry>& entries() const;
   bool contains(const std::string& name) const;
-  /// Elements [begin, begin + out.elements()) in row-major order, converted to float32 (f32, f16, bf16, f64 on
-  /// disk). out: contiguous f32 in host memory. Error: no such tensor, or not a floating-point one. Safe from several
-  /// threads.
+  /// Elements [begin, begin + out.elements()) in row-major order, converted to float32 (f32, f16,
+  /// bf16, f64 on disk). out: contiguous f32 in host memory. Error: no such tensor, or not a
+  /// floating-point one. Safe from several threads.
   void read(const std::string& name, std::int64_t begin, const Tensor& out) const;
 
  private:

@@ -19,9 +19,9 @@ using Json = nlohmann::json;
 // Type names of the format and the bytes of an element.
 const std::map<std::string, std::size_t, std::less<>>& widths() {
   static const std::map<std::string, std::size_t, std::less<>> table = {
-      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2},
-      {"F16", 2},  {"BF16", 2}, {"I32", 4}, {"U32", 4},     {"F32", 4},     {"F64", 8}, {"I64", 8},
-      {"U64", 8}};
+      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
+      {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
+      {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
   return table;
 }
 
@@ -53,12 +53,13 @@ SafetensorsInfo parse_entry(const MappedFile& file, const std::string& name, con
   try {
     info.type = entry.at("dtype").get<std::string>();
     for (const Json& size : entry.at("shape")) {
-      if (!size.is_number_unsigned()) fail(file, "a size of tensor " + name + " is not a whole number");
+      if (!size.is_number_unsigned())
+        fail(file, "a size of tensor " + name + " is not a whole number");
       info.shape.push_back(size.get<std::int64_t>());
     }
     const Json& offsets = entry.at("data_offsets");
-    const bool sound = offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() &&
-                       offsets[1].is_number_unsigned();
+    const bool sound = offsets.is_array() && offsets.size() == 2 &&
+                       offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned();
     if (!sound) fail(file, "data_offsets of tensor " + name + " are not two whole numbers");
     info.begin = offsets[0].get<std::size_t>();
     info.end = offsets[1].get<std::size_t>();
@@ -68,12 +69,13 @@ SafetensorsInfo parse_entry(const MappedFile& file, const std::string& name, con
   info.dtype = dtype_of_name(info.type);
   const std::size_t room = file.size() - data_begin;
   if (info.begin > info.end || info.end > room)
-    fail(file, fmt::format("tensor {} lies at bytes [{}, {}) of {} bytes of data: the file is truncated", name,
-                           info.begin, info.end, room));
+    fail(file,
+         fmt::format("tensor {} lies at bytes [{}, {}) of {} bytes of data: the file is truncated",
+                     name, info.begin, info.end, room));
   const auto bytes = bytes_of(info);
   if (bytes && *bytes != info.end - info.begin)
-    fail(file, fmt::format("tensor {} has {} bytes, its shape and type {} make {}", name, info.end - info.begin,
-                           info.type, *bytes));
+    fail(file, fmt::format("tensor {} has {} bytes, its shape and type {} make {}", name,
+                           info.end - info.begin, info.type, *bytes));
   info.begin += data_begin;
   info.end += data_begin;
   return info;
@@ -87,8 +89,9 @@ void check_coverage(const MappedFile& file, const std::map<std::string, Safetens
   std::size_t next = data_begin;
   for (const auto& [begin, end, name] : ranges) {
     if (begin != next)
-      fail(file, fmt::format("tensor {} starts at byte {} of the data, the one before it ends at {}", *name,
-                             begin - data_begin, next - data_begin));
+      fail(file,
+           fmt::format("tensor {} starts at byte {} of the data, the one before it ends at {}",
+                       *name, begin - data_begin, next - data_begin));
     next = end;
   }
   if (next != file.size())
@@ -101,7 +104,8 @@ std::map<std::string, SafetensorsInfo> read_safetensors_header(const MappedFile&
   constexpr std::size_t length_bytes = 8;
   constexpr std::size_t max_header = 100'000'000;  // the format's own limit
   if (file.size() < length_bytes)
-    fail(file, fmt::format("{} bytes, the header's length alone has {}", file.size(), length_bytes));
+    fail(file,
+         fmt::format("{} bytes, the header's length alone has {}", file.size(), length_bytes));
   const auto length = load<std::uint64_t>(file.data());
   if (length > max_header || length > file.size() - length_bytes)
     fail(file, fmt::format("its header claims {} bytes, the file has {}", length, file.size()));

@@ -10,8 +10,9 @@
 
 namespace triax {
 
-/// Converts out.size() tokens of type T from `from`, at any alignment. Ids that int32 cannot hold become its
-/// nearest value, which no vocabulary contains, rather than wrap into one that looks valid.
+/// Converts out.size() tokens of type T from `from`, at any alignment. Ids that int32 cannot hold
+/// become its nearest value, which no vocabulary contains, rather than wrap into one that looks
+/// valid.
 template <class T>
 void convert_tokens(const std::byte* from, std::span<std::int32_t> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {

@@ -57,16 +57,18 @@ bool index_beside(const std::string& prefix) {
 }
 
 [[noreturn]] void not_tokens(const std::string& path, std::ptrdiff_t zero) {
-  throw Error(fmt::format("{} is not a token file", path),
-              fmt::format("byte {} is zero, so it is not text; it has no llm.c magic ({} or {}), is not "
-                          "HDF5, and has no Megatron .idx beside it",
-                          zero, magic_gpt2, magic_llama3),
-              "Give text, .jsonl, an llm.c shard, a Megatron .bin with its .idx, or HDF5 tokens");
+  throw Error(
+      fmt::format("{} is not a token file", path),
+      fmt::format("byte {} is zero, so it is not text; it has no llm.c magic ({} or {}), is not "
+                  "HDF5, and has no Megatron .idx beside it",
+                  zero, magic_gpt2, magic_llama3),
+      "Give text, .jsonl, an llm.c shard, a Megatron .bin with its .idx, or HDF5 tokens");
 }
 
 }  // namespace
 
-void check_token_range(const TokenFile& file, std::int64_t begin, std::span<const std::int32_t> out) {
+void check_token_range(const TokenFile& file, std::int64_t begin,
+                       std::span<const std::int32_t> out) {
   check(begin >= 0 && begin + std::ssize(out) <= file.size(), "tokens [{}, {}) of {}", begin,
         begin + std::ssize(out), file.size());
 }
@@ -85,7 +87,8 @@ std::unique_ptr<TokenFile> open_llmc(MappedFile file) {
   const std::string remedy = "Write the shard again, or fetch the whole of it";
   if (file.size() < llmc_header_bytes)
     throw Error(fmt::format("{} is a truncated llm.c shard", file.path()),
-                fmt::format("{} bytes, the header alone has {}", file.size(), llmc_header_bytes), remedy);
+                fmt::format("{} bytes, the header alone has {}", file.size(), llmc_header_bytes),
+                remedy);
   const bool wide = load<std::int32_t>(file.data()) == magic_llama3;
   const auto version = load<std::int32_t>(file.data() + 4);
   const std::int64_t count = load<std::int32_t>(file.data() + 8);
@@ -98,8 +101,8 @@ std::unique_ptr<TokenFile> open_llmc(MappedFile file) {
       static_cast<std::int64_t>(llmc_header_bytes) + count * (wide ? 4 : 2);
   if (count <= 0 || static_cast<std::int64_t>(file.size()) != expected)
     throw Error(fmt::format("{} is a damaged llm.c shard", file.path()),
-                fmt::format("the header counts {} tokens, which make {} bytes; the file has {}", count,
-                            expected, file.size()),
+                fmt::format("the header counts {} tokens, which make {} bytes; the file has {}",
+                            count, expected, file.size()),
                 remedy);
   return std::make_unique<LlmcFile>(std::move(file), count, wide);
 }

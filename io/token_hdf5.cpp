@@ -42,9 +42,10 @@ std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path) {
     found.push_back(name);
   }
   if (found.size() != 1)
-    throw Error(path + " is not an HDF5 token file",
-                fmt::format("{} one-dimensional integer datasets, none of them \"tokens\"", found.size()),
-                "Name the dataset of token ids \"tokens\"");
+    throw Error(
+        path + " is not an HDF5 token file",
+        fmt::format("{} one-dimensional integer datasets, none of them \"tokens\"", found.size()),
+        "Name the dataset of token ids \"tokens\"");
   if (file.shape(found.front()).elements() == 0)
     throw Error(path + " holds no tokens", "its dataset " + found.front() + " is empty",
                 "Give a file with tokens in it");

@@ -1,4 +1,5 @@
-// JSON lines: one object a line, its "text" decoded when it is read. In memory: 16 bytes a line, and one line.
+// JSON lines: one object a line, its "text" decoded when it is read. In memory: 16 bytes a line,
+// and one line.
 #include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -22,7 +23,9 @@ std::string_view line_at(std::string_view text, std::size_t offset) {
   return text.substr(offset, text.find('\n', offset) - offset);
 }
 
-bool blank(std::string_view line) { return line.find_first_not_of(" \t\r") == line.npos; }
+bool blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == line.npos;
+}
 
 std::optional<std::string> decoded(std::string_view line) {
   Json object = Json::parse(line, nullptr, false);
@@ -74,8 +77,9 @@ class JsonlFile : public TokenFile {
   void add(std::size_t offset, std::string_view line, std::int64_t number) {
     const auto text = decoded(line);
     if (!text)
-      throw Error(fmt::format("{}:{} is not a JSON object with a string \"text\"", file_.path(), number),
-                  "the file's first line is one", "Repair or remove the line");
+      throw Error(
+          fmt::format("{}:{} is not a JSON object with a string \"text\"", file_.path(), number),
+          "the file's first line is one", "Repair or remove the line");
     lines_.push_back({offset, size_});
     size_ += std::ssize(*text) + 1;
   }

@@ -1,6 +1,7 @@
-// Megatron-LM's indexed dataset (megatron/core/datasets/indexed_dataset.py). The .idx holds: magic, version
-// (u64), type code (u8), sequences (u64), document boundaries (u64), lengths (i32 each), byte offsets into the
-// .bin (i64 each), document boundaries (i64 each), and, for multimodal sets, a mode (i8) for each sequence.
+// Megatron-LM's indexed dataset (megatron/core/datasets/indexed_dataset.py). The .idx holds: magic,
+// version (u64), type code (u8), sequences (u64), document boundaries (u64), lengths (i32 each),
+// byte offsets into the .bin (i64 each), document boundaries (i64 each), and, for multimodal sets,
+// a mode (i8) for each sequence.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -15,7 +16,8 @@ namespace {
 using namespace std::string_view_literals;
 constexpr std::string_view magic = "MMIDIDX\0\0"sv;
 constexpr std::size_t header_bytes = 9 + 8 + 1 + 8 + 8;
-constexpr const char* remedy = "Write the pair again with Megatron's preprocess_data.py, or copy both files whole";
+constexpr const char* remedy =
+    "Write the pair again with Megatron's preprocess_data.py, or copy both files whole";
 
 struct TokenType {
   std::size_t bytes;
@@ -24,12 +26,18 @@ struct TokenType {
 
 TokenType type_of(int code, const std::string& path) {
   switch (code) {
-    case 1: return {1, convert_tokens<std::uint8_t>};
-    case 2: return {1, convert_tokens<std::int8_t>};
-    case 3: return {2, convert_tokens<std::int16_t>};
-    case 4: return {4, convert_tokens<std::int32_t>};
-    case 5: return {8, convert_tokens<std::int64_t>};
-    case 8: return {2, convert_tokens<std::uint16_t>};
+    case 1:
+      return {1, convert_tokens<std::uint8_t>};
+    case 2:
+      return {1, convert_tokens<std::int8_t>};
+    case 3:
+      return {2, convert_tokens<std::int16_t>};
+    case 4:
+      return {4, convert_tokens<std::int32_t>};
+    case 5:
+      return {8, convert_tokens<std::int64_t>};
+    case 8:
+      return {2, convert_tokens<std::uint16_t>};
     default:
       throw Error(fmt::format("{} does not hold token ids", path),
                   fmt::format("its type code is {}{}; integers are 1 to 5 and 8", code,
@@ -40,7 +48,8 @@ TokenType type_of(int code, const std::string& path) {
 
 class MegatronFile : public TokenFile {
  public:
-  MegatronFile(MappedFile index, MappedFile tokens) : index_(std::move(index)), tokens_(std::move(tokens)) {
+  MegatronFile(MappedFile index, MappedFile tokens)
+      : index_(std::move(index)), tokens_(std::move(tokens)) {
     parse_header();
     scan_sequences();
   }
@@ -68,7 +77,8 @@ class MegatronFile : public TokenFile {
   }
 
  private:
-  // Where pieces are scattered, the first token of every so many sequences is kept: 1/64 of the index.
+  // Where pieces are scattered, the first token of every so many sequences is kept: 1/64 of the
+  // index.
   static constexpr std::int64_t block_sequences = 128;
 
   std::int64_t width() const { return static_cast<std::int64_t>(type_.bytes); }
@@ -83,7 +93,8 @@ class MegatronFile : public TokenFile {
   void parse_header() {
     if (index_.size() < header_bytes)
       throw Error(index_.path() + " is a truncated Megatron index",
-                  fmt::format("{} bytes, the header alone has {}", index_.size(), header_bytes), remedy);
+                  fmt::format("{} bytes, the header alone has {}", index_.size(), header_bytes),
+                  remedy);
     const std::byte* const p = index_.data();
     const auto version = load<std::uint64_t>(p + 9);
     if (version != 1)
@@ -98,8 +109,8 @@ class MegatronFile : public TokenFile {
     const std::uint64_t expected = fits ? sequences * 12 + documents * 8 : 0;
     if (!fits || (room != expected && room != expected + sequences))
       throw Error(index_.path() + " is a damaged Megatron index",
-                  fmt::format("{} sequences and {} document boundaries do not make its {} bytes", sequences,
-                              documents, index_.size()),
+                  fmt::format("{} sequences and {} document boundaries do not make its {} bytes",
+                              sequences, documents, index_.size()),
                   remedy);
     sequences_ = static_cast<std::int64_t>(sequences);
   }
@@ -110,10 +121,11 @@ class MegatronFile : public TokenFile {
       const std::int64_t count = length(s);
       const std::int64_t from = offset(s);
       if (count < 0 || from < 0 || from > bytes || count > (bytes - from) / width())
-        throw Error(fmt::format("{} does not fit {}", tokens_.path(), index_.path()),
-                    fmt::format("sequence {} is {} tokens of {} bytes at byte {}, the file has {} bytes", s,
-                                count, width(), from, bytes),
-                    remedy);
+        throw Error(
+            fmt::format("{} does not fit {}", tokens_.path(), index_.path()),
+            fmt::format("sequence {} is {} tokens of {} bytes at byte {}, the file has {} bytes", s,
+                        count, width(), from, bytes),
+            remedy);
       if (s == 0) first_offset_ = from;
       if (count > 0 && from != first_offset_ + size_ * width()) contiguous_ = false;
       if (s % block_sequences == 0) block_begin_.push_back(size_);

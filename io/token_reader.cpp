@@ -29,7 +29,8 @@ struct TokenReader::Impl {
 void TokenReader::Impl::check_ids(const Part& part, std::int64_t begin,
                                   std::span<const std::int32_t> ids) const {
   if (vocabulary == 0) return;
-  const auto bad = std::ranges::find_if(ids, [&](std::int32_t id) { return id < 0 || id >= vocabulary; });
+  const auto bad =
+      std::ranges::find_if(ids, [&](std::int32_t id) { return id < 0 || id >= vocabulary; });
   if (bad == ids.end()) return;
   throw Error(fmt::format("{} does not fit the model's vocabulary", part.path),
               fmt::format("token {} of the file is {}, the vocabulary has {}",
@@ -63,20 +64,25 @@ TokenReader::TokenReader(const std::vector<std::string>& paths, int sequence_len
     impl_->tokens += impl_->parts.back().file->size();
   }
   if (impl_->samples() < 1)
-    throw Error(fmt::format("too little data for one sample of data.seq_length {}", sequence_length),
-                fmt::format("{}{} {} {} tokens, a sample needs {}", paths.front(),
-                            paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "",
-                            paths.size() > 1 ? "hold" : "holds", impl_->tokens, sequence_length + 1),
-                "Give more data or a shorter data.seq_length");
+    throw Error(
+        fmt::format("too little data for one sample of data.seq_length {}", sequence_length),
+        fmt::format("{}{} {} {} tokens, a sample needs {}", paths.front(),
+                    paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "",
+                    paths.size() > 1 ? "hold" : "holds", impl_->tokens, sequence_length + 1),
+        "Give more data or a shorter data.seq_length");
 }
 
 TokenReader::~TokenReader() = default;
 TokenReader::TokenReader(TokenReader&&) noexcept = default;
 TokenReader& TokenReader::operator=(TokenReader&&) noexcept = default;
 
-std::int64_t TokenReader::tokens() const { return impl_->tokens; }
+std::int64_t TokenReader::tokens() const {
+  return impl_->tokens;
+}
 
-std::int64_t TokenReader::samples() const { return impl_->samples(); }
+std::int64_t TokenReader::samples() const {
+  return impl_->samples();
+}
 
 void TokenReader::set_vocabulary(std::int64_t vocabulary) {
   check(vocabulary >= 1, "a vocabulary of {}", vocabulary);
@@ -85,8 +91,8 @@ void TokenReader::set_vocabulary(std::int64_t vocabulary) {
 
 void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out) const {
   check(index >= 0, "sample {}", index);
-  check(std::ssize(out) == impl_->length + 1, "a sample of {} tokens read into {}", impl_->length + 1,
-        out.size());
+  check(std::ssize(out) == impl_->length + 1, "a sample of {} tokens read into {}",
+        impl_->length + 1, out.size());
   const std::int64_t samples = impl_->samples();
   std::int64_t position = index % samples;
   if (impl_->shuffle) {

@@ -1,6 +1,6 @@
 #pragma once
-// Tokens on disk, in four formats told apart by content: text (bytes), llm.c shards, Megatron .bin/.idx
-// pairs and HDF5 token files. Files are mapped or read in pieces, never whole in memory.
+// Tokens on disk, in four formats told apart by content: text (bytes), llm.c shards, Megatron
+// .bin/.idx pairs and HDF5 token files. Files are mapped or read in pieces, never whole in memory.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,30 +14,33 @@ namespace triax {
 class TokenFile {
  public:
   virtual ~TokenFile() = default;
-  virtual std::int64_t size() const = 0;                       // tokens
+  virtual std::int64_t size() const = 0;  // tokens
   /// Tokens [begin, begin + out.size()).
   virtual void read(std::int64_t begin, std::span<std::int32_t> out) const = 0;
-  virtual std::string_view format() const = 0;                 // "text", "jsonl", "llmc", "megatron", "hdf5"
+  virtual std::string_view format() const = 0;  // "text", "jsonl", "llmc", "megatron", "hdf5"
 };
 
-/// Opens one file by its content. Error: what is wrong with it (missing, truncated, not a token file), with numbers.
+/// Opens one file by its content. Error: what is wrong with it (missing, truncated, not a token
+/// file), with numbers.
 std::unique_ptr<TokenFile> open_tokens(const std::string& path);
 
 /// Several files as one sequence, and the order in which training samples are read from it.
 /// Sample i of an unshuffled reader is tokens [i T, i T + T]: T inputs, labels one further.
 class TokenReader {
  public:
-  TokenReader(const std::vector<std::string>& paths, int sequence_length, bool shuffle, std::uint64_t seed);
+  TokenReader(const std::vector<std::string>& paths, int sequence_length, bool shuffle,
+              std::uint64_t seed);
   ~TokenReader();
   TokenReader(TokenReader&&) noexcept;
   TokenReader& operator=(TokenReader&&) noexcept;
   std::int64_t tokens() const;
-  std::int64_t samples() const;            // of one epoch; at least 1
-  /// Sample number `index` counted from the start of training: epoch index / samples(), a permutation
-  /// per epoch when shuffled (a function of (seed, epoch), without memory). out: T + 1 tokens.
+  std::int64_t samples() const;  // of one epoch; at least 1
+  /// Sample number `index` counted from the start of training: epoch index / samples(), a
+  /// permutation per epoch when shuffled (a function of (seed, epoch), without memory). out: T + 1
+  /// tokens.
   void sample(std::int64_t index, std::span<std::int32_t> out) const;
-  /// The largest token id seen is checked as samples are read: an Error names file and position of one
-  /// that is not below `vocabulary`.
+  /// The largest token id seen is checked as samples are read: an Error names file and position of
+  /// one that is not below `vocabulary`.
   void set_vocabulary(std::int64_t vocabulary);
 
  private:

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -33,6 +34,12 @@ struct GenerateArguments {
   SamplingOptions sampling;
 };
 
+// Cores of a rank: what OMP_NUM_THREADS says, else an equal part of its node's.
+int threads_of_rank(const ProcessGrid& grid) {
+  if (const char* text = std::getenv("OMP_NUM_THREADS"); text != nullptr && std::atoi(text) > 0) return std::atoi(text);
+  return std::max(1, grid.node_cores() / grid.node_size());
+}
+
 void train(const JobArguments& arguments) {
   check_launch(MPI_COMM_WORLD);
   int ranks = 1;
@@ -42,7 +49,7 @@ void train(const JobArguments& arguments) {
   ProcessGrid grid(MPI_COMM_WORLD, {parallel.data, parallel.pipeline, parallel.tensor, parse_axis_order(parallel.order),
                                     parallel.tensor_across_nodes});
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
-  const KernelRuntime runtime(std::max(1, grid.node_cores() / grid.node_size()));
+  const KernelRuntime runtime(threads_of_rank(grid));
   if (arguments.print_plan) {
     if (grid.rank() != 0) return;
     const StepPlans plans = step_plans(job.config);

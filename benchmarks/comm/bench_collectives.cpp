@@ -10,9 +10,10 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <string>
+#include <utility>
 #include <vector>
 
+#include "benchmarks/support/report.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/comm/process_grid.hpp"
 
@@ -21,12 +22,9 @@ namespace {
 using triax::Communicator;
 using triax::DType;
 using triax::Tensor;
+using triax::benchmark::Timing;
 
-struct Timing {
-  double seconds;  // median over repetitions of the slowest rank
-  double spread;   // between the quartiles, over the median
-};
-
+// Of the slowest rank, each time.
 Timing measure(Communicator& world, std::int64_t bytes, const std::function<void()>& body) {
   constexpr std::int64_t bytes_in_all = 3'000'000'000;
   const auto repetitions = std::clamp<std::int64_t>(bytes_in_all / bytes, 7, 200);
@@ -39,11 +37,7 @@ Timing measure(Communicator& world, std::int64_t bytes, const std::function<void
     seconds = MPI_Wtime() - start;
   }
   world.all_reduce(Tensor(times.data(), {repetitions}), triax::ReduceOp::max).wait();
-  std::sort(times.begin(), times.end());
-  const auto at = [&](double share) {
-    return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))];
-  };
-  return {at(0.5), (at(0.75) - at(0.25)) / at(0.5)};
+  return triax::benchmark::timing_of(std::move(times));
 }
 
 // Each rank sends `bytes` to the next and receives as many from the one before.
@@ -78,6 +72,7 @@ void run_size(triax::ProcessGrid& grid, const Tensor& data, const Tensor& other)
       {"reduce_scatter_in_place", leaving, [&] { world.reduce_scatter(mine, data).wait(); }},
       {"all_gather_in_place", leaving, [&] { world.all_gather(data, mine).wait(); }},
   };
+  const char* const waits = grid.wait_policy() == triax::WaitPolicy::spin ? "spin" : "yield";
   double limit = 0;
   for (const Case& c : cases) {
     triax::fill_zero(triax::Stream(), data);
@@ -85,15 +80,11 @@ void run_size(triax::ProcessGrid& grid, const Tensor& data, const Tensor& other)
     const double rate = static_cast<double>(c.sent) / timing.seconds;
     if (limit == 0) limit = rate;
     if (world.rank() == 0)
-      std::printf(
-          "{\"benchmark\": \"collectives\", \"case\": \"%s ranks=%d bytes=%lld wait=%s\", "
-          "\"seconds\": %.4g, "
-          "\"spread\": %.3g, \"bytes_per_second\": %.4g, \"peak_fraction\": %.3g}\n",
-          c.name, size, static_cast<long long>(data.bytes()),
-          grid.wait_policy() == triax::WaitPolicy::spin ? "spin" : "yield", timing.seconds,
-          timing.spread, rate, rate / limit);
+      triax::benchmark::print_result(
+          "collectives",
+          fmt::format("{} ranks={} bytes={} wait={}", c.name, size, data.bytes(), waits), timing,
+          {{"bytes_per_second", rate}, {"peak_fraction", rate / limit}});
   }
-  std::fflush(stdout);
 }
 
 void run(const triax::MpiSession& session, std::int64_t largest) {

@@ -156,7 +156,7 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   const attention::Backward backward{
       n,   options, dq, dk, dv, dout,
       out, lse,     q,  k,  v,  attention::BackwardScratch(scratch, n.length, n.head_size)};
-  attention::for_each_item("attention_backward", n.batch * n.key_heads, std::cref(backward));
+  attention::for_each_item("attention bwd", n.batch * n.key_heads, std::cref(backward));
 }
 
 }  // namespace triax

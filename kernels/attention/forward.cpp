@@ -97,7 +97,7 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   const ArenaScope scope(scratch);
   const attention::Forward forward{
       n, options, out, lse, q, k, v, attention::ForwardScratch(scratch, n.length, n.head_size)};
-  attention::for_each_item("attention_forward", n.batch * n.heads, std::cref(forward));
+  attention::for_each_item("attention fwd", n.batch * n.heads, std::cref(forward));
 }
 
 }  // namespace triax

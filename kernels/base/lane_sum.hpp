@@ -4,25 +4,26 @@
 
 namespace triax {
 
-/// term(0) + ... + term(n - 1) in T. Four runs side by side, each in vector lanes: independent
-/// additions keep the core busy, and short runs keep the rounding error small.
+/// term(0) + ... + term(n - 1) in T, dealt out to 64 partial sums in turn: enough independent
+/// additions to fill the vector registers, and short enough chains to keep the rounding error
+/// small.
 template <class T, class Term>
-T lane_sum(std::int64_t n, const Term& term) {
-  const std::int64_t run = n / 4;
-  T a = 0;
-  T b = 0;
-  T c = 0;
-  T d = 0;
-#pragma omp simd reduction(+ : a, b, c, d)
-  for (std::int64_t i = 0; i < run; ++i) {
-    a += term(i);
-    b += term(i + run);
-    c += term(i + 2 * run);
-    d += term(i + 3 * run);
+inline T lane_sum(std::int64_t n, const Term& term) {
+  constexpr std::int64_t lanes = 64;
+  T lane[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+#pragma omp simd
+    for (std::int64_t l = 0; l < lanes; ++l) lane[l] += term(i + l);
   }
-  T rest = 0;
-  for (std::int64_t i = 4 * run; i < n; ++i) rest += term(i);
-  return (a + b) + (c + d) + rest;
+#pragma omp simd
+  for (std::int64_t l = 0; l < n % lanes; ++l) lane[l] += term(i + l);
+#pragma GCC unroll 6
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (std::int64_t l = 0; l < half; ++l) lane[l] += lane[l + half];
+  }
+  return lane[0];
 }
 
 }  // namespace triax

@@ -49,18 +49,18 @@ void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
   };
   if (const auto extends = document.root.find("extends"); extends != document.root.end()) {
     const auto where = origin_of("extends");
+    const auto fail = [&](const std::string& why) {
+      throw UsageError(where.text() + ": extends: " + why);
+    };
+    if (!extends->is_null() && !extends->is_string())
+      fail("expected a path, got " + extends->dump());
     if (extends->is_string()) {
       const auto base = path.parent_path() / extends->get<std::string>();
       if (std::ranges::find(chain, fs::weakly_canonical(base)) != chain.end())
-        errors.add(where,
-                   "extends: " + base.string() + " is extended in a circle. Break the chain");
-      else if (!fs::is_regular_file(base))
-        errors.add(where,
-                   "extends: no such file: " + base.string() + " (relative to " + file + ")");
-      else
-        add_file(tree, base, chain, errors);
-    } else if (!extends->is_null()) {
-      errors.add(where, "extends: expected a path, got " + extends->dump());
+        fail(base.string() + " is extended in a circle. Break the chain");
+      if (!fs::is_regular_file(base))
+        fail("no such file: " + base.string() + " (relative to " + file + ")");
+      add_file(tree, base, chain, errors);
     }
     document.root.erase("extends");
   }

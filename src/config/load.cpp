@@ -51,7 +51,7 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
   resolve_training(settings, errors);
   resolve_grid(settings, model, ranks, errors);
   resolve_batch(settings, errors);
-  check_pipeline(settings, model, errors);
+  check_schedule(settings, errors);
   resolve_files(settings, model, path, errors);
   errors.raise();
   return {std::move(settings), model};

@@ -38,6 +38,14 @@ struct Reader {
     settings.put(path, {canonical(key, value), origin.text(), origin, strict, key.treatment});
   }
 
+  std::string other_types(const std::string& path) const {
+    std::string types;
+    for (const auto& key : settings.table().keys())
+      if (key.path == path)
+        for (const auto& type : key.scope) types += (types.empty() ? "" : ", ") + type;
+    return types;
+  }
+
   void unknown(const std::string& path) const {
     if (!strict) return;
     const auto& table = settings.table();
@@ -47,8 +55,7 @@ struct Reader {
     else if (type.empty())
       fail(path, "unused without " + type_key + ". Say " + type_key + " or leave this out");
     else
-      fail(path, "no key of " + type_key + " \"" + type +
-                     "\" (nearest: " + table.nearest(path, type) + ")");
+      fail(path, "a key of " + other_types(path) + ", not of " + type_key + " \"" + type + "\"");
   }
 
   void walk(const json& node, const std::string& prefix) const {
@@ -63,7 +70,7 @@ struct Reader {
         take(*key, path, value);
       } else if (table.is_section(path)) {
         section(path, value);
-      } else {
+      } else if (!value.is_null() || table.find(path) == nullptr) {
         unknown(path);
       }
     }

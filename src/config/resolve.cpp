@@ -80,6 +80,10 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
                    ErrorList& errors) {
   if (s.is_auto("data.seq_length"))
     s.resolve("data.seq_length", std::min(1024, std::max(1, m.positions)));
+  else if (const auto length = s.integer("data.seq_length");
+           s.sound({"model"}) && length > m.positions)
+    s.error(errors, "data.seq_length",
+            fmt::format("{} is more than the model's {} positions", length, m.positions));
   auto train = data_files(s, "data.train", job_file, errors);
   auto valid = data_files(s, "data.valid", job_file, errors);
   if (!s.has("data.train") && s.sound({"data.train"}))

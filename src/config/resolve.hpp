@@ -11,8 +11,8 @@ namespace triax {
 /// for.
 void resolve_grid(Settings& settings, const ModelConfig& model, int ranks, ErrorList& errors);
 void resolve_batch(Settings& settings, ErrorList& errors);
-/// What a schedule asks of stages, chunks and micro-batches.
-void check_pipeline(Settings& settings, const ModelConfig& model, ErrorList& errors);
+/// What the pipeline schedule asks of stages, chunks and micro-batches.
+void check_schedule(Settings& settings, ErrorList& errors);
 /// Optimizer, scheduler and clipping.
 void resolve_training(Settings& settings, ErrorList& errors);
 /// Data files, sample length, checkpoint directory and file.

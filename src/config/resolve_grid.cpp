@@ -61,8 +61,7 @@ void check_model_fits(Settings& s, const Grid& grid, const ModelConfig& m, int64
 }  // namespace
 
 void resolve_grid(Settings& s, const ModelConfig& m, int ranks, ErrorList& errors) {
-  if (!s.sound({"parallel.tensor", "parallel.pipeline", "parallel.data", "parallel.chunks"}))
-    return;
+  if (!s.sound({"parallel.tensor", "parallel.pipeline", "parallel.data"})) return;
   const Grid grid{s.integer("parallel.tensor"), s.integer("parallel.pipeline")};
   const int64_t inner = grid.tensor * grid.pipeline;
   const bool any_data = s.is_auto("parallel.data");
@@ -77,7 +76,7 @@ void resolve_grid(Settings& s, const ModelConfig& m, int ranks, ErrorList& error
             fmt::format("tensor {} x pipeline {} x data {} is not the job's {} ranks. {}, or start "
                         "as many ranks as the grid has",
                         grid.tensor, grid.pipeline, data, all, what_fits(grid, m, 1, all)));
-  else if (s.sound({"model"}))
+  else if (s.sound({"model", "parallel.chunks"}))
     check_model_fits(s, grid, m, all, errors);
   if (any_data) s.resolve("parallel.data", std::max<int64_t>(1, data));
 }
@@ -127,7 +126,7 @@ void resolve_batch(Settings& s, ErrorList& errors) {
     if (s.is_auto(key)) s.resolve(key, value);
 }
 
-void check_pipeline(Settings& s, const ModelConfig& m, ErrorList& errors) {
+void check_schedule(Settings& s, ErrorList& errors) {
   if (!s.sound({"parallel.schedule", "parallel.chunks", "parallel.pipeline"})) return;
   const auto schedule = s.string("parallel.schedule");
   const auto chunks = s.integer("parallel.chunks"), stages = s.integer("parallel.pipeline");
@@ -136,18 +135,15 @@ void check_pipeline(Settings& s, const ModelConfig& m, ErrorList& errors) {
         errors, "parallel.chunks",
         fmt::format("{} with schedule 1f1b, which has one chunk a stage. Say interleaved or gpipe",
                     chunks));
-  if (!s.sound({"gradient_accumulation_steps", "train_batch_size"})) return;
+  if (!s.sound({"gradient_accumulation_steps", "train_batch_size"}) ||
+      s.is_auto("gradient_accumulation_steps"))
+    return;
   const auto accumulation = s.integer("gradient_accumulation_steps");
   if (schedule == "interleaved" && accumulation % stages != 0)
     s.error(errors, "gradient_accumulation_steps",
             fmt::format(
                 "{} is not a multiple of parallel.pipeline {}, as the interleaved schedule needs",
                 accumulation, stages));
-  if (s.sound({"model", "data.seq_length"}) && !s.is_auto("data.seq_length") &&
-      s.integer("data.seq_length") > m.positions)
-    s.error(errors, "data.seq_length",
-            fmt::format("{} is more than the model's {} positions", s.integer("data.seq_length"),
-                        m.positions));
 }
 
 }  // namespace triax

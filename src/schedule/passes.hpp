@@ -5,13 +5,13 @@
 namespace triax {
 
 /// Messages between neighbouring stages, on chunk-level plans (before expand_layers). A receive is
-/// posted before the compute instruction ahead of its use, so that the transfer overlaps that
-/// instruction (the first one of a stage, just before its use). A send is waited for just before
-/// the next of its direction starts, or at the end; later only where the peer would post the
-/// receive too late for that (gpipe with several chunks: the last stage's output waits on it until
-/// the first stage has finished its chunk). No deadlock, however little the network buffers:
+/// posted before the compute instruction ahead of its use, so that the transfer overlaps it (the
+/// first one of a stage, just before its use). A send is waited for just before the next of its
+/// direction starts, or at the end; later only where the peer would not have posted its receive by
+/// then (some of interleaved, and gpipe with several chunks, which would deadlock otherwise): more
+/// than one send of a direction can be on its way. No deadlock, however little the network buffers:
 /// passes/point_to_point.cpp has the proof. std::logic_error where a chunk needs what no other
-/// chunk makes.
+/// makes.
 Plans add_point_to_point(const Plans& plans, const PlanShape& shape);
 
 /// Chunk instructions become layer instructions, backward in reverse order.

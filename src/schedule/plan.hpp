@@ -3,14 +3,11 @@
 // ranks of a pipeline stage. It is a pure function of shapes; no MPI, no tensors, no device here.
 //
 // Instructions work on four kinds of things:
-//   activation(chunk, l, m)  the input of layer l of the chunk for micro-batch m; l = number of
-//   layers: the
-//                            chunk's output. StageLayout::boundary() numbers them
-//                            (stage_layout.hpp).
-//   gradient(chunk, l, m)    the gradient of the loss by that activation, numbered alike
+//   activation(chunk, l, m)  input of layer l of the chunk for micro-batch m; with l the number of
+//                            layers, the chunk's output. StageLayout::boundary() numbers them.
+//   gradient(chunk, l, m)    gradient of the loss by that activation, numbered alike
 //   frame(chunk, l, m)       what the layer keeps from its forward for its backward pass
-//   block b                  a part of the stage's parameters, with its gradient and optimizer
-//   state
+//   block b                  part of the stage's parameters, with gradient and optimizer state
 // The model's first layer (the embedding) has no input activation, its last (the head with the
 // loss) has no output activation; neither has the gradient that would belong to it.
 #include <compare>
@@ -24,18 +21,13 @@ namespace triax {
 enum class OpKind : std::uint8_t {
   // Compute, on (chunk, layer, microbatch).
   Forward,    // reads activation l; acquires activation l + 1 and the frame
-  Recompute,  // the forward pass again: reads activation l, acquires the dropped frame. Its
-              // Backward follows at once
-  Backward,   // reads frame, activation l, gradient l + 1; acquires gradient l; then releases what
-              // it read
-  DropFrame,  // releases the frame after Forward: Recompute follows later, or (forward-only plans)
-              // nothing
+  Recompute,  // forward again: reads activation l, acquires the frame; stands before Backward
+  Backward,   // reads frame, activation l, gradient l + 1; acquires gradient l; releases the read
+  DropFrame,  // releases the frame after Forward, for Recompute or (forward-only plans) for good
   DropInput,  // releases activation l (forward-only plans, where no Backward does)
 
   // Messages between pipeline neighbours, on (chunk, microbatch). Start posts the message, Wait
-  // completes
-  // it. They match by (activation or gradient, global chunk, microbatch), not by the order they are
-  // posted in.
+  // completes it. They match by (activation or gradient, global chunk, microbatch), in any order.
   SendActivationStart,  // reads the chunk's output, which may not be touched until
   SendActivationWait,   // releases it
   RecvActivationStart,  // acquires the chunk's input, activation 0, which may be read after
@@ -45,12 +37,11 @@ enum class OpKind : std::uint8_t {
   RecvGradientStart,  // acquires the gradient of the chunk's output, which may be read after
   RecvGradientWait,
 
-  // Gradients and parameters, on (block). For each block in this order, left out where the shape
-  // does not ask.
+  // Gradients and parameters, on (block): for each in this order, where the shape asks for it.
   TensorSum,    // sum what is partial over the tensor axis (norms under sequence parallelism)
   ReduceStart,  // over the data axis: all-reduce or (ZeRO 1) reduce-scatter
-  ReduceWait,   //
-  TiedSum,  // sum the tied embedding's reduced gradient (or shard of it) over first and last stage
+  ReduceWait,
+  TiedSum,       // sum the tied gradient, reduced (ZeRO 1: the shard), over first and last stage
   GradientNorm,  // on no block: global norm and clip factor, once, when all gradients are final
   Step,          // optimizer on this rank's shard of the block
   GatherStart,   // ZeRO 1: updated parameters over the data axis
@@ -84,8 +75,8 @@ using Plans = std::vector<Plan>;  // one per pipeline stage
 
 /// A flat block of parameters: one gradient bucket, one collective, one optimizer shard.
 struct BlockUse {
-  std::vector<std::pair<int, int>>
-      layers;               // (chunk, layer) that write its gradient, each once, at least one
+  /// (chunk, layer) that write its gradient, each once, at least one.
+  std::vector<std::pair<int, int>> layers = {};
   bool tensor_sum = false;  // parts of its gradient are partial over the tensor axis
   bool tied = false;        // its gradient is summed over first and last stage
   auto operator<=>(const BlockUse&) const = default;

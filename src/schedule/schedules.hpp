@@ -10,16 +10,14 @@ namespace triax {
 /// A row of the table of schedules a job file may name.
 struct ScheduleRow {
   std::string name;
-  Plans (*make)(
-      const PlanShape&);          // for a shape that meets the two needs below: call make_schedule
-  bool several_chunks;            // may have more than one chunk a stage
-  bool microbatches_fill_stages;  // microbatches must be a multiple of stages
+  Plans (*make)(const PlanShape&);  // call make_schedule, which checks the two needs below
+  bool several_chunks;              // may have more than one chunk a stage
+  bool microbatches_fill_stages;    // microbatches must be a multiple of stages
 };
 
 /// gpipe        all forwards, then all backwards (Huang et al. 2019)
 /// 1f1b         one forward, one backward (PipeDream-flush; Narayanan et al. 2021): stage r of P
-/// keeps the
-///              frames of at most P - r micro-batches
+///              keeps the frames of at most P - r micro-batches
 /// interleaved  1f1b over several chunks a stage (Narayanan et al. 2021, in Megatron-LM's order)
 const std::vector<ScheduleRow>& schedules();
 

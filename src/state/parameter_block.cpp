@@ -21,15 +21,17 @@ bool has_partial(const ParameterSpec& spec) {
   return std::any_of(spec.pieces.begin(), spec.pieces.end(), [](const Piece& p) { return p.partial; });
 }
 
-// Notes the partial pieces of a placed parameter; neighbours that are summed over the same ranks join.
-void add_partial(ParameterBlock& block, const PlacedParameter& param, int tensor_size) {
+// Notes the partial pieces of a placed parameter. Neighbours that are summed over the same ranks join, over the padding
+// behind the parameter before, which ends at `padding_begin`, too.
+void add_partial(ParameterBlock& block, const PlacedParameter& param, int tensor_size, std::int64_t padding_begin) {
   for (const Piece& piece : param.spec.pieces) {
     if (!piece.partial) continue;
     const FlatRange local = flat_range(piece, param.spec.shape);
     const PartialRange next{{param.offset + local.begin, param.offset + local.end}, tensor_size / piece.copies};
-    const bool joins = !block.partial.empty() && block.partial.back().parts == next.parts &&
-                       next.range.begin - block.partial.back().range.end < alignment;
-    if (joins)
+    const bool touches = !block.partial.empty() &&
+                         (block.partial.back().range.end == next.range.begin ||
+                          (block.partial.back().range.end == padding_begin && next.range.begin == param.offset));
+    if (touches && block.partial.back().parts == next.parts)
       block.partial.back().range.end = next.range.end;
     else
       block.partial.push_back(next);
@@ -43,13 +45,13 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return has_partial(block.params[a].spec) < has_partial(block.params[b].spec);
   });
-  std::int64_t at = 0;
+  std::int64_t end = 0;  // of the parameter before
   for (const std::size_t i : order) {
-    block.params[i].offset = at;
-    add_partial(block, block.params[i], tensor_size);
-    at = round_up(at + block.params[i].spec.shape.elements(), alignment);
+    block.params[i].offset = round_up(end, alignment);
+    add_partial(block, block.params[i], tensor_size, end);
+    end = block.params[i].offset + block.params[i].spec.shape.elements();
   }
-  block.elements = round_up(at, alignment * data.size);
+  block.elements = round_up(end, alignment * data.size);
   const std::int64_t part = block.elements / data.size;
   block.own = {part * data.rank, part * (data.rank + 1)};
   block.stepped = data.shard_optimizer ? block.own : FlatRange{0, block.elements};

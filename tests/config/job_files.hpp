@@ -34,24 +34,29 @@ class JobFiles : public testing::Test {
   std::string job(const std::string& more = {}) const {
     return write("job.json", R"({
   "model": {"architecture": "gpt2", "n_layer": 8, "n_head": 4, "n_embd": 64, "n_positions": 128, "vocab_size": 256},
-  "data": {"train": "text.txt"})" + more + "}\n");
+  "data": {"train": "text.txt"})" +
+                                 more + "}\n");
   }
-  Config config(const std::string& more, int ranks = 1, const std::vector<std::string>& set = {}) const {
+  Config config(const std::string& more, int ranks = 1,
+                const std::vector<std::string>& set = {}) const {
     return load_job(job(more), set, ranks).config;
   }
   /// The error's text with the test's directory taken out; "" where there is none.
-  std::string error_of(const std::string& file, int ranks = 1, const std::vector<std::string>& set = {}) const {
+  std::string error_of(const std::string& file, int ranks = 1,
+                       const std::vector<std::string>& set = {}) const {
     try {
       load_job(file, set, ranks);
     } catch (const UsageError& e) {
       std::string text = e.what();
       const auto prefix = directory_.string() + "/";
-      for (auto at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) text.erase(at, prefix.size());
+      for (auto at = text.find(prefix); at != std::string::npos; at = text.find(prefix))
+        text.erase(at, prefix.size());
       return text;
     }
     return {};
   }
-  std::string error(const std::string& more, int ranks = 1, const std::vector<std::string>& set = {}) const {
+  std::string error(const std::string& more, int ranks = 1,
+                    const std::vector<std::string>& set = {}) const {
     return error_of(job(more), ranks, set);
   }
 

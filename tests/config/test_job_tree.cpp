@@ -19,11 +19,15 @@ class JobTreeTest : public testing_support::JobFiles {
 };
 
 TEST_F(JobTreeTest, MergesDeepAndKeepsOrigins) {
-  write("bases/root.json", "{\"a\": {\"x\": 1, \"y\": 2},\n\"list\": [1, 2], \"gone\": {\"z\": 1}}");
+  write("bases/root.json",
+        "{\"a\": {\"x\": 1, \"y\": 2},\n\"list\": [1, 2], \"gone\": {\"z\": 1}}");
   write("bases/middle.json", "{\"extends\": \"root.json\", \"a\": {\"y\": 3}}");
-  const auto file = write("job.json", "{\"extends\": \"bases/middle.json\",\n\"list\": [3],\n\"gone\": null, \"a\": {\"w\": {}}}");
+  const auto file = write(
+      "job.json",
+      "{\"extends\": \"bases/middle.json\",\n\"list\": [3],\n\"gone\": null, \"a\": {\"w\": {}}}");
   const auto tree = read(file);
-  EXPECT_EQ(tree.root, json::parse(R"({"a": {"x": 1, "y": 3, "w": {}}, "list": [3], "gone": null})"));
+  EXPECT_EQ(tree.root,
+            json::parse(R"({"a": {"x": 1, "y": 3, "w": {}}, "list": [3], "gone": null})"));
   EXPECT_EQ(tree.origin("a.x").text(), path("bases/root.json") + ":1");
   EXPECT_EQ(tree.origin("a.y").text(), path("bases/middle.json") + ":1");
   EXPECT_EQ(tree.origin("list").text(), file + ":2");
@@ -33,22 +37,31 @@ TEST_F(JobTreeTest, MergesDeepAndKeepsOrigins) {
 
 TEST_F(JobTreeTest, OverridesAreJsonOrElseText) {
   const auto file = write("job.json", "{\"a\": {\"b\": 1}, \"c\": 5}");
-  const auto tree = read(file, {"a.b=2", "a.d=word", "a.e=[1,2]", "a.f=\"3\"", "c.deep.er=true", "g=x=y", "h="});
-  EXPECT_EQ(tree.root, json::parse(R"({"a": {"b": 2, "d": "word", "e": [1, 2], "f": "3"}, "c": {"deep": {"er": true}}, "g": "x=y", "h": ""})"));
+  const auto tree =
+      read(file, {"a.b=2", "a.d=word", "a.e=[1,2]", "a.f=\"3\"", "c.deep.er=true", "g=x=y", "h="});
+  EXPECT_EQ(
+      tree.root,
+      json::parse(
+          R"({"a": {"b": 2, "d": "word", "e": [1, 2], "f": "3"}, "c": {"deep": {"er": true}}, "g": "x=y", "h": ""})"));
   EXPECT_EQ(tree.origin("a.b").text(), "--set");
 }
 
 TEST_F(JobTreeTest, RefusesBadOverrides) {
   const auto file = write("job.json", "{}");
-  for (const auto* bad : {"novalue", "=1", ".a=1", "a.=1", "a..b=1"}) EXPECT_THROW(read(file, {bad}), UsageError) << bad;
+  for (const auto* bad : {"novalue", "=1", ".a=1", "a.=1", "a..b=1"})
+    EXPECT_THROW(read(file, {bad}), UsageError) << bad;
 }
 
 TEST_F(JobTreeTest, RefusesCyclesAndMissingBases) {
   write("a.json", "{\"extends\": \"b.json\"}");
   write("b.json", "{\n\"extends\": \"./a.json\"}");
-  EXPECT_THAT(error_of(path("a.json")), testing::StartsWith("b.json:2: extends: ./a.json is extended in a circle"));
-  EXPECT_THAT(error_of(write("c.json", "{\"extends\": \"none.json\"}")), testing::HasSubstr("c.json:1: extends: no such file: none.json (relative to c.json)"));
-  EXPECT_THAT(error_of(write("d.json", "{\"extends\": 3}")), testing::HasSubstr("d.json:1: extends: expected a path, got 3"));
+  EXPECT_THAT(error_of(path("a.json")),
+              testing::StartsWith("b.json:2: extends: ./a.json is extended in a circle"));
+  EXPECT_THAT(
+      error_of(write("c.json", "{\"extends\": \"none.json\"}")),
+      testing::HasSubstr("c.json:1: extends: no such file: none.json (relative to c.json)"));
+  EXPECT_THAT(error_of(write("d.json", "{\"extends\": 3}")),
+              testing::HasSubstr("d.json:1: extends: expected a path, got 3"));
   EXPECT_THAT(error_of(path("nothing.json")), testing::HasSubstr("no such job file"));
 }
 

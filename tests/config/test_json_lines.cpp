@@ -33,13 +33,16 @@ TEST(JsonLines, RemembersTheLineOfEveryKey) {
   "f": 2.5
 })",
                                    "f.json", errors);
-  EXPECT_EQ(document.lines, (std::map<std::string, int>{{"a", 2}, {"b", 2}, {"b.c", 3}, {"b.d", 6}, {"e", 7}, {"f", 8}}));
-  EXPECT_EQ(document.root, nlohmann::json::parse(R"({"a":1,"b":{"c":[1,2],"d":{}},"e":[{"inside":1}],"f":2.5})"));
+  EXPECT_EQ(document.lines, (std::map<std::string, int>{
+                                {"a", 2}, {"b", 2}, {"b.c", 3}, {"b.d", 6}, {"e", 7}, {"f", 8}}));
+  EXPECT_EQ(document.root,
+            nlohmann::json::parse(R"({"a":1,"b":{"c":[1,2],"d":{}},"e":[{"inside":1}],"f":2.5})"));
   EXPECT_TRUE(errors.empty());
 }
 
 TEST(JsonLines, SaysWhereTheSyntaxIsWrong) {
-  EXPECT_THAT(failure("{\n \"a\": [1,\n  2,,3]\n}"), StartsWith("f.json:3:5: not JSON (syntax error"));
+  EXPECT_THAT(failure("{\n \"a\": [1,\n  2,,3]\n}"),
+              StartsWith("f.json:3:5: not JSON (syntax error"));
   EXPECT_THAT(failure("{\"a\": 1"), StartsWith("f.json:1:8: not JSON"));
   EXPECT_THAT(failure(""), StartsWith("f.json:1:1: not JSON"));
   EXPECT_THAT(failure("{} {}"), StartsWith("f.json:1:4: not JSON"));
@@ -51,11 +54,13 @@ TEST(JsonLines, RefusesWhatIsNoObject) {
 }
 
 TEST(JsonLines, RefusesKeysWrittenTwice) {
-  EXPECT_EQ(failure("{\"a\": {\"b\": 1,\n\"b\": 2}, \"c\": {\"b\": 1}}"), "f.json:2: a.b: written twice in this object");
+  EXPECT_EQ(failure("{\"a\": {\"b\": 1,\n\"b\": 2}, \"c\": {\"b\": 1}}"),
+            "f.json:2: a.b: written twice in this object");
 }
 
 TEST(JsonLines, BoundsTheDepth) {
-  EXPECT_THAT(failure("{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}"), HasSubstr("nested deeper than 64"));
+  EXPECT_THAT(failure("{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}"),
+              HasSubstr("nested deeper than 64"));
 }
 
 TEST(JsonLines, SaysWhyAFileCannotBeRead) {

@@ -8,18 +8,22 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-std::string problem(const Key& key, const json& value) { return problem_with(key, value).value_or("none"); }
+std::string problem(const Key& key, const json& value) {
+  return problem_with(key, value).value_or("none");
+}
 
 TEST(Key, ChecksTypes) {
   const auto key = [](KeyType type) { return obeyed("k", type, nullptr, anything(), "m"); };
   EXPECT_EQ(problem(key(KeyType::integer), 5e8), "none");
   EXPECT_EQ(problem(key(KeyType::integer), 1.5), "expected integer, got 1.5");
-  EXPECT_EQ(problem(key(KeyType::integer), std::numeric_limits<std::uint64_t>::max()), "expected integer, got 18446744073709551615");
+  EXPECT_EQ(problem(key(KeyType::integer), std::numeric_limits<std::uint64_t>::max()),
+            "expected integer, got 18446744073709551615");
   EXPECT_EQ(problem(key(KeyType::integer), "3"), "expected integer, got \"3\"");
   EXPECT_EQ(problem(key(KeyType::integer), true), "expected integer, got true");
   EXPECT_EQ(problem(key(KeyType::number), 3), "none");
   EXPECT_EQ(problem(key(KeyType::boolean), 1), "expected boolean, got 1");
-  EXPECT_EQ(problem(key(KeyType::strings), json::array({"a", 1})), "expected string or list of strings, got [\"a\",1]");
+  EXPECT_EQ(problem(key(KeyType::strings), json::array({"a", 1})),
+            "expected string or list of strings, got [\"a\",1]");
   EXPECT_EQ(problem(key(KeyType::strings), "a"), "none");
   EXPECT_EQ(problem(key(KeyType::numbers), json::array({1, 2.5})), "none");
   EXPECT_EQ(problem(key(KeyType::object), json::array()), "expected object, got []");
@@ -28,17 +32,22 @@ TEST(Key, ChecksTypes) {
 }
 
 TEST(Key, ChecksRanges) {
-  const auto key = [](Allowed allowed) { return obeyed("k", KeyType::number, nullptr, std::move(allowed), "m"); };
+  const auto key = [](Allowed allowed) {
+    return obeyed("k", KeyType::number, nullptr, std::move(allowed), "m");
+  };
   EXPECT_EQ(problem(key(at_least(1)), 1), "none");
   EXPECT_EQ(problem(key(at_least(1)), 0), "0 is not allowed (allowed: >= 1)");
   EXPECT_EQ(problem(key(above(0)), 0), "0 is not allowed (allowed: > 0)");
   EXPECT_EQ(problem(key(from_to(0, 1)), 1), "none");
   EXPECT_EQ(problem(key(from_below(0, 1)), 1), "1 is not allowed (allowed: 0 <= x < 1)");
-  EXPECT_EQ(problem(obeyed("k", KeyType::numbers, nullptr, from_below(0, 1), "m"), json::array({0.5, 1})), "[0.5,1] is not allowed (allowed: 0 <= x < 1)");
+  EXPECT_EQ(
+      problem(obeyed("k", KeyType::numbers, nullptr, from_below(0, 1), "m"), json::array({0.5, 1})),
+      "[0.5,1] is not allowed (allowed: 0 <= x < 1)");
 }
 
 TEST(Key, ChecksChoices) {
-  const auto key = obeyed("k", KeyType::string, "a", one_of({"a", "b"}), "m").without({"c"}).or_auto();
+  const auto key =
+      obeyed("k", KeyType::string, "a", one_of({"a", "b"}), "m").without({"c"}).or_auto();
   EXPECT_EQ(problem(key, "b"), "none");
   EXPECT_EQ(problem(key, "auto"), "none");
   EXPECT_EQ(problem(key, "c"), "\"c\" is not built yet");
@@ -56,7 +65,8 @@ TEST(Key, RefusesAllButTheDefaultWithTheReason) {
 }
 
 TEST(Key, ShortensLongValues) {
-  EXPECT_THAT(problem(obeyed("k", KeyType::integer, 1, anything(), "m"), std::string(1000, 'x')), HasSubstr("xxx..."));
+  EXPECT_THAT(problem(obeyed("k", KeyType::integer, 1, anything(), "m"), std::string(1000, 'x')),
+              HasSubstr("xxx..."));
 }
 
 }  // namespace

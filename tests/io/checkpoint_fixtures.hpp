@@ -23,7 +23,8 @@ inline void write_example(const std::string& path, const std::vector<CheckpointT
   CheckpointWriter writer(path, MPI_COMM_NULL);
   writer.create(example_header(), tensors);
   for (std::size_t i = 0; i < tensors.size(); ++i)
-    writer.write(tensors[i].name, {{{}, tensors[i].shape}}, Tensor(values[i].data(), tensors[i].shape));
+    writer.write(tensors[i].name, {{{}, tensors[i].shape}},
+                 Tensor(values[i].data(), tensors[i].shape));
   writer.publish();
 }
 

@@ -72,7 +72,8 @@ std::string error_of(Action&& action) {
   return {};
 }
 
-/// No file of this process can grow beyond `bytes` while the object lives: a full disk, as a test can make it.
+/// No file of this process can grow beyond `bytes` while the object lives: a full disk, as a test
+/// can make it.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

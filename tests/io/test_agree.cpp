@@ -9,13 +9,16 @@ using namespace test;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-TEST(Agree, PassesWhenAllDo) { EXPECT_NO_THROW(agree(MPI_COMM_WORLD, "")); }
+TEST(Agree, PassesWhenAllDo) {
+  EXPECT_NO_THROW(agree(MPI_COMM_WORLD, ""));
+}
 
 // Each rank in turn fails alone: all hear of it, and the communicator is as good as before.
 TEST(Agree, TellsAllOfOneFailure) {
   for (int failing = 0; failing < world_size(); ++failing) {
     const std::string text = "disk " + std::to_string(failing) + " is full";
-    const std::string heard = error_of([&] { agree(MPI_COMM_WORLD, world_rank() == failing ? text : ""); });
+    const std::string heard =
+        error_of([&] { agree(MPI_COMM_WORLD, world_rank() == failing ? text : ""); });
     EXPECT_THAT(heard, EndsWith(text));
     if (world_size() > 1) {
       EXPECT_THAT(heard, HasSubstr("rank " + std::to_string(failing)));
@@ -24,7 +27,8 @@ TEST(Agree, TellsAllOfOneFailure) {
 }
 
 TEST(Agree, TheLowestRankSpeaksForMany) {
-  const std::string heard = error_of([&] { agree(MPI_COMM_WORLD, std::string(1000 + world_rank(), 'x')); });
+  const std::string heard =
+      error_of([&] { agree(MPI_COMM_WORLD, std::string(1000 + world_rank(), 'x')); });
   EXPECT_THAT(heard, EndsWith(std::string(1000, 'x')));
   EXPECT_LT(heard.size(), 1100u);
 }

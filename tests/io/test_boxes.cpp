@@ -42,7 +42,8 @@ TEST_P(FlatRange, EveryRangeIsItsElementsInOrder) {
   for (std::int64_t begin = 0; begin <= n; ++begin) {
     for (std::int64_t end = begin; end <= n; ++end) {
       const auto boxes = flat_range_boxes(shape, begin, end);
-      ASSERT_EQ(indices(shape, boxes), range(begin, end)) << shape.text() << " " << begin << " " << end;
+      ASSERT_EQ(indices(shape, boxes), range(begin, end))
+          << shape.text() << " " << begin << " " << end;
       ASSERT_EQ(elements(boxes), end - begin);
       ASSERT_LE(boxes.size(), static_cast<std::size_t>(std::max(1, 2 * shape.rank() - 1)));
     }
@@ -50,9 +51,10 @@ TEST_P(FlatRange, EveryRangeIsItsElementsInOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, FlatRange,
-                         testing::Values(Shape{}, Shape{0}, Shape{1}, Shape{7}, Shape{1, 1}, Shape{1, 6},
-                                         Shape{6, 1}, Shape{3, 5}, Shape{5, 3}, Shape{0, 4}, Shape{4, 0},
-                                         Shape{2, 3, 4}, Shape{3, 1, 2}, Shape{2, 3, 2, 3}));
+                         testing::Values(Shape{}, Shape{0}, Shape{1}, Shape{7}, Shape{1, 1},
+                                         Shape{1, 6}, Shape{6, 1}, Shape{3, 5}, Shape{5, 3},
+                                         Shape{0, 4}, Shape{4, 0}, Shape{2, 3, 4}, Shape{3, 1, 2},
+                                         Shape{2, 3, 2, 3}));
 
 TEST(FlatRangeBoxes, RefusesARangeOutsideTheArray) {
   EXPECT_THROW(flat_range_boxes({2, 3}, 0, 7), Error);

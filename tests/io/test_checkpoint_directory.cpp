@@ -16,8 +16,9 @@ TEST(CheckpointPath, HasTheStepInSixDigits) {
 class CheckpointDirectory : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"step-000005.h5", "step-1000000.h5", "step-000040.h5", "step-000050.h5.tmp", "step-.h5",
-                             "step-12x.h5", "best.h5", "step-99999999999999999999.h5"})
+    for (const char* name :
+         {"step-000005.h5", "step-1000000.h5", "step-000040.h5", "step-000050.h5.tmp", "step-.h5",
+          "step-12x.h5", "best.h5", "step-99999999999999999999.h5"})
       dir_.file(name, "x");
     std::filesystem::create_directory(dir_.path("step-000070.h5"));
   }
@@ -26,7 +27,8 @@ class CheckpointDirectory : public testing::Test {
 
 TEST_F(CheckpointDirectory, ListsPublishedFilesNewestFirst) {
   EXPECT_THAT(list_checkpoints(dir_.path()),
-              ElementsAre(dir_.path("step-1000000.h5"), dir_.path("step-000040.h5"), dir_.path("step-000005.h5")));
+              ElementsAre(dir_.path("step-1000000.h5"), dir_.path("step-000040.h5"),
+                          dir_.path("step-000005.h5")));
   EXPECT_THAT(list_checkpoints(dir_.path("absent")), ElementsAre());
   EXPECT_THAT(error_of([&] { list_checkpoints(dir_.path("best.h5")); }), HasSubstr("best.h5"));
 }

@@ -20,7 +20,8 @@ void write_share(CheckpointWriter& writer, const std::string& name) {
   const std::int64_t end = n * (world_rank() + 1) / world_size();
   std::vector<float> all(static_cast<std::size_t>(n));
   std::iota(all.begin(), all.end(), 0.0f);
-  writer.write(name, hdf5::flat_range_boxes(shape, begin, end), Tensor(all.data() + begin, {end - begin}));
+  writer.write(name, hdf5::flat_range_boxes(shape, begin, end),
+               Tensor(all.data() + begin, {end - begin}));
 }
 
 TEST(CheckpointRanks, WriteOneFile) {
@@ -28,7 +29,8 @@ TEST(CheckpointRanks, WriteOneFile) {
   const std::string path = checkpoint_path(dir.path("sub"), 50);
   {
     CheckpointWriter writer(path, MPI_COMM_WORLD);
-    writer.create(example_header(), {{"/model/w", DType::f32, shape}, {"/optimizer/m/w", DType::f32, shape}});
+    writer.create(example_header(),
+                  {{"/model/w", DType::f32, shape}, {"/optimizer/m/w", DType::f32, shape}});
     write_share(writer, "/model/w");
     write_share(writer, "/optimizer/m/w");
     writer.publish();
@@ -52,7 +54,8 @@ TEST(CheckpointRanks, AFailureOfOneIsAnErrorOnAll) {
     writer.create(example_header(), {{"/model/w", DType::f32, shape}});
     float value = 0;
     if (world_rank() == failing) writer.write("/model/absent", {{{0}, {1}}}, Tensor(&value, {1}));
-    EXPECT_THAT(error_of([&] { writer.publish(); }), AllOf(HasSubstr("was not written"), HasSubstr("/model/absent")));
+    EXPECT_THAT(error_of([&] { writer.publish(); }),
+                AllOf(HasSubstr("was not written"), HasSubstr("/model/absent")));
   }
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
@@ -70,7 +73,8 @@ TEST(CheckpointRanks, AFullDiskOnOneRankIsAnErrorOnAll) {
       const FileSizeLimit limit(world_rank() == world_size() - 1 ? 1 << 20 : RLIM_INFINITY);
       writer.write("/model/w", {{{n * world_rank()}, {n}}}, Tensor(data.data(), {n}));
     }
-    EXPECT_THAT(error_of([&] { writer.publish(); }), AllOf(HasSubstr("was not written"), HasSubstr("/model/w")));
+    EXPECT_THAT(error_of([&] { writer.publish(); }),
+                AllOf(HasSubstr("was not written"), HasSubstr("/model/w")));
   }
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
@@ -80,7 +84,8 @@ TEST(CheckpointRanks, AnUnwritableDirectoryIsAnErrorOnAll) {
   const SharedDirectory dir;
   if (world_rank() == 0) std::ofstream(dir.path("file")) << "x";
   const std::string path = dir.path("file/step-000001.h5");
-  EXPECT_THAT(error_of([&] { CheckpointWriter(path, MPI_COMM_WORLD); }), HasSubstr("Not a directory"));
+  EXPECT_THAT(error_of([&] { CheckpointWriter(path, MPI_COMM_WORLD); }),
+              HasSubstr("Not a directory"));
 }
 
 TEST(CheckpointRanks, UnpublishedFilesAreRemoved) {

@@ -63,7 +63,8 @@ TEST_F(CheckpointInspect, TheTableHasTheSame) {
 
 TEST(CheckpointInspectErrors, AreTheReaders) {
   const TempDirectory dir;
-  EXPECT_THAT(error_of([&] { inspect_checkpoint(dir.path("none.h5"), true); }), HasSubstr("none.h5"));
+  EXPECT_THAT(error_of([&] { inspect_checkpoint(dir.path("none.h5"), true); }),
+              HasSubstr("none.h5"));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ double half_value(std::uint16_t bits) {
   const int exponent = bits >> 10 & 0x1f;
   const int mantissa = bits & 0x3ff;
   const double sign = bits >> 15 ? -1 : 1;
-  if (exponent == 31) return mantissa ? std::nan("") : sign * std::numeric_limits<double>::infinity();
+  if (exponent == 31)
+    return mantissa ? std::nan("") : sign * std::numeric_limits<double>::infinity();
   if (exponent == 0) return sign * std::ldexp(mantissa, -24);
   return sign * std::ldexp(1024 + mantissa, exponent - 25);
 }

@@ -113,7 +113,8 @@ TEST(Hdf5File, Attributes) {
   EXPECT_EQ(file.real_attribute("/g/d", "real"), 0.1);
   EXPECT_TRUE(file.has_attribute("/", "text"));
   EXPECT_FALSE(file.has_attribute("/", "none"));
-  EXPECT_THAT(error_of([&] { file.integer_attribute("/", "none"); }), AllOf(HasSubstr("none"), HasSubstr("a.h5")));
+  EXPECT_THAT(error_of([&] { file.integer_attribute("/", "none"); }),
+              AllOf(HasSubstr("none"), HasSubstr("a.h5")));
   EXPECT_THAT(error_of([&] { file.string_attribute("/g", "count"); }), HasSubstr("count"));
 }
 
@@ -135,20 +136,34 @@ TEST(Hdf5File, MisuseIsCaught) {
   File file(dir.path("a.h5"), File::Mode::create);
   file.create_dataset("/w", DType::f32, {3, 4});
   std::vector<float> v(12);
-  EXPECT_THAT(error_of([&] { file.write("/w", {{{0, 0}, {3, 4}}}, Tensor(v.data(), {11})); }), HasSubstr("11"));
-  EXPECT_THAT(error_of([&] { file.write("/w", {{{0, 1}, {3, 4}}}, Tensor(v.data(), {12})); }),
+  EXPECT_THAT(error_of([&] {
+                file.write("/w", {{{0, 0}, {3, 4}}}, Tensor(v.data(), {11}));
+              }),
+              HasSubstr("11"));
+  EXPECT_THAT(error_of([&] {
+                file.write("/w", {{{0, 1}, {3, 4}}}, Tensor(v.data(), {12}));
+              }),
               AllOf(HasSubstr("/w"), HasSubstr("a.h5")));
-  EXPECT_THAT(error_of([&] { file.write("/w", {{{0}, {3}}}, Tensor(v.data(), {3})); }), HasSubstr("dimensions"));
+  EXPECT_THAT(error_of([&] {
+                file.write("/w", {{{0}, {3}}}, Tensor(v.data(), {3}));
+              }),
+              HasSubstr("dimensions"));
   const std::vector<Box> overlap = {{{0, 0}, {1, 2}}, {{0, 1}, {1, 2}}};
-  EXPECT_THAT(error_of([&] { file.write("/w", overlap, Tensor(v.data(), {4})); }), HasSubstr("overlap"));
-  EXPECT_THAT(error_of([&] { file.write("/none", {{{0}, {1}}}, Tensor(v.data(), {1})); }), HasSubstr("/none"));
+  EXPECT_THAT(error_of([&] { file.write("/w", overlap, Tensor(v.data(), {4})); }),
+              HasSubstr("overlap"));
+  EXPECT_THAT(error_of([&] {
+                file.write("/none", {{{0}, {1}}}, Tensor(v.data(), {1}));
+              }),
+              HasSubstr("/none"));
   EXPECT_THAT(error_of([&] { file.create_dataset("/w", DType::f32, {1}); }),
               AllOf(HasSubstr("/w"), HasSubstr("exists")));
 }
 
 TEST(Hdf5File, OpeningWhatIsNotThere) {
   const TempDirectory dir;
-  const auto error = [&](const std::string& path) { return error_of([&] { File(path, File::Mode::read); }); };
+  const auto error = [&](const std::string& path) {
+    return error_of([&] { File(path, File::Mode::read); });
+  };
   EXPECT_THAT(error(dir.path("none.h5")), AllOf(HasSubstr("none.h5"), HasSubstr("No such file")));
   EXPECT_THAT(error(dir.path()), HasSubstr("Is a directory"));
   EXPECT_THAT(error(dir.file("empty", "")), HasSubstr("empty"));
@@ -167,9 +182,12 @@ TEST(Hdf5File, AFullDiskIsAnErrorOfWriteAndOfClose) {
     file.create_dataset("/w", DType::f32, {n});
     {
       const FileSizeLimit limit(1 << 20);
-      EXPECT_THAT(error_of([&] { file.write("/w", {{{0}, {n}}}, Tensor(values.data(), {n})); }),
+      EXPECT_THAT(error_of([&] {
+                    file.write("/w", {{{0}, {n}}}, Tensor(values.data(), {n}));
+                  }),
                   AllOf(HasSubstr("/w"), HasSubstr(name), HasSubstr("File too large")));
-      EXPECT_THAT(error_of([&] { file.close(); }), AllOf(HasSubstr(name), HasSubstr("File too large")));
+      EXPECT_THAT(error_of([&] { file.close(); }),
+                  AllOf(HasSubstr(name), HasSubstr("File too large")));
     }
     std::filesystem::resize_file(dir.path(name), 0);
   }

@@ -51,10 +51,12 @@ TEST(Hdf5Ranks, FlatRangesMeetWithinRows) {
     const std::int64_t begin = n * world_rank() / ranks;
     const std::int64_t end = n * (world_rank() + 1) / ranks;
     std::vector<float> all = iota(n);
-    file.write(name, flat_range_boxes(shape, begin, end), Tensor(all.data() + begin, {end - begin}));
+    file.write(name, flat_range_boxes(shape, begin, end),
+               Tensor(all.data() + begin, {end - begin}));
   }
   file.close();
-  for (const Shape& shape : shapes) expect_whole(dir.path("f.h5"), "/d" + std::to_string(shape.rank()), shape);
+  for (const Shape& shape : shapes)
+    expect_whole(dir.path("f.h5"), "/d" + std::to_string(shape.rank()), shape);
 }
 
 // The same number of writes is not asked of every rank.
@@ -64,7 +66,8 @@ TEST(Hdf5Ranks, WritesAreIndependent) {
   file.create_dataset("/w", DType::f32, {4});
   std::vector<float> all = iota(4);
   if (world_rank() == world_size() - 1)
-    for (std::int64_t i = 0; i < 4; ++i) file.write("/w", {{{i}, {1}}}, Tensor(all.data() + i, {1}));
+    for (std::int64_t i = 0; i < 4; ++i)
+      file.write("/w", {{{i}, {1}}}, Tensor(all.data() + i, {1}));
   file.close();
   expect_whole(dir.path("i.h5"), "/w", {4});
 }

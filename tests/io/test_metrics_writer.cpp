@@ -71,8 +71,10 @@ TEST(MetricsWriter, WritesEveryField) {
 TEST(MetricsWriter, FloatsReadBackBitForBit) {
   const TempDirectory dir;
   using limits = std::numeric_limits<double>;
-  std::vector<double> values = {0.0,  -0.0, 1.0,          -3.0,          1e15,          1e16,        1e17,
-                                1e22, 0.1,  limits::min(), limits::max(), limits::denorm_min(), 1.0 / 3, 123456789.0};
+  std::vector<double> values = {0.0,     -0.0,          1.0,           -3.0,
+                                1e15,    1e16,          1e17,          1e22,
+                                0.1,     limits::min(), limits::max(), limits::denorm_min(),
+                                1.0 / 3, 123456789.0};
   std::mt19937_64 random(5);
   while (values.size() < 2000) {
     const auto value = std::bit_cast<double>(random());

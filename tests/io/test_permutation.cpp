@@ -16,7 +16,8 @@ std::vector<std::uint64_t> all(std::uint64_t n, std::uint64_t seed, std::uint64_
 }
 
 TEST(Permutation, IsABijectionForEveryLength) {
-  std::vector<std::uint64_t> lengths = {255, 256, 257, 1000, 1023, 1024, 1025, 4095, 4097, 65537, 100003};
+  std::vector<std::uint64_t> lengths = {255,  256,  257,  1000,  1023,  1024,
+                                        1025, 4095, 4097, 65537, 100003};
   for (std::uint64_t n = 1; n <= 130; ++n) lengths.push_back(n);
   for (const std::uint64_t n : lengths) {
     std::vector<bool> seen(n);
@@ -35,8 +36,8 @@ TEST(Permutation, IsAFunctionOfSeedAndEpoch) {
   EXPECT_NE(all(1000, 5, 6), all(1000, 6, 5));
 }
 
-// Over many epochs each index goes everywhere about equally often: chi-squared with n (n - 1) or so degrees of
-// freedom, within five standard deviations.
+// Over many epochs each index goes everywhere about equally often: chi-squared with n (n - 1) or so
+// degrees of freedom, within five standard deviations.
 TEST(Permutation, IsNearlyUniformOverEpochs) {
   constexpr std::uint64_t n = 37;
   constexpr std::uint64_t epochs = 20000;
@@ -49,7 +50,8 @@ TEST(Permutation, IsNearlyUniformOverEpochs) {
   double chi = 0;
   for (const double count : counts) chi += (count - expected) * (count - expected) / expected;
   constexpr double freedom = (n - 1.0) * (n - 1.0);
-  // Permutations are not independent draws; the statistic of a uniform one has this mean and variance.
+  // Permutations are not independent draws; the statistic of a uniform one has this mean and
+  // variance.
   EXPECT_NEAR(chi, freedom * n / (n - 1.0), 5 * std::sqrt(2 * freedom) * n / (n - 1.0));
 }
 

@@ -17,8 +17,8 @@ std::string safetensors(const std::string& header, const std::string& data) {
   return bytes_of<std::uint64_t>(header.size()) + header + data;
 }
 
-std::vector<float> values(const SafetensorsReader& reader, const std::string& name, std::int64_t begin,
-                          std::int64_t count) {
+std::vector<float> values(const SafetensorsReader& reader, const std::string& name,
+                          std::int64_t begin, std::int64_t count) {
   std::vector<float> out(static_cast<std::size_t>(count));
   reader.read(name, begin, Tensor(out.data(), {count}));
   return out;
@@ -26,14 +26,13 @@ std::vector<float> values(const SafetensorsReader& reader, const std::string& na
 
 TEST(Safetensors, ReadsEveryFloatingPointType) {
   const TempDirectory dir;
-  const std::string header =
-      R"({"__metadata__":{"format":"pt"},)"
-      R"("a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
-      R"("b":{"dtype":"F64","shape":[2],"data_offsets":[16,32]},)"
-      R"("c":{"dtype":"F16","shape":[3],"data_offsets":[32,38]},)"
-      R"("d":{"dtype":"BF16","shape":[2],"data_offsets":[38,42]},)"
-      R"("e":{"dtype":"F32","shape":[],"data_offsets":[42,46]},)"
-      R"("f":{"dtype":"F32","shape":[0,3],"data_offsets":[46,46]}}   )";
+  const std::string header = R"({"__metadata__":{"format":"pt"},)"
+                             R"("a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
+                             R"("b":{"dtype":"F64","shape":[2],"data_offsets":[16,32]},)"
+                             R"("c":{"dtype":"F16","shape":[3],"data_offsets":[32,38]},)"
+                             R"("d":{"dtype":"BF16","shape":[2],"data_offsets":[38,42]},)"
+                             R"("e":{"dtype":"F32","shape":[],"data_offsets":[42,46]},)"
+                             R"("f":{"dtype":"F32","shape":[0,3],"data_offsets":[46,46]}}   )";
   const std::string data = bytes_of<float>({1, 2, 3, 4}) + bytes_of<double>({0.5, -1e300}) +
                            bytes_of<std::uint16_t>({0x3c00, 0x0001, 0xfc00}) +
                            bytes_of<std::uint16_t>({0x3f80, 0xc0a0}) + bytes_of<float>(9.0f);
@@ -53,16 +52,17 @@ TEST(Safetensors, ReadsEveryFloatingPointType) {
 
 TEST(Safetensors, OtherTypesAreAnErrorOnlyWhenRead) {
   const TempDirectory dir;
-  const std::string header =
-      R"({"x":{"dtype":"I8","shape":[2],"data_offsets":[0,2]},)"
-      R"("y":{"dtype":"I64","shape":[1],"data_offsets":[2,10]},)"
-      R"("z":{"dtype":"F32","shape":[1,1,1,1,1],"data_offsets":[10,14]},)"
-      R"("w":{"dtype":"F9_NEW","shape":[5],"data_offsets":[14,16]}})";
-  const SafetensorsReader reader(dir.file("m.safetensors", safetensors(header, std::string(16, 'x'))));
+  const std::string header = R"({"x":{"dtype":"I8","shape":[2],"data_offsets":[0,2]},)"
+                             R"("y":{"dtype":"I64","shape":[1],"data_offsets":[2,10]},)"
+                             R"("z":{"dtype":"F32","shape":[1,1,1,1,1],"data_offsets":[10,14]},)"
+                             R"("w":{"dtype":"F9_NEW","shape":[5],"data_offsets":[14,16]}})";
+  const SafetensorsReader reader(
+      dir.file("m.safetensors", safetensors(header, std::string(16, 'x'))));
   EXPECT_FALSE(reader.contains("x"));
   EXPECT_TRUE(reader.contains("y"));
   EXPECT_FALSE(reader.contains("z"));
-  EXPECT_THAT(error_of([&] { values(reader, "x", 0, 2); }), AllOf(HasSubstr("tensor x"), HasSubstr("I8")));
+  EXPECT_THAT(error_of([&] { values(reader, "x", 0, 2); }),
+              AllOf(HasSubstr("tensor x"), HasSubstr("I8")));
   EXPECT_THAT(error_of([&] { values(reader, "y", 0, 1); }), HasSubstr("I64"));
   EXPECT_THAT(error_of([&] { values(reader, "z", 0, 1); }), HasSubstr("5 dimensions"));
   EXPECT_THAT(error_of([&] { values(reader, "w", 0, 1); }), HasSubstr("F9_NEW"));
@@ -74,22 +74,32 @@ TEST(Safetensors, DamagedHeadersAreRefused) {
   const auto error = [&](const std::string& bytes) {
     return error_of([&] { SafetensorsReader(dir.file("m.safetensors", bytes)); });
   };
-  const auto with = [&](const std::string& entries) { return error(safetensors(entries, "12345678")); };
+  const auto with = [&](const std::string& entries) {
+    return error(safetensors(entries, "12345678"));
+  };
   EXPECT_EQ(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), "");
   EXPECT_THAT(error("1234"), HasSubstr("4 bytes"));
-  EXPECT_THAT(error(bytes_of<std::uint64_t>(1000) + "{}"), AllOf(HasSubstr("1000"), HasSubstr("10")));
+  EXPECT_THAT(error(bytes_of<std::uint64_t>(1000) + "{}"),
+              AllOf(HasSubstr("1000"), HasSubstr("10")));
   EXPECT_THAT(error(bytes_of<std::uint64_t>(~0ull) + "{}"), HasSubstr("claims"));
   EXPECT_THAT(error(safetensors("{\"a\":", "")), HasSubstr("JSON"));
-  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})"), HasSubstr("truncated"));
-  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})"), HasSubstr("make 12"));
-  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})"), HasSubstr("end at"));
-  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"), HasSubstr("starts at byte 4"));
+  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})"),
+              HasSubstr("truncated"));
+  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})"),
+              HasSubstr("make 12"));
+  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})"),
+              HasSubstr("end at"));
+  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"),
+              HasSubstr("starts at byte 4"));
   EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                    R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"),
               HasSubstr("ends at"));
-  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})"), HasSubstr("[8, 0)"));
-  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})"), HasSubstr("whole number"));
-  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0]}})"), HasSubstr("data_offsets"));
+  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})"),
+              HasSubstr("[8, 0)"));
+  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})"),
+              HasSubstr("whole number"));
+  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0]}})"),
+              HasSubstr("data_offsets"));
   EXPECT_THAT(with(R"({"a":{"shape":[2],"data_offsets":[0,8]}})"), HasSubstr("tensor a"));
   EXPECT_THAT(with(R"({"a":5})"), HasSubstr("tensor a"));
   EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[4611686018427387905,4],"data_offsets":[0,8]}})"),
@@ -107,7 +117,8 @@ class ShardedSafetensors : public testing::Test {
     dir_.file("s2.safetensors", one("b", 2));
   }
   std::string index(const std::string& map) {
-    return dir_.file("model.safetensors.index.json", "{\"metadata\":{},\"weight_map\":" + map + "}");
+    return dir_.file("model.safetensors.index.json",
+                     "{\"metadata\":{},\"weight_map\":" + map + "}");
   }
   std::string error(const std::string& map) {
     return error_of([&] { SafetensorsReader{index(map)}; });
@@ -132,7 +143,8 @@ TEST_F(ShardedSafetensors, TheSingleFileComesFirst) {
 }
 
 TEST_F(ShardedSafetensors, ProblemsNameTheShard) {
-  EXPECT_THAT(error(R"({"a":"s2.safetensors"})"), AllOf(HasSubstr("tensor a"), HasSubstr("s2.safetensors")));
+  EXPECT_THAT(error(R"({"a":"s2.safetensors"})"),
+              AllOf(HasSubstr("tensor a"), HasSubstr("s2.safetensors")));
   EXPECT_THAT(error(R"({"a":"s3.safetensors"})"), HasSubstr("s3.safetensors"));
   EXPECT_THAT(error(R"({"a":"../s1.safetensors"})"), HasSubstr("not a file name"));
   EXPECT_THAT(error("{}"), HasSubstr("empty"));

@@ -37,8 +37,10 @@ TEST(LlmcTokens, AreReadInPlace) {
 
 TEST(LlmcTokens, OfLlama3AreFourBytes) {
   const TempDirectory dir;
-  const std::string bytes = llmc_header(20240801, 7, 3) + bytes_of<std::uint32_t>({1, 128000, 4000000000u});
-  EXPECT_THAT(all_tokens(*open_tokens(dir.file("a.bin", bytes))), ElementsAre(1, 128000, 2147483647));
+  const std::string bytes =
+      llmc_header(20240801, 7, 3) + bytes_of<std::uint32_t>({1, 128000, 4000000000u});
+  EXPECT_THAT(all_tokens(*open_tokens(dir.file("a.bin", bytes))),
+              ElementsAre(1, 128000, 2147483647));
 }
 
 TEST(LlmcTokens, DamageIsReportedWithNumbers) {
@@ -47,7 +49,8 @@ TEST(LlmcTokens, DamageIsReportedWithNumbers) {
   const auto error = [&](std::string_view bytes) {
     return error_of([&] { open_tokens(dir.file("a.bin", bytes)); });
   };
-  EXPECT_THAT(error(shard.substr(0, 1030)), AllOf(HasSubstr("4 tokens"), HasSubstr("1032"), HasSubstr("1030")));
+  EXPECT_THAT(error(shard.substr(0, 1030)),
+              AllOf(HasSubstr("4 tokens"), HasSubstr("1032"), HasSubstr("1030")));
   EXPECT_THAT(error(shard + "x"), AllOf(HasSubstr("1032"), HasSubstr("1033")));
   EXPECT_THAT(error(shard.substr(0, 100)), AllOf(HasSubstr("truncated"), HasSubstr("100 bytes")));
   EXPECT_THAT(error(llmc_header(20240520, 2, 0)), HasSubstr("version 2"));

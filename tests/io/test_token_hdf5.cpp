@@ -60,7 +60,8 @@ TEST(Hdf5Tokens, ATruncatedFileIsRefused) {
   }
   const std::string whole = contents(dir.path("a.h5"));
   const std::string torn = dir.file("torn.h5", whole.substr(0, whole.size() / 2));
-  EXPECT_THAT(error_of([&] { open_tokens(torn); }), AllOf(HasSubstr("torn.h5"), HasSubstr("truncated")));
+  EXPECT_THAT(error_of([&] { open_tokens(torn); }),
+              AllOf(HasSubstr("torn.h5"), HasSubstr("truncated")));
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ std::vector<std::int32_t> bytes(std::string_view text) {
 TEST(JsonlTokens, AreTheTextsJoined) {
   const TempDirectory dir;
   const std::string lines =
-      "{\"text\": \"ab\\n\\u00e9\", \"id\": 1}\r\n\n   \n{\"id\": 2, \"text\": \"\"}\n {\"text\":\"\\\"x\\\"\"}";
+      "{\"text\": \"ab\\n\\u00e9\", \"id\": 1}\r\n\n   \n{\"id\": 2, \"text\": \"\"}\n "
+      "{\"text\":\"\\\"x\\\"\"}";
   const auto file = open_tokens(dir.file("a.jsonl", lines));
   EXPECT_EQ(file->format(), "jsonl");
   expect_every_range(*file, bytes("ab\n\xc3\xa9\n\n\"x\""));
@@ -37,7 +38,8 @@ TEST(JsonlTokens, ABadLineIsNamed) {
 
 TEST(JsonlTokens, WithoutAnyTextAreRefused) {
   const TempDirectory dir;
-  EXPECT_THAT(error_of([&] { open_tokens(dir.file("a.jsonl", "{\"text\":\"\"}\n")); }), HasSubstr("no text"));
+  EXPECT_THAT(error_of([&] { open_tokens(dir.file("a.jsonl", "{\"text\":\"\"}\n")); }),
+              HasSubstr("no text"));
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ TEST(MegatronTokens, AreOpenedByEitherFileOrThePrefix) {
 }
 
 template <class T>
-void expect_type(std::uint8_t code, const std::vector<T>& tokens, const std::vector<std::int32_t>& expected) {
+void expect_type(std::uint8_t code, const std::vector<T>& tokens,
+                 const std::vector<std::int32_t>& expected) {
   const TempDirectory dir;
   dir.file("t.bin", bytes_of(tokens));
   dir.file("t.idx", megatron_index(code, {static_cast<std::int32_t>(tokens.size())}, {0}, {0, 1}));
@@ -43,7 +44,8 @@ TEST(MegatronTokens, FollowTheIndexWhereTheyAreScattered) {
   std::vector<std::int32_t> stored(1000);
   std::iota(stored.begin(), stored.end(), 0);
   dir.file("s.bin", bytes_of(stored));
-  // Sequences of 0 to 3 tokens from the back of the file to its front: several blocks of the reader's index.
+  // Sequences of 0 to 3 tokens from the back of the file to its front: several blocks of the
+  // reader's index.
   std::vector<std::int32_t> lengths, expected;
   std::vector<std::int64_t> offsets;
   for (int i = 0; i < 300; ++i) {
@@ -58,7 +60,8 @@ TEST(MegatronTokens, FollowTheIndexWhereTheyAreScattered) {
   EXPECT_EQ(all_tokens(*file), expected);
   for (std::size_t begin = 0; begin + 9 <= expected.size(); begin += 7) {
     const auto from = expected.begin() + static_cast<std::ptrdiff_t>(begin);
-    ASSERT_EQ(tokens_at(*file, static_cast<std::int64_t>(begin), 9), std::vector<std::int32_t>(from, from + 9));
+    ASSERT_EQ(tokens_at(*file, static_cast<std::int64_t>(begin), 9),
+              std::vector<std::int32_t>(from, from + 9));
   }
 }
 
@@ -81,9 +84,11 @@ TEST(MegatronTokens, DamageIsReportedWithNumbers) {
   EXPECT_THAT(error(bytes_of<std::int32_t>({1, 2, 3, 4}), good),
               AllOf(HasSubstr("sequence 1"), HasSubstr("3 tokens"), HasSubstr("16 bytes")));
   EXPECT_THAT(error("", good), HasSubstr("0 bytes"));
-  EXPECT_THAT(error("x", good.substr(0, good.size() - 1)), AllOf(HasSubstr("damaged"), HasSubstr("2 sequences")));
+  EXPECT_THAT(error("x", good.substr(0, good.size() - 1)),
+              AllOf(HasSubstr("damaged"), HasSubstr("2 sequences")));
   EXPECT_THAT(error("x", good.substr(0, 20)), HasSubstr("truncated"));
-  EXPECT_THAT(error("x", megatron_index(7, {}, {}, {})), AllOf(HasSubstr("code is 7"), HasSubstr("floating")));
+  EXPECT_THAT(error("x", megatron_index(7, {}, {}, {})),
+              AllOf(HasSubstr("code is 7"), HasSubstr("floating")));
   EXPECT_THAT(error("x", megatron_index(9, {}, {}, {})), HasSubstr("code is 9"));
   EXPECT_THAT(error("x", megatron_index(1, {}, {}, {})), HasSubstr("no tokens"));
   EXPECT_THAT(error("x", megatron_index(1, {-1}, {0}, {})), HasSubstr("sequence 0 is -1"));

@@ -52,7 +52,8 @@ TEST(TokenReader, SamplesCrossFilesInOrder) {
 
 TEST(TokenReader, ASampleMaySpanSeveralFiles) {
   const TempDirectory dir;
-  const std::vector<std::string> paths = {dir.file("1", "a"), dir.file("2", "b"), dir.file("3", "cd")};
+  const std::vector<std::string> paths = {dir.file("1", "a"), dir.file("2", "b"),
+                                          dir.file("3", "cd")};
   const TokenReader reader(paths, 3, false, 0);
   EXPECT_EQ(reader.samples(), 1);
   EXPECT_THAT(sample(reader, 0, 3), ElementsAre('a', 'b', 'c', 'd'));
@@ -100,8 +101,9 @@ TEST(TokenReader, NamesFileAndPositionOfATokenBeyondTheVocabulary) {
   EXPECT_THAT(sample(reader, 1, 3), ElementsAre(4, 5, 100, 6));
   reader.set_vocabulary(100);
   EXPECT_THAT(sample(reader, 0, 3), ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(error_of([&] { sample(reader, 1, 3); }),
-              AllOf(HasSubstr("b.bin"), HasSubstr("token 2 of the file is 100"), HasSubstr("has 100")));
+  EXPECT_THAT(
+      error_of([&] { sample(reader, 1, 3); }),
+      AllOf(HasSubstr("b.bin"), HasSubstr("token 2 of the file is 100"), HasSubstr("has 100")));
 }
 
 TEST(TokenReader, NegativeTokensAreOutsideAnyVocabulary) {

@@ -30,7 +30,8 @@ inline std::string megatron_index(std::uint8_t code, const std::vector<std::int3
          bytes_of(lengths) + bytes_of(offsets) + bytes_of(documents);
 }
 
-inline std::vector<std::int32_t> tokens_at(const TokenFile& file, std::int64_t begin, std::size_t count) {
+inline std::vector<std::int32_t> tokens_at(const TokenFile& file, std::int64_t begin,
+                                           std::size_t count) {
   std::vector<std::int32_t> out(count, -7);
   file.read(begin, out);
   return out;

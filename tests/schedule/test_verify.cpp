@@ -1,7 +1,8 @@
-// What verify() accepts (every schedule with every feature) and the peaks it returns. What it must
-// refuse: test_verify_mutations.cpp.
+// What verify() accepts (every schedule with every feature), its rules one by one, and the peaks it
+// returns. Mistakes in whole plans: test_verify_mutations.cpp.
 #include "src/schedule/verify.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -92,6 +93,84 @@ TEST(Verify, Evaluation) {
     }
   });
   EXPECT_EQ(plans, 768);
+}
+
+std::string error_of(const Plans& plans, const PlanShape& shape, PlanUse use = PlanUse::training) {
+  try {
+    verify(plans, shape, use);
+  } catch (const std::logic_error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// Rules that larger plans break only together with others: one layer, no parameters.
+TEST(Verify, EachRuleStandsByItself) {
+  const PlanShape shape{.stages = 1, .layers = {{1}}, .recompute = {{{true}}}};
+  const Op forward{OpKind::Forward};
+  const Op backward{OpKind::Backward};
+  const Op drop{OpKind::DropFrame};
+  const Op again{OpKind::Recompute};
+  const Op norm{OpKind::GradientNorm};
+  const auto error_in = [&](PlanUse use, const Plan& plan) { return error_of({plan}, shape, use); };
+  const auto trained = [&](const Plan& plan) { return error_in(PlanUse::training, plan); };
+  const auto evaluated = [&](const Plan& plan) { return error_in(PlanUse::evaluation, plan); };
+  EXPECT_EQ(trained({forward, drop, again, backward, norm}), "accepted");
+  EXPECT_EQ(trained({again, backward, forward, drop, norm}),
+            "stage 0, op 0 (R c0 l0 m0): its forward is yet to come");
+  EXPECT_EQ(trained({forward, again, backward, norm}),
+            "stage 0, op 1 (R c0 l0 m0): frame is resident already");
+  EXPECT_EQ(trained({forward, drop, again, backward, again, backward, norm}),
+            "stage 0, op 5 (B c0 l0 m0): it is done twice");
+  EXPECT_EQ(trained({forward, norm, backward}), "stage 0, op 1 (norm): backwards are yet to come");
+  EXPECT_EQ(trained({forward, backward, norm, norm}),
+            "stage 0, op 3 (norm): the norm is taken twice");
+  EXPECT_EQ(trained({forward, backward}), "stage 0, end: norm is missing");
+  EXPECT_EQ(trained({forward, drop, {OpKind::DropInput}}),
+            "stage 0, op 2 (drop input c0 l0 m0): the backward pass needs the input");
+  EXPECT_EQ(trained({forward, {static_cast<OpKind>(op_kind_count)}}),
+            "stage 0, op 1 (unknown instruction 21): there is no such instruction");
+  EXPECT_EQ(evaluated({forward, drop}), "accepted");
+  EXPECT_EQ(evaluated({forward, drop, norm}),
+            "stage 0, op 2 (norm): a forward-only plan has no such instruction");
+  EXPECT_EQ(evaluated({forward, drop, {OpKind::DropInput}}),
+            "stage 0, op 2 (drop input c0 l0 m0): the model's first layer has no input");
+}
+
+TEST(Verify, ErrorsSayWhere) {
+  const PlanShape shape = make_shape({.stages = 2, .microbatches = 2});
+  const Plans right = training_plans("1f1b", shape);
+  Plans plans = right;
+  std::swap(plans[1][2], plans[1][4]);  // forward and backward of micro-batch 0
+  EXPECT_EQ(error_of(plans, shape), "stage 1, op 2 (B c0 l0 m0): frame is not resident");
+  plans = right;
+  plans[1].erase(plans[1].begin() + 1);
+  EXPECT_EQ(
+      error_of(plans, shape),
+      "stage 1, op 1 (F c0 l0 m0): its input is in flight (it must be there, and not in flight)");
+  plans.pop_back();
+  EXPECT_EQ(error_of(plans, shape), "there are 1 plans for 2 stages");
+  plans = right;
+  plans[0][0].microbatch = 2;
+  EXPECT_EQ(error_of(plans, shape), "stage 0, op 0 (F c0 l0 m2): there is no such micro-batch");
+  plans = right;
+  plans[1].insert(plans[1].begin() + 1, plans[1][0]);
+  EXPECT_EQ(error_of(plans, shape),
+            "stage 1, op 1 (recv act c0 m0 start): the input is in flight (it must be not there)");
+  plans = right;
+  plans[1].push_back(plans[1][0]);
+  EXPECT_THAT(error_of(plans, shape),
+              testing::HasSubstr("(recv act c0 m0 start): the message is posted twice"));
+  const PlanShape small = make_shape({.stages = 2});
+  plans = evaluation_plans(small);
+  std::swap(plans[1][2], plans[1][4]);
+  EXPECT_EQ(error_of(plans, small, PlanUse::evaluation),
+            "stage 1, op 2 (drop input c0 l0 m0): its forward is yet to come");
+  plans = {{}, {}};
+  EXPECT_EQ(error_of(plans, shape), "stage 0, end: F c0 l0 m0 is missing");
+  PlanShape wrong = shape;
+  wrong.layers.pop_back();
+  EXPECT_THROW(verify(right, wrong, PlanUse::training), std::invalid_argument);
 }
 
 // Memory: the reason for 1f1b.

@@ -259,28 +259,5 @@ TEST(Mutations, FeaturesNobodyAskedForAreFound) {
               HasSubstr("a forward-only plan has no such instruction"));
 }
 
-TEST(Mutations, ErrorsSayWhere) {
-  const PlanShape shape = make_shape({.stages = 2, .microbatches = 2});
-  const Subject subject{"1f1b", shape, training_plans("1f1b", shape)};
-  Plans plans = subject.plans;
-  std::swap(plans[1][2], plans[1][4]);  // forward and backward of micro-batch 0
-  EXPECT_EQ(error_of(subject, plans), "stage 1, op 2 (B c0 l0 m0): frame is not resident");
-  plans = subject.plans;
-  plans[1].erase(plans[1].begin() + 1);
-  EXPECT_EQ(
-      error_of(subject, plans),
-      "stage 1, op 1 (F c0 l0 m0): its input is in flight (it must be there, and not in flight)");
-  plans.pop_back();
-  EXPECT_EQ(error_of(subject, plans), "there are 1 plans for 2 stages");
-  plans = subject.plans;
-  plans[0][0].microbatch = 2;
-  EXPECT_EQ(error_of(subject, plans), "stage 0, op 0 (F c0 l0 m2): there is no such micro-batch");
-  plans = {{}, {}};
-  EXPECT_EQ(error_of(subject, plans), "stage 0, end: F c0 l0 m0 is missing");
-  Subject wrong = subject;
-  wrong.shape.layers.pop_back();
-  EXPECT_THROW(verify(wrong.plans, wrong.shape, PlanUse::training), std::invalid_argument);
-}
-
 }  // namespace
 }  // namespace triax

@@ -11,8 +11,8 @@
 //
 // In 1f1b, and in gpipe with one chunk, this always is the next slot with a send. In interleaved a
 // few waits come later, where the peer would not have posted yet and the stage would only stall. In
-// gpipe with several chunks it must be later: the last stage's outputs wait until the first has
-// finished its chunk, and stages that wait for them before they go on wait in a circle.
+// gpipe with several chunks they must: the last stage's outputs wait until the first has finished
+// its chunk, and stages that wait for them before they go on wait in a circle.
 #include <algorithm>
 #include <deque>
 #include <stdexcept>

@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "src/config/load.hpp"
+#include "tests/config/same_config.hpp"
+
+namespace triax {
+namespace {
+
+TEST(HuggingFaceConfig, ReadsBackAsTheSameModel) {
+  ModelConfig gpt2;
+  gpt2.layers = 3;
+  gpt2.intermediate = 1000;
+  gpt2.attention_dropout = 0.1F;
+  gpt2.tied_embeddings = false;
+  ModelConfig llama;
+  llama.architecture = Architecture::llama;
+  llama.heads = 8;
+  llama.kv_heads = 2;
+  llama.head_size = 32;
+  llama.hidden = 100;
+  llama.norm_epsilon = 3e-6F;
+  llama.rope_theta = 5e5;
+  llama.tied_embeddings = llama.qkv_bias = false;
+  auto qwen2 = llama;
+  qwen2.architecture = Architecture::qwen2;
+  qwen2.tied_embeddings = qwen2.qkv_bias = true;
+  for (const auto& model : {gpt2, llama, qwen2}) {
+    const auto text = huggingface_config(model);
+    EXPECT_TRUE(testing_support::same(model_from_huggingface(text, "config.json"), model)) << text;
+  }
+}
+
+TEST(HuggingFaceConfig, WritesShortNumbers) {
+  const auto j = nlohmann::json::parse(huggingface_config(ModelConfig{}));
+  EXPECT_EQ(j["layer_norm_epsilon"], 1e-5);
+  EXPECT_EQ(j["model_type"], "gpt2");
+  EXPECT_EQ(j["architectures"][0], "GPT2LMHeadModel");
+}
+
+}  // namespace
+}  // namespace triax

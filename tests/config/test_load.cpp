@@ -1,0 +1,185 @@
+#include "src/config/load.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "src/config/key_table.hpp"
+#include "tests/config/job_files.hpp"
+#include "tests/config/same_config.hpp"
+
+namespace triax {
+namespace {
+using nlohmann::json;
+using testing::HasSubstr;
+
+class Load : public testing_support::JobFiles {};
+
+// A file as Hugging Face's documentation shows for its Trainer, in full.
+const char* const trainer_file = R"({
+    "fp16": {"enabled": "auto", "loss_scale": 0, "loss_scale_window": 1000, "initial_scale_power": 16, "hysteresis": 2, "min_loss_scale": 1},
+    "bf16": {"enabled": "auto"},
+    "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto", "eps": "auto", "weight_decay": "auto"}},
+    "scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": "auto", "warmup_min_lr": "auto", "warmup_max_lr": "auto", "warmup_num_steps": "auto"}},
+    "zero_optimization": {
+        "stage": 1, "allgather_partitions": true, "allgather_bucket_size": 2e8, "overlap_comm": true, "reduce_scatter": true,
+        "reduce_bucket_size": "auto", "contiguous_gradients": true, "round_robin_gradients": true,
+        "offload_optimizer": {"device": "none", "pin_memory": true},
+        "sub_group_size": 1e9, "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto",
+        "stage3_max_live_parameters": 1e9, "stage3_max_reuse_distance": 1e9, "stage3_gather_16bit_weights_on_model_save": true
+    },
+    "aio": {"block_size": 1048576, "queue_depth": 8, "thread_count": 1, "single_submit": false, "overlap_events": true},
+    "activation_checkpointing": {"partition_activations": false, "cpu_checkpointing": false, "contiguous_memory_optimization": false, "number_checkpoints": null},
+    "flops_profiler": {"enabled": false, "profile_step": 1, "module_depth": -1, "top_modules": 1, "detailed": true, "output_file": null},
+    "communication_data_type": "fp32", "prescale_gradients": false,
+    "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "steps_per_print": 2000,
+    "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "wall_clock_breakdown": false
+})";
+
+TEST_F(Load, ADeepSpeedFileWorksAsItIs) {
+  write("ds_config.json", trainer_file);
+  const auto job = load_job(this->job(R"(, "extends": "ds_config.json")"), {}, 2);
+  EXPECT_EQ(job.config.zero_stage, 1);
+  EXPECT_EQ(job.config.steps_per_print, 2000);
+  EXPECT_EQ(job.config.gradient_clipping, 1.0);
+  EXPECT_EQ(job.config.batch.global, 2);
+  EXPECT_EQ(job.config.scheduler.kind, SchedulerKind::warmup_decay);
+  EXPECT_EQ(job.config.scheduler.total_num_steps, 100);
+  EXPECT_FALSE(job.config.recompute);
+  EXPECT_THAT(job.accepted,
+              testing::IsSupersetOf({"zero_optimization.contiguous_gradients",
+                                     "zero_optimization.reduce_bucket_size", "fp16.loss_scale",
+                                     "aio.block_size", "wall_clock_breakdown"}));
+  EXPECT_THAT(job.accepted, testing::Not(testing::Contains("zero_optimization.stage")));
+}
+
+TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
+  EXPECT_THAT(error(R"(, "zero_optimization": {"stage": 3})"),
+              HasSubstr("zero_optimization.stage: 3 is not built yet (stages 0 and 1 are)"));
+  EXPECT_THAT(error(R"(, "zero_optimization": {"stage": 4})"), HasSubstr("4 is not allowed"));
+  for (const auto* more :
+       {R"("bf16": {"enabled": true})", R"("fp16": {"enabled": true})",
+        R"("amp": {"enabled": true, "opt_level": "O1"})", R"("run": {"trace_steps": [10, 12]})",
+        R"("run": {"tensorboard": true})", R"("tensorboard": {"enabled": true})",
+        R"("lora": {"rank": 8})", R"("data": {"train": "text.txt", "tokenizer": "gpt2:dir"})",
+        R"("parallel": {"schedule": "zero-bubble"})", R"("zero_optimization": {"stage": 2})",
+        R"("zero_optimization": {"offload_optimizer": {"device": "cpu"}})",
+        R"("zero_optimization": {"offload_param": {"device": "nvme", "nvme_path": "/nvme"}})",
+        R"("zero_optimization": {"cpu_offload": true})"})
+    EXPECT_THAT(error_of(write("more.json", std::string("{\"extends\": \"") +
+                                                std::filesystem::path(job()).filename().string() +
+                                                "\", " + more + "}")),
+                HasSubstr("not built yet"))
+        << more;
+  for (const auto* more :
+       {R"("sparse_attention": {"mode": "fixed", "block": 16})",
+        R"("curriculum_learning": {"enabled": true})",
+        R"("progressive_layer_drop": {"enabled": true, "theta": 0.5})",
+        R"("data_efficiency": {"enabled": true})",
+        R"("compression_training": {"row_pruning": {"shared_parameters": {"enabled": true}}})",
+        R"("elasticity": {"enabled": true})", R"("gradient_allreduce_op": "sum")",
+        R"("tensor_parallel": {"autotp_size": 4})"})
+    EXPECT_NE(error(std::string(", ") + more), "") << more;
+}
+
+TEST_F(Load, DisabledFeaturesAreFine) {
+  EXPECT_EQ(
+      error(
+          R"(, "bf16": {"enabled": false}, "fp16": {"enabled": false, "loss_scale": 0}, "amp": {"enabled": false, "opt_level": "O1"}, "lora": null,
+    "run": {"tensorboard": false, "trace_steps": null}, "wandb": {"enabled": false}, "curriculum_learning": {"enabled": false, "curriculum_type": "seqlen"},
+    "zero_optimization": false, "sparse_attention": null, "elasticity": {"enabled": false, "max_train_batch_size": 2000, "micro_batch_sizes": [2, 4, 6]},
+    "checkpoint": {"tag_validation": "Ignore", "parallel_write": {"pipeline_stage": true}, "keep": 2}, "autotuning": {"enabled": false, "arg_mappings": {"a": "--b"}})"),
+      "");
+}
+
+TEST_F(Load, ReportsAllErrorsTogetherInTheOrderOfTheFile) {
+  const auto file = write("bad.json", R"({
+  "model": {"architecture": "gpt2", "n_head": 4, "n_embd": 62},
+  "data": {"train": "missing.txt"},
+  "parallel": {"tensro": 2,
+               "pipeline": 3, "pipeline.stages": 2},
+  "train_batch_size": "many", "dump_state": true, "dump_state": true,
+  "zero_optimization": 7,
+  "tensor": 2
+})");
+  EXPECT_EQ(error_of(file, 8),
+            "bad.json:2: model.n_embd: 62 is not a multiple of model.n_head 4\n"
+            "bad.json:4: parallel.tensro: unknown key (nearest: parallel.tensor)\n"
+            "bad.json:5: parallel.pipeline.stages: unknown key. Write nested objects, {\"a\": "
+            "{\"b\": ...}}, for a.b\n"
+            "bad.json:5: parallel.pipeline: tensor 1 x pipeline 3 = 3 does not divide the job's 8 "
+            "ranks. For example tensor 1, pipeline 4, data 2\n"
+            "bad.json:6: dump_state: written twice in this object\n"
+            "bad.json:6: train_batch_size: expected integer or \"auto\", got \"many\"\n"
+            "bad.json:7: zero_optimization: expected an object, got 7\n"
+            "bad.json:8: tensor: unknown key (nearest: parallel.tensor)");
+}
+
+TEST_F(Load, OverridesComeLast) {
+  const auto c = config(R"(, "run": {"steps": 5})", 4,
+                        {"run.steps=7", "parallel.tensor=2", "parallel.schedule=gpipe"});
+  EXPECT_EQ(c.run.steps, 7);
+  EXPECT_EQ(c.parallel.tensor, 2);
+  EXPECT_EQ(c.parallel.schedule, "gpipe");
+  EXPECT_THAT(error("", 1, {"parallel.tensro=2"}),
+              testing::StrEq("--set: parallel.tensro: unknown key (nearest: parallel.tensor)"));
+}
+
+TEST_F(Load, TheResolvedJobLoadsToTheSameConfig) {
+  write(
+      "hf/config.json",
+      R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 4, "vocab_size": 300, "rms_norm_eps": 1e-05})");
+  write("hf/model.safetensors", "x");
+  write("ds_config.json", trainer_file);
+  const std::string rest =
+      R"(, "data": {"train": ["*.txt"], "valid": "text.txt", "seed": 9}, "run": {"steps": 31, "eval_interval": 2, "peak_flops": 1.1e11})";
+  for (
+      const std::string& more :
+      {std::string(R"("model": {"from": "hf"})") + rest,
+       R"("model": {"config": "hf/config.json", "attention_dropout": 0.1})" + rest,
+       R"("model": {"architecture": "gpt2", "resid_pdrop": 0.3, "n_head": 6}, "extends": "ds_config.json")" +
+           rest,
+       R"("model": {"model_type": "qwen2"}, "pipeline": {"activation_checkpoint_interval": 1}, "scheduler": {"type": "OneCycle", "params": {"cycle_min_lr": 1e-4, "cycle_max_lr": 1e-3}})" +
+           rest,
+       R"("model": {"architecture": "gpt2"}, "scheduler": {"type": "cosine", "params": {"warmup": 3, "min_lr": 1e-5}}, "amp": {"enabled": false, "opt_level": "O2"})" +
+           rest}) {
+    const auto first = load_job(write("job.json", "{" + more + "}"),
+                                {"parallel.tensor=2", "train_batch_size=12"}, 4);
+    const auto again = load_job(write("elsewhere/job.json", first.resolved), {}, 4);
+    EXPECT_TRUE(testing_support::same(first.config, again.config))
+        << first.resolved << again.resolved;
+    EXPECT_EQ(first.resolved, again.resolved);
+    EXPECT_EQ(first.accepted, again.accepted);
+  }
+}
+
+TEST_F(Load, TheResolvedJobHasNoAutoAndEveryDefault) {
+  write("ds_config.json", trainer_file);
+  const auto job =
+      json::parse(load_job(this->job(R"(, "extends": "ds_config.json")"), {}, 2).resolved);
+  EXPECT_EQ(job["parallel"]["data"], 2);
+  EXPECT_EQ(job["train_micro_batch_size_per_gpu"], 1);
+  EXPECT_EQ(job["run"]["steps"], 100);
+  EXPECT_EQ(job["model"]["n_inner"], 256);
+  EXPECT_EQ(job["optimizer"]["params"]["lr"], 1e-3);
+  EXPECT_EQ(job["scheduler"]["params"]["warmup_type"], "log");
+  EXPECT_EQ(job["data"]["train"].size(), 1U);
+  EXPECT_FALSE(job.contains("extends"));
+}
+
+TEST_F(Load, WhatJobJsonAddsIsNotRead) {
+  EXPECT_EQ(error(R"(, "triax": {"version": "0.1.0", "grid": [1, 2, 3], "hosts": ["a"]})"), "");
+}
+
+// Whatever is written under whatever key: a Config or a UsageError, nothing else.
+TEST_F(Load, NoValueOfAnyKeyIsTooMuch) {
+  const auto file = job();
+  const KeyTable table;
+  for (const auto& key : table.keys())
+    for (const auto* value : {"null", "false", "true", "-1", "0", "1", "2.5", "1e300", "text",
+                              "auto", "[]", "[1]", "[\"x\"]", "{}", "{\"a\": {}}"})
+      EXPECT_NO_THROW(error_of(file, 4, {key.path + "=" + value})) << key.path << "=" << value;
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,216 @@
+#include "src/config/model_section.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/config/job_files.hpp"
+
+namespace triax {
+namespace {
+using testing::AllOf;
+using testing::HasSubstr;
+
+ModelConfig model(const std::string& text) {
+  return model_from_huggingface(text, "config.json");
+}
+
+std::string model_error(const std::string& text) {
+  try {
+    model(text);
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return {};
+}
+
+TEST(ModelFromHuggingFace, Gpt2Defaults) {
+  const auto m = model(R"({"model_type": "gpt2"})");
+  EXPECT_EQ(m.architecture, Architecture::gpt2);
+  EXPECT_EQ(m.layers, 12);
+  EXPECT_EQ(m.heads, 12);
+  EXPECT_EQ(m.kv_heads, 12);
+  EXPECT_EQ(m.head_size, 64);
+  EXPECT_EQ(m.hidden, 768);
+  EXPECT_EQ(m.intermediate, 3072);
+  EXPECT_EQ(m.positions, 1024);
+  EXPECT_EQ(m.vocabulary, 50257);
+  EXPECT_EQ(m.norm_epsilon, 1e-5F);
+  EXPECT_TRUE(m.tied_embeddings);
+  EXPECT_TRUE(m.qkv_bias);
+  EXPECT_EQ(m.residual_dropout, 0.0F);
+}
+
+TEST(ModelFromHuggingFace, Gpt2AsPublished) {
+  const auto m = model(
+      R"({"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "bos_token_id": 50256,
+    "embd_pdrop": 0.2, "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 1024,
+    "n_embd": 1024, "n_head": 16, "n_inner": null, "n_layer": 24, "n_positions": 1024, "resid_pdrop": 0.3, "summary_type": "cls_index",
+    "summary_use_proj": true, "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}}, "vocab_size": 50257, "whatever.else": 1})");
+  EXPECT_EQ(m.intermediate, 4096);
+  EXPECT_EQ(m.attention_dropout, 0.1F);
+  EXPECT_EQ(m.embedding_dropout, 0.2F);
+  EXPECT_EQ(m.residual_dropout, 0.3F);
+}
+
+TEST(ModelFromHuggingFace, LlamaAsPublished) {
+  const auto m = model(
+      R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 5632,
+    "max_position_embeddings": 2048, "mlp_bias": false, "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 22, "num_key_value_heads": 4,
+    "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": null, "tie_word_embeddings": false, "torch_dtype": "float32", "vocab_size": 32000})");
+  EXPECT_EQ(m.architecture, Architecture::llama);
+  EXPECT_EQ(m.kv_heads, 4);
+  EXPECT_EQ(m.head_size, 64);
+  EXPECT_EQ(m.rope_theta, 10000.0);
+  EXPECT_FALSE(m.qkv_bias);
+  EXPECT_FALSE(m.tied_embeddings);
+}
+
+TEST(ModelFromHuggingFace, Qwen2OfTransformers5) {
+  const auto m = model(
+      R"({"model_type": "qwen2", "hidden_size": 896, "num_attention_heads": 14, "num_key_value_heads": 2, "num_hidden_layers": 2,
+    "layer_types": ["full_attention", "full_attention"], "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"}, "use_sliding_window": false,
+    "sliding_window": 32768, "max_window_layers": 21, "tie_word_embeddings": true, "head_dim": 32})");
+  EXPECT_EQ(m.architecture, Architecture::qwen2);
+  EXPECT_EQ(m.rope_theta, 1e6);
+  EXPECT_EQ(m.head_size, 32);
+  EXPECT_EQ(m.intermediate, 22016);
+  EXPECT_EQ(m.vocabulary, 151936);
+  EXPECT_TRUE(m.qkv_bias);
+}
+
+TEST(ModelFromHuggingFace, KeyValueHeadsDefaultToHeads) {
+  EXPECT_EQ(
+      model(R"({"model_type": "llama", "num_attention_heads": 8, "hidden_size": 64})").kv_heads, 8);
+}
+
+TEST(ModelFromHuggingFace, ClassNamesAreEnough) {
+  EXPECT_EQ(model(R"({"architectures": ["Qwen2ForCausalLM"]})").architecture, Architecture::qwen2);
+}
+
+TEST(ModelFromHuggingFace, RefusesMathematicsThatIsNotBuilt) {
+  const auto llama = [](const std::string& more) {
+    return model_error("{\"model_type\": \"llama\",\n" + more + "}");
+  };
+  EXPECT_EQ(llama(R"("rope_scaling": {"type": "linear", "factor": 2})"),
+            "config.json:2: model.rope_scaling: {\"factor\":2,\"type\":\"linear\"} is refused "
+            "(scaled rotary positions are not built yet)");
+  EXPECT_EQ(llama(R"("rope_scaling": {"rope_type": "default"})"), "");
+  EXPECT_THAT(llama(R"("rope_parameters": {"rope_type": "yarn"})"),
+              HasSubstr("model.rope_parameters"));
+  EXPECT_THAT(llama(R"("attention_bias": true)"),
+              HasSubstr("model.attention_bias: true is refused"));
+  EXPECT_THAT(llama(R"("mlp_bias": true)"), HasSubstr("model.mlp_bias"));
+  EXPECT_THAT(llama(R"("hidden_act": "gelu")"),
+              HasSubstr("\"gelu\" is not allowed (allowed: \"silu\", \"swish\")"));
+  EXPECT_THAT(llama(R"("quantization_config": {"bits": 4})"),
+              HasSubstr("model.quantization_config"));
+  EXPECT_THAT(model_error(R"({"model_type": "gpt2", "activation_function": "relu"})"),
+              HasSubstr("model.activation_function"));
+  EXPECT_THAT(model_error(R"({"model_type": "gpt2", "scale_attn_by_inverse_layer_idx": true})"),
+              HasSubstr("is refused"));
+  EXPECT_THAT(model_error(R"({"model_type": "qwen2", "use_sliding_window": true})"),
+              HasSubstr("sliding windows are not built yet"));
+  EXPECT_THAT(
+      model_error(
+          R"({"model_type": "qwen2", "layer_types": ["full_attention", "sliding_attention"]})"),
+      HasSubstr("model.layer_types"));
+}
+
+TEST(ModelFromHuggingFace, NamesTheKnownFamilies) {
+  EXPECT_EQ(
+      model_error(R"({"model_type": "mistral"})"),
+      "config.json:1: model.model_type: \"mistral\" is not known (known: gpt2, llama, qwen2)");
+  EXPECT_THAT(model_error(R"({"architectures": ["MistralForCausalLM"], "model_type": "llama"})"),
+              HasSubstr("\"MistralForCausalLM\" is not known"));
+  EXPECT_THAT(model_error(R"({"architectures": ["Qwen2ForCausalLM"], "model_type": "llama"})"),
+              HasSubstr("contradicts llama"));
+  EXPECT_THAT(model_error("{}"), HasSubstr("model.architecture: missing"));
+}
+
+TEST(ModelFromHuggingFace, ChecksTheShape) {
+  EXPECT_THAT(model_error(R"({"model_type": "gpt2", "n_head": 5})"),
+              HasSubstr("model.n_embd: 768 is not a multiple of model.n_head 5"));
+  EXPECT_THAT(model_error(R"({"model_type": "llama", "num_key_value_heads": 5})"),
+              HasSubstr("5 does not divide model.num_attention_heads 32"));
+  EXPECT_THAT(
+      model_error(R"({"model_type": "llama", "hidden_size": 33, "num_attention_heads": 2})"),
+      HasSubstr("33 is not a multiple"));
+  EXPECT_THAT(model_error(R"({"model_type": "llama", "head_dim": 33})"), HasSubstr("33 is odd"));
+  EXPECT_THAT(model_error(R"({"model_type": "gpt2", "n_layer": 0, "vocab_size": "big"})"),
+              AllOf(HasSubstr("model.n_layer: 0 is not allowed"),
+                    HasSubstr("model.vocab_size: expected integer")));
+}
+
+class ModelSection : public testing_support::JobFiles {
+ protected:
+  std::string with_model(const std::string& section) {
+    return write("job.json", "{\"model\": " + section + ",\n\"data\": {\"train\": \"text.txt\"}}");
+  }
+  std::string hf(const std::string& more = {}) {
+    return write("hf/config.json",
+                 "{\n\"model_type\": \"llama\", \"hidden_size\": 64, \"num_attention_heads\": "
+                 "4,\n\"num_hidden_layers\": 3, \"vocab_size\": 300" +
+                     more + "}");
+  }
+};
+
+TEST_F(ModelSection, ShapeFromAFile) {
+  hf();
+  const auto m = load_job(with_model(R"({"config": "hf/config.json"})"), {}, 1).config.model;
+  EXPECT_EQ(m.layers, 3);
+  EXPECT_EQ(m.weights, "");
+}
+
+TEST_F(ModelSection, WeightsAndShapeFromADirectory) {
+  hf();
+  const auto job = with_model(R"({"from": "hf"})");
+  EXPECT_THAT(error_of(job), HasSubstr("model.from: no model.safetensors in hf"));
+  write("hf/model.safetensors.index.json", "{}");
+  EXPECT_EQ(load_job(job, {}, 1).config.model.weights, path("hf"));
+}
+
+TEST_F(ModelSection, InlineKeysOverrideTheFile) {
+  hf(R"(, "attention_dropout": 0.1)");
+  const auto m = load_job(with_model(R"({"config": "hf/config.json", "num_hidden_layers": 5})"),
+                          {"model.attention_dropout=0"}, 1)
+                     .config.model;
+  EXPECT_EQ(m.layers, 5);
+  EXPECT_EQ(m.hidden, 64);
+  EXPECT_EQ(m.attention_dropout, 0.0F);
+}
+
+TEST_F(ModelSection, InlineKeysAreStrict) {
+  EXPECT_EQ(error_of(with_model(R"({"architecture": "gpt2", "n_layres": 2})")),
+            "job.json:1: model.n_layres: unknown key (nearest: model.n_layer)");
+  EXPECT_THAT(error_of(with_model(R"({"architecture": "llama", "n_layer": 2})")),
+              HasSubstr("model.n_layer: a key of gpt2, not of model.architecture \"llama\""));
+}
+
+TEST_F(ModelSection, SaysWhatIsMissing) {
+  EXPECT_THAT(error_of(with_model("{}")), HasSubstr("model.architecture: missing"));
+  EXPECT_THAT(error_of(with_model("null")), HasSubstr("model: missing"));
+  EXPECT_THAT(error_of(with_model("3")), HasSubstr("model: expected an object, got 3"));
+  EXPECT_THAT(error_of(with_model(R"({"from": "nowhere"})")),
+              HasSubstr("model.from: no such file or directory: nowhere"));
+  EXPECT_THAT(error_of(with_model(R"({"from": 3})")),
+              HasSubstr("model.from: expected string, got 3"));
+  std::filesystem::create_directories(path("empty"));
+  EXPECT_THAT(error_of(with_model(R"({"from": "empty"})")),
+              HasSubstr("model.from: no config.json in empty"));
+  hf();
+  EXPECT_THAT(error_of(with_model(R"({"from": "hf", "config": "hf/config.json"})")),
+              HasSubstr("Leave one out"));
+  EXPECT_THAT(error_of(with_model(R"({"config": "hf/config.json", "architecture": "gpt2"})")),
+              HasSubstr("gpt2 contradicts llama"));
+}
+
+TEST_F(ModelSection, ErrorsInTheFileHaveItsLines) {
+  hf(",\n\"rms_norm_eps\": \"small\"");
+  EXPECT_EQ(error_of(with_model(R"({"config": "hf/config.json"})")),
+            "hf/config.json:4: model.rms_norm_eps: expected number, got \"small\"");
+  write("hf/config.json", "{\"model_type\": ");
+  EXPECT_THAT(error_of(with_model(R"({"config": "hf/config.json"})")),
+              HasSubstr("hf/config.json:1:"));
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,160 @@
+#include "src/config/resolve.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/config/job_files.hpp"
+
+namespace triax {
+namespace {
+using testing::HasSubstr;
+
+class Resolve : public testing_support::JobFiles {
+ protected:
+  SchedulerConfig scheduler(const std::string& type, const std::string& params) {
+    return config(
+               R"(, "optimizer": {"params": {"lr": 0.5}}, "run": {"steps": 77}, "scheduler": {"type": ")" +
+               type + R"(", "params": {)" + params + "}}")
+        .scheduler;
+  }
+};
+
+TEST_F(Resolve, Optimizer) {
+  const auto o =
+      config(
+          R"(, "optimizer": {"type": "adam", "params": {"lr": 6e-4, "betas": [0.8, 0.95], "eps": 1e-6, "weight_decay": 0.1, "adam_w_mode": true}})")
+          .optimizer;
+  EXPECT_EQ(o.learning_rate, 6e-4);
+  EXPECT_EQ(o.beta1, 0.8);
+  EXPECT_EQ(o.beta2, 0.95);
+  EXPECT_EQ(o.epsilon, 1e-6);
+  EXPECT_EQ(o.weight_decay, 0.1);
+  const auto d =
+      config(
+          R"(, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto", "eps": "auto", "weight_decay": "auto"}})")
+          .optimizer;
+  EXPECT_EQ(d.learning_rate, 1e-3);
+  EXPECT_EQ(d.beta2, 0.999);
+  EXPECT_EQ(d.weight_decay, 0.0);
+}
+
+TEST_F(Resolve, OtherOptimizersAreRefusedByName) {
+  EXPECT_THAT(error(R"(, "optimizer": {"type": "Lamb", "params": {"max_coeff": 1, "lr": 1}})"),
+              testing::StrEq("job.json:3: optimizer.type: \"Lamb\" is not built yet"));
+  EXPECT_THAT(error(R"(, "optimizer": {"type": "Frob"})"),
+              HasSubstr("\"Frob\" is not allowed (allowed: \"AdamW\", \"Adam\")"));
+  EXPECT_THAT(error(R"(, "optimizer": {"type": "Adam", "params": {"adam_w_mode": false}})"),
+              HasSubstr("L2 regularisation is not built"));
+  EXPECT_EQ(error(R"(, "optimizer": {"type": "AdamW", "params": {"adam_w_mode": false}})"), "")
+      << "DeepSpeed's AdamW is decoupled whatever this says";
+  EXPECT_THAT(error(R"(, "optimizer": {"params": {"betas": [0.9]}})"),
+              HasSubstr("expected two numbers, got [0.9]"));
+  EXPECT_THAT(error(R"(, "optimizer": {"params": {"betas": [0.9, 1]}})"), HasSubstr("0 <= x < 1"));
+  EXPECT_THAT(error(R"(, "optimizer": {"params": {"bias_correction": false}})"),
+              HasSubstr("optimizer.params.bias_correction: false is refused"));
+}
+
+TEST_F(Resolve, ClippingDefaultsToNone) {
+  EXPECT_EQ(config("").gradient_clipping, 0.0);
+  EXPECT_EQ(config(R"(, "gradient_clipping": "auto")").gradient_clipping, 1.0);
+  EXPECT_EQ(config(R"(, "gradient_clipping": 0.25)").gradient_clipping, 0.25);
+  EXPECT_THAT(error(R"(, "gradient_clipping": -1)"), HasSubstr("allowed: >= 0"));
+}
+
+TEST_F(Resolve, Schedulers) {
+  EXPECT_EQ(config("").scheduler.kind, SchedulerKind::constant);
+  const auto warmup = scheduler("WarmupLR", "");
+  EXPECT_EQ(warmup.kind, SchedulerKind::warmup);
+  EXPECT_EQ(warmup.warmup_max_lr, 0.5) << "the optimizer's";
+  EXPECT_EQ(warmup.warmup_num_steps, 1000);
+  EXPECT_FALSE(warmup.warmup_linear);
+  const auto decay =
+      scheduler("WarmupDecayLR",
+                R"("warmup_type": "linear", "warmup_num_steps": "auto", "warmup_min_lr": "auto")");
+  EXPECT_EQ(decay.kind, SchedulerKind::warmup_decay);
+  EXPECT_EQ(decay.warmup_max_lr, 1e-3);
+  EXPECT_EQ(decay.total_num_steps, 77) << "run.steps";
+  EXPECT_EQ(decay.warmup_num_steps, 0);
+  EXPECT_TRUE(decay.warmup_linear);
+  EXPECT_EQ(scheduler("WarmupDecayLR", R"("warmup_max_lr": "auto")").warmup_max_lr, 0.5);
+  const auto cosine = scheduler(
+      "WarmupCosineLR", R"("total_num_steps": 20, "warmup_min_ratio": 0.1, "cos_min_ratio": 0.2)");
+  EXPECT_EQ(cosine.kind, SchedulerKind::warmup_cosine);
+  EXPECT_EQ(cosine.total_num_steps, 20);
+  EXPECT_EQ(cosine.warmup_min_ratio, 0.1);
+  EXPECT_EQ(cosine.cos_min_ratio, 0.2);
+  const auto cycle = scheduler(
+      "OneCycle",
+      R"("cycle_min_lr": 0.1, "cycle_max_lr": 0.9, "cycle_first_step_size": 30, "cycle_first_stair_count": 3, "cycle_momentum": false)");
+  EXPECT_EQ(cycle.kind, SchedulerKind::one_cycle);
+  EXPECT_EQ(cycle.cycle_second_step_size, 30);
+  EXPECT_EQ(cycle.cycle_second_stair_count, 3);
+  EXPECT_FALSE(cycle.cycle_momentum);
+  const auto own = scheduler("cosine", R"("warmup": 4, "min_lr": 0.01)");
+  EXPECT_EQ(own.kind, SchedulerKind::cosine);
+  EXPECT_EQ(own.warmup, 4);
+  EXPECT_EQ(own.min_lr, 0.01);
+}
+
+TEST_F(Resolve, BadSchedulersAreRefused) {
+  const auto bad = [&](const std::string& type, const std::string& params) {
+    return error(R"(, "scheduler": {"type": ")" + type + R"(", "params": {)" + params + "}}");
+  };
+  EXPECT_THAT(bad("OneCycle", R"("cycle_min_lr": 0.1)"),
+              HasSubstr("scheduler.params.cycle_max_lr: missing. OneCycle needs it"));
+  EXPECT_THAT(bad("WarmupLR", R"("cos_min_ratio": 0.1)"),
+              HasSubstr("a key of WarmupCosineLR, not of scheduler.type \"WarmupLR\""));
+  EXPECT_THAT(bad("LRRangeTest", R"("lr_range_test_min_lr": 1)"),
+              testing::StrEq("job.json:3: scheduler.type: \"LRRangeTest\" is not built yet"));
+  EXPECT_THAT(error(R"(, "scheduler": {"params": {"warmup": 1}})"),
+              HasSubstr("scheduler.params.warmup: unused without scheduler.type"));
+}
+
+TEST_F(Resolve, RecomputeOfLayers) {
+  const auto check = [&](const std::string& more, bool on, int layers) {
+    const auto c = config(more);
+    EXPECT_EQ(c.recompute, on) << more;
+    EXPECT_EQ(c.recompute_layers, layers) << more;
+  };
+  check("", false, 0);
+  check(R"(, "activation_checkpointing": null)", false, 0);
+  check(R"(, "activation_checkpointing": {"partition_activations": true})", false, 0);
+  check(R"(, "activation_checkpointing": {"number_checkpoints": null})", false, 0);
+  check(R"(, "activation_checkpointing": {"number_checkpoints": 2})", true, 2);
+  check(R"(, "pipeline": {"activation_checkpoint_interval": 1})", true, 0);
+  EXPECT_THAT(error(R"(, "activation_checkpointing": {"cpu_checkpointing": true})"),
+              HasSubstr("offload is not built yet"));
+}
+
+TEST_F(Resolve, SequenceLength) {
+  EXPECT_EQ(config("").data.sequence_length, 128) << "the model's positions";
+  EXPECT_EQ(config("", 1, {"model.n_positions=4096"}).data.sequence_length, 1024);
+  EXPECT_EQ(error("", 1, {"data.seq_length=129"}),
+            "--set: data.seq_length: 129 is more than the model's 128 positions");
+}
+
+TEST_F(Resolve, BytesNeedAVocabularyOf256) {
+  EXPECT_EQ(
+      error("", 1, {"model.vocab_size=255"}),
+      "--set: model.vocab_size: 255 is less than 256, the tokens of data.tokenizer \"bytes\"");
+  write("tokens.bin", "x");
+  EXPECT_EQ(error("", 1, {"model.vocab_size=255", "data.train=tokens.bin"}), "")
+      << "token files bring their own vocabulary";
+  EXPECT_THAT(error("", 1, {"data.tokenizer=gpt2:dir"}),
+              HasSubstr("\"gpt2:dir\" is not built yet"));
+}
+
+TEST_F(Resolve, Files) {
+  EXPECT_EQ(config("").checkpoint.directory, "runs/triax/checkpoints");
+  EXPECT_EQ(config(R"(, "run": {"directory": "here"})").checkpoint.directory, "here/checkpoints");
+  EXPECT_EQ(config(R"(, "checkpoint": {"directory": "there"})").checkpoint.directory, "there");
+  EXPECT_THAT(error(R"(, "checkpoint": {"resume": "no.h5"})"),
+              HasSubstr("checkpoint.resume: no such file: no.h5"));
+  EXPECT_EQ(config(R"(, "checkpoint": {"resume": "must"})").checkpoint.resume, "must");
+  EXPECT_THAT(error(R"(, "run": {"eval_interval": 5})"),
+              HasSubstr("run.eval_interval: nothing to validate on"));
+  EXPECT_EQ(
+      config(R"(, "run": {"eval_interval": 5})", 1, {"data.valid=text.txt"}).run.eval_interval, 5);
+}
+
+}  // namespace
+}  // namespace triax

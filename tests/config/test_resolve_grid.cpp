@@ -1,0 +1,133 @@
+#include <gmock/gmock.h>
+
+#include "tests/config/job_files.hpp"
+
+namespace triax {
+namespace {
+using testing::HasSubstr;
+
+class ResolveGrid
+    : public testing_support::JobFiles {  // the model has 8 layers, 4 heads, 128 positions
+ protected:
+  std::string batch(const std::string& keys) {
+    return ", \"parallel\": {\"data\": \"auto\"}, " + keys;
+  }
+};
+
+TEST_F(ResolveGrid, DataTakesTheRestOfTheRanks) {
+  const auto p = config(R"(, "parallel": {"tensor": 2, "pipeline": 2})", 12).parallel;
+  EXPECT_EQ(p.data, 3);
+  EXPECT_EQ(config("", 5).parallel.data, 5);
+  EXPECT_EQ(config(R"(, "parallel": {"tensor": 2, "data": 3})", 6).parallel.data, 3);
+}
+
+TEST_F(ResolveGrid, NoRanksMeansAsManyAsTheGridAsksFor) {
+  EXPECT_EQ(config(R"(, "parallel": {"tensor": 2, "pipeline": 4})", 0).parallel.data, 1);
+  EXPECT_EQ(config(R"(, "parallel": {"tensor": 2, "data": 3})", 0).parallel.data, 3);
+}
+
+TEST_F(ResolveGrid, ImpossibleGridsNameOneThatFits) {
+  EXPECT_EQ(error(R"(, "parallel": {"tensor": 3})", 8),
+            "job.json:3: parallel.tensor: tensor 3 x pipeline 1 = 3 does not divide the job's 8 "
+            "ranks. For example tensor 4, pipeline 1, data 2");
+  EXPECT_THAT(error(R"(, "parallel": {"pipeline": 3})", 8),
+              HasSubstr("parallel.pipeline: tensor 1 x pipeline 3"));
+  EXPECT_THAT(error(R"(, "parallel": {"tensor": 4, "pipeline": 4})", 8),
+              HasSubstr("16 does not divide the job's 8 ranks. For example"));
+  EXPECT_THAT(error(R"(, "parallel": {"tensor": 2, "data": 3})", 8),
+              HasSubstr("parallel.data: tensor 2 x pipeline 1 x data 3 is not the job's 8 ranks"));
+  EXPECT_THAT(error(R"(, "parallel": {"tensor": 8})", 8),
+              HasSubstr("parallel.tensor: 8 does not divide the model's 4 heads. For example "
+                        "tensor 4, pipeline 1, data 2"));
+  EXPECT_THAT(error(R"(, "parallel": {"pipeline": 16})", 16),
+              HasSubstr("parallel.pipeline: 16 stages x 1 chunks need as many layers, the model "
+                        "has 8. For example tensor 1, pipeline 8, data 2"));
+  EXPECT_THAT(error(R"(, "parallel": {"tensor": 0})", 8), HasSubstr("0 is not allowed"));
+  EXPECT_THAT(error(R"(, "parallel": {"tensor": 10000000, "pipeline": 10000000})", 8),
+              HasSubstr("does not divide"));
+}
+
+TEST_F(ResolveGrid, KeyValueHeadsAndTensorMustDivideOneAnother) {
+  const auto llama = [&](int heads, int kv, int tensor) {
+    return error_of(
+        job(), tensor,
+        {"model={\"architecture\": \"llama\", \"num_hidden_layers\": 2, \"vocab_size\": 256, "
+         "\"hidden_size\": " +
+             std::to_string(16 * heads) + ", \"num_attention_heads\": " + std::to_string(heads) +
+             ", \"num_key_value_heads\": " + std::to_string(kv) +
+             ", \"n_layer\": null, \"n_head\": null, \"n_embd\": null, \"n_positions\": null}",
+         "parallel.tensor=" + std::to_string(tensor), "parallel.data=1"});
+  };
+  EXPECT_EQ(llama(12, 6, 3), "");
+  EXPECT_EQ(llama(12, 3, 6), "");
+  EXPECT_THAT(
+      llama(12, 6, 4),
+      HasSubstr("parallel.tensor: 4 and the model's 6 key-value heads: neither divides the other"));
+}
+
+TEST_F(ResolveGrid, AnyPartOfTheBatchMayBeLeftOut) {
+  const auto check = [&](const std::string& keys, std::int64_t g, std::int64_t m, std::int64_t a) {
+    const auto b = config(batch(keys), 2).batch;
+    EXPECT_EQ(b.global, g) << keys;
+    EXPECT_EQ(b.micro, m) << keys;
+    EXPECT_EQ(b.accumulation, a) << keys;
+  };
+  check(
+      R"("train_batch_size": 24, "train_micro_batch_size_per_gpu": 3, "gradient_accumulation_steps": 4)",
+      24, 3, 4);
+  check(R"("train_batch_size": 24, "train_micro_batch_size_per_gpu": 3)", 24, 3, 4);
+  check(R"("train_batch_size": 24, "gradient_accumulation_steps": 4)", 24, 3, 4);
+  check(R"("train_micro_batch_size_per_gpu": 3, "gradient_accumulation_steps": 4)", 24, 3, 4);
+  check(R"("train_batch_size": 24)", 24, 12, 1);
+  check(R"("train_micro_batch_size_per_gpu": 3)", 6, 3, 1);
+  check(R"("gradient_accumulation_steps": 4)", 8, 1, 4);
+  check(
+      R"("train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto")",
+      2, 1, 1);
+}
+
+TEST_F(ResolveGrid, InconsistentBatchesGiveTheNumbers) {
+  EXPECT_EQ(
+      error(
+          batch(
+              R"("train_batch_size": 25, "train_micro_batch_size_per_gpu": 3, "gradient_accumulation_steps": 4)"),
+          2),
+      "job.json:3: train_batch_size: 25 is not train_micro_batch_size_per_gpu 3 x "
+      "gradient_accumulation_steps 4 x parallel.data 2. Correct one of them or leave it out");
+  EXPECT_THAT(error(batch(R"("train_batch_size": 25, "train_micro_batch_size_per_gpu": 3)"), 2),
+              HasSubstr("25 is no multiple of train_micro_batch_size_per_gpu 3 x parallel.data 2"));
+  EXPECT_THAT(error(batch(R"("train_batch_size": 2, "gradient_accumulation_steps": 4)"), 2),
+              HasSubstr("2 is no multiple of gradient_accumulation_steps 4"));
+  EXPECT_THAT(error(batch(R"("train_batch_size": 3)"), 2), HasSubstr("3 is no multiple"));
+  EXPECT_THAT(
+      error(
+          batch(
+              R"("train_micro_batch_size_per_gpu": 1000000000, "gradient_accumulation_steps": 1000000000)"),
+          2),
+      HasSubstr("more than 1e12 samples"));
+  EXPECT_THAT(error(batch(R"("train_batch_size": 0)"), 2), HasSubstr("0 is not allowed"));
+}
+
+TEST_F(ResolveGrid, SchedulesHaveTheirConditions) {
+  const auto with = [&](const std::string& parallel, int accumulation) {
+    return error(", \"parallel\": {\"pipeline\": 2, " + parallel +
+                     "}, \"gradient_accumulation_steps\": " + std::to_string(accumulation),
+                 2);
+  };
+  EXPECT_EQ(with(R"("schedule": "interleaved", "chunks": 2)", 4), "");
+  EXPECT_EQ(with(R"("schedule": "gpipe", "chunks": 2)", 3), "");
+  EXPECT_EQ(with(R"("schedule": "1f1b")", 3), "");
+  EXPECT_THAT(with(R"("schedule": "1f1b", "chunks": 2)", 4),
+              HasSubstr("parallel.chunks: 2 with schedule 1f1b"));
+  EXPECT_THAT(with(R"("schedule": "interleaved", "chunks": 2)", 3),
+              HasSubstr("gradient_accumulation_steps: 3 is not a multiple of parallel.pipeline 2"));
+  EXPECT_THAT(with(R"("schedule": "interleaved", "chunks": 5)", 4),
+              HasSubstr("2 stages x 5 chunks need as many layers"));
+  EXPECT_THAT(with(R"("schedule": "zero-bubble")", 4),
+              HasSubstr("\"zero-bubble\" is not built yet"));
+  EXPECT_THAT(with(R"("schedule": "1f2b")", 4),
+              HasSubstr("allowed: \"gpipe\", \"1f1b\", \"interleaved\""));
+}
+
+}  // namespace
+}  // namespace triax

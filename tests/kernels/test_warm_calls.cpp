@@ -1,0 +1,106 @@
+// No kernel allocates once it has run: a training step must not depend on the allocator.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "kernels/adamw.hpp"
+#include "kernels/cross_entropy.hpp"
+#include "kernels/dropout.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
+#include "kernels/gelu.hpp"
+#include "kernels/layernorm.hpp"
+#include "kernels/norm.hpp"
+#include "kernels/rmsnorm.hpp"
+#include "kernels/rope.hpp"
+#include "kernels/swiglu.hpp"
+#include "tests/kernels/compare.hpp"
+#include "tests/support/allocation_count.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::int64_t rows = 70;
+constexpr std::int64_t columns = 32;
+
+class WarmCalls : public testing::Test {
+ protected:
+  // Allocations of the second call.
+  static long warm_allocations(const std::function<void()>& call) {
+    call();
+    const long before = allocation_count();
+    call();
+    return allocation_count() - before;
+  }
+  static Tensor matrix(const Buffer& buffer) { return buffer.tensor(DType::f32, {rows, columns}); }
+  static Tensor row(const Buffer& buffer) { return buffer.tensor(DType::f32, {columns}); }
+
+  static constexpr std::size_t bytes = rows * columns * sizeof(float);
+  Buffer a_{bytes}, b_{bytes}, c_{bytes}, d_{bytes}, weight_{bytes}, bias_{bytes}, ids_{bytes};
+  Tensor a = matrix(a_);
+  Tensor b = matrix(b_);
+  Tensor c = matrix(c_);
+  Tensor d = matrix(d_);
+  Tensor weight = row(weight_);
+  Tensor bias = row(bias_);
+  Tensor ids = ids_.tensor(DType::i32, {rows});
+  Stream stream;
+};
+
+TEST_F(WarmCalls, Norms) {
+  test::Scratch scratch(layernorm_scratch_bytes(rows, columns));
+  Arena& arena = scratch.arena();
+  EXPECT_EQ(warm_allocations([&] { layernorm_forward(stream, a, b, weight, bias, 1e-5F); }), 0);
+  EXPECT_EQ(warm_allocations([&] {
+              layernorm_backward(stream, a, weight, bias, b, a, c, d.slice(0, 0, 1).flat(), 1e-5F,
+                                 true, arena);
+            }),
+            0);
+  EXPECT_EQ(warm_allocations([&] { rmsnorm_forward(stream, a, b, weight, 1e-5F); }), 0);
+  EXPECT_EQ(warm_allocations(
+                [&] { rmsnorm_backward(stream, a, weight, b, a, c, bias, 1e-5F, true, arena); }),
+            0);
+  EXPECT_EQ(warm_allocations([&] { bias_backward(stream, bias, a, true, arena); }), 0);
+}
+
+TEST_F(WarmCalls, Pointwise) {
+  EXPECT_EQ(warm_allocations([&] { residual_forward(stream, a, b, c, bias); }), 0);
+  EXPECT_EQ(warm_allocations([&] { add(stream, a, b); }), 0);
+  EXPECT_EQ(warm_allocations([&] { scale(stream, a, 2.0F); }), 0);
+  EXPECT_EQ(warm_allocations([&] { gelu_forward(stream, a, b); }), 0);
+  EXPECT_EQ(warm_allocations([&] { gelu_backward(stream, a, b, c, d); }), 0);
+  EXPECT_EQ(warm_allocations([&] { dropout(stream, a, b, {0.5F, 1}, 0); }), 0);
+}
+
+TEST_F(WarmCalls, TokensAndOptimizer) {
+  const Tensor stats = c.flat().slice(0, 0, 3 * rows);
+  const Tensor loss = d.flat().slice(0, 0, rows);
+  const Tensor lse = d.flat().slice(0, rows, rows);
+  EXPECT_EQ(warm_allocations([&] { embedding_forward(stream, a, ids, b, 0); }), 0);
+  EXPECT_EQ(warm_allocations([&] { embedding_backward(stream, b, ids, a, 0, true); }), 0);
+  EXPECT_EQ(warm_allocations([&] { position_forward(stream, a, b, 0, 10); }), 0);
+  EXPECT_EQ(warm_allocations([&] { position_backward(stream, b, a, 0, 10, true); }), 0);
+  EXPECT_EQ(warm_allocations([&] {
+              cross_entropy_stats(stream, stats.reshape({rows, 3}), a, ids, 0, columns);
+              cross_entropy_loss(stream, loss, lse, stats.reshape({1, rows, 3}), ids);
+              cross_entropy_backward(stream, a, lse, ids, 0, columns, 1.0F);
+              sum(stream, loss);
+            }),
+            0);
+  EXPECT_EQ(warm_allocations([&] { adamw(stream, a, b, c, d, {}); }), 0);
+  EXPECT_EQ(warm_allocations([&] { sum_of_squares(stream, a); }), 0);
+}
+
+TEST_F(WarmCalls, RopeAndSwiglu) {
+  const Tensor heads = a.reshape({1, rows, 2, columns / 2});
+  const Tensor table = b.flat().slice(0, 0, rows * columns / 2).reshape({2, rows, columns / 4});
+  EXPECT_EQ(warm_allocations([&] { rope_forward(stream, heads, table); }), 0);
+  const Tensor x = a.reshape({rows / 2, 2 * columns});
+  const Tensor dx = b.reshape({rows / 2, 2 * columns});
+  const Tensor y = c.slice(0, 0, rows / 2);
+  EXPECT_EQ(warm_allocations([&] { swiglu_forward(stream, y, x); }), 0);
+  EXPECT_EQ(warm_allocations([&] { swiglu_backward(stream, dx, y, y, x); }), 0);
+}
+
+}  // namespace
+}  // namespace triax
