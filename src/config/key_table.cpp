@@ -12,11 +12,6 @@ bool in_scope(const Key& key, const std::string& type) {
   return key.scope.empty() || std::ranges::find(key.scope, type) != key.scope.end();
 }
 
-bool matches(const Key& key, const std::string& path) {
-  if (key.path.ends_with(".*")) return path.starts_with(key.path.substr(0, key.path.size() - 1));
-  return key.path == path;
-}
-
 // Edits that turn one word into the other: insert, delete, replace, swap neighbours (Damerau 1964).
 std::size_t edits(const std::string& a, const std::string& b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
@@ -58,17 +53,26 @@ KeyTable::KeyTable() {
   for (auto* section :
        {model_keys, job_keys, training_keys, memory_keys, deepspeed_keys, technique_keys})
     std::ranges::move(section(), std::back_inserter(keys_));
+  for (const auto& key : keys_) rows_[key.path].push_back(&key);
+}
+
+std::vector<const Key*> KeyTable::rows(const std::string& path) const {
+  if (const auto found = rows_.find(path); found != rows_.end()) return found->second;
+  for (auto dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1))
+    if (const auto all = rows_.find(path.substr(0, dot) + ".*"); all != rows_.end())
+      return all->second;
+  return {};
 }
 
 const Key* KeyTable::find(const std::string& path, const std::string& type) const {
-  const auto row = std::ranges::find_if(
-      keys_, [&](const Key& k) { return matches(k, path) && in_scope(k, type); });
-  return row == keys_.end() ? nullptr : &*row;
+  for (const auto* key : rows(path))
+    if (in_scope(*key, type)) return key;
+  return nullptr;
 }
 
 const Key* KeyTable::find(const std::string& path) const {
-  const auto row = std::ranges::find_if(keys_, [&](const Key& k) { return matches(k, path); });
-  return row == keys_.end() ? nullptr : &*row;
+  const auto all = rows(path);
+  return all.empty() ? nullptr : all.front();
 }
 
 bool KeyTable::is_section(const std::string& path) const {

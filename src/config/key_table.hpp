@@ -1,6 +1,7 @@
 #pragma once
 // The one table of keys: every key of a job file, in the order in which a reader meets them.
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "src/config/key.hpp"
@@ -18,6 +19,8 @@ std::vector<Key> technique_keys();  // its sections on curricula, compression an
 class KeyTable {
  public:
   KeyTable();
+  KeyTable(const KeyTable&) = delete;  // rows_ points into keys_
+  KeyTable& operator=(const KeyTable&) = delete;
   const std::vector<Key>& keys() const { return keys_; }
   /// The row of `path` for the section's type (see Key::scope). null: none, or of other types only.
   const Key* find(const std::string& path, const std::string& type) const;
@@ -30,7 +33,11 @@ class KeyTable {
   std::string nearest(const std::string& path, const std::string& type) const;
 
  private:
+  /// The rows of `path`, one a type; those of "amp.*" for a key below amp.
+  std::vector<const Key*> rows(const std::string& path) const;
+
   std::vector<Key> keys_;
+  std::unordered_map<std::string, std::vector<const Key*>> rows_;
 };
 
 /// The key that says which rows of a section hold: "model.architecture" for "model.n_layer",

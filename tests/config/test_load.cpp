@@ -104,6 +104,7 @@ TEST_F(Load, ReportsAllErrorsTogetherInTheOrderOfTheFile) {
 })");
   EXPECT_EQ(error_of(file, 8),
             "bad.json:2: model.n_embd: 62 is not a multiple of model.n_head 4\n"
+            "bad.json:3: data.train: no such file: missing.txt\n"
             "bad.json:4: parallel.tensro: unknown key (nearest: parallel.tensor)\n"
             "bad.json:5: parallel.pipeline.stages: unknown key. Write nested objects, {\"a\": "
             "{\"b\": ...}}, for a.b\n"
