@@ -76,7 +76,8 @@ const Key* KeyTable::find(const std::string& path) const {
 }
 
 bool KeyTable::is_section(const std::string& path) const {
-  return std::ranges::any_of(keys_, [&](const Key& k) { return k.path.starts_with(path + "."); });
+  const auto prefix = path + ".";
+  return std::ranges::any_of(keys_, [&](const Key& k) { return k.path.starts_with(prefix); });
 }
 
 std::string KeyTable::nearest(const std::string& path, const std::string& type) const {

@@ -20,6 +20,11 @@ ForwardFlops forward_flops(const ModelConfig& model, std::int64_t sequence_lengt
   return {2 * (weights + attention), 2 * e * model.vocabulary};
 }
 
+double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_length) {
+  const ForwardFlops flops = forward_flops(model, sequence_length);
+  return 3.0 * (model.layers * flops.block + flops.head);
+}
+
 std::vector<int> partition_blocks(const ModelConfig& model, int chunks, std::int64_t sequence_length) {
   const int blocks = model.layers;
   if (chunks > blocks)

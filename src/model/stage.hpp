@@ -27,6 +27,8 @@ struct ForwardFlops {
   double block, head;
 };
 ForwardFlops forward_flops(const ModelConfig& model, std::int64_t sequence_length);
+/// FLOPs of a token's training step: three times the forward pass (6 N, and attention's causal half once).
+double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_length);
 
 class Stage {
  public:

@@ -113,7 +113,7 @@ StepMetrics Trainer::train_step(std::int64_t step) {
   metrics.step_seconds = elapsed.count();
   metrics.tokens_per_second = static_cast<double>(tokens_per_step()) / metrics.step_seconds;
   if (config_.run.peak_flops > 0.0)
-    metrics.mfu = metrics.tokens_per_second * training_flops_per_token() / (config_.run.peak_flops * grid_.size());
+    metrics.mfu = metrics.tokens_per_second * training_flops_per_token(config_.model, config_.data.sequence_length) / (config_.run.peak_flops * grid_.size());
   if (!std::isfinite(metrics.loss) || !std::isfinite(metrics.grad_norm))
     throw Error(fmt::format("step {}: loss {} and gradient norm {} are not both finite", step, metrics.loss, metrics.grad_norm),
                 "the run diverged", "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint");
@@ -121,11 +121,6 @@ StepMetrics Trainer::train_step(std::int64_t step) {
 }
 
 std::int64_t Trainer::tokens_per_step() const { return config_.batch.global * config_.data.sequence_length; }
-
-double Trainer::training_flops_per_token() const {
-  const ForwardFlops flops = forward_flops(config_.model, config_.data.sequence_length);
-  return 3.0 * (config_.model.layers * flops.block + flops.head);
-}
 
 StepInput Trainer::step_input(std::int64_t step) {
   StepInput input;

@@ -41,7 +41,6 @@ class Trainer {
   void after_step(std::int64_t step, std::int64_t tokens);
   void save(std::int64_t steps_done, std::int64_t tokens);
   std::int64_t tokens_per_step() const;
-  double training_flops_per_token() const;
   bool leader() const { return grid_.rank() == 0; }
 
   LoadedJob job_;

@@ -1,0 +1,153 @@
+// The whole training step: tokens a second and the fraction of the FMA peak measured in the same run.
+//   benchmarks/step                                   GPT-2 124M, B=2, T=512, one rank
+//   mpiexec -n 2 benchmarks/step --data 2             the same work on two ranks
+#include <mpi.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "benchmarks/support/machine.hpp"
+#include "benchmarks/support/report.hpp"
+#include "kernels/base/runtime.hpp"
+#include "kernels/random.hpp"
+#include "src/comm/mpi_session.hpp"
+#include "src/train/trainer.hpp"
+
+namespace {
+
+using namespace triax;
+
+struct Options {
+  std::string model = "gpt2-124m";
+  int tensor = 1, pipeline = 1, data = 1, zero = 0, threads = 1, steps = 7;
+  std::int64_t batch = 2, micro = 0, sequence = 512;
+  bool recompute = false;
+  std::string schedule = "1f1b";
+};
+
+ModelConfig gpt2(int layers, int hidden, int heads, int vocabulary) {
+  ModelConfig model;
+  model.layers = layers;
+  model.hidden = hidden;
+  model.heads = model.kv_heads = heads;
+  model.head_size = hidden / heads;
+  model.intermediate = 4 * hidden;
+  model.vocabulary = vocabulary;
+  return model;
+}
+
+const std::map<std::string, ModelConfig>& models() {
+  static const std::map<std::string, ModelConfig> all = {
+      {"gpt2-124m", gpt2(12, 768, 12, 50257)}, {"gpt2-350m", gpt2(24, 1024, 16, 50257)}, {"small", gpt2(6, 384, 6, 256)}};
+  return all;
+}
+
+// An llm.c shard of random tokens, for this process alone; removed at the end.
+class TokenShard {
+ public:
+  TokenShard(std::int64_t tokens, int vocabulary)
+      : path_(std::filesystem::temp_directory_path() / ("triax-step-" + std::to_string(getpid()) + ".bin")) {
+    std::vector<std::int32_t> header(256, 0);
+    header[0] = 20240520;
+    header[1] = 1;
+    header[2] = static_cast<std::int32_t>(tokens);
+    std::vector<std::uint16_t> data;
+    for (std::int64_t i = 0; i < tokens; ++i)
+      data.push_back(static_cast<std::uint16_t>(philox(1, static_cast<std::uint64_t>(i))[0] % static_cast<std::uint32_t>(vocabulary)));
+    std::ofstream file(path_, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(header.data()), static_cast<std::streamsize>(header.size() * sizeof(header[0])));
+    file.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size() * sizeof(data[0])));
+  }
+  ~TokenShard() { std::filesystem::remove(path_); }
+  TokenShard(const TokenShard&) = delete;
+  TokenShard& operator=(const TokenShard&) = delete;
+  std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+LoadedJob make_job(const Options& options, const std::string& tokens) {
+  LoadedJob job;
+  Config& config = job.config;
+  config.model = models().at(options.model);
+  config.model.positions = static_cast<int>(std::max<std::int64_t>(1024, options.sequence));
+  config.data.train = {tokens};
+  config.data.shuffle = false;
+  config.data.sequence_length = static_cast<int>(options.sequence);
+  config.parallel.tensor = options.tensor;
+  config.parallel.pipeline = options.pipeline;
+  config.parallel.data = options.data;
+  config.parallel.schedule = options.schedule;
+  config.batch.global = options.batch;
+  config.batch.micro = options.micro > 0 ? options.micro : options.batch / options.data / options.pipeline;
+  config.batch.accumulation = options.batch / options.data / config.batch.micro;
+  config.checkpoint.resume = "never";
+  config.gradient_clipping = 1.0;
+  config.zero_stage = options.zero;
+  config.recompute = options.recompute;
+  config.run.steps = options.steps;
+  return job;
+}
+
+void measure(const Options& options, const MpiSession& session) {
+  const KernelRuntime runtime(options.threads);
+  ProcessGrid grid(MPI_COMM_WORLD, {options.data, options.pipeline, options.tensor});
+  const double peak = benchmark::measure_fma_peak() * options.threads * session.size();
+  const TokenShard shard(options.batch * options.sequence * options.steps + 1, models().at(options.model).vocabulary);
+  const LoadedJob job = make_job(options, shard.path());
+  Trainer trainer(job, grid);
+  trainer.train_step(0);  // takes the pages, compiles the GEMMs
+  std::vector<double> seconds;
+  StepMetrics metrics;
+  for (int step = 1; step < options.steps; ++step) {
+    metrics = trainer.train_step(step);
+    seconds.push_back(metrics.step_seconds);
+  }
+  if (session.rank() != 0) return;
+  const benchmark::Timing timing = benchmark::timing_of(seconds);
+  const double tokens = static_cast<double>(options.batch * options.sequence);
+  const double flops = tokens * training_flops_per_token(job.config.model, options.sequence) / timing.seconds;
+  const std::string name =
+      fmt::format("{} B={} T={} f32 tensor {} pipeline {} data {} zero {} threads {}", options.model, options.batch,
+                  options.sequence, options.tensor, options.pipeline, options.data, options.zero, options.threads);
+  benchmark::print_result("step", name, timing,
+                          {{"tokens_per_second", tokens / timing.seconds},
+                           {"flops_per_second", flops},
+                           {"peak_fraction", flops / peak},
+                           {"peak_memory_bytes", static_cast<double>(metrics.peak_memory_bytes)}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const MpiSession session(&argc, &argv);
+  Options options;
+  CLI::App app{"Times whole training steps: one JSON line with tokens/s and the fraction of the FMA peak."};
+  std::vector<std::string> names;
+  for (const auto& entry : models()) names.push_back(entry.first);
+  app.add_option("--model", options.model)->check(CLI::IsMember(names))->capture_default_str();
+  app.add_option("--batch", options.batch, "Sequences a step over all ranks")->capture_default_str();
+  app.add_option("--micro", options.micro, "Sequences a micro-batch (default: batch / data / pipeline)");
+  app.add_option("--seq", options.sequence, "Tokens a sequence")->capture_default_str();
+  app.add_option("--steps", options.steps, "Steps, the first of which is not counted")->check(CLI::Range(2, 10000))->capture_default_str();
+  app.add_option("--tensor", options.tensor)->capture_default_str();
+  app.add_option("--pipeline", options.pipeline)->capture_default_str();
+  app.add_option("--data", options.data)->capture_default_str();
+  app.add_option("--zero", options.zero)->check(CLI::Range(0, 1))->capture_default_str();
+  app.add_option("--schedule", options.schedule)->capture_default_str();
+  app.add_option("--threads", options.threads, "Cores a rank")->capture_default_str();
+  app.add_flag("--recompute", options.recompute);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    measure(options, session);
+    return 0;
+  } catch (const Error& error) {
+    fmt::print(stderr, "step: {}\n", error.what());
+    session.abort(3);
+  }
+}
