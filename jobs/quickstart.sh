@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# From a fresh machine to a trained model: installs, builds, trains a byte-level GPT with 4 MPI ranks, shows it.
+set -euo pipefail
+readonly start=$PWD
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. jobs/build.sh
+
+usage() {
+  cat <<'END'
+Usage: jobs/quickstart.sh [TEXT_FILE]
+Installs what is missing (jobs/setup.sh), builds triax, and trains the model of jobs/examples/quickstart.json
+on 4 MPI ranks (tensor 2 x pipeline 2): on TEXT_FILE, or on this checkout's own sources and documents.
+Takes a few minutes on 2 cores. The run is left in runs/quickstart.
+END
+}
+
+readonly run=runs/quickstart
+readonly metrics=$run/metrics.jsonl
+
+fail() {
+  echo "quickstart: $*" >&2
+  exit 1
+}
+
+# The checkout's sources and documents, one after another, in the order of their names.
+own_text() {
+  local -a names=(-name '*.md' -o -name '*.hpp' -o -name '*.cpp' -o -name '*.txt' -o -name '*.cmake' -o -name '*.sh')
+  find CMakeLists.txt README.md benchmarks io jobs kernels src tests -type f \( "${names[@]}" \) -print0 |
+    LC_ALL=C sort -z | xargs -0 cat
+}
+
+# Splits the text $1 into $run/train.txt and the last 5% of it, $run/valid.txt.
+split_text() {
+  local bytes
+  bytes=$(wc -c <"$1")
+  [[ $bytes -ge 20000 ]] || fail "$1 has $bytes bytes (a model cannot learn from less than 20000). Give a longer text."
+  head -c $((bytes - bytes / 20)) "$1" >"$run/train.txt"
+  tail -c $((bytes / 20)) "$1" >"$run/valid.txt"
+  echo "quickstart: training on $((bytes - bytes / 20)) bytes of text, validating on $((bytes / 20))"
+}
+
+train() {
+  local mpiexec
+  mpiexec=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build_folder/CMakeCache.txt")
+  rm -rf "$metrics" "$run/checkpoints"
+  "$mpiexec" -n 4 "$build_folder/src/triax" train jobs/examples/quickstart.json \
+    --set data.train="$run/train.txt" --set data.valid="$run/valid.txt" --set run.directory="$run"
+}
+
+# The mean loss of the last ten steps must be below 60% of the first step's.
+check_loss() {
+  awk -F'"loss":' '
+    NF > 1 { loss[n++] = $2 + 0 }
+    END {
+      if (n < 10) exit 1
+      for (i = n - 10; i < n; ++i) last += loss[i] / 10
+      printf "loss %.3f -> %.3f (%.0f%% of its start)\n", loss[0], last, 100 * last / loss[0]
+      exit !(last < 0.6 * loss[0])
+    }' n=0 "$metrics" || fail "the loss did not fall below 60% of its start. See $metrics"
+}
+
+# Continues the first line of the held-out text that is long enough to be worth it.
+sample() {
+  local prompt
+  prompt=$(awk 'length($0) >= 20 && NR > 1 { print substr($0, 1, 60); exit }' "$run/valid.txt")
+  "$build_folder/src/triax" generate "$1" --prompt "${prompt:-The }" --max-tokens 400 --temperature 0.8 --top-k 40
+}
+
+main() {
+  case ${1:-} in
+    -h | --help) usage; return ;;
+  esac
+  [[ $# -le 1 ]] || fail "one text file at most (see --help)"
+  local text=${1:-}
+  [[ -z $text || $text == /* ]] || text=$start/$text
+  [[ -z $text || -r $text ]] || fail "cannot read $text"
+
+  jobs/setup.sh
+  build_preset release triax
+  mkdir -p "$run"
+  if [[ -z $text ]]; then
+    text=$run/text.txt
+    own_text >"$text"
+  fi
+  split_text "$text"
+  train
+
+  local -a checkpoints=("$run"/checkpoints/step-*.h5)
+  local checkpoint=${checkpoints[-1]}
+  echo
+  awk -f jobs/loss_curve.awk "$metrics"
+  echo
+  check_loss
+  printf '\nA sample of what it writes:\n\n'
+  sample "$checkpoint"
+  printf '\ncheckpoint: %s\nmetrics:    %s\n' "$checkpoint" "$metrics"
+}
+
+main "$@"

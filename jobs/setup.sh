@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Installs what triax is built from (Debian 12 or newer; Ubuntu has the same packages), after naming it.
+# Called by test.sh and quickstart.sh; does nothing when all is there.
+set -euo pipefail
+
+readonly packages=(
+  g++ cmake ninja-build pkg-config git
+  mpich libmpich-dev libhdf5-mpich-dev hdf5-tools   # ranks, and one file written by all of them
+  libtrilinos-kokkos-dev libdnnl-dev libhwloc-dev   # kernels, matrix products, cores of a node
+  libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+)
+
+usage() {
+  cat <<END
+Usage: jobs/setup.sh
+Installs the packages that triax is built from, through apt, as root or with sudo:
+  ${packages[*]}
+TRIAX_NO_INSTALL=1: install nothing, build with what CMake finds (modules of a cluster, for example).
+END
+}
+
+# On a system without apt the build goes on with what CMake finds: sites have these as modules.
+name_requirements() {
+  cat >&2 <<'END'
+setup: this system has no apt, so nothing is installed. triax needs, where CMake and pkg-config find them:
+  a C++20 compiler (GCC 12, Clang 15 or newer), CMake 3.22, Ninja or make, pkg-config,
+  an MPI library, parallel HDF5 1.10 or newer on that MPI, Kokkos 3.4 or newer, oneDNN 2.6 or newer,
+  hwloc 2, fmt, spdlog, nlohmann-json 3, CLI11 2, GoogleTest 1.12, Google Benchmark.
+END
+}
+
+missing_packages() {
+  local package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+  done
+}
+
+# Prints the command that makes a user root; nothing for root.
+root_command() {
+  if [[ $(id -u) -eq 0 ]]; then
+    return
+  elif command -v sudo >/dev/null; then
+    echo sudo
+  else
+    echo "setup: neither root nor sudo. Ask an administrator for: apt-get install $*" >&2
+    echo "setup: or set TRIAX_NO_INSTALL=1 to build with what CMake finds." >&2
+    return 1
+  fi
+}
+
+install_packages() {
+  local -a as_root
+  read -ra as_root <<<"$(root_command "$@")"
+  local -a apt=(${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0)
+  local -a install=("${apt[@]}" install -y --no-install-recommends "$@")
+  # The lists of a fresh machine are absent, those of an old one name files that are gone.
+  if ! apt-cache show "$@" >/dev/null 2>&1 || ! "${install[@]}"; then
+    "${apt[@]}" update
+    "${install[@]}"
+  fi
+}
+
+main() {
+  if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    usage
+    return
+  fi
+  if [[ -n ${TRIAX_NO_INSTALL:-} ]]; then
+    return
+  fi
+  if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    name_requirements
+    return
+  fi
+  local -a missing
+  mapfile -t missing < <(missing_packages)
+  if [[ ${#missing[@]} -eq 0 ]]; then
+    return
+  fi
+  echo "setup: installing with apt: ${missing[*]}"
+  install_packages "${missing[@]}"
+}
+
+main "$@"

@@ -1,0 +1,48 @@
+#include "tests/support/golden.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace triax::test {
+namespace {
+
+nlohmann::json read_json(const std::string& path) { return nlohmann::json::parse(std::ifstream(path)); }
+
+}  // namespace
+
+std::vector<std::string> golden_names() {
+  return {"gpt2-tiny", "gpt2-odd", "gpt2-deep", "llama-tiny", "llama-odd", "qwen2-tiny", "qwen2-odd"};
+}
+
+GoldenCase read_golden(const std::string& name) {
+  GoldenCase golden;
+  golden.name = name;
+  golden.directory = std::string(TRIAX_SOURCE_DIR) + "/tests/golden/" + name;
+  const auto file = read_json(golden.directory + "/expected.json");
+  const auto& recipe = file.at("training");
+  golden.lr = recipe.at("lr");
+  golden.min_lr = recipe.at("min_lr");
+  golden.beta1 = recipe.at("betas").at(0);
+  golden.beta2 = recipe.at("betas").at(1);
+  golden.epsilon = recipe.at("eps");
+  golden.weight_decay = recipe.at("weight_decay");
+  golden.clip = recipe.at("clip");
+  golden.warmup = recipe.at("warmup");
+  golden.steps = recipe.at("steps");
+  golden.global_batch = recipe.at("global_batch");
+  golden.sequence_length = recipe.at("seq_length");
+  golden.cosine = recipe.at("schedule") == "cosine";
+  for (const auto& step : file.at("steps"))
+    golden.expected.push_back({step.at("loss"), step.at("grad_norm"), step.at("lr")});
+  return golden;
+}
+
+std::map<std::string, TensorSummary> read_summaries(const GoldenCase& golden, const std::string& file) {
+  std::map<std::string, TensorSummary> summaries;
+  const auto tensors = read_json(golden.directory + "/" + file);
+  for (const auto& [name, summary] : tensors.items())
+    summaries[name] = {summary.at("sum"), summary.at("l2")};
+  return summaries;
+}
+
+}  // namespace triax::test

@@ -1,0 +1,58 @@
+#include "tests/support/job_builder.hpp"
+
+#include <fmt/format.h>
+
+#include "tests/io/rank_fixtures.hpp"
+
+namespace triax::test {
+
+std::string Layout::text() const {
+  return fmt::format("tensor {} pipeline {} data {}, {}, chunks {}, micro {}, ZeRO {}, sequence parallel {}, recompute {}",
+                     tensor, pipeline, data, schedule, chunks, micro, zero, sequence_parallel, recompute);
+}
+
+nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
+  nlohmann::json job;
+  job["model"] = {{"from", golden.directory}};
+  job["data"] = {{"train", {golden.directory + "/tokens.bin"}},
+                 {"seq_length", golden.sequence_length},
+                 {"shuffle", false}};
+  job["parallel"] = {{"tensor", layout.tensor},     {"pipeline", layout.pipeline}, {"data", layout.data},
+                     {"schedule", layout.schedule}, {"chunks", layout.chunks},
+                     {"sequence_parallel", layout.sequence_parallel}};
+  job["run"] = {{"steps", golden.steps}, {"progress", "none"}};
+  job["checkpoint"] = {{"resume", "never"}, {"at_end", false}};
+  job["train_batch_size"] = golden.global_batch;
+  job["train_micro_batch_size_per_gpu"] = layout.micro;
+  job["optimizer"] = {{"type", "AdamW"},
+                      {"params",
+                       {{"lr", golden.lr},
+                        {"betas", {golden.beta1, golden.beta2}},
+                        {"eps", golden.epsilon},
+                        {"weight_decay", golden.weight_decay}}}};
+  if (golden.cosine)
+    job["scheduler"] = {{"type", "cosine"}, {"params", {{"warmup", golden.warmup}, {"min_lr", golden.min_lr}}}};
+  job["gradient_clipping"] = golden.clip;
+  job["zero_optimization"] = {{"stage", layout.zero}};
+  job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute}};
+  return job;
+}
+
+LoadedJob load(const nlohmann::json& job, int ranks) {
+  const TempDirectory own;  // of this rank: nobody waits for another's file
+  return load_job(own.file("job.json", job.dump()), {}, ranks);
+}
+
+ProcessGrid make_grid(MPI_Comm world, const Config& config) {
+  const ParallelConfig& parallel = config.parallel;
+  return {world, {parallel.data, parallel.pipeline, parallel.tensor, parse_axis_order(parallel.order),
+                  parallel.tensor_across_nodes}};
+}
+
+SubCommunicator::SubCommunicator(int ranks) {
+  MPI_Comm_split(MPI_COMM_WORLD, world_rank() / ranks, world_rank(), &comm_);
+}
+
+SubCommunicator::~SubCommunicator() { MPI_Comm_free(&comm_); }
+
+}  // namespace triax::test

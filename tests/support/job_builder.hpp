@@ -1,0 +1,52 @@
+#pragma once
+// Jobs for tests, made from a golden case and a place for every rank.
+#include <mpi.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "src/comm/process_grid.hpp"
+#include "src/config/load.hpp"
+#include "tests/support/golden.hpp"
+
+namespace triax::test {
+
+/// How a job is spread over ranks: everything that must not change its losses.
+struct Layout {
+  int tensor = 1, pipeline = 1, data = 1;
+  std::string schedule = "1f1b";
+  int chunks = 1;
+  int micro = 1;
+  int zero = 0;
+  bool sequence_parallel = true;
+  int recompute = 0;  // layers of a stage
+
+  int ranks() const { return tensor * pipeline * data; }
+  /// "tensor 2 pipeline 2 data 1, 1f1b, micro 1": for SCOPED_TRACE.
+  std::string text() const;
+};
+
+/// The job file of a golden case on a layout; it resumes nothing and writes no checkpoint. Tests change what they
+/// are about, as in job["run"]["steps"] = 5.
+nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout);
+
+/// The job file, read as the program reads it, for so many ranks.
+LoadedJob load(const nlohmann::json& job, int ranks);
+
+/// The grid of a job over `world`, which has as many ranks.
+ProcessGrid make_grid(MPI_Comm world, const Config& config);
+
+/// The ranks of MPI_COMM_WORLD in groups of `ranks` neighbours, which divides their number.
+class SubCommunicator {
+ public:
+  explicit SubCommunicator(int ranks);
+  ~SubCommunicator();
+  SubCommunicator(const SubCommunicator&) = delete;
+  SubCommunicator& operator=(const SubCommunicator&) = delete;
+  MPI_Comm mpi() const { return comm_; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+}  // namespace triax::test

@@ -1,0 +1,103 @@
+#include "tests/support/training.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace triax::test {
+
+std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::int64_t steps) {
+  int ranks = 0;
+  MPI_Comm_size(world, &ranks);
+  const LoadedJob loaded = load(job, ranks);
+  ProcessGrid grid = make_grid(world, loaded.config);
+  Trainer trainer(loaded, grid);
+  std::vector<StepMetrics> metrics;
+  for (std::int64_t step = 0; step < steps; ++step) metrics.push_back(trainer.train_step(step));
+  return metrics;
+}
+
+std::vector<double> losses_of(const std::vector<StepMetrics>& steps) {
+  std::vector<double> losses;
+  for (const StepMetrics& step : steps) losses.push_back(step.loss);
+  return losses;
+}
+
+std::vector<double> norms_of(const std::vector<StepMetrics>& steps) {
+  std::vector<double> norms;
+  for (const StepMetrics& step : steps) norms.push_back(step.grad_norm);
+  return norms;
+}
+
+ValuesOfBlock weights_of(const ParameterStore& store) {
+  return [&store](int block) { return BlockValues{store.weights(block)}; };
+}
+
+ValuesOfBlock gradients_of(const ParameterStore& store) {
+  return [&store](int block) { return BlockValues{store.gradients(block)}; };
+}
+
+ValuesOfBlock first_moments_of(const ParameterStore& store, const Optimizer& optimizer) {
+  return [&](int block) {
+    return BlockValues{optimizer.first_moment(block), store.blocks()[static_cast<std::size_t>(block)].stepped.begin};
+  };
+}
+
+ValuesOfBlock second_moments_of(const ParameterStore& store, const Optimizer& optimizer) {
+  return [&](int block) {
+    return BlockValues{optimizer.second_moment(block), store.blocks()[static_cast<std::size_t>(block)].stepped.begin};
+  };
+}
+
+GlobalValues zeros(const ModelConfig& model) {
+  GlobalValues values;
+  for (const GlobalTensor& tensor : global_tensors(model))
+    values[tensor.name].resize(static_cast<std::size_t>(tensor.shape.elements()));
+  return values;
+}
+
+void for_each_owned(const ParameterBlock& block,
+                    const std::function<void(const std::string&, std::int64_t, std::int64_t)>& visit) {
+  if (block.duplicate) return;
+  for (const PlacedParameter& param : block.params) {
+    const Shape& local = param.spec.shape;
+    const std::int64_t begin = std::clamp<std::int64_t>(block.own.begin - param.offset, 0, local.elements());
+    const std::int64_t end = std::clamp<std::int64_t>(block.own.end - param.offset, 0, local.elements());
+    for (const Piece& piece : param.spec.pieces) {
+      if (!piece.owner) continue;
+      for_each_run(intersect(piece, local, begin, end), local,
+                   [&](std::int64_t at, std::int64_t global, std::int64_t count) {
+                     for (std::int64_t i = 0; i < count; ++i) visit(piece.name, global + i, param.offset + at + i);
+                   });
+    }
+  }
+}
+
+void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks, const ValuesOfBlock& values_of) {
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const BlockValues block = values_of(static_cast<int>(b));
+    const auto* data = block.data.as<float>();
+    for_each_owned(blocks[b], [&](const std::string& name, std::int64_t global, std::int64_t element) {
+      values.at(name).at(static_cast<std::size_t>(global)) += data[element - block.begin];
+    });
+  }
+}
+
+GlobalValues collect(ProcessGrid& grid, const ModelConfig& model, const ParameterStore& store,
+                     const ValuesOfBlock& values_of) {
+  GlobalValues values = zeros(model);
+  add_owned(values, store.blocks(), values_of);
+  for (auto& [name, elements] : values)
+    grid.world().all_reduce(Tensor(elements.data(), {static_cast<std::int64_t>(elements.size())})).wait();
+  return values;
+}
+
+TensorSummary summary_of(const std::vector<float>& values) {
+  double sum = 0.0, squares = 0.0;
+  for (const double value : values) {
+    sum += value;
+    squares += value * value;
+  }
+  return {sum, std::sqrt(squares)};
+}
+
+}  // namespace triax::test

@@ -1,0 +1,48 @@
+#pragma once
+// Training inside a test: jobs run step by step, and the model's state as global tensors.
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/train/trainer.hpp"
+#include "tests/support/job_builder.hpp"
+
+namespace triax::test {
+
+/// Steps [0, steps) of a job over `world`, the same on all of its ranks. Collective.
+std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::int64_t steps);
+
+/// The losses of the steps, and their gradient norms.
+std::vector<double> losses_of(const std::vector<StepMetrics>& steps);
+std::vector<double> norms_of(const std::vector<StepMetrics>& steps);
+
+/// A number for each element of the model's tensors, by name, in global row-major order.
+using GlobalValues = std::map<std::string, std::vector<float>>;
+
+/// A flat tensor that holds the elements from `begin` of a block.
+struct BlockValues {
+  Tensor data;
+  std::int64_t begin = 0;
+};
+using ValuesOfBlock = std::function<BlockValues(int block)>;
+/// Views for collect().
+ValuesOfBlock weights_of(const ParameterStore& store);
+ValuesOfBlock gradients_of(const ParameterStore& store);
+ValuesOfBlock first_moments_of(const ParameterStore& store, const Optimizer& optimizer);
+ValuesOfBlock second_moments_of(const ParameterStore& store, const Optimizer& optimizer);
+
+/// Zeros for every tensor of the model.
+GlobalValues zeros(const ModelConfig& model);
+/// Calls visit(tensor name, global index, element of the block) for every element that this rank owns: what it saves and
+/// counts in the norm.
+void for_each_owned(const ParameterBlock& block,
+                    const std::function<void(const std::string&, std::int64_t, std::int64_t)>& visit);
+/// Adds every element that this rank owns at its global place.
+void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks, const ValuesOfBlock& values_of);
+/// The global tensors of a model spread over `grid`, the same on every rank. Collective.
+GlobalValues collect(ProcessGrid& grid, const ModelConfig& model, const ParameterStore& store,
+                     const ValuesOfBlock& values_of);
+TensorSummary summary_of(const std::vector<float>& values);
+
+}  // namespace triax::test
