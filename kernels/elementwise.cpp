@@ -54,6 +54,16 @@ void residual_forward(const Stream&, const Tensor& y, const Tensor& x, const Ten
   });
 }
 
+void add_bias(const Stream&, const Tensor& y, const Tensor& bias) {
+  const Rows out = rows_of(y, "y");
+  const float* shift = elements_of(bias, out.columns, "bias");
+  parallel_for(out.rows, [=](std::int64_t r) {
+    float* to = out[r];
+#pragma omp simd
+    for (std::int64_t c = 0; c < out.columns; ++c) to[c] += shift[c];
+  });
+}
+
 void add(const Stream&, const Tensor& y, const Tensor& x) {
   float* to = elements_of(y, y.elements(), "y");
   const float* from = elements_of(x, y.elements(), "x");

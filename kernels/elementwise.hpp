@@ -9,6 +9,9 @@ namespace triax {
 void residual_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& a,
                       const Tensor& bias);
 
+/// y += bias, each row. y: (N, E), rows may be strided; bias: (E).
+void add_bias(const Stream& stream, const Tensor& y, const Tensor& bias);
+
 /// y += x, elementwise. Contiguous.
 void add(const Stream& stream, const Tensor& y, const Tensor& x);
 

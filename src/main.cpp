@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 
 #include "io/checkpoint_inspect.hpp"
 #include "kernels/base/runtime.hpp"
@@ -129,12 +128,17 @@ void add_checkpoint_commands(CLI::App& app, JobArguments& arguments, GenerateArg
   inspect->callback([&] { fmt::print("{}\n", inspect_checkpoint(generation.checkpoint, arguments.json)); });
 }
 
-// Errors that every rank meets are printed once: rank 0 speaks first and ends the job.
-[[noreturn]] void fail(const MpiSession& session, const Error& error) {
-  if (session.rank() != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  fmt::print(stderr, "triax: {}\n", error.what());
-  std::fflush(stderr);
-  session.abort(3);
+// An error that every rank meets is printed once, and the program ends in order; one that some ranks alone meet ends
+// the job, since the others may be waiting for them.
+int fail(const MpiSession& session, const std::string& text, int status) {
+  const auto print = [&] {
+    fmt::print(stderr, "triax: {}\n", text);
+    std::fflush(stderr);
+  };
+  if (session.rank() == 0) print();
+  if (session.all_arrive()) return status;
+  if (session.rank() != 0) print();
+  session.abort(status);
 }
 
 int run(int argc, char** argv, const MpiSession& session) {
@@ -152,10 +156,9 @@ int run(int argc, char** argv, const MpiSession& session) {
     if (session.rank() == 0) app.exit(error);
     return error.get_exit_code() == 0 ? 0 : 2;
   } catch (const UsageError& error) {
-    if (session.rank() == 0) fmt::print(stderr, "triax: {}\n", error.what());
-    return 2;
-  } catch (const Error& error) {
-    fail(session, error);
+    return fail(session, error.what(), 2);
+  } catch (const std::exception& error) {
+    return fail(session, error.what(), 3);
   }
 }
 
@@ -165,9 +168,5 @@ int main(int argc, char** argv) {
   const MpiSession session(&argc, &argv);
   spdlog::set_default_logger(spdlog::stderr_color_st("triax"));
   spdlog::set_pattern("%v");
-  try {
-    return run(argc, argv, session);
-  } catch (const std::exception& error) {
-    fail(session, Error(error.what()));
-  }
+  return run(argc, argv, session);
 }

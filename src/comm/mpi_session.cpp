@@ -4,10 +4,12 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
 #include "kernels/base/check.hpp"
 #include "src/comm/mpi_error.hpp"
@@ -54,6 +56,19 @@ MpiSession::~MpiSession() {
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS)
     static_cast<void>(wait_for(request, WaitPolicy::yield));
   MPI_Finalize();
+}
+
+bool MpiSession::all_arrive() const {
+  constexpr auto patience = std::chrono::seconds(2);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  MPI_Request request = MPI_REQUEST_NULL;
+  int arrived = 0;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
+  while (arrived == 0 && std::chrono::steady_clock::now() < deadline) {
+    if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    std::this_thread::yield();
+  }
+  return arrived != 0;
 }
 
 void MpiSession::abort(int status) const {

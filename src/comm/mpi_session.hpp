@@ -28,6 +28,10 @@ class MpiSession {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
+  /// After an error: true once all ranks have come here, as they do when all met it; false when some have not within
+  /// two seconds, and may be waiting for this rank: abort() then.
+  bool all_arrive() const;
+
   /// Ends every rank of the job at once; mpiexec's exit status is `status`.
   [[noreturn]] void abort(int status) const;
 

@@ -85,7 +85,7 @@ void BlockLayer::leave(const Context& ctx, const LayerParameters& params, const 
   const Tensor sum = reduce_rows(ctx, scratch.partial, scratch.summed);
   const Tensor bias = half.output.has_bias() ? params.weights[half.bias_at] : Tensor{};
   if (ctx.training && dropout_ > 0.0F) {
-    residual_forward(ctx.stream, sum, Tensor{}, sum, bias);
+    if (!bias.empty()) add_bias(ctx.stream, sum, bias);
     dropout(ctx.stream, sum, sum, {dropout_, dropout_key(ctx, layer_, half.place)}, first_element(ctx, width_));
     residual_forward(ctx.stream, y, x, sum, Tensor{});
   } else {

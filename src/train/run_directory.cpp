@@ -15,10 +15,30 @@
 
 namespace triax {
 
-void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts) {
-  const std::string& directory = job.config.run.directory;
+namespace {
+
+// A file that appears and goes again: permission bits alone do not tell (root, read-only mounts, full disks).
+void check_writable(const std::string& directory, const char* key) {
+  const std::string probe = directory + "/.triax-write-test";
   std::error_code error;
   std::filesystem::create_directories(directory, error);
+  errno = 0;
+  std::ofstream file(probe);
+  file << key;
+  file.close();
+  if (!file)
+    throw Error(fmt::format("cannot write in {}", directory), error ? error.message() : std::strerror(errno),
+                fmt::format("Set {} to a directory that can be written", key));
+  std::filesystem::remove(probe, error);
+}
+
+}  // namespace
+
+void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts) {
+  const std::string& directory = job.config.run.directory;
+  check_writable(directory, "run.directory");
+  if (job.config.checkpoint.at_end || job.config.checkpoint.interval > 0)
+    check_writable(job.config.checkpoint.directory, "checkpoint.directory");
   nlohmann::ordered_json resolved = nlohmann::ordered_json::parse(job.resolved);
   const ParallelConfig& parallel = job.config.parallel;
   resolved["triax"] = {{"version", version},
@@ -28,9 +48,7 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
   std::ofstream file(path);
   file << resolved.dump(2) << '\n';
   file.close();
-  if (!file)
-    throw UsageError(fmt::format("cannot write {}", path), error ? error.message() : std::strerror(errno),
-                     "Set run.directory to a directory that can be written");
+  if (!file) throw Error(fmt::format("cannot write {}", path), std::strerror(errno), "Free some space");
 }
 
 std::string resume_file(const CheckpointConfig& checkpoint) {

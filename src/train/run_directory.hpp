@@ -8,8 +8,8 @@
 
 namespace triax {
 
-/// Makes run.directory and writes job.json: the resolved job with version, grid and hosts. Rank 0 only.
-/// UsageError where the directory cannot be written.
+/// Makes run.directory and the checkpoints' directory, and writes job.json: the resolved job with version, grid and
+/// hosts. Rank 0 only. Error where a directory cannot be written: better now than at the first checkpoint.
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts);
 
 /// The checkpoint that checkpoint.resume asks for; empty: start anew. UsageError where one must be there and is not.

@@ -74,8 +74,7 @@ StepPlans step_plans(const Config& config) {
     plans.training = training_plans(config.parallel.schedule, plans.shape);
     plans.evaluation = evaluation_plans(plans.shape);
   } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("schedule \"{}\" does not fit the job", config.parallel.schedule), error.what(),
-                     "Change parallel.schedule, parallel.chunks or gradient_accumulation_steps");
+    throw UsageError(fmt::format("schedule \"{}\" does not fit the job", config.parallel.schedule), error.what());
   }
   const std::vector<Peaks> training = verify(plans.training, plans.shape, PlanUse::training);
   const std::vector<Peaks> evaluation = verify(plans.evaluation, plans.shape, PlanUse::evaluation);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "io/agree.hpp"
 #include "kernels/random.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/lr_schedule.hpp"
@@ -79,12 +80,9 @@ void Trainer::prepare_weights() {
 
 void Trainer::run() {
   const std::vector<std::string> hosts = gather_hosts(grid_);
-  if (leader()) {
-    prepare_run_directory(job_, hosts);
-    announce();
-    metrics_.emplace(config_.run.directory + "/metrics.jsonl", first_step_);
-    progress_.emplace(config_.run.progress, first_step_, config_.run.steps, config_.steps_per_print);
-  }
+  agreed(grid_.mpi(), [&] {
+    if (leader()) open_outputs(hosts);
+  });
   for (std::int64_t step = first_step_; step < config_.run.steps; ++step) {
     const StepMetrics metrics = train_step(step);
     if (leader()) {
@@ -94,6 +92,13 @@ void Trainer::run() {
     after_step(step, metrics.tokens);
   }
   if (leader()) progress_->pause();
+}
+
+void Trainer::open_outputs(const std::vector<std::string>& hosts) {
+  prepare_run_directory(job_, hosts);
+  announce();
+  metrics_.emplace(config_.run.directory + "/metrics.jsonl", first_step_);
+  progress_.emplace(config_.run.progress, first_step_, config_.run.steps, config_.steps_per_print);
 }
 
 // The ten lines: load, run the plan, share the numbers.
@@ -157,8 +162,7 @@ void Trainer::share(StepMetrics& metrics, double loss_sum) {
 void Trainer::after_step(std::int64_t step, std::int64_t tokens) {
   const std::int64_t done = step + 1;
   const bool last = done == config_.run.steps;
-  const auto due = [&](std::int64_t interval) { return interval > 0 && (done % interval == 0 || last); };
-  if (evaluator_ && due(config_.run.eval_interval)) {
+  if (evaluator_ && config_.run.eval_interval > 0 && (done % config_.run.eval_interval == 0 || last)) {
     const double loss = evaluator_->loss();
     if (leader()) {
       metrics_->write_valid(step, loss, tokens);
@@ -166,8 +170,12 @@ void Trainer::after_step(std::int64_t step, std::int64_t tokens) {
       spdlog::info("step {}: validation loss {:.4f}", done, loss);
     }
   }
-  if ((last && config_.checkpoint.at_end) || (config_.checkpoint.interval > 0 && done % config_.checkpoint.interval == 0))
-    save(done, tokens);
+  if (last ? config_.checkpoint.at_end : config_.checkpoint.interval > 0 && done % config_.checkpoint.interval == 0) try {
+      save(done, tokens);
+    } catch (const Error& error) {  // on all ranks alike; the run is worth more than this file
+      if (last) throw;
+      if (leader()) spdlog::error("no checkpoint at step {}, training goes on: {}", done, error.what());
+    }
 }
 
 void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {

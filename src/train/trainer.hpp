@@ -35,6 +35,7 @@ class Trainer {
  private:
   std::size_t stage_index() const;
   void prepare_weights();
+  void open_outputs(const std::vector<std::string>& hosts);
   void announce() const;
   StepInput step_input(std::int64_t step);
   void share(StepMetrics& metrics, double loss_sum);

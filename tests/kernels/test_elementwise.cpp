@@ -46,6 +46,13 @@ TEST_P(Elementwise, ResidualWithoutBiasIsAdd) {
   EXPECT_EQ(x, y);
 }
 
+TEST_P(Elementwise, AddBiasIsTheResidualOfABias) {
+  std::vector<float> zeros(x.size());
+  residual_forward(Stream(), matrix(y), matrix(x), matrix(zeros), row(bias));
+  add_bias(Stream(), matrix(x), row(bias));
+  EXPECT_EQ(x, y);
+}
+
 TEST_P(Elementwise, Scale) {
   std::vector<float> expected = x;
   for (float& value : expected) value *= 0.3F;

@@ -13,7 +13,7 @@ constexpr std::int64_t steps = std::min(PARITY_STEPS, 8);
 
 std::vector<StepMetrics> train(const GoldenCase& golden, const Layout& layout) {
   const SubCommunicator ranks(layout.ranks());
-  return train(ranks.mpi(), golden_job(golden, layout), steps);
+  return test::train(ranks.mpi(), golden_job(golden, layout), steps);
 }
 
 // Without clipping: the norm is a sum over stages, whose order may differ.
@@ -21,7 +21,7 @@ std::vector<StepMetrics> train_unclipped(const GoldenCase& golden, const Layout&
   const SubCommunicator ranks(layout.ranks());
   auto job = golden_job(golden, layout);
   job["gradient_clipping"] = 0.0;
-  return train(ranks.mpi(), job, steps);
+  return test::train(ranks.mpi(), job, steps);
 }
 
 void expect_same_bits(const std::vector<StepMetrics>& a, const std::vector<StepMetrics>& b) {
@@ -38,7 +38,7 @@ std::vector<Layout> possible(const std::vector<Layout>& all) {
 }
 
 TEST(Placement, TheSameJobTwiceIsTheSame) {
-  const GoldenCase golden = read_golden("llama-odd");
+  const GoldenCase golden = read_golden("qwen2-odd");
   for (const Layout& layout : possible({{.micro = 2}, {.tensor = 2, .micro = 2}, {.data = 4, .micro = 1}})) {
     SCOPED_TRACE(layout.text());
     expect_same_bits(train(golden, layout), train(golden, layout));
@@ -54,6 +54,7 @@ TEST(Placement, RecomputeChangesNoBit) {
                                    {.data = 2, .micro = 2, .zero = 1},
                                    {.tensor = 2, .pipeline = 2, .schedule = "gpipe", .micro = 2}})) {
       const GoldenCase golden = read_golden(name);
+      if (!carries(golden, layout)) continue;
       SCOPED_TRACE(name + (": " + layout.text()));
       const auto kept = train(golden, layout);
       layout.recompute = 1;
@@ -67,6 +68,7 @@ TEST(Placement, SchedulesOfOneCutChangeNoBit) {
   for (const char* name : {"gpt2-tiny", "llama-tiny"})
     for (Layout layout : possible({{.pipeline = 2, .micro = 2}, {.pipeline = 2, .data = 2, .micro = 1}, {.pipeline = 4, .micro = 1}})) {
       const GoldenCase golden = read_golden(name);
+      if (!carries(golden, layout)) continue;
       SCOPED_TRACE(name + (": " + layout.text()));
       const auto one_forward_one_backward = train(golden, layout);
       layout.schedule = "gpipe";
@@ -97,6 +99,7 @@ TEST(Placement, ShardedOptimizerStateChangesNoBit) {
   for (const char* name : {"gpt2-tiny", "llama-tiny"})
     for (Layout layout : possible({{.data = 2, .micro = 2}, {.data = 4, .micro = 1}, {.pipeline = 2, .data = 2, .micro = 2}})) {
       const GoldenCase golden = read_golden(name);
+      if (!carries(golden, layout)) continue;
       SCOPED_TRACE(name + (": " + layout.text()));
       const auto replicated = train(golden, layout);
       layout.zero = 1;
@@ -110,10 +113,10 @@ TEST(Placement, OrderOfTheAxesChangesNoBit) {
   for (const Layout& layout : {Layout{.pipeline = 2, .data = 2, .micro = 2}, Layout{.tensor = 2, .pipeline = 2, .micro = 2}}) {
     SCOPED_TRACE(layout.text());
     auto job = golden_job(golden, layout);
-    const auto usual = train(MPI_COMM_WORLD, job, steps);
+    const auto usual = test::train(MPI_COMM_WORLD, job, steps);
     for (const char* order : {"tensor,pipeline,data", "pipeline,data,tensor"}) {
       job["parallel"]["order"] = order;
-      const auto other = train(MPI_COMM_WORLD, job, steps);
+      const auto other = test::train(MPI_COMM_WORLD, job, steps);
       EXPECT_EQ(losses_of(usual), losses_of(other)) << order;
     }
   }
@@ -124,8 +127,7 @@ TEST(Placement, SequenceParallelismChangesRoundingOnly) {
   for (const char* name : {"gpt2-odd", "llama-tiny", "qwen2-odd"})
     for (Layout layout : possible({{.tensor = 2, .micro = 3}, {.tensor = 4, .micro = 1}})) {
       const GoldenCase golden = read_golden(name);
-      const auto fits = [&](int n) { return golden.global_batch % layout.micro == 0 && n % layout.tensor == 0; };
-      if (!fits(name == std::string("gpt2-odd") ? 6 : 4)) continue;
+      if (!carries(golden, layout)) continue;
       SCOPED_TRACE(name + (": " + layout.text()));
       const auto split = train(golden, layout);
       layout.sequence_parallel = false;

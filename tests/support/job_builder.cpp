@@ -11,6 +11,16 @@ std::string Layout::text() const {
                      tensor, pipeline, data, schedule, chunks, micro, zero, sequence_parallel, recompute);
 }
 
+bool carries(const GoldenCase& golden, const Layout& layout) {
+  const ModelConfig model = model_from_huggingface(contents(golden.directory + "/config.json"), golden.name);
+  const bool heads = model.heads % layout.tensor == 0 &&
+                     (model.kv_heads % layout.tensor == 0 || layout.tensor % model.kv_heads == 0);
+  const bool blocks = model.layers >= layout.pipeline * layout.chunks;
+  const bool batch = golden.global_batch % (layout.micro * layout.data) == 0;
+  const std::int64_t accumulation = golden.global_batch / (layout.micro * layout.data);
+  return heads && blocks && batch && (layout.schedule != "interleaved" || accumulation % layout.pipeline == 0);
+}
+
 nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
   nlohmann::json job;
   job["model"] = {{"from", golden.directory}};

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Usage: test_quickstart.sh SOURCE TRIAX MPIEXEC...
+# A few steps of the quickstart's job, and what quickstart.sh makes of its output. Installs and builds nothing.
+set -euo pipefail
+source=$1 triax=$2
+shift 2
+launch=("$@")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+for script in setup test quickstart; do
+  "$source/jobs/$script.sh" --help | grep -q "^Usage: jobs/$script.sh" || fail "$script.sh --help"
+done
+
+for _ in 1 2 3 4 5 6 7 8; do cat "$source/LICENSE"; done >text.txt
+"${launch[@]}" "$triax" train "$source/jobs/examples/quickstart.json" --set data.train=text.txt --set data.valid=text.txt \
+  --set run.directory=run --set run.steps=4 --set checkpoint.interval=2
+[[ $(grep -c '"loss"' run/metrics.jsonl) -eq 4 ]] || fail "4 steps have 4 lines in metrics.jsonl"
+grep -q '"valid_loss"' run/metrics.jsonl || fail "no validation loss in metrics.jsonl"
+[[ -f run/job.json && -f run/checkpoints/step-000002.h5 && -f run/checkpoints/step-000004.h5 ]] || fail "files of the run"
+
+curve=$(awk -f "$source/jobs/loss_curve.awk" run/metrics.jsonl)
+[[ $(grep -o '\*' <<<"$curve" | wc -l) -eq 4 ]] || fail "4 marks in the curve: $curve"
+[[ $(head -n 1 <<<"$curve") == *'|*'* ]] || fail "the loss does not fall from its start: $curve"
+if awk -f "$source/jobs/loss_curve.awk" /dev/null; then fail "a curve of nothing"; fi
+
+# The prompt, 20 bytes, and the end of the line.
+"$triax" generate run/checkpoints/step-000004.h5 --prompt "Apache" --max-tokens 20 --top-k 1 >sample.txt
+[[ $(head -c 6 sample.txt) == Apache && $(wc -c <sample.txt) -eq 27 ]] || fail "generated: $(cat sample.txt)"

@@ -1,0 +1,185 @@
+#include "src/train/checkpoint.hpp"
+
+#include "src/state/initial_weights.hpp"
+#include "tests/io/rank_fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+ModelConfig golden_model(const std::string& name) {
+  return model_from_huggingface(contents(read_golden(name).directory + "/config.json"), name);
+}
+
+// The state of a run on a layout of all ranks.
+struct State {
+  ProcessGrid grid;
+  Stage stage;
+  ParameterStore store;
+  Optimizer optimizer;
+  State(const ModelConfig& model, const Layout& layout)
+      : grid(MPI_COMM_WORLD, {layout.data, layout.pipeline, layout.tensor}),
+        stage(model,
+              {layout.pipeline, grid.pipeline_rank(), layout.chunks,
+               {layout.tensor, grid.tensor_rank(), layout.sequence_parallel}},
+              16),
+        store(stage, grid, layout.zero == 1),
+        optimizer(store, {}, 1.0) {}
+};
+
+// What an element of a tensor is: another number for each tensor and each place.
+float value_at(const std::string& name, std::int64_t index, int salt) {
+  const auto seed = std::hash<std::string>{}(name) % 997;
+  return static_cast<float>(seed + static_cast<std::size_t>(salt)) + static_cast<float>(index % 4099) / 4099.0F;
+}
+
+// Calls visit(value, expected) for every element that memory holds of [range.begin, range.end), owned or copied, and
+// padding, which is 0.
+void for_each_value(const ParameterBlock& block, const FlatRange& range, const BlockValues& values, int salt,
+                    const std::function<void(float&, float)>& visit) {
+  std::vector<float> expected(static_cast<std::size_t>(block.elements));
+  for (const PlacedParameter& param : block.params)
+    for (const Piece& piece : param.spec.pieces)
+      for_each_run(intersect(piece, param.spec.shape, 0, param.spec.shape.elements()), param.spec.shape,
+                   [&](std::int64_t at, std::int64_t global, std::int64_t count) {
+                     for (std::int64_t i = 0; i < count; ++i)
+                       expected[static_cast<std::size_t>(param.offset + at + i)] = value_at(piece.name, global + i, salt);
+                   });
+  for (std::int64_t i = range.begin; i < range.end; ++i)
+    visit(values.data.as<float>()[i - values.begin], expected[static_cast<std::size_t>(i)]);
+}
+
+// Weights have salt 0, the moments 1 and 2.
+void for_each_value(const State& state, const std::function<void(float&, float)>& visit) {
+  for (int b = 0; b < static_cast<int>(state.store.blocks().size()); ++b) {
+    const ParameterBlock& block = state.store.blocks()[static_cast<std::size_t>(b)];
+    for_each_value(block, {0, block.elements}, weights_of(state.store)(b), 0, visit);
+    for_each_value(block, block.stepped, first_moments_of(state.store, state.optimizer)(b), 1, visit);
+    for_each_value(block, block.stepped, second_moments_of(state.store, state.optimizer)(b), 2, visit);
+  }
+}
+
+void fill(const State& state) {
+  for_each_value(state, [](float& value, float expected) { value = expected; });
+}
+
+std::int64_t wrong_values(const State& state) {
+  std::int64_t wrong = 0;
+  for_each_value(state, [&](float value, float expected) { wrong += value != expected ? 1 : 0; });
+  return wrong;
+}
+
+CheckpointHeader header_of(const ModelConfig& model) {
+  CheckpointHeader header;
+  header.step = 3;
+  header.samples = 24;
+  header.job = "{}";
+  header.model = huggingface_config(model);
+  header.grid = "{}";
+  return header;
+}
+
+void save(const std::string& path, const ModelConfig& model, const State& state) {
+  save_checkpoint(path, header_of(model), model, state.store, state.optimizer, state.grid);
+}
+
+const std::vector<Layout> layouts = {
+    {},
+    {.chunks = 3},
+    {.tensor = 2},
+    {.tensor = 2, .sequence_parallel = false},
+    {.pipeline = 2},
+    {.pipeline = 2, .chunks = 2},
+    {.data = 2},
+    {.data = 2, .zero = 1},
+    {.tensor = 4},
+    {.pipeline = 4},
+    {.data = 4, .zero = 1},
+    {.tensor = 2, .pipeline = 2},
+    {.tensor = 2, .data = 2, .zero = 1},
+    {.pipeline = 2, .data = 2, .zero = 1},
+};
+
+// On every rank a file of one grid fills weights, moments, copies and padding of another exactly.
+TEST(Checkpoint, EveryGridRestoresEveryOthersFile) {
+  for (const std::string name : {"gpt2-tiny", "gpt2-odd", "llama-tiny", "qwen2-odd"}) {
+    const SharedDirectory directory;
+    const ModelConfig model = golden_model(name);
+    std::vector<Layout> possible;
+    for (Layout layout : layouts) {
+      layout.micro = 1;
+      if (layout.ranks() == world_size() && carries(read_golden(name), layout)) possible.push_back(layout);
+    }
+    for (std::size_t from = 0; from < possible.size(); ++from) {
+      const std::string path = directory.path("step-" + std::to_string(from) + ".h5");
+      const State saved(model, possible[from]);
+      fill(saved);
+      save(path, model, saved);
+      for (const Layout& to : possible) {
+        SCOPED_TRACE(name + " from " + possible[from].text() + " to " + to.text());
+        const State restored(model, to);
+        EXPECT_GT(wrong_values(restored), 0);
+        restore_checkpoint(CheckpointReader(path), model, restored.store, &restored.optimizer);
+        EXPECT_EQ(wrong_values(restored), 0);
+      }
+    }
+  }
+}
+
+TEST(Checkpoint, HoldsHuggingFaceTensorsInGlobalShape) {
+  const SharedDirectory directory;
+  const ModelConfig model = golden_model("gpt2-odd");
+  const State state(model, {.data = world_size(), .zero = 1});
+  fill(state);
+  save(directory.path("step-1.h5"), model, state);
+  const CheckpointReader reader(directory.path("step-1.h5"));
+  EXPECT_EQ(reader.header().step, 3);
+  EXPECT_EQ(reader.header().samples, 24);
+  for (const GlobalTensor& tensor : global_tensors(model)) {
+    EXPECT_EQ(reader.shape("/model/" + tensor.name), tensor.shape);
+    EXPECT_EQ(reader.shape("/optimizer/exp_avg/" + tensor.name), tensor.shape);
+    EXPECT_EQ(reader.shape("/optimizer/exp_avg_sq/" + tensor.name), tensor.shape);
+  }
+  EXPECT_EQ(reader.shape("/model/lm_head.weight"), (Shape{131, 48}));
+  EXPECT_EQ(reader.tensors().size(), 3 * global_tensors(model).size());
+}
+
+TEST(Checkpoint, WithoutOptimizerOnlyWeightsAreRead) {
+  const SharedDirectory directory;
+  const ModelConfig model = golden_model("llama-tiny");
+  const State saved(model, {.data = world_size()});
+  fill(saved);
+  save(directory.path("step-1.h5"), model, saved);
+  const State restored(model, {.data = world_size()});
+  restore_checkpoint(CheckpointReader(directory.path("step-1.h5")), model, restored.store, nullptr);
+  const auto weight = restored.store.weights(0);
+  EXPECT_EQ(weight.as<float>()[0], saved.store.weights(0).as<float>()[0]);
+  EXPECT_EQ(restored.optimizer.first_moment(0).as<float>()[0], 0.0F);
+}
+
+TEST(Checkpoint, AnotherModelIsRefused) {
+  const SharedDirectory directory;
+  const ModelConfig model = golden_model("gpt2-odd");
+  const State saved(model, {.data = world_size()});
+  save(directory.path("step-1.h5"), model, saved);
+  const auto error_on = [&](const ModelConfig& other) {
+    const State state(other, {.data = world_size()});
+    return error_of([&] { restore_checkpoint(CheckpointReader(directory.path("step-1.h5")), other, state.store, nullptr); });
+  };
+  EXPECT_EQ(error_on(model), "");
+  EXPECT_THAT(error_on(golden_model("llama-tiny")),
+              AllOf(HasSubstr("no tensor /model/model.embed_tokens.weight"), HasSubstr("another model")));
+  ModelConfig wider = model;
+  wider.vocabulary = 132;
+  EXPECT_THAT(error_on(wider), AllOf(HasSubstr("/model/transformer.wte.weight"), HasSubstr("(131, 48)"),
+                                     HasSubstr("(132, 48)")));
+  ModelConfig deeper = model;
+  deeper.layers = 7;
+  EXPECT_THAT(error_on(deeper), HasSubstr("transformer.h.6"));
+}
+
+}  // namespace
+}  // namespace triax::test

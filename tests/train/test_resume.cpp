@@ -1,0 +1,179 @@
+// A run that stops and resumes is the run that never stopped: bit for bit on its own grid, to rounding on others.
+#include <cmath>
+#include <filesystem>
+
+#include "io/checkpoint_file.hpp"
+#include "tests/io/rank_fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// One grid for each number of ranks, and others to resume on.
+Layout own_layout() {
+  if (world_size() == 4) return {.tensor = 2, .data = 2, .micro = 2, .zero = 1};
+  if (world_size() == 2) return {.pipeline = 2, .micro = 2};
+  return {.micro = 2, .recompute = 1};
+}
+
+std::vector<Layout> other_layouts() {
+  if (world_size() == 4) return {{.pipeline = 2, .data = 2, .micro = 1}, {.tensor = 4, .micro = 4}};
+  if (world_size() == 2)
+    return {{.tensor = 2, .micro = 4}, {.data = 2, .micro = 1, .zero = 1},
+            {.pipeline = 2, .schedule = "interleaved", .chunks = 2, .micro = 2}};
+  return {{.micro = 4}};
+}
+
+// Ten steps with everything that could lose its place: shuffled samples, dropout, a learning rate that changes.
+nlohmann::json resumable_job(const std::string& directory, const Layout& layout) {
+  auto job = golden_job(read_golden("gpt2-tiny"), layout);
+  job["run"]["directory"] = directory;
+  job["run"]["steps"] = 10;
+  job["data"]["shuffle"] = true;
+  for (const char* place : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) job["model"][place] = 0.1;
+  job["checkpoint"] = {{"resume", "never"}, {"interval", 5}, {"keep", 0}};
+  return job;
+}
+
+void run(const nlohmann::json& job) {
+  const LoadedJob loaded = load(job, world_size());
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
+  Trainer(loaded, grid).run();
+  grid.world().barrier().wait();  // what rank 0 wrote is there
+}
+
+// Lines of a run's metrics.jsonl.
+std::vector<nlohmann::json> metrics_of(const std::string& directory) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream file(directory + "/metrics.jsonl");
+  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+// Steps [begin, 10) of both runs; a tolerance of 0 asks for the same bits.
+void expect_steps(const std::vector<nlohmann::json>& found, const std::vector<nlohmann::json>& straight,
+                  std::size_t begin, double tolerance) {
+  ASSERT_EQ(straight.size(), 10U);
+  ASSERT_EQ(found.size(), 10 - begin);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto& expected = straight[begin + i];
+    EXPECT_EQ(found[i]["step"], expected["step"]);
+    EXPECT_EQ(found[i]["tokens"], expected["tokens"]);
+    EXPECT_EQ(found[i]["lr"], expected["lr"]);
+    for (const char* key : {"loss", "grad_norm"}) {
+      const double value = expected[key];
+      EXPECT_NEAR(found[i][key], value, tolerance * value) << key << " of step " << expected["step"];
+    }
+  }
+}
+
+TEST(Resume, OnTheSameGridNoBitDiffers) {
+  const SharedDirectory directory;
+  auto job = resumable_job(directory.path("straight"), own_layout());
+  run(job);
+  job["run"]["directory"] = directory.path("resumed");
+  job["checkpoint"]["resume"] = directory.path("straight/checkpoints/step-000005.h5");
+  run(job);
+  expect_steps(metrics_of(directory.path("resumed")), metrics_of(directory.path("straight")), 5, 0.0);
+}
+
+TEST(Resume, OnOtherGridsOnlyRoundingDiffers) {
+  const SharedDirectory directory;
+  run(resumable_job(directory.path("straight"), own_layout()));
+  int number = 0;
+  for (const Layout& layout : other_layouts()) {
+    SCOPED_TRACE(layout.text());
+    const std::string other = directory.path("other-" + std::to_string(number++));
+    auto job = resumable_job(other, layout);
+    job["checkpoint"]["resume"] = directory.path("straight/checkpoints/step-000005.h5");
+    run(job);
+    expect_steps(metrics_of(other), metrics_of(directory.path("straight")), 5, 1e-5);
+  }
+}
+
+TEST(Resume, InPlaceAppendsAndRepeatsNoStep) {
+  const SharedDirectory directory;
+  const auto job = resumable_job(directory.path("straight"), own_layout());
+  run(job);
+  auto interrupted = job;
+  interrupted["run"]["directory"] = directory.path("interrupted");
+  interrupted["checkpoint"]["resume"] = "auto";
+  run(interrupted);
+  // As if it had died in step 9: the newest checkpoint is that of step 5, metrics go further.
+  if (world_rank() == 0) {
+    std::filesystem::remove(directory.path("interrupted/checkpoints/step-000010.h5"));
+    const auto lines = metrics_of(directory.path("interrupted"));
+    std::ofstream file(directory.path("interrupted/metrics.jsonl"));
+    for (std::size_t i = 0; i < 8; ++i) file << lines[i].dump() << '\n';
+    file << "{\"step\": 8, \"lo";
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  run(interrupted);
+  expect_steps(metrics_of(directory.path("interrupted")), metrics_of(directory.path("straight")), 0, 0.0);
+}
+
+TEST(Resume, AFinishedRunIsLeftAsItIs) {
+  const SharedDirectory directory;
+  auto job = resumable_job(directory.path("run"), own_layout());
+  job["checkpoint"]["resume"] = "auto";
+  run(job);
+  const std::string before = contents(directory.path("run/metrics.jsonl"));
+  run(job);
+  EXPECT_EQ(contents(directory.path("run/metrics.jsonl")), before);
+}
+
+TEST(Resume, KeepsTheNewestCheckpoints) {
+  const SharedDirectory directory;
+  auto job = resumable_job(directory.path("run"), own_layout());
+  job["checkpoint"] = {{"resume", "never"}, {"interval", 3}, {"keep", 2}};
+  run(job);
+  EXPECT_EQ(list_checkpoints(directory.path("run/checkpoints")),
+            (std::vector<std::string>{directory.path("run/checkpoints/step-000010.h5"),
+                                      directory.path("run/checkpoints/step-000009.h5")}));
+}
+
+TEST(Resume, SaysWhatIsMissing) {
+  const SharedDirectory directory;
+  auto job = resumable_job(directory.path("run"), own_layout());
+  job["checkpoint"]["resume"] = "must";
+  EXPECT_THAT(error_of([&] { run(job); }), AllOf(HasSubstr("\"must\""), HasSubstr("run/checkpoints")));
+  job["checkpoint"]["resume"] = directory.path("absent.h5");
+  EXPECT_THAT(error_of([&] { run(job); }), HasSubstr("absent.h5"));
+}
+
+TEST(Resume, NeverStartsAnew) {
+  const SharedDirectory directory;
+  auto job = resumable_job(directory.path("run"), own_layout());
+  run(job);
+  const auto first = metrics_of(directory.path("run"));
+  run(job);
+  expect_steps(metrics_of(directory.path("run")), first, 0, 0.0);
+}
+
+// Without learning, two steps of half the batch see the samples that one step of the whole batch would have seen.
+TEST(Resume, AnotherBatchSizeGoesOnAtTheNextSample) {
+  const SharedDirectory directory;
+  auto job = resumable_job(directory.path("run"), own_layout());
+  for (const char* place : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) job["model"].erase(place);
+  run(job);
+  const auto straight = metrics_of(directory.path("run"));
+  job["run"] = {{"directory", directory.path("half")}, {"steps", 7}, {"progress", "none"}};
+  job["checkpoint"]["resume"] = directory.path("run/checkpoints/step-000005.h5");
+  job["train_batch_size"] = 4;
+  job["train_micro_batch_size_per_gpu"] = 1;
+  job.erase("scheduler");
+  job["optimizer"]["params"]["lr"] = 0.0;
+  run(job);
+  const auto half = metrics_of(directory.path("half"));
+  ASSERT_EQ(half.size(), 2U);
+  const double expected = straight[5]["loss"];
+  EXPECT_NEAR((half[0]["loss"].get<double>() + half[1]["loss"].get<double>()) / 2, expected, 2e-6 * expected);
+  EXPECT_EQ(half[1]["step"], 6);
+  EXPECT_EQ(half[1]["tokens"], straight[5]["tokens"]);
+}
+
+}  // namespace
+}  // namespace triax::test
