@@ -1,4 +1,5 @@
-// The whole training step: tokens a second and the fraction of the FMA peak measured in the same run.
+// The whole training step: tokens a second and the fraction of the FMA peak measured in the same
+// run.
 //   benchmarks/step                                   GPT-2 124M, B=2, T=512, one rank
 //   mpiexec -n 2 benchmarks/step --data 2             the same work on two ranks
 #include <mpi.h>
@@ -41,8 +42,9 @@ ModelConfig gpt2(int layers, int hidden, int heads, int vocabulary) {
 }
 
 const std::map<std::string, ModelConfig>& models() {
-  static const std::map<std::string, ModelConfig> all = {
-      {"gpt2-124m", gpt2(12, 768, 12, 50257)}, {"gpt2-350m", gpt2(24, 1024, 16, 50257)}, {"small", gpt2(6, 384, 6, 256)}};
+  static const std::map<std::string, ModelConfig> all = {{"gpt2-124m", gpt2(12, 768, 12, 50257)},
+                                                         {"gpt2-350m", gpt2(24, 1024, 16, 50257)},
+                                                         {"small", gpt2(6, 384, 6, 256)}};
   return all;
 }
 
@@ -50,17 +52,21 @@ const std::map<std::string, ModelConfig>& models() {
 class TokenShard {
  public:
   TokenShard(std::int64_t tokens, int vocabulary)
-      : path_(std::filesystem::temp_directory_path() / ("triax-step-" + std::to_string(getpid()) + ".bin")) {
+      : path_(std::filesystem::temp_directory_path() /
+              ("triax-step-" + std::to_string(getpid()) + ".bin")) {
     std::vector<std::int32_t> header(256, 0);
     header[0] = 20240520;
     header[1] = 1;
     header[2] = static_cast<std::int32_t>(tokens);
     std::vector<std::uint16_t> data;
     for (std::int64_t i = 0; i < tokens; ++i)
-      data.push_back(static_cast<std::uint16_t>(philox(1, static_cast<std::uint64_t>(i))[0] % static_cast<std::uint32_t>(vocabulary)));
+      data.push_back(static_cast<std::uint16_t>(philox(1, static_cast<std::uint64_t>(i))[0] %
+                                                static_cast<std::uint32_t>(vocabulary)));
     std::ofstream file(path_, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(header.data()), static_cast<std::streamsize>(header.size() * sizeof(header[0])));
-    file.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size() * sizeof(data[0])));
+    file.write(reinterpret_cast<const char*>(header.data()),
+               static_cast<std::streamsize>(header.size() * sizeof(header[0])));
+    file.write(reinterpret_cast<const char*>(data.data()),
+               static_cast<std::streamsize>(data.size() * sizeof(data[0])));
   }
   ~TokenShard() { std::filesystem::remove(path_); }
   TokenShard(const TokenShard&) = delete;
@@ -84,7 +90,8 @@ LoadedJob make_job(const Options& options, const std::string& tokens) {
   config.parallel.data = options.data;
   config.parallel.schedule = options.schedule;
   config.batch.global = options.batch;
-  config.batch.micro = options.micro > 0 ? options.micro : options.batch / options.data / options.pipeline;
+  config.batch.micro =
+      options.micro > 0 ? options.micro : options.batch / options.data / options.pipeline;
   config.batch.accumulation = options.batch / options.data / config.batch.micro;
   config.checkpoint.resume = "never";
   config.gradient_clipping = 1.0;
@@ -98,7 +105,8 @@ void measure(const Options& options, const MpiSession& session) {
   const KernelRuntime runtime(options.threads);
   ProcessGrid grid(MPI_COMM_WORLD, {options.data, options.pipeline, options.tensor});
   const double peak = benchmark::measure_fma_peak() * options.threads * session.size();
-  const TokenShard shard(options.batch * options.sequence * options.steps + 1, models().at(options.model).vocabulary);
+  const TokenShard shard(options.batch * options.sequence * options.steps + 1,
+                         models().at(options.model).vocabulary);
   const LoadedJob job = make_job(options, shard.path());
   Trainer trainer(job, grid);
   trainer.train_step(0);  // takes the pages, compiles the GEMMs
@@ -111,10 +119,12 @@ void measure(const Options& options, const MpiSession& session) {
   if (session.rank() != 0) return;
   const benchmark::Timing timing = benchmark::timing_of(seconds);
   const double tokens = static_cast<double>(options.batch * options.sequence);
-  const double flops = tokens * training_flops_per_token(job.config.model, options.sequence) / timing.seconds;
+  const double flops =
+      tokens * training_flops_per_token(job.config.model, options.sequence) / timing.seconds;
   const std::string name =
-      fmt::format("{} B={} T={} f32 tensor {} pipeline {} data {} zero {} threads {}", options.model, options.batch,
-                  options.sequence, options.tensor, options.pipeline, options.data, options.zero, options.threads);
+      fmt::format("{} B={} T={} f32 tensor {} pipeline {} data {} zero {} threads {}",
+                  options.model, options.batch, options.sequence, options.tensor, options.pipeline,
+                  options.data, options.zero, options.threads);
   benchmark::print_result("step", name, timing,
                           {{"tokens_per_second", tokens / timing.seconds},
                            {"flops_per_second", flops},
@@ -127,14 +137,19 @@ void measure(const Options& options, const MpiSession& session) {
 int main(int argc, char** argv) {
   const MpiSession session(&argc, &argv);
   Options options;
-  CLI::App app{"Times whole training steps: one JSON line with tokens/s and the fraction of the FMA peak."};
+  CLI::App app{
+      "Times whole training steps: one JSON line with tokens/s and the fraction of the FMA peak."};
   std::vector<std::string> names;
   for (const auto& entry : models()) names.push_back(entry.first);
   app.add_option("--model", options.model)->check(CLI::IsMember(names))->capture_default_str();
-  app.add_option("--batch", options.batch, "Sequences a step over all ranks")->capture_default_str();
-  app.add_option("--micro", options.micro, "Sequences a micro-batch (default: batch / data / pipeline)");
+  app.add_option("--batch", options.batch, "Sequences a step over all ranks")
+      ->capture_default_str();
+  app.add_option("--micro", options.micro,
+                 "Sequences a micro-batch (default: batch / data / pipeline)");
   app.add_option("--seq", options.sequence, "Tokens a sequence")->capture_default_str();
-  app.add_option("--steps", options.steps, "Steps, the first of which is not counted")->check(CLI::Range(2, 10000))->capture_default_str();
+  app.add_option("--steps", options.steps, "Steps, the first of which is not counted")
+      ->check(CLI::Range(2, 10000))
+      ->capture_default_str();
   app.add_option("--tensor", options.tensor)->capture_default_str();
   app.add_option("--pipeline", options.pipeline)->capture_default_str();
   app.add_option("--data", options.data)->capture_default_str();

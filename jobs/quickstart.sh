@@ -43,8 +43,10 @@ train() {
   local mpiexec
   mpiexec=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build_folder/CMakeCache.txt")
   rm -rf "$metrics" "$run/checkpoints"
+  local begin=$SECONDS
   "$mpiexec" -n 4 "$build_folder/src/triax" train jobs/examples/quickstart.json \
     --set data.train="$run/train.txt" --set data.valid="$run/valid.txt" --set run.directory="$run"
+  echo "quickstart: trained in $((SECONDS - begin)) s"
 }
 
 # The mean loss of the last ten steps must be below 60% of the first step's.
@@ -62,8 +64,8 @@ check_loss() {
 # Continues the first line of the held-out text that is long enough to be worth it.
 sample() {
   local prompt
-  prompt=$(awk 'length($0) >= 20 && NR > 1 { print substr($0, 1, 60); exit }' "$run/valid.txt")
-  "$build_folder/src/triax" generate "$1" --prompt "${prompt:-The }" --max-tokens 400 --temperature 0.8 --top-k 40
+  prompt=$(awk 'NR > 1 && /^[^ \t]/ && length($0) >= 20 { print substr($0, 1, 60); exit }' "$run/valid.txt")
+  "$build_folder/src/triax" generate "$1" --prompt="${prompt:-The }" --max-tokens 400 --temperature 0.8 --top-k 40
 }
 
 main() {

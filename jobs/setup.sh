@@ -7,6 +7,7 @@ readonly packages=(
   g++ cmake ninja-build pkg-config git
   mpich libmpich-dev libhdf5-mpich-dev hdf5-tools   # ranks, and one file written by all of them
   libtrilinos-kokkos-dev libdnnl-dev libhwloc-dev   # kernels, matrix products, cores of a node
+  ocl-icd-opencl-dev                                # Debian's oneDNN is built with OpenCL: its CMake file asks for it
   libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
@@ -37,23 +38,16 @@ missing_packages() {
   done
 }
 
-# Prints the command that makes a user root; nothing for root.
-root_command() {
-  if [[ $(id -u) -eq 0 ]]; then
-    return
-  elif command -v sudo >/dev/null; then
-    echo sudo
-  else
-    echo "setup: neither root nor sudo. Ask an administrator for: apt-get install $*" >&2
-    echo "setup: or set TRIAX_NO_INSTALL=1 to build with what CMake finds." >&2
-    return 1
-  fi
-}
-
 install_packages() {
-  local -a as_root
-  read -ra as_root <<<"$(root_command "$@")"
-  local -a apt=(${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0)
+  local -a apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0)
+  if [[ $(id -u) -ne 0 ]]; then
+    if ! command -v sudo >/dev/null || ! sudo -v; then
+      echo "setup: neither root nor allowed to use sudo. Ask an administrator for: apt-get install $*" >&2
+      echo "setup: or set TRIAX_NO_INSTALL=1 to build with what CMake finds." >&2
+      return 1
+    fi
+    apt=(sudo "${apt[@]}")
+  fi
   local -a install=("${apt[@]}" install -y --no-install-recommends "$@")
   # The lists of a fresh machine are absent, those of an old one name files that are gone.
   if ! apt-cache show "$@" >/dev/null 2>&1 || ! "${install[@]}"; then

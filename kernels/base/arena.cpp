@@ -12,10 +12,11 @@ Arena::Arena(void* memory, std::size_t bytes, MemorySpace space)
 
 Tensor Arena::take(std::string_view name, DType dtype, const Shape& shape) {
   Tensor view(nullptr, dtype, shape, space_);
-  const auto bytes = (static_cast<std::size_t>(view.bytes()) + alignment - 1) / alignment * alignment;
+  const auto bytes =
+      (static_cast<std::size_t>(view.bytes()) + alignment - 1) / alignment * alignment;
   if (memory_) {
-    check(used_ + bytes <= bytes_, "arena is full: {} needs {} bytes of {} with {} in use", name, bytes,
-          bytes_, used_);
+    check(used_ + bytes <= bytes_, "arena is full: {} needs {} bytes of {} with {} in use", name,
+          bytes, bytes_, used_);
     view = Tensor(memory_ + used_, dtype, shape, space_);
   }
   used_ += bytes;

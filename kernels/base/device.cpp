@@ -8,7 +8,9 @@
 
 namespace triax {
 
-void Event::record(const Stream& stream) { space_ = stream.space(); }
+void Event::record(const Stream& stream) {
+  space_ = stream.space();
+}
 
 Stream::Stream(MemorySpace space) : space_(space) {
   check(space == MemorySpace::host, "a stream in device memory in a build without CUDA");
@@ -35,7 +37,9 @@ Buffer::Buffer(std::size_t bytes, MemorySpace space) : bytes_(bytes), space_(spa
   std::memset(data_, 0, rounded);
 }
 
-Buffer::~Buffer() { std::free(data_); }
+Buffer::~Buffer() {
+  std::free(data_);
+}
 
 Buffer::Buffer(Buffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),

@@ -1,6 +1,7 @@
 #pragma once
 // Where memory lies and in which order work on it runs. On the host a stream is the calling thread:
-// work is complete when the call returns, and events are always done. The CUDA body keeps the same interface.
+// work is complete when the call returns, and events are always done. The CUDA body keeps the same
+// interface.
 #include <cstddef>
 
 #include "kernels/base/tensor.hpp"

@@ -13,6 +13,8 @@ KernelRuntime::KernelRuntime(int threads) {
   Kokkos::initialize(arguments);
 }
 
-KernelRuntime::~KernelRuntime() { Kokkos::finalize(); }
+KernelRuntime::~KernelRuntime() {
+  Kokkos::finalize();
+}
 
 }  // namespace triax

@@ -40,8 +40,8 @@ class Tensor {
   Tensor(void* data, DType dtype, const Shape& shape, MemorySpace space = MemorySpace::host);
   /// A row-major view of typed host memory.
   template <class T>
-    requires(!std::is_void_v<T> && !std::is_const_v<T>)
-  Tensor(T* data, const Shape& shape) : Tensor(static_cast<void*>(data), dtype_of<T>(), shape) {}
+  requires(!std::is_void_v<T> && !std::is_const_v<T>) Tensor(T* data, const Shape& shape)
+      : Tensor(static_cast<void*>(data), dtype_of<T>(), shape) {}
 
   DType dtype() const { return dtype_; }
   MemorySpace space() const { return space_; }
@@ -70,7 +70,8 @@ class Tensor {
   Tensor reshape(const Shape& shape) const;
   /// One dimension: all elements in a row; the view must be contiguous.
   Tensor flat() const { return reshape({elements()}); }
-  /// A view with explicit strides (in elements) from this view's first element: the caller vouches for it.
+  /// A view with explicit strides (in elements) from this view's first element: the caller vouches
+  /// for it.
   Tensor restrided(const Shape& shape, const Shape& stride) const;
 
  private:

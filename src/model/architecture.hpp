@@ -1,5 +1,6 @@
 #pragma once
-// Names, orientation and initial values of the linear maps of each architecture, as Hugging Face has them.
+// Names, orientation and initial values of the linear maps of each architecture, as Hugging Face
+// has them.
 #include <string>
 
 #include "src/config/config.hpp"
@@ -17,9 +18,9 @@ std::string mlp_norm_name(const ModelConfig& model, int layer);
 
 /// Query, key and value heads of a tensor rank.
 struct HeadShard {
-  int heads, kv_heads;        // on this rank
-  int first_head, first_kv;   // global index of the first
-  int kv_copies;              // tensor ranks that hold the same key/value heads
+  int heads, kv_heads;       // on this rank
+  int first_head, first_kv;  // global index of the first
+  int kv_copies;             // tensor ranks that hold the same key/value heads
 };
 /// UsageError where heads do not divide.
 HeadShard head_shard(const ModelConfig& model, const TensorShard& shard);

@@ -28,7 +28,8 @@ struct AttentionLayer::Scratch {
         dqkv(arena.take("qkv gradient", DType::f32, {shape.rows, qkv_width})) {}
 };
 
-AttentionLayer::AttentionLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope)
+AttentionLayer::AttentionLayer(const ModelConfig& model, int layer, const TensorShard& shard,
+                               const Tensor& rope)
     : heads_(head_shard(model, shard)),
       total_heads_(model.heads),
       head_size_(model.head_size),
@@ -60,14 +61,15 @@ AttentionLayer::Views AttentionLayer::views(const BatchShape& shape, const Tenso
   const auto heads_at = [&](std::int64_t first, std::int64_t heads) {
     const std::int64_t w = width();
     return qkv.slice(1, first * head_size_, heads * head_size_)
-        .restrided({shape.batch, shape.sequence, heads, head_size_}, {shape.sequence * w, w, head_size_, 1});
+        .restrided({shape.batch, shape.sequence, heads, head_size_},
+                   {shape.sequence * w, w, head_size_, 1});
   };
   return {heads_at(0, heads_.heads), heads_at(heads_.heads, heads_.kv_heads),
           heads_at(heads_.heads + heads_.kv_heads, heads_.kv_heads)};
 }
 
-static AttentionOptions attention_options(const Context& ctx, std::int64_t head_size, float dropout, int layer,
-                                          const HeadShard& heads, int total_heads) {
+static AttentionOptions attention_options(const Context& ctx, std::int64_t head_size, float dropout,
+                                          int layer, const HeadShard& heads, int total_heads) {
   AttentionOptions options;
   options.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size)));
   if (ctx.training && dropout > 0.0F) {
@@ -79,12 +81,13 @@ static AttentionOptions attention_options(const Context& ctx, std::int64_t head_
   return options;
 }
 
-static Tensor as_heads(const BatchShape& shape, const Tensor& rows, std::int64_t heads, std::int64_t head_size) {
+static Tensor as_heads(const BatchShape& shape, const Tensor& rows, std::int64_t heads,
+                       std::int64_t head_size) {
   return rows.slice(0, 0, shape.tokens()).reshape({shape.batch, shape.sequence, heads, head_size});
 }
 
-void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
-                             const Frame& frame) const {
+void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,
+                             const Tensor& partial, const Frame& frame) const {
   qkv_.forward(ctx, weights, h, frame.qkv);
   const Views x = views(ctx.shape, frame.qkv);
   if (!rope_.empty()) {
@@ -92,14 +95,16 @@ void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Te
     rope_forward(ctx.stream, x.k, rope_);
   }
   const ArenaScope scope(ctx.scratch);
-  attention_forward(ctx.stream, as_heads(ctx.shape, frame.out, heads_.heads, head_size_), frame.lse, x.q, x.k, x.v,
-                    attention_options(ctx, head_size_, dropout_, layer_, heads_, total_heads_), ctx.scratch);
+  attention_forward(
+      ctx.stream, as_heads(ctx.shape, frame.out, heads_.heads, head_size_), frame.lse, x.q, x.k,
+      x.v, attention_options(ctx, head_size_, dropout_, layer_, heads_, total_heads_), ctx.scratch);
   clear_padding(ctx, frame.out);
   output_.forward(ctx, weights + output_at(), frame.out, partial);
 }
 
-void AttentionLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& h,
-                              const Tensor& dpartial, const Tensor& dh, const Frame& frame) const {
+void AttentionLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients,
+                              const Tensor& h, const Tensor& dpartial, const Tensor& dh,
+                              const Frame& frame) const {
   const ArenaScope scope(ctx.scratch);
   const Scratch scratch(ctx.scratch, ctx.shape, output_.inputs(), width());
   output_.backward_weight(ctx, gradients + output_at(), frame.out, dpartial);
@@ -108,10 +113,10 @@ void AttentionLayer::backward(const Context& ctx, const Tensor* weights, const T
   const Views dx = views(ctx.shape, scratch.dqkv);
   {
     const ArenaScope kernel_scope(ctx.scratch);
-    attention_backward(ctx.stream, dx.q, dx.k, dx.v,
-                       as_heads(ctx.shape, scratch.dout, heads_.heads, head_size_),
-                       as_heads(ctx.shape, frame.out, heads_.heads, head_size_), frame.lse, x.q, x.k, x.v,
-                       attention_options(ctx, head_size_, dropout_, layer_, heads_, total_heads_), ctx.scratch);
+    attention_backward(
+        ctx.stream, dx.q, dx.k, dx.v, as_heads(ctx.shape, scratch.dout, heads_.heads, head_size_),
+        as_heads(ctx.shape, frame.out, heads_.heads, head_size_), frame.lse, x.q, x.k, x.v,
+        attention_options(ctx, head_size_, dropout_, layer_, heads_, total_heads_), ctx.scratch);
   }
   if (!rope_.empty()) {
     rope_backward(ctx.stream, dx.q, rope_);

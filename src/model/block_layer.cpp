@@ -7,7 +7,8 @@
 
 namespace triax {
 
-// Without sequence parallelism the local rows are all rows, and the full tensors are the local ones.
+// Without sequence parallelism the local rows are all rows, and the full tensors are the local
+// ones.
 struct BlockLayer::Scratch {
   Tensor normed;   // (local_rows, E)
   Tensor h;        // (rows, E): normed, gathered
@@ -15,8 +16,11 @@ struct BlockLayer::Scratch {
   Tensor summed;   // (local_rows, E)
   Tensor dfull;    // (rows, E): gradient of an output, gathered
   Tensor dropped;  // (local_rows, E): gradient behind a dropout mask
-  Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool sequence_parallel, bool dropout) {
-    const auto take = [&](const char* name, std::int64_t rows) { return arena.take(name, DType::f32, {rows, width}); };
+  Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool sequence_parallel,
+          bool dropout) {
+    const auto take = [&](const char* name, std::int64_t rows) {
+      return arena.take(name, DType::f32, {rows, width});
+    };
     normed = take("normed input", shape.local_rows);
     h = sequence_parallel ? take("gathered input", shape.rows) : normed;
     partial = take("partial output", shape.rows);
@@ -26,7 +30,8 @@ struct BlockLayer::Scratch {
   }
 };
 
-BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope)
+BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& shard,
+                       const Tensor& rope)
     : width_(model.hidden),
       layer_(layer),
       dropout_(model.residual_dropout),
@@ -35,20 +40,26 @@ BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& s
       attention_(model, layer, shard, rope),
       mlp_norm_(model, mlp_norm_name(model, layer), shard),
       mlp_(model, layer, shard) {
-  for (const auto& list : {attention_norm_.params(), attention_.params(), mlp_norm_.params(), mlp_.params()})
+  for (const auto& list :
+       {attention_norm_.params(), attention_.params(), mlp_norm_.params(), mlp_.params()})
     params_.insert(params_.end(), list.begin(), list.end());
 }
 
 BlockLayer::Half BlockLayer::attention_half() const {
   const std::size_t body = attention_norm_.params().size();
-  return {attention_norm_, attention_.output(), 0, body, body + attention_.output_at() + 1,
+  return {attention_norm_,
+          attention_.output(),
+          0,
+          body,
+          body + attention_.output_at() + 1,
           DropoutPlace::attention_output};
 }
 
 BlockLayer::Half BlockLayer::mlp_half() const {
   const std::size_t norm = attention_norm_.params().size() + attention_.params().size();
   const std::size_t body = norm + mlp_norm_.params().size();
-  return {mlp_norm_, mlp_.output(), norm, body, body + mlp_.output_at() + 1, DropoutPlace::mlp_output};
+  return {
+      mlp_norm_, mlp_.output(), norm, body, body + mlp_.output_at() + 1, DropoutPlace::mlp_output};
 }
 
 BlockLayer::Frame BlockLayer::carve(Arena& arena, const BatchShape& shape) const {
@@ -67,26 +78,28 @@ std::size_t BlockLayer::scratch_bytes(const BatchShape& shape) const {
   const std::size_t own = measure([&](Arena& arena) {
     Scratch(arena, shape, width_, shard_.sequence_parallel, dropout_ > 0.0F);
   });
-  const std::size_t bias = attention_.output().has_bias() ? bias_backward_scratch_bytes(shape.local_rows, width_) : 0;
+  const std::size_t bias =
+      attention_.output().has_bias() ? bias_backward_scratch_bytes(shape.local_rows, width_) : 0;
   return own + std::max({attention_.scratch_bytes(shape), mlp_.scratch_bytes(shape),
                          attention_norm_.scratch_bytes(shape.local_rows), bias});
 }
 
 // norm(x), all rows.
-Tensor BlockLayer::enter(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
-                         const Scratch& scratch) const {
+Tensor BlockLayer::enter(const Context& ctx, const LayerParameters& params, const Half& half,
+                         const Tensor& x, const Scratch& scratch) const {
   half.norm.forward(ctx, &params.weights[half.norm_at], x, scratch.normed);
   return gather_rows(ctx, scratch.normed, scratch.h);
 }
 
 // y = x + dropout(sum over tensor ranks of scratch.partial + bias).
-void BlockLayer::leave(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
-                       const Tensor& y, const Scratch& scratch) const {
+void BlockLayer::leave(const Context& ctx, const LayerParameters& params, const Half& half,
+                       const Tensor& x, const Tensor& y, const Scratch& scratch) const {
   const Tensor sum = reduce_rows(ctx, scratch.partial, scratch.summed);
   const Tensor bias = half.output.has_bias() ? params.weights[half.bias_at] : Tensor{};
   if (ctx.training && dropout_ > 0.0F) {
     if (!bias.empty()) add_bias(ctx.stream, sum, bias);
-    dropout(ctx.stream, sum, sum, {dropout_, dropout_key(ctx, layer_, half.place)}, first_element(ctx, width_));
+    dropout(ctx.stream, sum, sum, {dropout_, dropout_key(ctx, layer_, half.place)},
+            first_element(ctx, width_));
     residual_forward(ctx.stream, y, x, sum, Tensor{});
   } else {
     residual_forward(ctx.stream, y, x, sum, bias);
@@ -94,8 +107,9 @@ void BlockLayer::leave(const Context& ctx, const LayerParameters& params, const 
 }
 
 // The gradient of the half's output, all rows; the bias gradient on the way.
-Tensor BlockLayer::enter_backward(const Context& ctx, const LayerParameters& params, const Half& half,
-                                  const Tensor& dy, const Scratch& scratch) const {
+Tensor BlockLayer::enter_backward(const Context& ctx, const LayerParameters& params,
+                                  const Half& half, const Tensor& dy,
+                                  const Scratch& scratch) const {
   Tensor gradient = dy;
   if (dropout_ > 0.0F) {
     dropout(ctx.stream, scratch.dropped, dy, {dropout_, dropout_key(ctx, layer_, half.place)},
@@ -103,19 +117,22 @@ Tensor BlockLayer::enter_backward(const Context& ctx, const LayerParameters& par
     gradient = scratch.dropped;
   }
   if (half.output.has_bias())
-    bias_backward(ctx.stream, params.gradients[half.bias_at], gradient, ctx.accumulate, ctx.scratch);
+    bias_backward(ctx.stream, params.gradients[half.bias_at], gradient, ctx.accumulate,
+                  ctx.scratch);
   return gather_rows(ctx, gradient, scratch.dfull);
 }
 
 // dx = dy + gradient through the norm, from scratch.partial.
-void BlockLayer::leave_backward(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
-                                const Tensor& dy, const Tensor& dx, const Scratch& scratch) const {
+void BlockLayer::leave_backward(const Context& ctx, const LayerParameters& params, const Half& half,
+                                const Tensor& x, const Tensor& dy, const Tensor& dx,
+                                const Scratch& scratch) const {
   const Tensor dnormed = reduce_rows(ctx, scratch.partial, scratch.summed);
-  half.norm.backward(ctx, &params.weights[half.norm_at], &params.gradients[half.norm_at], x, dnormed, dy, dx);
+  half.norm.backward(ctx, &params.weights[half.norm_at], &params.gradients[half.norm_at], x,
+                     dnormed, dy, dx);
 }
 
-void BlockLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
-                         const Tensor& frame) const {
+void BlockLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor& x,
+                         const Tensor& y, const Tensor& frame) const {
   Arena frame_arena(frame.data(), static_cast<std::size_t>(frame.bytes()));
   const Frame saved = carve(frame_arena, ctx.shape);
   const ArenaScope scope(ctx.scratch);
@@ -132,8 +149,8 @@ void BlockLayer::forward(const Context& ctx, const LayerParameters& params, cons
   leave(ctx, params, mlp, saved.middle, y, scratch);
 }
 
-void BlockLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& dy,
-                          const Tensor& dx, const Tensor& frame) const {
+void BlockLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
+                          const Tensor& dy, const Tensor& dx, const Tensor& frame) const {
   Arena frame_arena(frame.data(), static_cast<std::size_t>(frame.bytes()));
   const Frame saved = carve(frame_arena, ctx.shape);
   const ArenaScope scope(ctx.scratch);
@@ -142,15 +159,15 @@ void BlockLayer::backward(const Context& ctx, const LayerParameters& params, con
   const Half mlp = mlp_half();
   Tensor h = enter(ctx, params, mlp, saved.middle, scratch);
   Tensor dout = enter_backward(ctx, params, mlp, dy, scratch);
-  mlp_.backward(ctx, &params.weights[mlp.body_at], &params.gradients[mlp.body_at], h, dout, scratch.partial,
-                saved.hidden);
+  mlp_.backward(ctx, &params.weights[mlp.body_at], &params.gradients[mlp.body_at], h, dout,
+                scratch.partial, saved.hidden);
   leave_backward(ctx, params, mlp, saved.middle, dy, dx, scratch);
 
   const Half attention = attention_half();
   h = enter(ctx, params, attention, x, scratch);
   dout = enter_backward(ctx, params, attention, dx, scratch);
-  attention_.backward(ctx, &params.weights[attention.body_at], &params.gradients[attention.body_at], h, dout,
-                      scratch.partial, saved.attention);
+  attention_.backward(ctx, &params.weights[attention.body_at], &params.gradients[attention.body_at],
+                      h, dout, scratch.partial, saved.attention);
   leave_backward(ctx, params, attention, x, dx, dx, scratch);
 }
 

@@ -20,8 +20,8 @@ class BlockLayer : public Layer {
   bool recomputable() const override { return true; }
   void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
                const Tensor& frame) const override;
-  void backward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& dy,
-                const Tensor& dx, const Tensor& frame) const override;
+  void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
+                const Tensor& dy, const Tensor& dx, const Tensor& frame) const override;
 
  private:
   // The frame holds what cannot be made again cheaply: norms and activations are computed twice.
@@ -35,22 +35,23 @@ class BlockLayer : public Layer {
   // One half of the block: a norm and what follows it, joined to the residual stream.
   struct Half {
     const NormLayer& norm;
-    const Linear& output;      // its bias joins after the sum over tensor ranks
-    std::size_t norm_at;       // of the norm's parameters in the list
-    std::size_t body_at;       // of attention's or the MLP's
-    std::size_t bias_at;       // of the output's bias
+    const Linear& output;  // its bias joins after the sum over tensor ranks
+    std::size_t norm_at;   // of the norm's parameters in the list
+    std::size_t body_at;   // of attention's or the MLP's
+    std::size_t bias_at;   // of the output's bias
     DropoutPlace place;
   };
   Half attention_half() const;
   Half mlp_half() const;
   Tensor enter(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
                const Scratch& scratch) const;
-  void leave(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x, const Tensor& y,
-             const Scratch& scratch) const;
-  Tensor enter_backward(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& dy,
-                        const Scratch& scratch) const;
-  void leave_backward(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
-                      const Tensor& dy, const Tensor& dx, const Scratch& scratch) const;
+  void leave(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
+             const Tensor& y, const Scratch& scratch) const;
+  Tensor enter_backward(const Context& ctx, const LayerParameters& params, const Half& half,
+                        const Tensor& dy, const Scratch& scratch) const;
+  void leave_backward(const Context& ctx, const LayerParameters& params, const Half& half,
+                      const Tensor& x, const Tensor& dy, const Tensor& dx,
+                      const Scratch& scratch) const;
 
   std::int64_t width_;
   int layer_;

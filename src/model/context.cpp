@@ -12,7 +12,8 @@ BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorSh
 }
 
 std::uint64_t dropout_key(const Context& ctx, int layer, DropoutPlace place) {
-  return mix_key(mix_key(ctx.dropout_key, static_cast<std::uint64_t>(layer)), static_cast<std::uint64_t>(place));
+  return mix_key(mix_key(ctx.dropout_key, static_cast<std::uint64_t>(layer)),
+                 static_cast<std::uint64_t>(place));
 }
 
 Tensor gather_rows(const Context& ctx, const Tensor& local, const Tensor& full) {

@@ -8,8 +8,9 @@
 
 namespace triax {
 
-/// A micro-batch of B sequences of T tokens as rows. Under sequence parallelism each tensor rank keeps an equal
-/// run of the rows between the layers; rows are padded to a multiple of the tensor size (token -1, zero gradient).
+/// A micro-batch of B sequences of T tokens as rows. Under sequence parallelism each tensor rank
+/// keeps an equal run of the rows between the layers; rows are padded to a multiple of the tensor
+/// size (token -1, zero gradient).
 struct BatchShape {
   std::int64_t batch = 1;       // B
   std::int64_t sequence = 1;    // T
@@ -23,18 +24,19 @@ BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorSh
 /// Lives for one micro-batch of one layer call.
 struct Context {
   const Stream& stream;
-  Communicator& tensor;         // the tensor axis
+  Communicator& tensor;  // the tensor axis
   const TensorShard& shard;
   BatchShape shape;
   Arena& scratch;
-  Tensor tokens;                // (rows) int32, inputs; -1: padding
-  Tensor labels;                // (rows) int32; -1: ignored
-  bool training = true;         // gradients are wanted
-  bool accumulate = false;      // add to the gradients of earlier micro-batches
-  float loss_scale = 1.0F;      // 1 / label tokens of the global batch
-  double* loss_sum = nullptr;   // the head adds the sum of its rows' losses
-  std::uint64_t dropout_key = 0;   // of this step
-  std::int64_t first_sample = 0;   // of the micro-batch, within the global batch: dropout masks follow it
+  Tensor tokens;                  // (rows) int32, inputs; -1: padding
+  Tensor labels;                  // (rows) int32; -1: ignored
+  bool training = true;           // gradients are wanted
+  bool accumulate = false;        // add to the gradients of earlier micro-batches
+  float loss_scale = 1.0F;        // 1 / label tokens of the global batch
+  double* loss_sum = nullptr;     // the head adds the sum of its rows' losses
+  std::uint64_t dropout_key = 0;  // of this step
+  std::int64_t first_sample =
+      0;  // of the micro-batch, within the global batch: dropout masks follow it
 };
 
 /// Where in a block a dropout mask falls.
@@ -46,12 +48,13 @@ inline std::int64_t first_element(const Context& ctx, std::int64_t width) {
   return (ctx.first_sample * ctx.shape.sequence + ctx.shape.first_row) * width;
 }
 
-/// From the rows a rank keeps between layers to all rows: all-gather under sequence parallelism (into
-/// `full`), else `local` itself. In the backward pass it does the same to gradients of a row-parallel output.
+/// From the rows a rank keeps between layers to all rows: all-gather under sequence parallelism
+/// (into `full`), else `local` itself. In the backward pass it does the same to gradients of a
+/// row-parallel output.
 Tensor gather_rows(const Context& ctx, const Tensor& local, const Tensor& full);
 
-/// From partial sums over all rows to the rows this rank keeps: reduce-scatter under sequence parallelism (into
-/// `local`), else an all-reduce of `partial` in place, which is returned.
+/// From partial sums over all rows to the rows this rank keeps: reduce-scatter under sequence
+/// parallelism (into `local`), else an all-reduce of `partial` in place, which is returned.
 Tensor reduce_rows(const Context& ctx, const Tensor& partial, const Tensor& local);
 
 }  // namespace triax

@@ -16,8 +16,8 @@ VocabularyShard vocabulary_shard(std::int64_t vocabulary, const TensorShard& sha
   return {rows, first, std::clamp<std::int64_t>(vocabulary - first, 0, rows)};
 }
 
-ParameterSpec vocabulary_parameter(const std::string& label, const std::string& name, const ModelConfig& model,
-                                   const TensorShard& shard, bool tied) {
+ParameterSpec vocabulary_parameter(const std::string& label, const std::string& name,
+                                   const ModelConfig& model, const TensorShard& shard, bool tied) {
   const VocabularyShard split = vocabulary_shard(model.vocabulary, shard);
   const std::int64_t width = model.hidden;
   const Piece piece{name,
@@ -35,13 +35,13 @@ EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shar
       shares_head_(shares_head),
       vocabulary_(vocabulary_shard(model.vocabulary, shard)) {
   const ModelNames names = ModelNames::of(model);
-  params_.push_back(
-      vocabulary_parameter("embedding.tokens", names.token_embedding, model, shard, model.tied_embeddings));
+  params_.push_back(vocabulary_parameter("embedding.tokens", names.token_embedding, model, shard,
+                                         model.tied_embeddings));
   positions_ = !names.position_embedding.empty();
   if (positions_)
-    params_.push_back(replicated_parameter("embedding.positions", names.position_embedding,
-                                           {model.positions, width_}, shard, shard.sequence_parallel,
-                                           Initial::normal, model.initializer_range));
+    params_.push_back(replicated_parameter(
+        "embedding.positions", names.position_embedding, {model.positions, width_}, shard,
+        shard.sequence_parallel, Initial::normal, model.initializer_range));
 }
 
 std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
@@ -51,21 +51,23 @@ std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
   });
 }
 
-void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor&, const Tensor& y,
-                             const Tensor&) const {
+void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor&,
+                             const Tensor& y, const Tensor&) const {
   const ArenaScope scope(ctx.scratch);
   const bool whole = !shard_.sequence_parallel;
-  const Tensor partial = whole ? y : ctx.scratch.take("embedding rows", DType::f32, {ctx.shape.rows, width_});
+  const Tensor partial =
+      whole ? y : ctx.scratch.take("embedding rows", DType::f32, {ctx.shape.rows, width_});
   embedding_forward(ctx.stream, partial, ctx.tokens, params.weights[0], vocabulary_.first);
   reduce_rows(ctx, partial, y);
   if (positions_)
     position_forward(ctx.stream, y, params.weights[1], ctx.shape.first_row, ctx.shape.sequence);
   if (ctx.training && dropout_ > 0.0F)
-    dropout(ctx.stream, y, y, {dropout_, dropout_key(ctx, 0, DropoutPlace::embedding)}, first_element(ctx, width_));
+    dropout(ctx.stream, y, y, {dropout_, dropout_key(ctx, 0, DropoutPlace::embedding)},
+            first_element(ctx, width_));
 }
 
-void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor&, const Tensor& dy,
-                              const Tensor&, const Tensor&) const {
+void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor&,
+                              const Tensor& dy, const Tensor&, const Tensor&) const {
   const ArenaScope scope(ctx.scratch);
   Tensor gradient = dy;
   if (dropout_ > 0.0F) {
@@ -74,10 +76,11 @@ void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params,
             first_element(ctx, width_));
   }
   if (positions_)
-    position_backward(ctx.stream, params.gradients[1], gradient, ctx.shape.first_row, ctx.shape.sequence,
-                      ctx.accumulate);
+    position_backward(ctx.stream, params.gradients[1], gradient, ctx.shape.first_row,
+                      ctx.shape.sequence, ctx.accumulate);
   const bool whole = !shard_.sequence_parallel;
-  const Tensor full = whole ? Tensor{} : ctx.scratch.take("embedding rows", DType::f32, {ctx.shape.rows, width_});
+  const Tensor full =
+      whole ? Tensor{} : ctx.scratch.take("embedding rows", DType::f32, {ctx.shape.rows, width_});
   embedding_backward(ctx.stream, params.gradients[0], ctx.tokens, gather_rows(ctx, gradient, full),
                      vocabulary_.first, ctx.accumulate || shares_head_);
 }

@@ -7,8 +7,9 @@
 
 namespace triax {
 
-/// The rows of the vocabulary on one tensor rank. The vocabulary is padded in memory to a multiple of the tensor
-/// size (and of 16, for the GEMM); padded rows are zero and their logits never reach the softmax.
+/// The rows of the vocabulary on one tensor rank. The vocabulary is padded in memory to a multiple
+/// of the tensor size (and of 16, for the GEMM); padded rows are zero and their logits never reach
+/// the softmax.
 struct VocabularyShard {
   std::int64_t rows;     // in memory
   std::int64_t first;    // token of the first row
@@ -17,12 +18,13 @@ struct VocabularyShard {
 VocabularyShard vocabulary_shard(std::int64_t vocabulary, const TensorShard& shard);
 
 /// The (V, E) matrix of the token embedding, or of the head.
-ParameterSpec vocabulary_parameter(const std::string& label, const std::string& name, const ModelConfig& model,
-                                   const TensorShard& shard, bool tied);
+ParameterSpec vocabulary_parameter(const std::string& label, const std::string& name,
+                                   const ModelConfig& model, const TensorShard& shard, bool tied);
 
 class EmbeddingLayer : public Layer {
  public:
-  /// `shares_head`: the head of the same stage uses (and writes the gradient of) the same matrix, before this layer.
+  /// `shares_head`: the head of the same stage uses (and writes the gradient of) the same matrix,
+  /// before this layer.
   EmbeddingLayer(const ModelConfig& model, const TensorShard& shard, bool shares_head);
 
   const std::vector<ParameterSpec>& params() const override { return params_; }
@@ -30,8 +32,8 @@ class EmbeddingLayer : public Layer {
   std::size_t scratch_bytes(const BatchShape& shape) const override;
   void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
                const Tensor& frame) const override;
-  void backward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& dy,
-                const Tensor& dx, const Tensor& frame) const override;
+  void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
+                const Tensor& dy, const Tensor& dx, const Tensor& frame) const override;
 
  private:
   std::int64_t width_;

@@ -15,10 +15,11 @@ struct HeadLayer::Scratch {
   Tensor stats;   // (tensor size, chunk, 3)
   Tensor loss;    // (chunk)
   Tensor lse;     // (chunk)
-  Scratch(Arena& arena, const BatchShape& shape, const TensorShard& shard, std::int64_t width, std::int64_t chunk,
-          std::int64_t vocabulary) {
+  Scratch(Arena& arena, const BatchShape& shape, const TensorShard& shard, std::int64_t width,
+          std::int64_t chunk, std::int64_t vocabulary) {
     normed = arena.take("normed input", DType::f32, {shape.local_rows, width});
-    h = shard.sequence_parallel ? arena.take("gathered input", DType::f32, {shape.rows, width}) : normed;
+    h = shard.sequence_parallel ? arena.take("gathered input", DType::f32, {shape.rows, width})
+                                : normed;
     logits = arena.take("logits", DType::f32, {chunk, vocabulary});
     stats = arena.take("softmax statistics", DType::f32, {shard.size, chunk, 3});
     loss = arena.take("loss", DType::f32, {chunk});
@@ -27,10 +28,12 @@ struct HeadLayer::Scratch {
 };
 
 namespace {
-std::vector<ParameterSpec> head_params(const ModelConfig& model, const TensorShard& shard, const NormLayer& norm) {
+std::vector<ParameterSpec> head_params(const ModelConfig& model, const TensorShard& shard,
+                                       const NormLayer& norm) {
   const ModelNames names = ModelNames::of(model);
   std::vector<ParameterSpec> params = norm.params();
-  params.push_back(vocabulary_parameter("head.weight", model.tied_embeddings ? names.token_embedding : names.head,
+  params.push_back(vocabulary_parameter("head.weight",
+                                        model.tied_embeddings ? names.token_embedding : names.head,
                                         model, shard, model.tied_embeddings));
   return params;
 }
@@ -43,17 +46,21 @@ HeadLayer::HeadLayer(const ModelConfig& model, const TensorShard& shard)
       norm_(model, ModelNames::of(model).final_norm, shard),
       params_(head_params(model, shard, norm_)) {}
 
-// Rows whose logits stand in memory at once: enough for an efficient GEMM, few enough to stay small.
+// Rows whose logits stand in memory at once: enough for an efficient GEMM, few enough to stay
+// small.
 std::int64_t HeadLayer::chunk_rows(const BatchShape& shape) const {
   constexpr std::int64_t logit_bytes = std::int64_t{64} << 20;
   constexpr std::int64_t least = 64;
-  const std::int64_t fit = logit_bytes / (vocabulary_.rows * static_cast<std::int64_t>(sizeof(float)));
+  const std::int64_t fit =
+      logit_bytes / (vocabulary_.rows * static_cast<std::int64_t>(sizeof(float)));
   const std::int64_t chunks = (shape.rows + std::max(fit, least) - 1) / std::max(fit, least);
   return (shape.rows + chunks - 1) / chunks;
 }
 
 std::size_t HeadLayer::frame_bytes(const BatchShape& shape) const {
-  return measure([&](Arena& arena) { arena.take("head gradient", DType::f32, {shape.rows, width_}); });
+  return measure([&](Arena& arena) {
+    arena.take("head gradient", DType::f32, {shape.rows, width_});
+  });
 }
 
 std::size_t HeadLayer::scratch_bytes(const BatchShape& shape) const {
@@ -66,18 +73,19 @@ std::size_t HeadLayer::scratch_bytes(const BatchShape& shape) const {
   return std::max(forward, backward + norm_.scratch_bytes(shape.local_rows));
 }
 
-void HeadLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor&,
-                        const Tensor& frame) const {
+void HeadLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor& x,
+                        const Tensor&, const Tensor& frame) const {
   const ArenaScope scope(ctx.scratch);
-  const Scratch scratch(ctx.scratch, ctx.shape, shard_, width_, chunk_rows(ctx.shape), vocabulary_.rows);
+  const Scratch scratch(ctx.scratch, ctx.shape, shard_, width_, chunk_rows(ctx.shape),
+                        vocabulary_.rows);
   norm_.forward(ctx, params.weights.data(), x, scratch.normed);
   const Tensor h = gather_rows(ctx, scratch.normed, scratch.h);
   const Tensor dh(frame.data(), DType::f32, {ctx.shape.rows, width_}, frame.space());
   classify(ctx, params, h, dh, scratch);
 }
 
-void HeadLayer::classify(const Context& ctx, const LayerParameters& params, const Tensor& h, const Tensor& dh,
-                         const Scratch& scratch) const {
+void HeadLayer::classify(const Context& ctx, const LayerParameters& params, const Tensor& h,
+                         const Tensor& dh, const Scratch& scratch) const {
   const Tensor& weight = params.weights.back();
   const std::int64_t chunk = scratch.logits.size(0);
   for (std::int64_t begin = 0; begin < ctx.shape.rows; begin += chunk) {
@@ -85,7 +93,8 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     const Tensor rows = h.slice(0, begin, n);
     const Tensor labels = ctx.labels.slice(0, begin, n);
     const Tensor logits = scratch.logits.slice(0, 0, n);
-    const Tensor stats = scratch.stats.flat().slice(0, 0, shard_.size * n * 3).reshape({shard_.size, n, 3});
+    const Tensor stats =
+        scratch.stats.flat().slice(0, 0, shard_.size * n * 3).reshape({shard_.size, n, 3});
     const Tensor own = stats.slice(0, shard_.rank, 1).reshape({n, 3});
     const Tensor loss = scratch.loss.slice(0, 0, n);
     const Tensor lse = scratch.lse.slice(0, 0, n);
@@ -95,26 +104,27 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     cross_entropy_loss(ctx.stream, loss, lse, stats, labels);
     *ctx.loss_sum += sum(ctx.stream, loss);
     if (!ctx.training) continue;
-    cross_entropy_backward(ctx.stream, logits, lse, labels, vocabulary_.first, vocabulary_.columns, ctx.loss_scale);
+    cross_entropy_backward(ctx.stream, logits, lse, labels, vocabulary_.first, vocabulary_.columns,
+                           ctx.loss_scale);
     matmul(ctx.stream, params.gradients.back(), logits.transposed(), rows,
            {.accumulate = ctx.accumulate || begin > 0});
     matmul(ctx.stream, dh.slice(0, begin, n), logits, weight);
   }
 }
 
-void HeadLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor&,
-                         const Tensor& dx, const Tensor& frame) const {
+void HeadLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
+                         const Tensor&, const Tensor& dx, const Tensor& frame) const {
   const ArenaScope scope(ctx.scratch);
-  const Tensor local = shard_.sequence_parallel
-                           ? ctx.scratch.take("summed gradient", DType::f32, {ctx.shape.local_rows, width_})
-                           : Tensor{};
+  const Tensor local = shard_.sequence_parallel ? ctx.scratch.take("summed gradient", DType::f32,
+                                                                   {ctx.shape.local_rows, width_})
+                                                : Tensor{};
   const Tensor partial(frame.data(), DType::f32, {ctx.shape.rows, width_}, frame.space());
   const Tensor dh = reduce_rows(ctx, partial, local);
   norm_.backward(ctx, params.weights.data(), params.gradients.data(), x, dh, Tensor{}, dx);
 }
 
-void HeadLayer::logits(const Context& ctx, const LayerParameters& params, const Tensor& x, std::int64_t row,
-                       const Tensor& out) const {
+void HeadLayer::logits(const Context& ctx, const LayerParameters& params, const Tensor& x,
+                       std::int64_t row, const Tensor& out) const {
   const ArenaScope scope(ctx.scratch);
   const Tensor h = ctx.scratch.take("normed input", DType::f32, {1, width_});
   norm_.forward(ctx, params.weights.data(), x.slice(0, row, 1), h);

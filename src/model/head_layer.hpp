@@ -9,9 +9,9 @@
 
 namespace triax {
 
-/// The logits of a few rows at a time are made, turned into their gradient in place and used up, so that the
-/// (rows, V) matrix never exists. For that the forward pass also computes the projection's gradients: the loss scale is
-/// known beforehand.
+/// The logits of a few rows at a time are made, turned into their gradient in place and used up, so
+/// that the (rows, V) matrix never exists. For that the forward pass also computes the projection's
+/// gradients: the loss scale is known beforehand.
 class HeadLayer : public Layer {
  public:
   HeadLayer(const ModelConfig& model, const TensorShard& shard);
@@ -22,8 +22,8 @@ class HeadLayer : public Layer {
   /// Adds the sum of the rows' losses to *ctx.loss_sum, the same on every tensor rank.
   void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
                const Tensor& frame) const override;
-  void backward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& dy,
-                const Tensor& dx, const Tensor& frame) const override;
+  void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
+                const Tensor& dy, const Tensor& dx, const Tensor& frame) const override;
 
   /// logits (V) of row `row` of x, without tensor parallelism: for generation.
   void logits(const Context& ctx, const LayerParameters& params, const Tensor& x, std::int64_t row,
@@ -32,8 +32,8 @@ class HeadLayer : public Layer {
  private:
   struct Scratch;
   std::int64_t chunk_rows(const BatchShape& shape) const;
-  void classify(const Context& ctx, const LayerParameters& params, const Tensor& h, const Tensor& dh,
-                const Scratch& scratch) const;
+  void classify(const Context& ctx, const LayerParameters& params, const Tensor& h,
+                const Tensor& dh, const Scratch& scratch) const;
 
   std::int64_t width_;
   TensorShard shard_;

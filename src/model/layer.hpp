@@ -7,9 +7,9 @@
 
 namespace triax {
 
-/// Forward and backward of one layer on one micro-batch. Boundaries (x, y and their gradients) are (local_rows, E)
-/// float32. A frame is the layer's saved activations, one contiguous block of frame_bytes: dropping it is
-/// recompute, moving it is offload. The input x is kept by the caller.
+/// Forward and backward of one layer on one micro-batch. Boundaries (x, y and their gradients) are
+/// (local_rows, E) float32. A frame is the layer's saved activations, one contiguous block of
+/// frame_bytes: dropping it is recompute, moving it is offload. The input x is kept by the caller.
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -23,12 +23,12 @@ class Layer {
   virtual bool recomputable() const { return false; }
 
   /// y = f(x), filling `frame` (u8). x is empty for the embedding, y for the head.
-  virtual void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
-                       const Tensor& frame) const = 0;
-  /// dx from dy; gradients of the parameters are written, or added to when ctx.accumulate. dy is empty for
-  /// the head, dx for the embedding.
-  virtual void backward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& dy,
-                        const Tensor& dx, const Tensor& frame) const = 0;
+  virtual void forward(const Context& ctx, const LayerParameters& params, const Tensor& x,
+                       const Tensor& y, const Tensor& frame) const = 0;
+  /// dx from dy; gradients of the parameters are written, or added to when ctx.accumulate. dy is
+  /// empty for the head, dx for the embedding.
+  virtual void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
+                        const Tensor& dy, const Tensor& dx, const Tensor& frame) const = 0;
 };
 
 /// Bytes that `carve(arena)` takes: the code that carves memory is the code that measures it.

@@ -19,18 +19,29 @@ Linear Linear::column(const std::string& label, WeightOrder order, std::int64_t 
   linear.order_ = order;
   linear.inputs_ = inputs;
   for (const LinearPart& part : parts) linear.outputs_ += part.count;
-  ParameterSpec weight{label + ".weight", ordered(order, inputs, linear.outputs_), {}, Initial::normal, deviation, false};
+  ParameterSpec weight{label + ".weight",
+                       ordered(order, inputs, linear.outputs_),
+                       {},
+                       Initial::normal,
+                       deviation,
+                       false};
   ParameterSpec bias{label + ".bias", {linear.outputs_}, {}, Initial::zero, 0.0F, false};
   std::int64_t at = 0;
   for (const LinearPart& part : parts) {
     const bool partial = part.copies > 1;
     const std::int64_t begin = part.offset + part.begin;
-    weight.pieces.push_back({part.weight, ordered(order, inputs, part.features), ordered(order, 0, begin),
-                             ordered(order, inputs, part.count), ordered(order, 0, at), part.copies,
-                             part.owner, partial});
+    weight.pieces.push_back({part.weight, ordered(order, inputs, part.features),
+                             ordered(order, 0, begin), ordered(order, inputs, part.count),
+                             ordered(order, 0, at), part.copies, part.owner, partial});
     if (!part.bias.empty())
-      bias.pieces.push_back({part.bias, {part.features}, {begin}, {part.count}, {at}, part.copies,
-                             part.owner, partial});
+      bias.pieces.push_back({part.bias,
+                             {part.features},
+                             {begin},
+                             {part.count},
+                             {at},
+                             part.copies,
+                             part.owner,
+                             partial});
     at += part.count;
   }
   linear.params_.push_back(std::move(weight));
@@ -45,10 +56,16 @@ Linear Linear::row(const std::string& label, WeightOrder order, const LinearPart
   linear.order_ = order;
   linear.inputs_ = part.count;
   linear.outputs_ = outputs;
-  ParameterSpec weight{label + ".weight", ordered(order, part.count, outputs), {}, Initial::normal, deviation, false};
+  ParameterSpec weight{label + ".weight",
+                       ordered(order, part.count, outputs),
+                       {},
+                       Initial::normal,
+                       deviation,
+                       false};
   weight.pieces.push_back({part.weight, ordered(order, part.features, outputs),
                            ordered(order, part.offset + part.begin, 0),
-                           ordered(order, part.count, outputs), ordered(order, 0, 0), 1, true, false});
+                           ordered(order, part.count, outputs), ordered(order, 0, 0), 1, true,
+                           false});
   linear.params_.push_back(std::move(weight));
   if (!part.bias.empty())
     linear.params_.push_back(replicated_parameter(label + ".bias", part.bias, {outputs}, shard,
@@ -60,7 +77,8 @@ std::size_t Linear::scratch_bytes(std::int64_t rows) const {
   return bias_here_ ? bias_backward_scratch_bytes(rows, outputs_) : 0;
 }
 
-void Linear::forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y) const {
+void Linear::forward(const Context& ctx, const Tensor* weights, const Tensor& x,
+                     const Tensor& y) const {
   const Tensor& w = weights[0];
   matmul(ctx.stream, y, x, order_ == WeightOrder::input_output ? w : w.transposed(),
          {.bias = bias_here_ ? weights[1] : Tensor{}});
@@ -75,8 +93,8 @@ void Linear::backward_input(const Context& ctx, const Tensor* weights, const Ten
 void Linear::backward_weight(const Context& ctx, const Tensor* gradients, const Tensor& x,
                              const Tensor& dy) const {
   const bool input_first = order_ == WeightOrder::input_output;
-  matmul(ctx.stream, gradients[0], input_first ? x.transposed() : dy.transposed(), input_first ? dy : x,
-         {.accumulate = ctx.accumulate});
+  matmul(ctx.stream, gradients[0], input_first ? x.transposed() : dy.transposed(),
+         input_first ? dy : x, {.accumulate = ctx.accumulate});
   if (bias_here_) bias_backward(ctx.stream, gradients[1], dy, ctx.accumulate, ctx.scratch);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// A linear map cut over the tensor axis as in Megatron-LM (Shoeybi et al. 2019): column-parallel (each rank has some
-// outputs) or row-parallel (each rank has some inputs; outputs are partial sums).
+// A linear map cut over the tensor axis as in Megatron-LM (Shoeybi et al. 2019): column-parallel
+// (each rank has some outputs) or row-parallel (each rank has some inputs; outputs are partial
+// sums).
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ enum class WeightOrder : std::uint8_t {
   output_input   // (out, in): torch.nn.Linear
 };
 
-/// One named tensor that supplies part of a column-parallel map's outputs, or the whole of a row-parallel one.
+/// One named tensor that supplies part of a column-parallel map's outputs, or the whole of a
+/// row-parallel one.
 struct LinearPart {
   std::string weight, bias;   // names; bias empty: none
   std::int64_t features;      // global outputs (column) or inputs (row) of the named tensor
@@ -26,10 +28,12 @@ struct LinearPart {
 
 class Linear {
  public:
-  /// Outputs are those of `parts` one after another; `inputs` is the global input size, whole on each rank.
+  /// Outputs are those of `parts` one after another; `inputs` is the global input size, whole on
+  /// each rank.
   static Linear column(const std::string& label, WeightOrder order, std::int64_t inputs,
                        std::vector<LinearPart> parts, float deviation);
-  /// One part; `outputs` whole on each rank. The bias is not added here: it joins after the sum over ranks.
+  /// One part; `outputs` whole on each rank. The bias is not added here: it joins after the sum
+  /// over ranks.
   static Linear row(const std::string& label, WeightOrder order, const LinearPart& part,
                     std::int64_t outputs, const TensorShard& shard, float deviation);
 
@@ -45,9 +49,11 @@ class Linear {
   /// y (rows, outputs) = x (rows, inputs) W, plus the bias of a column-parallel map.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y) const;
   /// dx (rows, inputs) = dy W^T.
-  void backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy, const Tensor& dx) const;
+  void backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy,
+                      const Tensor& dx) const;
   /// dW += x^T dy; db += column sums of dy for a column-parallel map.
-  void backward_weight(const Context& ctx, const Tensor* gradients, const Tensor& x, const Tensor& dy) const;
+  void backward_weight(const Context& ctx, const Tensor* gradients, const Tensor& x,
+                       const Tensor& dy) const;
 
  private:
   WeightOrder order_ = WeightOrder::output_input;

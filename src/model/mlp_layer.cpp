@@ -12,7 +12,8 @@ struct MlpLayer::Scratch {
   Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool gated)
       : active(arena.take("mlp activation", DType::f32, {shape.rows, width})),
         dactive(arena.take("mlp activation gradient", DType::f32, {shape.rows, width})),
-        dhidden(gated ? arena.take("mlp hidden gradient", DType::f32, {shape.rows, 2 * width}) : dactive) {}
+        dhidden(gated ? arena.take("mlp hidden gradient", DType::f32, {shape.rows, 2 * width})
+                      : dactive) {}
 };
 
 MlpLayer::MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard)
@@ -35,10 +36,11 @@ std::size_t MlpLayer::scratch_bytes(const BatchShape& shape) const {
          input_.scratch_bytes(shape.rows);
 }
 
-void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
-                       const Tensor& hidden) const {
+void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,
+                       const Tensor& partial, const Tensor& hidden) const {
   const ArenaScope scope(ctx.scratch);
-  const Tensor active = ctx.scratch.take("mlp activation", DType::f32, {ctx.shape.rows, output_.inputs()});
+  const Tensor active =
+      ctx.scratch.take("mlp activation", DType::f32, {ctx.shape.rows, output_.inputs()});
   input_.forward(ctx, weights, h, hidden);
   if (gated_)
     swiglu_forward(ctx.stream, active, hidden);
@@ -47,8 +49,9 @@ void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& 
   output_.forward(ctx, weights + output_at(), active, partial);
 }
 
-void MlpLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& h,
-                        const Tensor& dpartial, const Tensor& dh, const Tensor& hidden) const {
+void MlpLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients,
+                        const Tensor& h, const Tensor& dpartial, const Tensor& dh,
+                        const Tensor& hidden) const {
   const ArenaScope scope(ctx.scratch);
   const Scratch s(ctx.scratch, ctx.shape, output_.inputs(), gated_);
   output_.backward_input(ctx, weights + output_at(), dpartial, s.dactive);

@@ -10,30 +10,34 @@ NormLayer::NormLayer(const ModelConfig& model, const std::string& name, const Te
       epsilon_(model.norm_epsilon),
       width_(model.hidden) {
   const bool partial = shard.sequence_parallel;  // each rank sees its own rows only
-  params_.push_back(replicated_parameter(name + ".weight", name + ".weight", {width_}, shard, partial, Initial::one));
+  params_.push_back(replicated_parameter(name + ".weight", name + ".weight", {width_}, shard,
+                                         partial, Initial::one));
   if (layernorm_)
-    params_.push_back(replicated_parameter(name + ".bias", name + ".bias", {width_}, shard, partial, Initial::zero));
+    params_.push_back(replicated_parameter(name + ".bias", name + ".bias", {width_}, shard, partial,
+                                           Initial::zero));
 }
 
 std::size_t NormLayer::scratch_bytes(std::int64_t rows) const {
   return layernorm_ ? layernorm_scratch_bytes(rows, width_) : rmsnorm_scratch_bytes(rows, width_);
 }
 
-void NormLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y) const {
+void NormLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& x,
+                        const Tensor& y) const {
   if (layernorm_)
     layernorm_forward(ctx.stream, y, x, weights[0], weights[1], epsilon_);
   else
     rmsnorm_forward(ctx.stream, y, x, weights[0], epsilon_);
 }
 
-void NormLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& x,
-                         const Tensor& dy, const Tensor& residual, const Tensor& dx) const {
+void NormLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients,
+                         const Tensor& x, const Tensor& dy, const Tensor& residual,
+                         const Tensor& dx) const {
   if (layernorm_)
-    layernorm_backward(ctx.stream, dx, gradients[0], gradients[1], dy, residual, x, weights[0], epsilon_,
-                       ctx.accumulate, ctx.scratch);
+    layernorm_backward(ctx.stream, dx, gradients[0], gradients[1], dy, residual, x, weights[0],
+                       epsilon_, ctx.accumulate, ctx.scratch);
   else
-    rmsnorm_backward(ctx.stream, dx, gradients[0], dy, residual, x, weights[0], epsilon_, ctx.accumulate,
-                     ctx.scratch);
+    rmsnorm_backward(ctx.stream, dx, gradients[0], dy, residual, x, weights[0], epsilon_,
+                     ctx.accumulate, ctx.scratch);
 }
 
 }  // namespace triax

@@ -1,5 +1,6 @@
 #pragma once
-// The normalisation in front of attention, MLP and head: LayerNorm (GPT-2) or RMSNorm (Llama, Qwen2).
+// The normalisation in front of attention, MLP and head: LayerNorm (GPT-2) or RMSNorm (Llama,
+// Qwen2).
 #include <string>
 #include <vector>
 

@@ -15,8 +15,12 @@ Rows rows_of(const Shape& shape) {
   return shape.rank() == 1 ? Rows{1, shape[0]} : Rows{shape[0], shape[1]};
 }
 
-std::int64_t row_offset(const Shape& position) { return position.rank() == 1 ? 0 : position[0]; }
-std::int64_t column_offset(const Shape& position) { return position[position.rank() - 1]; }
+std::int64_t row_offset(const Shape& position) {
+  return position.rank() == 1 ? 0 : position[0];
+}
+std::int64_t column_offset(const Shape& position) {
+  return position[position.rank() - 1];
+}
 
 // Elements of the piece that lie before local flat index `flat`.
 std::int64_t elements_before(const Piece& piece, const Shape& local, std::int64_t flat) {
@@ -48,20 +52,22 @@ void for_each_run(const PieceRange& range, const Shape& local,
   for (std::int64_t at = range.begin; at < range.end;) {
     const std::int64_t row = at / box.columns;
     const std::int64_t column = at % box.columns;
-    const std::int64_t count = whole_rows ? range.end - at : std::min(range.end - at, box.columns - column);
+    const std::int64_t count =
+        whole_rows ? range.end - at : std::min(range.end - at, box.columns - column);
     visit((row_offset(piece.at) + row) * local_width + column_offset(piece.at) + column,
-          (row_offset(piece.begin) + row) * global_width + column_offset(piece.begin) + column, count);
+          (row_offset(piece.begin) + row) * global_width + column_offset(piece.begin) + column,
+          count);
     at += count;
   }
 }
 
-ParameterSpec replicated_parameter(const std::string& label, const std::string& name, const Shape& shape,
-                                   const TensorShard& shard, bool partial_gradient, Initial initial,
-                                   float deviation) {
+ParameterSpec replicated_parameter(const std::string& label, const std::string& name,
+                                   const Shape& shape, const TensorShard& shard,
+                                   bool partial_gradient, Initial initial, float deviation) {
   Shape origin = shape;
   for (int d = 0; d < origin.rank(); ++d) origin[d] = 0;
-  Piece piece{name, shape, origin, shape, origin, shard.size, shard.rank == 0,
-              partial_gradient && shard.size > 1};
+  Piece piece{name,   shape,      origin,          shape,
+              origin, shard.size, shard.rank == 0, partial_gradient && shard.size > 1};
   return {label, shape, {piece}, initial, deviation, false};
 }
 

@@ -16,7 +16,8 @@ ForwardFlops forward_flops(const ModelConfig& model, std::int64_t sequence_lengt
   const double kv = model.kv_heads * d;
   const double mlp_maps = model.architecture == Architecture::gpt2 ? 2 : 3;
   const double weights = e * (q + 2 * kv) + q * e + mlp_maps * e * model.intermediate;
-  const double attention = 2 * q * static_cast<double>(sequence_length) / 2;  // causal: half of the square
+  const double attention =
+      2 * q * static_cast<double>(sequence_length) / 2;  // causal: half of the square
   return {2 * (weights + attention), 2 * e * model.vocabulary};
 }
 
@@ -25,20 +26,24 @@ double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_
   return 3.0 * (model.layers * flops.block + flops.head);
 }
 
-std::vector<int> partition_blocks(const ModelConfig& model, int chunks, std::int64_t sequence_length) {
+std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
+                                  std::int64_t sequence_length) {
   const int blocks = model.layers;
   if (chunks > blocks)
-    throw UsageError(fmt::format("{} transformer blocks cannot fill {} pipeline chunks", blocks, chunks),
-                     "each stage, or each chunk of an interleaved stage, needs at least one",
-                     "Lower parallel.pipeline or parallel.chunks");
+    throw UsageError(
+        fmt::format("{} transformer blocks cannot fill {} pipeline chunks", blocks, chunks),
+        "each stage, or each chunk of an interleaved stage, needs at least one",
+        "Lower parallel.pipeline or parallel.chunks");
   const ForwardFlops cost = forward_flops(model, sequence_length);
   const auto chunk_cost = [&](int count, int chunk) {
     return count * cost.block + (chunk == chunks - 1 ? cost.head : 0.0);
   };
-  // least[c][b]: cost of the dearest of the first c chunks when they hold b blocks; ties go to even cuts.
+  // least[c][b]: cost of the dearest of the first c chunks when they hold b blocks; ties go to even
+  // cuts.
   const auto n = static_cast<std::size_t>(blocks) + 1;
   const double never = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> least(static_cast<std::size_t>(chunks) + 1, std::vector<double>(n, never));
+  std::vector<std::vector<double>> least(static_cast<std::size_t>(chunks) + 1,
+                                         std::vector<double>(n, never));
   std::vector<std::vector<int>> from(static_cast<std::size_t>(chunks) + 1, std::vector<int>(n, 0));
   least[0][0] = 0.0;
   for (int c = 1; c <= chunks; ++c) {
@@ -46,7 +51,8 @@ std::vector<int> partition_blocks(const ModelConfig& model, int chunks, std::int
     for (int end = c; end <= blocks; ++end) {
       const auto column = static_cast<std::size_t>(end);
       for (int begin = c - 1; begin < end; ++begin) {
-        const double dearest = std::max(least[row - 1][static_cast<std::size_t>(begin)], chunk_cost(end - begin, c - 1));
+        const double dearest = std::max(least[row - 1][static_cast<std::size_t>(begin)],
+                                        chunk_cost(end - begin, c - 1));
         if (dearest <= least[row][column]) {
           least[row][column] = dearest;
           from[row][column] = begin;
@@ -62,7 +68,8 @@ std::vector<int> partition_blocks(const ModelConfig& model, int chunks, std::int
   return cuts;
 }
 
-Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length) : place_(place) {
+Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length)
+    : place_(place) {
   place_.tensor.sequence_parallel = place.tensor.sequence_parallel && place.tensor.size > 1;
   const TensorShard& shard = place_.tensor;
   Tensor rope;
@@ -83,8 +90,11 @@ Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t seq
       names.push_back(name);
     };
     if (global == 0)
-      add(std::make_unique<EmbeddingLayer>(model, shard, model.tied_embeddings && place.stages == 1), "embedding");
-    for (int b = cuts[static_cast<std::size_t>(global)]; b < cuts[static_cast<std::size_t>(global) + 1]; ++b)
+      add(std::make_unique<EmbeddingLayer>(model, shard,
+                                           model.tied_embeddings && place.stages == 1),
+          "embedding");
+    for (int b = cuts[static_cast<std::size_t>(global)];
+         b < cuts[static_cast<std::size_t>(global) + 1]; ++b)
       add(std::make_unique<BlockLayer>(model, b, shard, rope), "block " + std::to_string(b));
     if (global == total - 1) add(std::make_unique<HeadLayer>(model, shard), "head");
   }

@@ -13,21 +13,23 @@ namespace triax {
 /// Where a rank stands in the model's grid.
 struct StagePlace {
   int stages = 1, stage = 0;
-  int chunks = 1;        // model chunks a stage; global chunk g is chunk g / stages of stage g % stages
+  int chunks = 1;  // model chunks a stage; global chunk g is chunk g / stages of stage g % stages
   TensorShard tensor;
 };
 
-/// First transformer block of each global chunk, and the end: chunks + 1 numbers. The blocks are cut so that the
-/// dearest chunk costs least, counting the embedding with the first chunk and the head with the last.
-/// UsageError where there are fewer blocks than chunks.
-std::vector<int> partition_blocks(const ModelConfig& model, int chunks, std::int64_t sequence_length);
+/// First transformer block of each global chunk, and the end: chunks + 1 numbers. The blocks are
+/// cut so that the dearest chunk costs least, counting the embedding with the first chunk and the
+/// head with the last. UsageError where there are fewer blocks than chunks.
+std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
+                                  std::int64_t sequence_length);
 
 /// Multiply-adds times two of one token's forward pass.
 struct ForwardFlops {
   double block, head;
 };
 ForwardFlops forward_flops(const ModelConfig& model, std::int64_t sequence_length);
-/// FLOPs of a token's training step: three times the forward pass (6 N, and attention's causal half once).
+/// FLOPs of a token's training step: three times the forward pass (6 N, and attention's causal half
+/// once).
 double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_length);
 
 class Stage {
@@ -37,7 +39,9 @@ class Stage {
 
   const StagePlace& place() const { return place_; }
   int chunks() const { return static_cast<int>(layers_.size()); }
-  int layers(int chunk) const { return static_cast<int>(layers_[static_cast<std::size_t>(chunk)].size()); }
+  int layers(int chunk) const {
+    return static_cast<int>(layers_[static_cast<std::size_t>(chunk)].size());
+  }
   const Layer& layer(int chunk, int index) const {
     return *layers_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(index)];
   }

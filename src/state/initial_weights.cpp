@@ -8,17 +8,21 @@
 namespace triax {
 namespace {
 
-// Calls visit(spec, piece, memory of a run, global index of its first element) for every run of every weight.
+// Calls visit(spec, piece, memory of a run, global index of its first element) for every run of
+// every weight.
 template <class Visit>
 void for_each_weight_run(const ParameterStore& store, Visit&& visit) {
   for (std::size_t block = 0; block < store.blocks().size(); ++block)
     for (const PlacedParameter& param : store.blocks()[block].params)
       for (const Piece& piece : param.spec.pieces) {
         const Shape& local = param.spec.shape;
-        for_each_run(intersect(piece, local, 0, local.elements()), local,
-                     [&](std::int64_t at, std::int64_t global, std::int64_t count) {
-                       visit(param.spec, piece, store.weights(static_cast<int>(block)).slice(0, param.offset + at, count), global);
-                     });
+        for_each_run(
+            intersect(piece, local, 0, local.elements()), local,
+            [&](std::int64_t at, std::int64_t global, std::int64_t count) {
+              visit(param.spec, piece,
+                    store.weights(static_cast<int>(block)).slice(0, param.offset + at, count),
+                    global);
+            });
       }
 }
 
@@ -26,24 +30,33 @@ void for_each_weight_run(const ParameterStore& store, Visit&& visit) {
 std::string find_name(const SafetensorsReader& reader, const std::string& name) {
   if (reader.contains(name)) return name;
   for (const std::string prefix : {"transformer.", "model."})
-    if (name.starts_with(prefix) && reader.contains(name.substr(prefix.size()))) return name.substr(prefix.size());
+    if (name.starts_with(prefix) && reader.contains(name.substr(prefix.size())))
+      return name.substr(prefix.size());
   return {};
 }
 
 // What GPT-2 checkpoints carry beside parameters: the causal mask.
 bool is_buffer(const std::string& name) {
-  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") || name.ends_with("rotary_emb.inv_freq");
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         name.ends_with("rotary_emb.inv_freq");
 }
 
 }  // namespace
 
 void initialize_weights(const ParameterStore& store, std::uint64_t seed) {
   const Stream stream;
-  for_each_weight_run(store, [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out, std::int64_t index) {
+  for_each_weight_run(store, [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out,
+                                 std::int64_t index) {
     switch (spec.initial) {
-      case Initial::zero: fill_constant(stream, out, 0.0F); break;
-      case Initial::one: fill_constant(stream, out, 1.0F); break;
-      case Initial::normal: fill_normal(stream, out, mix_key(seed, piece.name), index, 0.0F, spec.deviation); break;
+      case Initial::zero:
+        fill_constant(stream, out, 0.0F);
+        break;
+      case Initial::one:
+        fill_constant(stream, out, 1.0F);
+        break;
+      case Initial::normal:
+        fill_normal(stream, out, mix_key(seed, piece.name), index, 0.0F, spec.deviation);
+        break;
     }
   });
 }
@@ -58,7 +71,8 @@ std::vector<std::string> load_weights(const ParameterStore& store, const ModelCo
     const std::string name = find_name(reader, tensor.name);
     if (name.empty())
       throw Error(fmt::format("{}: tensor {} is missing", directory, tensor.name),
-                  "the model of config.json needs it", "Check that weights and config.json belong together");
+                  "the model of config.json needs it",
+                  "Check that weights and config.json belong together");
     const Shape& shape = reader.entries().at(name).shape;
     if (shape != tensor.shape)
       throw Error(fmt::format("{}: tensor {} has shape {}", directory, name, shape.text()),
@@ -67,9 +81,10 @@ std::vector<std::string> load_weights(const ParameterStore& store, const ModelCo
     unused.erase(name);
   }
   if (model.tied_embeddings) unused.erase("lm_head.weight");
-  for_each_weight_run(store, [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {
-    reader.read(find_name(reader, piece.name), index, out);
-  });
+  for_each_weight_run(
+      store, [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {
+        reader.read(find_name(reader, piece.name), index, out);
+      });
   return {unused.begin(), unused.end()};
 }
 

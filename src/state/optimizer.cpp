@@ -16,7 +16,8 @@ FlatRange overlap(const FlatRange& a, const FlatRange& b) {
 
 // Runs in order of their begin; those that touch become one.
 std::vector<FlatRange> joined(std::vector<FlatRange> ranges) {
-  std::sort(ranges.begin(), ranges.end(), [](const FlatRange& a, const FlatRange& b) { return a.begin < b.begin; });
+  std::sort(ranges.begin(), ranges.end(),
+            [](const FlatRange& a, const FlatRange& b) { return a.begin < b.begin; });
   std::vector<FlatRange> result;
   for (const FlatRange& range : ranges) {
     if (!result.empty() && result.back().end == range.begin)
@@ -27,8 +28,8 @@ std::vector<FlatRange> joined(std::vector<FlatRange> ranges) {
   return result;
 }
 
-// What this rank counts in the norm: its own part of the tensors that it owns. The pieces of one tensor may
-// alternate row by row (GPT-2's q, k and v): joined, they are one run again.
+// What this rank counts in the norm: its own part of the tensors that it owns. The pieces of one
+// tensor may alternate row by row (GPT-2's q, k and v): joined, they are one run again.
 std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
   std::vector<FlatRange> ranges;
   if (block.duplicate) return ranges;
@@ -62,7 +63,8 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
     at += 2 * count;
     auto& runs = runs_.emplace_back();
     for (const PlacedParameter& param : block.params) {
-      const FlatRange range = overlap({param.offset, param.offset + param.spec.shape.elements()}, block.stepped);
+      const FlatRange range =
+          overlap({param.offset, param.offset + param.spec.shape.elements()}, block.stepped);
       if (range.count() > 0) runs.push_back({range, param.spec.decays()});
     }
     counted_.push_back(counted_ranges(block));
@@ -74,7 +76,8 @@ double Optimizer::gradient_norm(Communicator& world) {
   norm_squares_ = 0.0;
   for (std::size_t b = 0; b < counted_.size(); ++b)
     for (const FlatRange& range : counted_[b])
-      norm_squares_ += sum_of_squares(stream, store_.gradients(static_cast<int>(b)).slice(0, range.begin, range.count()));
+      norm_squares_ += sum_of_squares(
+          stream, store_.gradients(static_cast<int>(b)).slice(0, range.begin, range.count()));
   world.all_reduce(Tensor(&norm_squares_, {1})).wait();
   const double norm = std::sqrt(norm_squares_);
   gradient_scale_ = clip_ > 0.0 ? static_cast<float>(std::min(1.0, clip_ / (norm + 1e-6))) : 1.0F;
@@ -97,8 +100,8 @@ void Optimizer::step(int index, const StepOptions& options) {
     const std::int64_t n = run.range.count();
     const std::int64_t shard_at = run.range.begin - block.stepped.begin;
     adamw(stream, store_.weights(index).slice(0, run.range.begin, n),
-          store_.gradients(index).slice(0, run.range.begin, n),
-          first_[b].slice(0, shard_at, n), second_[b].slice(0, shard_at, n), adamw_options);
+          store_.gradients(index).slice(0, run.range.begin, n), first_[b].slice(0, shard_at, n),
+          second_[b].slice(0, shard_at, n), adamw_options);
   }
 }
 

@@ -18,8 +18,9 @@ class Optimizer {
  public:
   Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping);
 
-  /// The L2 norm of the whole model's gradient: each tensor counted once, however it is sharded, replicated or
-  /// tied. Collective over the grid; fixes the clip factor for step(). Returns the norm before clipping.
+  /// The L2 norm of the whole model's gradient: each tensor counted once, however it is sharded,
+  /// replicated or tied. Collective over the grid; fixes the clip factor for step(). Returns the
+  /// norm before clipping.
   double gradient_norm(Communicator& world);
   /// AdamW on `stepped` of one block.
   void step(int block, const StepOptions& options);
@@ -40,10 +41,10 @@ class Optimizer {
   double clip_;
   float gradient_scale_ = 1.0F;
   Buffer memory_;
-  std::vector<Tensor> first_, second_;             // by block
-  std::vector<std::vector<Run>> runs_;             // by block: what step() updates
-  std::vector<std::vector<FlatRange>> counted_;    // by block: what the norm counts
-  double norm_squares_ = 0.0;                      // target of the all-reduce
+  std::vector<Tensor> first_, second_;           // by block
+  std::vector<std::vector<Run>> runs_;           // by block: what step() updates
+  std::vector<std::vector<FlatRange>> counted_;  // by block: what the norm counts
+  double norm_squares_ = 0.0;                    // target of the all-reduce
 };
 
 }  // namespace triax

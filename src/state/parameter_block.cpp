@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::int64_t alignment = 16;  // elements: 64 bytes of float32
 
-std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 // Elements of a parameter that a partial piece covers: whole rows, or a run of a vector.
 FlatRange flat_range(const Piece& piece, const Shape& local) {
@@ -18,19 +20,23 @@ FlatRange flat_range(const Piece& piece, const Shape& local) {
 }
 
 bool has_partial(const ParameterSpec& spec) {
-  return std::any_of(spec.pieces.begin(), spec.pieces.end(), [](const Piece& p) { return p.partial; });
+  return std::any_of(spec.pieces.begin(), spec.pieces.end(),
+                     [](const Piece& p) { return p.partial; });
 }
 
-// Notes the partial pieces of a placed parameter. Neighbours that are summed over the same ranks join, over the padding
-// behind the parameter before, which ends at `padding_begin`, too.
-void add_partial(ParameterBlock& block, const PlacedParameter& param, int tensor_size, std::int64_t padding_begin) {
+// Notes the partial pieces of a placed parameter. Neighbours that are summed over the same ranks
+// join, over the padding behind the parameter before, which ends at `padding_begin`, too.
+void add_partial(ParameterBlock& block, const PlacedParameter& param, int tensor_size,
+                 std::int64_t padding_begin) {
   for (const Piece& piece : param.spec.pieces) {
     if (!piece.partial) continue;
     const FlatRange local = flat_range(piece, param.spec.shape);
-    const PartialRange next{{param.offset + local.begin, param.offset + local.end}, tensor_size / piece.copies};
-    const bool touches = !block.partial.empty() &&
-                         (block.partial.back().range.end == next.range.begin ||
-                          (block.partial.back().range.end == padding_begin && next.range.begin == param.offset));
+    const PartialRange next{{param.offset + local.begin, param.offset + local.end},
+                            tensor_size / piece.copies};
+    const bool touches =
+        !block.partial.empty() &&
+        (block.partial.back().range.end == next.range.begin ||
+         (block.partial.back().range.end == padding_begin && next.range.begin == param.offset));
     if (touches && block.partial.back().parts == next.parts)
       block.partial.back().range.end = next.range.end;
     else
@@ -38,7 +44,8 @@ void add_partial(ParameterBlock& block, const PlacedParameter& param, int tensor
   }
 }
 
-// Gives each parameter its place; those with partial gradients come last, so that their sum is one message.
+// Gives each parameter its place; those with partial gradients come last, so that their sum is one
+// message.
 void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   std::vector<std::size_t> order(block.params.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -69,7 +76,8 @@ class Collector {
       const ParameterSpec& spec = params[index];
       int& block = spec.tied ? tied_block_ : own_block;
       const bool shared = spec.tied && block >= 0;
-      if (block < 0) block = open(spec.tied ? "tied embedding" : stage_.name(chunk, layer), spec.tied);
+      if (block < 0)
+        block = open(spec.tied ? "tied embedding" : stage_.name(chunk, layer), spec.tied);
       auto& members = blocks_[static_cast<std::size_t>(block)].params;
       if (!shared) members.push_back({spec, 0, {}});
       members.back().uses.push_back({chunk, layer, index});
@@ -96,7 +104,8 @@ std::vector<std::pair<int, int>> ParameterBlock::layers() const {
   std::vector<std::pair<int, int>> all;
   for (const PlacedParameter& param : params)
     for (const ParameterUse& use : param.uses)
-      if (std::pair layer{use.chunk, use.layer}; std::find(all.begin(), all.end(), layer) == all.end())
+      if (std::pair layer{use.chunk, use.layer};
+          std::find(all.begin(), all.end(), layer) == all.end())
         all.push_back(layer);
   return all;
 }

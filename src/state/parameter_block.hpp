@@ -1,6 +1,6 @@
 #pragma once
-// How a stage's parameters are laid out in flat blocks: one block is one gradient bucket, one collective, one
-// optimizer shard, one block on disk.
+// How a stage's parameters are laid out in flat blocks: one block is one gradient bucket, one
+// collective, one optimizer shard, one block on disk.
 #include <string>
 #include <vector>
 
@@ -33,15 +33,17 @@ struct PartialRange {
   int parts = 1;
 };
 
-/// The parameters of one layer, or the token embedding that a tied head uses too. Parameters are 64-byte aligned; the
-/// padding between and behind them is zero and stays zero.
+/// The parameters of one layer, or the token embedding that a tied head uses too. Parameters are
+/// 64-byte aligned; the padding between and behind them is zero and stays zero.
 struct ParameterBlock {
   std::string name;
   std::vector<PlacedParameter> params;
-  std::vector<PartialRange> partial;  // few and merged: summed over the tensor axis before the data axis
-  std::int64_t elements = 0;          // a multiple of the data-parallel size
-  FlatRange own;      // this data rank's equal part: what it counts in the norm and saves, in any ZeRO stage
-  FlatRange stepped;  // what its optimizer updates: all (ZeRO 0) or `own` (ZeRO 1)
+  std::vector<PartialRange>
+      partial;                // few and merged: summed over the tensor axis before the data axis
+  std::int64_t elements = 0;  // a multiple of the data-parallel size
+  FlatRange
+      own;  // this data rank's equal part: what it counts in the norm and saves, in any ZeRO stage
+  FlatRange stepped;       // what its optimizer updates: all (ZeRO 0) or `own` (ZeRO 1)
   bool tied = false;       // the token embedding where the head uses it too
   bool duplicate = false;  // the last stage's copy of it: the first stage counts and saves it
   /// (chunk, layer) that use it, each once.
@@ -54,8 +56,8 @@ struct DataShard {
   bool shard_optimizer = false;  // ZeRO stage 1
 };
 
-/// A block for each layer with parameters. A tied embedding has one of its own, shared by embedding and head of
-/// a single stage, with the same layout on first and last stage, so that shards match.
+/// A block for each layer with parameters. A tied embedding has one of its own, shared by embedding
+/// and head of a single stage, with the same layout on first and last stage, so that shards match.
 std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& shard);
 
 }  // namespace triax

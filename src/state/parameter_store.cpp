@@ -38,7 +38,8 @@ void ParameterStore::make_views(const Stage& stage) {
   for (std::size_t b = 0; b < blocks_.size(); ++b)
     for (const PlacedParameter& param : blocks_[b].params)
       for (const ParameterUse& use : param.uses) {
-        LayerParameters& views = layers_[static_cast<std::size_t>(use.chunk)][static_cast<std::size_t>(use.layer)];
+        LayerParameters& views =
+            layers_[static_cast<std::size_t>(use.chunk)][static_cast<std::size_t>(use.layer)];
         const FlatRange range{param.offset, param.offset + param.spec.shape.elements()};
         views.weights[use.index] = part(weights_[b], range).reshape(param.spec.shape);
         views.gradients[use.index] = part(gradients_[b], range).reshape(param.spec.shape);

@@ -9,7 +9,8 @@ namespace triax {
 
 class ParameterStore {
  public:
-  /// `grid` gives data-parallel size and place, and outlives the store; `shard_optimizer`: ZeRO stage 1.
+  /// `grid` gives data-parallel size and place, and outlives the store; `shard_optimizer`: ZeRO
+  /// stage 1.
   ParameterStore(const Stage& stage, ProcessGrid& grid, bool shard_optimizer);
 
   const std::vector<ParameterBlock>& blocks() const { return blocks_; }
@@ -40,7 +41,9 @@ class ParameterStore {
   void make_views(const Stage& stage);
   const ParameterBlock& block(int index) const { return blocks_[static_cast<std::size_t>(index)]; }
   Request& request(int block) { return requests_[static_cast<std::size_t>(block)]; }
-  static Tensor part(const Tensor& flat, const FlatRange& range) { return flat.slice(0, range.begin, range.count()); }
+  static Tensor part(const Tensor& flat, const FlatRange& range) {
+    return flat.slice(0, range.begin, range.count());
+  }
 
   ProcessGrid& grid_;
   bool shard_optimizer_;

@@ -4,8 +4,8 @@
 
 namespace triax {
 
-BatchLoader::BatchLoader(const TokenReader& reader, const BatchConfig& batch, const BatchShape& shape,
-                         int data_size, int data_rank)
+BatchLoader::BatchLoader(const TokenReader& reader, const BatchConfig& batch,
+                         const BatchShape& shape, int data_size, int data_rank)
     : reader_(reader),
       batch_(batch),
       shape_(shape),

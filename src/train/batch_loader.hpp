@@ -10,15 +10,16 @@
 
 namespace triax {
 
-/// Sample j of the global batch goes to micro-batch j / (micro * data size), data rank (j / micro) % data size: a
-/// micro-batch is a run of neighbouring samples. Which samples a step sees does not depend on that.
+/// Sample j of the global batch goes to micro-batch j / (micro * data size), data rank (j / micro)
+/// % data size: a micro-batch is a run of neighbouring samples. Which samples a step sees does not
+/// depend on that.
 class BatchLoader {
  public:
   /// `reader` outlives the loader.
-  BatchLoader(const TokenReader& reader, const BatchConfig& batch, const BatchShape& shape, int data_size,
-              int data_rank);
-  /// Reads the global batch that begins with sample number `first` since the start of training. Samples from
-  /// number `end` on are left out: their rows are padding.
+  BatchLoader(const TokenReader& reader, const BatchConfig& batch, const BatchShape& shape,
+              int data_size, int data_rank);
+  /// Reads the global batch that begins with sample number `first` since the start of training.
+  /// Samples from number `end` on are left out: their rows are padding.
   void load(std::int64_t first, std::int64_t end = std::numeric_limits<std::int64_t>::max());
 
   int microbatches() const { return static_cast<int>(batch_.accumulation); }

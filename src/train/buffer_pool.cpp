@@ -19,7 +19,9 @@ int BufferPool::acquire() {
   return slot;
 }
 
-void BufferPool::release(int slot) { free_.push_back(slot); }
+void BufferPool::release(int slot) {
+  free_.push_back(slot);
+}
 
 Tensor BufferPool::at(int slot) const {
   auto* base = static_cast<char*>(memory_.data()) + stride_ * static_cast<std::size_t>(slot);

@@ -21,22 +21,26 @@ struct FlatView {
 // The boxes of a global tensor that a run of a piece's elements covers.
 std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
   std::array<std::int64_t, Shape::max_rank> offset{};
-  for (int d = 0; d < range.piece->begin.rank(); ++d) offset[static_cast<std::size_t>(d)] = range.piece->begin[d];
+  for (int d = 0; d < range.piece->begin.rank(); ++d)
+    offset[static_cast<std::size_t>(d)] = range.piece->begin[d];
   return hdf5::shifted(hdf5::flat_range_boxes(range.piece->extent, range.begin, range.end), offset);
 }
 
-// Moves pieces between flat memory and a file, through a staging buffer where the piece is not contiguous.
+// Moves pieces between flat memory and a file, through a staging buffer where the piece is not
+// contiguous.
 class PieceMover {
  public:
-  // Calls move(tensor name, boxes, memory) for every piece within `range` of the block for which keep(piece) holds;
-  // `to_memory`: move fills the memory, else it reads it.
+  // Calls move(tensor name, boxes, memory) for every piece within `range` of the block for which
+  // keep(piece) holds; `to_memory`: move fills the memory, else it reads it.
   template <class Keep, class Move>
-  void each(const ParameterBlock& block, const FlatRange& range, const FlatView& flat, bool to_memory, Keep&& keep,
-            Move&& move) {
+  void each(const ParameterBlock& block, const FlatRange& range, const FlatView& flat,
+            bool to_memory, Keep&& keep, Move&& move) {
     for (const PlacedParameter& param : block.params) {
       const Shape& shape = param.spec.shape;
-      const std::int64_t begin = std::clamp<std::int64_t>(range.begin - param.offset, 0, shape.elements());
-      const std::int64_t end = std::clamp<std::int64_t>(range.end - param.offset, 0, shape.elements());
+      const std::int64_t begin =
+          std::clamp<std::int64_t>(range.begin - param.offset, 0, shape.elements());
+      const std::int64_t end =
+          std::clamp<std::int64_t>(range.end - param.offset, 0, shape.elements());
       for (const Piece& piece : param.spec.pieces) {
         const PieceRange part = intersect(piece, shape, begin, end);
         if (part.begin >= part.end || !keep(piece)) continue;
@@ -48,7 +52,8 @@ class PieceMover {
 
  private:
   template <class Move>
-  void staged(const PieceRange& part, const Shape& shape, const FlatView& flat, bool to_memory, Move&& move) {
+  void staged(const PieceRange& part, const Shape& shape, const FlatView& flat, bool to_memory,
+              Move&& move) {
     const Stream stream;
     std::int64_t runs = 0;
     Tensor first;
@@ -83,23 +88,27 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model) 
   for (const GlobalTensor& tensor : global_tensors(model)) {
     const std::string name = weight_group + tensor.name;
     if (!reader.contains(name))
-      throw Error(fmt::format("the checkpoint has no tensor {}", name), "it holds another model",
-                  "Point checkpoint.resume or checkpoint.directory at a checkpoint of this model, or set "
-                  "checkpoint.resume to \"never\"");
+      throw Error(
+          fmt::format("the checkpoint has no tensor {}", name), "it holds another model",
+          "Point checkpoint.resume or checkpoint.directory at a checkpoint of this model, or set "
+          "checkpoint.resume to \"never\"");
     if (const Shape shape = reader.shape(name); shape != tensor.shape)
-      throw Error(fmt::format("tensor {} of the checkpoint has shape {}, the job's model has {}", name, shape.text(),
-                              tensor.shape.text()),
-                  "it holds another model", "Use the model section that the checkpoint was written with");
+      throw Error(fmt::format("tensor {} of the checkpoint has shape {}, the job's model has {}",
+                              name, shape.text(), tensor.shape.text()),
+                  "it holds another model",
+                  "Use the model section that the checkpoint was written with");
   }
 }
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, const CheckpointHeader& header, const ModelConfig& model,
-                     const ParameterStore& store, const Optimizer& optimizer, const ProcessGrid& grid) {
+void save_checkpoint(const std::string& path, const CheckpointHeader& header,
+                     const ModelConfig& model, const ParameterStore& store,
+                     const Optimizer& optimizer, const ProcessGrid& grid) {
   std::vector<CheckpointTensor> tensors;
   for (const char* group : {weight_group, first_moment_group, second_moment_group})
-    for (const GlobalTensor& tensor : global_tensors(model)) tensors.push_back({group + tensor.name, DType::f32, tensor.shape});
+    for (const GlobalTensor& tensor : global_tensors(model))
+      tensors.push_back({group + tensor.name, DType::f32, tensor.shape});
   CheckpointWriter writer(path, grid.mpi());
   writer.create(header, tensors);
   PieceMover mover;
@@ -107,10 +116,11 @@ void save_checkpoint(const std::string& path, const CheckpointHeader& header, co
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     if (block.duplicate) continue;
     const auto save = [&](const char* group, const FlatView& flat) {
-      mover.each(block, block.own, flat, false, [](const Piece& piece) { return piece.owner; },
-                 [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
-                   writer.write(group + name, boxes, data);
-                 });
+      mover.each(
+          block, block.own, flat, false, [](const Piece& piece) { return piece.owner; },
+          [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
+            writer.write(group + name, boxes, data);
+          });
     };
     save(weight_group, {store.weights(b), 0});
     save(first_moment_group, {optimizer.first_moment(b), block.stepped.begin});
@@ -119,17 +129,18 @@ void save_checkpoint(const std::string& path, const CheckpointHeader& header, co
   writer.publish();
 }
 
-void restore_checkpoint(const CheckpointReader& reader, const ModelConfig& model, const ParameterStore& store,
-                        const Optimizer* optimizer) {
+void restore_checkpoint(const CheckpointReader& reader, const ModelConfig& model,
+                        const ParameterStore& store, const Optimizer* optimizer) {
   check_same_model(reader, model);
   PieceMover mover;
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     const auto restore = [&](const char* group, const FlatRange& range, const FlatView& flat) {
-      mover.each(block, range, flat, true, [](const Piece&) { return true; },
-                 [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
-                   reader.read(group + name, boxes, data);
-                 });
+      mover.each(
+          block, range, flat, true, [](const Piece&) { return true; },
+          [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
+            reader.read(group + name, boxes, data);
+          });
     };
     restore(weight_group, {0, block.elements}, {store.weights(b), 0});
     if (optimizer == nullptr) continue;

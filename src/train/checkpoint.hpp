@@ -1,6 +1,6 @@
 #pragma once
-// Saves and restores the state of a run: every rank its own pieces of one file in global shapes, so that any grid
-// resumes any other's file.
+// Saves and restores the state of a run: every rank its own pieces of one file in global shapes, so
+// that any grid resumes any other's file.
 #include <string>
 
 #include "io/checkpoint_file.hpp"
@@ -10,12 +10,14 @@
 
 namespace triax {
 
-/// Writes `path`: /model, /optimizer/first_moment and /optimizer/second_moment. Collective over the grid.
-void save_checkpoint(const std::string& path, const CheckpointHeader& header, const ModelConfig& model,
-                     const ParameterStore& store, const Optimizer& optimizer, const ProcessGrid& grid);
+/// Writes `path`: /model, /optimizer/first_moment and /optimizer/second_moment. Collective over the
+/// grid.
+void save_checkpoint(const std::string& path, const CheckpointHeader& header,
+                     const ModelConfig& model, const ParameterStore& store,
+                     const Optimizer& optimizer, const ProcessGrid& grid);
 
 /// Fills weights, and moments where `optimizer` is given. Error where the file's model is another.
-void restore_checkpoint(const CheckpointReader& reader, const ModelConfig& model, const ParameterStore& store,
-                        const Optimizer* optimizer);
+void restore_checkpoint(const CheckpointReader& reader, const ModelConfig& model,
+                        const ParameterStore& store, const Optimizer* optimizer);
 
 }  // namespace triax

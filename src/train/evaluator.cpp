@@ -5,12 +5,13 @@
 
 namespace triax {
 
-Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape& shape, Executor executor,
-                     ProcessGrid& grid)
+Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape& shape,
+                     Executor executor, ProcessGrid& grid)
     : reader_(std::move(reader)),
       grid_(grid),
-      samples_(config.run.eval_steps > 0 ? std::min(reader_.samples(), config.run.eval_steps * config.batch.global)
-                                         : reader_.samples()),
+      samples_(config.run.eval_steps > 0
+                   ? std::min(reader_.samples(), config.run.eval_steps * config.batch.global)
+                   : reader_.samples()),
       global_batch_(config.batch.global),
       sequence_(config.data.sequence_length),
       batch_(reader_, config.batch, shape, config.parallel.data, grid.data_rank()),

@@ -9,22 +9,24 @@ namespace triax {
 class Evaluator {
  public:
   /// `executor` runs an evaluation plan; `reader` is not shuffled.
-  Evaluator(TokenReader reader, const Config& config, const BatchShape& shape, Executor executor, ProcessGrid& grid);
+  Evaluator(TokenReader reader, const Config& config, const BatchShape& shape, Executor executor,
+            ProcessGrid& grid);
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  /// Mean loss over run.eval_steps global batches (0: all samples), the same on every rank. Collective.
+  /// Mean loss over run.eval_steps global batches (0: all samples), the same on every rank.
+  /// Collective.
   double loss();
 
  private:
   TokenReader reader_;
   ProcessGrid& grid_;
-  std::int64_t samples_;       // that an evaluation reads
+  std::int64_t samples_;  // that an evaluation reads
   std::int64_t global_batch_;
   std::int64_t sequence_;
   BatchLoader batch_;
   Executor executor_;
-  bool counts_;                // this rank's loss enters the sum
+  bool counts_;  // this rank's loss enters the sum
 };
 
 }  // namespace triax

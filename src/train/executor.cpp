@@ -8,9 +8,9 @@ using Kind = StepBuffers::Kind;
 using Payload = PipelineMessages::Payload;
 }  // namespace
 
-Executor::Executor(Plan plan, const Stage& stage, const StageLayout& layout, const BatchShape& shape,
-                   StepBuffers& buffers, PipelineMessages& messages, ParameterStore& store, Optimizer* optimizer,
-                   ProcessGrid& grid)
+Executor::Executor(Plan plan, const Stage& stage, const StageLayout& layout,
+                   const BatchShape& shape, StepBuffers& buffers, PipelineMessages& messages,
+                   ParameterStore& store, Optimizer* optimizer, ProcessGrid& grid)
     : plan_(std::move(plan)),
       stage_(stage),
       layout_(layout),
@@ -28,7 +28,8 @@ StepOutput Executor::run(const StepInput& input) {
     try {
       execute(plan_[at]);
     } catch (const Error& error) {
-      throw Error(fmt::format("{}, plan position {} ({}): {}", grid_.place(), at, text_of(plan_[at]), error.what()));
+      throw Error(fmt::format("{}, plan position {} ({}): {}", grid_.place(), at,
+                              text_of(plan_[at]), error.what()));
     }
   }
   return output_;
@@ -39,10 +40,18 @@ void Executor::execute(const Op& op) {
   const int chunk_begin = layout_.boundary(op.chunk, 0);
   const int chunk_end = layout_.boundary(op.chunk, layout_.layers(op.chunk));
   switch (op.kind) {
-    case OpKind::Forward: forward(op); break;
-    case OpKind::Recompute: recompute(op); break;
-    case OpKind::Backward: backward(op); break;
-    case OpKind::DropFrame: buffers_.release_frame(op); break;
+    case OpKind::Forward:
+      forward(op);
+      break;
+    case OpKind::Recompute:
+      recompute(op);
+      break;
+    case OpKind::Backward:
+      backward(op);
+      break;
+    case OpKind::DropFrame:
+      buffers_.release_frame(op);
+      break;
     case OpKind::DropInput:
       buffers_.release(Kind::activation, layout_.boundary(op.chunk, op.layer), m);
       break;
@@ -54,9 +63,12 @@ void Executor::execute(const Op& op) {
       buffers_.release(Kind::activation, chunk_end, m);
       break;
     case OpKind::RecvActivationStart:
-      messages_.start_receive(Payload::activation, op, buffers_.acquire(Kind::activation, chunk_begin, m));
+      messages_.start_receive(Payload::activation, op,
+                              buffers_.acquire(Kind::activation, chunk_begin, m));
       break;
-    case OpKind::RecvActivationWait: messages_.wait_receive(Payload::activation, op); break;
+    case OpKind::RecvActivationWait:
+      messages_.wait_receive(Payload::activation, op);
+      break;
     case OpKind::SendGradientStart:
       messages_.start_send(Payload::gradient, op, buffers_.at(Kind::gradient, chunk_begin, m));
       break;
@@ -65,17 +77,36 @@ void Executor::execute(const Op& op) {
       buffers_.release(Kind::gradient, chunk_begin, m);
       break;
     case OpKind::RecvGradientStart:
-      messages_.start_receive(Payload::gradient, op, buffers_.acquire(Kind::gradient, chunk_end, m));
+      messages_.start_receive(Payload::gradient, op,
+                              buffers_.acquire(Kind::gradient, chunk_end, m));
       break;
-    case OpKind::RecvGradientWait: messages_.wait_receive(Payload::gradient, op); break;
-    case OpKind::TensorSum: store_.sum_over_tensor(op.block); break;
-    case OpKind::ReduceStart: store_.start_reduce(op.block); break;
-    case OpKind::ReduceWait: store_.wait_reduce(op.block); break;
-    case OpKind::TiedSum: store_.sum_tied(op.block); break;
-    case OpKind::GradientNorm: output_.grad_norm = optimizer_->gradient_norm(grid_.world()); break;
-    case OpKind::Step: optimizer_->step(op.block, input_->optimizer); break;
-    case OpKind::GatherStart: store_.start_gather(op.block); break;
-    case OpKind::GatherWait: store_.wait_gather(op.block); break;
+    case OpKind::RecvGradientWait:
+      messages_.wait_receive(Payload::gradient, op);
+      break;
+    case OpKind::TensorSum:
+      store_.sum_over_tensor(op.block);
+      break;
+    case OpKind::ReduceStart:
+      store_.start_reduce(op.block);
+      break;
+    case OpKind::ReduceWait:
+      store_.wait_reduce(op.block);
+      break;
+    case OpKind::TiedSum:
+      store_.sum_tied(op.block);
+      break;
+    case OpKind::GradientNorm:
+      output_.grad_norm = optimizer_->gradient_norm(grid_.world());
+      break;
+    case OpKind::Step:
+      optimizer_->step(op.block, input_->optimizer);
+      break;
+    case OpKind::GatherStart:
+      store_.start_gather(op.block);
+      break;
+    case OpKind::GatherWait:
+      store_.wait_gather(op.block);
+      break;
   }
 }
 
@@ -97,20 +128,26 @@ Context Executor::context(const Op& op) {
 
 void Executor::forward(const Op& op) {
   const int input = layout_.boundary(op.chunk, op.layer);
-  const Tensor x = layout_.has_input(op.chunk, op.layer) ? buffers_.at(Kind::activation, input, op.microbatch) : Tensor{};
-  const Tensor y =
-      layout_.has_output(op.chunk, op.layer) ? buffers_.acquire(Kind::activation, input + 1, op.microbatch) : Tensor{};
+  const Tensor x = layout_.has_input(op.chunk, op.layer)
+                       ? buffers_.at(Kind::activation, input, op.microbatch)
+                       : Tensor{};
+  const Tensor y = layout_.has_output(op.chunk, op.layer)
+                       ? buffers_.acquire(Kind::activation, input + 1, op.microbatch)
+                       : Tensor{};
   const Tensor frame = buffers_.acquire_frame(op);
-  stage_.layer(op.chunk, op.layer).forward(context(op), store_.layer(op.chunk, op.layer), x, y, frame);
+  stage_.layer(op.chunk, op.layer)
+      .forward(context(op), store_.layer(op.chunk, op.layer), x, y, frame);
   store_.progress();
 }
 
 void Executor::recompute(const Op& op) {
-  const Tensor x = buffers_.at(Kind::activation, layout_.boundary(op.chunk, op.layer), op.microbatch);
+  const Tensor x =
+      buffers_.at(Kind::activation, layout_.boundary(op.chunk, op.layer), op.microbatch);
   const Tensor frame = buffers_.acquire_frame(op);
   const ArenaScope scope(buffers_.scratch());
   const Tensor y = buffers_.scratch().take("recomputed output", x.dtype(), x.shape());
-  stage_.layer(op.chunk, op.layer).forward(context(op), store_.layer(op.chunk, op.layer), x, y, frame);
+  stage_.layer(op.chunk, op.layer)
+      .forward(context(op), store_.layer(op.chunk, op.layer), x, y, frame);
 }
 
 void Executor::backward(const Op& op) {

@@ -17,19 +17,22 @@ struct StepInput {
   BatchLoader* batch = nullptr;  // loaded
   float loss_scale = 1.0F;       // 1 / label tokens of the global batch
   std::uint64_t dropout_key = 0;
-  StepOptions optimizer;         // unused by evaluation plans
+  StepOptions optimizer;  // unused by evaluation plans
 };
 
 struct StepOutput {
-  double loss_sum = 0.0;   // over this rank's micro-batches; on the last stage only, the same on its tensor ranks
+  double loss_sum =
+      0.0;  // over this rank's micro-batches; on the last stage only, the same on its tensor ranks
   double grad_norm = 0.0;  // before clipping, on every rank
 };
 
 class Executor {
  public:
-  /// `plan`: this stage's, verified; `optimizer` is null for evaluation plans. All references outlive the executor.
-  Executor(Plan plan, const Stage& stage, const StageLayout& layout, const BatchShape& shape, StepBuffers& buffers,
-           PipelineMessages& messages, ParameterStore& store, Optimizer* optimizer, ProcessGrid& grid);
+  /// `plan`: this stage's, verified; `optimizer` is null for evaluation plans. All references
+  /// outlive the executor.
+  Executor(Plan plan, const Stage& stage, const StageLayout& layout, const BatchShape& shape,
+           StepBuffers& buffers, PipelineMessages& messages, ParameterStore& store,
+           Optimizer* optimizer, ProcessGrid& grid);
 
   StepOutput run(const StepInput& input);
   const Plan& plan() const { return plan_; }

@@ -25,14 +25,17 @@ struct Workspace {
 };
 
 std::size_t memory_bytes(const Stage& stage, const BatchShape& shape, std::int64_t width) {
-  const std::size_t head = measure([&](Arena& arena) { arena.take("head", DType::f32, {1, width}); });
+  const std::size_t head = measure([&](Arena& arena) {
+    arena.take("head", DType::f32, {1, width});
+  });
   return measure([&](Arena& arena) { Workspace(arena, stage, shape, width); }) +
          std::max(stage.scratch_bytes(shape), head);
 }
 
 }  // namespace
 
-std::int32_t choose_token(const std::vector<float>& logits, const SamplingOptions& options, double uniform) {
+std::int32_t choose_token(const std::vector<float>& logits, const SamplingOptions& options,
+                          double uniform) {
   const auto larger = [&](std::int32_t a, std::int32_t b) {
     const float x = logits[static_cast<std::size_t>(a)];
     const float y = logits[static_cast<std::size_t>(b)];
@@ -40,16 +43,20 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
   };
   std::vector<std::int32_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
-  if (options.temperature <= 0.0 || options.top_k == 1) return *std::min_element(order.begin(), order.end(), larger);
-  const auto kept = options.top_k > 0 ? std::min<std::size_t>(static_cast<std::size_t>(options.top_k), order.size())
+  if (options.temperature <= 0.0 || options.top_k == 1)
+    return *std::min_element(order.begin(), order.end(), larger);
+  const auto kept = options.top_k > 0 ? std::min<std::size_t>(
+                                            static_cast<std::size_t>(options.top_k), order.size())
                                       : order.size();
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), larger);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+                    larger);
   order.resize(kept);
   const double largest = logits[static_cast<std::size_t>(order.front())];
   std::vector<double> cumulative;
   double total = 0.0;
   for (const std::int32_t token : order)
-    cumulative.push_back(total += std::exp((logits[static_cast<std::size_t>(token)] - largest) / options.temperature));
+    cumulative.push_back(total += std::exp((logits[static_cast<std::size_t>(token)] - largest) /
+                                           options.temperature));
   const auto at = std::upper_bound(cumulative.begin(), cumulative.end(), uniform * total);
   return order[std::min(static_cast<std::size_t>(at - cumulative.begin()), kept - 1)];
 }
@@ -69,22 +76,30 @@ Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context)
 
 Generator::~Generator() = default;
 
-// The whole context is computed for every token; what stands behind the last token cannot be seen from it.
+// The whole context is computed for every token; what stands behind the last token cannot be seen
+// from it.
 const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tokens) {
-  check(!tokens.empty() && static_cast<std::int64_t>(tokens.size()) <= context_, "{} tokens in a context of {}",
-        tokens.size(), context_);
+  check(!tokens.empty() && static_cast<std::int64_t>(tokens.size()) <= context_,
+        "{} tokens in a context of {}", tokens.size(), context_);
   std::fill(std::copy(tokens.begin(), tokens.end(), input_.begin()), input_.end(), -1);
   const Stream stream;
   Arena arena(memory_);
   Workspace space(arena, stage_, shape_, model_.hidden);
-  Context ctx{.stream = stream, .tensor = grid_.tensor(), .shard = stage_.place().tensor, .shape = shape_,
-              .scratch = arena, .tokens = Tensor(input_.data(), {context_}), .labels = {}, .training = false};
+  Context ctx{.stream = stream,
+              .tensor = grid_.tensor(),
+              .shard = stage_.place().tensor,
+              .shape = shape_,
+              .scratch = arena,
+              .tokens = Tensor(input_.data(), {context_}),
+              .labels = {},
+              .training = false};
   const int head = stage_.layers(0) - 1;
   for (int layer = 0; layer < head; ++layer) {
     stage_.layer(0, layer).forward(ctx, store_.layer(0, layer), space.in, space.out, space.frame);
     std::swap(space.in, space.out);
   }
-  stage_.head().logits(ctx, store_.layer(0, head), space.in, static_cast<std::int64_t>(tokens.size()) - 1,
+  stage_.head().logits(ctx, store_.layer(0, head), space.in,
+                       static_cast<std::int64_t>(tokens.size()) - 1,
                        Tensor(logits_.data(), {model_.vocabulary}));
   return logits_;
 }
@@ -96,7 +111,8 @@ void Generator::generate(std::vector<std::int32_t> tokens, const SamplingOptions
     if (static_cast<std::int64_t>(tokens.size()) > context_)
       tokens.erase(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(context_));
     const auto words = philox(key, static_cast<std::uint64_t>(i));
-    const std::int32_t next = choose_token(logits(tokens), options, static_cast<double>(words[0]) * 0x1p-32);
+    const std::int32_t next =
+        choose_token(logits(tokens), options, static_cast<double>(words[0]) * 0x1p-32);
     emit(next);
     tokens.push_back(next);
   }

@@ -20,9 +20,11 @@ struct SamplingOptions {
   std::uint64_t seed = 1234;
 };
 
-/// The token to take next from logits (V): the largest where temperature is 0 or top_k 1, else drawn from
-/// softmax(logits / temperature) over the top_k largest. `uniform` in [0, 1) decides. Ties go to the lower token.
-std::int32_t choose_token(const std::vector<float>& logits, const SamplingOptions& options, double uniform);
+/// The token to take next from logits (V): the largest where temperature is 0 or top_k 1, else
+/// drawn from softmax(logits / temperature) over the top_k largest. `uniform` in [0, 1) decides.
+/// Ties go to the lower token.
+std::int32_t choose_token(const std::vector<float>& logits, const SamplingOptions& options,
+                          double uniform);
 
 /// A model for inference: weights and nothing else of a run.
 class Generator {
@@ -35,7 +37,8 @@ class Generator {
   std::int64_t context() const { return context_; }
   /// Logits (V) of the token after `tokens`, which are at least one and at most context().
   const std::vector<float>& logits(const std::vector<std::int32_t>& tokens);
-  /// Continues `tokens`; `emit` sees each new token as it is chosen. The model sees the last context() tokens.
+  /// Continues `tokens`; `emit` sees each new token as it is chosen. The model sees the last
+  /// context() tokens.
   void generate(std::vector<std::int32_t> tokens, const SamplingOptions& options,
                 const std::function<void(std::int32_t)>& emit);
 
@@ -46,9 +49,9 @@ class Generator {
   Stage stage_;
   ParameterStore store_;
   BatchShape shape_;
-  Buffer memory_;                         // activations, frame and scratch
-  std::vector<std::int32_t> input_;       // (context)
-  std::vector<float> logits_;             // (V)
+  Buffer memory_;                    // activations, frame and scratch
+  std::vector<std::int32_t> input_;  // (context)
+  std::vector<float> logits_;        // (V)
 };
 
 }  // namespace triax

@@ -2,7 +2,8 @@
 
 namespace triax {
 
-PipelineMessages::PipelineMessages(Communicator& pipeline, const StageLayout& layout, int microbatches)
+PipelineMessages::PipelineMessages(Communicator& pipeline, const StageLayout& layout,
+                                   int microbatches)
     : pipeline_(pipeline),
       layout_(layout),
       microbatches_(microbatches),
@@ -10,7 +11,8 @@ PipelineMessages::PipelineMessages(Communicator& pipeline, const StageLayout& la
 
 Request& PipelineMessages::slot(Payload payload, bool send, const Op& op) {
   const int kind = (payload == Payload::gradient ? 2 : 0) + (send ? 1 : 0);
-  return requests_[static_cast<std::size_t>((kind * layout_.chunks() + op.chunk) * microbatches_ + op.microbatch)];
+  return requests_[static_cast<std::size_t>((kind * layout_.chunks() + op.chunk) * microbatches_ +
+                                            op.microbatch)];
 }
 
 int PipelineMessages::tag(Payload payload, int sending_chunk, int microbatch) const {
@@ -26,7 +28,8 @@ void PipelineMessages::start_send(Payload payload, const Op& op, const Tensor& d
 void PipelineMessages::start_receive(Payload payload, const Op& op, const Tensor& data) {
   const int to = layout_.global_chunk(op.chunk);
   const int from = payload == Payload::activation ? to - 1 : to + 1;
-  slot(payload, false, op) = pipeline_.receive(data, stage_of(from), tag(payload, from, op.microbatch));
+  slot(payload, false, op) =
+      pipeline_.receive(data, stage_of(from), tag(payload, from, op.microbatch));
 }
 
 }  // namespace triax

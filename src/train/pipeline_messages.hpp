@@ -14,7 +14,8 @@ class PipelineMessages {
   /// `pipeline`: the pipeline axis, its rank being the stage.
   PipelineMessages(Communicator& pipeline, const StageLayout& layout, int microbatches);
 
-  /// The output of op.chunk to the next chunk's stage, or the gradient of its input to the one before.
+  /// The output of op.chunk to the next chunk's stage, or the gradient of its input to the one
+  /// before.
   void start_send(Payload payload, const Op& op, const Tensor& data);
   /// The input of op.chunk, or the gradient of its output.
   void start_receive(Payload payload, const Op& op, const Tensor& data);

@@ -27,10 +27,13 @@ Progress::Progress(const std::string& mode, std::int64_t first_step, std::int64_
   if (mode == "none")
     mode_ = Mode::none;
   else
-    mode_ = mode == "bar" || (mode == "auto" && isatty(STDERR_FILENO) != 0) ? Mode::bar : Mode::lines;
+    mode_ =
+        mode == "bar" || (mode == "auto" && isatty(STDERR_FILENO) != 0) ? Mode::bar : Mode::lines;
 }
 
-Progress::~Progress() { pause(); }
+Progress::~Progress() {
+  pause();
+}
 
 void Progress::pause() {
   if (bar_open_) std::fputs("\n", stderr);
@@ -45,9 +48,10 @@ void Progress::step(const StepMetrics& metrics) {
   if (mode_ == Mode::bar) return bar(metrics, left);
   const bool last = metrics.step + 1 == steps_;
   if ((metrics.step + 1) % interval_ != 0 && metrics.step != first_step_ && !last) return;
-  fmt::print(stderr, "step {:>6}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
-             metrics.step + 1, steps_, metrics.loss, metrics.grad_norm, metrics.lr, metrics.tokens_per_second,
-             duration(left));
+  fmt::print(stderr,
+             "step {:>6}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
+             metrics.step + 1, steps_, metrics.loss, metrics.grad_norm, metrics.lr,
+             metrics.tokens_per_second, duration(left));
 }
 
 void Progress::bar(const StepMetrics& metrics, double seconds_left) {
@@ -55,8 +59,9 @@ void Progress::bar(const StepMetrics& metrics, double seconds_left) {
   const auto full = static_cast<int>(width * (metrics.step + 1) / steps_);
   std::string cells(static_cast<std::size_t>(full), '=');
   cells.resize(width, ' ');
-  fmt::print(stderr, "\r[{}] {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left \033[K", cells, metrics.step + 1, steps_,
-             metrics.loss, metrics.tokens_per_second, duration(seconds_left));
+  fmt::print(stderr, "\r[{}] {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left \033[K", cells,
+             metrics.step + 1, steps_, metrics.loss, metrics.tokens_per_second,
+             duration(seconds_left));
   std::fflush(stderr);
   bar_open_ = true;
 }

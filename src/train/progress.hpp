@@ -10,8 +10,10 @@ namespace triax {
 
 class Progress {
  public:
-  /// `mode`: "auto" (a bar where standard error is a terminal, else lines), "bar", "lines" or "none".
-  Progress(const std::string& mode, std::int64_t first_step, std::int64_t steps, std::int64_t steps_per_print);
+  /// `mode`: "auto" (a bar where standard error is a terminal, else lines), "bar", "lines" or
+  /// "none".
+  Progress(const std::string& mode, std::int64_t first_step, std::int64_t steps,
+           std::int64_t steps_per_print);
   ~Progress();
   void step(const StepMetrics& metrics);
   /// Ends the bar's line, so that other output may follow.

@@ -17,7 +17,8 @@ namespace triax {
 
 namespace {
 
-// A file that appears and goes again: permission bits alone do not tell (root, read-only mounts, full disks).
+// A file that appears and goes again: permission bits alone do not tell (root, read-only mounts,
+// full disks).
 void check_writable(const std::string& directory, const char* key) {
   const std::string probe = directory + "/.triax-write-test";
   std::error_code error;
@@ -27,7 +28,8 @@ void check_writable(const std::string& directory, const char* key) {
   file << key;
   file.close();
   if (!file)
-    throw Error(fmt::format("cannot write in {}", directory), error ? error.message() : std::strerror(errno),
+    throw Error(fmt::format("cannot write in {}", directory),
+                error ? error.message() : std::strerror(errno),
                 fmt::format("Set {} to a directory that can be written", key));
   std::filesystem::remove(probe, error);
 }
@@ -41,14 +43,17 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
     check_writable(job.config.checkpoint.directory, "checkpoint.directory");
   nlohmann::ordered_json resolved = nlohmann::ordered_json::parse(job.resolved);
   const ParallelConfig& parallel = job.config.parallel;
-  resolved["triax"] = {{"version", version},
-                       {"grid", {{"data", parallel.data}, {"pipeline", parallel.pipeline}, {"tensor", parallel.tensor}}},
-                       {"hosts", hosts}};
+  resolved["triax"] = {
+      {"version", version},
+      {"grid",
+       {{"data", parallel.data}, {"pipeline", parallel.pipeline}, {"tensor", parallel.tensor}}},
+      {"hosts", hosts}};
   const std::string path = directory + "/job.json";
   std::ofstream file(path);
   file << resolved.dump(2) << '\n';
   file.close();
-  if (!file) throw Error(fmt::format("cannot write {}", path), std::strerror(errno), "Free some space");
+  if (!file)
+    throw Error(fmt::format("cannot write {}", path), std::strerror(errno), "Free some space");
 }
 
 std::string resume_file(const CheckpointConfig& checkpoint) {
@@ -63,8 +68,9 @@ std::string resume_file(const CheckpointConfig& checkpoint) {
   const std::vector<std::string> found = list_checkpoints(checkpoint.directory);
   if (!found.empty()) return found.front();
   if (resume == "must")
-    throw UsageError(fmt::format("checkpoint.resume is \"must\", but {} holds no checkpoint", checkpoint.directory), {},
-                     "Check checkpoint.directory, or set checkpoint.resume to \"auto\"");
+    throw UsageError(fmt::format("checkpoint.resume is \"must\", but {} holds no checkpoint",
+                                 checkpoint.directory),
+                     {}, "Check checkpoint.directory, or set checkpoint.resume to \"auto\"");
   return {};
 }
 
@@ -80,7 +86,8 @@ std::vector<std::string> gather_hosts(ProcessGrid& grid) {
   std::vector<std::string> hosts;
   if (grid.rank() != 0) return hosts;
   for (std::size_t at = 0; at < all.size(); at += length)
-    if (const std::string host = all.data() + at; std::find(hosts.begin(), hosts.end(), host) == hosts.end())
+    if (const std::string host = all.data() + at;
+        std::find(hosts.begin(), hosts.end(), host) == hosts.end())
       hosts.push_back(host);
   return hosts;
 }

@@ -8,11 +8,13 @@
 
 namespace triax {
 
-/// Makes run.directory and the checkpoints' directory, and writes job.json: the resolved job with version, grid and
-/// hosts. Rank 0 only. Error where a directory cannot be written: better now than at the first checkpoint.
+/// Makes run.directory and the checkpoints' directory, and writes job.json: the resolved job with
+/// version, grid and hosts. Rank 0 only. Error where a directory cannot be written: better now than
+/// at the first checkpoint.
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts);
 
-/// The checkpoint that checkpoint.resume asks for; empty: start anew. UsageError where one must be there and is not.
+/// The checkpoint that checkpoint.resume asks for; empty: start anew. UsageError where one must be
+/// there and is not.
 std::string resume_file(const CheckpointConfig& checkpoint);
 
 /// The hosts of the grid, each once, on rank 0 (empty elsewhere). Collective.

@@ -14,8 +14,9 @@ StepMemory BufferPlan::memory() const {
   return total;
 }
 
-BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width, const Peaks& peaks,
-                        const std::vector<std::vector<int>>& pools, bool recompute) {
+BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
+                        const Peaks& peaks, const std::vector<std::vector<int>>& pools,
+                        bool recompute) {
   BufferPlan plan;
   plan.boundary_bytes = static_cast<std::size_t>(shape.local_rows * width) * sizeof(float);
   plan.boundaries = peaks.boundaries;
@@ -24,9 +25,11 @@ BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_
   for (int chunk = 0; chunk < stage.chunks(); ++chunk)
     for (int layer = 0; layer < stage.layers(chunk); ++layer) {
       const int pool = pools[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(layer)];
-      plan.frame_bytes[static_cast<std::size_t>(pool)] = stage.layer(chunk, layer).frame_bytes(shape);
+      plan.frame_bytes[static_cast<std::size_t>(pool)] =
+          stage.layer(chunk, layer).frame_bytes(shape);
     }
-  plan.scratch_bytes = stage.scratch_bytes(shape) + (recompute ? (plan.boundary_bytes + 63) / 64 * 64 : 0);
+  plan.scratch_bytes =
+      stage.scratch_bytes(shape) + (recompute ? (plan.boundary_bytes + 63) / 64 * 64 : 0);
   return plan;
 }
 
@@ -45,8 +48,8 @@ std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& 
   return pools;
 }
 
-StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches, const Shape& boundary,
-                         std::vector<std::vector<int>> pools)
+StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches,
+                         const Shape& boundary, std::vector<std::vector<int>> pools)
     : layout_(layout),
       microbatches_(microbatches),
       boundary_(boundary),
@@ -66,7 +69,8 @@ std::size_t StepBuffers::index(Kind kind, int id, int microbatch) const {
 }
 
 std::size_t StepBuffers::frame_index(const Op& op) const {
-  return static_cast<std::size_t>(layout_.layer_index(op.chunk, op.layer) * microbatches_ + op.microbatch);
+  return static_cast<std::size_t>(layout_.layer_index(op.chunk, op.layer) * microbatches_ +
+                                  op.microbatch);
 }
 
 Tensor StepBuffers::acquire(Kind kind, int id, int microbatch) {
@@ -97,7 +101,8 @@ Tensor StepBuffers::frame(const Op& op) const {
 }
 
 void StepBuffers::release_frame(const Op& op) {
-  frame_pools_[static_cast<std::size_t>(pool_of(op))].release(std::exchange(frame_slots_[frame_index(op)], none));
+  frame_pools_[static_cast<std::size_t>(pool_of(op))].release(
+      std::exchange(frame_slots_[frame_index(op)], none));
 }
 
 }  // namespace triax

@@ -1,5 +1,6 @@
 #pragma once
-// The activations, gradients and frames that a plan keeps between its instructions, and the scratch arena.
+// The activations, gradients and frames that a plan keeps between its instructions, and the scratch
+// arena.
 #include <vector>
 
 #include "src/model/stage.hpp"
@@ -23,9 +24,11 @@ struct BufferPlan {
   std::size_t scratch_bytes = 0;
   StepMemory memory() const;
 };
-/// `pools`: frame pool of each layer by [chunk][layer], as in PlanShape; `recompute`: the plan recomputes layers.
-BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width, const Peaks& peaks,
-                        const std::vector<std::vector<int>>& pools, bool recompute);
+/// `pools`: frame pool of each layer by [chunk][layer], as in PlanShape; `recompute`: the plan
+/// recomputes layers.
+BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
+                        const Peaks& peaks, const std::vector<std::vector<int>>& pools,
+                        bool recompute);
 
 /// Frame pools of a stage's layers by [chunk][layer]: layers with frames of equal size share one.
 std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& shape);
@@ -33,8 +36,8 @@ std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& 
 /// Buffers by the numbers that plans use. Taking more than the plan's peaks is an internal error.
 class StepBuffers {
  public:
-  StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches, const Shape& boundary,
-              std::vector<std::vector<int>> pools);
+  StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches,
+              const Shape& boundary, std::vector<std::vector<int>> pools);
 
   enum class Kind { activation, gradient };
   /// Activation or gradient number `id` (StageLayout::boundary) of a micro-batch.

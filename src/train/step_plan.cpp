@@ -28,7 +28,8 @@ std::vector<std::vector<bool>> recomputed_layers(const Stage& stage, int limit) 
 std::vector<BlockUse> block_uses(const Stage& stage) {
   std::vector<BlockUse> uses;
   for (const ParameterBlock& block : lay_out_blocks(stage, {}))
-    uses.push_back({block.layers(), !block.partial.empty(), block.tied && stage.place().stages > 1});
+    uses.push_back(
+        {block.layers(), !block.partial.empty(), block.tied && stage.place().stages > 1});
   return uses;
 }
 
@@ -37,14 +38,18 @@ Peaks larger(const Peaks& a, const Peaks& b) {
   most.boundaries = std::max(a.boundaries, b.boundaries);
   most.messages = std::max(a.messages, b.messages);
   most.frames.resize(std::max(a.frames.size(), b.frames.size()), 0);
-  for (std::size_t pool = 0; pool < b.frames.size(); ++pool) most.frames[pool] = std::max(most.frames[pool], b.frames[pool]);
+  for (std::size_t pool = 0; pool < b.frames.size(); ++pool)
+    most.frames[pool] = std::max(most.frames[pool], b.frames[pool]);
   return most;
 }
 
 }  // namespace
 
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank) {
-  return {parallel.pipeline, stage, parallel.chunks, {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
+  return {parallel.pipeline,
+          stage,
+          parallel.chunks,
+          {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
 }
 
 PlanShape plan_shape(const Config& config) {
@@ -60,9 +65,10 @@ PlanShape plan_shape(const Config& config) {
     auto& layers = shape.layers.emplace_back();
     for (int chunk = 0; chunk < stage.chunks(); ++chunk) layers.push_back(stage.layers(chunk));
     shape.blocks.push_back(block_uses(stage));
-    shape.frame_pool.push_back(
-        frame_pools(stage, batch_shape(config.batch.micro, config.data.sequence_length, stage.place().tensor)));
-    if (config.recompute) shape.recompute.push_back(recomputed_layers(stage, config.recompute_layers));
+    shape.frame_pool.push_back(frame_pools(
+        stage, batch_shape(config.batch.micro, config.data.sequence_length, stage.place().tensor)));
+    if (config.recompute)
+      shape.recompute.push_back(recomputed_layers(stage, config.recompute_layers));
   }
   return shape;
 }
@@ -74,11 +80,13 @@ StepPlans step_plans(const Config& config) {
     plans.training = training_plans(config.parallel.schedule, plans.shape);
     plans.evaluation = evaluation_plans(plans.shape);
   } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("schedule \"{}\" does not fit the job", config.parallel.schedule), error.what());
+    throw UsageError(fmt::format("schedule \"{}\" does not fit the job", config.parallel.schedule),
+                     error.what());
   }
   const std::vector<Peaks> training = verify(plans.training, plans.shape, PlanUse::training);
   const std::vector<Peaks> evaluation = verify(plans.evaluation, plans.shape, PlanUse::evaluation);
-  for (std::size_t s = 0; s < training.size(); ++s) plans.peaks.push_back(larger(training[s], evaluation[s]));
+  for (std::size_t s = 0; s < training.size(); ++s)
+    plans.peaks.push_back(larger(training[s], evaluation[s]));
   return plans;
 }
 

@@ -48,20 +48,23 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
       optimizer_(store_, config_.optimizer, config_.gradient_clipping),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden, plans_.peaks[stage_index()],
                                 plans_.shape.frame_pool[stage_index()], config_.recompute)),
-      buffers_(buffer_plan_, layout_, plans_.shape.microbatches, {shape_.local_rows, config_.model.hidden},
-               plans_.shape.frame_pool[stage_index()]),
+      buffers_(buffer_plan_, layout_, plans_.shape.microbatches,
+               {shape_.local_rows, config_.model.hidden}, plans_.shape.frame_pool[stage_index()]),
       messages_(grid.pipeline(), layout_, plans_.shape.microbatches),
       batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
-      training_(plans_.training[stage_index()], stage_, layout_, shape_, buffers_, messages_, store_, &optimizer_, grid) {
+      training_(plans_.training[stage_index()], stage_, layout_, shape_, buffers_, messages_,
+                store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())
     evaluator_.emplace(open_reader(config_, config_.data.valid, false), config_, shape_,
-                       Executor(plans_.evaluation[stage_index()], stage_, layout_, shape_, buffers_, messages_, store_,
-                                nullptr, grid),
+                       Executor(plans_.evaluation[stage_index()], stage_, layout_, shape_, buffers_,
+                                messages_, store_, nullptr, grid),
                        grid);
   prepare_weights();
 }
 
-std::size_t Trainer::stage_index() const { return static_cast<std::size_t>(grid_.pipeline_rank()); }
+std::size_t Trainer::stage_index() const {
+  return static_cast<std::size_t>(grid_.pipeline_rank());
+}
 
 void Trainer::prepare_weights() {
   if (const std::string file = resume_file(config_.checkpoint); !file.empty()) {
@@ -118,21 +121,29 @@ StepMetrics Trainer::train_step(std::int64_t step) {
   metrics.step_seconds = elapsed.count();
   metrics.tokens_per_second = static_cast<double>(tokens_per_step()) / metrics.step_seconds;
   if (config_.run.peak_flops > 0.0)
-    metrics.mfu = metrics.tokens_per_second * training_flops_per_token(config_.model, config_.data.sequence_length) / (config_.run.peak_flops * grid_.size());
+    metrics.mfu = metrics.tokens_per_second *
+                  training_flops_per_token(config_.model, config_.data.sequence_length) /
+                  (config_.run.peak_flops * grid_.size());
   if (!std::isfinite(metrics.loss) || !std::isfinite(metrics.grad_norm))
-    throw Error(fmt::format("step {}: loss {} and gradient norm {} are not both finite", step, metrics.loss, metrics.grad_norm),
-                "the run diverged", "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint");
+    throw Error(fmt::format("step {}: loss {} and gradient norm {} are not both finite", step,
+                            metrics.loss, metrics.grad_norm),
+                "the run diverged",
+                "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint");
   return metrics;
 }
 
-std::int64_t Trainer::tokens_per_step() const { return config_.batch.global * config_.data.sequence_length; }
+std::int64_t Trainer::tokens_per_step() const {
+  return config_.batch.global * config_.data.sequence_length;
+}
 
 StepInput Trainer::step_input(std::int64_t step) {
   StepInput input;
   input.batch = &batch_;
   input.loss_scale = static_cast<float>(1.0 / static_cast<double>(tokens_per_step()));
-  input.dropout_key = mix_key(mix_key(config_.run.seed, "dropout"), static_cast<std::uint64_t>(step));
-  input.optimizer.learning_rate = learning_rate(config_.scheduler, config_.optimizer, step, config_.run.steps);
+  input.dropout_key =
+      mix_key(mix_key(config_.run.seed, "dropout"), static_cast<std::uint64_t>(step));
+  input.optimizer.learning_rate =
+      learning_rate(config_.scheduler, config_.optimizer, step, config_.run.steps);
   input.optimizer.beta1 = beta1_at(config_.scheduler, config_.optimizer, step);
   input.optimizer.beta2 = beta2_at(config_.scheduler, config_.optimizer);
   input.optimizer.step = step + 1;
@@ -162,7 +173,8 @@ void Trainer::share(StepMetrics& metrics, double loss_sum) {
 void Trainer::after_step(std::int64_t step, std::int64_t tokens) {
   const std::int64_t done = step + 1;
   const bool last = done == config_.run.steps;
-  if (evaluator_ && config_.run.eval_interval > 0 && (done % config_.run.eval_interval == 0 || last)) {
+  if (evaluator_ && config_.run.eval_interval > 0 &&
+      (done % config_.run.eval_interval == 0 || last)) {
     const double loss = evaluator_->loss();
     if (leader()) {
       metrics_->write_valid(step, loss, tokens);
@@ -170,12 +182,17 @@ void Trainer::after_step(std::int64_t step, std::int64_t tokens) {
       spdlog::info("step {}: validation loss {:.4f}", done, loss);
     }
   }
-  if (last ? config_.checkpoint.at_end : config_.checkpoint.interval > 0 && done % config_.checkpoint.interval == 0) try {
-      save(done, tokens);
-    } catch (const Error& error) {  // on all ranks alike; the run is worth more than this file
-      if (last) throw;
-      if (leader()) spdlog::error("no checkpoint at step {}, training goes on: {}", done, error.what());
-    }
+  const bool due = last
+                       ? config_.checkpoint.at_end
+                       : config_.checkpoint.interval > 0 && done % config_.checkpoint.interval == 0;
+  if (!due) return;
+  try {
+    save(done, tokens);
+  } catch (const Error& error) {  // on all ranks alike; the run is worth more than this file
+    if (last) throw;
+    if (leader())
+      spdlog::error("no checkpoint at step {}, training goes on: {}", done, error.what());
+  }
 }
 
 void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
@@ -185,8 +202,9 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   header.samples = first_sample_ + (steps_done - first_step_) * config_.batch.global;
   header.job = job_.resolved;
   header.model = huggingface_config(config_.model);
-  header.grid = fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,
-                            config_.parallel.pipeline, config_.parallel.tensor);
+  header.grid =
+      fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,
+                  config_.parallel.pipeline, config_.parallel.tensor);
   header.version = version;
   const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
   save_checkpoint(path, header, config_.model, store_, optimizer_, grid_);
@@ -198,29 +216,39 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
 
 void Trainer::announce() const {
   std::int64_t parameters = 0;
-  for (const GlobalTensor& tensor : global_tensors(config_.model)) parameters += tensor.shape.elements();
+  for (const GlobalTensor& tensor : global_tensors(config_.model))
+    parameters += tensor.shape.elements();
   const StepMemory step = buffer_plan_.memory();
   const double mib = 1.0 / (1 << 20);
-  spdlog::info("triax {}: {} ranks on {} node(s), tensor {} x pipeline {} x data {}", version, grid_.size(),
-               grid_.nodes(), config_.parallel.tensor, config_.parallel.pipeline, config_.parallel.data);
-  spdlog::info("{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens a step", 1e-6 * parameters,
-               config_.batch.global, config_.batch.micro, config_.batch.accumulation, config_.parallel.data,
-               tokens_per_step());
-  spdlog::info("schedule {}: {} instructions on stage 0, verified", config_.parallel.schedule, training_.plan().size());
-  spdlog::info("rank 0 holds {:.1f} MiB: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, activations {:.1f}, "
-               "scratch {:.1f}",
-               mib * static_cast<double>(2 * store_.weight_bytes() + optimizer_.bytes() + step.boundaries + step.frames + step.scratch),
-               mib * static_cast<double>(store_.weight_bytes()), mib * static_cast<double>(store_.weight_bytes()),
-               mib * static_cast<double>(optimizer_.bytes()), mib * static_cast<double>(step.boundaries + step.frames),
-               mib * static_cast<double>(step.scratch));
+  spdlog::info("triax {}: {} ranks on {} node(s), tensor {} x pipeline {} x data {}", version,
+               grid_.size(), grid_.nodes(), config_.parallel.tensor, config_.parallel.pipeline,
+               config_.parallel.data);
+  spdlog::info(
+      "{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens a step",
+      1e-6 * parameters, config_.batch.global, config_.batch.micro, config_.batch.accumulation,
+      config_.parallel.data, tokens_per_step());
+  spdlog::info("schedule {}: {} instructions on stage 0, verified", config_.parallel.schedule,
+               training_.plan().size());
+  spdlog::info(
+      "rank 0 holds {:.1f} MiB: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, activations "
+      "{:.1f}, "
+      "scratch {:.1f}",
+      mib * static_cast<double>(2 * store_.weight_bytes() + optimizer_.bytes() + step.boundaries +
+                                step.frames + step.scratch),
+      mib * static_cast<double>(store_.weight_bytes()),
+      mib * static_cast<double>(store_.weight_bytes()),
+      mib * static_cast<double>(optimizer_.bytes()),
+      mib * static_cast<double>(step.boundaries + step.frames),
+      mib * static_cast<double>(step.scratch));
   if (!job_.accepted.empty())
     spdlog::info("accepted without effect here: {}", fmt::join(job_.accepted, ", "));
   if (!unused_weights_.empty())
-    spdlog::warn("{}: {} tensors are not part of this model: {}", config_.model.weights, unused_weights_.size(),
-                 fmt::join(unused_weights_, ", "));
+    spdlog::warn("{}: {} tensors are not part of this model: {}", config_.model.weights,
+                 unused_weights_.size(), fmt::join(unused_weights_, ", "));
   if (!resumed_from_.empty())
     spdlog::info("resumed from {} at step {} of {}", resumed_from_, first_step_, config_.run.steps);
-  if (first_step_ >= config_.run.steps) spdlog::info("nothing to do: raise run.steps to train further");
+  if (first_step_ >= config_.run.steps)
+    spdlog::info("nothing to do: raise run.steps to train further");
 }
 
 }  // namespace triax

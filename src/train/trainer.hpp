@@ -17,7 +17,8 @@ namespace triax {
 
 class Trainer {
  public:
-  /// Collective. Takes all memory, and resumes, loads or makes the weights. `grid` outlives the trainer.
+  /// Collective. Takes all memory, and resumes, loads or makes the weights. `grid` outlives the
+  /// trainer.
   Trainer(const LoadedJob& job, ProcessGrid& grid);
 
   /// Trains to the last step; writes metrics, job.json and checkpoints.

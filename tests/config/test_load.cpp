@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/config/json_lines.hpp"
 #include "src/config/key_table.hpp"
 #include "tests/config/job_files.hpp"
 #include "tests/config/same_config.hpp"
@@ -170,6 +171,22 @@ TEST_F(Load, TheResolvedJobHasNoAutoAndEveryDefault) {
 
 TEST_F(Load, WhatJobJsonAddsIsNotRead) {
   EXPECT_EQ(error(R"(, "triax": {"version": "0.1.0", "grid": [1, 2, 3], "hosts": ["a"]})"), "");
+}
+
+TEST_F(Load, TheExampleJobsLoad) {
+  write("hf/config.json", R"({"model_type": "gpt2"})");
+  write("hf/model.safetensors", "x");
+  int jobs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TRIAX_SOURCE_DIR "/jobs/examples")) {
+    if (entry.path().extension() != ".json") continue;
+    ++jobs;
+    std::vector<std::string> set = {"data.train=" + path("text.txt"),
+                                    "data.valid=" + path("text.txt")};
+    if (read_text(entry.path().string()).find("\"from\"") != std::string::npos)
+      set.push_back("model.from=" + path("hf"));
+    EXPECT_EQ(error_of(entry.path().string(), 4, set), "") << entry.path();
+  }
+  EXPECT_GE(jobs, 1);
 }
 
 // Whatever is written under a key that is obeyed: a Config or a UsageError, nothing else.

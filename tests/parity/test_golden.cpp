@@ -44,7 +44,7 @@ const std::vector<Layout> layouts = {
     {.data = 3, .micro = 4, .zero = 1},
     // Four.
     {.tensor = 4, .micro = 2},
-    {.tensor = 4, .micro = 1, .sequence_parallel = false},
+    {.tensor = 4, .micro = 4, .sequence_parallel = false},
     {.pipeline = 4, .micro = 1},
     {.pipeline = 4, .schedule = "gpipe", .micro = 2, .recompute = 9},
     {.data = 4, .micro = 2, .zero = 1},

@@ -95,11 +95,12 @@ TEST(Placement, CutsAndSchedulesChangeNoBit) {
   }
 }
 
-TEST(Placement, ShardedOptimizerStateChangesNoBit) {
+// With ZeRO 1 gradients go through a reduce-scatter, else through an all-reduce. Two ranks add the same two numbers either
+// way; MPI adds those of more ranks in another order.
+TEST(Placement, ShardedOptimizerStateChangesNoBitOnTwoRanks) {
   for (const char* name : {"gpt2-tiny", "llama-tiny"})
-    for (Layout layout : possible({{.data = 2, .micro = 2}, {.data = 4, .micro = 1}, {.pipeline = 2, .data = 2, .micro = 2}})) {
+    for (Layout layout : possible({{.data = 2, .micro = 2}, {.pipeline = 2, .data = 2, .micro = 2}})) {
       const GoldenCase golden = read_golden(name);
-      if (!carries(golden, layout)) continue;
       SCOPED_TRACE(name + (": " + layout.text()));
       const auto replicated = train(golden, layout);
       layout.zero = 1;
@@ -125,7 +126,7 @@ TEST(Placement, OrderOfTheAxesChangesNoBit) {
 // Sums over ranks are taken elsewhere: equal to rounding.
 TEST(Placement, SequenceParallelismChangesRoundingOnly) {
   for (const char* name : {"gpt2-odd", "llama-tiny", "qwen2-odd"})
-    for (Layout layout : possible({{.tensor = 2, .micro = 3}, {.tensor = 4, .micro = 1}})) {
+    for (Layout layout : possible({{.tensor = 2, .micro = 3}, {.tensor = 4, .micro = 4}})) {
       const GoldenCase golden = read_golden(name);
       if (!carries(golden, layout)) continue;
       SCOPED_TRACE(name + (": " + layout.text()));

@@ -1,0 +1,89 @@
+#include "src/train/batch_loader.hpp"
+
+#include "tests/io/token_fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+
+constexpr int length = 3;  // T
+
+std::vector<std::int32_t> values(const Tensor& tensor) {
+  return {tensor.as<std::int32_t>(), tensor.as<std::int32_t>() + tensor.elements()};
+}
+
+class BatchLoaderTest : public testing::Test {
+ protected:
+  BatchLoaderTest() {
+    std::vector<std::uint16_t> tokens(61);  // 20 samples: sample i is 3 i to 3 i + 3
+    std::iota(tokens.begin(), tokens.end(), 0);
+    path_ = directory_.file("tokens.bin", llmc_shard(tokens));
+  }
+  TokenReader reader() const { return {{path_}, length, false, 1}; }
+
+ private:
+  TempDirectory directory_;
+  std::string path_;
+};
+
+TEST_F(BatchLoaderTest, LabelsAreTheNextTokens) {
+  const TokenReader tokens = reader();
+  BatchLoader loader(tokens, {2, 2, 1}, batch_shape(2, length, {}), 1, 0);
+  loader.load(4);
+  EXPECT_EQ(loader.microbatches(), 1);
+  EXPECT_THAT(values(loader.tokens(0)), ElementsAre(12, 13, 14, 15, 16, 17));
+  EXPECT_THAT(values(loader.labels(0)), ElementsAre(13, 14, 15, 16, 17, 18));
+}
+
+// Every sample of the global batch is on exactly one rank, in runs of neighbours.
+TEST_F(BatchLoaderTest, RanksShareTheGlobalBatch) {
+  const TokenReader tokens = reader();
+  for (const int data : {1, 2, 3, 6})
+    for (const std::int64_t micro : {1, 2}) {
+      const std::int64_t accumulation = 12 / (micro * data);
+      std::vector<int> seen(12, 0);
+      for (int rank = 0; rank < data; ++rank) {
+        BatchLoader loader(tokens, {12, micro, accumulation}, batch_shape(micro, length, {}), data, rank);
+        loader.load(2);
+        for (int m = 0; m < loader.microbatches(); ++m)
+          for (std::int64_t b = 0; b < micro; ++b) {
+            const std::int64_t sample = loader.first_sample(m) + b;
+            ++seen[static_cast<std::size_t>(sample)];
+            EXPECT_EQ(values(loader.tokens(m))[static_cast<std::size_t>(b * length)], 3 * (2 + sample));
+          }
+      }
+      EXPECT_THAT(seen, Each(1)) << data << " ranks, micro-batches of " << micro;
+    }
+}
+
+TEST_F(BatchLoaderTest, PaddingRowsHaveNoTokenAndNoLabel) {
+  const TokenReader tokens = reader();
+  const BatchShape shape = batch_shape(1, length, {2, 1, true});  // 3 rows padded to 4
+  ASSERT_EQ(shape.rows, 4);
+  BatchLoader loader(tokens, {1, 1, 1}, shape, 1, 0);
+  loader.load(1);
+  EXPECT_THAT(values(loader.tokens(0)), ElementsAre(3, 4, 5, -1));
+  EXPECT_THAT(values(loader.labels(0)), ElementsAre(4, 5, 6, -1));
+}
+
+TEST_F(BatchLoaderTest, SamplesFromTheEndOnAreLeftOut) {
+  const TokenReader tokens = reader();
+  BatchLoader loader(tokens, {4, 2, 2}, batch_shape(2, length, {}), 1, 0);
+  loader.load(16);
+  loader.load(17, 20);  // three samples, where there were four
+  EXPECT_THAT(values(loader.tokens(0)), ElementsAre(51, 52, 53, 54, 55, 56));
+  EXPECT_THAT(values(loader.tokens(1)), ElementsAre(57, 58, 59, -1, -1, -1));
+  EXPECT_THAT(values(loader.labels(1)), ElementsAre(58, 59, 60, -1, -1, -1));
+}
+
+TEST_F(BatchLoaderTest, EpochsFollowEachOther) {
+  const TokenReader tokens = reader();
+  BatchLoader loader(tokens, {2, 2, 1}, batch_shape(2, length, {}), 1, 0);
+  loader.load(19);
+  EXPECT_THAT(values(loader.tokens(0)), ElementsAre(57, 58, 59, 0, 1, 2));
+}
+
+}  // namespace
+}  // namespace triax::test

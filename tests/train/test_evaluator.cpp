@@ -1,0 +1,71 @@
+#include "src/train/evaluator.hpp"
+
+#include "tests/io/rank_fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+constexpr std::int64_t samples = 160;  // of the tokens of gpt2-tiny
+
+// The mean loss of the first `count` samples: one step of all of them, on one rank.
+double mean_loss(std::int64_t count) {
+  auto job = golden_job(read_golden("gpt2-tiny"), {.micro = 4});
+  job["train_batch_size"] = count;
+  return train(MPI_COMM_SELF, job, 1).front().loss;
+}
+
+// Valid losses that a run with batches of 12 writes; the last batch of an evaluation has 4 samples.
+std::vector<double> valid_losses(const Layout& layout, std::int64_t eval_steps, std::int64_t interval) {
+  const SharedDirectory directory;
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  auto job = golden_job(golden, layout);
+  job["run"] = {{"directory", directory.path("run")}, {"steps", 3}, {"progress", "none"},
+                {"eval_interval", interval}, {"eval_steps", eval_steps}};
+  job["data"]["valid"] = {golden.directory + "/tokens.bin"};
+  job["data"]["shuffle"] = true;         // of the training data alone
+  job["model"]["resid_pdrop"] = 0.1;     // as is dropout
+  job["train_batch_size"] = 12;
+  job["optimizer"]["params"]["lr"] = 0.0;
+  job.erase("scheduler");
+  const LoadedJob loaded = load(job, world_size());
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
+  Trainer(loaded, grid).run();
+  grid.world().barrier().wait();
+  std::vector<double> losses;
+  std::ifstream file(directory.path("run/metrics.jsonl"));
+  for (std::string line; std::getline(file, line);)
+    if (const auto metrics = nlohmann::json::parse(line); metrics.contains("valid_loss"))
+      losses.push_back(metrics["valid_loss"]);
+  return losses;
+}
+
+std::vector<Layout> layouts() {
+  switch (world_size()) {
+    case 1: return {{.micro = 3}, {.micro = 2, .recompute = 9}};
+    case 2:
+      return {{.tensor = 2, .micro = 3}, {.data = 2, .micro = 3},
+              {.pipeline = 2, .schedule = "interleaved", .chunks = 2, .micro = 3}};
+    default: return {{.data = 4, .micro = 3}, {.tensor = 2, .pipeline = 2, .micro = 4}};  // ranks without a sample
+  }
+}
+
+TEST(Evaluator, IsTheMeanOverAllHeldOutSamples) {
+  const double expected = mean_loss(samples);
+  for (const Layout& layout : layouts()) {
+    SCOPED_TRACE(layout.text());
+    const auto losses = valid_losses(layout, 0, 3);
+    ASSERT_EQ(losses.size(), 1U);
+    EXPECT_NEAR(losses.front(), expected, golden_loss_tolerance * expected);
+  }
+}
+
+TEST(Evaluator, ReadsSoManyBatchesAndComesAtItsInterval) {
+  const double expected = mean_loss(24);
+  const auto losses = valid_losses(layouts().front(), 2, 2);
+  ASSERT_EQ(losses.size(), 2U);  // after step 2 and after the last
+  for (const double loss : losses) EXPECT_NEAR(loss, expected, golden_loss_tolerance * expected);
+}
+
+}  // namespace
+}  // namespace triax::test

@@ -1,0 +1,123 @@
+#include "src/train/generate.hpp"
+
+#include <cmath>
+
+#include "tests/io/fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+std::vector<std::int32_t> continuation(Generator& generator, const std::vector<std::int32_t>& prompt,
+                                       const SamplingOptions& options) {
+  std::vector<std::int32_t> tokens;
+  generator.generate(prompt, options, [&](std::int32_t token) { tokens.push_back(token); });
+  return tokens;
+}
+
+TEST(ChooseToken, GreedyTakesTheLargestAndTheLowerOfEquals) {
+  const std::vector<float> logits = {1.0F, 4.0F, -2.0F, 4.0F, 3.0F};
+  EXPECT_EQ(choose_token(logits, {.temperature = 0.0}, 0.99), 1);
+  EXPECT_EQ(choose_token(logits, {.top_k = 1}, 0.99), 1);
+}
+
+// A uniform grid of draws gives each token its share of softmax(logits / temperature).
+void expect_shares(const SamplingOptions& options, const std::vector<double>& shares) {
+  const std::vector<float> logits = {std::log(0.1F), std::log(0.4F), std::log(0.2F), std::log(0.3F)};
+  constexpr int draws = 10000;
+  std::vector<double> found(logits.size());
+  for (int i = 0; i < draws; ++i)
+    found[static_cast<std::size_t>(choose_token(logits, options, (i + 0.5) / draws))] += 1.0 / draws;
+  for (std::size_t i = 0; i < shares.size(); ++i) EXPECT_NEAR(found[i], shares[i], 2.0 / draws) << "token " << i;
+}
+
+TEST(ChooseToken, DrawsFromTheSoftmax) {
+  expect_shares({}, {0.1, 0.4, 0.2, 0.3});
+  expect_shares({.temperature = 0.5}, {0.01 / 0.30, 0.16 / 0.30, 0.04 / 0.30, 0.09 / 0.30});
+  expect_shares({.top_k = 2}, {0.0, 4.0 / 7, 0.0, 3.0 / 7});
+  expect_shares({.top_k = 99}, {0.1, 0.4, 0.2, 0.3});
+}
+
+TEST(ChooseToken, EndsOfTheIntervalAreTokens) {
+  const std::vector<float> logits = {0.0F, 0.0F, 0.0F};
+  EXPECT_EQ(choose_token(logits, {}, 0.0), 0);
+  EXPECT_EQ(choose_token(logits, {}, std::nextafter(1.0, 0.0)), 2);
+}
+
+// A checkpoint of a golden case's first weights, with the loss of its first sample.
+class GeneratorTest : public testing::TestWithParam<std::string> {
+ protected:
+  GeneratorTest() : golden_(read_golden(GetParam())) {
+    auto job = golden_job(golden_, {.micro = 1});
+    job["run"] = {{"directory", directory_.path("run")}, {"steps", 1}, {"progress", "none"}};
+    job["checkpoint"]["at_end"] = true;
+    job["train_batch_size"] = 1;
+    job["optimizer"]["params"]["lr"] = 0.0;
+    job.erase("scheduler");
+    const LoadedJob loaded = load(job, 1);
+    ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
+    Trainer(loaded, grid).run();
+    loss_ = nlohmann::json::parse(contents(directory_.path("run/metrics.jsonl")))["loss"];
+  }
+  Generator generator(std::int64_t context) const {
+    return {CheckpointReader(directory_.path("run/checkpoints/step-000001.h5")), context};
+  }
+  std::vector<std::int32_t> first_sample() const {
+    std::vector<std::int32_t> sample(static_cast<std::size_t>(golden_.sequence_length) + 1);
+    TokenReader({golden_.directory + "/tokens.bin"}, golden_.sequence_length, false, 0).sample(0, sample);
+    return sample;
+  }
+
+  TempDirectory directory_;
+  GoldenCase golden_;
+  double loss_ = 0.0;
+};
+
+// The mean over a sample of -log softmax(logits)[next token] is what training calls its loss.
+TEST_P(GeneratorTest, LogitsAreThoseOfTraining) {
+  Generator model = generator(golden_.sequence_length);
+  const auto sample = first_sample();
+  double loss = 0.0;
+  for (std::size_t n = 1; n < sample.size(); ++n) {
+    const std::vector<float>& logits = model.logits({sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(n)});
+    double sum = 0.0;
+    for (const double logit : logits) sum += std::exp(logit);
+    loss += std::log(sum) - logits[static_cast<std::size_t>(sample[n])];
+  }
+  EXPECT_NEAR(loss / golden_.sequence_length, loss_, 2e-6 * loss_);
+}
+
+TEST_P(GeneratorTest, TextFollowsTheSeed) {
+  Generator model = generator(16);
+  const std::vector<std::int32_t> prompt = {1, 2, 3};
+  const SamplingOptions options{.max_tokens = 12, .seed = 5};
+  const auto text = continuation(model, prompt, options);
+  EXPECT_EQ(text.size(), 12U);
+  EXPECT_EQ(continuation(model, prompt, options), text);
+  EXPECT_NE(continuation(model, prompt, {.max_tokens = 12, .seed = 6}), text);
+}
+
+TEST_P(GeneratorTest, GreedyTextNeedsNoSeed) {
+  Generator model = generator(16);
+  const auto text = continuation(model, {4, 5}, {.max_tokens = 6, .temperature = 0.0, .seed = 1});
+  EXPECT_EQ(continuation(model, {4, 5}, {.max_tokens = 6, .top_k = 1, .seed = 2}), text);
+  const std::vector<float> logits = model.logits({4, 5});
+  EXPECT_EQ(text.front(), std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+TEST_P(GeneratorTest, SeesTheLastTokensOfALongText) {
+  Generator model = generator(4);
+  const SamplingOptions greedy{.max_tokens = 3, .temperature = 0.0};
+  EXPECT_EQ(continuation(model, {9, 9, 1, 2, 3, 4}, greedy), continuation(model, {1, 2, 3, 4}, greedy));
+}
+
+TEST_P(GeneratorTest, ContextIsAtMostTheModels) {
+  Generator model = generator(100000);
+  EXPECT_EQ(model.context(), model.model().positions);
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, GeneratorTest, testing::Values("gpt2-odd", "llama-odd", "qwen2-odd"),
+                         [](const auto& info) { return info.param.substr(0, info.param.find('-')); });
+
+}  // namespace
+}  // namespace triax::test

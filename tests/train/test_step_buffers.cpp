@@ -1,0 +1,92 @@
+#include "src/train/step_buffers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "src/train/step_plan.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+// Buffers of the only stage of a job, and what they are made from.
+struct Setup {
+  Config config;
+  StepPlans plans;
+  Stage stage;
+  BatchShape shape;
+  StageLayout layout;
+  BufferPlan plan;
+  StepBuffers buffers;
+  explicit Setup(const Layout& layout_of_job)
+      : config(load(golden_job(read_golden("llama-tiny"), layout_of_job), 1).config),
+        plans(step_plans(config)),
+        stage(config.model, stage_place(config.parallel, 0, 0), config.data.sequence_length),
+        shape(batch_shape(config.batch.micro, config.data.sequence_length, {})),
+        layout(plans.shape, 0),
+        plan(plan_buffers(stage, shape, config.model.hidden, plans.peaks[0], plans.shape.frame_pool[0], config.recompute)),
+        buffers(plan, layout, plans.shape.microbatches, {shape.local_rows, config.model.hidden},
+                plans.shape.frame_pool[0]) {}
+};
+
+using Kind = StepBuffers::Kind;
+
+TEST(FramePools, LayersWithEqualFramesShareOne) {
+  const Setup setup({.micro = 2});
+  // embedding (no frame), four equal blocks, head
+  EXPECT_EQ(setup.plans.shape.frame_pool[0], (std::vector<std::vector<int>>{{0, 1, 1, 1, 1, 2}}));
+}
+
+TEST(BufferPlan, CountsWhatThePlanHasInUseAtOnce) {
+  const Setup setup({.micro = 2});
+  const std::int64_t activation = 2 * 64 * 64 * 4;
+  EXPECT_EQ(setup.plan.boundary_bytes, static_cast<std::size_t>(activation));
+  EXPECT_EQ(setup.plan.frames[1], 4);  // one rank: a micro-batch at a time, every block's frame
+  EXPECT_EQ(setup.plan.frames[2], 1);
+  EXPECT_EQ(setup.plan.frame_bytes[1], setup.stage.layer(0, 1).frame_bytes(setup.shape));
+  const StepMemory memory = setup.plan.memory();
+  EXPECT_EQ(memory.boundaries, activation * setup.plan.boundaries);
+  EXPECT_EQ(memory.frames, static_cast<std::int64_t>(4 * setup.plan.frame_bytes[1] + setup.plan.frame_bytes[2] +
+                                                     setup.plan.frame_bytes[0] * static_cast<std::size_t>(setup.plan.frames[0])));
+  EXPECT_GE(memory.scratch, static_cast<std::int64_t>(setup.stage.scratch_bytes(setup.shape)));
+}
+
+TEST(BufferPlan, RecomputeKeepsOneFrameOfABlock) {
+  EXPECT_EQ(Setup({.micro = 2, .recompute = 99}).plan.frames[1], 1);
+  EXPECT_EQ(Setup({.micro = 2, .recompute = 2}).plan.frames[1], 3);
+}
+
+TEST(BufferPlan, GpipeKeepsFramesOfEveryMicrobatch) {
+  EXPECT_EQ(Setup({.schedule = "gpipe", .micro = 2}).plan.frames[1], 4 * 4);
+}
+
+TEST(StepBuffers, ABufferIsHeldUntilItIsReleased) {
+  Setup setup({.micro = 2});
+  const Tensor x = setup.buffers.acquire(Kind::activation, 1, 0);
+  EXPECT_EQ(x.shape(), (Shape{128, 64}));
+  EXPECT_EQ(setup.buffers.at(Kind::activation, 1, 0).data(), x.data());
+  EXPECT_NE(setup.buffers.acquire(Kind::gradient, 1, 0).data(), x.data());
+  setup.buffers.release(Kind::activation, 1, 0);
+  EXPECT_THROW(setup.buffers.at(Kind::activation, 1, 0), Error);
+  EXPECT_EQ(setup.buffers.acquire(Kind::activation, 2, 3).data(), x.data());
+}
+
+TEST(StepBuffers, FramesHaveTheSizeOfTheirLayer) {
+  Setup setup({.micro = 2});
+  const Op block{OpKind::Forward, 0, 2, 1, 0};
+  const Tensor frame = setup.buffers.acquire_frame(block);
+  EXPECT_EQ(frame.bytes(), static_cast<std::int64_t>(setup.stage.layer(0, 2).frame_bytes(setup.shape)));
+  EXPECT_EQ(setup.buffers.frame(block).data(), frame.data());
+  setup.buffers.release_frame(block);
+  EXPECT_THROW(setup.buffers.frame(block), Error);
+}
+
+TEST(StepBuffers, MoreThanThePlanPromisedIsAnInternalError) {
+  Setup setup({.micro = 2});
+  for (int i = 0; i < setup.plan.boundaries; ++i) setup.buffers.acquire(Kind::activation, i % 5, i / 5);
+  EXPECT_THROW(setup.buffers.acquire(Kind::gradient, 0, 3), Error);
+}
+
+}  // namespace
+}  // namespace triax::test

@@ -1,0 +1,104 @@
+#include "src/train/step_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+Config config_of(const std::string& name, const Layout& layout) {
+  return load(golden_job(read_golden(name), layout), layout.ranks()).config;
+}
+
+TEST(StagePlaceOfAJob, IsItsGrid) {
+  const StagePlace place = stage_place(config_of("gpt2-tiny", {.tensor = 2, .pipeline = 2, .micro = 2}).parallel, 1, 1);
+  EXPECT_EQ(place.stages, 2);
+  EXPECT_EQ(place.stage, 1);
+  EXPECT_EQ(place.tensor.size, 2);
+  EXPECT_EQ(place.tensor.rank, 1);
+  EXPECT_TRUE(place.tensor.sequence_parallel);
+}
+
+TEST(PlanShapeOfAJob, FollowsModelAndGrid) {
+  const PlanShape shape = plan_shape(config_of("gpt2-tiny", {.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1}));
+  EXPECT_EQ(shape.stages, 2);
+  EXPECT_EQ(shape.microbatches, 4);
+  EXPECT_EQ(shape.layers, (std::vector<std::vector<int>>{{3}, {3}}));  // embedding + 2 blocks, 2 blocks + head
+  EXPECT_TRUE(shape.data_parallel);
+  EXPECT_TRUE(shape.shard_optimizer);
+  EXPECT_TRUE(shape.recompute.empty());
+  ASSERT_EQ(shape.blocks.size(), 2U);
+  const auto tied = [](const std::vector<BlockUse>& blocks) {
+    return std::count_if(blocks.begin(), blocks.end(), [](const BlockUse& use) { return use.tied; });
+  };
+  EXPECT_EQ(tied(shape.blocks[0]), 1);
+  EXPECT_EQ(tied(shape.blocks[1]), 1);
+  for (const auto& stage : shape.blocks)
+    for (const BlockUse& use : stage) EXPECT_EQ(use.tensor_sum, !use.tied);  // norms and biases under sequence parallelism
+}
+
+TEST(PlanShapeOfAJob, OnOneStageATiedBlockIsSharedNotSummed) {
+  const PlanShape shape = plan_shape(config_of("gpt2-tiny", {.micro = 1}));
+  EXPECT_FALSE(shape.data_parallel);
+  int shared = 0;
+  for (const BlockUse& use : shape.blocks[0]) {
+    EXPECT_FALSE(use.tied);
+    EXPECT_FALSE(use.tensor_sum);
+    shared += use.layers.size() == 2 ? 1 : 0;
+  }
+  EXPECT_EQ(shared, 1);
+}
+
+TEST(PlanShapeOfAJob, ZeroOverOneDataRankIsNone) {
+  EXPECT_FALSE(plan_shape(config_of("gpt2-tiny", {.micro = 1, .zero = 1})).shard_optimizer);
+}
+
+TEST(PlanShapeOfAJob, RecomputesTheFirstBlocksOfAStage) {
+  using Marks = std::vector<std::vector<std::vector<bool>>>;
+  EXPECT_EQ(plan_shape(config_of("gpt2-tiny", {.pipeline = 2, .micro = 1, .recompute = 1})).recompute,
+            (Marks{{{false, true, false}}, {{true, false, false}}}));
+  EXPECT_EQ(plan_shape(config_of("gpt2-tiny", {.micro = 1, .recompute = 99})).recompute,
+            (Marks{{{false, true, true, true, true, false}}}));
+}
+
+TEST(StepPlansOfAJob, PrintAsTheStepThatRuns) {
+  Config config = config_of("llama-tiny", {.micro = 8});
+  config.model.layers = 1;
+  EXPECT_EQ(text_of(step_plans(config).training.front()),
+            "0 F c0 l0 m0\n"
+            "1 F c0 l1 m0\n"
+            "2 F c0 l2 m0\n"
+            "3 B c0 l2 m0\n"
+            "4 B c0 l1 m0\n"
+            "5 B c0 l0 m0\n"
+            "6 norm\n"
+            "7 step b0\n"
+            "8 step b1\n"
+            "9 step b2\n");
+}
+
+TEST(StepPlansOfAJob, PeaksCoverTrainingAndEvaluation) {
+  const StepPlans plans = step_plans(config_of("gpt2-odd", {.pipeline = 3, .micro = 2}));
+  const auto training = verify(plans.training, plans.shape, PlanUse::training);
+  const auto evaluation = verify(plans.evaluation, plans.shape, PlanUse::evaluation);
+  ASSERT_EQ(plans.peaks.size(), 3U);
+  for (std::size_t s = 0; s < 3; ++s) {
+    EXPECT_EQ(plans.peaks[s].boundaries, std::max(training[s].boundaries, evaluation[s].boundaries));
+    EXPECT_EQ(plans.peaks[s].messages, std::max(training[s].messages, evaluation[s].messages));
+    for (std::size_t pool = 0; pool < training[s].frames.size(); ++pool)
+      EXPECT_GE(plans.peaks[s].frames[pool], training[s].frames[pool]);
+  }
+}
+
+TEST(StepPlansOfAJob, AScheduleThatDoesNotFitIsTheUsersError) {
+  Config config = config_of("gpt2-tiny", {.pipeline = 2, .micro = 1});
+  config.parallel.schedule = "interleaved";
+  config.batch.accumulation = 3;
+  EXPECT_THROW(step_plans(config), UsageError);
+}
+
+}  // namespace
+}  // namespace triax::test
