@@ -38,7 +38,7 @@ TEST(RunDirectory, OneThatCannotBeMadeIsTheUsersError) {
   const std::string file = directory.file("file", "in the way");
   EXPECT_THROW(prepare_run_directory(job_in(file + "/run"), {}), UsageError);
   EXPECT_THAT(error_of([&] { prepare_run_directory(job_in(file + "/run"), {}); }),
-              AllOf(HasSubstr("file/run/job.json"), HasSubstr("run.directory")));
+              AllOf(HasSubstr("file/run"), HasSubstr("run.directory")));
 }
 
 TEST(ResumeFile, IsTheNewestTheOneNamedOrNone) {

@@ -11,7 +11,7 @@ namespace triax::test {
 namespace {
 
 // Buffers of the only stage of a job, and what they are made from.
-struct Setup {
+struct OneStage {
   Config config;
   StepPlans plans;
   Stage stage;
@@ -19,7 +19,7 @@ struct Setup {
   StageLayout layout;
   BufferPlan plan;
   StepBuffers buffers;
-  explicit Setup(const Layout& layout_of_job)
+  explicit OneStage(const Layout& layout_of_job)
       : config(load(golden_job(read_golden("llama-tiny"), layout_of_job), 1).config),
         plans(step_plans(config)),
         stage(config.model, stage_place(config.parallel, 0, 0), config.data.sequence_length),
@@ -33,13 +33,13 @@ struct Setup {
 using Kind = StepBuffers::Kind;
 
 TEST(FramePools, LayersWithEqualFramesShareOne) {
-  const Setup setup({.micro = 2});
+  const OneStage setup({.micro = 2});
   // embedding (no frame), four equal blocks, head
   EXPECT_EQ(setup.plans.shape.frame_pool[0], (std::vector<std::vector<int>>{{0, 1, 1, 1, 1, 2}}));
 }
 
 TEST(BufferPlan, CountsWhatThePlanHasInUseAtOnce) {
-  const Setup setup({.micro = 2});
+  const OneStage setup({.micro = 2});
   const std::int64_t activation = 2 * 64 * 64 * 4;
   EXPECT_EQ(setup.plan.boundary_bytes, static_cast<std::size_t>(activation));
   EXPECT_EQ(setup.plan.frames[1], 4);  // one rank: a micro-batch at a time, every block's frame
@@ -53,16 +53,17 @@ TEST(BufferPlan, CountsWhatThePlanHasInUseAtOnce) {
 }
 
 TEST(BufferPlan, RecomputeKeepsOneFrameOfABlock) {
-  EXPECT_EQ(Setup({.micro = 2, .recompute = 99}).plan.frames[1], 1);
-  EXPECT_EQ(Setup({.micro = 2, .recompute = 2}).plan.frames[1], 3);
+  EXPECT_EQ(OneStage({.micro = 2, .recompute = 99}).plan.frames[1], 1);
+  // The first two blocks are through before the others keep theirs, and come back after those are gone.
+  EXPECT_EQ(OneStage({.micro = 2, .recompute = 2}).plan.frames[1], 2);
 }
 
 TEST(BufferPlan, GpipeKeepsFramesOfEveryMicrobatch) {
-  EXPECT_EQ(Setup({.schedule = "gpipe", .micro = 2}).plan.frames[1], 4 * 4);
+  EXPECT_EQ(OneStage({.schedule = "gpipe", .micro = 2}).plan.frames[1], 4 * 4);
 }
 
 TEST(StepBuffers, ABufferIsHeldUntilItIsReleased) {
-  Setup setup({.micro = 2});
+  OneStage setup({.micro = 2});
   const Tensor x = setup.buffers.acquire(Kind::activation, 1, 0);
   EXPECT_EQ(x.shape(), (Shape{128, 64}));
   EXPECT_EQ(setup.buffers.at(Kind::activation, 1, 0).data(), x.data());
@@ -73,7 +74,7 @@ TEST(StepBuffers, ABufferIsHeldUntilItIsReleased) {
 }
 
 TEST(StepBuffers, FramesHaveTheSizeOfTheirLayer) {
-  Setup setup({.micro = 2});
+  OneStage setup({.micro = 2});
   const Op block{OpKind::Forward, 0, 2, 1, 0};
   const Tensor frame = setup.buffers.acquire_frame(block);
   EXPECT_EQ(frame.bytes(), static_cast<std::int64_t>(setup.stage.layer(0, 2).frame_bytes(setup.shape)));
@@ -83,7 +84,7 @@ TEST(StepBuffers, FramesHaveTheSizeOfTheirLayer) {
 }
 
 TEST(StepBuffers, MoreThanThePlanPromisedIsAnInternalError) {
-  Setup setup({.micro = 2});
+  OneStage setup({.micro = 2});
   for (int i = 0; i < setup.plan.boundaries; ++i) setup.buffers.acquire(Kind::activation, i % 5, i / 5);
   EXPECT_THROW(setup.buffers.acquire(Kind::gradient, 0, 3), Error);
 }

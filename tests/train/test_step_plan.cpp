@@ -68,16 +68,16 @@ TEST(StepPlansOfAJob, PrintAsTheStepThatRuns) {
   Config config = config_of("llama-tiny", {.micro = 8});
   config.model.layers = 1;
   EXPECT_EQ(text_of(step_plans(config).training.front()),
-            "0 F c0 l0 m0\n"
-            "1 F c0 l1 m0\n"
-            "2 F c0 l2 m0\n"
-            "3 B c0 l2 m0\n"
-            "4 B c0 l1 m0\n"
-            "5 B c0 l0 m0\n"
-            "6 norm\n"
-            "7 step b0\n"
-            "8 step b1\n"
-            "9 step b2\n");
+            "0  F c0 l0 m0\n"
+            "1  F c0 l1 m0\n"
+            "2  F c0 l2 m0\n"
+            "3  B c0 l2 m0\n"
+            "4  B c0 l1 m0\n"
+            "5  B c0 l0 m0\n"
+            "6  norm\n"
+            "7  step b0\n"
+            "8  step b1\n"
+            "9  step b2\n");
 }
 
 TEST(StepPlansOfAJob, PeaksCoverTrainingAndEvaluation) {

@@ -1,0 +1,24 @@
+#pragma once
+// Models small enough for loops in double precision.
+#include "src/config/config.hpp"
+
+namespace triax::test {
+
+inline ModelConfig small_model(Architecture architecture) {
+  ModelConfig model;
+  model.architecture = architecture;
+  model.layers = 2;
+  model.heads = 4;
+  model.kv_heads = architecture == Architecture::gpt2 ? 4 : 2;
+  model.head_size = 4;
+  model.hidden = 12;  // not heads x head size
+  if (architecture == Architecture::gpt2) model.hidden = 16;
+  model.intermediate = 10;
+  model.positions = 9;
+  model.vocabulary = 21;
+  model.tied_embeddings = false;
+  model.qkv_bias = architecture != Architecture::llama;
+  return model;
+}
+
+}  // namespace triax::test

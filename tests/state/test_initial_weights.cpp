@@ -1,0 +1,145 @@
+#include "src/state/initial_weights.hpp"
+
+#include <cmath>
+#include <filesystem>
+
+#include "tests/state/stage_grid.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// The global tensors that the stores of all places of a grid hold together.
+template <class Fill>
+GlobalValues assembled(const ModelConfig& model, const GridOfStages& places, Fill&& fill) {
+  ProcessGrid grid(MPI_COMM_SELF, {});
+  GlobalValues values = zeros(model);
+  for (const auto& stage : stages_of(model, places)) {
+    const ParameterStore store(*stage, grid, false);
+    fill(store);
+    add_owned(values, store.blocks(), weights_of(store));
+  }
+  return values;
+}
+
+TEST(FreshWeights, AreTheSameOnEveryGrid) {
+  for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
+    const auto fill = [](const ParameterStore& store) { initialize_weights(store, 7); };
+    const GlobalValues whole = assembled(model, {}, fill);
+    EXPECT_EQ(assembled(model, grid, fill), whole);
+  });
+}
+
+// Copies that nobody owns (key/value heads, biases, the last stage's embedding) are the owner's values, and padding is 0.
+TEST(FreshWeights, CopiesEqualTheirOwners) {
+  for_each_grid([](const ModelConfig& model, const GridOfStages& places) {
+    const GlobalValues whole = assembled(model, {}, [](const ParameterStore& store) { initialize_weights(store, 7); });
+    ProcessGrid grid(MPI_COMM_SELF, {});
+    for (const auto& stage : stages_of(model, places)) {
+      const ParameterStore store(*stage, grid, false);
+      initialize_weights(store, 7);
+      for (std::size_t b = 0; b < store.blocks().size(); ++b) {
+        std::vector<float> expected(static_cast<std::size_t>(store.blocks()[b].elements));
+        for (const PlacedParameter& param : store.blocks()[b].params)
+          for (const Piece& piece : param.spec.pieces)
+            for_each_run(intersect(piece, param.spec.shape, 0, param.spec.shape.elements()), param.spec.shape,
+                         [&](std::int64_t at, std::int64_t global, std::int64_t count) {
+                           std::copy_n(whole.at(piece.name).begin() + global, count, expected.begin() + param.offset + at);
+                         });
+        const float* found = store.weights(static_cast<int>(b)).as<float>();
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), found)) << store.blocks()[b].name;
+      }
+    }
+  });
+}
+
+TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
+  ModelConfig model = divisible_model(Architecture::gpt2, false);
+  model.hidden = 480;
+  model.head_size = 40;
+  model.intermediate = 500;
+  const GlobalValues weights =
+      assembled(model, {}, [](const ParameterStore& store) { initialize_weights(store, 7); });
+  const auto deviation = [&](const std::string& name) {
+    const auto& values = weights.at(name);
+    return summary_of(values).l2 / std::sqrt(static_cast<double>(values.size()));
+  };
+  EXPECT_NEAR(deviation("transformer.h.0.attn.c_attn.weight"), 0.02, 0.0002);
+  EXPECT_NEAR(deviation("transformer.h.0.mlp.c_fc.weight"), 0.02, 0.0002);
+  EXPECT_NEAR(deviation("transformer.h.2.attn.c_proj.weight"), 0.02 / std::sqrt(6.0), 0.0001);
+  EXPECT_NEAR(deviation("transformer.h.2.mlp.c_proj.weight"), 0.02 / std::sqrt(6.0), 0.0001);
+  for (const float gain : weights.at("transformer.ln_f.weight")) EXPECT_EQ(gain, 1.0F);
+  for (const float bias : weights.at("transformer.h.1.attn.c_attn.bias")) EXPECT_EQ(bias, 0.0F);
+  // No two tensors share a stream.
+  EXPECT_NE(weights.at("transformer.h.0.attn.c_attn.weight"), weights.at("transformer.h.1.attn.c_attn.weight"));
+}
+
+TEST(FreshWeights, FollowTheSeed) {
+  const ModelConfig model = golden_model("gpt2-deep");
+  const auto with = [&](std::uint64_t seed) {
+    return assembled(model, {}, [=](const ParameterStore& store) { initialize_weights(store, seed); });
+  };
+  EXPECT_EQ(with(1), with(1));
+  EXPECT_NE(with(1).at("transformer.wte.weight"), with(2).at("transformer.wte.weight"));
+}
+
+TEST(LoadedWeights, AreTheSameOnEveryGrid) {
+  for (const std::string name : {"gpt2-odd", "llama-odd", "qwen2-odd"}) {
+    const GoldenCase golden = read_golden(name);
+    const ModelConfig model = golden_model(name);
+    const auto fill = [&](const ParameterStore& store) {
+      EXPECT_THAT(load_weights(store, model, golden.directory), ElementsAre());
+    };
+    const GlobalValues whole = assembled(model, {}, fill);
+    for (const int tensor : {2, 3, 6})
+      if (carries_heads(model, tensor)) {
+        EXPECT_EQ(assembled(model, {tensor, 2}, fill), whole) << name << " tensor " << tensor;
+      }
+  }
+}
+
+class LoadedWeightsErrors : public testing::Test {
+ protected:
+  std::string error(const std::string& directory, const ModelConfig& model) {
+    ProcessGrid grid(MPI_COMM_SELF, {});
+    const Stage stage(model, {}, 16);
+    const ParameterStore store(stage, grid, false);
+    return error_of([&] { load_weights(store, model, directory); });
+  }
+};
+
+TEST_F(LoadedWeightsErrors, AMissingTensorIsNamed) {
+  ModelConfig deeper = golden_model("gpt2-odd");
+  deeper.layers = 7;
+  EXPECT_THAT(error(read_golden("gpt2-odd").directory, deeper),
+              AllOf(HasSubstr("transformer.h.6"), HasSubstr("missing"), HasSubstr("config.json")));
+}
+
+TEST_F(LoadedWeightsErrors, AnotherShapeIsNamed) {
+  ModelConfig wider = golden_model("qwen2-odd");
+  wider.vocabulary = 98;
+  EXPECT_THAT(error(read_golden("qwen2-odd").directory, wider),
+              AllOf(HasSubstr("model.embed_tokens.weight"), HasSubstr("(97, 48)"), HasSubstr("(98, 48)")));
+}
+
+TEST_F(LoadedWeightsErrors, ADirectoryWithoutWeightsIsNamed) {
+  const TempDirectory empty;
+  EXPECT_THAT(error(empty.path(), golden_model("qwen2-odd")), HasSubstr(empty.path()));
+}
+
+TEST(LoadedWeights, TensorsThatTheModelHasNotAreReturned) {
+  ModelConfig shallower = golden_model("gpt2-odd");
+  shallower.layers = 5;
+  ProcessGrid grid(MPI_COMM_SELF, {});
+  const Stage stage(shallower, {}, 16);
+  const ParameterStore store(stage, grid, false);
+  const auto unused = load_weights(store, shallower, read_golden("gpt2-odd").directory);
+  EXPECT_EQ(unused.size(), 12U);
+  for (const std::string& name : unused) EXPECT_THAT(name, HasSubstr("transformer.h.5."));
+}
+
+}  // namespace
+}  // namespace triax::test

@@ -1,0 +1,125 @@
+#include "src/state/parameter_block.hpp"
+
+#include <set>
+
+#include "tests/state/stage_grid.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::Each;
+
+// Over all ranks of any grid, with any cut over the data axis, each element of each tensor is owned exactly once.
+TEST(ParameterBlocks, OwnEveryElementOnce) {
+  for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
+    for (const int data : {1, 3}) {
+      GlobalValues owners = zeros(model);
+      for (const auto& stage : stages_of(model, grid))
+        for (int rank = 0; rank < data; ++rank)
+          for (const ParameterBlock& block : lay_out_blocks(*stage, {data, rank, data == 3}))
+            for_each_owned(block, [&](const std::string& name, std::int64_t global, std::int64_t) {
+              owners.at(name).at(static_cast<std::size_t>(global)) += 1.0F;
+            });
+      for (const auto& [name, counts] : owners) EXPECT_THAT(counts, Each(1.0F)) << name << ", data " << data;
+    }
+  });
+}
+
+TEST(ParameterBlocks, PartsOverTheDataAxisAreEqualAndWhole) {
+  const Stage stage(golden_model("gpt2-odd"), {}, 16);
+  for (const int data : {1, 2, 3, 5})
+    for (int rank = 0; rank < data; ++rank)
+      for (const bool sharded : {false, true}) {
+        const auto blocks = lay_out_blocks(stage, {data, rank, sharded});
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+          EXPECT_EQ(blocks[b].elements % (16 * data), 0);
+          EXPECT_EQ(blocks[b].own.begin, blocks[b].elements / data * rank);
+          EXPECT_EQ(blocks[b].own.count(), blocks[b].elements / data);
+          EXPECT_EQ(blocks[b].stepped.count(), sharded ? blocks[b].own.count() : blocks[b].elements);
+        }
+      }
+}
+
+TEST(ParameterBlocks, ParametersAreAlignedAndApart) {
+  for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
+    for (const auto& stage : stages_of(model, grid))
+      for (const ParameterBlock& block : lay_out_blocks(*stage, {})) {
+        std::vector<FlatRange> ranges;
+        for (const PlacedParameter& param : block.params) {
+          EXPECT_EQ(param.offset % 16, 0);
+          ranges.push_back({param.offset, param.offset + param.spec.shape.elements()});
+        }
+        std::sort(ranges.begin(), ranges.end(), [](auto a, auto b) { return a.begin < b.begin; });
+        for (std::size_t i = 1; i < ranges.size(); ++i) EXPECT_GE(ranges[i].begin, ranges[i - 1].end);
+        EXPECT_LE(ranges.back().end, block.elements);
+      }
+  });
+}
+
+// Every parameter of every layer is in one block, at one place.
+TEST(ParameterBlocks, HoldEveryParameterOfEveryLayer) {
+  for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
+    for (const auto& stage : stages_of(model, grid)) {
+      std::set<std::tuple<int, int, std::size_t>> uses;
+      for (const ParameterBlock& block : lay_out_blocks(*stage, {}))
+        for (const PlacedParameter& param : block.params)
+          for (const ParameterUse& use : param.uses) {
+            EXPECT_TRUE(uses.emplace(use.chunk, use.layer, use.index).second);
+            EXPECT_EQ(stage->layer(use.chunk, use.layer).params()[use.index].shape, param.spec.shape);
+          }
+      std::size_t expected = 0;
+      for (int chunk = 0; chunk < stage->chunks(); ++chunk)
+        for (int layer = 0; layer < stage->layers(chunk); ++layer) expected += stage->layer(chunk, layer).params().size();
+      EXPECT_EQ(uses.size(), expected);
+    }
+  });
+}
+
+TEST(ParameterBlocks, ATiedEmbeddingIsSharedOrDoubled) {
+  const ModelConfig model = golden_model("gpt2-tiny");
+  const auto tied_of = [](const Stage& stage) {
+    std::vector<ParameterBlock> tied;
+    for (const ParameterBlock& block : lay_out_blocks(stage, {}))
+      if (block.tied) tied.push_back(block);
+    return tied;
+  };
+  const auto whole = tied_of(Stage(model, {}, 16));
+  ASSERT_EQ(whole.size(), 1U);
+  EXPECT_FALSE(whole[0].duplicate);
+  EXPECT_EQ(whole[0].layers(), (std::vector<std::pair<int, int>>{{0, 0}, {0, 5}}));
+  const auto first = tied_of(Stage(model, {3, 0, 1, {}}, 16));
+  const auto last = tied_of(Stage(model, {3, 2, 1, {}}, 16));
+  ASSERT_EQ(first.size(), 1U);
+  ASSERT_EQ(last.size(), 1U);
+  EXPECT_TRUE(tied_of(Stage(model, {3, 1, 1, {}}, 16)).empty());
+  EXPECT_FALSE(first[0].duplicate);
+  EXPECT_TRUE(last[0].duplicate);
+  EXPECT_EQ(first[0].elements, last[0].elements);
+  EXPECT_EQ(first[0].params[0].offset, last[0].params[0].offset);
+}
+
+// What is summed over the tensor axis: all of the partial pieces, and beside them nothing that is another rank's own.
+TEST(ParameterBlocks, PartialRangesAreThePartialPieces) {
+  for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
+    for (const auto& stage : stages_of(model, grid))
+      for (const ParameterBlock& block : lay_out_blocks(*stage, {})) {
+        std::vector<int> parts(static_cast<std::size_t>(block.elements), 0);
+        for (const PartialRange& partial : block.partial)
+          for (std::int64_t i = partial.range.begin; i < partial.range.end; ++i) {
+            EXPECT_EQ(parts[static_cast<std::size_t>(i)], 0) << "summed twice";
+            parts[static_cast<std::size_t>(i)] = partial.parts;
+          }
+        for (const PlacedParameter& param : block.params)
+          for (const Piece& piece : param.spec.pieces)
+            for_each_run(intersect(piece, param.spec.shape, 0, param.spec.shape.elements()), param.spec.shape,
+                         [&](std::int64_t at, std::int64_t, std::int64_t count) {
+                           for (std::int64_t i = param.offset + at; i < param.offset + at + count; ++i)
+                             ASSERT_EQ(parts[static_cast<std::size_t>(i)], piece.partial ? grid.tensor / piece.copies : 0)
+                                 << piece.name;
+                         });
+      }
+  });
+}
+
+}  // namespace
+}  // namespace triax::test

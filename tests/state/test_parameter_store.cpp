@@ -1,0 +1,72 @@
+#include "src/state/parameter_store.hpp"
+
+#include "tests/state/stage_grid.hpp"
+
+namespace triax::test {
+namespace {
+
+TEST(ParameterStore, LayersSeeTheirPartOfTheBlocks) {
+  const ModelConfig model = golden_model("llama-tiny");
+  ProcessGrid grid(MPI_COMM_SELF, {});
+  const Stage stage(model, {}, 16);
+  const ParameterStore store(stage, grid, false);
+  std::int64_t elements = 0;
+  for (std::size_t b = 0; b < store.blocks().size(); ++b) {
+    const ParameterBlock& block = store.blocks()[b];
+    elements += block.elements;
+    for (const PlacedParameter& param : block.params)
+      for (const ParameterUse& use : param.uses) {
+        const LayerParameters& layer = store.layer(use.chunk, use.layer);
+        EXPECT_EQ(layer.weights[use.index].shape(), param.spec.shape);
+        EXPECT_EQ(layer.weights[use.index].data(), store.weights(static_cast<int>(b)).as<float>() + param.offset);
+        EXPECT_EQ(layer.gradients[use.index].data(), store.gradients(static_cast<int>(b)).as<float>() + param.offset);
+      }
+  }
+  EXPECT_EQ(store.weight_bytes(), elements * 4);
+}
+
+TEST(ParameterStore, TiedLayersShareOneMatrix) {
+  const ModelConfig model = golden_model("gpt2-tiny");
+  ProcessGrid grid(MPI_COMM_SELF, {});
+  const Stage stage(model, {}, 16);
+  const ParameterStore store(stage, grid, false);
+  const int head = stage.layers(0) - 1;
+  EXPECT_EQ(store.layer(0, 0).weights.front().data(), store.layer(0, head).weights.back().data());
+  EXPECT_EQ(store.layer(0, 0).gradients.front().data(), store.layer(0, head).gradients.back().data());
+}
+
+TEST(ParameterStore, BeginsWithZeros) {
+  const ModelConfig model = golden_model("qwen2-odd");
+  ProcessGrid grid(MPI_COMM_SELF, {});
+  const Stage stage(model, {}, 16);
+  const ParameterStore store(stage, grid, false);
+  for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
+    const float* weights = store.weights(b).as<float>();
+    const float* gradients = store.gradients(b).as<float>();
+    for (std::int64_t i = 0; i < store.blocks()[static_cast<std::size_t>(b)].elements; ++i) {
+      ASSERT_EQ(weights[i], 0.0F);
+      ASSERT_EQ(gradients[i], 0.0F);
+    }
+  }
+}
+
+// One rank is a group of one on every axis: sums change nothing.
+TEST(ParameterStore, SumsOverOneRankAreTheGradientsThemselves) {
+  const ModelConfig model = golden_model("gpt2-tiny");
+  ProcessGrid grid(MPI_COMM_SELF, {});
+  const Stage stage(model, {}, 16);
+  ParameterStore store(stage, grid, false);
+  float* gradient = store.gradients(0).as<float>();
+  for (std::int64_t i = 0; i < store.blocks()[0].elements; ++i) gradient[i] = static_cast<float>(i);
+  store.sum_over_tensor(0);
+  store.start_reduce(0);
+  store.progress();
+  store.wait_reduce(0);
+  store.sum_tied(0);
+  store.start_gather(0);
+  store.wait_gather(0);
+  for (std::int64_t i = 0; i < store.blocks()[0].elements; ++i) ASSERT_EQ(gradient[i], static_cast<float>(i));
+}
+
+}  // namespace
+}  // namespace triax::test
