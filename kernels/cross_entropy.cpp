@@ -84,7 +84,7 @@ void cross_entropy_loss(const Stream&, const Tensor& loss, const Tensor& lse, co
                         const Tensor& labels) {
   const std::int64_t rows = labels.elements();
   check(stats.rank() == 3 && stats.size(1) == rows && stats.size(2) == stats_per_row,
-        "stats of shape {} for {} rows", stats.shape().text(), rows);
+        "stats of shape {} for {} rows", stats.shape(), rows);
   const std::int64_t shards = stats.size(0);
   const float* in = elements_of(stats, shards * rows * stats_per_row, "stats");
   const std::int32_t* label = elements_of<std::int32_t>(labels, rows, "labels");

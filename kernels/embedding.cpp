@@ -65,7 +65,7 @@ void position_forward(const Stream&, const Tensor& y, const Tensor& weight, std:
   const Rows out = rows_of(y, "y");
   const Rows table = rows_of(weight, "weight");
   check(table.columns == out.columns && table.rows >= sequence_length && sequence_length > 0,
-        "positions {} for sequences of {} and {} columns", weight.shape().text(), sequence_length,
+        "positions {} for sequences of {} and {} columns", weight.shape(), sequence_length,
         out.columns);
   parallel_for(out.rows, [=](std::int64_t r) {
     add_columns(out[r], table[(first_row + r) % sequence_length], 0, out.columns);
@@ -77,7 +77,7 @@ void position_backward(const Stream&, const Tensor& dweight, const Tensor& dy,
   const Rows in = rows_of(dy, "dy");
   const Rows table = rows_of(dweight, "dweight");
   check(table.columns == in.columns && table.rows >= sequence_length && sequence_length > 0,
-        "positions {} for sequences of {} and {} columns", dweight.shape().text(), sequence_length,
+        "positions {} for sequences of {} and {} columns", dweight.shape(), sequence_length,
         in.columns);
   for_column_ranges(in.columns, [=](std::int64_t begin, std::int64_t end) {
     if (!accumulate) clear_columns(table, begin, end);

@@ -114,9 +114,9 @@ class Products {
 
 void check_arguments(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias) {
   check(c.rank() == 2 && a.rank() == 2 && b.rank() == 2, "matmul of {} and {} into {}",
-        a.shape().text(), b.shape().text(), c.shape().text());
+        a.shape(), b.shape(), c.shape());
   check(a.size(1) == b.size(0) && c.size(0) == a.size(0) && c.size(1) == b.size(1),
-        "matmul of {} and {} into {}", a.shape().text(), b.shape().text(), c.shape().text());
+        "matmul of {} and {} into {}", a.shape(), b.shape(), c.shape());
   for (const Tensor* t : {&c, &a, &b}) {
     check(t->dtype() == DType::f32, "matmul of {}", name_of(t->dtype()));
     check(t->space() == MemorySpace::host, "matmul on the host of memory elsewhere");
@@ -129,7 +129,7 @@ void check_arguments(const Tensor& c, const Tensor& a, const Tensor& b, const Te
   if (bias.data() != nullptr)
     check(bias.dtype() == DType::f32 && bias.rank() == 1 && bias.size(0) == c.size(1) &&
               bias.contiguous(),
-          "a bias of {} for {}", bias.shape().text(), c.shape().text());
+          "a bias of {} for {}", bias.shape(), c.shape());
 }
 
 // A sum over nothing: c (or zero) and the bias.

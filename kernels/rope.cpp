@@ -11,12 +11,12 @@ namespace {
 // Turns every pair (d, d + D/2) of every head by its angle, or by minus the angle (sign = -1).
 void rotate(const Tensor& x, const Tensor& table, float sign) {
   check(x.rank() == 4 && x.stride(3) == 1 && x.stride(2) == x.size(3) && x.size(3) % 2 == 0,
-        "rope on {}: the heads must be contiguous and of even size", x.shape().text());
+        "rope on {}: the heads must be contiguous and of even size", x.shape());
   const std::int64_t length = x.size(1);
   const std::int64_t heads = x.size(2);
   const std::int64_t half = x.size(3) / 2;
   check(table.rank() == 3 && table.size(0) == 2 && table.size(1) >= length && table.size(2) == half,
-        "rope table {} for {}", table.shape().text(), x.shape().text());
+        "rope table {} for {}", table.shape(), x.shape());
   const float* cosines = elements_of(table, table.elements(), "table");
   const float* sines = cosines + table.size(1) * half;
   float* data = x.as<float>();
@@ -45,7 +45,7 @@ void rotate(const Tensor& x, const Tensor& table, float sign) {
 }  // namespace
 
 void rope_table(const Stream&, const Tensor& table, double theta) {
-  check(table.rank() == 3 && table.size(0) == 2, "rope table of shape {}", table.shape().text());
+  check(table.rank() == 3 && table.size(0) == 2, "rope table of shape {}", table.shape());
   const std::int64_t length = table.size(1);
   const std::int64_t half = table.size(2);
   float* cosines = elements_of(table, table.elements(), "table");

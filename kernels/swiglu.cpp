@@ -18,7 +18,7 @@ inline float sigmoid(float x) {
 Rows fused_rows(const Tensor& tensor, const Rows& half, const char* name) {
   const Rows rows = rows_of(tensor, name);
   check(rows.rows == half.rows && rows.columns == 2 * half.columns, "{} is {} and must be ({}, {})",
-        name, tensor.shape().text(), half.rows, 2 * half.columns);
+        name, tensor.shape(), half.rows, 2 * half.columns);
   return rows;
 }
 

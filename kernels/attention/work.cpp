@@ -15,12 +15,12 @@ std::int64_t workers() {
 
 Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check(q.rank() == 4 && k.rank() == 4 && v.shape() == k.shape(), "attention of {}, {} and {}",
-        q.shape().text(), k.shape().text(), v.shape().text());
+        q.shape(), k.shape(), v.shape());
   const Sizes n{q.size(0), q.size(1), q.size(2), k.size(2), q.size(3)};
   check(k.shape() == Shape({n.batch, n.length, n.key_heads, n.head_size}),
-        "attention of {} with keys {}", q.shape().text(), k.shape().text());
+        "attention of {} with keys {}", q.shape(), k.shape());
   check(n.head_size >= 1 && n.key_heads >= 1 && n.heads % n.key_heads == 0,
-        "attention of {} with keys {}", q.shape().text(), k.shape().text());
+        "attention of {} with keys {}", q.shape(), k.shape());
   check(options.dropout.probability < 1.0F, "dropout with probability {}",
         options.dropout.probability);
   check(options.dropout.probability <= 0.0F || options.total_heads >= options.first_head + n.heads,
@@ -30,8 +30,8 @@ Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
 
 void check_views(std::initializer_list<const Tensor*> views, const Shape& shape) {
   for (const Tensor* view : views) {
-    check(view->shape() == shape, "attention with {} instead of {}", view->shape().text(),
-          shape.text());
+    check(view->shape() == shape, "attention with {} instead of {}", view->shape(),
+          shape);
     check(view->dtype() == DType::f32, "attention of {}", name_of(view->dtype()));
     check(view->space() == MemorySpace::host, "attention on the host of memory elsewhere");
     check(view->size(view->rank() - 1) <= 1 || view->stride(view->rank() - 1) == 1,

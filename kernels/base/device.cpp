@@ -63,7 +63,7 @@ Tensor Buffer::tensor(DType dtype, const Shape& shape) const {
 void copy(const Stream&, const Tensor& dst, const Tensor& src) {
   check(dst.dtype() == src.dtype() && dst.elements() == src.elements() && dst.contiguous() &&
             src.contiguous(),
-        "copy of {} to {}", src.shape().text(), dst.shape().text());
+        "copy of {} to {}", src.shape(), dst.shape());
   if (dst.data() != src.data() && src.bytes() > 0)
     std::memmove(dst.data(), src.data(), static_cast<std::size_t>(src.bytes()));
 }

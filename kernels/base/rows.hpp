@@ -17,7 +17,7 @@ struct Rows {
 /// The rows of a (N, E) tensor; an internal error names the tensor when it is none.
 inline Rows rows_of(const Tensor& tensor, const char* name) {
   check(tensor.rank() == 2 && (tensor.stride(1) == 1 || tensor.size(1) <= 1),
-        "{} of shape {} is not a matrix with unit column stride", name, tensor.shape().text());
+        "{} of shape {} is not a matrix with unit column stride", name, tensor.shape());
   return {tensor.as<float>(), tensor.size(0), tensor.size(1), tensor.stride(0)};
 }
 
@@ -25,7 +25,7 @@ inline Rows rows_of(const Tensor& tensor, const char* name) {
 inline Rows rows_like(const Tensor& tensor, const Rows& like, const char* name) {
   const Rows rows = rows_of(tensor, name);
   check(rows.rows == like.rows && rows.columns == like.columns, "{} is {} and must be ({}, {})",
-        name, tensor.shape().text(), like.rows, like.columns);
+        name, tensor.shape(), like.rows, like.columns);
   return rows;
 }
 
@@ -33,7 +33,7 @@ inline Rows rows_like(const Tensor& tensor, const Rows& like, const char* name) 
 template <class T = float>
 T* elements_of(const Tensor& tensor, std::int64_t count, const char* name) {
   check(tensor.contiguous() && tensor.elements() == count,
-        "{} of shape {} must be {} contiguous elements", name, tensor.shape().text(), count);
+        "{} of shape {} must be {} contiguous elements", name, tensor.shape(), count);
   return tensor.as<T>();
 }
 

@@ -51,7 +51,7 @@ bool Tensor::contiguous() const {
 }
 
 Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t count) const {
-  check(dim >= 0 && dim < rank(), "slice of dimension {} of {}", dim, shape_.text());
+  check(dim >= 0 && dim < rank(), "slice of dimension {} of {}", dim, shape_);
   check(begin >= 0 && count >= 0 && begin + count <= size(dim), "slice [{}, {}) of {}", begin,
         begin + count, shape_.text());
   Tensor out = *this;
@@ -64,7 +64,7 @@ Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t count) const {
 }
 
 Tensor Tensor::transposed() const {
-  check(rank() >= 2, "transposed view of {}", shape_.text());
+  check(rank() >= 2, "transposed view of {}", shape_);
   Tensor out = *this;
   std::swap(out.shape_[rank() - 1], out.shape_[rank() - 2]);
   std::swap(out.stride_[rank() - 1], out.stride_[rank() - 2]);
@@ -72,8 +72,8 @@ Tensor Tensor::transposed() const {
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
-  check(contiguous() && shape.elements() == elements(), "reshape of {} to {}", shape_.text(),
-        shape.text());
+  check(contiguous() && shape.elements() == elements(), "reshape of {} to {}", shape_,
+        shape);
   return {data_, dtype_, shape, space_};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // A view of memory as an array of up to four dimensions. It never owns; Buffer and Arena do.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -31,6 +32,21 @@ class Shape {
   std::array<std::int64_t, max_rank> sizes_{};
   int rank_ = 0;
 };
+
+}  // namespace triax
+
+/// Shapes print as text(): a check that holds then builds no string.
+template <>
+struct fmt::formatter<triax::Shape> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  template <class Context>
+  auto format(const triax::Shape& shape, Context& context) const {
+    const std::string text = shape.text();
+    return std::copy(text.begin(), text.end(), context.out());
+  }
+};
+
+namespace triax {
 
 /// View {data, dtype, shape, stride, space}; strides count elements.
 class Tensor {

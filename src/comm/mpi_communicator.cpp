@@ -13,10 +13,10 @@ constexpr std::int64_t not_a_receive = -1;
 
 void check_message(const Tensor& tensor) {
   check(tensor.contiguous(), "a message of a tensor {} that is not contiguous",
-        tensor.shape().text());
+        tensor.shape());
   check(tensor.space() == MemorySpace::host, "MPI was given memory of a device");
   check(tensor.data() != nullptr || tensor.elements() == 0,
-        "a message of a tensor {} without memory", tensor.shape().text());
+        "a message of a tensor {} without memory", tensor.shape());
 }
 
 MPI_Datatype reducible_type(DType type) {
@@ -79,8 +79,8 @@ void check_part(const Tensor& part, const Tensor& whole, int rank, int size) {
   check_message(part);
   check_message(whole);
   check(part.dtype() == whole.dtype() && part.elements() * size == whole.elements(),
-        "{} of {} is not one of {} parts of {} of {}", part.shape().text(), name_of(part.dtype()),
-        size, whole.shape().text(), name_of(whole.dtype()));
+        "{} of {} is not one of {} parts of {} of {}", part.shape(), name_of(part.dtype()),
+        size, whole.shape(), name_of(whole.dtype()));
   const char* const begin = static_cast<const char*>(part.data());
   const char* const whole_begin = static_cast<const char*>(whole.data());
   const bool apart = begin + part.bytes() <= whole_begin || whole_begin + whole.bytes() <= begin;

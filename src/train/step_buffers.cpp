@@ -96,7 +96,8 @@ Tensor StepBuffers::acquire_frame(const Op& op) {
 
 Tensor StepBuffers::frame(const Op& op) const {
   const int slot = frame_slots_[frame_index(op)];
-  check(slot != none, "frame of {} is not in memory", text_of(op));
+  check(slot != none, "frame of chunk {} layer {} micro-batch {} is not in memory", op.chunk, op.layer,
+        op.microbatch);
   return frame_pools_[static_cast<std::size_t>(pool_of(op))].at(slot);
 }
 

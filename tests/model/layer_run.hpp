@@ -1,5 +1,6 @@
 #pragma once
-// One layer on one rank with random weights, and derivatives of double-precision references to hold its gradients against.
+// One layer on one rank with random weights, and derivatives of double-precision references to hold
+// its gradients against.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,16 +17,20 @@ namespace triax::test {
 
 using Values = std::vector<double>;
 
-inline std::vector<float> random_floats(std::int64_t n, std::uint64_t key, float mean = 0.0F, float deviation = 1.0F) {
+inline std::vector<float> random_floats(std::int64_t n, std::uint64_t key, float mean = 0.0F,
+                                        float deviation = 1.0F) {
   std::vector<float> values(static_cast<std::size_t>(n));
   fill_normal(Stream{}, Tensor(values.data(), {n}), key, 0, mean, deviation);
   return values;
 }
 
-inline Values widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+inline Values widened(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
 
 /// Every element within `tolerance` of the largest expected magnitude.
-inline void expect_close(const std::vector<float>& found, const Values& expected, double tolerance, const std::string& what) {
+inline void expect_close(const std::vector<float>& found, const Values& expected, double tolerance,
+                         const std::string& what) {
   ASSERT_EQ(found.size(), expected.size()) << what;
   double largest = 1e-30;
   for (const double value : expected) largest = std::max(largest, std::abs(value));
@@ -52,11 +57,17 @@ class LayerRun {
  public:
   /// Weights are normal with the given deviation, gains (Initial::one) around 1.
   LayerRun(const Layer& layer, const BatchShape& shape, std::int64_t width, float deviation)
-      : layer_(layer), shape_(shape), width_(width), grid_(MPI_COMM_SELF, {}),
-        frame_(layer.frame_bytes(shape)), scratch_memory_(layer.scratch_bytes(shape)), scratch_(scratch_memory_) {
+      : layer_(layer),
+        shape_(shape),
+        width_(width),
+        grid_(MPI_COMM_SELF, {}),
+        frame_(layer.frame_bytes(shape)),
+        scratch_memory_(layer.scratch_bytes(shape)),
+        scratch_(scratch_memory_) {
     std::uint64_t key = 100;
     for (const ParameterSpec& spec : layer.params()) {
-      weights.push_back(random_floats(spec.shape.elements(), ++key, spec.initial == Initial::one ? 1.0F : 0.0F, deviation));
+      weights.push_back(random_floats(spec.shape.elements(), ++key,
+                                      spec.initial == Initial::one ? 1.0F : 0.0F, deviation));
       gradients.emplace_back(weights.back().size(), -77.0F);  // written, not added to
     }
   }
@@ -74,10 +85,17 @@ class LayerRun {
   }
 
   Context context() {
-    return {.stream = stream_, .tensor = grid_.tensor(), .shard = shard_, .shape = shape_, .scratch = scratch_,
+    return {.stream = stream_,
+            .tensor = grid_.tensor(),
+            .shard = shard_,
+            .shape = shape_,
+            .scratch = scratch_,
             .tokens = Tensor(tokens.data(), {static_cast<std::int64_t>(tokens.size())}),
             .labels = Tensor(labels.data(), {static_cast<std::int64_t>(labels.size())}),
-            .training = training, .accumulate = accumulate, .loss_scale = loss_scale, .loss_sum = &loss_sum};
+            .training = training,
+            .accumulate = accumulate,
+            .loss_scale = loss_scale,
+            .loss_sum = &loss_sum};
   }
   LayerParameters views() {
     LayerParameters params;
@@ -105,7 +123,9 @@ class LayerRun {
   Tensor view(std::vector<float>& rows) const {
     return rows.empty() ? Tensor{} : Tensor(rows.data(), {shape_.local_rows, width_});
   }
-  Tensor frame() const { return frame_.tensor(DType::u8, {static_cast<std::int64_t>(frame_.bytes())}); }
+  Tensor frame() const {
+    return frame_.tensor(DType::u8, {static_cast<std::int64_t>(frame_.bytes())});
+  }
 
   const Layer& layer_;
   BatchShape shape_;

@@ -18,8 +18,10 @@ TEST(HeadShard, CoversEveryHeadOnceWithItsKeysAndValues) {
       model.heads = heads;
       model.kv_heads = kv_heads;
       if (heads % size != 0 || (kv_heads % size != 0 && size % kv_heads != 0)) continue;
-      SCOPED_TRACE(testing::Message() << heads << " heads, " << kv_heads << " key/value heads, " << size << " ranks");
-      std::vector<int> queries(static_cast<std::size_t>(heads), 0), keys(static_cast<std::size_t>(kv_heads), 0);
+      SCOPED_TRACE(testing::Message()
+                   << heads << " heads, " << kv_heads << " key/value heads, " << size << " ranks");
+      std::vector<int> queries(static_cast<std::size_t>(heads), 0),
+          keys(static_cast<std::size_t>(kv_heads), 0);
       for (int rank = 0; rank < size; ++rank) {
         const HeadShard shard = head_shard(model, {size, rank, false});
         for (int h = 0; h < shard.heads; ++h) {
@@ -28,7 +30,8 @@ TEST(HeadShard, CoversEveryHeadOnceWithItsKeysAndValues) {
           // The key head that the local query head uses is the one that the global query head uses.
           EXPECT_EQ(shard.first_kv + h / (shard.heads / shard.kv_heads), head / (heads / kv_heads));
         }
-        for (int k = 0; k < shard.kv_heads; ++k) ++keys[static_cast<std::size_t>(shard.first_kv + k)];
+        for (int k = 0; k < shard.kv_heads; ++k)
+          ++keys[static_cast<std::size_t>(shard.first_kv + k)];
         EXPECT_EQ(shard.kv_copies, std::max(1, size / kv_heads));
       }
       EXPECT_THAT(queries, Each(1));
@@ -55,7 +58,8 @@ TEST(HeadShard, WhatDoesNotDivideIsTheUsersError) {
 }
 
 TEST(Projections, HaveTheWidthsOfTheModel) {
-  for (const Architecture architecture : {Architecture::gpt2, Architecture::llama, Architecture::qwen2}) {
+  for (const Architecture architecture :
+       {Architecture::gpt2, Architecture::llama, Architecture::qwen2}) {
     const ModelConfig model = small_model(architecture);
     const bool gated = architecture != Architecture::gpt2;
     const Linear qkv = qkv_projection(model, 0, {});

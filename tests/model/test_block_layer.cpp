@@ -1,4 +1,5 @@
-// A whole block against double-precision loops: its output, and every gradient against differences of that reference.
+// A whole block against double-precision loops: its output, and every gradient against differences
+// of that reference.
 #include "src/model/block_layer.hpp"
 
 #include "kernels/reference/attention.hpp"
@@ -20,7 +21,8 @@ constexpr std::int64_t batch = 2, length = 5;  // B, T
 // The block of small_model in plain loops; weights in the order of BlockLayer::params().
 class ReferenceBlock {
  public:
-  ReferenceBlock(const ModelConfig& model, std::vector<Values> weights) : model_(model), weights_(std::move(weights)) {}
+  ReferenceBlock(const ModelConfig& model, std::vector<Values> weights)
+      : model_(model), weights_(std::move(weights)) {}
 
   Values operator()(const Values& x) {
     next_ = 0;
@@ -38,7 +40,8 @@ class ReferenceBlock {
   }
   Values norm(const Values& x) {
     const Values& gain = take();
-    if (!gpt2()) return reference::rmsnorm_forward(x, gain, static_cast<double>(model_.norm_epsilon));
+    if (!gpt2())
+      return reference::rmsnorm_forward(x, gain, static_cast<double>(model_.norm_epsilon));
     return reference::layernorm_forward(x, gain, take(), static_cast<double>(model_.norm_epsilon));
   }
   // GPT-2 keeps (in, out), the others (out, in).
@@ -47,7 +50,9 @@ class ReferenceBlock {
     if (!gpt2()) {
       Values turned(weight.size());
       for (std::int64_t i = 0; i < in; ++i)
-        for (std::int64_t o = 0; o < out; ++o) turned[static_cast<std::size_t>(i * out + o)] = weight[static_cast<std::size_t>(o * in + i)];
+        for (std::int64_t o = 0; o < out; ++o)
+          turned[static_cast<std::size_t>(i * out + o)] =
+              weight[static_cast<std::size_t>(o * in + i)];
       weight = turned;
     }
     Values y = reference::matmul(x, weight, batch * length, out, in);
@@ -58,31 +63,37 @@ class ReferenceBlock {
     return y;
   }
   // Heads [first, first + count) of the fused rows.
-  Values heads(const Values& qkv, std::int64_t width, std::int64_t first, std::int64_t count) const {
+  Values heads(const Values& qkv, std::int64_t width, std::int64_t first,
+               std::int64_t count) const {
     Values out;
     for (std::int64_t row = 0; row < batch * length; ++row)
       for (std::int64_t i = first * model_.head_size; i < (first + count) * model_.head_size; ++i)
         out.push_back(qkv[static_cast<std::size_t>(row * width + i)]);
     const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
     const bool turned = !gpt2() && first < model_.heads + model_.kv_heads;
-    return turned ? reference::rope(out, size(length), size(count), size(model_.head_size), model_.rope_theta) : out;
+    return turned ? reference::rope(out, size(length), size(count), size(model_.head_size),
+                                    model_.rope_theta)
+                  : out;
   }
   Values attention(const Values& h) {
     const std::int64_t d = model_.head_size;
     const std::int64_t width = (model_.heads + 2 * model_.kv_heads) * d;
     const Values qkv = linear(h, model_.hidden, width, model_.qkv_bias);
     const reference::AttentionSizes sizes{batch, length, model_.heads, model_.kv_heads, d};
-    const Values out = reference::attention_forward(sizes, heads(qkv, width, 0, model_.heads),
-                                                    heads(qkv, width, model_.heads, model_.kv_heads),
-                                                    heads(qkv, width, model_.heads + model_.kv_heads, model_.kv_heads),
-                                                    1.0 / std::sqrt(static_cast<double>(d)), {}).out;
+    const Values out = reference::attention_forward(
+                           sizes, heads(qkv, width, 0, model_.heads),
+                           heads(qkv, width, model_.heads, model_.kv_heads),
+                           heads(qkv, width, model_.heads + model_.kv_heads, model_.kv_heads),
+                           1.0 / std::sqrt(static_cast<double>(d)), {})
+                           .out;
     return linear(out, model_.heads * d, model_.hidden, gpt2());
   }
   Values mlp(const Values& h) {
     const std::int64_t inner = model_.intermediate;
     const Values hidden = linear(h, model_.hidden, gpt2() ? inner : 2 * inner, gpt2());
-    const Values active = gpt2() ? reference::gelu_forward(hidden)
-                                 : reference::swiglu_forward(hidden, batch * length, static_cast<std::size_t>(inner));
+    const Values active =
+        gpt2() ? reference::gelu_forward(hidden)
+               : reference::swiglu_forward(hidden, batch * length, static_cast<std::size_t>(inner));
     return linear(active, inner, model_.hidden, gpt2());
   }
 
@@ -133,7 +144,8 @@ TEST_P(BlockLayerTest, GradientsAreTheReferencesDerivatives) {
   ReferenceBlock block(model_, run_.wide_weights());
   run_.forward(x_);
   const std::vector<float> dx = run_.backward(dy_);
-  expect_close(dx, differences(widened(x_), [&](const Values& x) { return objective(block, x); }), 1e-5, "dx");
+  expect_close(dx, differences(widened(x_), [&](const Values& x) { return objective(block, x); }),
+               1e-5, "dx");
   for (std::size_t i = 0; i < run_.gradients.size(); ++i) {
     const Values expected = differences(block.weights()[i], [&](const Values& weight) {
       const Values kept = std::exchange(block.weights()[i], weight);
@@ -177,7 +189,8 @@ TEST_P(BlockLayerTest, TakesTheScratchItAsksFor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, BlockLayerTest,
-                         testing::Values(Architecture::gpt2, Architecture::llama, Architecture::qwen2));
+                         testing::Values(Architecture::gpt2, Architecture::llama,
+                                         Architecture::qwen2));
 
 }  // namespace
 }  // namespace triax::test

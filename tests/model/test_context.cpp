@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "src/comm/process_grid.hpp"
+
 namespace triax {
 namespace {
 
@@ -28,14 +30,20 @@ TEST(DropoutKey, DiffersByStepLayerAndPlace) {
   std::set<std::uint64_t> keys;
   const Stream stream;
   const TensorShard shard;
+  ProcessGrid grid(MPI_COMM_SELF, {});
   Arena arena;
   for (const std::uint64_t step : {1, 2})
     for (const int layer : {0, 1, 2})
-      for (const DropoutPlace place : {DropoutPlace::embedding, DropoutPlace::attention, DropoutPlace::attention_output, DropoutPlace::mlp_output}) {
-        // The tensor axis plays no part in a key.
-        Communicator* none = nullptr;
-        const Context ctx{.stream = stream, .tensor = *none, .shard = shard, .shape = {}, .scratch = arena,
-                          .tokens = {}, .labels = {}, .dropout_key = step};
+      for (const DropoutPlace place : {DropoutPlace::embedding, DropoutPlace::attention,
+                                       DropoutPlace::attention_output, DropoutPlace::mlp_output}) {
+        const Context ctx{.stream = stream,
+                          .tensor = grid.tensor(),
+                          .shard = shard,
+                          .shape = {},
+                          .scratch = arena,
+                          .tokens = {},
+                          .labels = {},
+                          .dropout_key = step};
         keys.insert(dropout_key(ctx, layer, place));
       }
   EXPECT_EQ(keys.size(), 2U * 3U * 4U);

@@ -26,8 +26,8 @@ TEST(VocabularyShard, PadsInMemoryAndCoversEveryTokenOnce) {
 }
 
 TEST(VocabularyParameter, HasTheUnpaddedShapeOnDisk) {
-  const ParameterSpec spec = vocabulary_parameter("head.weight", "lm_head.weight", small_model(Architecture::llama),
-                                                  {2, 1, true}, false);
+  const ParameterSpec spec = vocabulary_parameter(
+      "head.weight", "lm_head.weight", small_model(Architecture::llama), {2, 1, true}, false);
   EXPECT_EQ(spec.shape, (Shape{16, 12}));
   ASSERT_EQ(spec.pieces.size(), 1U);
   EXPECT_EQ(spec.pieces[0].global, (Shape{21, 12}));
@@ -65,10 +65,12 @@ TEST_P(EmbeddingLayerTest, IsTheReference) {
   const std::vector<float> dy = random_floats(batch * length * model_.hidden, 2);
   run.backward(dy);
   const auto rows = run.weights[0].size() / columns;
-  expect_close(run.gradients[0], reference::embedding_backward(tokens_, widened(dy), rows, columns), 1e-6, "tokens");
+  expect_close(run.gradients[0], reference::embedding_backward(tokens_, widened(dy), rows, columns),
+               1e-6, "tokens");
   if (learned)
     expect_close(run.gradients[1],
-                 reference::embedding_backward(positions, widened(dy), static_cast<std::size_t>(model_.positions), columns),
+                 reference::embedding_backward(positions, widened(dy),
+                                               static_cast<std::size_t>(model_.positions), columns),
                  1e-6, "positions");
 }
 
@@ -90,7 +92,8 @@ TEST_P(EmbeddingLayerTest, AddsToTheHeadsGradientOfASharedMatrix) {
   expect_close(second.gradients[0], expected, 1e-6, "tokens");
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, EmbeddingLayerTest, testing::Values(Architecture::gpt2, Architecture::llama));
+INSTANTIATE_TEST_SUITE_P(Architectures, EmbeddingLayerTest,
+                         testing::Values(Architecture::gpt2, Architecture::llama));
 
 }  // namespace
 }  // namespace triax::test

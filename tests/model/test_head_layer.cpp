@@ -11,7 +11,8 @@ namespace triax::test {
 namespace {
 
 // logits (rows, V) without padding; weights in the order of HeadLayer::params().
-Values reference_logits(const ModelConfig& model, const std::vector<Values>& weights, const Values& x) {
+Values reference_logits(const ModelConfig& model, const std::vector<Values>& weights,
+                        const Values& x) {
   const double epsilon = static_cast<double>(model.norm_epsilon);
   const Values h = model.architecture == Architecture::gpt2
                        ? reference::layernorm_forward(x, weights[0], weights[1], epsilon)
@@ -22,14 +23,17 @@ Values reference_logits(const ModelConfig& model, const std::vector<Values>& wei
     for (std::int64_t v = 0; v < model.vocabulary; ++v)
       for (std::int64_t e = 0; e < model.hidden; ++e)
         logits[static_cast<std::size_t>(r * model.vocabulary + v)] +=
-            h[static_cast<std::size_t>(r * model.hidden + e)] * weights.back()[static_cast<std::size_t>(v * model.hidden + e)];
+            h[static_cast<std::size_t>(r * model.hidden + e)] *
+            weights.back()[static_cast<std::size_t>(v * model.hidden + e)];
   return logits;
 }
 
 double reference_loss(const ModelConfig& model, const std::vector<Values>& weights, const Values& x,
                       const std::vector<std::int32_t>& labels) {
   double sum = 0.0;
-  for (const double loss : reference::cross_entropy_loss(reference_logits(model, weights, x), labels)) sum += loss;
+  for (const double loss :
+       reference::cross_entropy_loss(reference_logits(model, weights, x), labels))
+    sum += loss;
   return sum;
 }
 
@@ -43,7 +47,8 @@ class HeadLayerTest : public testing::TestWithParam<Architecture> {
         x_(random_floats(batch * length * model_.hidden, 1)) {
     run_.labels = {3, 0, 20, -1, 7, 7, 1, 19};  // one row is padding
     run_.loss_scale = 0.125F;
-    std::fill(run_.weights.back().begin() + model_.vocabulary * model_.hidden, run_.weights.back().end(), 0.0F);
+    std::fill(run_.weights.back().begin() + model_.vocabulary * model_.hidden,
+              run_.weights.back().end(), 0.0F);
   }
   ModelConfig model_;
   HeadLayer layer_;
@@ -58,7 +63,9 @@ TEST_P(HeadLayerTest, LossAndGradientsAreTheReferences) {
   EXPECT_NEAR(run_.loss_sum, loss, 1e-6 * loss);
   const std::vector<float> dx = run_.backward({});
   const double scale = static_cast<double>(run_.loss_scale);
-  const auto scaled_loss = [&](const Values& x) { return scale * reference_loss(model_, weights, x, run_.labels); };
+  const auto scaled_loss = [&](const Values& x) {
+    return scale * reference_loss(model_, weights, x, run_.labels);
+  };
   expect_close(dx, differences(widened(x_), scaled_loss), 1e-5, "dx");
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const Values expected = differences(weights[i], [&](const Values& weight) {
@@ -67,7 +74,8 @@ TEST_P(HeadLayerTest, LossAndGradientsAreTheReferences) {
       weights[i] = kept;
       return value;
     });
-    expect_close(run_.gradients[i], expected, 1e-5, layer_.params()[i].label);  // padded rows have none
+    expect_close(run_.gradients[i], expected, 1e-5,
+                 layer_.params()[i].label);  // padded rows have none
   }
 }
 
@@ -86,14 +94,15 @@ TEST_P(HeadLayerTest, LogitsAreThoseOfARow) {
   const Values expected = reference_logits(model_, run_.wide_weights(), widened(x_));
   std::vector<float> logits(static_cast<std::size_t>(model_.vocabulary));
   for (const std::int64_t row : {0, 5}) {
-    layer_.logits(run_.context(), run_.views(), Tensor(x_.data(), {batch * length, model_.hidden}), row,
-                  Tensor(logits.data(), {model_.vocabulary}));
+    layer_.logits(run_.context(), run_.views(), Tensor(x_.data(), {batch * length, model_.hidden}),
+                  row, Tensor(logits.data(), {model_.vocabulary}));
     const auto begin = expected.begin() + row * model_.vocabulary;
     expect_close(logits, {begin, begin + model_.vocabulary}, 1e-5, "logits");
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, HeadLayerTest, testing::Values(Architecture::gpt2, Architecture::llama));
+INSTANTIATE_TEST_SUITE_P(Architectures, HeadLayerTest,
+                         testing::Values(Architecture::gpt2, Architecture::llama));
 
 // A vocabulary so large that the rows are classified in several chunks.
 TEST(HeadLayerChunks, AreOneHead) {
@@ -104,7 +113,8 @@ TEST(HeadLayerChunks, AreOneHead) {
   constexpr std::int64_t rows = 130;
   const HeadLayer layer(model, {});
   LayerRun run(layer, batch_shape(1, rows, {}), model.hidden, 0.3F);
-  ASSERT_LT(layer.scratch_bytes(batch_shape(1, rows, {})), static_cast<std::size_t>(rows * model.vocabulary) * sizeof(float));
+  ASSERT_LT(layer.scratch_bytes(batch_shape(1, rows, {})),
+            static_cast<std::size_t>(rows * model.vocabulary) * sizeof(float));
   for (std::int64_t r = 0; r < rows; ++r) run.labels.push_back(static_cast<std::int32_t>(r * 2000));
   std::vector<float> x = random_floats(rows * model.hidden, 1);
   run.forward(x);
@@ -120,7 +130,8 @@ TEST(HeadLayerChunks, AreOneHead) {
     const auto begin = x.begin() + r * model.hidden;
     single.forward({begin, begin + model.hidden});
     const std::vector<float> row = single.backward({});
-    expect_close(row, {dx.begin() + r * model.hidden, dx.begin() + (r + 1) * model.hidden}, 1e-5, "dx");
+    expect_close(row, {dx.begin() + r * model.hidden, dx.begin() + (r + 1) * model.hidden}, 1e-5,
+                 "dx");
   }
   EXPECT_NEAR(single.loss_sum, run.loss_sum, 1e-6 * run.loss_sum);
   for (std::size_t i = 0; i < run.gradients.size(); ++i)

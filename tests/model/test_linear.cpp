@@ -11,18 +11,22 @@ constexpr std::int64_t rows = 7, inputs = 6, outputs = 10;
 Values transposed(const Values& a, std::int64_t m, std::int64_t n) {  // (m, n)
   Values t(a.size());
   for (std::int64_t i = 0; i < m; ++i)
-    for (std::int64_t j = 0; j < n; ++j) t[static_cast<std::size_t>(j * m + i)] = a[static_cast<std::size_t>(i * n + j)];
+    for (std::int64_t j = 0; j < n; ++j)
+      t[static_cast<std::size_t>(j * m + i)] = a[static_cast<std::size_t>(i * n + j)];
   return t;
 }
 
 Linear column_of(WeightOrder order, bool bias) {
-  return Linear::column("map", order, inputs,
-                        {{"a.weight", bias ? "a.bias" : "", 4, 0, 4}, {"b.weight", bias ? "b.bias" : "", 6, 0, 6}}, 0.02F);
+  return Linear::column(
+      "map", order, inputs,
+      {{"a.weight", bias ? "a.bias" : "", 4, 0, 4}, {"b.weight", bias ? "b.bias" : "", 6, 0, 6}},
+      0.02F);
 }
 
 // Linear is a part of layers: it is given its tensors.
 struct LinearRun {
-  explicit LinearRun(const Linear& linear) : map(linear), memory(linear.scratch_bytes(rows)), scratch(memory), grid(MPI_COMM_SELF, {}) {
+  explicit LinearRun(const Linear& linear)
+      : map(linear), memory(linear.scratch_bytes(rows)), scratch(memory), grid(MPI_COMM_SELF, {}) {
     for (const ParameterSpec& spec : map.params()) {
       values.push_back(random_floats(spec.shape.elements(), 10 + values.size()));
       gradients.emplace_back(values.back().size(), 3.0F);
@@ -33,8 +37,14 @@ struct LinearRun {
     }
   }
   Context context(bool accumulate = false) {
-    return {.stream = stream, .tensor = grid.tensor(), .shard = shard, .shape = batch_shape(1, rows, {}),
-            .scratch = scratch, .tokens = {}, .labels = {}, .accumulate = accumulate};
+    return {.stream = stream,
+            .tensor = grid.tensor(),
+            .shard = shard,
+            .shape = batch_shape(1, rows, {}),
+            .scratch = scratch,
+            .tokens = {},
+            .labels = {},
+            .accumulate = accumulate};
   }
   const Linear& map;
   Buffer memory;
@@ -56,21 +66,30 @@ TEST_P(LinearTest, ColumnParallelIsTheReference) {
   LinearRun run(map);
   std::vector<float> x = random_floats(rows * inputs, 1), dy = random_floats(rows * outputs, 2);
   std::vector<float> y(dy.size()), dx(x.size());
-  const Values w = order == WeightOrder::input_output ? widened(run.values[0]) : transposed(widened(run.values[0]), outputs, inputs);
+  const Values w = order == WeightOrder::input_output
+                       ? widened(run.values[0])
+                       : transposed(widened(run.values[0]), outputs, inputs);
 
-  map.forward(run.context(), run.weights.data(), Tensor(x.data(), {rows, inputs}), Tensor(y.data(), {rows, outputs}));
+  map.forward(run.context(), run.weights.data(), Tensor(x.data(), {rows, inputs}),
+              Tensor(y.data(), {rows, outputs}));
   Values expected = reference::matmul(widened(x), w, rows, outputs, inputs);
-  for (std::size_t i = 0; bias && i < expected.size(); ++i) expected[i] += run.values[1][i % outputs];
+  for (std::size_t i = 0; bias && i < expected.size(); ++i)
+    expected[i] += run.values[1][i % outputs];
   expect_close(y, expected, 1e-6, "y");
 
-  map.backward_input(run.context(), run.weights.data(), Tensor(dy.data(), {rows, outputs}), Tensor(dx.data(), {rows, inputs}));
-  expect_close(dx, reference::matmul(widened(dy), transposed(w, inputs, outputs), rows, inputs, outputs), 1e-6, "dx");
+  map.backward_input(run.context(), run.weights.data(), Tensor(dy.data(), {rows, outputs}),
+                     Tensor(dx.data(), {rows, inputs}));
+  expect_close(
+      dx, reference::matmul(widened(dy), transposed(w, inputs, outputs), rows, inputs, outputs),
+      1e-6, "dx");
 
-  Values dw = reference::matmul(transposed(widened(x), rows, inputs), widened(dy), inputs, outputs, rows);
+  Values dw =
+      reference::matmul(transposed(widened(x), rows, inputs), widened(dy), inputs, outputs, rows);
   if (order == WeightOrder::output_input) dw = transposed(dw, inputs, outputs);
   const Values db = reference::matmul(Values(rows, 1.0), widened(dy), 1, outputs, rows);
   for (const bool accumulate : {false, true}) {
-    map.backward_weight(run.context(accumulate), run.gradient_views.data(), Tensor(x.data(), {rows, inputs}), Tensor(dy.data(), {rows, outputs}));
+    map.backward_weight(run.context(accumulate), run.gradient_views.data(),
+                        Tensor(x.data(), {rows, inputs}), Tensor(dy.data(), {rows, outputs}));
     const auto times = [&](Values values) {
       for (double& value : values) value *= accumulate ? 2.0 : 1.0;
       return values;
@@ -81,7 +100,9 @@ TEST_P(LinearTest, ColumnParallelIsTheReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, LinearTest,
-                         testing::Combine(testing::Values(WeightOrder::input_output, WeightOrder::output_input), testing::Bool()));
+                         testing::Combine(testing::Values(WeightOrder::input_output,
+                                                          WeightOrder::output_input),
+                                          testing::Bool()));
 
 TEST(LinearPieces, AColumnParallelMapIsItsPartsOneAfterAnother) {
   const Linear map = Linear::column("qkv", WeightOrder::output_input, inputs,
@@ -100,17 +121,20 @@ TEST(LinearPieces, AColumnParallelMapIsItsPartsOneAfterAnother) {
 }
 
 TEST(LinearPieces, PartsOfOneNamedTensorHaveOffsets) {
-  const Linear map = Linear::column("qkv", WeightOrder::input_output, inputs,
-                                    {{"c_attn", "bias", 12, 2, 2, 0}, {"c_attn", "bias", 12, 2, 2, 4}}, 0.02F);
+  const Linear map =
+      Linear::column("qkv", WeightOrder::input_output, inputs,
+                     {{"c_attn", "bias", 12, 2, 2, 0}, {"c_attn", "bias", 12, 2, 2, 4}}, 0.02F);
   EXPECT_EQ(map.params()[0].pieces[1].begin, (Shape{0, 6}));
   EXPECT_EQ(map.params()[0].pieces[1].at, (Shape{0, 2}));
   EXPECT_EQ(map.params()[1].pieces[1].begin, (Shape{6}));
 }
 
-// The bias of a row-parallel map joins after the sum over ranks: whole everywhere, partial where rows are split.
+// The bias of a row-parallel map joins after the sum over ranks: whole everywhere, partial where
+// rows are split.
 TEST(LinearPieces, ARowParallelBiasIsReplicated) {
   for (const bool sequence_parallel : {false, true}) {
-    const Linear map = Linear::row("output", WeightOrder::input_output, {"w", "b", 8, 4, 4}, 5, {2, 1, sequence_parallel}, 0.02F);
+    const Linear map = Linear::row("output", WeightOrder::input_output, {"w", "b", 8, 4, 4}, 5,
+                                   {2, 1, sequence_parallel}, 0.02F);
     EXPECT_EQ(map.inputs(), 4);
     EXPECT_EQ(map.params()[0].pieces[0].begin, (Shape{4, 0}));
     const Piece& bias = map.params()[1].pieces[0];

@@ -7,21 +7,27 @@
 namespace triax {
 namespace {
 
-// Every box within a global tensor of `rows` x `columns`, at every place of a local one (rank 1: one row).
+// Every box within a global tensor of `rows` x `columns`, at every place of a local one (rank 1:
+// one row).
 template <class Visit>
 void for_each_piece(int rank, const Shape& global, const Shape& local, Visit&& visit) {
-  const auto size = [&](const Shape& shape, int dim) { return rank == 1 ? (dim == 0 ? 1 : shape[0]) : shape[dim]; };
-  const auto shape_of = [&](std::int64_t row, std::int64_t column) { return rank == 1 ? Shape{column} : Shape{row, column}; };
+  const auto size = [&](const Shape& shape, int dim) {
+    return rank == 1 ? (dim == 0 ? 1 : shape[0]) : shape[dim];
+  };
+  const auto shape_of = [&](std::int64_t row, std::int64_t column) {
+    return rank == 1 ? Shape{column} : Shape{row, column};
+  };
   for (std::int64_t h = 0; h <= std::min(size(global, 0), size(local, 0)); ++h)
     for (std::int64_t w = 0; w <= std::min(size(global, 1), size(local, 1)); ++w)
       for (std::int64_t at_row = 0; at_row + h <= size(local, 0); ++at_row)
         for (std::int64_t at_column = 0; at_column + w <= size(local, 1); ++at_column)
-          visit(Piece{"tensor", global, shape_of(size(global, 0) - h, size(global, 1) - w), shape_of(h, w),
-                      shape_of(at_row, at_column)});
+          visit(Piece{"tensor", global, shape_of(size(global, 0) - h, size(global, 1) - w),
+                      shape_of(h, w), shape_of(at_row, at_column)});
 }
 
 // (local flat, global flat) of the piece's elements in its own row-major order, element by element.
-std::vector<std::pair<std::int64_t, std::int64_t>> elements_of(const Piece& piece, const Shape& local) {
+std::vector<std::pair<std::int64_t, std::int64_t>> elements_of(const Piece& piece,
+                                                               const Shape& local) {
   std::vector<std::pair<std::int64_t, std::int64_t>> all;
   const bool vector = local.rank() == 1;
   const std::int64_t height = vector ? 1 : piece.extent[0];
@@ -29,7 +35,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> elements_of(const Piece& piec
   for (std::int64_t r = 0; r < height; ++r)
     for (std::int64_t c = 0; c < width; ++c)
       all.emplace_back(vector ? piece.at[0] + c : (piece.at[0] + r) * local[1] + piece.at[1] + c,
-                       vector ? piece.begin[0] + c : (piece.begin[0] + r) * piece.global[1] + piece.begin[1] + c);
+                       vector ? piece.begin[0] + c
+                              : (piece.begin[0] + r) * piece.global[1] + piece.begin[1] + c);
   return all;
 }
 
@@ -53,7 +60,8 @@ void expect_brute_force(int rank, const Shape& global, const Shape& local) {
         if (!expected.empty()) {
           ASSERT_EQ(all[static_cast<std::size_t>(range.begin)], expected.front());
         }
-        const bool whole_rows = rank == 1 || (piece.extent[1] == local[1] && piece.extent[1] == global[1]);
+        const bool whole_rows =
+            rank == 1 || (piece.extent[1] == local[1] && piece.extent[1] == global[1]);
         if (whole_rows && !expected.empty()) {
           ASSERT_EQ(runs, 1);
         }
@@ -88,13 +96,16 @@ TEST(TensorShards, CutIntoNeighboursThatDifferByOneAtMost) {
 }
 
 TEST(ReplicatedParameter, IsOwnedByTheFirstRank) {
-  const ParameterSpec first = replicated_parameter("norm", "norm.weight", {8}, {4, 0, true}, true, Initial::one);
-  const ParameterSpec other = replicated_parameter("norm", "norm.weight", {8}, {4, 3, true}, true, Initial::one);
+  const ParameterSpec first =
+      replicated_parameter("norm", "norm.weight", {8}, {4, 0, true}, true, Initial::one);
+  const ParameterSpec other =
+      replicated_parameter("norm", "norm.weight", {8}, {4, 3, true}, true, Initial::one);
   EXPECT_TRUE(first.pieces[0].owner);
   EXPECT_FALSE(other.pieces[0].owner);
   EXPECT_EQ(other.pieces[0].copies, 4);
   EXPECT_TRUE(other.pieces[0].partial);
-  EXPECT_FALSE(replicated_parameter("norm", "norm.weight", {8}, {}, true, Initial::one).pieces[0].partial);
+  EXPECT_FALSE(
+      replicated_parameter("norm", "norm.weight", {8}, {}, true, Initial::one).pieces[0].partial);
   EXPECT_FALSE(first.decays());
   EXPECT_TRUE(replicated_parameter("positions", "wpe", {8, 2}, {}, true, Initial::normal).decays());
 }

@@ -6,11 +6,10 @@
 #include <limits>
 
 #include "io/safetensors.hpp"
+#include "src/config/load.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/model/small_models.hpp"
 #include "tests/support/golden.hpp"
-
-#include "src/config/load.hpp"
 
 namespace triax::test {
 namespace {
@@ -23,7 +22,8 @@ double dearest(const ModelConfig& model, const std::vector<int>& cuts) {
   const ForwardFlops flops = forward_flops(model, 16);
   double most = 0.0;
   for (std::size_t c = 0; c + 1 < cuts.size(); ++c)
-    most = std::max(most, (cuts[c + 1] - cuts[c]) * flops.block + (c + 2 == cuts.size() ? flops.head : 0.0));
+    most = std::max(
+        most, (cuts[c + 1] - cuts[c]) * flops.block + (c + 2 == cuts.size() ? flops.head : 0.0));
   return most;
 }
 
@@ -54,7 +54,8 @@ TEST(PartitionBlocks, NoCutIsCheaper) {
         EXPECT_EQ(cuts.front(), 0);
         EXPECT_EQ(cuts.back(), layers);
         for (std::size_t c = 0; c + 1 < cuts.size(); ++c) EXPECT_LT(cuts[c], cuts[c + 1]);
-        EXPECT_DOUBLE_EQ(dearest(model, cuts), least(model, {0}, chunks)) << layers << " blocks, " << chunks << " chunks";
+        EXPECT_DOUBLE_EQ(dearest(model, cuts), least(model, {0}, chunks))
+            << layers << " blocks, " << chunks << " chunks";
       }
     }
 }
@@ -69,7 +70,8 @@ TEST(PartitionBlocks, ADearHeadGetsFewerBlocks) {
 }
 
 TEST(PartitionBlocks, FewerBlocksThanChunksIsTheUsersError) {
-  EXPECT_THAT(error_of([] { partition_blocks(small_model(Architecture::gpt2), 3, 16); }), HasSubstr("parallel.pipeline"));
+  EXPECT_THAT(error_of([] { partition_blocks(small_model(Architecture::gpt2), 3, 16); }),
+              HasSubstr("parallel.pipeline"));
 }
 
 TEST(ForwardFlops, CountTwoAWeightAndHalfTheSquare) {
@@ -90,10 +92,11 @@ TEST(Stage, StagesHoldTheModelOnce) {
       EXPECT_EQ(stage.chunks(), chunks);
       EXPECT_EQ(stage.has_embedding(), global % stages == 0);
       EXPECT_EQ(stage.has_head(), global % stages == stages - 1);
-      for (int layer = 0; layer < stage.layers(global / stages); ++layer) names.push_back(stage.name(global / stages, layer));
+      for (int layer = 0; layer < stage.layers(global / stages); ++layer)
+        names.push_back(stage.name(global / stages, layer));
     }
-    EXPECT_THAT(names, ElementsAre("embedding", "block 0", "block 1", "block 2", "block 3", "block 4", "block 5",
-                                   "block 6", "head"));
+    EXPECT_THAT(names, ElementsAre("embedding", "block 0", "block 1", "block 2", "block 3",
+                                   "block 4", "block 5", "block 6", "head"));
   }
 }
 
@@ -113,12 +116,14 @@ TEST(Stage, OnlyTheLastHasAHead) {
 TEST(GlobalTensors, AreThoseOfTheFiles) {
   for (const std::string& name : golden_names()) {
     const GoldenCase golden = read_golden(name);
-    const ModelConfig model = model_from_huggingface(contents(golden.directory + "/config.json"), name);
+    const ModelConfig model =
+        model_from_huggingface(contents(golden.directory + "/config.json"), name);
     const SafetensorsReader reader(golden.directory);
     std::size_t count = 0;
     for (const GlobalTensor& tensor : global_tensors(model)) {
       ASSERT_TRUE(reader.contains(tensor.name)) << name << ": " << tensor.name;
-      EXPECT_EQ(reader.entries().at(tensor.name).shape, tensor.shape) << name << ": " << tensor.name;
+      EXPECT_EQ(reader.entries().at(tensor.name).shape, tensor.shape)
+          << name << ": " << tensor.name;
       ++count;
     }
     EXPECT_EQ(count, reader.entries().size()) << name;

@@ -1,4 +1,5 @@
-// Dropout masks follow the sample, the token and the head, never the rank: one loss curve on every grid.
+// Dropout masks follow the sample, the token and the head, never the rank: one loss curve on every
+// grid.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +18,9 @@ nlohmann::json dropout_job(const GoldenCase& golden, const Layout& layout) {
   return job;
 }
 
-std::vector<StepMetrics> alone(const nlohmann::json& job) { return train(MPI_COMM_SELF, job, steps); }
+std::vector<StepMetrics> alone(const nlohmann::json& job) {
+  return train(MPI_COMM_SELF, job, steps);
+}
 
 TEST(Dropout, IsOneLossCurveOnEveryGrid) {
   const std::vector<Layout> layouts = {
@@ -40,8 +43,10 @@ TEST(Dropout, IsOneLossCurveOnEveryGrid) {
       SCOPED_TRACE(name + (": " + layout.text()));
       const auto found = train(MPI_COMM_WORLD, dropout_job(golden, layout), steps);
       for (std::size_t i = 0; i < expected.size(); ++i) {
-        EXPECT_NEAR(found[i].loss, expected[i].loss, golden_loss_tolerance * expected[i].loss) << "step " << i;
-        EXPECT_NEAR(found[i].grad_norm, expected[i].grad_norm, golden_norm_tolerance * expected[i].grad_norm)
+        EXPECT_NEAR(found[i].loss, expected[i].loss, golden_loss_tolerance * expected[i].loss)
+            << "step " << i;
+        EXPECT_NEAR(found[i].grad_norm, expected[i].grad_norm,
+                    golden_norm_tolerance * expected[i].grad_norm)
             << "step " << i;
       }
     }

@@ -1,5 +1,5 @@
-// Every golden case on every grid that the ranks and the model allow: float64 PyTorch's loss and gradient norm at each
-// step, to the tolerances of tests/golden/README.md.
+// Every golden case on every grid that the ranks and the model allow: float64 PyTorch's loss and
+// gradient norm at each step, to the tolerances of tests/golden/README.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,14 +50,25 @@ const std::vector<Layout> layouts = {
     {.data = 4, .micro = 2, .zero = 1},
     {.data = 4, .micro = 1},
     {.tensor = 2, .pipeline = 2, .micro = 2},
-    {.tensor = 2, .pipeline = 2, .schedule = "interleaved", .chunks = 2, .micro = 1, .sequence_parallel = false},
+    {.tensor = 2,
+     .pipeline = 2,
+     .schedule = "interleaved",
+     .chunks = 2,
+     .micro = 1,
+     .sequence_parallel = false},
     {.tensor = 2, .data = 2, .micro = 2, .zero = 1},
     {.tensor = 2, .data = 2, .micro = 1, .sequence_parallel = false, .recompute = 9},
     {.pipeline = 2, .data = 2, .micro = 1, .zero = 1},
     {.pipeline = 2, .data = 2, .schedule = "gpipe", .chunks = 2, .micro = 2, .recompute = 1},
     // Eight.
     {.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1, .recompute = 1},
-    {.tensor = 2, .pipeline = 2, .data = 2, .schedule = "interleaved", .chunks = 2, .micro = 2, .zero = 1},
+    {.tensor = 2,
+     .pipeline = 2,
+     .data = 2,
+     .schedule = "interleaved",
+     .chunks = 2,
+     .micro = 2,
+     .zero = 1},
     {.tensor = 4, .data = 2, .micro = 2},
     {.pipeline = 4, .data = 2, .micro = 1, .zero = 1},
     {.tensor = 2, .pipeline = 4, .schedule = "gpipe", .micro = 2, .sequence_parallel = false},
@@ -66,8 +77,10 @@ const std::vector<Layout> layouts = {
 void expect_golden(const GoldenCase& golden, const std::vector<StepMetrics>& steps) {
   for (const StepMetrics& step : steps) {
     const GoldenStep& expected = golden.expected[static_cast<std::size_t>(step.step)];
-    EXPECT_NEAR(step.loss, expected.loss, golden_loss_tolerance * expected.loss) << "step " << step.step;
-    EXPECT_NEAR(step.grad_norm, expected.grad_norm, golden_norm_tolerance * expected.grad_norm) << "step " << step.step;
+    EXPECT_NEAR(step.loss, expected.loss, golden_loss_tolerance * expected.loss)
+        << "step " << step.step;
+    EXPECT_NEAR(step.grad_norm, expected.grad_norm, golden_norm_tolerance * expected.grad_norm)
+        << "step " << step.step;
     EXPECT_NEAR(step.lr, expected.lr, 1e-12) << "step " << step.step;
     EXPECT_EQ(step.tokens, (step.step + 1) * golden.global_batch * golden.sequence_length);
   }
@@ -81,7 +94,8 @@ TEST_P(Golden, EveryLayoutGivesTheLossesOfPytorch) {
   for (const Layout& layout : layouts) {
     if (layout.ranks() != world_size() || !carries(golden, layout)) continue;
     SCOPED_TRACE(layout.text());
-    expect_golden(golden, train(MPI_COMM_WORLD, golden_job(golden, layout), std::min<std::int64_t>(golden.steps, PARITY_STEPS)));
+    expect_golden(golden, train(MPI_COMM_WORLD, golden_job(golden, layout),
+                                std::min<std::int64_t>(golden.steps, PARITY_STEPS)));
     ++runs;
   }
   RecordProperty("layouts", runs);

@@ -1,4 +1,5 @@
-// The tensors behind the losses: every tensor's gradient at the first step and every weight after the last.
+// The tensors behind the losses: every tensor's gradient at the first step and every weight after
+// the last.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,17 +13,23 @@ namespace {
 // A mixed grid for each number of ranks.
 Layout mixed_layout(int ranks) {
   switch (ranks) {
-    case 2: return {.pipeline = 2, .micro = 2};
-    case 3: return {.pipeline = 3, .micro = 2};
-    case 4: return {.tensor = 2, .data = 2, .micro = 2, .zero = 1};
-    case 8: return {.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1, .recompute = 1};
-    default: return {.micro = 2};
+    case 2:
+      return {.pipeline = 2, .micro = 2};
+    case 3:
+      return {.pipeline = 3, .micro = 2};
+    case 4:
+      return {.tensor = 2, .data = 2, .micro = 2, .zero = 1};
+    case 8:
+      return {.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1, .recompute = 1};
+    default:
+      return {.micro = 2};
   }
 }
 
 // A sum may cancel: it is held against the tensor's norm.
-void expect_summaries(const std::map<std::string, TensorSummary>& expected, const GlobalValues& values,
-                      double tolerance, const std::function<double(const std::string&)>& looser) {
+void expect_summaries(const std::map<std::string, TensorSummary>& expected,
+                      const GlobalValues& values, double tolerance,
+                      const std::function<double(const std::string&)>& looser) {
   ASSERT_EQ(values.size(), expected.size());
   for (const auto& [name, summary] : expected) {
     ASSERT_TRUE(values.contains(name)) << name;
@@ -30,7 +37,8 @@ void expect_summaries(const std::map<std::string, TensorSummary>& expected, cons
     const double scale = tolerance * looser(name);
     EXPECT_NEAR(ours.l2, summary.l2, scale * summary.l2) << name;
     EXPECT_NEAR(ours.sum, summary.sum,
-                scale * summary.l2 * std::sqrt(static_cast<double>(values.at(name).size()))) << name;
+                scale * summary.l2 * std::sqrt(static_cast<double>(values.at(name).size())))
+        << name;
   }
 }
 
@@ -44,15 +52,17 @@ TEST(GoldenTensors, GradientsOfTheFirstStep) {
     ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
     Trainer trainer(job, grid);
     trainer.train_step(0);
-    expect_summaries(read_summaries(golden, "gradients.json"),
-                     collect(grid, job.config.model, trainer.store(), gradients_of(trainer.store())), 5e-6,
-                     [](const std::string&) { return 1.0; });
+    expect_summaries(
+        read_summaries(golden, "gradients.json"),
+        collect(grid, job.config.model, trainer.store(), gradients_of(trainer.store())), 5e-6,
+        [](const std::string&) { return 1.0; });
   }
 }
 
-// Softmax ignores what a key bias adds to a whole row of scores. All of GPT-2's does that (a third of the fused bias): its
-// gradient is rounding noise, which AdamW divides by noise, and each element walks freely by at most the learning rate
-// a step. Of Qwen2's the rotation leaves a little: its gradient is small, and its rounding large beside it.
+// Softmax ignores what a key bias adds to a whole row of scores. All of GPT-2's does that (a third
+// of the fused bias): its gradient is rounding noise, which AdamW divides by noise, and each
+// element walks freely by at most the learning rate a step. Of Qwen2's the rotation leaves a
+// little: its gradient is small, and its rounding large beside it.
 double key_bias_allowance(const std::string& tensor) {
   if (tensor.ends_with("attn.c_attn.bias")) return 1e4;
   return tensor.ends_with("k_proj.bias") ? 100.0 : 1.0;
@@ -70,8 +80,8 @@ TEST(GoldenTensors, WeightsAfterTheLastStep) {
     Trainer trainer(job, grid);
     for (std::int64_t step = 0; step < golden.steps; ++step) trainer.train_step(step);
     expect_summaries(read_summaries(golden, "final.json"),
-                     collect(grid, job.config.model, trainer.store(), weights_of(trainer.store())), 1e-5,
-                     key_bias_allowance);
+                     collect(grid, job.config.model, trainer.store(), weights_of(trainer.store())),
+                     1e-5, key_bias_allowance);
   }
 }
 

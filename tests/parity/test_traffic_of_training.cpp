@@ -1,5 +1,5 @@
-// The bytes that a step reports by axis are those that the model's sizes predict (ring formulas, src/comm/traffic.hpp),
-// summed over all ranks.
+// The bytes that a step reports by axis are those that the model's sizes predict (ring formulas,
+// src/comm/traffic.hpp), summed over all ranks.
 #include <gtest/gtest.h>
 
 #include "tests/io/rank_fixtures.hpp"
@@ -21,9 +21,11 @@ std::int64_t weight_bytes(const GoldenCase& golden) {
   const Stage stage(job.config.model, {}, golden.sequence_length);
   const ParameterStore store(stage, grid, false);
   std::int64_t parameters = 0;
-  for (const GlobalTensor& tensor : global_tensors(job.config.model)) parameters += tensor.shape.elements();
+  for (const GlobalTensor& tensor : global_tensors(job.config.model))
+    parameters += tensor.shape.elements();
   EXPECT_GE(store.weight_bytes(), float_bytes * parameters);
-  EXPECT_LE(store.weight_bytes(), float_bytes * (parameters + 16 * (64 + world_size() * std::ssize(store.blocks()))));
+  EXPECT_LE(store.weight_bytes(),
+            float_bytes * (parameters + 16 * (64 + world_size() * std::ssize(store.blocks()))));
   return store.weight_bytes();
 }
 
@@ -31,10 +33,13 @@ TEST(TrafficOfTraining, DataParallelSendsEachGradientOnce) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   const std::int64_t n = world_size();
   const std::int64_t bytes = weight_bytes(golden);
-  for (const int zero : {0, 1})  // ZeRO 1: a reduce-scatter of the gradients and an all-gather of the weights
+  for (const int zero :
+       {0, 1})  // ZeRO 1: a reduce-scatter of the gradients and an all-gather of the weights
     for (const int micro : {1, 2}) {
-      const StepMetrics step = one_step(golden, {.data = world_size(), .micro = micro, .zero = zero});
-      EXPECT_EQ(step.bytes_sent_data, 2 * (n - 1) * bytes) << "ZeRO " << zero << ", micro-batches of " << micro;
+      const StepMetrics step =
+          one_step(golden, {.data = world_size(), .micro = micro, .zero = zero});
+      EXPECT_EQ(step.bytes_sent_data, 2 * (n - 1) * bytes)
+          << "ZeRO " << zero << ", micro-batches of " << micro;
       EXPECT_EQ(step.bytes_sent_tensor, 0);
       EXPECT_EQ(step.bytes_sent_pipeline, 0);
     }
@@ -43,7 +48,8 @@ TEST(TrafficOfTraining, DataParallelSendsEachGradientOnce) {
 TEST(TrafficOfTraining, PipelineSendsActivationsAndTheirGradients) {
   const GoldenCase golden = read_golden("llama-tiny");  // untied: nothing else is sent
   const std::int64_t n = world_size();
-  const std::int64_t activation = golden.global_batch * golden.sequence_length * 64 * float_bytes;  // (B, T, E)
+  const std::int64_t activation =
+      golden.global_batch * golden.sequence_length * 64 * float_bytes;  // (B, T, E)
   const StepMetrics step = one_step(golden, {.pipeline = world_size(), .micro = 1});
   EXPECT_EQ(step.bytes_sent_pipeline, 2 * (n - 1) * activation);
   EXPECT_EQ(step.bytes_sent_tensor, 0);
@@ -64,7 +70,8 @@ TEST(TrafficOfTraining, TensorParallelSumsActivationsTwiceALayerAndPass) {
   // Forward: the embedding, and attention and MLP of each layer; backward: those, and the head.
   const std::int64_t sums = (1 + 2 * layers) + (2 * layers + 1);
   const std::int64_t statistics = rows * 3 * n * float_bytes;  // of the softmax, gathered
-  const StepMetrics step = one_step(golden, {.tensor = world_size(), .micro = 2, .sequence_parallel = false});
+  const StepMetrics step =
+      one_step(golden, {.tensor = world_size(), .micro = 2, .sequence_parallel = false});
   EXPECT_EQ(step.bytes_sent_tensor, sums * 2 * (n - 1) * activation + (n - 1) * statistics);
   EXPECT_EQ(step.bytes_sent_data, 0);
   EXPECT_EQ(step.bytes_sent_pipeline, 0);

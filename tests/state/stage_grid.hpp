@@ -14,13 +14,16 @@ inline ModelConfig golden_model(const std::string& name) {
   return model_from_huggingface(contents(read_golden(name).directory + "/config.json"), name);
 }
 
-/// A shape that every tensor size of 1, 2, 3, 4, 6 and 12 can cut: key/value heads alone, and shared by 2 or 3 ranks.
+/// A shape that every tensor size of 1, 2, 3, 4, 6 and 12 can cut: key/value heads alone, and
+/// shared by 2 or 3 ranks.
 inline ModelConfig divisible_model(Architecture architecture, bool tied) {
   ModelConfig model;
   model.architecture = architecture;
   model.layers = 3;
   model.heads = 12;
-  model.kv_heads = architecture == Architecture::gpt2 ? 12 : architecture == Architecture::llama ? 6 : 2;
+  model.kv_heads = architecture == Architecture::gpt2    ? 12
+                   : architecture == Architecture::llama ? 6
+                                                         : 2;
   model.head_size = 4;
   model.hidden = 48;
   model.intermediate = 50;
@@ -33,7 +36,8 @@ inline ModelConfig divisible_model(Architecture architecture, bool tied) {
 
 /// Key/value heads that the tensor size divides or that divide it.
 inline bool carries_heads(const ModelConfig& model, int tensor) {
-  return model.heads % tensor == 0 && (model.kv_heads % tensor == 0 || tensor % model.kv_heads == 0);
+  return model.heads % tensor == 0 &&
+         (model.kv_heads % tensor == 0 || tensor % model.kv_heads == 0);
 }
 
 struct GridOfStages {
@@ -41,26 +45,31 @@ struct GridOfStages {
   bool sequence_parallel = true;
 };
 
-inline std::vector<std::unique_ptr<Stage>> stages_of(const ModelConfig& model, const GridOfStages& grid) {
+inline std::vector<std::unique_ptr<Stage>> stages_of(const ModelConfig& model,
+                                                     const GridOfStages& grid) {
   std::vector<std::unique_ptr<Stage>> stages;
   for (int stage = 0; stage < grid.pipeline; ++stage)
     for (int rank = 0; rank < grid.tensor; ++rank)
       stages.push_back(std::make_unique<Stage>(
-          model, StagePlace{grid.pipeline, stage, grid.chunks, {grid.tensor, rank, grid.sequence_parallel}}, 16));
+          model,
+          StagePlace{
+              grid.pipeline, stage, grid.chunks, {grid.tensor, rank, grid.sequence_parallel}},
+          16));
   return stages;
 }
 
 /// The models and grids that the tests of this folder run through: visit(model, grid).
 template <class Visit>
 void for_each_grid(Visit&& visit) {
-  for (const Architecture architecture : {Architecture::gpt2, Architecture::llama, Architecture::qwen2})
+  for (const Architecture architecture :
+       {Architecture::gpt2, Architecture::llama, Architecture::qwen2})
     for (const bool tied : {false, true}) {
       const ModelConfig model = divisible_model(architecture, tied);
       for (const int tensor : {1, 2, 3, 4, 6, 12})
         for (const int pipeline : {1, 2, 3}) {
           if (!carries_heads(model, tensor)) continue;
-          SCOPED_TRACE(fmt::format("architecture {}, tied {}, tensor {}, pipeline {}", static_cast<int>(architecture),
-                                   tied, tensor, pipeline));
+          SCOPED_TRACE(fmt::format("architecture {}, tied {}, tensor {}, pipeline {}",
+                                   static_cast<int>(architecture), tied, tensor, pipeline));
           visit(model, GridOfStages{tensor, pipeline, pipeline == 1 ? 3 : 1, tensor != 3});
         }
     }

@@ -33,10 +33,12 @@ TEST(FreshWeights, AreTheSameOnEveryGrid) {
   });
 }
 
-// Copies that nobody owns (key/value heads, biases, the last stage's embedding) are the owner's values, and padding is 0.
+// Copies that nobody owns (key/value heads, biases, the last stage's embedding) are the owner's
+// values, and padding is 0.
 TEST(FreshWeights, CopiesEqualTheirOwners) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& places) {
-    const GlobalValues whole = assembled(model, {}, [](const ParameterStore& store) { initialize_weights(store, 7); });
+    const GlobalValues whole =
+        assembled(model, {}, [](const ParameterStore& store) { initialize_weights(store, 7); });
     ProcessGrid grid(MPI_COMM_SELF, {});
     for (const auto& stage : stages_of(model, places)) {
       const ParameterStore store(*stage, grid, false);
@@ -45,9 +47,11 @@ TEST(FreshWeights, CopiesEqualTheirOwners) {
         std::vector<float> expected(static_cast<std::size_t>(store.blocks()[b].elements));
         for (const PlacedParameter& param : store.blocks()[b].params)
           for (const Piece& piece : param.spec.pieces)
-            for_each_run(intersect(piece, param.spec.shape, 0, param.spec.shape.elements()), param.spec.shape,
+            for_each_run(intersect(piece, param.spec.shape, 0, param.spec.shape.elements()),
+                         param.spec.shape,
                          [&](std::int64_t at, std::int64_t global, std::int64_t count) {
-                           std::copy_n(whole.at(piece.name).begin() + global, count, expected.begin() + param.offset + at);
+                           std::copy_n(whole.at(piece.name).begin() + global, count,
+                                       expected.begin() + param.offset + at);
                          });
         const float* found = store.weights(static_cast<int>(b)).as<float>();
         EXPECT_TRUE(std::equal(expected.begin(), expected.end(), found)) << store.blocks()[b].name;
@@ -74,13 +78,15 @@ TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
   for (const float gain : weights.at("transformer.ln_f.weight")) EXPECT_EQ(gain, 1.0F);
   for (const float bias : weights.at("transformer.h.1.attn.c_attn.bias")) EXPECT_EQ(bias, 0.0F);
   // No two tensors share a stream.
-  EXPECT_NE(weights.at("transformer.h.0.attn.c_attn.weight"), weights.at("transformer.h.1.attn.c_attn.weight"));
+  EXPECT_NE(weights.at("transformer.h.0.attn.c_attn.weight"),
+            weights.at("transformer.h.1.attn.c_attn.weight"));
 }
 
 TEST(FreshWeights, FollowTheSeed) {
   const ModelConfig model = golden_model("gpt2-deep");
   const auto with = [&](std::uint64_t seed) {
-    return assembled(model, {}, [=](const ParameterStore& store) { initialize_weights(store, seed); });
+    return assembled(model, {},
+                     [=](const ParameterStore& store) { initialize_weights(store, seed); });
   };
   EXPECT_EQ(with(1), with(1));
   EXPECT_NE(with(1).at("transformer.wte.weight"), with(2).at("transformer.wte.weight"));
@@ -121,8 +127,9 @@ TEST_F(LoadedWeightsErrors, AMissingTensorIsNamed) {
 TEST_F(LoadedWeightsErrors, AnotherShapeIsNamed) {
   ModelConfig wider = golden_model("qwen2-odd");
   wider.vocabulary = 98;
-  EXPECT_THAT(error(read_golden("qwen2-odd").directory, wider),
-              AllOf(HasSubstr("model.embed_tokens.weight"), HasSubstr("(97, 48)"), HasSubstr("(98, 48)")));
+  EXPECT_THAT(
+      error(read_golden("qwen2-odd").directory, wider),
+      AllOf(HasSubstr("model.embed_tokens.weight"), HasSubstr("(97, 48)"), HasSubstr("(98, 48)")));
 }
 
 TEST_F(LoadedWeightsErrors, ADirectoryWithoutWeightsIsNamed) {

@@ -9,7 +9,8 @@ namespace {
 
 using testing::Each;
 
-// Over all ranks of any grid, with any cut over the data axis, each element of each tensor is owned exactly once.
+// Over all ranks of any grid, with any cut over the data axis, each element of each tensor is owned
+// exactly once.
 TEST(ParameterBlocks, OwnEveryElementOnce) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
     for (const int data : {1, 3}) {
@@ -20,7 +21,8 @@ TEST(ParameterBlocks, OwnEveryElementOnce) {
             for_each_owned(block, [&](const std::string& name, std::int64_t global, std::int64_t) {
               owners.at(name).at(static_cast<std::size_t>(global)) += 1.0F;
             });
-      for (const auto& [name, counts] : owners) EXPECT_THAT(counts, Each(1.0F)) << name << ", data " << data;
+      for (const auto& [name, counts] : owners)
+        EXPECT_THAT(counts, Each(1.0F)) << name << ", data " << data;
     }
   });
 }
@@ -35,7 +37,8 @@ TEST(ParameterBlocks, PartsOverTheDataAxisAreEqualAndWhole) {
           EXPECT_EQ(blocks[b].elements % (16 * data), 0);
           EXPECT_EQ(blocks[b].own.begin, blocks[b].elements / data * rank);
           EXPECT_EQ(blocks[b].own.count(), blocks[b].elements / data);
-          EXPECT_EQ(blocks[b].stepped.count(), sharded ? blocks[b].own.count() : blocks[b].elements);
+          EXPECT_EQ(blocks[b].stepped.count(),
+                    sharded ? blocks[b].own.count() : blocks[b].elements);
         }
       }
 }
@@ -50,7 +53,8 @@ TEST(ParameterBlocks, ParametersAreAlignedAndApart) {
           ranges.push_back({param.offset, param.offset + param.spec.shape.elements()});
         }
         std::sort(ranges.begin(), ranges.end(), [](auto a, auto b) { return a.begin < b.begin; });
-        for (std::size_t i = 1; i < ranges.size(); ++i) EXPECT_GE(ranges[i].begin, ranges[i - 1].end);
+        for (std::size_t i = 1; i < ranges.size(); ++i)
+          EXPECT_GE(ranges[i].begin, ranges[i - 1].end);
         EXPECT_LE(ranges.back().end, block.elements);
       }
   });
@@ -65,11 +69,13 @@ TEST(ParameterBlocks, HoldEveryParameterOfEveryLayer) {
         for (const PlacedParameter& param : block.params)
           for (const ParameterUse& use : param.uses) {
             EXPECT_TRUE(uses.emplace(use.chunk, use.layer, use.index).second);
-            EXPECT_EQ(stage->layer(use.chunk, use.layer).params()[use.index].shape, param.spec.shape);
+            EXPECT_EQ(stage->layer(use.chunk, use.layer).params()[use.index].shape,
+                      param.spec.shape);
           }
       std::size_t expected = 0;
       for (int chunk = 0; chunk < stage->chunks(); ++chunk)
-        for (int layer = 0; layer < stage->layers(chunk); ++layer) expected += stage->layer(chunk, layer).params().size();
+        for (int layer = 0; layer < stage->layers(chunk); ++layer)
+          expected += stage->layer(chunk, layer).params().size();
       EXPECT_EQ(uses.size(), expected);
     }
   });
@@ -98,7 +104,8 @@ TEST(ParameterBlocks, ATiedEmbeddingIsSharedOrDoubled) {
   EXPECT_EQ(first[0].params[0].offset, last[0].params[0].offset);
 }
 
-// What is summed over the tensor axis: all of the partial pieces, and beside them nothing that is another rank's own.
+// What is summed over the tensor axis: all of the partial pieces, and beside them nothing that is
+// another rank's own.
 TEST(ParameterBlocks, PartialRangesAreThePartialPieces) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
     for (const auto& stage : stages_of(model, grid))
@@ -111,10 +118,12 @@ TEST(ParameterBlocks, PartialRangesAreThePartialPieces) {
           }
         for (const PlacedParameter& param : block.params)
           for (const Piece& piece : param.spec.pieces)
-            for_each_run(intersect(piece, param.spec.shape, 0, param.spec.shape.elements()), param.spec.shape,
-                         [&](std::int64_t at, std::int64_t, std::int64_t count) {
-                           for (std::int64_t i = param.offset + at; i < param.offset + at + count; ++i)
-                             ASSERT_EQ(parts[static_cast<std::size_t>(i)], piece.partial ? grid.tensor / piece.copies : 0)
+            for_each_run(intersect(piece, param.spec.shape, 0, param.spec.shape.elements()),
+                         param.spec.shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+                           for (std::int64_t i = param.offset + at; i < param.offset + at + count;
+                                ++i)
+                             ASSERT_EQ(parts[static_cast<std::size_t>(i)],
+                                       piece.partial ? grid.tensor / piece.copies : 0)
                                  << piece.name;
                          });
       }

@@ -18,8 +18,10 @@ TEST(ParameterStore, LayersSeeTheirPartOfTheBlocks) {
       for (const ParameterUse& use : param.uses) {
         const LayerParameters& layer = store.layer(use.chunk, use.layer);
         EXPECT_EQ(layer.weights[use.index].shape(), param.spec.shape);
-        EXPECT_EQ(layer.weights[use.index].data(), store.weights(static_cast<int>(b)).as<float>() + param.offset);
-        EXPECT_EQ(layer.gradients[use.index].data(), store.gradients(static_cast<int>(b)).as<float>() + param.offset);
+        EXPECT_EQ(layer.weights[use.index].data(),
+                  store.weights(static_cast<int>(b)).as<float>() + param.offset);
+        EXPECT_EQ(layer.gradients[use.index].data(),
+                  store.gradients(static_cast<int>(b)).as<float>() + param.offset);
       }
   }
   EXPECT_EQ(store.weight_bytes(), elements * 4);
@@ -32,7 +34,8 @@ TEST(ParameterStore, TiedLayersShareOneMatrix) {
   const ParameterStore store(stage, grid, false);
   const int head = stage.layers(0) - 1;
   EXPECT_EQ(store.layer(0, 0).weights.front().data(), store.layer(0, head).weights.back().data());
-  EXPECT_EQ(store.layer(0, 0).gradients.front().data(), store.layer(0, head).gradients.back().data());
+  EXPECT_EQ(store.layer(0, 0).gradients.front().data(),
+            store.layer(0, head).gradients.back().data());
 }
 
 TEST(ParameterStore, BeginsWithZeros) {
@@ -65,7 +68,8 @@ TEST(ParameterStore, SumsOverOneRankAreTheGradientsThemselves) {
   store.sum_tied(0);
   store.start_gather(0);
   store.wait_gather(0);
-  for (std::int64_t i = 0; i < store.blocks()[0].elements; ++i) ASSERT_EQ(gradient[i], static_cast<float>(i));
+  for (std::int64_t i = 0; i < store.blocks()[0].elements; ++i)
+    ASSERT_EQ(gradient[i], static_cast<float>(i));
 }
 
 }  // namespace

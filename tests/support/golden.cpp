@@ -6,12 +6,15 @@
 namespace triax::test {
 namespace {
 
-nlohmann::json read_json(const std::string& path) { return nlohmann::json::parse(std::ifstream(path)); }
+nlohmann::json read_json(const std::string& path) {
+  return nlohmann::json::parse(std::ifstream(path));
+}
 
 }  // namespace
 
 std::vector<std::string> golden_names() {
-  return {"gpt2-tiny", "gpt2-odd", "gpt2-deep", "llama-tiny", "llama-odd", "qwen2-tiny", "qwen2-odd"};
+  return {"gpt2-tiny", "gpt2-odd",   "gpt2-deep", "llama-tiny",
+          "llama-odd", "qwen2-tiny", "qwen2-odd"};
 }
 
 GoldenCase read_golden(const std::string& name) {
@@ -37,7 +40,8 @@ GoldenCase read_golden(const std::string& name) {
   return golden;
 }
 
-std::map<std::string, TensorSummary> read_summaries(const GoldenCase& golden, const std::string& file) {
+std::map<std::string, TensorSummary> read_summaries(const GoldenCase& golden,
+                                                    const std::string& file) {
   std::map<std::string, TensorSummary> summaries;
   const auto tensors = read_json(golden.directory + "/" + file);
   for (const auto& [name, summary] : tensors.items())

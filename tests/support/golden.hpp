@@ -1,5 +1,6 @@
 #pragma once
-// The golden cases: short training runs with the numbers that triax must reproduce (tests/golden/README.md).
+// The golden cases: short training runs with the numbers that triax must reproduce
+// (tests/golden/README.md).
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,7 +21,8 @@ struct TensorSummary {
 struct GoldenCase {
   std::string name, directory;
   // The recipe.
-  double lr = 0.0, min_lr = 0.0, beta1 = 0.0, beta2 = 0.0, epsilon = 0.0, weight_decay = 0.0, clip = 0.0;
+  double lr = 0.0, min_lr = 0.0, beta1 = 0.0, beta2 = 0.0, epsilon = 0.0, weight_decay = 0.0,
+         clip = 0.0;
   std::int64_t warmup = 0, steps = 0, global_batch = 0;
   int sequence_length = 0;
   bool cosine = false;
@@ -32,7 +34,8 @@ struct GoldenCase {
 std::vector<std::string> golden_names();
 GoldenCase read_golden(const std::string& name);
 /// "final.json" or "gradients.json" of a case, by tensor name.
-std::map<std::string, TensorSummary> read_summaries(const GoldenCase& golden, const std::string& file);
+std::map<std::string, TensorSummary> read_summaries(const GoldenCase& golden,
+                                                    const std::string& file);
 
 /// Relative, at each step.
 inline constexpr double golden_loss_tolerance = 2e-6;

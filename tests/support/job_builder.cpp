@@ -7,18 +7,22 @@
 namespace triax::test {
 
 std::string Layout::text() const {
-  return fmt::format("tensor {} pipeline {} data {}, {}, chunks {}, micro {}, ZeRO {}, sequence parallel {}, recompute {}",
-                     tensor, pipeline, data, schedule, chunks, micro, zero, sequence_parallel, recompute);
+  return fmt::format(
+      "tensor {} pipeline {} data {}, {}, chunks {}, micro {}, ZeRO {}, sequence parallel {}, "
+      "recompute {}",
+      tensor, pipeline, data, schedule, chunks, micro, zero, sequence_parallel, recompute);
 }
 
 bool carries(const GoldenCase& golden, const Layout& layout) {
-  const ModelConfig model = model_from_huggingface(contents(golden.directory + "/config.json"), golden.name);
+  const ModelConfig model =
+      model_from_huggingface(contents(golden.directory + "/config.json"), golden.name);
   const bool heads = model.heads % layout.tensor == 0 &&
                      (model.kv_heads % layout.tensor == 0 || layout.tensor % model.kv_heads == 0);
   const bool blocks = model.layers >= layout.pipeline * layout.chunks;
   const bool batch = golden.global_batch % (layout.micro * layout.data) == 0;
   const std::int64_t accumulation = golden.global_batch / (layout.micro * layout.data);
-  return heads && blocks && batch && (layout.schedule != "interleaved" || accumulation % layout.pipeline == 0);
+  return heads && blocks && batch &&
+         (layout.schedule != "interleaved" || accumulation % layout.pipeline == 0);
 }
 
 nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
@@ -27,9 +31,9 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
   job["data"] = {{"train", {golden.directory + "/tokens.bin"}},
                  {"seq_length", golden.sequence_length},
                  {"shuffle", false}};
-  job["parallel"] = {{"tensor", layout.tensor},     {"pipeline", layout.pipeline}, {"data", layout.data},
-                     {"schedule", layout.schedule}, {"chunks", layout.chunks},
-                     {"sequence_parallel", layout.sequence_parallel}};
+  job["parallel"] = {{"tensor", layout.tensor}, {"pipeline", layout.pipeline},
+                     {"data", layout.data},     {"schedule", layout.schedule},
+                     {"chunks", layout.chunks}, {"sequence_parallel", layout.sequence_parallel}};
   job["run"] = {{"steps", golden.steps}, {"progress", "none"}};
   job["checkpoint"] = {{"resume", "never"}, {"at_end", false}};
   job["train_batch_size"] = golden.global_batch;
@@ -41,7 +45,8 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
                         {"eps", golden.epsilon},
                         {"weight_decay", golden.weight_decay}}}};
   if (golden.cosine)
-    job["scheduler"] = {{"type", "cosine"}, {"params", {{"warmup", golden.warmup}, {"min_lr", golden.min_lr}}}};
+    job["scheduler"] = {{"type", "cosine"},
+                        {"params", {{"warmup", golden.warmup}, {"min_lr", golden.min_lr}}}};
   job["gradient_clipping"] = golden.clip;
   job["zero_optimization"] = {{"stage", layout.zero}};
   job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute}};
@@ -55,14 +60,17 @@ LoadedJob load(const nlohmann::json& job, int ranks) {
 
 ProcessGrid make_grid(MPI_Comm world, const Config& config) {
   const ParallelConfig& parallel = config.parallel;
-  return {world, {parallel.data, parallel.pipeline, parallel.tensor, parse_axis_order(parallel.order),
-                  parallel.tensor_across_nodes}};
+  return {world,
+          {parallel.data, parallel.pipeline, parallel.tensor, parse_axis_order(parallel.order),
+           parallel.tensor_across_nodes}};
 }
 
 SubCommunicator::SubCommunicator(int ranks) {
   MPI_Comm_split(MPI_COMM_WORLD, world_rank() / ranks, world_rank(), &comm_);
 }
 
-SubCommunicator::~SubCommunicator() { MPI_Comm_free(&comm_); }
+SubCommunicator::~SubCommunicator() {
+  MPI_Comm_free(&comm_);
+}
 
 }  // namespace triax::test

@@ -26,11 +26,12 @@ struct Layout {
   std::string text() const;
 };
 
-/// Whether a case's heads, layers and batch allow a layout (src/config refuses the rest, and says so: tests/config).
+/// Whether a case's heads, layers and batch allow a layout (src/config refuses the rest, and says
+/// so: tests/config).
 bool carries(const GoldenCase& golden, const Layout& layout);
 
-/// The job file of a golden case on a layout; it resumes nothing and writes no checkpoint. Tests change what they
-/// are about, as in job["run"]["steps"] = 5.
+/// The job file of a golden case on a layout; it resumes nothing and writes no checkpoint. Tests
+/// change what they are about, as in job["run"]["steps"] = 5.
 nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout);
 
 /// The job file, read as the program reads it, for so many ranks.

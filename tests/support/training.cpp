@@ -38,13 +38,15 @@ ValuesOfBlock gradients_of(const ParameterStore& store) {
 
 ValuesOfBlock first_moments_of(const ParameterStore& store, const Optimizer& optimizer) {
   return [&](int block) {
-    return BlockValues{optimizer.first_moment(block), store.blocks()[static_cast<std::size_t>(block)].stepped.begin};
+    return BlockValues{optimizer.first_moment(block),
+                       store.blocks()[static_cast<std::size_t>(block)].stepped.begin};
   };
 }
 
 ValuesOfBlock second_moments_of(const ParameterStore& store, const Optimizer& optimizer) {
   return [&](int block) {
-    return BlockValues{optimizer.second_moment(block), store.blocks()[static_cast<std::size_t>(block)].stepped.begin};
+    return BlockValues{optimizer.second_moment(block),
+                       store.blocks()[static_cast<std::size_t>(block)].stepped.begin};
   };
 }
 
@@ -55,30 +57,36 @@ GlobalValues zeros(const ModelConfig& model) {
   return values;
 }
 
-void for_each_owned(const ParameterBlock& block,
-                    const std::function<void(const std::string&, std::int64_t, std::int64_t)>& visit) {
+void for_each_owned(
+    const ParameterBlock& block,
+    const std::function<void(const std::string&, std::int64_t, std::int64_t)>& visit) {
   if (block.duplicate) return;
   for (const PlacedParameter& param : block.params) {
     const Shape& local = param.spec.shape;
-    const std::int64_t begin = std::clamp<std::int64_t>(block.own.begin - param.offset, 0, local.elements());
-    const std::int64_t end = std::clamp<std::int64_t>(block.own.end - param.offset, 0, local.elements());
+    const std::int64_t begin =
+        std::clamp<std::int64_t>(block.own.begin - param.offset, 0, local.elements());
+    const std::int64_t end =
+        std::clamp<std::int64_t>(block.own.end - param.offset, 0, local.elements());
     for (const Piece& piece : param.spec.pieces) {
       if (!piece.owner) continue;
       for_each_run(intersect(piece, local, begin, end), local,
                    [&](std::int64_t at, std::int64_t global, std::int64_t count) {
-                     for (std::int64_t i = 0; i < count; ++i) visit(piece.name, global + i, param.offset + at + i);
+                     for (std::int64_t i = 0; i < count; ++i)
+                       visit(piece.name, global + i, param.offset + at + i);
                    });
     }
   }
 }
 
-void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks, const ValuesOfBlock& values_of) {
+void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks,
+               const ValuesOfBlock& values_of) {
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const BlockValues block = values_of(static_cast<int>(b));
     const auto* data = block.data.as<float>();
-    for_each_owned(blocks[b], [&](const std::string& name, std::int64_t global, std::int64_t element) {
-      values.at(name).at(static_cast<std::size_t>(global)) += data[element - block.begin];
-    });
+    for_each_owned(
+        blocks[b], [&](const std::string& name, std::int64_t global, std::int64_t element) {
+          values.at(name).at(static_cast<std::size_t>(global)) += data[element - block.begin];
+        });
   }
 }
 
@@ -87,7 +95,9 @@ GlobalValues collect(ProcessGrid& grid, const ModelConfig& model, const Paramete
   GlobalValues values = zeros(model);
   add_owned(values, store.blocks(), values_of);
   for (auto& [name, elements] : values)
-    grid.world().all_reduce(Tensor(elements.data(), {static_cast<std::int64_t>(elements.size())})).wait();
+    grid.world()
+        .all_reduce(Tensor(elements.data(), {static_cast<std::int64_t>(elements.size())}))
+        .wait();
   return values;
 }
 

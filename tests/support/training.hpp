@@ -34,12 +34,14 @@ ValuesOfBlock second_moments_of(const ParameterStore& store, const Optimizer& op
 
 /// Zeros for every tensor of the model.
 GlobalValues zeros(const ModelConfig& model);
-/// Calls visit(tensor name, global index, element of the block) for every element that this rank owns: what it saves and
-/// counts in the norm.
-void for_each_owned(const ParameterBlock& block,
-                    const std::function<void(const std::string&, std::int64_t, std::int64_t)>& visit);
+/// Calls visit(tensor name, global index, element of the block) for every element that this rank
+/// owns: what it saves and counts in the norm.
+void for_each_owned(
+    const ParameterBlock& block,
+    const std::function<void(const std::string&, std::int64_t, std::int64_t)>& visit);
 /// Adds every element that this rank owns at its global place.
-void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks, const ValuesOfBlock& values_of);
+void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks,
+               const ValuesOfBlock& values_of);
 /// The global tensors of a model spread over `grid`, the same on every rank. Collective.
 GlobalValues collect(ProcessGrid& grid, const ModelConfig& model, const ParameterStore& store,
                      const ValuesOfBlock& values_of);

@@ -45,13 +45,15 @@ TEST_F(BatchLoaderTest, RanksShareTheGlobalBatch) {
       const std::int64_t accumulation = 12 / (micro * data);
       std::vector<int> seen(12, 0);
       for (int rank = 0; rank < data; ++rank) {
-        BatchLoader loader(tokens, {12, micro, accumulation}, batch_shape(micro, length, {}), data, rank);
+        BatchLoader loader(tokens, {12, micro, accumulation}, batch_shape(micro, length, {}), data,
+                           rank);
         loader.load(2);
         for (int m = 0; m < loader.microbatches(); ++m)
           for (std::int64_t b = 0; b < micro; ++b) {
             const std::int64_t sample = loader.first_sample(m) + b;
             ++seen[static_cast<std::size_t>(sample)];
-            EXPECT_EQ(values(loader.tokens(m))[static_cast<std::size_t>(b * length)], 3 * (2 + sample));
+            EXPECT_EQ(values(loader.tokens(m))[static_cast<std::size_t>(b * length)],
+                      3 * (2 + sample));
           }
       }
       EXPECT_THAT(seen, Each(1)) << data << " ranks, micro-batches of " << micro;

@@ -19,7 +19,8 @@ TEST(BufferPool, BuffersAreApartAndAligned) {
     EXPECT_EQ(buffer.bytes(), 100);
     const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
     EXPECT_EQ(address % 64, 0U);
-    for (const std::uintptr_t other : addresses) EXPECT_GE(std::max(address, other) - std::min(address, other), 128U);
+    for (const std::uintptr_t other : addresses)
+      EXPECT_GE(std::max(address, other) - std::min(address, other), 128U);
     addresses.insert(address);
   }
   EXPECT_EQ(addresses.size(), 3U);

@@ -16,15 +16,19 @@ double mean_loss(std::int64_t count) {
 }
 
 // Valid losses that a run with batches of 12 writes; the last batch of an evaluation has 4 samples.
-std::vector<double> valid_losses(const Layout& layout, std::int64_t eval_steps, std::int64_t interval) {
+std::vector<double> valid_losses(const Layout& layout, std::int64_t eval_steps,
+                                 std::int64_t interval) {
   const SharedDirectory directory;
   const GoldenCase golden = read_golden("gpt2-tiny");
   auto job = golden_job(golden, layout);
-  job["run"] = {{"directory", directory.path("run")}, {"steps", 3}, {"progress", "none"},
-                {"eval_interval", interval}, {"eval_steps", eval_steps}};
+  job["run"] = {{"directory", directory.path("run")},
+                {"steps", 3},
+                {"progress", "none"},
+                {"eval_interval", interval},
+                {"eval_steps", eval_steps}};
   job["data"]["valid"] = {golden.directory + "/tokens.bin"};
-  job["data"]["shuffle"] = true;         // of the training data alone
-  job["model"]["resid_pdrop"] = 0.1;     // as is dropout
+  job["data"]["shuffle"] = true;      // of the training data alone
+  job["model"]["resid_pdrop"] = 0.1;  // as is dropout
   job["train_batch_size"] = 12;
   job["optimizer"]["params"]["lr"] = 0.0;
   job.erase("scheduler");
@@ -42,11 +46,15 @@ std::vector<double> valid_losses(const Layout& layout, std::int64_t eval_steps, 
 
 std::vector<Layout> layouts() {
   switch (world_size()) {
-    case 1: return {{.micro = 3}, {.micro = 2, .recompute = 9}};
+    case 1:
+      return {{.micro = 3}, {.micro = 2, .recompute = 9}};
     case 2:
-      return {{.tensor = 2, .micro = 3}, {.data = 2, .micro = 3},
+      return {{.tensor = 2, .micro = 3},
+              {.data = 2, .micro = 3},
               {.pipeline = 2, .schedule = "interleaved", .chunks = 2, .micro = 3}};
-    default: return {{.data = 4, .micro = 3}, {.tensor = 2, .pipeline = 2, .micro = 4}};  // ranks without a sample
+    default:
+      return {{.data = 4, .micro = 3},
+              {.tensor = 2, .pipeline = 2, .micro = 4}};  // ranks without a sample
   }
 }
 

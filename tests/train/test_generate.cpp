@@ -8,7 +8,8 @@
 namespace triax::test {
 namespace {
 
-std::vector<std::int32_t> continuation(Generator& generator, const std::vector<std::int32_t>& prompt,
+std::vector<std::int32_t> continuation(Generator& generator,
+                                       const std::vector<std::int32_t>& prompt,
                                        const SamplingOptions& options) {
   std::vector<std::int32_t> tokens;
   generator.generate(prompt, options, [&](std::int32_t token) { tokens.push_back(token); });
@@ -23,12 +24,15 @@ TEST(ChooseToken, GreedyTakesTheLargestAndTheLowerOfEquals) {
 
 // A uniform grid of draws gives each token its share of softmax(logits / temperature).
 void expect_shares(const SamplingOptions& options, const std::vector<double>& shares) {
-  const std::vector<float> logits = {std::log(0.1F), std::log(0.4F), std::log(0.2F), std::log(0.3F)};
+  const std::vector<float> logits = {std::log(0.1F), std::log(0.4F), std::log(0.2F),
+                                     std::log(0.3F)};
   constexpr int draws = 10000;
   std::vector<double> found(logits.size());
   for (int i = 0; i < draws; ++i)
-    found[static_cast<std::size_t>(choose_token(logits, options, (i + 0.5) / draws))] += 1.0 / draws;
-  for (std::size_t i = 0; i < shares.size(); ++i) EXPECT_NEAR(found[i], shares[i], 2.0 / draws) << "token " << i;
+    found[static_cast<std::size_t>(choose_token(logits, options, (i + 0.5) / draws))] +=
+        1.0 / draws;
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    EXPECT_NEAR(found[i], shares[i], 2.0 / draws) << "token " << i;
 }
 
 TEST(ChooseToken, DrawsFromTheSoftmax) {
@@ -64,7 +68,8 @@ class GeneratorTest : public testing::TestWithParam<std::string> {
   }
   std::vector<std::int32_t> first_sample() const {
     std::vector<std::int32_t> sample(static_cast<std::size_t>(golden_.sequence_length) + 1);
-    TokenReader({golden_.directory + "/tokens.bin"}, golden_.sequence_length, false, 0).sample(0, sample);
+    TokenReader({golden_.directory + "/tokens.bin"}, golden_.sequence_length, false, 0)
+        .sample(0, sample);
     return sample;
   }
 
@@ -79,7 +84,8 @@ TEST_P(GeneratorTest, LogitsAreThoseOfTraining) {
   const auto sample = first_sample();
   double loss = 0.0;
   for (std::size_t n = 1; n < sample.size(); ++n) {
-    const std::vector<float>& logits = model.logits({sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(n)});
+    const std::vector<float>& logits =
+        model.logits({sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(n)});
     double sum = 0.0;
     for (const double logit : logits) sum += std::exp(logit);
     loss += std::log(sum) - logits[static_cast<std::size_t>(sample[n])];
@@ -108,7 +114,8 @@ TEST_P(GeneratorTest, GreedyTextNeedsNoSeed) {
 TEST_P(GeneratorTest, SeesTheLastTokensOfALongText) {
   Generator model = generator(4);
   const SamplingOptions greedy{.max_tokens = 3, .temperature = 0.0};
-  EXPECT_EQ(continuation(model, {9, 9, 1, 2, 3, 4}, greedy), continuation(model, {1, 2, 3, 4}, greedy));
+  EXPECT_EQ(continuation(model, {9, 9, 1, 2, 3, 4}, greedy),
+            continuation(model, {1, 2, 3, 4}, greedy));
 }
 
 TEST_P(GeneratorTest, ContextIsAtMostTheModels) {
@@ -116,8 +123,11 @@ TEST_P(GeneratorTest, ContextIsAtMostTheModels) {
   EXPECT_EQ(model.context(), model.model().positions);
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, GeneratorTest, testing::Values("gpt2-odd", "llama-odd", "qwen2-odd"),
-                         [](const auto& info) { return info.param.substr(0, info.param.find('-')); });
+INSTANTIATE_TEST_SUITE_P(Architectures, GeneratorTest,
+                         testing::Values("gpt2-odd", "llama-odd", "qwen2-odd"),
+                         [](const auto& info) {
+                           return info.param.substr(0, info.param.find('-'));
+                         });
 
 }  // namespace
 }  // namespace triax::test

@@ -22,8 +22,8 @@ StepMetrics metrics_of(std::int64_t step) {
 }
 
 // What is written to standard error during steps [first, last).
-std::string shown(const std::string& mode, std::int64_t first, std::int64_t last, std::int64_t steps,
-                  std::int64_t interval) {
+std::string shown(const std::string& mode, std::int64_t first, std::int64_t last,
+                  std::int64_t steps, std::int64_t interval) {
   testing::internal::CaptureStderr();
   {
     Progress progress(mode, first, steps, interval);
@@ -32,14 +32,17 @@ std::string shown(const std::string& mode, std::int64_t first, std::int64_t last
   return testing::internal::GetCapturedStderr();
 }
 
-std::int64_t lines_of(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+std::int64_t lines_of(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
 
 TEST(Progress, LinesComeFirstLastAndAtTheirInterval) {
   const std::string text = shown("lines", 0, 25, 25, 10);
   EXPECT_EQ(lines_of(text), 4);
-  for (const char* step : {"     1/25", "    10/25", "    20/25", "    25/25"}) EXPECT_THAT(text, HasSubstr(step));
-  EXPECT_THAT(text, AllOf(HasSubstr("loss 3.2500"), HasSubstr("grad norm 0.500"), HasSubstr("lr 0.001"),
-                          HasSubstr("1234 tokens/s"), HasSubstr("0s left")));
+  for (const char* step : {"     1/25", "    10/25", "    20/25", "    25/25"})
+    EXPECT_THAT(text, HasSubstr(step));
+  EXPECT_THAT(text, AllOf(HasSubstr("loss 3.2500"), HasSubstr("grad norm 0.500"),
+                          HasSubstr("lr 0.001"), HasSubstr("1234 tokens/s"), HasSubstr("0s left")));
 }
 
 TEST(Progress, AResumedRunBeginsWithItsFirstStep) {
@@ -48,13 +51,16 @@ TEST(Progress, AResumedRunBeginsWithItsFirstStep) {
   EXPECT_THAT(text, AllOf(HasSubstr("    14/20"), HasSubstr("    20/20")));
 }
 
-TEST(Progress, AnIntervalOfZeroIsEveryStep) { EXPECT_EQ(lines_of(shown("lines", 0, 4, 10, 0)), 4); }
+TEST(Progress, AnIntervalOfZeroIsEveryStep) {
+  EXPECT_EQ(lines_of(shown("lines", 0, 4, 10, 0)), 4);
+}
 
 TEST(Progress, TheBarIsOneLine) {
   const std::string text = shown("bar", 0, 10, 20, 10);
   EXPECT_EQ(lines_of(text), 1);
   EXPECT_TRUE(text.ends_with('\n'));
-  EXPECT_THAT(text, AllOf(HasSubstr("\r[===============               ] 10/20"), HasSubstr("loss 3.2500")));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("\r[===============               ] 10/20"), HasSubstr("loss 3.2500")));
 }
 
 TEST(Progress, APauseEndsTheBarsLineOnce) {
@@ -67,9 +73,13 @@ TEST(Progress, APauseEndsTheBarsLineOnce) {
   EXPECT_EQ(lines_of(testing::internal::GetCapturedStderr()), 1);
 }
 
-TEST(Progress, AutoWithoutATerminalIsLines) { EXPECT_THAT(shown("auto", 0, 1, 1, 1), Not(HasSubstr("\r"))); }
+TEST(Progress, AutoWithoutATerminalIsLines) {
+  EXPECT_THAT(shown("auto", 0, 1, 1, 1), Not(HasSubstr("\r")));
+}
 
-TEST(Progress, NoneIsSilent) { EXPECT_EQ(shown("none", 0, 10, 10, 1), ""); }
+TEST(Progress, NoneIsSilent) {
+  EXPECT_EQ(shown("none", 0, 10, 10, 1), "");
+}
 
 }  // namespace
 }  // namespace triax

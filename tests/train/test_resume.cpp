@@ -1,4 +1,5 @@
-// A run that stops and resumes is the run that never stopped: bit for bit on its own grid, to rounding on others.
+// A run that stops and resumes is the run that never stopped: bit for bit on its own grid, to
+// rounding on others.
 #include <cmath>
 #include <filesystem>
 
@@ -22,12 +23,14 @@ Layout own_layout() {
 std::vector<Layout> other_layouts() {
   if (world_size() == 4) return {{.pipeline = 2, .data = 2, .micro = 1}, {.tensor = 4, .micro = 4}};
   if (world_size() == 2)
-    return {{.tensor = 2, .micro = 4}, {.data = 2, .micro = 1, .zero = 1},
+    return {{.tensor = 2, .micro = 4},
+            {.data = 2, .micro = 1, .zero = 1},
             {.pipeline = 2, .schedule = "interleaved", .chunks = 2, .micro = 2}};
   return {{.micro = 4}};
 }
 
-// Ten steps with everything that could lose its place: shuffled samples, dropout, a learning rate that changes.
+// Ten steps with everything that could lose its place: shuffled samples, dropout, a learning rate
+// that changes.
 nlohmann::json resumable_job(const std::string& directory, const Layout& layout) {
   auto job = golden_job(read_golden("gpt2-tiny"), layout);
   job["run"]["directory"] = directory;
@@ -54,8 +57,9 @@ std::vector<nlohmann::json> metrics_of(const std::string& directory) {
 }
 
 // Steps [begin, 10) of both runs; a tolerance of 0 asks for the same bits.
-void expect_steps(const std::vector<nlohmann::json>& found, const std::vector<nlohmann::json>& straight,
-                  std::size_t begin, double tolerance) {
+void expect_steps(const std::vector<nlohmann::json>& found,
+                  const std::vector<nlohmann::json>& straight, std::size_t begin,
+                  double tolerance) {
   ASSERT_EQ(straight.size(), 10U);
   ASSERT_EQ(found.size(), 10 - begin);
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -65,7 +69,8 @@ void expect_steps(const std::vector<nlohmann::json>& found, const std::vector<nl
     EXPECT_EQ(found[i]["lr"], expected["lr"]);
     for (const char* key : {"loss", "grad_norm"}) {
       const double value = expected[key];
-      EXPECT_NEAR(found[i][key], value, tolerance * value) << key << " of step " << expected["step"];
+      EXPECT_NEAR(found[i][key], value, tolerance * value)
+          << key << " of step " << expected["step"];
     }
   }
 }
@@ -77,7 +82,8 @@ TEST(Resume, OnTheSameGridNoBitDiffers) {
   job["run"]["directory"] = directory.path("resumed");
   job["checkpoint"]["resume"] = directory.path("straight/checkpoints/step-000005.h5");
   run(job);
-  expect_steps(metrics_of(directory.path("resumed")), metrics_of(directory.path("straight")), 5, 0.0);
+  expect_steps(metrics_of(directory.path("resumed")), metrics_of(directory.path("straight")), 5,
+               0.0);
 }
 
 TEST(Resume, OnOtherGridsOnlyRoundingDiffers) {
@@ -112,7 +118,8 @@ TEST(Resume, InPlaceAppendsAndRepeatsNoStep) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   run(interrupted);
-  expect_steps(metrics_of(directory.path("interrupted")), metrics_of(directory.path("straight")), 0, 0.0);
+  expect_steps(metrics_of(directory.path("interrupted")), metrics_of(directory.path("straight")), 0,
+               0.0);
 }
 
 TEST(Resume, AFinishedRunIsLeftAsItIs) {
@@ -139,7 +146,8 @@ TEST(Resume, SaysWhatIsMissing) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());
   job["checkpoint"]["resume"] = "must";
-  EXPECT_THAT(error_of([&] { run(job); }), AllOf(HasSubstr("\"must\""), HasSubstr("run/checkpoints")));
+  EXPECT_THAT(error_of([&] { run(job); }),
+              AllOf(HasSubstr("\"must\""), HasSubstr("run/checkpoints")));
   job["checkpoint"]["resume"] = directory.path("absent.h5");
   EXPECT_THAT(error_of([&] { run(job); }), HasSubstr("absent.h5"));
 }
@@ -153,7 +161,8 @@ TEST(Resume, NeverStartsAnew) {
   expect_steps(metrics_of(directory.path("run")), first, 0, 0.0);
 }
 
-// Without learning, two steps of half the batch see the samples that one step of the whole batch would have seen.
+// Without learning, two steps of half the batch see the samples that one step of the whole batch
+// would have seen.
 TEST(Resume, AnotherBatchSizeGoesOnAtTheNextSample) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());
@@ -170,7 +179,8 @@ TEST(Resume, AnotherBatchSizeGoesOnAtTheNextSample) {
   const auto half = metrics_of(directory.path("half"));
   ASSERT_EQ(half.size(), 2U);
   const double expected = straight[5]["loss"];
-  EXPECT_NEAR((half[0]["loss"].get<double>() + half[1]["loss"].get<double>()) / 2, expected, 2e-6 * expected);
+  EXPECT_NEAR((half[0]["loss"].get<double>() + half[1]["loss"].get<double>()) / 2, expected,
+              2e-6 * expected);
   EXPECT_EQ(half[1]["step"], 6);
   EXPECT_EQ(half[1]["tokens"], straight[5]["tokens"]);
 }

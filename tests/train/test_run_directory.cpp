@@ -21,7 +21,8 @@ TEST(RunDirectory, HoldsTheJobAsResolved) {
   prepare_run_directory(job, {"node1", "node2"});
   const auto written = nlohmann::json::parse(contents(directory.path("a/b/job.json")));
   EXPECT_EQ(written["triax"]["hosts"], nlohmann::json({"node1", "node2"}));
-  EXPECT_EQ(written["triax"]["grid"], nlohmann::json({{"data", 1}, {"pipeline", 1}, {"tensor", 1}}));
+  EXPECT_EQ(written["triax"]["grid"],
+            nlohmann::json({{"data", 1}, {"pipeline", 1}, {"tensor", 1}}));
   EXPECT_FALSE(written["triax"]["version"].get<std::string>().empty());
   EXPECT_EQ(written["train_micro_batch_size_per_gpu"], 2);
 }
@@ -33,10 +34,10 @@ TEST(RunDirectory, ItsJobIsTheSameJob) {
   EXPECT_EQ(load_job(directory.path("run/job.json"), {}, 1).resolved, job.resolved);
 }
 
-TEST(RunDirectory, OneThatCannotBeMadeIsTheUsersError) {
+TEST(RunDirectory, OneThatCannotBeMadeIsNamed) {
   const TempDirectory directory;
   const std::string file = directory.file("file", "in the way");
-  EXPECT_THROW(prepare_run_directory(job_in(file + "/run"), {}), UsageError);
+  EXPECT_THROW(prepare_run_directory(job_in(file + "/run"), {}), Error);
   EXPECT_THAT(error_of([&] { prepare_run_directory(job_in(file + "/run"), {}); }),
               AllOf(HasSubstr("file/run"), HasSubstr("run.directory")));
 }
@@ -61,7 +62,8 @@ TEST(ResumeFile, IsTheNewestTheOneNamedOrNone) {
 TEST(ResumeFile, OneThatMustBeThereIsTheUsersError) {
   const TempDirectory directory;
   EXPECT_THROW(resume_file({directory.path(), 0, 3, "must", true}), UsageError);
-  EXPECT_THROW(resume_file({directory.path(), 0, 3, directory.path("step-000010.h5"), true}), UsageError);
+  EXPECT_THROW(resume_file({directory.path(), 0, 3, directory.path("step-000010.h5"), true}),
+               UsageError);
 }
 
 TEST(GatherHosts, NamesEachOnce) {

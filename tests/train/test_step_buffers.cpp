@@ -25,7 +25,8 @@ struct OneStage {
         stage(config.model, stage_place(config.parallel, 0, 0), config.data.sequence_length),
         shape(batch_shape(config.batch.micro, config.data.sequence_length, {})),
         layout(plans.shape, 0),
-        plan(plan_buffers(stage, shape, config.model.hidden, plans.peaks[0], plans.shape.frame_pool[0], config.recompute)),
+        plan(plan_buffers(stage, shape, config.model.hidden, plans.peaks[0],
+                          plans.shape.frame_pool[0], config.recompute)),
         buffers(plan, layout, plans.shape.microbatches, {shape.local_rows, config.model.hidden},
                 plans.shape.frame_pool[0]) {}
 };
@@ -47,14 +48,17 @@ TEST(BufferPlan, CountsWhatThePlanHasInUseAtOnce) {
   EXPECT_EQ(setup.plan.frame_bytes[1], setup.stage.layer(0, 1).frame_bytes(setup.shape));
   const StepMemory memory = setup.plan.memory();
   EXPECT_EQ(memory.boundaries, activation * setup.plan.boundaries);
-  EXPECT_EQ(memory.frames, static_cast<std::int64_t>(4 * setup.plan.frame_bytes[1] + setup.plan.frame_bytes[2] +
-                                                     setup.plan.frame_bytes[0] * static_cast<std::size_t>(setup.plan.frames[0])));
+  EXPECT_EQ(memory.frames,
+            static_cast<std::int64_t>(4 * setup.plan.frame_bytes[1] + setup.plan.frame_bytes[2] +
+                                      setup.plan.frame_bytes[0] *
+                                          static_cast<std::size_t>(setup.plan.frames[0])));
   EXPECT_GE(memory.scratch, static_cast<std::int64_t>(setup.stage.scratch_bytes(setup.shape)));
 }
 
 TEST(BufferPlan, RecomputeKeepsOneFrameOfABlock) {
   EXPECT_EQ(OneStage({.micro = 2, .recompute = 99}).plan.frames[1], 1);
-  // The first two blocks are through before the others keep theirs, and come back after those are gone.
+  // The first two blocks are through before the others keep theirs, and come back after those are
+  // gone.
   EXPECT_EQ(OneStage({.micro = 2, .recompute = 2}).plan.frames[1], 2);
 }
 
@@ -77,7 +81,8 @@ TEST(StepBuffers, FramesHaveTheSizeOfTheirLayer) {
   OneStage setup({.micro = 2});
   const Op block{OpKind::Forward, 0, 2, 1, 0};
   const Tensor frame = setup.buffers.acquire_frame(block);
-  EXPECT_EQ(frame.bytes(), static_cast<std::int64_t>(setup.stage.layer(0, 2).frame_bytes(setup.shape)));
+  EXPECT_EQ(frame.bytes(),
+            static_cast<std::int64_t>(setup.stage.layer(0, 2).frame_bytes(setup.shape)));
   EXPECT_EQ(setup.buffers.frame(block).data(), frame.data());
   setup.buffers.release_frame(block);
   EXPECT_THROW(setup.buffers.frame(block), Error);
@@ -85,7 +90,8 @@ TEST(StepBuffers, FramesHaveTheSizeOfTheirLayer) {
 
 TEST(StepBuffers, MoreThanThePlanPromisedIsAnInternalError) {
   OneStage setup({.micro = 2});
-  for (int i = 0; i < setup.plan.boundaries; ++i) setup.buffers.acquire(Kind::activation, i % 5, i / 5);
+  for (int i = 0; i < setup.plan.boundaries; ++i)
+    setup.buffers.acquire(Kind::activation, i % 5, i / 5);
   EXPECT_THROW(setup.buffers.acquire(Kind::gradient, 0, 3), Error);
 }
 

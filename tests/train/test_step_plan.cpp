@@ -14,7 +14,8 @@ Config config_of(const std::string& name, const Layout& layout) {
 }
 
 TEST(StagePlaceOfAJob, IsItsGrid) {
-  const StagePlace place = stage_place(config_of("gpt2-tiny", {.tensor = 2, .pipeline = 2, .micro = 2}).parallel, 1, 1);
+  const StagePlace place =
+      stage_place(config_of("gpt2-tiny", {.tensor = 2, .pipeline = 2, .micro = 2}).parallel, 1, 1);
   EXPECT_EQ(place.stages, 2);
   EXPECT_EQ(place.stage, 1);
   EXPECT_EQ(place.tensor.size, 2);
@@ -23,21 +24,25 @@ TEST(StagePlaceOfAJob, IsItsGrid) {
 }
 
 TEST(PlanShapeOfAJob, FollowsModelAndGrid) {
-  const PlanShape shape = plan_shape(config_of("gpt2-tiny", {.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1}));
+  const PlanShape shape = plan_shape(
+      config_of("gpt2-tiny", {.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1}));
   EXPECT_EQ(shape.stages, 2);
   EXPECT_EQ(shape.microbatches, 4);
-  EXPECT_EQ(shape.layers, (std::vector<std::vector<int>>{{3}, {3}}));  // embedding + 2 blocks, 2 blocks + head
+  EXPECT_EQ(shape.layers,
+            (std::vector<std::vector<int>>{{3}, {3}}));  // embedding + 2 blocks, 2 blocks + head
   EXPECT_TRUE(shape.data_parallel);
   EXPECT_TRUE(shape.shard_optimizer);
   EXPECT_TRUE(shape.recompute.empty());
   ASSERT_EQ(shape.blocks.size(), 2U);
   const auto tied = [](const std::vector<BlockUse>& blocks) {
-    return std::count_if(blocks.begin(), blocks.end(), [](const BlockUse& use) { return use.tied; });
+    return std::count_if(blocks.begin(), blocks.end(),
+                         [](const BlockUse& use) { return use.tied; });
   };
   EXPECT_EQ(tied(shape.blocks[0]), 1);
   EXPECT_EQ(tied(shape.blocks[1]), 1);
   for (const auto& stage : shape.blocks)
-    for (const BlockUse& use : stage) EXPECT_EQ(use.tensor_sum, !use.tied);  // norms and biases under sequence parallelism
+    for (const BlockUse& use : stage)
+      EXPECT_EQ(use.tensor_sum, !use.tied);  // norms and biases under sequence parallelism
 }
 
 TEST(PlanShapeOfAJob, OnOneStageATiedBlockIsSharedNotSummed) {
@@ -58,8 +63,9 @@ TEST(PlanShapeOfAJob, ZeroOverOneDataRankIsNone) {
 
 TEST(PlanShapeOfAJob, RecomputesTheFirstBlocksOfAStage) {
   using Marks = std::vector<std::vector<std::vector<bool>>>;
-  EXPECT_EQ(plan_shape(config_of("gpt2-tiny", {.pipeline = 2, .micro = 1, .recompute = 1})).recompute,
-            (Marks{{{false, true, false}}, {{true, false, false}}}));
+  EXPECT_EQ(
+      plan_shape(config_of("gpt2-tiny", {.pipeline = 2, .micro = 1, .recompute = 1})).recompute,
+      (Marks{{{false, true, false}}, {{true, false, false}}}));
   EXPECT_EQ(plan_shape(config_of("gpt2-tiny", {.micro = 1, .recompute = 99})).recompute,
             (Marks{{{false, true, true, true, true, false}}}));
 }
@@ -86,7 +92,8 @@ TEST(StepPlansOfAJob, PeaksCoverTrainingAndEvaluation) {
   const auto evaluation = verify(plans.evaluation, plans.shape, PlanUse::evaluation);
   ASSERT_EQ(plans.peaks.size(), 3U);
   for (std::size_t s = 0; s < 3; ++s) {
-    EXPECT_EQ(plans.peaks[s].boundaries, std::max(training[s].boundaries, evaluation[s].boundaries));
+    EXPECT_EQ(plans.peaks[s].boundaries,
+              std::max(training[s].boundaries, evaluation[s].boundaries));
     EXPECT_EQ(plans.peaks[s].messages, std::max(training[s].messages, evaluation[s].messages));
     for (std::size_t pool = 0; pool < training[s].frames.size(); ++pool)
       EXPECT_GE(plans.peaks[s].frames[pool], training[s].frames[pool]);

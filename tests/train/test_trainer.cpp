@@ -12,7 +12,9 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-nlohmann::json tiny_job() { return golden_job(read_golden("gpt2-deep"), {.micro = 4}); }
+nlohmann::json tiny_job() {
+  return golden_job(read_golden("gpt2-deep"), {.micro = 4});
+}
 
 TEST(Trainer, CountsTokensAndFlops) {
   auto job = tiny_job();
@@ -23,11 +25,13 @@ TEST(Trainer, CountsTokensAndFlops) {
   EXPECT_GT(steps[1].step_seconds, 0.0);
   EXPECT_NEAR(steps[1].tokens_per_second * steps[1].step_seconds, 8 * 16, 1e-6);
   EXPECT_GT(steps[1].peak_memory_bytes, 1 << 20);
-  // Three times the forward pass: projections, MLP and head at 2 operations a weight, causal scores and values.
+  // Three times the forward pass: projections, MLP and head at 2 operations a weight, causal scores
+  // and values.
   const double weights = 3 * (4 * 32 * 32 + 2 * 32 * 80) + 50 * 32;
   const double attention = 3 * 2 * 32 * 16 / 2;
   ASSERT_TRUE(steps[1].mfu.has_value());
-  EXPECT_NEAR(*steps[1].mfu, steps[1].tokens_per_second * 3 * 2 * (weights + attention) / 1e12, 1e-9);
+  EXPECT_NEAR(*steps[1].mfu, steps[1].tokens_per_second * 3 * 2 * (weights + attention) / 1e12,
+              1e-9);
 }
 
 TEST(Trainer, WithoutAKnownPeakThereIsNoMfu) {
@@ -53,7 +57,8 @@ TEST(Trainer, ARunThatDivergesEnds) {
 
 TEST(Trainer, ATokenOutsideTheVocabularyNamesItsFile) {
   auto job = tiny_job();
-  job["data"]["train"] = {read_golden("gpt2-tiny").directory + "/tokens.bin"};  // 256 tokens, the model has 50
+  job["data"]["train"] = {read_golden("gpt2-tiny").directory +
+                          "/tokens.bin"};  // 256 tokens, the model has 50
   EXPECT_THAT(error_of([&] { train(MPI_COMM_SELF, job, 20); }), HasSubstr("gpt2-tiny/tokens.bin"));
 }
 
