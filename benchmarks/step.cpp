@@ -89,6 +89,11 @@ LoadedJob make_job(const Options& options, const std::string& tokens) {
   config.parallel.pipeline = options.pipeline;
   config.parallel.data = options.data;
   config.parallel.schedule = options.schedule;
+  const std::int64_t unit =
+      std::int64_t{options.data} * (options.micro > 0 ? options.micro : options.pipeline);
+  if (options.batch % unit != 0)
+    throw UsageError(fmt::format("a batch of {} is not a multiple of {}", options.batch, unit),
+                     "data size x micro-batch, or x pipeline stages", "Choose another --batch");
   config.batch.global = options.batch;
   config.batch.micro =
       options.micro > 0 ? options.micro : options.batch / options.data / options.pipeline;

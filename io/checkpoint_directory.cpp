@@ -56,6 +56,20 @@ std::vector<std::string> list_checkpoints(const std::string& directory) {
   return paths;
 }
 
+std::vector<std::string> set_aside_later(const std::string& directory, std::int64_t step) {
+  std::vector<std::string> renamed;
+  for (const std::string& path : list_checkpoints(directory)) {
+    if (*step_of(fs::path(path).filename().string()) <= step) break;  // newest first
+    std::error_code error;
+    fs::rename(path, path + ".superseded", error);
+    if (error)
+      throw Error("cannot rename the checkpoint " + path + " of another run", error.message(),
+                  "Check the directory's permissions");
+    renamed.push_back(path);
+  }
+  return renamed;
+}
+
 void prune_checkpoints(const std::string& directory, int keep) {
   if (keep <= 0) return;
   const std::vector<std::string> paths = list_checkpoints(directory);

@@ -46,6 +46,22 @@ struct KeyHash {
   }
 };
 
+// The description of a product with or without a bias, which oneDNN 3 makes in one step and oneDNN
+// 2 in two.
+dnnl::matmul::primitive_desc describe(const dnnl::engine& engine,
+                                      const dnnl::primitive_attr& attributes,
+                                      const dnnl::memory::desc& a, const dnnl::memory::desc& b,
+                                      const dnnl::memory::desc* bias, const dnnl::memory::desc& c) {
+#if DNNL_VERSION_MAJOR >= 3
+  if (bias != nullptr) return {engine, a, b, *bias, c, attributes};
+  return {engine, a, b, c, attributes};
+#else
+  const auto operation =
+      bias != nullptr ? dnnl::matmul::desc(a, b, *bias, c) : dnnl::matmul::desc(a, b, c);
+  return {operation, attributes, engine};
+#endif
+}
+
 // A compiled product with its arguments, so that a call sets pointers and nothing else. It calls
 // oneDNN's C function, since the C++ one builds a list of arguments each time.
 class Product {
@@ -64,9 +80,7 @@ class Product {
       add_to_c.append_sum(1.0F);
       attributes.set_post_ops(add_to_c);
     }
-    const auto operation =
-        key.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
-    const dnnl::matmul::primitive_desc compiled(operation, attributes, engine);
+    const auto compiled = describe(engine, attributes, a, b, key.bias ? &bias : nullptr, c);
     primitive_ = dnnl::matmul(compiled);
     memory_ = {Memory(a, engine, DNNL_MEMORY_NONE), Memory(b, engine, DNNL_MEMORY_NONE),
                Memory(c, engine, DNNL_MEMORY_NONE), Memory(compiled.scratchpad_desc(), engine),
@@ -113,8 +127,8 @@ class Products {
 };
 
 void check_arguments(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias) {
-  check(c.rank() == 2 && a.rank() == 2 && b.rank() == 2, "matmul of {} and {} into {}",
-        a.shape(), b.shape(), c.shape());
+  check(c.rank() == 2 && a.rank() == 2 && b.rank() == 2, "matmul of {} and {} into {}", a.shape(),
+        b.shape(), c.shape());
   check(a.size(1) == b.size(0) && c.size(0) == a.size(0) && c.size(1) == b.size(1),
         "matmul of {} and {} into {}", a.shape(), b.shape(), c.shape());
   for (const Tensor* t : {&c, &a, &b}) {

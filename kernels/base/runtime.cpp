@@ -8,9 +8,13 @@ namespace triax {
 
 KernelRuntime::KernelRuntime(int threads) {
   omp_set_num_threads(threads);  // what oneDNN follows
+#if KOKKOS_VERSION >= 40000
+  Kokkos::initialize(Kokkos::InitializationSettings().set_num_threads(threads));
+#else
   Kokkos::InitArguments arguments;
   arguments.num_threads = threads;
   Kokkos::initialize(arguments);
+#endif
 }
 
 KernelRuntime::~KernelRuntime() {

@@ -43,6 +43,7 @@ MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exce
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &exit_), "MPI_Comm_dup", "this process");
   if (provided < MPI_THREAD_FUNNELED)
     throw Error("this MPI library does not work in a program with threads",
                 "it offers less than MPI_THREAD_FUNNELED",
@@ -51,24 +52,27 @@ MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exce
 
 MpiSession::~MpiSession() {
   if (std::uncaught_exceptions() > exceptions_) abort(run_time_failure);
-  // MPI_Finalize spins for the last rank; this does not.
+  // MPI_Finalize spins for the last rank; this does not. A rank that all_arrive() saw leave with
+  // the others has met their barrier there.
   MPI_Request request = MPI_REQUEST_NULL;
-  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS)
+  if (!arrived_ && MPI_Ibarrier(exit_, &request) == MPI_SUCCESS)
     static_cast<void>(wait_for(request, WaitPolicy::yield));
+  MPI_Comm_free(&exit_);
   MPI_Finalize();
 }
 
-bool MpiSession::all_arrive() const {
+bool MpiSession::all_arrive() {
   constexpr auto patience = std::chrono::seconds(2);
   const auto deadline = std::chrono::steady_clock::now() + patience;
   MPI_Request request = MPI_REQUEST_NULL;
   int arrived = 0;
-  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
+  if (MPI_Ibarrier(exit_, &request) != MPI_SUCCESS) return false;
   while (arrived == 0 && std::chrono::steady_clock::now() < deadline) {
     if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
     std::this_thread::yield();
   }
-  return arrived != 0;
+  arrived_ = arrived != 0;
+  return arrived_;
 }
 
 void MpiSession::abort(int status) const {

@@ -28,14 +28,16 @@ class MpiSession {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// After an error: true once all ranks have come here, as they do when all met it; false when some have not within
-  /// two seconds, and may be waiting for this rank: abort() then.
-  bool all_arrive() const;
+  /// After an error: true once all ranks have come here, as they do when all met it, or have ended;
+  /// false when some have not within two seconds, and may be waiting for this rank: abort() then.
+  bool all_arrive();
 
   /// Ends every rank of the job at once; mpiexec's exit status is `status`.
   [[noreturn]] void abort(int status) const;
 
  private:
+  MPI_Comm exit_ = MPI_COMM_NULL;  // for leaving together, apart from all other messages
+  bool arrived_ = false;
   int exceptions_;  // under way when the session began
   int rank_ = 0;
   int size_ = 1;

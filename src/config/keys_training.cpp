@@ -13,7 +13,7 @@ void add_batch(Keys& k) {
   k.push_back(obeyed("train_micro_batch_size_per_gpu", integer, "auto", from_to(1, 1e9),
                      "samples a forward pass takes; auto: from the other two, else 1")
                   .in("samples"));
-  k.push_back(obeyed("gradient_accumulation_steps", integer, "auto", from_to(1, 1e9),
+  k.push_back(obeyed("gradient_accumulation_steps", integer, "auto", from_to(1, 1e6),
                      "micro-batches a step; auto: from the other two, else 1")
                   .in("micro-batches"));
   k.push_back(refused("managed_gradient_accumulation", boolean, true,

@@ -68,8 +68,10 @@ AttentionLayer::Views AttentionLayer::views(const BatchShape& shape, const Tenso
           heads_at(heads_.heads + heads_.kv_heads, heads_.kv_heads)};
 }
 
-static AttentionOptions attention_options(const Context& ctx, std::int64_t head_size, float dropout,
-                                          int layer, const HeadShard& heads, int total_heads) {
+namespace {
+
+AttentionOptions attention_options(const Context& ctx, std::int64_t head_size, float dropout,
+                                   int layer, const HeadShard& heads, int total_heads) {
   AttentionOptions options;
   options.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size)));
   if (ctx.training && dropout > 0.0F) {
@@ -81,10 +83,12 @@ static AttentionOptions attention_options(const Context& ctx, std::int64_t head_
   return options;
 }
 
-static Tensor as_heads(const BatchShape& shape, const Tensor& rows, std::int64_t heads,
-                       std::int64_t head_size) {
+Tensor as_heads(const BatchShape& shape, const Tensor& rows, std::int64_t heads,
+                std::int64_t head_size) {
   return rows.slice(0, 0, shape.tokens()).reshape({shape.batch, shape.sequence, heads, head_size});
 }
+
+}  // namespace
 
 void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,
                              const Tensor& partial, const Frame& frame) const {

@@ -15,14 +15,10 @@ Op backward(int chunk, int microbatch) {
   return {OpKind::Backward, chunk, whole_chunk, microbatch};
 }
 
-void append_forwards(Plan& plan, const PlanShape& shape) {
-  for (int c = 0; c < shape.chunks; ++c)
-    for (int m = 0; m < shape.microbatches; ++m) plan.push_back(forward(c, m));
-}
-
 Plans gpipe(const PlanShape& shape) {
   Plan plan;
-  append_forwards(plan, shape);
+  for (int c = 0; c < shape.chunks; ++c)
+    for (int m = 0; m < shape.microbatches; ++m) plan.push_back(forward(c, m));
   for (int c = shape.chunks - 1; c >= 0; --c)
     for (int m = 0; m < shape.microbatches; ++m) plan.push_back(backward(c, m));
   return Plans(shape.stages, plan);
@@ -122,8 +118,12 @@ Plans make_schedule(const std::string& name, const PlanShape& shape) {
 
 Plans forward_only(const PlanShape& shape) {
   check_shape(shape);
-  Plan plan;
-  append_forwards(plan, shape);
+  Plan plan;  // groups of micro-batches through all chunks: what waits between chunks does not grow
+              // with their number
+  for (int begin = 0; begin < shape.microbatches; begin += shape.stages)
+    for (int c = 0; c < shape.chunks; ++c)
+      for (int m = begin; m < std::min(begin + shape.stages, shape.microbatches); ++m)
+        plan.push_back(forward(c, m));
   return Plans(shape.stages, plan);
 }
 

@@ -89,14 +89,14 @@ void Optimizer::step(int index, const StepOptions& options) {
   const auto b = static_cast<std::size_t>(index);
   const ParameterBlock& block = store_.blocks()[b];
   AdamWOptions adamw_options;
-  adamw_options.learning_rate = static_cast<float>(options.learning_rate);
-  adamw_options.beta1 = static_cast<float>(options.beta1);
-  adamw_options.beta2 = static_cast<float>(options.beta2);
-  adamw_options.epsilon = static_cast<float>(config_.epsilon);
+  adamw_options.learning_rate = options.learning_rate;
+  adamw_options.beta1 = options.beta1;
+  adamw_options.beta2 = options.beta2;
+  adamw_options.epsilon = config_.epsilon;
   adamw_options.gradient_scale = gradient_scale_;
   adamw_options.step = options.step;
   for (const Run& run : runs_[b]) {
-    adamw_options.weight_decay = run.decays ? static_cast<float>(config_.weight_decay) : 0.0F;
+    adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
     const std::int64_t n = run.range.count();
     const std::int64_t shard_at = run.range.begin - block.stepped.begin;
     adamw(stream, store_.weights(index).slice(0, run.range.begin, n),

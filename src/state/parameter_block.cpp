@@ -25,19 +25,16 @@ bool has_partial(const ParameterSpec& spec) {
 }
 
 // Notes the partial pieces of a placed parameter. Neighbours that are summed over the same ranks
-// join, over the padding behind the parameter before, which ends at `padding_begin`, too.
-void add_partial(ParameterBlock& block, const PlacedParameter& param, int tensor_size,
-                 std::int64_t padding_begin) {
+// join where they touch: the padding between parameters is not part of a sum.
+void add_partial(ParameterBlock& block, const PlacedParameter& param, int tensor_size) {
   for (const Piece& piece : param.spec.pieces) {
     if (!piece.partial) continue;
     const FlatRange local = flat_range(piece, param.spec.shape);
     const PartialRange next{{param.offset + local.begin, param.offset + local.end},
                             tensor_size / piece.copies};
-    const bool touches =
-        !block.partial.empty() &&
-        (block.partial.back().range.end == next.range.begin ||
-         (block.partial.back().range.end == padding_begin && next.range.begin == param.offset));
-    if (touches && block.partial.back().parts == next.parts)
+    const bool joins = !block.partial.empty() && block.partial.back().parts == next.parts &&
+                       block.partial.back().range.end == next.range.begin;
+    if (joins)
       block.partial.back().range.end = next.range.end;
     else
       block.partial.push_back(next);
@@ -55,7 +52,7 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   std::int64_t end = 0;  // of the parameter before
   for (const std::size_t i : order) {
     block.params[i].offset = round_up(end, alignment);
-    add_partial(block, block.params[i], tensor_size, end);
+    add_partial(block, block.params[i], tensor_size);
     end = block.params[i].offset + block.params[i].spec.shape.elements();
   }
   block.elements = round_up(end, alignment * data.size);

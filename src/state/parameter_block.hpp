@@ -34,7 +34,8 @@ struct PartialRange {
 };
 
 /// The parameters of one layer, or the token embedding that a tied head uses too. Parameters are
-/// 64-byte aligned; the padding between and behind them is zero and stays zero.
+/// 64-byte aligned; the padding between and behind them is never read: zero in the weights,
+/// anything in the gradients.
 struct ParameterBlock {
   std::string name;
   std::vector<PlacedParameter> params;

@@ -10,7 +10,7 @@
 
 namespace triax {
 
-/// Writes `path`: /model, /optimizer/first_moment and /optimizer/second_moment. Collective over the
+/// Writes `path`: /model, /optimizer/exp_avg and /optimizer/exp_avg_sq. Collective over the
 /// grid.
 void save_checkpoint(const std::string& path, const CheckpointHeader& header,
                      const ModelConfig& model, const ParameterStore& store,

@@ -41,7 +41,10 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
     const float y = logits[static_cast<std::size_t>(b)];
     return x != y ? x > y : a < b;
   };
-  std::vector<std::int32_t> order(logits.size());
+  const std::size_t all = options.tokens > 0
+                              ? std::min(static_cast<std::size_t>(options.tokens), logits.size())
+                              : logits.size();
+  std::vector<std::int32_t> order(all);
   std::iota(order.begin(), order.end(), 0);
   if (options.temperature <= 0.0 || options.top_k == 1)
     return *std::min_element(order.begin(), order.end(), larger);

@@ -18,6 +18,7 @@ struct SamplingOptions {
   double temperature = 1.0;  // 0: greedy
   int top_k = 0;             // 0: all tokens
   std::uint64_t seed = 1234;
+  std::int32_t tokens = 0;  // draw from the first so many tokens of the vocabulary only; 0: all
 };
 
 /// The token to take next from logits (V): the largest where temperature is 0 or top_k 1, else

@@ -74,6 +74,14 @@ std::string resume_file(const CheckpointConfig& checkpoint) {
   return {};
 }
 
+std::string broadcast_text(ProcessGrid& grid, std::string text) {
+  auto length = static_cast<std::int64_t>(text.size());
+  grid.world().broadcast(Tensor(&length, {1}), 0).wait();
+  text.resize(static_cast<std::size_t>(length));
+  grid.world().broadcast(Tensor(text.data(), DType::u8, {length}), 0).wait();
+  return text;
+}
+
 std::vector<std::string> gather_hosts(ProcessGrid& grid) {
   constexpr std::size_t length = 64;
   std::array<char, length> own{};

@@ -17,6 +17,9 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
 /// there and is not.
 std::string resume_file(const CheckpointConfig& checkpoint);
 
+/// Rank 0's text, on every rank. Collective.
+std::string broadcast_text(ProcessGrid& grid, std::string text);
+
 /// The hosts of the grid, each once, on rank 0 (empty elsewhere). Collective.
 std::vector<std::string> gather_hosts(ProcessGrid& grid);
 

@@ -25,8 +25,8 @@ BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_
   for (int chunk = 0; chunk < stage.chunks(); ++chunk)
     for (int layer = 0; layer < stage.layers(chunk); ++layer) {
       const int pool = pools[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(layer)];
-      plan.frame_bytes[static_cast<std::size_t>(pool)] =
-          stage.layer(chunk, layer).frame_bytes(shape);
+      std::size_t& bytes = plan.frame_bytes[static_cast<std::size_t>(pool)];
+      bytes = std::max(bytes, stage.layer(chunk, layer).frame_bytes(shape));
     }
   plan.scratch_bytes =
       stage.scratch_bytes(shape) + (recompute ? (plan.boundary_bytes + 63) / 64 * 64 : 0);
@@ -96,8 +96,8 @@ Tensor StepBuffers::acquire_frame(const Op& op) {
 
 Tensor StepBuffers::frame(const Op& op) const {
   const int slot = frame_slots_[frame_index(op)];
-  check(slot != none, "frame of chunk {} layer {} micro-batch {} is not in memory", op.chunk, op.layer,
-        op.microbatch);
+  check(slot != none, "frame of chunk {} layer {} micro-batch {} is not in memory", op.chunk,
+        op.layer, op.microbatch);
   return frame_pools_[static_cast<std::size_t>(pool_of(op))].at(slot);
 }
 

@@ -1,6 +1,7 @@
 #include "src/train/step_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "src/schedule/passes.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 // Layers of a stage to recompute: the first `limit` transformer blocks, or all of them (0).
 std::vector<std::vector<bool>> recomputed_layers(const Stage& stage, int limit) {
-  int left = limit > 0 ? limit : stage.place().chunks * 1'000'000;
+  int left = limit > 0 ? limit : std::numeric_limits<int>::max();
   std::vector<std::vector<bool>> marks;
   for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
     auto& row = marks.emplace_back();
@@ -78,15 +79,16 @@ StepPlans step_plans(const Config& config) {
   plans.shape = plan_shape(config);
   try {
     plans.training = training_plans(config.parallel.schedule, plans.shape);
-    plans.evaluation = evaluation_plans(plans.shape);
   } catch (const std::invalid_argument& error) {
     throw UsageError(fmt::format("schedule \"{}\" does not fit the job", config.parallel.schedule),
                      error.what());
   }
-  const std::vector<Peaks> training = verify(plans.training, plans.shape, PlanUse::training);
+  plans.peaks = verify(plans.training, plans.shape, PlanUse::training);
+  if (config.data.valid.empty()) return plans;
+  plans.evaluation = evaluation_plans(plans.shape);
   const std::vector<Peaks> evaluation = verify(plans.evaluation, plans.shape, PlanUse::evaluation);
-  for (std::size_t s = 0; s < training.size(); ++s)
-    plans.peaks.push_back(larger(training[s], evaluation[s]));
+  for (std::size_t s = 0; s < evaluation.size(); ++s)
+    plans.peaks[s] = larger(plans.peaks[s], evaluation[s]);
   return plans;
 }
 

@@ -15,8 +15,9 @@ PlanShape plan_shape(const Config& config);
 /// Verified plans of all stages, and what each stage has in use at once.
 struct StepPlans {
   PlanShape shape;
-  Plans training, evaluation;
-  std::vector<Peaks> peaks;  // by stage: the larger of both plans
+  Plans training;
+  Plans evaluation;          // empty without data.valid
+  std::vector<Peaks> peaks;  // by stage: the larger of both
 };
 /// UsageError where the schedule cannot be built for the job.
 StepPlans step_plans(const Config& config);

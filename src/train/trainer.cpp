@@ -67,7 +67,9 @@ std::size_t Trainer::stage_index() const {
 }
 
 void Trainer::prepare_weights() {
-  if (const std::string file = resume_file(config_.checkpoint); !file.empty()) {
+  // Rank 0's choice holds: a parallel file system may show other ranks an older directory.
+  if (const std::string file = broadcast_text(grid_, resume_file(config_.checkpoint));
+      !file.empty()) {
     const CheckpointReader reader(file);
     restore_checkpoint(reader, config_.model, store_, &optimizer_);
     first_step_ = reader.header().step;
@@ -107,6 +109,7 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
 // The ten lines: load, run the plan, share the numbers.
 StepMetrics Trainer::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
+  for (std::size_t a = 0; a < axes.size(); ++a) traffic_[a] = grid_.traffic(axes[a]).bytes;
   const std::int64_t done = step - first_step_;
   batch_.load(first_sample_ + done * config_.batch.global);
   const StepInput input = step_input(step);
@@ -155,8 +158,7 @@ void Trainer::share(StepMetrics& metrics, double loss_sum) {
   std::array<double, 4> sums{};
   sums[0] = stage_.has_head() && grid_.tensor_rank() == 0 ? loss_sum : 0.0;
   for (std::size_t a = 0; a < axes.size(); ++a) {
-    const std::uint64_t bytes = grid_.traffic(axes[a]).bytes;
-    sums[a + 1] = static_cast<double>(bytes - std::exchange(traffic_[a], bytes));
+    sums[a + 1] = static_cast<double>(grid_.traffic(axes[a]).bytes - traffic_[a]);
   }
   double memory = static_cast<double>(peak_memory_bytes());
   Request sum = grid_.world().all_reduce(Tensor(sums.data(), {4}));
@@ -209,9 +211,15 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
   save_checkpoint(path, header, config_.model, store_, optimizer_, grid_);
   if (!leader()) return;
-  prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
   progress_->pause();
   spdlog::info("checkpoint {}", path);
+  try {
+    for (const std::string& other : set_aside_later(config_.checkpoint.directory, steps_done))
+      spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
+    prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
+  } catch (const Error& error) {
+    spdlog::warn("{}", error.what());
+  }
 }
 
 void Trainer::announce() const {
@@ -240,6 +248,7 @@ void Trainer::announce() const {
       mib * static_cast<double>(optimizer_.bytes()),
       mib * static_cast<double>(step.boundaries + step.frames),
       mib * static_cast<double>(step.scratch));
+  if (config_.dump_state) spdlog::info("{}", job_.resolved);
   if (!job_.accepted.empty())
     spdlog::info("accepted without effect here: {}", fmt::join(job_.accepted, ", "));
   if (!unused_weights_.empty())

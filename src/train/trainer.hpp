@@ -20,6 +20,8 @@ class Trainer {
   /// Collective. Takes all memory, and resumes, loads or makes the weights. `grid` outlives the
   /// trainer.
   Trainer(const LoadedJob& job, ProcessGrid& grid);
+  Trainer(const Trainer&) = delete;  // its parts point at each other
+  Trainer& operator=(const Trainer&) = delete;
 
   /// Trains to the last step; writes metrics, job.json and checkpoints.
   void run();
@@ -65,7 +67,7 @@ class Trainer {
   std::int64_t first_step_ = 0, first_sample_ = 0, first_token_ = 0;
   std::string resumed_from_;
   std::vector<std::string> unused_weights_;
-  std::array<std::uint64_t, 3> traffic_{};  // bytes sent so far by axis
+  std::array<std::uint64_t, 3> traffic_{};  // bytes sent by axis when the step began
   // Rank 0 only.
   std::optional<MetricsWriter> metrics_;
   std::optional<Progress> progress_;
