@@ -11,18 +11,21 @@ namespace {
 // The pattern of main(): the session outlives the catch.
 int run(int argc, char** argv) {
   const std::string_view way = argc > 1 ? argv[1] : "";
-  const triax::MpiSession session(&argc, &argv);
+  triax::MpiSession session(&argc, &argv);
   const bool last = session.rank() == session.size() - 1;
   try {
     if (way == "launch") triax::check_launch(MPI_COMM_WORLD);
     triax::ProcessGrid grid(MPI_COMM_WORLD, {.data = session.size()});
     if (way == "abort" && last) throw triax::Error("one rank fails");
     if (way == "escape" && last) throw std::runtime_error("one rank fails in an unforeseen way");
+    if (way == "all-fail" || (way == "last-fails-alone" && last)) throw triax::Error(way.data());
     grid.data().barrier().wait();  // where the others wait for the last
+    if (way == "last-fails-at-the-end" && last) throw triax::Error(way.data());
     return 0;
   } catch (const triax::UsageError&) {
     return 2;
   } catch (const triax::Error&) {
+    if (way != "abort" && session.all_arrive()) return 3;
     session.abort(3);
   }
 }

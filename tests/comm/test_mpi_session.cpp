@@ -36,6 +36,14 @@ TEST(MpiSession, AnExceptionOnOneRankEndsTheJob) {
   EXPECT_EQ(status_of(three_ranks + " escape"), 3);
 }
 
+// main() asks after an error whether all ranks met it: they leave in order then, also where the
+// others have ended without one, and the job ends where the others wait for a message.
+TEST(MpiSession, RanksLeaveTogetherOrTheJobEnds) {
+  EXPECT_EQ(status_of(three_ranks + " all-fail"), 3);
+  EXPECT_EQ(status_of(three_ranks + " last-fails-at-the-end"), 3);
+  EXPECT_EQ(status_of(three_ranks + " last-fails-alone"), 3);
+}
+
 TEST(MpiSession, FindsRanksThatDidNotMeet) {
   EXPECT_EQ(status_of("env SLURM_NTASKS=4 " + probe + " launch"), 2);
   EXPECT_EQ(status_of("env SLURM_NTASKS=3 " + three_ranks + " launch"), 0);

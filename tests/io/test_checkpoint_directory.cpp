@@ -47,5 +47,13 @@ TEST_F(CheckpointDirectory, PrunesTheOldestOnly) {
   EXPECT_NO_THROW(prune_checkpoints(dir_.path("absent"), 1));
 }
 
+TEST_F(CheckpointDirectory, SetsLaterFilesOfAnotherRunAside) {
+  EXPECT_THAT(set_aside_later(dir_.path(), 40), ElementsAre(dir_.path("step-1000000.h5")));
+  EXPECT_TRUE(std::filesystem::exists(dir_.path("step-1000000.h5.superseded")));
+  EXPECT_THAT(list_checkpoints(dir_.path()),
+              ElementsAre(dir_.path("step-000040.h5"), dir_.path("step-000005.h5")));
+  EXPECT_THAT(set_aside_later(dir_.path(), 40), ElementsAre());
+}
+
 }  // namespace
 }  // namespace triax

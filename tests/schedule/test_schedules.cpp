@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 
+#include "src/schedule/passes.hpp"
+#include "src/schedule/verify.hpp"
 #include "tests/schedule/plan_shapes.hpp"
 
 namespace triax {
@@ -68,6 +71,18 @@ TEST(Schedules, ForwardOnly) {
   const Plans plans = forward_only(make_shape({.stages = 2, .chunks = 2, .microbatches = 2}));
   ASSERT_EQ(plans.size(), 2u);
   EXPECT_EQ(compact(plans[1]), "F0.0 F0.1 F1.0 F1.1");
+}
+
+TEST(Schedules, ForwardOnlyKeepsAsMuchForAnyNumberOfMicrobatches) {
+  const auto peak = [](int microbatches) {
+    const PlanShape shape = make_shape({.stages = 4, .chunks = 2, .microbatches = microbatches});
+    int most = 0;
+    for (const Peaks& peaks : verify(evaluation_plans(shape), shape, PlanUse::evaluation))
+      most = std::max(most, peaks.boundaries);
+    return most;
+  };
+  EXPECT_EQ(peak(16), peak(64));
+  EXPECT_EQ(peak(16), peak(63));  // the last group is not whole
 }
 
 TEST(Schedules, Table) {
