@@ -87,7 +87,9 @@ TEST(StepPlansOfAJob, PrintAsTheStepThatRuns) {
 }
 
 TEST(StepPlansOfAJob, PeaksCoverTrainingAndEvaluation) {
-  const StepPlans plans = step_plans(config_of("gpt2-odd", {.pipeline = 3, .micro = 2}));
+  Config config = config_of("gpt2-odd", {.pipeline = 3, .micro = 2});
+  config.data.valid = config.data.train;
+  const StepPlans plans = step_plans(config);
   const auto training = verify(plans.training, plans.shape, PlanUse::training);
   const auto evaluation = verify(plans.evaluation, plans.shape, PlanUse::evaluation);
   ASSERT_EQ(plans.peaks.size(), 3U);
@@ -97,6 +99,17 @@ TEST(StepPlansOfAJob, PeaksCoverTrainingAndEvaluation) {
     EXPECT_EQ(plans.peaks[s].messages, std::max(training[s].messages, evaluation[s].messages));
     for (std::size_t pool = 0; pool < training[s].frames.size(); ++pool)
       EXPECT_GE(plans.peaks[s].frames[pool], training[s].frames[pool]);
+  }
+}
+
+TEST(StepPlansOfAJob, WithoutHeldOutDataNothingIsKeptForEvaluation) {
+  const StepPlans plans = step_plans(config_of("gpt2-odd", {.pipeline = 3, .micro = 2}));
+  EXPECT_TRUE(plans.evaluation.empty());
+  const auto training = verify(plans.training, plans.shape, PlanUse::training);
+  ASSERT_EQ(plans.peaks.size(), 3U);
+  for (std::size_t s = 0; s < 3; ++s) {
+    EXPECT_EQ(plans.peaks[s].boundaries, training[s].boundaries);
+    EXPECT_EQ(plans.peaks[s].frames, training[s].frames);
   }
 }
 
