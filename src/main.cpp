@@ -166,7 +166,7 @@ void add_config(CLI::App& app, Arguments& arguments, const MpiSession& session) 
   command
       ->add_option("--ranks", job.ranks,
                    "Resolve for so many ranks (default: the smallest grid that the job allows)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 30));
   command->add_flag("--json", job.json, "Print JSON");
   CLI::Option* reference = command->add_flag(
       "--reference", job.reference, "Show every key: type, unit, default, allowed values, meaning");
@@ -186,13 +186,13 @@ void add_generate(CLI::App& app, Arguments& arguments, const MpiSession& session
   command->add_option("checkpoint", generation.checkpoint, "The checkpoint file")->required();
   command->add_option("--prompt", generation.prompt, "The text to continue")->required();
   command->add_option("--max-tokens", sampling.max_tokens, "Tokens to add")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
   command->add_option("--temperature", sampling.temperature, "0: always the likeliest token")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
   command->add_option("--top-k", sampling.top_k, "Draw from the K likeliest tokens; 0: from all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str();
   command->add_option("--seed", sampling.seed, "Of the draws")->capture_default_str();
   command->callback([&] {

@@ -31,6 +31,8 @@ std::string resolved_text(const Settings& settings) {
   for (const auto& path : settings.paths()) {
     const auto& setting = settings.at(path);
     if (left_out(path) || setting.value.is_null()) continue;
+    // Follows run.directory, so that a job.json can be used for another run.
+    if (path == "checkpoint.directory" && !setting.given) continue;
     if (setting.given || setting.treatment == Treatment::obeyed)
       put_nested(root, path, setting.value);
   }

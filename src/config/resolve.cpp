@@ -86,7 +86,7 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
             fmt::format("{} is more than the model's {} positions", length, m.positions));
   auto train = data_files(s, "data.train", job_file, errors);
   auto valid = data_files(s, "data.valid", job_file, errors);
-  if (!s.has("data.train") && s.sound({"data.train"}))
+  if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))
     errors.add({job_file, 0},
                "data.train: missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
   check_tokenizer(s, m, train, errors);

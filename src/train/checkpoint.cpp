@@ -1,9 +1,11 @@
 #include "src/train/checkpoint.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "kernels/base/device.hpp"
+#include "src/config/load.hpp"
 
 namespace triax {
 namespace {
@@ -84,7 +86,31 @@ class PieceMover {
   std::vector<float> staging_;
 };
 
+// Keys of config.json that may change when a run is resumed: they shape no tensor and no trained
+// function.
+bool may_change(const std::string& key) {
+  return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range";
+}
+
+// Tensors of the same names and shapes may still be another model: heads, epsilons, RoPE.
+void check_same_config(const CheckpointReader& reader, const ModelConfig& model) {
+  if (reader.header().model.empty()) return;
+  const auto saved = nlohmann::json::parse(
+      huggingface_config(model_from_huggingface(reader.header().model, "the checkpoint's model")));
+  const auto wanted = nlohmann::json::parse(huggingface_config(model));
+  std::string differences;
+  for (const auto& [key, value] : wanted.items())
+    if (!may_change(key) && saved.value(key, nlohmann::json()) != value)
+      differences += fmt::format("{}{} {} there, {} in the job", differences.empty() ? "" : "; ",
+                                 key, saved.value(key, nlohmann::json()).dump(), value.dump());
+  if (!differences.empty())
+    throw Error("the checkpoint holds another model", differences,
+                "Use the model section that it was written with, or set checkpoint.resume to "
+                "\"never\"");
+}
+
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model) {
+  check_same_config(reader, model);
   for (const GlobalTensor& tensor : global_tensors(model)) {
     const std::string name = weight_group + tensor.name;
     if (!reader.contains(name))

@@ -74,6 +74,21 @@ std::string resume_file(const CheckpointConfig& checkpoint) {
   return {};
 }
 
+std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint) {
+  std::string file;
+  std::string failure;
+  if (grid.rank() == 0) {
+    try {
+      file = resume_file(checkpoint);
+    } catch (const Error& error) {
+      failure = error.what();
+    }
+  }
+  failure = broadcast_text(grid, failure);
+  if (!failure.empty()) throw UsageError(failure);
+  return broadcast_text(grid, file);
+}
+
 std::string broadcast_text(ProcessGrid& grid, std::string text) {
   auto length = static_cast<std::int64_t>(text.size());
   grid.world().broadcast(Tensor(&length, {1}), 0).wait();

@@ -17,6 +17,10 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
 /// there and is not.
 std::string resume_file(const CheckpointConfig& checkpoint);
 
+/// What resume_file() says on rank 0, on every rank: a parallel file system may show others an
+/// older directory. Collective; its UsageError on every rank alike.
+std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint);
+
 /// Rank 0's text, on every rank. Collective.
 std::string broadcast_text(ProcessGrid& grid, std::string text);
 

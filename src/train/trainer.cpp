@@ -67,9 +67,7 @@ std::size_t Trainer::stage_index() const {
 }
 
 void Trainer::prepare_weights() {
-  // Rank 0's choice holds: a parallel file system may show other ranks an older directory.
-  if (const std::string file = broadcast_text(grid_, resume_file(config_.checkpoint));
-      !file.empty()) {
+  if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
     const CheckpointReader reader(file);
     restore_checkpoint(reader, config_.model, store_, &optimizer_);
     first_step_ = reader.header().step;
@@ -84,6 +82,12 @@ void Trainer::prepare_weights() {
 }
 
 void Trainer::run() {
+  if (first_step_ >= config_.run.steps) {
+    if (leader())
+      spdlog::info("nothing to do: {} holds step {}, run.steps is {}", resumed_from_, first_step_,
+                   config_.run.steps);
+    return;
+  }
   const std::vector<std::string> hosts = gather_hosts(grid_);
   agreed(grid_.mpi(), [&] {
     if (leader()) open_outputs(hosts);
@@ -100,8 +104,12 @@ void Trainer::run() {
 }
 
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
-  prepare_run_directory(job_, hosts);
   announce();
+  prepare_run_directory(job_, hosts);
+  // Later checkpoints are of a run that this one leaves behind, as are the later lines of
+  // metrics.jsonl.
+  for (const std::string& other : set_aside_later(config_.checkpoint.directory, first_step_))
+    spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
   metrics_.emplace(config_.run.directory + "/metrics.jsonl", first_step_);
   progress_.emplace(config_.run.progress, first_step_, config_.run.steps, config_.steps_per_print);
 }
@@ -214,8 +222,6 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   progress_->pause();
   spdlog::info("checkpoint {}", path);
   try {
-    for (const std::string& other : set_aside_later(config_.checkpoint.directory, steps_done))
-      spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
     prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
   } catch (const Error& error) {
     spdlog::warn("{}", error.what());
@@ -235,6 +241,8 @@ void Trainer::announce() const {
       "{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens a step",
       1e-6 * parameters, config_.batch.global, config_.batch.micro, config_.batch.accumulation,
       config_.parallel.data, tokens_per_step());
+  spdlog::info("{} tokens of training data, {} samples an epoch", train_reader_.tokens(),
+               train_reader_.samples());
   spdlog::info("schedule {}: {} instructions on stage 0, verified", config_.parallel.schedule,
                training_.plan().size());
   spdlog::info(
@@ -256,8 +264,6 @@ void Trainer::announce() const {
                  unused_weights_.size(), fmt::join(unused_weights_, ", "));
   if (!resumed_from_.empty())
     spdlog::info("resumed from {} at step {} of {}", resumed_from_, first_step_, config_.run.steps);
-  if (first_step_ >= config_.run.steps)
-    spdlog::info("nothing to do: raise run.steps to train further");
 }
 
 }  // namespace triax
