@@ -13,6 +13,8 @@ std::unique_ptr<TokenFile> open_text(MappedFile file);
 
 /// True when the first line that is not blank is a JSON object with a string "text".
 bool is_jsonl(const MappedFile& file);
+/// True when that line is a JSON object of any kind.
+bool starts_with_json_object(const MappedFile& file);
 /// The "text" of each line, decoded and joined by '\n', bytes as tokens. Error: a line without it,
 /// by number.
 std::unique_ptr<TokenFile> open_jsonl(MappedFile file);

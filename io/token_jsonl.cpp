@@ -102,11 +102,26 @@ class JsonlFile : public TokenFile {
 
 }  // namespace
 
-bool is_jsonl(const MappedFile& file) {
+namespace {
+
+// The first line that is not blank where it begins like a JSON object, else nothing.
+std::string_view object_line(const MappedFile& file) {
   const std::string_view all = text_of(file);
   const std::size_t first = all.find_first_not_of(" \t\r\n");
-  if (first == all.npos || all[first] != '{') return false;
-  return decoded(line_at(all, first)).has_value();
+  if (first == all.npos || all[first] != '{') return {};
+  return line_at(all, first);
+}
+
+}  // namespace
+
+bool is_jsonl(const MappedFile& file) {
+  const std::string_view line = object_line(file);
+  return !line.empty() && decoded(line).has_value();
+}
+
+bool starts_with_json_object(const MappedFile& file) {
+  const std::string_view line = object_line(file);
+  return !line.empty() && nlohmann::json::accept(line);
 }
 
 std::unique_ptr<TokenFile> open_jsonl(MappedFile file) {

@@ -110,7 +110,6 @@ void check_same_config(const CheckpointReader& reader, const ModelConfig& model)
 }
 
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model) {
-  check_same_config(reader, model);
   for (const GlobalTensor& tensor : global_tensors(model)) {
     const std::string name = weight_group + tensor.name;
     if (!reader.contains(name))
@@ -124,6 +123,7 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model) 
                   "it holds another model",
                   "Use the model section that the checkpoint was written with");
   }
+  check_same_config(reader, model);
 }
 
 }  // namespace

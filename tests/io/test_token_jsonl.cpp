@@ -40,6 +40,10 @@ TEST(JsonlTokens, WithoutAnyTextAreRefused) {
   const TempDirectory dir;
   EXPECT_THAT(error_of([&] { open_tokens(dir.file("a.jsonl", "{\"text\":\"\"}\n")); }),
               HasSubstr("no text"));
+  // Not trained on as plain text without a word.
+  EXPECT_THAT(error_of([&] { open_tokens(dir.file("b.jsonl", "{\"content\":\"x\"}\n")); }),
+              AllOf(HasSubstr("b.jsonl"), HasSubstr("\"text\"")));
+  EXPECT_EQ(open_tokens(dir.file("b.txt", "{\"content\":\"x\"}\n"))->format(), "text");
 }
 
 }  // namespace

@@ -161,6 +161,24 @@ TEST(Resume, NeverStartsAnew) {
   expect_steps(metrics_of(directory.path("run")), first, 0, 0.0);
 }
 
+// The files of a run that another left behind are neither resumed nor counted, and not lost.
+TEST(Resume, AnAbandonedBranchIsSetAside) {
+  const SharedDirectory directory;
+  auto job = resumable_job(directory.path("run"), own_layout());
+  job["checkpoint"] = {{"resume", "never"}, {"interval", 3}, {"keep", 0}};
+  run(job);
+  job["checkpoint"] = {{"resume", directory.path("run/checkpoints/step-000006.h5")},
+                       {"at_end", false}};
+  job["run"]["steps"] = 8;
+  run(job);
+  const auto path = [&](const char* name) {
+    return directory.path(std::string("run/checkpoints/") + name);
+  };
+  EXPECT_EQ(list_checkpoints(directory.path("run/checkpoints")),
+            (std::vector<std::string>{path("step-000006.h5"), path("step-000003.h5")}));
+  EXPECT_TRUE(std::filesystem::exists(path("step-000010.h5.superseded")));
+}
+
 // Without learning, two steps of half the batch see the samples that one step of the whole batch
 // would have seen.
 TEST(Resume, AnotherBatchSizeGoesOnAtTheNextSample) {
