@@ -1,8 +1,7 @@
 #include "io/agree.hpp"
 
-#include <sched.h>
-
 #include "kernels/base/check.hpp"
+#include "kernels/base/wait.hpp"
 
 namespace triax {
 namespace {
@@ -19,11 +18,10 @@ void require(int status) {
 
 // MPICH's own wait spins, which starves the rank that is waited for when ranks share cores.
 void wait(MPI_Request request) {
-  constexpr int spins = 20;
-  int done = 0;
-  for (int i = 0; !done; ++i) {
+  for (Patience patience(WaitPolicy::yield);; patience.pause()) {
+    int done = 0;
     require(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-    if (!done && i >= spins) sched_yield();
+    if (done != 0) return;
   }
 }
 

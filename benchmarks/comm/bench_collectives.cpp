@@ -19,6 +19,8 @@
 
 namespace {
 
+const triax::Stream stream;
+
 using triax::Communicator;
 using triax::DType;
 using triax::Tensor;
@@ -31,22 +33,22 @@ Timing measure(Communicator& world, std::int64_t bytes, const std::function<void
   body();
   std::vector<double> times(static_cast<std::size_t>(repetitions));
   for (double& seconds : times) {
-    world.barrier().wait();
+    world.barrier(stream).wait(stream);
     const double start = MPI_Wtime();
     body();
     seconds = MPI_Wtime() - start;
   }
-  world.all_reduce(Tensor(times.data(), {repetitions}), triax::ReduceOp::max).wait();
+  world.all_reduce(stream, Tensor(times.data(), {repetitions}), triax::ReduceOp::max).wait(stream);
   return triax::benchmark::timing_of(std::move(times));
 }
 
 // Each rank sends `bytes` to the next and receives as many from the one before.
 void exchange(Communicator& world, const Tensor& out, const Tensor& in) {
   const int size = world.size();
-  auto receive = world.receive(in, (world.rank() + size - 1) % size, 0);
-  auto send = world.send(out, (world.rank() + 1) % size, 0);
-  send.wait();
-  receive.wait();
+  auto receive = world.receive(stream, in, (world.rank() + size - 1) % size, 0);
+  auto send = world.send(stream, out, (world.rank() + 1) % size, 0);
+  send.wait(stream);
+  receive.wait(stream);
 }
 
 void run_size(triax::ProcessGrid& grid, const Tensor& data, const Tensor& other) {
@@ -66,11 +68,12 @@ void run_size(triax::ProcessGrid& grid, const Tensor& data, const Tensor& other)
   const std::vector<Case> cases = {
       {"exchange", leaving,
        [&] { exchange(world, data.slice(0, 0, sent_elements), other.slice(0, 0, sent_elements)); }},
-      {"all_reduce", 2 * leaving, [&] { world.all_reduce(data).wait(); }},
+      {"all_reduce", 2 * leaving, [&] { world.all_reduce(stream, data).wait(stream); }},
       {"reduce_scatter", leaving,
-       [&] { world.reduce_scatter(other.slice(0, 0, part), data).wait(); }},
-      {"reduce_scatter_in_place", leaving, [&] { world.reduce_scatter(mine, data).wait(); }},
-      {"all_gather_in_place", leaving, [&] { world.all_gather(data, mine).wait(); }},
+       [&] { world.reduce_scatter(stream, other.slice(0, 0, part), data).wait(stream); }},
+      {"reduce_scatter_in_place", leaving,
+       [&] { world.reduce_scatter(stream, mine, data).wait(stream); }},
+      {"all_gather_in_place", leaving, [&] { world.all_gather(stream, data, mine).wait(stream); }},
   };
   const char* const waits = grid.wait_policy() == triax::WaitPolicy::spin ? "spin" : "yield";
   double limit = 0;

@@ -13,6 +13,8 @@ enum class ReduceOp : std::uint8_t { sum, max, min };
 class Communicator;
 
 /// One message under way. It must be waited for before its tensors are touched or the Request goes.
+/// Streams order messages as they order kernels: a message begins after the work that its stream
+/// held when it was started, and wait(stream) lets that stream go on only when it is complete.
 class Request {
  public:
   Request() = default;
@@ -25,8 +27,9 @@ class Request {
     std::swap(handle_, other.handle_);
     return *this;
   }
-  /// Blocks until the message is complete; nothing where it is already.
-  void wait();
+  /// Work issued to `stream` from here on runs when the message is complete. On a host stream the
+  /// caller blocks until then.
+  void wait(const Stream& stream);
   /// True when complete; drives progress.
   bool test();
   bool pending() const { return owner_ != nullptr; }
@@ -36,7 +39,8 @@ class Request {
   std::uintptr_t handle_ = 0;
 };
 
-/// A group of ranks of one axis. Size 1 is a local copy or nothing, so callers need no special
+/// A group of ranks of one axis. Messages begin in the order of the stream they are started on (on
+/// the host: at once). Size 1 is a local copy or nothing, so callers need no special
 /// case. Tensors are contiguous. All ranks of the group make the same collective calls in the same
 /// order.
 class Communicator {
@@ -46,31 +50,33 @@ class Communicator {
   virtual int size() const = 0;
 
   /// data = reduction over ranks of data, in place; the same bits on every rank.
-  virtual Request all_reduce(const Tensor& data, ReduceOp op = ReduceOp::sum) = 0;
+  virtual Request all_reduce(const Stream& stream, const Tensor& data,
+                             ReduceOp op = ReduceOp::sum) = 0;
   /// output = part `rank` of the sum of input. input: size() * n elements, output: n; output may be
   /// the rank's own part of input (in place; the other parts of input are then left undefined).
-  virtual Request reduce_scatter(const Tensor& output, const Tensor& input) = 0;
+  virtual Request reduce_scatter(const Stream& stream, const Tensor& output,
+                                 const Tensor& input) = 0;
   /// output = the inputs of all ranks in order. input: n elements, output: size() * n; input may be
   /// the rank's own part of output (in place).
-  virtual Request all_gather(const Tensor& output, const Tensor& input) = 0;
-  virtual Request broadcast(const Tensor& data, int root) = 0;
+  virtual Request all_gather(const Stream& stream, const Tensor& output, const Tensor& input) = 0;
+  virtual Request broadcast(const Stream& stream, const Tensor& data, int root) = 0;
   /// Point to point; a receive matches the send with the same tag, and sends of one tag arrive in
   /// order. An Error where the message that arrives has not the bytes of `data`.
-  virtual Request send(const Tensor& data, int to, int tag) = 0;
-  virtual Request receive(const Tensor& data, int from, int tag) = 0;
-  virtual Request barrier() = 0;
+  virtual Request send(const Stream& stream, const Tensor& data, int to, int tag) = 0;
+  virtual Request receive(const Stream& stream, const Tensor& data, int from, int tag) = 0;
+  virtual Request barrier(const Stream& stream) = 0;
 
   /// What was sent since the start; nothing in a group of one.
   virtual Traffic traffic() const = 0;
 
  protected:
   friend class Request;
-  virtual void wait(std::uintptr_t handle) = 0;
+  virtual void wait(std::uintptr_t handle, const Stream& stream) = 0;
   virtual bool test(std::uintptr_t handle) = 0;
 };
 
-inline void Request::wait() {
-  if (Communicator* owner = std::exchange(owner_, nullptr)) owner->wait(handle_);
+inline void Request::wait(const Stream& stream) {
+  if (Communicator* owner = std::exchange(owner_, nullptr)) owner->wait(handle_, stream);
 }
 
 inline bool Request::test() {

@@ -12,8 +12,7 @@ namespace {
 constexpr std::int64_t not_a_receive = -1;
 
 void check_message(const Tensor& tensor) {
-  check(tensor.contiguous(), "a message of a tensor {} that is not contiguous",
-        tensor.shape());
+  check(tensor.contiguous(), "a message of a tensor {} that is not contiguous", tensor.shape());
   check(tensor.space() == MemorySpace::host, "MPI was given memory of a device");
   check(tensor.data() != nullptr || tensor.elements() == 0,
         "a message of a tensor {} without memory", tensor.shape());
@@ -79,18 +78,13 @@ void check_part(const Tensor& part, const Tensor& whole, int rank, int size) {
   check_message(part);
   check_message(whole);
   check(part.dtype() == whole.dtype() && part.elements() * size == whole.elements(),
-        "{} of {} is not one of {} parts of {} of {}", part.shape(), name_of(part.dtype()),
-        size, whole.shape(), name_of(whole.dtype()));
+        "{} of {} is not one of {} parts of {} of {}", part.shape(), name_of(part.dtype()), size,
+        whole.shape(), name_of(whole.dtype()));
   const char* const begin = static_cast<const char*>(part.data());
   const char* const whole_begin = static_cast<const char*>(whole.data());
   const bool apart = begin + part.bytes() <= whole_begin || whole_begin + whole.bytes() <= begin;
   check(apart || begin == part_of(whole, rank, part),
         "the parts of a collective overlap other than in place");
-}
-
-void copy_unless_same(const Tensor& to, const Tensor& from) {
-  if (to.data() != from.data() && from.elements() > 0)
-    std::memcpy(to.data(), from.data(), static_cast<std::size_t>(from.bytes()));
 }
 
 }  // namespace
@@ -115,27 +109,28 @@ MpiCommunicator::~MpiCommunicator() {
   if (comm_ != MPI_COMM_NULL && finalized == 0) MPI_Comm_free(&comm_);
 }
 
-Request MpiCommunicator::all_reduce(const Tensor& data, ReduceOp op) {
+Request MpiCommunicator::all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) {
   check_message(data);
   const MPI_Datatype type = reducible_type(data.dtype());
   if (size_ == 1 || data.elements() == 0) return {};
   const mpi::Count count = mpi::count_of(data.elements());
-  const std::size_t slot = take_slot("MPI_Iallreduce");
+  const std::size_t slot = take_slot(stream, "MPI_Iallreduce");
   traffic_ += ring::all_reduce(size_, byte_count(data));
   return started(slot, mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type, operation(op), comm_,
                                        &slots_[slot].request));
 }
 
-Request MpiCommunicator::reduce_scatter(const Tensor& output, const Tensor& input) {
+Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& output,
+                                        const Tensor& input) {
   check_part(output, input, rank_, size_);
   const MPI_Datatype type = reducible_type(input.dtype());
   if (input.elements() == 0) return {};
   if (size_ == 1) {
-    copy_unless_same(output, input);
+    copy(stream, output, input);
     return {};
   }
   const mpi::Count count = mpi::count_of(output.elements());
-  const std::size_t index = take_slot("MPI_Ireduce_scatter_block");
+  const std::size_t index = take_slot(stream, "MPI_Ireduce_scatter_block");
   Slot& slot = slots_[index];
   traffic_ += ring::reduce_scatter(size_, byte_count(input));
   if (output.data() != part_of(input, rank_, output))
@@ -150,56 +145,57 @@ Request MpiCommunicator::reduce_scatter(const Tensor& output, const Tensor& inpu
                                                    comm_, &slot.request));
 }
 
-Request MpiCommunicator::all_gather(const Tensor& output, const Tensor& input) {
+Request MpiCommunicator::all_gather(const Stream& stream, const Tensor& output,
+                                    const Tensor& input) {
   check_part(input, output, rank_, size_);
   if (output.elements() == 0) return {};
   if (size_ == 1) {
-    copy_unless_same(output, input);
+    copy(stream, output, input);
     return {};
   }
   const MPI_Datatype type = movable_type(input.dtype());
   const mpi::Count count = mpi::count_of(input.elements());
   const bool in_place = input.data() == part_of(output, rank_, input);
-  const std::size_t slot = take_slot("MPI_Iallgather");
+  const std::size_t slot = take_slot(stream, "MPI_Iallgather");
   traffic_ += ring::all_gather(size_, byte_count(output));
   return started(slot, mpi::iallgather(in_place ? MPI_IN_PLACE : input.data(), count, type,
                                        output.data(), count, type, comm_, &slots_[slot].request));
 }
 
-Request MpiCommunicator::broadcast(const Tensor& data, int root) {
+Request MpiCommunicator::broadcast(const Stream& stream, const Tensor& data, int root) {
   check_message(data);
   check(root >= 0 && root < size_, "broadcast from rank {} of {}", root, size_);
   if (size_ == 1 || data.elements() == 0) return {};
   const mpi::Count count = mpi::count_of(data.elements());
-  const std::size_t slot = take_slot("MPI_Ibcast");
+  const std::size_t slot = take_slot(stream, "MPI_Ibcast");
   traffic_ += ring::broadcast(size_, byte_count(data));
   return started(slot, mpi::ibcast(data.data(), count, movable_type(data.dtype()), root, comm_,
                                    &slots_[slot].request));
 }
 
-Request MpiCommunicator::send(const Tensor& data, int to, int tag) {
+Request MpiCommunicator::send(const Stream& stream, const Tensor& data, int to, int tag) {
   check_message(data);
   check_peer(to, tag);
   const mpi::Count count = mpi::count_of(data.elements());
-  const std::size_t slot = take_slot("MPI_Isend");
+  const std::size_t slot = take_slot(stream, "MPI_Isend");
   traffic_ += ring::send(byte_count(data));
   return started(slot, mpi::isend(data.data(), count, movable_type(data.dtype()), to, tag, comm_,
                                   &slots_[slot].request));
 }
 
-Request MpiCommunicator::receive(const Tensor& data, int from, int tag) {
+Request MpiCommunicator::receive(const Stream& stream, const Tensor& data, int from, int tag) {
   check_message(data);
   check_peer(from, tag);
   const mpi::Count count = mpi::count_of(data.elements());
-  const std::size_t slot = take_slot("MPI_Irecv");
+  const std::size_t slot = take_slot(stream, "MPI_Irecv");
   slots_[slot].expected_bytes = data.bytes();
   return started(slot, mpi::irecv(data.data(), count, movable_type(data.dtype()), from, tag, comm_,
                                   &slots_[slot].request));
 }
 
-Request MpiCommunicator::barrier() {
+Request MpiCommunicator::barrier(const Stream& stream) {
   if (size_ == 1) return {};
-  const std::size_t slot = take_slot("MPI_Ibarrier");
+  const std::size_t slot = take_slot(stream, "MPI_Ibarrier");
   return started(slot, MPI_Ibarrier(comm_, &slots_[slot].request));
 }
 
@@ -213,7 +209,8 @@ void MpiCommunicator::check_peer(int peer, int tag) const {
                 "Use fewer micro-batches or pipeline chunks, or another MPI library");
 }
 
-std::size_t MpiCommunicator::take_slot(const char* call) {
+std::size_t MpiCommunicator::take_slot(const Stream& stream, const char* call) {
+  stream.synchronize();  // MPI knows no streams: what makes the message's data must be done
   if (free_slots_.empty()) {
     slots_.emplace_back();
     free_slots_.reserve(slots_.capacity());  // giving back never allocates
@@ -246,7 +243,8 @@ void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& stat
         static_cast<std::int64_t>(bytes), status.MPI_SOURCE, status.MPI_TAG, slot.expected_bytes);
 }
 
-void MpiCommunicator::wait(std::uintptr_t handle) {
+// The caller itself waits, so that whatever it issues next, to any stream, finds the data.
+void MpiCommunicator::wait(std::uintptr_t handle, const Stream&) {
   MPI_Status status;
   const int code = wait_for(slots_[handle].request, policy_, &status);
   finish(handle, code, status);

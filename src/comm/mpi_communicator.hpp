@@ -30,13 +30,13 @@ class MpiCommunicator final : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  Request all_reduce(const Tensor& data, ReduceOp op) override;
-  Request reduce_scatter(const Tensor& output, const Tensor& input) override;
-  Request all_gather(const Tensor& output, const Tensor& input) override;
-  Request broadcast(const Tensor& data, int root) override;
-  Request send(const Tensor& data, int to, int tag) override;
-  Request receive(const Tensor& data, int from, int tag) override;
-  Request barrier() override;
+  Request all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) override;
+  Request reduce_scatter(const Stream& stream, const Tensor& output, const Tensor& input) override;
+  Request all_gather(const Stream& stream, const Tensor& output, const Tensor& input) override;
+  Request broadcast(const Stream& stream, const Tensor& data, int root) override;
+  Request send(const Stream& stream, const Tensor& data, int to, int tag) override;
+  Request receive(const Stream& stream, const Tensor& data, int from, int tag) override;
+  Request barrier(const Stream& stream) override;
   Traffic traffic() const override { return traffic_; }
 
   /// MPI_COMM_NULL in a group of one that was made from it.
@@ -45,7 +45,7 @@ class MpiCommunicator final : public Communicator {
   int largest_tag() const { return largest_tag_; }
 
  protected:
-  void wait(std::uintptr_t handle) override;
+  void wait(std::uintptr_t handle, const Stream& stream) override;
   bool test(std::uintptr_t handle) override;
 
  private:
@@ -60,7 +60,7 @@ class MpiCommunicator final : public Communicator {
     std::size_t found_bytes = 0;
   };
 
-  std::size_t take_slot(const char* call);
+  std::size_t take_slot(const Stream& stream, const char* call);
   /// The Request of a call just made into `slot`, or the Error of its return code.
   Request started(std::size_t slot, int code);
   /// Checks and frees a slot whose request is complete.

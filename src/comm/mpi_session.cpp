@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <thread>
 
 #include "kernels/base/check.hpp"
 #include "src/comm/mpi_error.hpp"
@@ -67,9 +66,9 @@ bool MpiSession::all_arrive() {
   MPI_Request request = MPI_REQUEST_NULL;
   int arrived = 0;
   if (MPI_Ibarrier(exit_, &request) != MPI_SUCCESS) return false;
-  while (arrived == 0 && std::chrono::steady_clock::now() < deadline) {
+  for (Patience others(WaitPolicy::yield);; others.pause()) {
     if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-    std::this_thread::yield();
+    if (arrived != 0 || std::chrono::steady_clock::now() >= deadline) break;
   }
   arrived_ = arrived != 0;
   return arrived_;

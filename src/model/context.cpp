@@ -18,16 +18,16 @@ std::uint64_t dropout_key(const Context& ctx, int layer, DropoutPlace place) {
 
 Tensor gather_rows(const Context& ctx, const Tensor& local, const Tensor& full) {
   if (!ctx.shard.sequence_parallel) return local;
-  ctx.tensor.all_gather(full, local).wait();
+  ctx.tensor.all_gather(ctx.stream, full, local).wait(ctx.stream);
   return full;
 }
 
 Tensor reduce_rows(const Context& ctx, const Tensor& partial, const Tensor& local) {
   if (!ctx.shard.sequence_parallel) {
-    ctx.tensor.all_reduce(partial).wait();
+    ctx.tensor.all_reduce(ctx.stream, partial).wait(ctx.stream);
     return partial;
   }
-  ctx.tensor.reduce_scatter(local, partial).wait();
+  ctx.tensor.reduce_scatter(ctx.stream, local, partial).wait(ctx.stream);
   return local;
 }
 

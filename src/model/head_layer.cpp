@@ -100,7 +100,7 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     const Tensor lse = scratch.lse.slice(0, 0, n);
     matmul(ctx.stream, logits, rows, weight.transposed());
     cross_entropy_stats(ctx.stream, own, logits, labels, vocabulary_.first, vocabulary_.columns);
-    ctx.tensor.all_gather(stats, own).wait();
+    ctx.tensor.all_gather(ctx.stream, stats, own).wait(ctx.stream);
     cross_entropy_loss(ctx.stream, loss, lse, stats, labels);
     *ctx.loss_sum += sum(ctx.stream, loss);
     if (!ctx.training) continue;

@@ -43,8 +43,7 @@ bool is_buffer(const std::string& name) {
 
 }  // namespace
 
-void initialize_weights(const ParameterStore& store, std::uint64_t seed) {
-  const Stream stream;
+void initialize_weights(const Stream& stream, const ParameterStore& store, std::uint64_t seed) {
   for_each_weight_run(store, [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out,
                                  std::int64_t index) {
     switch (spec.initial) {

@@ -8,7 +8,7 @@
 namespace triax {
 
 /// Fresh weights: each tensor from its own stream of (seed, name).
-void initialize_weights(const ParameterStore& store, std::uint64_t seed);
+void initialize_weights(const Stream& stream, const ParameterStore& store, std::uint64_t seed);
 
 /// Weights from a directory of model.safetensors (or its shards). Error for a tensor that is
 /// missing or has another shape. Returns the names in the files that the model does not use.

@@ -71,21 +71,19 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   }
 }
 
-double Optimizer::gradient_norm(Communicator& world) {
-  const Stream stream;
+double Optimizer::gradient_norm(const Stream& stream, Communicator& world) {
   norm_squares_ = 0.0;
   for (std::size_t b = 0; b < counted_.size(); ++b)
     for (const FlatRange& range : counted_[b])
       norm_squares_ += sum_of_squares(
           stream, store_.gradients(static_cast<int>(b)).slice(0, range.begin, range.count()));
-  world.all_reduce(Tensor(&norm_squares_, {1})).wait();
+  world.all_reduce(stream, Tensor(&norm_squares_, {1})).wait(stream);
   const double norm = std::sqrt(norm_squares_);
   gradient_scale_ = clip_ > 0.0 ? static_cast<float>(std::min(1.0, clip_ / (norm + 1e-6))) : 1.0F;
   return norm;
 }
 
-void Optimizer::step(int index, const StepOptions& options) {
-  const Stream stream;
+void Optimizer::step(const Stream& stream, int index, const StepOptions& options) {
   const auto b = static_cast<std::size_t>(index);
   const ParameterBlock& block = store_.blocks()[b];
   AdamWOptions adamw_options;

@@ -21,9 +21,9 @@ class Optimizer {
   /// The L2 norm of the whole model's gradient: each tensor counted once, however it is sharded,
   /// replicated or tied. Collective over the grid; fixes the clip factor for step(). Returns the
   /// norm before clipping.
-  double gradient_norm(Communicator& world);
+  double gradient_norm(const Stream& stream, Communicator& world);
   /// AdamW on `stepped` of one block.
-  void step(int block, const StepOptions& options);
+  void step(const Stream& stream, int block, const StepOptions& options);
 
   /// First and second moments of a block: (stepped.count()) float32.
   const Tensor& first_moment(int block) const { return first_[static_cast<std::size_t>(block)]; }

@@ -46,23 +46,27 @@ void ParameterStore::make_views(const Stage& stage) {
       }
 }
 
-void ParameterStore::sum_over_tensor(int index) {
+void ParameterStore::sum_over_tensor(const Stream& stream, int index) {
   for (const PartialRange& partial : block(index).partial)
-    grid_.tensor_part(partial.parts).all_reduce(part(gradients(index), partial.range)).wait();
+    grid_.tensor_part(partial.parts)
+        .all_reduce(stream, part(gradients(index), partial.range))
+        .wait(stream);
 }
 
-void ParameterStore::start_reduce(int index) {
+void ParameterStore::start_reduce(const Stream& stream, int index) {
   const Tensor& all = gradients(index);
-  request(index) = shard_optimizer_ ? grid_.data().reduce_scatter(part(all, block(index).own), all)
-                                    : grid_.data().all_reduce(all);
+  request(index) = shard_optimizer_
+                       ? grid_.data().reduce_scatter(stream, part(all, block(index).own), all)
+                       : grid_.data().all_reduce(stream, all);
 }
 
-void ParameterStore::sum_tied(int index) {
-  grid_.embedding().all_reduce(part(gradients(index), block(index).stepped)).wait();
+void ParameterStore::sum_tied(const Stream& stream, int index) {
+  grid_.embedding().all_reduce(stream, part(gradients(index), block(index).stepped)).wait(stream);
 }
 
-void ParameterStore::start_gather(int index) {
-  request(index) = grid_.data().all_gather(weights(index), part(weights(index), block(index).own));
+void ParameterStore::start_gather(const Stream& stream, int index) {
+  request(index) =
+      grid_.data().all_gather(stream, weights(index), part(weights(index), block(index).own));
 }
 
 void ParameterStore::progress() {

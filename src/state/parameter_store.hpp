@@ -24,15 +24,15 @@ class ParameterStore {
   /// Bytes of the weights; the gradients take as many.
   std::int64_t weight_bytes() const { return static_cast<std::int64_t>(weight_memory_.bytes()); }
 
-  // Gradients of a block. Start returns at once, Wait completes.
-  void sum_over_tensor(int block);
-  void start_reduce(int block);
-  void wait_reduce(int block) { request(block).wait(); }
+  // Gradients of a block. Start returns at once; what `stream` does after Wait sees the result.
+  void sum_over_tensor(const Stream& stream, int block);
+  void start_reduce(const Stream& stream, int block);
+  void wait_reduce(const Stream& stream, int block) { request(block).wait(stream); }
   /// Sums the tied embedding's (reduced) gradient over first and last stage.
-  void sum_tied(int block);
+  void sum_tied(const Stream& stream, int block);
   /// Updated weights of all data ranks (ZeRO 1).
-  void start_gather(int block);
-  void wait_gather(int block) { request(block).wait(); }
+  void start_gather(const Stream& stream, int block);
+  void wait_gather(const Stream& stream, int block) { request(block).wait(stream); }
   /// Lets messages under way move on.
   void progress();
 

@@ -32,6 +32,8 @@ std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
 // contiguous.
 class PieceMover {
  public:
+  explicit PieceMover(const Stream& stream) : stream_(stream) {}
+
   // Calls move(tensor name, boxes, memory) for every piece within `range` of the block for which
   // keep(piece) holds; `to_memory`: move fills the memory, else it reads it.
   template <class Keep, class Move>
@@ -56,7 +58,6 @@ class PieceMover {
   template <class Move>
   void staged(const PieceRange& part, const Shape& shape, const FlatView& flat, bool to_memory,
               Move&& move) {
-    const Stream stream;
     std::int64_t runs = 0;
     Tensor first;
     const auto each_run = [&](auto&& visit) {
@@ -76,13 +77,14 @@ class PieceMover {
     each_run([&](const Tensor& run, std::int64_t done) {
       const Tensor staged = all.slice(0, done, run.elements());
       if (to_memory)
-        copy(stream, run, staged);
+        copy(stream_, run, staged);
       else
-        copy(stream, staged, run);
+        copy(stream_, staged, run);
     });
     if (!to_memory) move(all);
   }
 
+  const Stream& stream_;
   std::vector<float> staging_;
 };
 
@@ -128,7 +130,7 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model) 
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, const CheckpointHeader& header,
+void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
                      const ModelConfig& model, const ParameterStore& store,
                      const Optimizer& optimizer, const ProcessGrid& grid) {
   std::vector<CheckpointTensor> tensors;
@@ -137,7 +139,7 @@ void save_checkpoint(const std::string& path, const CheckpointHeader& header,
       tensors.push_back({group + tensor.name, DType::f32, tensor.shape});
   CheckpointWriter writer(path, grid.mpi());
   writer.create(header, tensors);
-  PieceMover mover;
+  PieceMover mover(stream);
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     if (block.duplicate) continue;
@@ -155,10 +157,11 @@ void save_checkpoint(const std::string& path, const CheckpointHeader& header,
   writer.publish();
 }
 
-void restore_checkpoint(const CheckpointReader& reader, const ModelConfig& model,
-                        const ParameterStore& store, const Optimizer* optimizer) {
+void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
+                        const ModelConfig& model, const ParameterStore& store,
+                        const Optimizer* optimizer) {
   check_same_model(reader, model);
-  PieceMover mover;
+  PieceMover mover(stream);
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     const auto restore = [&](const char* group, const FlatRange& range, const FlatView& flat) {

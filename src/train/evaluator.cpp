@@ -27,7 +27,8 @@ double Evaluator::loss() {
     sum += executor_.run(input).loss_sum;
   }
   if (!counts_) sum = 0.0;
-  grid_.world().all_reduce(Tensor(&sum, {1})).wait();
+  const Stream host;
+  grid_.world().all_reduce(host, Tensor(&sum, {1})).wait(host);
   return sum / static_cast<double>(samples_ * sequence_);
 }
 

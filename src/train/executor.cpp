@@ -8,10 +8,11 @@ using Kind = StepBuffers::Kind;
 using Payload = PipelineMessages::Payload;
 }  // namespace
 
-Executor::Executor(Plan plan, const Stage& stage, const StageLayout& layout,
+Executor::Executor(const Stream& stream, Plan plan, const Stage& stage, const StageLayout& layout,
                    const BatchShape& shape, StepBuffers& buffers, PipelineMessages& messages,
                    ParameterStore& store, Optimizer* optimizer, ProcessGrid& grid)
-    : plan_(std::move(plan)),
+    : stream_(stream),
+      plan_(std::move(plan)),
       stage_(stage),
       layout_(layout),
       shape_(shape),
@@ -56,56 +57,58 @@ void Executor::execute(const Op& op) {
       buffers_.release(Kind::activation, layout_.boundary(op.chunk, op.layer), m);
       break;
     case OpKind::SendActivationStart:
-      messages_.start_send(Payload::activation, op, buffers_.at(Kind::activation, chunk_end, m));
+      messages_.start_send(stream_, Payload::activation, op,
+                           buffers_.at(Kind::activation, chunk_end, m));
       break;
     case OpKind::SendActivationWait:
-      messages_.wait_send(Payload::activation, op);
+      messages_.wait_send(stream_, Payload::activation, op);
       buffers_.release(Kind::activation, chunk_end, m);
       break;
     case OpKind::RecvActivationStart:
-      messages_.start_receive(Payload::activation, op,
+      messages_.start_receive(stream_, Payload::activation, op,
                               buffers_.acquire(Kind::activation, chunk_begin, m));
       break;
     case OpKind::RecvActivationWait:
-      messages_.wait_receive(Payload::activation, op);
+      messages_.wait_receive(stream_, Payload::activation, op);
       break;
     case OpKind::SendGradientStart:
-      messages_.start_send(Payload::gradient, op, buffers_.at(Kind::gradient, chunk_begin, m));
+      messages_.start_send(stream_, Payload::gradient, op,
+                           buffers_.at(Kind::gradient, chunk_begin, m));
       break;
     case OpKind::SendGradientWait:
-      messages_.wait_send(Payload::gradient, op);
+      messages_.wait_send(stream_, Payload::gradient, op);
       buffers_.release(Kind::gradient, chunk_begin, m);
       break;
     case OpKind::RecvGradientStart:
-      messages_.start_receive(Payload::gradient, op,
+      messages_.start_receive(stream_, Payload::gradient, op,
                               buffers_.acquire(Kind::gradient, chunk_end, m));
       break;
     case OpKind::RecvGradientWait:
-      messages_.wait_receive(Payload::gradient, op);
+      messages_.wait_receive(stream_, Payload::gradient, op);
       break;
     case OpKind::TensorSum:
-      store_.sum_over_tensor(op.block);
+      store_.sum_over_tensor(stream_, op.block);
       break;
     case OpKind::ReduceStart:
-      store_.start_reduce(op.block);
+      store_.start_reduce(stream_, op.block);
       break;
     case OpKind::ReduceWait:
-      store_.wait_reduce(op.block);
+      store_.wait_reduce(stream_, op.block);
       break;
     case OpKind::TiedSum:
-      store_.sum_tied(op.block);
+      store_.sum_tied(stream_, op.block);
       break;
     case OpKind::GradientNorm:
-      output_.grad_norm = optimizer_->gradient_norm(grid_.world());
+      output_.grad_norm = optimizer_->gradient_norm(stream_, grid_.world());
       break;
     case OpKind::Step:
-      optimizer_->step(op.block, input_->optimizer);
+      optimizer_->step(stream_, op.block, input_->optimizer);
       break;
     case OpKind::GatherStart:
-      store_.start_gather(op.block);
+      store_.start_gather(stream_, op.block);
       break;
     case OpKind::GatherWait:
-      store_.wait_gather(op.block);
+      store_.wait_gather(stream_, op.block);
       break;
   }
 }

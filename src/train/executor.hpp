@@ -30,9 +30,9 @@ class Executor {
  public:
   /// `plan`: this stage's, verified; `optimizer` is null for evaluation plans. All references
   /// outlive the executor.
-  Executor(Plan plan, const Stage& stage, const StageLayout& layout, const BatchShape& shape,
-           StepBuffers& buffers, PipelineMessages& messages, ParameterStore& store,
-           Optimizer* optimizer, ProcessGrid& grid);
+  Executor(const Stream& stream, Plan plan, const Stage& stage, const StageLayout& layout,
+           const BatchShape& shape, StepBuffers& buffers, PipelineMessages& messages,
+           ParameterStore& store, Optimizer* optimizer, ProcessGrid& grid);
 
   StepOutput run(const StepInput& input);
   const Plan& plan() const { return plan_; }
@@ -44,6 +44,7 @@ class Executor {
   void backward(const Op& op);
   Context context(const Op& op);
 
+  const Stream& stream_;  // of the compute
   Plan plan_;
   const Stage& stage_;
   StageLayout layout_;
@@ -53,7 +54,6 @@ class Executor {
   ParameterStore& store_;
   Optimizer* optimizer_;
   ProcessGrid& grid_;
-  Stream stream_;
   const StepInput* input_ = nullptr;  // of the step that runs
   StepOutput output_;
 };

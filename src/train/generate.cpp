@@ -74,7 +74,7 @@ Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context)
       memory_(memory_bytes(stage_, shape_, model_.hidden)),
       input_(static_cast<std::size_t>(context_), -1),
       logits_(static_cast<std::size_t>(model_.vocabulary)) {
-  restore_checkpoint(checkpoint, model_, store_, nullptr);
+  restore_checkpoint(stream_, checkpoint, model_, store_, nullptr);
 }
 
 Generator::~Generator() = default;
@@ -85,10 +85,9 @@ const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tok
   check(!tokens.empty() && static_cast<std::int64_t>(tokens.size()) <= context_,
         "{} tokens in a context of {}", tokens.size(), context_);
   std::fill(std::copy(tokens.begin(), tokens.end(), input_.begin()), input_.end(), -1);
-  const Stream stream;
   Arena arena(memory_);
   Workspace space(arena, stage_, shape_, model_.hidden);
-  Context ctx{.stream = stream,
+  Context ctx{.stream = stream_,
               .tensor = grid_.tensor(),
               .shard = stage_.place().tensor,
               .shape = shape_,

@@ -46,6 +46,7 @@ class Generator {
  private:
   ModelConfig model_;
   std::int64_t context_;
+  Stream stream_;
   ProcessGrid grid_;  // of this process alone
   Stage stage_;
   ParameterStore store_;

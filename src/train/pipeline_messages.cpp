@@ -19,17 +19,20 @@ int PipelineMessages::tag(Payload payload, int sending_chunk, int microbatch) co
   return (2 * sending_chunk + (payload == Payload::gradient ? 1 : 0)) * microbatches_ + microbatch;
 }
 
-void PipelineMessages::start_send(Payload payload, const Op& op, const Tensor& data) {
+void PipelineMessages::start_send(const Stream& stream, Payload payload, const Op& op,
+                                  const Tensor& data) {
   const int from = layout_.global_chunk(op.chunk);
   const int to = payload == Payload::activation ? from + 1 : from - 1;
-  slot(payload, true, op) = pipeline_.send(data, stage_of(to), tag(payload, from, op.microbatch));
+  slot(payload, true, op) =
+      pipeline_.send(stream, data, stage_of(to), tag(payload, from, op.microbatch));
 }
 
-void PipelineMessages::start_receive(Payload payload, const Op& op, const Tensor& data) {
+void PipelineMessages::start_receive(const Stream& stream, Payload payload, const Op& op,
+                                     const Tensor& data) {
   const int to = layout_.global_chunk(op.chunk);
   const int from = payload == Payload::activation ? to - 1 : to + 1;
   slot(payload, false, op) =
-      pipeline_.receive(data, stage_of(from), tag(payload, from, op.microbatch));
+      pipeline_.receive(stream, data, stage_of(from), tag(payload, from, op.microbatch));
 }
 
 }  // namespace triax

@@ -16,11 +16,15 @@ class PipelineMessages {
 
   /// The output of op.chunk to the next chunk's stage, or the gradient of its input to the one
   /// before.
-  void start_send(Payload payload, const Op& op, const Tensor& data);
+  void start_send(const Stream& stream, Payload payload, const Op& op, const Tensor& data);
   /// The input of op.chunk, or the gradient of its output.
-  void start_receive(Payload payload, const Op& op, const Tensor& data);
-  void wait_send(Payload payload, const Op& op) { slot(payload, true, op).wait(); }
-  void wait_receive(Payload payload, const Op& op) { slot(payload, false, op).wait(); }
+  void start_receive(const Stream& stream, Payload payload, const Op& op, const Tensor& data);
+  void wait_send(const Stream& stream, Payload payload, const Op& op) {
+    slot(payload, true, op).wait(stream);
+  }
+  void wait_receive(const Stream& stream, Payload payload, const Op& op) {
+    slot(payload, false, op).wait(stream);
+  }
 
  private:
   Request& slot(Payload payload, bool send, const Op& op);

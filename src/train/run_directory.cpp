@@ -90,10 +90,11 @@ std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkp
 }
 
 std::string broadcast_text(ProcessGrid& grid, std::string text) {
+  const Stream host;
   auto length = static_cast<std::int64_t>(text.size());
-  grid.world().broadcast(Tensor(&length, {1}), 0).wait();
+  grid.world().broadcast(host, Tensor(&length, {1}), 0).wait(host);
   text.resize(static_cast<std::size_t>(length));
-  grid.world().broadcast(Tensor(text.data(), DType::u8, {length}), 0).wait();
+  grid.world().broadcast(host, Tensor(text.data(), DType::u8, {length}), 0).wait(host);
   return text;
 }
 
@@ -105,7 +106,10 @@ std::vector<std::string> gather_hosts(ProcessGrid& grid) {
   const auto bytes = [](char* data, std::size_t n) {
     return Tensor(data, DType::u8, {static_cast<std::int64_t>(n)});
   };
-  grid.world().all_gather(bytes(all.data(), all.size()), bytes(own.data(), own.size())).wait();
+  const Stream host;
+  grid.world()
+      .all_gather(host, bytes(all.data(), all.size()), bytes(own.data(), own.size()))
+      .wait(host);
   std::vector<std::string> hosts;
   if (grid.rank() != 0) return hosts;
   for (std::size_t at = 0; at < all.size(); at += length)

@@ -52,12 +52,12 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
                {shape_.local_rows, config_.model.hidden}, plans_.shape.frame_pool[stage_index()]),
       messages_(grid.pipeline(), layout_, plans_.shape.microbatches),
       batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
-      training_(plans_.training[stage_index()], stage_, layout_, shape_, buffers_, messages_,
-                store_, &optimizer_, grid) {
+      training_(stream_, plans_.training[stage_index()], stage_, layout_, shape_, buffers_,
+                messages_, store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())
     evaluator_.emplace(open_reader(config_, config_.data.valid, false), config_, shape_,
-                       Executor(plans_.evaluation[stage_index()], stage_, layout_, shape_, buffers_,
-                                messages_, store_, nullptr, grid),
+                       Executor(stream_, plans_.evaluation[stage_index()], stage_, layout_, shape_,
+                                buffers_, messages_, store_, nullptr, grid),
                        grid);
   prepare_weights();
 }
@@ -69,7 +69,7 @@ std::size_t Trainer::stage_index() const {
 void Trainer::prepare_weights() {
   if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
     const CheckpointReader reader(file);
-    restore_checkpoint(reader, config_.model, store_, &optimizer_);
+    restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_);
     first_step_ = reader.header().step;
     first_sample_ = reader.header().samples;
     first_token_ = reader.header().tokens;
@@ -77,7 +77,7 @@ void Trainer::prepare_weights() {
   } else if (!config_.model.weights.empty()) {
     unused_weights_ = load_weights(store_, config_.model, config_.model.weights);
   } else {
-    initialize_weights(store_, config_.run.seed);
+    initialize_weights(stream_, store_, config_.run.seed);
   }
 }
 
@@ -169,10 +169,11 @@ void Trainer::share(StepMetrics& metrics, double loss_sum) {
     sums[a + 1] = static_cast<double>(grid_.traffic(axes[a]).bytes - traffic_[a]);
   }
   double memory = static_cast<double>(peak_memory_bytes());
-  Request sum = grid_.world().all_reduce(Tensor(sums.data(), {4}));
-  Request max = grid_.world().all_reduce(Tensor(&memory, {1}), ReduceOp::max);
-  sum.wait();
-  max.wait();
+  const Stream host;
+  Request sum = grid_.world().all_reduce(host, Tensor(sums.data(), {4}));
+  Request max = grid_.world().all_reduce(host, Tensor(&memory, {1}), ReduceOp::max);
+  sum.wait(host);
+  max.wait(host);
   metrics.loss = sums[0] / static_cast<double>(tokens_per_step());
   metrics.bytes_sent_data = static_cast<std::int64_t>(sums[1]);
   metrics.bytes_sent_tensor = static_cast<std::int64_t>(sums[2]);
@@ -217,7 +218,7 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
                   config_.parallel.pipeline, config_.parallel.tensor);
   header.version = version;
   const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
-  save_checkpoint(path, header, config_.model, store_, optimizer_, grid_);
+  save_checkpoint(stream_, path, header, config_.model, store_, optimizer_, grid_);
   if (!leader()) return;
   progress_->pause();
   spdlog::info("checkpoint {}", path);

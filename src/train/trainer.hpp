@@ -50,6 +50,7 @@ class Trainer {
   LoadedJob job_;
   const Config& config_;
   ProcessGrid& grid_;
+  Stream stream_;  // of the compute
   StepPlans plans_;
   Stage stage_;
   BatchShape shape_;

@@ -11,6 +11,9 @@
 
 namespace triax {
 
+/// What all messages of a test are issued on.
+inline const Stream stream;
+
 inline MpiCommunicator world_communicator() {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;

@@ -31,7 +31,7 @@ TYPED_TEST_SUITE(Collectives, Types);
 TYPED_TEST(Collectives, AllReduceSums) {
   for (const std::int64_t n : this->sizes_) {
     std::vector<TypeParam> data = this->numbers(n);
-    this->comm_.all_reduce(view(data), ReduceOp::sum).wait();
+    this->comm_.all_reduce(stream, view(data), ReduceOp::sum).wait(stream);
     EXPECT_EQ(data, filled<TypeParam>(n, [this](std::int64_t i) {
                 return sum_of_numbers<TypeParam>(this->size_, i);
               }));
@@ -42,10 +42,10 @@ TYPED_TEST(Collectives, AllReduceTakesTheLargestAndTheSmallest) {
   for (const std::int64_t n : this->sizes_) {
     std::vector<TypeParam> largest = this->numbers(n);
     std::vector<TypeParam> smallest = largest;
-    Request first = this->comm_.all_reduce(view(largest), ReduceOp::max);
-    Request second = this->comm_.all_reduce(view(smallest), ReduceOp::min);
-    first.wait();
-    second.wait();
+    Request first = this->comm_.all_reduce(stream, view(largest), ReduceOp::max);
+    Request second = this->comm_.all_reduce(stream, view(smallest), ReduceOp::min);
+    first.wait(stream);
+    second.wait(stream);
     const int last = this->size_ - 1;
     EXPECT_EQ(largest, filled<TypeParam>(n, [&](auto i) { return number<TypeParam>(last, i); }));
     EXPECT_EQ(smallest, filled<TypeParam>(n, [](auto i) { return number<TypeParam>(0, i); }));
@@ -57,7 +57,7 @@ TYPED_TEST(Collectives, ReduceScatterGivesEachRankItsPart) {
     std::vector<TypeParam> input = this->numbers(n * this->size_);
     const std::vector<TypeParam> before = input;
     std::vector<TypeParam> output(static_cast<std::size_t>(n));
-    this->comm_.reduce_scatter(view(output), view(input)).wait();
+    this->comm_.reduce_scatter(stream, view(output), view(input)).wait(stream);
     EXPECT_EQ(output, filled<TypeParam>(n, [&](std::int64_t i) {
                 return sum_of_numbers<TypeParam>(this->size_, this->rank_ * n + i);
               }));
@@ -69,7 +69,7 @@ TYPED_TEST(Collectives, ReduceScatterWorksInPlace) {
   for (const std::int64_t n : this->sizes_) {
     std::vector<TypeParam> data = this->numbers(n * this->size_);
     const Tensor part = view(data).slice(0, this->rank_ * n, n);
-    this->comm_.reduce_scatter(part, view(data)).wait();
+    this->comm_.reduce_scatter(stream, part, view(data)).wait(stream);
     for (std::int64_t i = 0; i < n; ++i)
       ASSERT_EQ(part.as<TypeParam>()[i],
                 sum_of_numbers<TypeParam>(this->size_, this->rank_ * n + i));
@@ -83,13 +83,13 @@ TYPED_TEST(Collectives, AllGatherPutsPartsInOrder) {
     const auto expected = filled<TypeParam>(n * this->size_, [&](std::int64_t i) {
       return number<TypeParam>(static_cast<int>(i / n), i % n);
     });
-    this->comm_.all_gather(view(output), view(input)).wait();
+    this->comm_.all_gather(stream, view(output), view(input)).wait(stream);
     EXPECT_EQ(output, expected);
 
     std::vector<TypeParam> in_place(output.size());
     const Tensor part = view(in_place).slice(0, this->rank_ * n, n);
     if (n > 0) std::memcpy(part.data(), input.data(), static_cast<std::size_t>(part.bytes()));
-    this->comm_.all_gather(view(in_place), part).wait();
+    this->comm_.all_gather(stream, view(in_place), part).wait(stream);
     EXPECT_EQ(in_place, expected);
   }
 }
@@ -98,7 +98,7 @@ TYPED_TEST(Collectives, BroadcastComesFromTheRoot) {
   for (const std::int64_t n : this->sizes_)
     for (const int root : {0, this->size_ - 1}) {
       std::vector<TypeParam> data = this->numbers(n);
-      this->comm_.broadcast(view(data), root).wait();
+      this->comm_.broadcast(stream, view(data), root).wait(stream);
       EXPECT_EQ(data, filled<TypeParam>(n, [&](auto i) { return number<TypeParam>(root, i); }));
     }
 }
@@ -121,12 +121,12 @@ class World : public testing::Test {
 TEST_F(World, AllReduceGivesTheSameBitsToEveryRank) {
   for (const std::int64_t n : {3, 1001, 300'007}) {
     std::vector<float> sum = rough(n);
-    comm_.all_reduce(view(sum), ReduceOp::sum).wait();
+    comm_.all_reduce(stream, view(sum), ReduceOp::sum).wait(stream);
     const Tensor bits(static_cast<void*>(sum.data()), DType::i32, {n});
     std::vector<std::int32_t> largest(bits.as<std::int32_t>(), bits.as<std::int32_t>() + n);
     std::vector<std::int32_t> smallest = largest;
-    comm_.all_reduce(view(largest), ReduceOp::max).wait();
-    comm_.all_reduce(view(smallest), ReduceOp::min).wait();
+    comm_.all_reduce(stream, view(largest), ReduceOp::max).wait(stream);
+    comm_.all_reduce(stream, view(smallest), ReduceOp::min).wait(stream);
     EXPECT_EQ(largest, smallest) << n;
   }
 }
@@ -137,10 +137,10 @@ TEST_F(World, ReductionsRepeatThemselvesBitForBit) {
   std::vector<float> first_part;
   for (int run = 0; run < 3; ++run) {
     std::vector<float> sum = rough(n);
-    comm_.all_reduce(view(sum), ReduceOp::sum).wait();
+    comm_.all_reduce(stream, view(sum), ReduceOp::sum).wait(stream);
     std::vector<float> input = rough(n * size_);
     std::vector<float> part(static_cast<std::size_t>(n));
-    comm_.reduce_scatter(view(part), view(input)).wait();
+    comm_.reduce_scatter(stream, view(part), view(input)).wait(stream);
     if (run == 0) {
       first_sum = sum;
       first_part = part;
@@ -158,12 +158,12 @@ TEST_F(World, ManyRequestsCompleteInAnyOrder) {
   for (int k = 0; k < count; ++k) {
     data.push_back(
         filled<float>(k * 1000 + 1, [&](auto i) { return number<float>(rank_, i + k); }));
-    requests.push_back(comm_.all_reduce(view(data.back()), ReduceOp::sum));
+    requests.push_back(comm_.all_reduce(stream, view(data.back()), ReduceOp::sum));
   }
   // Each rank waits in an order of its own.
   for (int k = 0; k < count; ++k) {
     const auto which = static_cast<std::size_t>((k * 5 + rank_) % count);
-    requests[which].wait();
+    requests[which].wait(stream);
     EXPECT_FALSE(requests[which].pending());
   }
   for (int k = 0; k < count; ++k)
@@ -176,8 +176,8 @@ TEST_F(World, TestDrivesARequestToItsEnd) {
   std::vector<float> data(50'000, 1.0F);
   std::vector<float> parts(static_cast<std::size_t>(1000 * size_), 1.0F);
   const Tensor part = view(parts).slice(0, rank_ * 1000, 1000);
-  Request sum = comm_.all_reduce(view(data), ReduceOp::sum);
-  Request scattered = comm_.reduce_scatter(part, view(parts));
+  Request sum = comm_.all_reduce(stream, view(data), ReduceOp::sum);
+  Request scattered = comm_.reduce_scatter(stream, part, view(parts));
   while (!sum.test() || !scattered.test()) {
   }
   EXPECT_FALSE(sum.pending());
@@ -191,14 +191,15 @@ TEST_F(World, BarrierHoldsUntilAllHaveCome) {
   std::int32_t token = 0;
   const Tensor message(&token, {1});
   if (rank_ == 0) {
-    for (int other = 1; other < size_; ++other) comm_.receive(message, other, 0).wait();
-    comm_.barrier().wait();
+    for (int other = 1; other < size_; ++other)
+      comm_.receive(stream, message, other, 0).wait(stream);
+    comm_.barrier(stream).wait(stream);
     return;
   }
-  Request barrier = comm_.barrier();
+  Request barrier = comm_.barrier(stream);
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(barrier.test());
-  comm_.send(message, 0, 0).wait();
-  barrier.wait();
+  comm_.send(stream, message, 0, 0).wait(stream);
+  barrier.wait(stream);
   EXPECT_EQ(comm_.traffic().messages, 1U);  // the send; a barrier is none
 }
 
@@ -208,9 +209,9 @@ TEST_F(World, SixteenBitTensorsMoveAndDoNotReduce) {
   for (const DType type : {DType::bf16, DType::f16, DType::u16}) {
     const Tensor part(static_cast<void*>(data.data()), type, {3});
     const Tensor whole(static_cast<void*>(all.data()), type, {3 * size_});
-    EXPECT_THROW(comm_.all_reduce(part, ReduceOp::sum), Error);
-    EXPECT_THROW(comm_.reduce_scatter(part, whole), Error);
-    comm_.all_gather(whole, part).wait();
+    EXPECT_THROW(comm_.all_reduce(stream, part, ReduceOp::sum), Error);
+    EXPECT_THROW(comm_.reduce_scatter(stream, part, whole), Error);
+    comm_.all_gather(stream, whole, part).wait(stream);
     for (int r = 0; r < size_; ++r) EXPECT_EQ(all[static_cast<std::size_t>(3 * r + 2)], r);
   }
 }
@@ -219,14 +220,14 @@ TEST_F(World, RefusesPartsThatDoNotFit) {
   std::vector<float> whole(static_cast<std::size_t>(8 * size_));
   std::vector<float> part(7);
   std::vector<double> other_type(8);
-  EXPECT_THROW(comm_.all_gather(view(whole), view(part)), Error);
-  EXPECT_THROW(comm_.reduce_scatter(view(part), view(whole)), Error);
-  EXPECT_THROW(comm_.all_gather(view(whole), view(other_type)), Error);
+  EXPECT_THROW(comm_.all_gather(stream, view(whole), view(part)), Error);
+  EXPECT_THROW(comm_.reduce_scatter(stream, view(part), view(whole)), Error);
+  EXPECT_THROW(comm_.all_gather(stream, view(whole), view(other_type)), Error);
   if (size_ > 1) {
     const Tensor shifted = view(whole).slice(0, 1, 8);
-    EXPECT_THROW(comm_.reduce_scatter(shifted, view(whole)), Error);
+    EXPECT_THROW(comm_.reduce_scatter(stream, shifted, view(whole)), Error);
   }
-  EXPECT_THROW(comm_.broadcast(view(whole), size_), Error);
+  EXPECT_THROW(comm_.broadcast(stream, view(whole), size_), Error);
 }
 
 TEST_F(World, CountsTrafficAsTheRingDoes) {
@@ -234,12 +235,12 @@ TEST_F(World, CountsTrafficAsTheRingDoes) {
   std::vector<float> data(1000 * n);
   std::vector<float> part(1000);
   const std::uint64_t bytes = 4000 * n;
-  comm_.all_reduce(view(data), ReduceOp::sum).wait();
+  comm_.all_reduce(stream, view(data), ReduceOp::sum).wait(stream);
   const std::uint64_t messages = size_ > 1 ? 1 : 0;
   EXPECT_EQ(comm_.traffic(), (Traffic{messages, 2 * (n - 1) * bytes / n}));
-  comm_.reduce_scatter(view(part), view(data)).wait();
-  comm_.all_gather(view(data), view(part)).wait();
-  comm_.broadcast(view(data), 0).wait();
+  comm_.reduce_scatter(stream, view(part), view(data)).wait(stream);
+  comm_.all_gather(stream, view(data), view(part)).wait(stream);
+  comm_.broadcast(stream, view(data), 0).wait(stream);
   EXPECT_EQ(comm_.traffic(), (Traffic{4 * messages, 5 * (n - 1) * bytes / n}));
 }
 
@@ -249,17 +250,17 @@ TEST(AloneCommunicator, CopiesAndDoesNothingElse) {
   EXPECT_EQ(comm.size(), 1);
   std::vector<float> input = {1.0F, 2.0F};
   std::vector<float> output(2);
-  EXPECT_FALSE(comm.all_gather(view(output), view(input)).pending());
+  EXPECT_FALSE(comm.all_gather(stream, view(output), view(input)).pending());
   EXPECT_EQ(output, input);
   input = {3.0F, 4.0F};
-  EXPECT_FALSE(comm.reduce_scatter(view(output), view(input)).pending());
+  EXPECT_FALSE(comm.reduce_scatter(stream, view(output), view(input)).pending());
   EXPECT_EQ(output, input);
-  EXPECT_FALSE(comm.all_reduce(view(output), ReduceOp::sum).pending());
-  EXPECT_FALSE(comm.broadcast(view(output), 0).pending());
-  comm.barrier().wait();
+  EXPECT_FALSE(comm.all_reduce(stream, view(output), ReduceOp::sum).pending());
+  EXPECT_FALSE(comm.broadcast(stream, view(output), 0).pending());
+  comm.barrier(stream).wait(stream);
   EXPECT_EQ(output, input);
   EXPECT_EQ(comm.traffic(), Traffic{});
-  EXPECT_THROW(comm.send(view(input), 0, 0), Error);
+  EXPECT_THROW(comm.send(stream, view(input), 0, 0), Error);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 namespace triax {
 namespace {
 
+const Stream stream;
+
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -36,7 +38,7 @@ std::vector<int> one_node() {
 std::vector<int> members(Communicator& group, int grid_rank) {
   std::vector<std::int32_t> all(static_cast<std::size_t>(group.size()));
   std::int32_t mine = grid_rank;
-  group.all_gather(Tensor(all.data(), {group.size()}), Tensor(&mine, {1})).wait();
+  group.all_gather(stream, Tensor(all.data(), {group.size()}), Tensor(&mine, {1})).wait(stream);
   return {all.begin(), all.end()};
 }
 
@@ -172,14 +174,14 @@ TEST(ProcessGrid, CountsTrafficByAxis) {
   std::vector<float> data(static_cast<std::size_t>(size) * 10);
   const Tensor tensor(data.data(), {size * 10});
   const auto bytes = static_cast<std::uint64_t>(tensor.bytes());
-  grid.tensor().all_reduce(tensor).wait();
+  grid.tensor().all_reduce(stream, tensor).wait(stream);
   Traffic expected = ring::all_reduce(size, bytes);
   EXPECT_EQ(grid.traffic(Axis::tensor), expected);
   if (size % 2 == 0) {
-    grid.tensor_part(2).all_reduce(tensor).wait();
+    grid.tensor_part(2).all_reduce(stream, tensor).wait(stream);
     expected += ring::all_reduce(size / 2, bytes);
   }
-  grid.world().all_reduce(tensor).wait();
+  grid.world().all_reduce(stream, tensor).wait(stream);
   EXPECT_EQ(grid.traffic(Axis::tensor), expected);
   EXPECT_EQ(grid.traffic(Axis::data), Traffic{});
   EXPECT_EQ(grid.traffic(Axis::pipeline), Traffic{});

@@ -27,7 +27,7 @@ GlobalValues assembled(const ModelConfig& model, const GridOfStages& places, Fil
 
 TEST(FreshWeights, AreTheSameOnEveryGrid) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
-    const auto fill = [](const ParameterStore& store) { initialize_weights(store, 7); };
+    const auto fill = [](const ParameterStore& store) { initialize_weights(Stream{}, store, 7); };
     const GlobalValues whole = assembled(model, {}, fill);
     EXPECT_EQ(assembled(model, grid, fill), whole);
   });
@@ -37,12 +37,12 @@ TEST(FreshWeights, AreTheSameOnEveryGrid) {
 // values, and padding is 0.
 TEST(FreshWeights, CopiesEqualTheirOwners) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& places) {
-    const GlobalValues whole =
-        assembled(model, {}, [](const ParameterStore& store) { initialize_weights(store, 7); });
+    const GlobalValues whole = assembled(
+        model, {}, [](const ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
     ProcessGrid grid(MPI_COMM_SELF, {});
     for (const auto& stage : stages_of(model, places)) {
       const ParameterStore store(*stage, grid, false);
-      initialize_weights(store, 7);
+      initialize_weights(Stream{}, store, 7);
       for (std::size_t b = 0; b < store.blocks().size(); ++b) {
         std::vector<float> expected(static_cast<std::size_t>(store.blocks()[b].elements));
         for (const PlacedParameter& param : store.blocks()[b].params)
@@ -65,8 +65,8 @@ TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
   model.hidden = 480;
   model.head_size = 40;
   model.intermediate = 500;
-  const GlobalValues weights =
-      assembled(model, {}, [](const ParameterStore& store) { initialize_weights(store, 7); });
+  const GlobalValues weights = assembled(
+      model, {}, [](const ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
   const auto deviation = [&](const std::string& name) {
     const auto& values = weights.at(name);
     return summary_of(values).l2 / std::sqrt(static_cast<double>(values.size()));
@@ -85,8 +85,8 @@ TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
 TEST(FreshWeights, FollowTheSeed) {
   const ModelConfig model = golden_model("gpt2-deep");
   const auto with = [&](std::uint64_t seed) {
-    return assembled(model, {},
-                     [=](const ParameterStore& store) { initialize_weights(store, seed); });
+    return assembled(
+        model, {}, [=](const ParameterStore& store) { initialize_weights(Stream{}, store, seed); });
   };
   EXPECT_EQ(with(1), with(1));
   EXPECT_NE(with(1).at("transformer.wte.weight"), with(2).at("transformer.wte.weight"));

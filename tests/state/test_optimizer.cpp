@@ -45,7 +45,7 @@ TEST(GradientNorm, CountsEachTensorOnce) {
     for (const auto& stage : stages_of(model, places)) {
       ParameterStore store(*stage, grid, false);
       fill_gradients(store);
-      squares += std::pow(Optimizer(store, {}, 1.0).gradient_norm(grid.world()), 2);
+      squares += std::pow(Optimizer(store, {}, 1.0).gradient_norm(Stream{}, grid.world()), 2);
     }
     EXPECT_NEAR(std::sqrt(squares), expected_norm(model), 1e-7 * expected_norm(model));
   });
@@ -62,7 +62,7 @@ TEST(GradientNorm, IgnoresPadding) {
     std::fill_n(gradient, store.blocks()[static_cast<std::size_t>(b)].elements, 1e6F);
   }
   fill_gradients(store);
-  EXPECT_NEAR(Optimizer(store, {}, 1.0).gradient_norm(grid.world()), expected_norm(model),
+  EXPECT_NEAR(Optimizer(store, {}, 1.0).gradient_norm(Stream{}, grid.world()), expected_norm(model),
               1e-7 * expected_norm(model));
 }
 
@@ -89,9 +89,9 @@ class OptimizerStep : public testing::Test {
   template <class Visit>
   void step(double clip, Visit&& visit) {
     Optimizer optimizer(store_, config_, clip);
-    norm_ = optimizer.gradient_norm(grid_.world());
+    norm_ = optimizer.gradient_norm(Stream{}, grid_.world());
     for (int b = 0; b < static_cast<int>(store_.blocks().size()); ++b) {
-      optimizer.step(b, {config_.learning_rate, config_.beta1, config_.beta2, 1});
+      optimizer.step(Stream{}, b, {config_.learning_rate, config_.beta1, config_.beta2, 1});
       for (const PlacedParameter& param : store_.blocks()[static_cast<std::size_t>(b)].params)
         for (const Piece& piece : param.spec.pieces)
           for_each_run(intersect(piece, param.spec.shape, 0, param.spec.shape.elements()),

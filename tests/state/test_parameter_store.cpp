@@ -61,13 +61,13 @@ TEST(ParameterStore, SumsOverOneRankAreTheGradientsThemselves) {
   ParameterStore store(stage, grid, false);
   float* gradient = store.gradients(0).as<float>();
   for (std::int64_t i = 0; i < store.blocks()[0].elements; ++i) gradient[i] = static_cast<float>(i);
-  store.sum_over_tensor(0);
-  store.start_reduce(0);
+  store.sum_over_tensor(Stream{}, 0);
+  store.start_reduce(Stream{}, 0);
   store.progress();
-  store.wait_reduce(0);
-  store.sum_tied(0);
-  store.start_gather(0);
-  store.wait_gather(0);
+  store.wait_reduce(Stream{}, 0);
+  store.sum_tied(Stream{}, 0);
+  store.start_gather(Stream{}, 0);
+  store.wait_gather(Stream{}, 0);
   for (std::int64_t i = 0; i < store.blocks()[0].elements; ++i)
     ASSERT_EQ(gradient[i], static_cast<float>(i));
 }

@@ -96,8 +96,8 @@ GlobalValues collect(ProcessGrid& grid, const ModelConfig& model, const Paramete
   add_owned(values, store.blocks(), values_of);
   for (auto& [name, elements] : values)
     grid.world()
-        .all_reduce(Tensor(elements.data(), {static_cast<std::int64_t>(elements.size())}))
-        .wait();
+        .all_reduce(Stream{}, Tensor(elements.data(), {static_cast<std::int64_t>(elements.size())}))
+        .wait(Stream{});
   return values;
 }
 

@@ -89,7 +89,8 @@ CheckpointHeader header_of(const ModelConfig& model) {
 }
 
 void save(const std::string& path, const ModelConfig& model, const State& state) {
-  save_checkpoint(path, header_of(model), model, state.store, state.optimizer, state.grid);
+  save_checkpoint(Stream{}, path, header_of(model), model, state.store, state.optimizer,
+                  state.grid);
 }
 
 const std::vector<Layout> layouts = {
@@ -131,7 +132,7 @@ TEST(Checkpoint, EveryGridRestoresEveryOthersFile) {
         for_each_value(*restored, [](float& value, float expected) {
           value = expected == 0.0F ? 0.0F : -1.0F;
         });
-        restore_checkpoint(reader, model, restored->store, &restored->optimizer);
+        restore_checkpoint(Stream{}, reader, model, restored->store, &restored->optimizer);
         EXPECT_EQ(wrong_values(*restored), 0);
       }
     }
@@ -163,7 +164,8 @@ TEST(Checkpoint, WithoutOptimizerOnlyWeightsAreRead) {
   fill(saved);
   save(directory.path("step-1.h5"), model, saved);
   const State restored(model, {.data = world_size()});
-  restore_checkpoint(CheckpointReader(directory.path("step-1.h5")), model, restored.store, nullptr);
+  restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), model, restored.store,
+                     nullptr);
   const auto weight = restored.store.weights(0);
   EXPECT_EQ(weight.as<float>()[0], saved.store.weights(0).as<float>()[0]);
   EXPECT_EQ(restored.optimizer.first_moment(0).as<float>()[0], 0.0F);
@@ -177,8 +179,8 @@ TEST(Checkpoint, AnotherModelIsRefused) {
   const auto error_on = [&](const ModelConfig& other) {
     const State state(other, {.data = world_size()});
     return error_of([&] {
-      restore_checkpoint(CheckpointReader(directory.path("step-1.h5")), other, state.store,
-                         nullptr);
+      restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), other,
+                         state.store, nullptr);
     });
   };
   EXPECT_EQ(error_on(model), "");

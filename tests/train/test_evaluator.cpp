@@ -35,7 +35,7 @@ std::vector<double> valid_losses(const Layout& layout, std::int64_t eval_steps,
   const LoadedJob loaded = load(job, world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
   Trainer(loaded, grid).run();
-  grid.world().barrier().wait();
+  grid.world().barrier(Stream{}).wait(Stream{});
   std::vector<double> losses;
   std::ifstream file(directory.path("run/metrics.jsonl"));
   for (std::string line; std::getline(file, line);)

@@ -45,7 +45,7 @@ void run(const nlohmann::json& job) {
   const LoadedJob loaded = load(job, world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
   Trainer(loaded, grid).run();
-  grid.world().barrier().wait();  // what rank 0 wrote is there
+  grid.world().barrier(Stream{}).wait(Stream{});  // what rank 0 wrote is there
 }
 
 // Lines of a run's metrics.jsonl.
