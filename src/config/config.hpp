@@ -109,6 +109,17 @@ struct SchedulerConfig {
   double min_lr = 0.0;
 };
 
+/// What of a run's state is cut over the data ranks (DeepSpeed's zero_optimization). Sizes count
+/// elements.
+struct ZeroConfig {
+  int stage = 0;
+  bool overlap = true;  // reduce and gather while compute goes on
+  std::int64_t reduce_bucket_size = 500'000'000;
+  std::int64_t prefetch_bucket_size = 50'000'000;    // stage 3
+  std::int64_t persistence_threshold = 100'000;      // stage 3
+  std::int64_t max_live_parameters = 1'000'000'000;  // stage 3
+};
+
 struct Config {
   ModelConfig model;
   DataConfig data;
@@ -119,7 +130,7 @@ struct Config {
   OptimizerConfig optimizer;
   SchedulerConfig scheduler;
   double gradient_clipping = 0.0;  // global L2 norm; 0: none
-  int zero_stage = 0;
+  ZeroConfig zero;
   bool recompute = false;  // whole layers (activation_checkpointing)
   int recompute_layers =
       0;  // a stage, from its first (activation_checkpointing.number_checkpoints); 0: every layer

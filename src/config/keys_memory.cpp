@@ -8,21 +8,26 @@ using Keys = std::vector<Key>;
 const char* const zero = "zero_optimization.";
 
 void add_zero(Keys& k) {
-  auto stage = obeyed(std::string(zero) + "stage", integer, 0, from_to(0, 3),
-                      "ZeRO stage: 0 none, 1 optimizer state over the data ranks")
-                   .without({2, 3});
-  stage.reason = "stages 0 and 1 are";
-  k.push_back(std::move(stage));
+  k.push_back(obeyed(std::string(zero) + "stage", integer, 0, from_to(0, 3),
+                     "ZeRO stage: what is cut over the data ranks. 0 nothing, 1 optimizer state, 2 "
+                     "gradients too, 3 parameters too"));
+  k.push_back(obeyed(std::string(zero) + "overlap_comm", boolean, true, anything(),
+                     "reduce and gather while compute goes on")
+                  .or_auto());
+  k.push_back(obeyed(std::string(zero) + "reduce_bucket_size", integer, 500'000'000, at_least(1),
+                     "stages 2 and 3: gradients whose reduction may be under way at once; one "
+                     "layer always may, and never more than the largest layer")
+                  .in("elements")
+                  .or_auto());
   const auto tunes = [&](std::initializer_list<const char*> names, KeyType type,
                          const char* meaning) {
     for (const auto* name : names)
       k.push_back(accepted(zero + std::string(name), type, nullptr, meaning));
   };
   tunes({"contiguous_gradients", "reduce_scatter", "use_multi_rank_bucket_allreduce",
-         "allgather_partitions", "overlap_comm", "round_robin_gradients", "grad_hooks",
-         "legacy_stage1"},
+         "allgather_partitions", "round_robin_gradients", "grad_hooks", "legacy_stage1"},
         boolean, "how gradients travel; buckets here start during the backward pass");
-  tunes({"reduce_bucket_size", "allgather_bucket_size", "sub_group_size"}, integer,
+  tunes({"allgather_bucket_size", "sub_group_size"}, integer,
         "bucket size; triax sizes buckets by layer");
   tunes({"load_from_fp32_weights", "elastic_checkpoint", "ignore_unused_parameters",
          "pipeline_loading_checkpoint"},
@@ -30,12 +35,11 @@ void add_zero(Keys& k) {
   tunes({"memory_efficient_linear", "override_module_apply", "log_trace_cache_warnings",
          "enable_sanity_checks", "save_muon_momentum_buffer_in_memory", "sdma_allgather"},
         boolean, "of DeepSpeed's own machinery");
-  tunes({"prefetch_bucket_size", "param_persistence_threshold", "model_persistence_threshold",
-         "max_live_parameters", "max_reuse_distance", "module_granularity_threshold",
-         "stage3_prefetch_bucket_size", "stage3_param_persistence_threshold",
-         "stage3_model_persistence_threshold", "stage3_max_live_parameters",
-         "stage3_max_reuse_distance", "stage3_module_granularity_threshold"},
-        integer, "of ZeRO stage 3");
+  tunes({"model_persistence_threshold", "max_reuse_distance", "module_granularity_threshold",
+         "stage3_model_persistence_threshold", "stage3_max_reuse_distance",
+         "stage3_module_granularity_threshold"},
+        integer,
+        "of ZeRO stage 3; parameters are released as soon as the next layer does not read them");
   tunes({"gather_16bit_weights_on_model_save", "use_all_reduce_for_fetch_params",
          "allgather_sequential", "stage3_gather_16bit_weights_on_model_save",
          "stage3_gather_fp16_weights_on_model_save", "stage3_use_all_reduce_for_fetch_params",
@@ -44,21 +48,43 @@ void add_zero(Keys& k) {
   tunes({"zeropp_loco_param", "leaf_module"}, object, "of ZeRO stage 3");
 }
 
+// Each by the name that DeepSpeed documents and by the one that it uses inside.
+void add_stage3(Keys& k) {
+  const auto add = [&](const std::string& name, std::int64_t fallback, std::int64_t least,
+                       const std::string& meaning) {
+    const std::string path = std::string(zero) + "stage3_" + name;
+    k.push_back(obeyed(path, integer, fallback, at_least(static_cast<double>(least)), meaning)
+                    .in("elements")
+                    .or_auto());
+    k.push_back(obeyed(zero + name, integer, nullptr, at_least(static_cast<double>(least)),
+                       "the same as stage3_" + name)
+                    .in("elements")
+                    .or_auto());
+  };
+  add("prefetch_bucket_size", 50'000'000, 0,
+      "parameters gathered ahead of their use; 0 none, else one layer always may be, and never "
+      "more "
+      "than the largest layer");
+  add("param_persistence_threshold", 100'000, 0,
+      "tensors of at most so many elements stay whole on every rank");
+  add("max_live_parameters", 1'000'000'000, 0,
+      "parameters that are whole at once, above which nothing is gathered ahead");
+}
+
 void add_zero_features(Keys& k) {
   const auto no = [&](const char* name, KeyType type, nlohmann::json off, const char* meaning,
                       const char* reason) {
     k.push_back(refused(zero + std::string(name), type, std::move(off), meaning, reason));
   };
   no("zero_hpz_partition_size", integer, 1, "ZeRO++ secondary partition",
-     "it needs ZeRO stage 3, which is not built yet");
+     "hybrid sharding is not built yet");
   no("zero_quantized_weights", boolean, false, "ZeRO++ quantized weights",
-     "it needs ZeRO stage 3, which is not built yet");
+     "it changes the weights; triax gathers them as they are");
   no("zero_quantized_nontrainable_weights", boolean, false, "ZeRO++ quantized frozen weights",
-     "it needs ZeRO stage 3, which is not built yet");
+     "it changes the weights; triax gathers them as they are");
   no("zero_quantized_gradients", boolean, false, "ZeRO++ quantized gradients",
      "it changes the gradients; triax reduces them in float32");
-  no("mics_shard_size", integer, -1, "MiCS shard group",
-     "it needs ZeRO stage 3, which is not built yet");
+  no("mics_shard_size", integer, -1, "MiCS shard group", "hybrid sharding is not built yet");
   no("zenflow", object, nullptr, "asynchronous offloaded updates", "ZenFlow is not built yet");
   no("cpu_offload", boolean, false, "old name of offload_optimizer", "offload is not built yet");
   no("cpu_offload_params", boolean, false, "old name of offload_param", "offload is not built yet");
@@ -112,6 +138,7 @@ void add_pipeline(Keys& k) {
 Keys memory_keys() {
   Keys k;
   add_zero(k);
+  add_stage3(k);
   add_zero_features(k);
   add_activation_checkpointing(k);
   add_pipeline(k);

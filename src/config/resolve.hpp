@@ -15,6 +15,8 @@ void resolve_batch(Settings& settings, ErrorList& errors);
 void check_schedule(Settings& settings, ErrorList& errors);
 /// Optimizer, scheduler and clipping.
 void resolve_training(Settings& settings, ErrorList& errors);
+/// What ZeRO's sizes are where they are "auto".
+void resolve_memory(Settings& settings, const ModelConfig& model);
 /// Data files, sample length, checkpoint directory and file.
 void resolve_files(Settings& settings, const ModelConfig& model, const std::string& job_file,
                    ErrorList& errors);

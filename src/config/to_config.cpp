@@ -115,6 +115,21 @@ SchedulerConfig scheduler(const Settings& s) {
   return c;
 }
 
+ZeroConfig zero(const Settings& s) {
+  ZeroConfig z;
+  z.stage = small(s, "zero_optimization.stage");
+  z.overlap = s.boolean("zero_optimization.overlap_comm");
+  z.reduce_bucket_size = s.integer("zero_optimization.reduce_bucket_size");
+  const auto stage3 = [&](const std::string& name) {
+    const std::string inner = "zero_optimization." + name;
+    return s.integer(s.has(inner) ? inner : "zero_optimization.stage3_" + name);
+  };
+  z.prefetch_bucket_size = stage3("prefetch_bucket_size");
+  z.persistence_threshold = stage3("param_persistence_threshold");
+  z.max_live_parameters = stage3("max_live_parameters");
+  return z;
+}
+
 void set_recompute(const Settings& s, Config& c) {
   const std::string key = "activation_checkpointing.number_checkpoints";
   const int layers = s.has(key) ? small(s, key) : 0;
@@ -137,7 +152,7 @@ Config to_config(const Settings& s, const ModelConfig& model) {
   c.optimizer = optimizer(s);
   c.scheduler = scheduler(s);
   c.gradient_clipping = s.number("gradient_clipping");
-  c.zero_stage = small(s, "zero_optimization.stage");
+  c.zero = zero(s);
   set_recompute(s, c);
   c.steps_per_print = s.integer("steps_per_print");
   c.dump_state = s.boolean("dump_state");

@@ -106,7 +106,7 @@ void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Te
   output_.forward(ctx, weights + output_at(), frame.out, partial);
 }
 
-void AttentionLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients,
+void AttentionLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                               const Tensor& h, const Tensor& dpartial, const Tensor& dh,
                               const Frame& frame) const {
   const ArenaScope scope(ctx.scratch);

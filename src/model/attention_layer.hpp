@@ -31,8 +31,9 @@ class AttentionLayer {
   void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
                const Frame& frame) const;
   /// dh (rows, E) partial, from dpartial (rows, E).
-  void backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& h,
-                const Tensor& dpartial, const Tensor& dh, const Frame& frame) const;
+  void backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
+                const Tensor& h, const Tensor& dpartial, const Tensor& dh,
+                const Frame& frame) const;
 
  private:
   struct Views;  // q, k, v of a fused matrix

@@ -116,9 +116,10 @@ Tensor BlockLayer::enter_backward(const Context& ctx, const LayerParameters& par
             first_element(ctx, width_));
     gradient = scratch.dropped;
   }
-  if (half.output.has_bias())
-    bias_backward(ctx.stream, params.gradients[half.bias_at], gradient, ctx.accumulate,
-                  ctx.scratch);
+  if (half.output.has_bias()) {
+    const Gradient& bias = params.gradients[half.bias_at];
+    bias_backward(ctx.stream, bias.data, gradient, bias.accumulate, ctx.scratch);
+  }
   return gather_rows(ctx, gradient, scratch.dfull);
 }
 

@@ -31,7 +31,6 @@ struct Context {
   Tensor tokens;                  // (rows) int32, inputs; -1: padding
   Tensor labels;                  // (rows) int32; -1: ignored
   bool training = true;           // gradients are wanted
-  bool accumulate = false;        // add to the gradients of earlier micro-batches
   float loss_scale = 1.0F;        // 1 / label tokens of the global batch
   double* loss_sum = nullptr;     // the head adds the sum of its rows' losses
   std::uint64_t dropout_key = 0;  // of this step

@@ -42,6 +42,7 @@ EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shar
     params_.push_back(replicated_parameter(
         "embedding.positions", names.position_embedding, {model.positions, width_}, shard,
         shard.sequence_parallel, Initial::normal, model.initializer_range));
+  for (ParameterSpec& table : params_) table.read_in_backward = false;
 }
 
 std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
@@ -76,13 +77,14 @@ void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params,
             first_element(ctx, width_));
   }
   if (positions_)
-    position_backward(ctx.stream, params.gradients[1], gradient, ctx.shape.first_row,
-                      ctx.shape.sequence, ctx.accumulate);
+    position_backward(ctx.stream, params.gradients[1].data, gradient, ctx.shape.first_row,
+                      ctx.shape.sequence, params.gradients[1].accumulate);
   const bool whole = !shard_.sequence_parallel;
   const Tensor full =
       whole ? Tensor{} : ctx.scratch.take("embedding rows", DType::f32, {ctx.shape.rows, width_});
-  embedding_backward(ctx.stream, params.gradients[0], ctx.tokens, gather_rows(ctx, gradient, full),
-                     vocabulary_.first, ctx.accumulate || shares_head_);
+  embedding_backward(ctx.stream, params.gradients[0].data, ctx.tokens,
+                     gather_rows(ctx, gradient, full), vocabulary_.first,
+                     params.gradients[0].accumulate || shares_head_);
 }
 
 }  // namespace triax

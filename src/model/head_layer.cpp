@@ -35,6 +35,8 @@ std::vector<ParameterSpec> head_params(const ModelConfig& model, const TensorSha
   params.push_back(vocabulary_parameter("head.weight",
                                         model.tied_embeddings ? names.token_embedding : names.head,
                                         model, shard, model.tied_embeddings));
+  params.back().read_in_backward = false;  // the forward pass has made its gradients
+  params.back().written_in_forward = true;
   return params;
 }
 }  // namespace
@@ -106,8 +108,9 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     if (!ctx.training) continue;
     cross_entropy_backward(ctx.stream, logits, lse, labels, vocabulary_.first, vocabulary_.columns,
                            ctx.loss_scale);
-    matmul(ctx.stream, params.gradients.back(), logits.transposed(), rows,
-           {.accumulate = ctx.accumulate || begin > 0});
+    const Gradient& projection = params.gradients.back();
+    matmul(ctx.stream, projection.data, logits.transposed(), rows,
+           {.accumulate = projection.accumulate || begin > 0});
     matmul(ctx.stream, dh.slice(0, begin, n), logits, weight);
   }
 }

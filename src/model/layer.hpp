@@ -25,7 +25,7 @@ class Layer {
   /// y = f(x), filling `frame` (u8). x is empty for the embedding, y for the head.
   virtual void forward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                        const Tensor& y, const Tensor& frame) const = 0;
-  /// dx from dy; gradients of the parameters are written, or added to when ctx.accumulate. dy is
+  /// dx from dy; gradients of the parameters are written, or added to, as each of them says. dy is
   /// empty for the head, dx for the embedding.
   virtual void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                         const Tensor& dy, const Tensor& dx, const Tensor& frame) const = 0;

@@ -90,12 +90,13 @@ void Linear::backward_input(const Context& ctx, const Tensor* weights, const Ten
   matmul(ctx.stream, dx, dy, order_ == WeightOrder::input_output ? w.transposed() : w);
 }
 
-void Linear::backward_weight(const Context& ctx, const Tensor* gradients, const Tensor& x,
+void Linear::backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                              const Tensor& dy) const {
   const bool input_first = order_ == WeightOrder::input_output;
-  matmul(ctx.stream, gradients[0], input_first ? x.transposed() : dy.transposed(),
-         input_first ? dy : x, {.accumulate = ctx.accumulate});
-  if (bias_here_) bias_backward(ctx.stream, gradients[1], dy, ctx.accumulate, ctx.scratch);
+  matmul(ctx.stream, gradients[0].data, input_first ? x.transposed() : dy.transposed(),
+         input_first ? dy : x, {.accumulate = gradients[0].accumulate});
+  if (bias_here_)
+    bias_backward(ctx.stream, gradients[1].data, dy, gradients[1].accumulate, ctx.scratch);
 }
 
 }  // namespace triax

@@ -52,7 +52,7 @@ class Linear {
   void backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy,
                       const Tensor& dx) const;
   /// dW += x^T dy; db += column sums of dy for a column-parallel map.
-  void backward_weight(const Context& ctx, const Tensor* gradients, const Tensor& x,
+  void backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                        const Tensor& dy) const;
 
  private:

@@ -49,7 +49,7 @@ void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& 
   output_.forward(ctx, weights + output_at(), active, partial);
 }
 
-void MlpLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients,
+void MlpLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                         const Tensor& h, const Tensor& dpartial, const Tensor& dh,
                         const Tensor& hidden) const {
   const ArenaScope scope(ctx.scratch);

@@ -24,8 +24,9 @@ class MlpLayer {
   void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
                const Tensor& hidden) const;
   /// dh (rows, E) partial, from dpartial (rows, E).
-  void backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& h,
-                const Tensor& dpartial, const Tensor& dh, const Tensor& hidden) const;
+  void backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
+                const Tensor& h, const Tensor& dpartial, const Tensor& dh,
+                const Tensor& hidden) const;
 
  private:
   struct Scratch;

@@ -29,15 +29,15 @@ void NormLayer::forward(const Context& ctx, const Tensor* weights, const Tensor&
     rmsnorm_forward(ctx.stream, y, x, weights[0], epsilon_);
 }
 
-void NormLayer::backward(const Context& ctx, const Tensor* weights, const Tensor* gradients,
+void NormLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                          const Tensor& x, const Tensor& dy, const Tensor& residual,
                          const Tensor& dx) const {
   if (layernorm_)
-    layernorm_backward(ctx.stream, dx, gradients[0], gradients[1], dy, residual, x, weights[0],
-                       epsilon_, ctx.accumulate, ctx.scratch);
+    layernorm_backward(ctx.stream, dx, gradients[0].data, gradients[1].data, dy, residual, x,
+                       weights[0], epsilon_, gradients[0].accumulate, ctx.scratch);
   else
-    rmsnorm_backward(ctx.stream, dx, gradients[0], dy, residual, x, weights[0], epsilon_,
-                     ctx.accumulate, ctx.scratch);
+    rmsnorm_backward(ctx.stream, dx, gradients[0].data, dy, residual, x, weights[0], epsilon_,
+                     gradients[0].accumulate, ctx.scratch);
 }
 
 }  // namespace triax

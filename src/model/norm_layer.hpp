@@ -21,8 +21,8 @@ class NormLayer {
   /// y = norm(x); (rows, E), the rows this rank keeps.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y) const;
   /// dx = residual + gradient through the norm; residual may be dx or empty.
-  void backward(const Context& ctx, const Tensor* weights, const Tensor* gradients, const Tensor& x,
-                const Tensor& dy, const Tensor& residual, const Tensor& dx) const;
+  void backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
+                const Tensor& x, const Tensor& dy, const Tensor& residual, const Tensor& dx) const;
 
  private:
   bool layernorm_;

@@ -31,15 +31,23 @@ struct ParameterSpec {
   Shape shape;        // local
   std::vector<Piece> pieces;
   Initial initial = Initial::zero;
-  float deviation = 0.0F;  // of normal initial values
-  bool tied = false;       // the token embedding where the output projection uses it too
+  float deviation = 0.0F;           // of normal initial values
+  bool tied = false;                // the token embedding where the output projection uses it too
+  bool read_in_backward = true;     // the layer's backward pass reads it
+  bool written_in_forward = false;  // the forward pass writes its gradient already
   bool decays() const { return shape.rank() >= 2; }
+};
+
+/// Where a layer leaves the gradient of a parameter.
+struct Gradient {
+  Tensor data;
+  bool accumulate = false;  // added to what earlier micro-batches left there; else it is replaced
 };
 
 /// The tensors of a layer, in the order of its params().
 struct LayerParameters {
   std::vector<Tensor> weights;
-  std::vector<Tensor> gradients;
+  std::vector<Gradient> gradients;
 };
 
 /// A run of the elements of a piece, in the piece's own row-major order, and where they lie in

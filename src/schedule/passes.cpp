@@ -54,6 +54,8 @@ Plans training_plans(const std::string& schedule, const PlanShape& shape) {
   plans = add_point_to_point(plans, shape);
   plans = expand_layers(plans, shape);
   plans = add_recompute(plans, shape);
+  plans = add_gathers(plans, shape);
+  plans = add_reduction(plans, shape);
   return add_update(plans, shape);
 }
 
@@ -61,7 +63,8 @@ Plans evaluation_plans(const PlanShape& shape) {
   Plans plans = forward_only(shape);
   plans = add_point_to_point(plans, shape);
   plans = expand_layers(plans, shape);
-  return add_forward_drops(plans, shape);
+  plans = add_forward_drops(plans, shape);
+  return add_gathers(plans, shape);
 }
 
 }  // namespace triax

@@ -24,10 +24,17 @@ Plans add_recompute(const Plans& plans, const PlanShape& shape);
 /// Forward-only plans: frames and inputs are given back at once. On layer-level plans.
 Plans add_forward_drops(const Plans& plans, const PlanShape& shape);
 
-/// What happens to a block's gradient: TensorSum and ReduceStart right after the last backward that
-/// writes it, so that the reduction overlaps the backwards still to come; after all compute
-/// ReduceWait, TiedSum, GradientNorm, Step and the gathering of updated parameters. On layer-level
-/// plans.
+/// ZeRO 3: gathers a block's parameters ahead of the instructions that read them, and releases them
+/// behind; in training and in forward-only plans. On layer-level plans, after add_recompute.
+Plans add_gathers(const Plans& plans, const PlanShape& shape);
+
+/// The sum of a block's gradient over the data axis, started right after the last backward that
+/// writes it, so that it overlaps the backwards still to come. From ZeRO 2 on for each window of
+/// micro-batches, into this rank's shard. On layer-level plans.
+Plans add_reduction(const Plans& plans, const PlanShape& shape);
+
+/// After all compute TiedSum, GradientNorm, Step, and the gathering of updated parameters where
+/// they stay whole. After add_reduction.
 Plans add_update(const Plans& plans, const PlanShape& shape);
 
 /// The whole training step: schedule `name` lowered by all passes the shape asks for.

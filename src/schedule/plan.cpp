@@ -33,6 +33,7 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::SendGradientWait, "send grad", " wait", on_message},
     {OpKind::RecvGradientStart, "recv grad", " start", on_message},
     {OpKind::RecvGradientWait, "recv grad", " wait", on_message},
+    {OpKind::GradientOpen, "open grad", "", {.microbatch = true, .block = true}},
     {OpKind::TensorSum, "tensor sum", "", on_block},
     {OpKind::ReduceStart, "reduce", " start", on_block},
     {OpKind::ReduceWait, "reduce", " wait", on_block},
@@ -41,6 +42,7 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::Step, "step", "", on_block},
     {OpKind::GatherStart, "gather", " start", on_block},
     {OpKind::GatherWait, "gather", " wait", on_block},
+    {OpKind::Release, "release", "", on_block},
 }};
 
 constexpr bool rows_follow_the_enum() {
@@ -89,13 +91,18 @@ void check_block(const PlanShape& shape, int stage, int index) {
   const BlockUse& block = shape.blocks[stage][index];
   const std::string name = "block " + std::to_string(index) + " of stage " + std::to_string(stage);
   require(!block.layers.empty(), name + " has no layer that writes its gradient");
-  for (const auto& [chunk, layer] : block.layers)
-    require(chunk >= 0 && chunk < shape.chunks && layer >= 0 && layer < shape.layers[stage][chunk],
+  for (const LayerUse& use : block.layers) {
+    require(use.chunk >= 0 && use.chunk < shape.chunks && use.layer >= 0 &&
+                use.layer < shape.layers[stage][use.chunk],
             name + " names a layer that does not exist");
-  auto layers = block.layers;
-  std::sort(layers.begin(), layers.end());
-  require(std::adjacent_find(layers.begin(), layers.end()) == layers.end(),
-          name + " names a layer twice");
+    require(std::count_if(block.layers.begin(), block.layers.end(),
+                          [&](const LayerUse& other) {
+                            return other.chunk == use.chunk && other.layer == use.layer;
+                          }) == 1,
+            name + " names a layer twice");
+  }
+  require(block.elements >= 1 && block.pool >= 0,
+          name + " needs one element or more, and a pool counted from 0");
 }
 
 void check_blocks(const PlanShape& shape) {

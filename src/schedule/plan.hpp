@@ -12,8 +12,8 @@
 // loss) has no output activation; neither has the gradient that would belong to it.
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace triax {
@@ -21,7 +21,7 @@ namespace triax {
 enum class OpKind : std::uint8_t {
   // Compute, on (chunk, layer, microbatch).
   Forward,    // reads activation l; acquires activation l + 1 and the frame
-  Recompute,  // forward again: reads activation l, acquires the frame; stands before Backward
+  Recompute,  // forward again: reads activation l, acquires the frame; the next compute is Backward
   Backward,   // reads frame, activation l, gradient l + 1; acquires gradient l; releases the read
   DropFrame,  // releases the frame after Forward, for Recompute or (forward-only plans) for good
   DropInput,  // releases activation l (forward-only plans, where no Backward does)
@@ -37,17 +37,23 @@ enum class OpKind : std::uint8_t {
   RecvGradientStart,  // acquires the gradient of the chunk's output, which may be read after
   RecvGradientWait,
 
-  // Gradients and parameters, on (block): for each in this order, where the shape asks for it.
-  TensorSum,    // sum what is partial over the tensor axis (norms under sequence parallelism)
-  ReduceStart,  // over the data axis: all-reduce or (ZeRO 1) reduce-scatter
-  ReduceWait,
+  // Gradients and parameters, on (block), where the shape asks for it. Up to ZeRO 1 a block sees
+  // each once, in this order. From ZeRO 2 on its gradient is whole only for a while, once a
+  // micro-batch or more: GradientOpen to ReduceWait; TensorSum then follows the last ReduceWait.
+  GradientOpen,  // ZeRO 2: acquires the whole gradient; `microbatch` is the first to write it
+  TensorSum,     // sum what is partial over the tensor axis (norms under sequence parallelism)
+  ReduceStart,   // over the data axis: all-reduce or (ZeRO 1) reduce-scatter
+  ReduceWait,    // ZeRO 2: adds the result to this rank's shard and releases the whole gradient
   TiedSum,       // sum the tied gradient, reduced (ZeRO 1: the shard), over first and last stage
   GradientNorm,  // on no block: global norm and clip factor, once, when all gradients are final
   Step,          // optimizer on this rank's shard of the block
-  GatherStart,   // ZeRO 1: updated parameters over the data axis
-  GatherWait
+  // ZeRO 1: updated parameters over the data axis, after Step. ZeRO 3: acquires the whole
+  // parameters, before each instruction that reads them
+  GatherStart,
+  GatherWait,
+  Release  // ZeRO 3: releases the whole parameters, which may not be there when they are stepped
 };
-inline constexpr int op_kind_count = static_cast<int>(OpKind::GatherWait) + 1;
+inline constexpr int op_kind_count = static_cast<int>(OpKind::Release) + 1;
 
 /// One instruction. Fields that its kind does not use are 0; layer is -1 (the whole chunk) in the
 /// Forward and Backward of a chunk-level plan, before expand_layers.
@@ -73,14 +79,30 @@ OpFields fields_of(OpKind kind);
 using Plan = std::vector<Op>;
 using Plans = std::vector<Plan>;  // one per pipeline stage
 
+/// A layer that reads a block's parameters in its forward pass and writes their gradient in its
+/// backward pass.
+struct LayerUse {
+  int chunk = 0;
+  int layer = 0;
+  bool writes_forward = false;  // part of the gradient is written by Forward already (the head)
+  bool reads_backward = true;   // Backward reads the parameters too
+  auto operator<=>(const LayerUse&) const = default;
+  bool is(const Op& op) const { return op.chunk == chunk && op.layer == layer; }
+};
+
 /// A flat block of parameters: one gradient bucket, one collective, one optimizer shard.
 struct BlockUse {
-  /// (chunk, layer) that write its gradient, each once, at least one.
-  std::vector<std::pair<int, int>> layers = {};
-  bool tensor_sum = false;  // parts of its gradient are partial over the tensor axis
-  bool tied = false;        // its gradient is summed over first and last stage
+  std::vector<LayerUse> layers = {};  // each layer once, at least one
+  bool tensor_sum = false;            // parts of its gradient are partial over the tensor axis
+  bool tied = false;                  // its gradient is summed over first and last stage
+  bool persistent = false;            // ZeRO 3: the parameters stay whole, as in ZeRO 2
+  std::int64_t elements = 1;
+  int pool = 0;  // of the buffers for whole gradients and parameters, from 0 (one size a pool)
   auto operator<=>(const BlockUse&) const = default;
 };
+
+/// What of a block's state is cut over the data axis (Rajbhandari et al. 2020).
+enum class ZeroStage : std::uint8_t { none, optimizer, gradients, parameters };
 
 /// What a schedule needs to know of the model and the grid.
 struct PlanShape {
@@ -99,8 +121,22 @@ struct PlanShape {
   /// Memory pool that each layer's frame comes from (layers with frames of equal size share one):
   /// frame_pool[stage][chunk][layer], counted from 0; empty: one pool for all.
   std::vector<std::vector<std::vector<int>>> frame_pool = {};
-  bool data_parallel = false;    // reduce gradients over the data axis
-  bool shard_optimizer = false;  // ZeRO 1: step a shard, then gather
+  bool data_parallel = false;  // reduce gradients over the data axis
+  ZeroStage zero = ZeroStage::none;
+  /// From ZeRO 2 on: elements whose reduction may be under way while compute goes on (one block is
+  /// allowed always); 0: none.
+  std::int64_t reduce_ahead = 0;
+  /// ZeRO 3: elements gathered ahead of their use (one block is allowed always); 0: none. And the
+  /// most that is gathered at once, which stops the gathering ahead.
+  std::int64_t gather_ahead = 0;
+  std::int64_t gathered_limit = std::numeric_limits<std::int64_t>::max();
+
+  bool shards_optimizer() const { return zero >= ZeroStage::optimizer; }
+  bool shards_gradients() const { return zero >= ZeroStage::gradients; }
+  /// The block's parameters are whole only between GatherWait and Release.
+  bool shards_parameters(const BlockUse& block) const {
+    return zero == ZeroStage::parameters && !block.persistent;
+  }
 
   bool recomputes(int stage, int chunk, int layer) const;
   int pool(int stage, int chunk, int layer) const;
@@ -111,9 +147,11 @@ void check_shape(const PlanShape& shape);
 
 /// The most that is in use at once on a stage.
 struct Peaks {
-  int boundaries = 0;       // activations and gradients together
-  int messages = 0;         // messages started and not yet waited for
-  std::vector<int> frames;  // by pool
+  int boundaries = 0;          // activations and gradients together
+  int messages = 0;            // messages started and not yet waited for
+  std::vector<int> frames;     // by pool
+  std::vector<int> gradients;  // whole gradients of blocks (ZeRO 2), by pool
+  std::vector<int> gathered;   // whole parameters of blocks (ZeRO 3), by pool
 };
 
 /// One instruction: "F c0 l3 m2", "send act c0 m1 start", "reduce b4 wait".

@@ -13,7 +13,8 @@ enum class PlanUse { training, evaluation };
 /// only when its receive is posted. TiedSum and GradientNorm wait for the stages that take part.
 /// Proven are
 ///   - compute: each (chunk, layer, microbatch) has its Forward and (training) its Backward exactly
-///     once, on data that is there and not in flight; Recompute stands directly before its Backward
+///     once, on data that is there and not in flight; no compute stands between a Recompute and its
+///     Backward
 ///   - buffers: none is acquired or released twice, used after its release, or left in use
 ///   - messages: each is sent once, received once and waited for at both ends, none for ever
 ///   - blocks: each sees the instructions that the shape asks for, in OpKind's order, the first one

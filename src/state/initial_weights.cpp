@@ -9,21 +9,22 @@ namespace triax {
 namespace {
 
 // Calls visit(spec, piece, memory of a run, global index of its first element) for every run of
-// every weight.
+// every weight that this rank keeps.
 template <class Visit>
 void for_each_weight_run(const ParameterStore& store, Visit&& visit) {
-  for (std::size_t block = 0; block < store.blocks().size(); ++block)
-    for (const PlacedParameter& param : store.blocks()[block].params)
-      for (const Piece& piece : param.spec.pieces) {
-        const Shape& local = param.spec.shape;
+  for (std::size_t b = 0; b < store.blocks().size(); ++b) {
+    const BlockView& kept = store.weights(static_cast<int>(b));
+    for (const PlacedParameter& param : store.blocks()[b].params) {
+      const FlatRange here = intersect(param.range(), kept.range);
+      for (const Piece& piece : param.spec.pieces)
         for_each_run(
-            intersect(piece, local, 0, local.elements()), local,
-            [&](std::int64_t at, std::int64_t global, std::int64_t count) {
-              visit(param.spec, piece,
-                    store.weights(static_cast<int>(block)).slice(0, param.offset + at, count),
-                    global);
+            intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset),
+            param.spec.shape, [&](std::int64_t at, std::int64_t global, std::int64_t count) {
+              const std::int64_t begin = param.offset + at;
+              visit(param.spec, piece, kept.at({begin, begin + count}), global);
             });
-      }
+    }
+  }
 }
 
 // Hugging Face files hold GPT-2's tensors with or without the "transformer." of the full model.

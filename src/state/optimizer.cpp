@@ -9,11 +9,6 @@
 namespace triax {
 namespace {
 
-FlatRange overlap(const FlatRange& a, const FlatRange& b) {
-  const std::int64_t begin = std::max(a.begin, b.begin);
-  return {begin, std::max(begin, std::min(a.end, b.end))};
-}
-
 // Runs in order of their begin; those that touch become one.
 std::vector<FlatRange> joined(std::vector<FlatRange> ranges) {
   std::sort(ranges.begin(), ranges.end(),
@@ -35,8 +30,9 @@ std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
   if (block.duplicate) return ranges;
   for (const PlacedParameter& param : block.params) {
     const Shape& shape = param.spec.shape;
-    const FlatRange local = overlap({block.own.begin - param.offset, block.own.end - param.offset},
-                                    {0, shape.elements()});
+    const FlatRange local =
+        intersect(FlatRange{block.own.begin - param.offset, block.own.end - param.offset},
+                  FlatRange{0, shape.elements()});
     for (const Piece& piece : param.spec.pieces)
       if (piece.owner)
         for_each_run(intersect(piece, shape, local.begin, local.end), shape,
@@ -58,13 +54,12 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   std::int64_t at = 0;
   for (const ParameterBlock& block : store.blocks()) {
     const std::int64_t count = block.stepped.count();
-    first_.push_back(flat.slice(0, at, count));
-    second_.push_back(flat.slice(0, at + count, count));
+    first_.push_back({flat.slice(0, at, count), block.stepped});
+    second_.push_back({flat.slice(0, at + count, count), block.stepped});
     at += 2 * count;
     auto& runs = runs_.emplace_back();
     for (const PlacedParameter& param : block.params) {
-      const FlatRange range =
-          overlap({param.offset, param.offset + param.spec.shape.elements()}, block.stepped);
+      const FlatRange range = intersect(param.range(), block.stepped);
       if (range.count() > 0) runs.push_back({range, param.spec.decays()});
     }
     counted_.push_back(counted_ranges(block));
@@ -75,8 +70,7 @@ double Optimizer::gradient_norm(const Stream& stream, Communicator& world) {
   norm_squares_ = 0.0;
   for (std::size_t b = 0; b < counted_.size(); ++b)
     for (const FlatRange& range : counted_[b])
-      norm_squares_ += sum_of_squares(
-          stream, store_.gradients(static_cast<int>(b)).slice(0, range.begin, range.count()));
+      norm_squares_ += sum_of_squares(stream, store_.gradients(static_cast<int>(b)).at(range));
   world.all_reduce(stream, Tensor(&norm_squares_, {1})).wait(stream);
   const double norm = std::sqrt(norm_squares_);
   gradient_scale_ = clip_ > 0.0 ? static_cast<float>(std::min(1.0, clip_ / (norm + 1e-6))) : 1.0F;
@@ -85,7 +79,6 @@ double Optimizer::gradient_norm(const Stream& stream, Communicator& world) {
 
 void Optimizer::step(const Stream& stream, int index, const StepOptions& options) {
   const auto b = static_cast<std::size_t>(index);
-  const ParameterBlock& block = store_.blocks()[b];
   AdamWOptions adamw_options;
   adamw_options.learning_rate = options.learning_rate;
   adamw_options.beta1 = options.beta1;
@@ -95,11 +88,8 @@ void Optimizer::step(const Stream& stream, int index, const StepOptions& options
   adamw_options.step = options.step;
   for (const Run& run : runs_[b]) {
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
-    const std::int64_t n = run.range.count();
-    const std::int64_t shard_at = run.range.begin - block.stepped.begin;
-    adamw(stream, store_.weights(index).slice(0, run.range.begin, n),
-          store_.gradients(index).slice(0, run.range.begin, n), first_[b].slice(0, shard_at, n),
-          second_[b].slice(0, shard_at, n), adamw_options);
+    adamw(stream, store_.weights(index).at(run.range), store_.gradients(index).at(run.range),
+          first_[b].at(run.range), second_[b].at(run.range), adamw_options);
   }
 }
 

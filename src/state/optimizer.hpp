@@ -25,9 +25,11 @@ class Optimizer {
   /// AdamW on `stepped` of one block.
   void step(const Stream& stream, int block, const StepOptions& options);
 
-  /// First and second moments of a block: (stepped.count()) float32.
-  const Tensor& first_moment(int block) const { return first_[static_cast<std::size_t>(block)]; }
-  const Tensor& second_moment(int block) const { return second_[static_cast<std::size_t>(block)]; }
+  /// First and second moments of a block's `stepped` elements, float32.
+  const BlockView& first_moment(int block) const { return first_[static_cast<std::size_t>(block)]; }
+  const BlockView& second_moment(int block) const {
+    return second_[static_cast<std::size_t>(block)];
+  }
   std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.bytes()); }
 
  private:
@@ -41,7 +43,7 @@ class Optimizer {
   double clip_;
   float gradient_scale_ = 1.0F;
   Buffer memory_;
-  std::vector<Tensor> first_, second_;           // by block
+  std::vector<BlockView> first_, second_;        // by block
   std::vector<std::vector<Run>> runs_;           // by block: what step() updates
   std::vector<std::vector<FlatRange>> counted_;  // by block: what the norm counts
   double norm_squares_ = 0.0;                    // target of the all-reduce

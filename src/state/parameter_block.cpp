@@ -58,57 +58,64 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   block.elements = round_up(end, alignment * data.size);
   const std::int64_t part = block.elements / data.size;
   block.own = {part * data.rank, part * (data.rank + 1)};
-  block.stepped = data.shard_optimizer ? block.own : FlatRange{0, block.elements};
+  const FlatRange all{0, block.elements};
+  block.stepped = data.zero_stage >= 1 ? block.own : all;
+  block.gradients = data.zero_stage >= 2 ? block.own : all;
+  block.parameters = block.sharded ? block.own : all;
 }
 
 // Collects parameters into blocks in the order of the layers.
 class Collector {
  public:
-  explicit Collector(const Stage& stage) : stage_(stage) {}
+  Collector(const Stage& stage, const DataShard& data) : stage_(stage), data_(data) {}
 
   void add_layer(int chunk, int layer) {
     int own_block = -1;
     const auto& params = stage_.layer(chunk, layer).params();
     for (std::size_t index = 0; index < params.size(); ++index) {
       const ParameterSpec& spec = params[index];
-      int& block = spec.tied ? tied_block_ : own_block;
+      int& block = spec.tied ? tied_block_ : stays_whole(spec) ? small_block_ : own_block;
       const bool shared = spec.tied && block >= 0;
       if (block < 0)
-        block = open(spec.tied ? "tied embedding" : stage_.name(chunk, layer), spec.tied);
+        block = open(spec.tied           ? "tied embedding"
+                     : stays_whole(spec) ? "small parameters"
+                                         : stage_.name(chunk, layer),
+                     spec);
       auto& members = blocks_[static_cast<std::size_t>(block)].params;
       if (!shared) members.push_back({spec, 0, {}});
-      members.back().uses.push_back({chunk, layer, index});
+      members.back().uses.push_back(
+          {chunk, layer, index, spec.read_in_backward, spec.written_in_forward});
     }
   }
   std::vector<ParameterBlock> take() { return std::move(blocks_); }
 
  private:
-  int open(const std::string& name, bool tied) {
+  bool stays_whole(const ParameterSpec& spec) const {
+    return data_.zero_stage == 3 && spec.shape.elements() <= data_.persistence_threshold;
+  }
+  int open(const std::string& name, const ParameterSpec& first) {
     ParameterBlock& block = blocks_.emplace_back();
     block.name = name;
-    block.tied = tied;
-    block.duplicate = tied && !stage_.has_embedding();
+    block.tied = first.tied;
+    block.duplicate = first.tied && !stage_.has_embedding();
+    block.sharded = data_.zero_stage == 3 && (first.tied || !stays_whole(first));
     return static_cast<int>(blocks_.size()) - 1;
   }
   const Stage& stage_;
+  DataShard data_;
   std::vector<ParameterBlock> blocks_;
-  int tied_block_ = -1;
+  int tied_block_ = -1, small_block_ = -1;
 };
 
 }  // namespace
 
-std::vector<std::pair<int, int>> ParameterBlock::layers() const {
-  std::vector<std::pair<int, int>> all;
-  for (const PlacedParameter& param : params)
-    for (const ParameterUse& use : param.uses)
-      if (std::pair layer{use.chunk, use.layer};
-          std::find(all.begin(), all.end(), layer) == all.end())
-        all.push_back(layer);
-  return all;
+FlatRange intersect(const FlatRange& a, const FlatRange& b) {
+  const std::int64_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
 std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& shard) {
-  Collector collector(stage);
+  Collector collector(stage, shard);
   for (int chunk = 0; chunk < stage.chunks(); ++chunk)
     for (int layer = 0; layer < stage.layers(chunk); ++layer) collector.add_layer(chunk, layer);
   std::vector<ParameterBlock> blocks = collector.take();

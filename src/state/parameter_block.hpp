@@ -12,12 +12,19 @@ namespace triax {
 struct FlatRange {
   std::int64_t begin = 0, end = 0;
   std::int64_t count() const { return end - begin; }
+  bool operator==(const FlatRange&) const = default;
 };
+
+/// What two ranges share; empty (begin == end) where nothing.
+FlatRange intersect(const FlatRange& a, const FlatRange& b);
 
 /// Which parameter of which layer a placed parameter is.
 struct ParameterUse {
   int chunk, layer;
   std::size_t index;  // in Layer::params()
+  // As the layer's own ParameterSpec has it.
+  bool read_in_backward = true;
+  bool written_in_forward = false;
 };
 
 /// A parameter in its block.
@@ -25,6 +32,7 @@ struct PlacedParameter {
   ParameterSpec spec;
   std::int64_t offset = 0;         // first element in the block
   std::vector<ParameterUse> uses;  // one; two where embedding and head share the matrix
+  FlatRange range() const { return {offset, offset + spec.shape.elements()}; }
 };
 
 /// Elements of a block whose gradient is a partial sum over `parts` equal runs of the tensor axis.
@@ -33,9 +41,9 @@ struct PartialRange {
   int parts = 1;
 };
 
-/// The parameters of one layer, or the token embedding that a tied head uses too. Parameters are
-/// 64-byte aligned; the padding between and behind them is never read: zero in the weights,
-/// anything in the gradients.
+/// The parameters of one layer, the token embedding that a tied head uses too, or (ZeRO 3) the
+/// small parameters of a stage. Parameters are 64-byte aligned in float32; the padding between and
+/// behind them is never read: zero in the weights, anything in the gradients.
 struct ParameterBlock {
   std::string name;
   std::vector<PlacedParameter> params;
@@ -44,17 +52,21 @@ struct ParameterBlock {
   std::int64_t elements = 0;  // a multiple of the data-parallel size
   FlatRange
       own;  // this data rank's equal part: what it counts in the norm and saves, in any ZeRO stage
-  FlatRange stepped;       // what its optimizer updates: all (ZeRO 0) or `own` (ZeRO 1)
+  // What this rank keeps from step to step: `own`, or all.
+  FlatRange parameters;    // own where `sharded`
+  FlatRange gradients;     // own from ZeRO 2 on
+  FlatRange stepped;       // with optimizer state: own from ZeRO 1 on
+  bool sharded = false;    // ZeRO 3: the whole parameters are there between gather and release only
   bool tied = false;       // the token embedding where the head uses it too
   bool duplicate = false;  // the last stage's copy of it: the first stage counts and saves it
-  /// (chunk, layer) that use it, each once.
-  std::vector<std::pair<int, int>> layers() const;
 };
 
-/// Where blocks are cut over the data axis.
+/// Where blocks are cut over the data axis, and what is cut.
 struct DataShard {
   int size = 1, rank = 0;
-  bool shard_optimizer = false;  // ZeRO stage 1
+  int zero_stage = 0;
+  std::int64_t persistence_threshold = 0;  // ZeRO 3: parameters of at most so many elements (a
+                                           // tensor rank's) stay whole
 };
 
 /// A block for each layer with parameters. A tied embedding has one of its own, shared by embedding

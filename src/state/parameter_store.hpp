@@ -1,57 +1,109 @@
 #pragma once
 // Parameters and gradients of a stage in flat blocks, and what is done with whole blocks.
+#include <utility>
 #include <vector>
 
 #include "src/comm/process_grid.hpp"
+#include "src/state/buffer_pool.hpp"
 #include "src/state/parameter_block.hpp"
 
 namespace triax {
 
+/// How a stage's parameters and gradients are kept.
+struct StateOptions {
+  int zero_stage = 0;
+  std::int64_t persistence_threshold = 0;  // as in DataShard
+  DType type = DType::f32;                 // of the parameters
+  DType gradient_type = DType::f32;
+};
+
+/// Buffers for whole blocks, of which a rank keeps its part only: a pool by number of elements, as
+/// a verified plan's peaks count them.
+struct WholeBuffers {
+  std::vector<int> pool;       // by block
+  std::vector<int> gradients;  // buffers at once by pool (ZeRO 2)
+  std::vector<int> gathered;   // (ZeRO 3)
+};
+
+/// Elements of a block in memory: a run of them.
+struct BlockView {
+  Tensor data;  // (range.count())
+  FlatRange range;
+  /// The elements `part` of the block, which must lie within the range.
+  Tensor at(const FlatRange& part) const {
+    return data.slice(0, part.begin - range.begin, part.count());
+  }
+};
+
 class ParameterStore {
  public:
-  /// `grid` gives data-parallel size and place, and outlives the store; `shard_optimizer`: ZeRO
-  /// stage 1.
-  ParameterStore(const Stage& stage, ProcessGrid& grid, bool shard_optimizer);
+  /// `grid` gives data-parallel size and place, and outlives the store. `whole` may be empty up to
+  /// ZeRO 1.
+  ParameterStore(const Stage& stage, ProcessGrid& grid, const StateOptions& options,
+                 const WholeBuffers& whole = {});
 
   const std::vector<ParameterBlock>& blocks() const { return blocks_; }
-  /// All elements of a block: (elements) float32.
-  const Tensor& weights(int block) const { return weights_[static_cast<std::size_t>(block)]; }
-  const Tensor& gradients(int block) const { return gradients_[static_cast<std::size_t>(block)]; }
-  /// Weights and gradients of a layer as it wants them.
-  const LayerParameters& layer(int chunk, int index) const {
-    return layers_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(index)];
-  }
-  /// Bytes of the weights; the gradients take as many.
-  std::int64_t weight_bytes() const { return static_cast<std::int64_t>(weight_memory_.bytes()); }
+  /// What this rank keeps of a block's parameters and of its gradient.
+  const BlockView& weights(int block) const { return of(block).weights; }
+  const BlockView& gradients(int block) const { return of(block).gradients; }
+  /// Parameters and gradients of a layer, as it wants them for a micro-batch. They point to memory
+  /// where the plan has the block whole.
+  const LayerParameters& layer(int chunk, int index, int microbatch);
+
+  /// Bytes of the parameters and gradients kept, and of the buffers for whole blocks.
+  struct Bytes {
+    std::int64_t parameters = 0, gradients = 0, whole_gradients = 0, gathered = 0;
+  };
+  Bytes bytes() const;
 
   // Gradients of a block. Start returns at once; what `stream` does after Wait sees the result.
+  /// ZeRO 2: the whole gradient, which `microbatch` writes first.
+  void open_gradient(int block, int microbatch);
   void sum_over_tensor(const Stream& stream, int block);
   void start_reduce(const Stream& stream, int block);
-  void wait_reduce(const Stream& stream, int block) { request(block).wait(stream); }
+  void wait_reduce(const Stream& stream, int block);
   /// Sums the tied embedding's (reduced) gradient over first and last stage.
   void sum_tied(const Stream& stream, int block);
-  /// Updated weights of all data ranks (ZeRO 1).
+  /// All gradients of the step are final: what is reduced from here on belongs to the next.
+  void end_gradients();
+  /// The whole parameters: of ZeRO 1, updated by all data ranks; of ZeRO 3, for a while.
   void start_gather(const Stream& stream, int block);
-  void wait_gather(const Stream& stream, int block) { request(block).wait(stream); }
+  void wait_gather(const Stream& stream, int block) { of(block).gather.wait(stream); }
+  void release(int block);
   /// Lets messages under way move on.
   void progress();
 
  private:
-  void allocate();
+  static constexpr int none = -1;
+  struct State {
+    BlockView weights, gradients;  // kept
+    int pool = 0;
+    // Whole buffers of the pools, where they are held.
+    int gradient_slot = none, gathered_slot = none;
+    int first_microbatch = 0;  // that writes the whole gradient
+    bool summed = false;       // the kept gradient has part of this step's already (ZeRO 2)
+    Request reduce, gather;
+  };
+  void make_pools(const WholeBuffers& whole);
   void make_views(const Stage& stage);
+  bool windows() const { return options_.zero_stage >= 2; }
   const ParameterBlock& block(int index) const { return blocks_[static_cast<std::size_t>(index)]; }
-  Request& request(int block) { return requests_[static_cast<std::size_t>(block)]; }
-  static Tensor part(const Tensor& flat, const FlatRange& range) {
-    return flat.slice(0, range.begin, range.count());
-  }
+  State& of(int block) { return states_[static_cast<std::size_t>(block)]; }
+  const State& of(int block) const { return states_[static_cast<std::size_t>(block)]; }
+  Tensor whole_gradient(int block) const;
+  Tensor whole_weights(int block) const;
+  /// Points the layers' views of a block to `gradient` or `weights`; empty: to nothing.
+  void show_gradient(int block, const Tensor& gradient);
+  void show_weights(int block, const Tensor& weights);
 
   ProcessGrid& grid_;
-  bool shard_optimizer_;
+  StateOptions options_;
   std::vector<ParameterBlock> blocks_;
   Buffer weight_memory_, gradient_memory_;
-  std::vector<Tensor> weights_, gradients_;           // by block
-  std::vector<std::vector<LayerParameters>> layers_;  // by chunk
-  std::vector<Request> requests_;                     // by block
+  std::vector<State> states_;  // by block
+  std::vector<BufferPool> gradient_pools_, gathered_pools_;
+  std::vector<std::vector<LayerParameters>> layers_;     // by chunk
+  std::vector<std::vector<std::vector<int>>> block_of_;  // by chunk, layer, parameter
 };
 
 }  // namespace triax

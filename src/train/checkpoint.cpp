@@ -14,12 +14,6 @@ constexpr const char* weight_group = "/model/";
 constexpr const char* first_moment_group = "/optimizer/exp_avg/";
 constexpr const char* second_moment_group = "/optimizer/exp_avg_sq/";
 
-// A flat tensor that holds the elements [begin, begin + size) of a block.
-struct FlatView {
-  Tensor data;
-  std::int64_t begin;
-};
-
 // The boxes of a global tensor that a run of a piece's elements covers.
 std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
   std::array<std::int64_t, Shape::max_rank> offset{};
@@ -34,21 +28,19 @@ class PieceMover {
  public:
   explicit PieceMover(const Stream& stream) : stream_(stream) {}
 
-  // Calls move(tensor name, boxes, memory) for every piece within `range` of the block for which
-  // keep(piece) holds; `to_memory`: move fills the memory, else it reads it.
+  // Calls move(tensor name, boxes, memory) for every piece within `range` of the block, which must
+  // lie within the view, for which keep(piece) holds; `to_memory`: move fills the memory, else it
+  // reads it.
   template <class Keep, class Move>
-  void each(const ParameterBlock& block, const FlatRange& range, const FlatView& flat,
+  void each(const ParameterBlock& block, const FlatRange& range, const BlockView& view,
             bool to_memory, Keep&& keep, Move&& move) {
     for (const PlacedParameter& param : block.params) {
-      const Shape& shape = param.spec.shape;
-      const std::int64_t begin =
-          std::clamp<std::int64_t>(range.begin - param.offset, 0, shape.elements());
-      const std::int64_t end =
-          std::clamp<std::int64_t>(range.end - param.offset, 0, shape.elements());
+      const FlatRange here = intersect(param.range(), range);
       for (const Piece& piece : param.spec.pieces) {
-        const PieceRange part = intersect(piece, shape, begin, end);
+        const PieceRange part =
+            intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset);
         if (part.begin >= part.end || !keep(piece)) continue;
-        staged(part, shape, {flat.data, flat.begin - param.offset}, to_memory,
+        staged(part, param, view, to_memory,
                [&](const Tensor& memory) { move(piece.name, boxes_of(part), memory); });
       }
     }
@@ -56,14 +48,15 @@ class PieceMover {
 
  private:
   template <class Move>
-  void staged(const PieceRange& part, const Shape& shape, const FlatView& flat, bool to_memory,
-              Move&& move) {
+  void staged(const PieceRange& part, const PlacedParameter& param, const BlockView& view,
+              bool to_memory, Move&& move) {
     std::int64_t runs = 0;
     Tensor first;
     const auto each_run = [&](auto&& visit) {
       std::int64_t done = 0;
-      for_each_run(part, shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
-        visit(flat.data.slice(0, at - flat.begin, count), done);
+      for_each_run(part, param.spec.shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+        const std::int64_t begin = param.offset + at;
+        visit(view.at({begin, begin + count}), done);
         done += count;
       });
     };
@@ -143,16 +136,16 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     if (block.duplicate) continue;
-    const auto save = [&](const char* group, const FlatView& flat) {
+    const auto save = [&](const char* group, const BlockView& view) {
       mover.each(
-          block, block.own, flat, false, [](const Piece& piece) { return piece.owner; },
+          block, block.own, view, false, [](const Piece& piece) { return piece.owner; },
           [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
             writer.write(group + name, boxes, data);
           });
     };
-    save(weight_group, {store.weights(b), 0});
-    save(first_moment_group, {optimizer.first_moment(b), block.stepped.begin});
-    save(second_moment_group, {optimizer.second_moment(b), block.stepped.begin});
+    save(weight_group, store.weights(b));
+    save(first_moment_group, optimizer.first_moment(b));
+    save(second_moment_group, optimizer.second_moment(b));
   }
   writer.publish();
 }
@@ -164,17 +157,17 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
   PieceMover mover(stream);
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
-    const auto restore = [&](const char* group, const FlatRange& range, const FlatView& flat) {
+    const auto restore = [&](const char* group, const BlockView& view) {
       mover.each(
-          block, range, flat, true, [](const Piece&) { return true; },
+          block, view.range, view, true, [](const Piece&) { return true; },
           [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
             reader.read(group + name, boxes, data);
           });
     };
-    restore(weight_group, {0, block.elements}, {store.weights(b), 0});
+    restore(weight_group, store.weights(b));
     if (optimizer == nullptr) continue;
-    restore(first_moment_group, block.stepped, {optimizer->first_moment(b), block.stepped.begin});
-    restore(second_moment_group, block.stepped, {optimizer->second_moment(b), block.stepped.begin});
+    restore(first_moment_group, optimizer->first_moment(b));
+    restore(second_moment_group, optimizer->second_moment(b));
   }
 }
 

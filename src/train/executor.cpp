@@ -86,6 +86,9 @@ void Executor::execute(const Op& op) {
     case OpKind::RecvGradientWait:
       messages_.wait_receive(stream_, Payload::gradient, op);
       break;
+    case OpKind::GradientOpen:
+      store_.open_gradient(op.block, m);
+      break;
     case OpKind::TensorSum:
       store_.sum_over_tensor(stream_, op.block);
       break;
@@ -100,6 +103,7 @@ void Executor::execute(const Op& op) {
       break;
     case OpKind::GradientNorm:
       output_.grad_norm = optimizer_->gradient_norm(stream_, grid_.world());
+      store_.end_gradients();
       break;
     case OpKind::Step:
       optimizer_->step(stream_, op.block, input_->optimizer);
@@ -109,6 +113,9 @@ void Executor::execute(const Op& op) {
       break;
     case OpKind::GatherWait:
       store_.wait_gather(stream_, op.block);
+      break;
+    case OpKind::Release:
+      store_.release(op.block);
       break;
   }
 }
@@ -122,7 +129,6 @@ Context Executor::context(const Op& op) {
           .tokens = input_->batch->tokens(op.microbatch),
           .labels = input_->batch->labels(op.microbatch),
           .training = optimizer_ != nullptr,
-          .accumulate = op.microbatch > 0,
           .loss_scale = input_->loss_scale,
           .loss_sum = &output_.loss_sum,
           .dropout_key = input_->dropout_key,
@@ -139,7 +145,7 @@ void Executor::forward(const Op& op) {
                        : Tensor{};
   const Tensor frame = buffers_.acquire_frame(op);
   stage_.layer(op.chunk, op.layer)
-      .forward(context(op), store_.layer(op.chunk, op.layer), x, y, frame);
+      .forward(context(op), store_.layer(op.chunk, op.layer, op.microbatch), x, y, frame);
   store_.progress();
 }
 
@@ -150,7 +156,7 @@ void Executor::recompute(const Op& op) {
   const ArenaScope scope(buffers_.scratch());
   const Tensor y = buffers_.scratch().take("recomputed output", x.dtype(), x.shape());
   stage_.layer(op.chunk, op.layer)
-      .forward(context(op), store_.layer(op.chunk, op.layer), x, y, frame);
+      .forward(context(op), store_.layer(op.chunk, op.layer, op.microbatch), x, y, frame);
 }
 
 void Executor::backward(const Op& op) {
@@ -162,7 +168,8 @@ void Executor::backward(const Op& op) {
   const Tensor dy = has_output ? buffers_.at(Kind::gradient, input + 1, m) : Tensor{};
   const Tensor dx = has_input ? buffers_.acquire(Kind::gradient, input, m) : Tensor{};
   stage_.layer(op.chunk, op.layer)
-      .backward(context(op), store_.layer(op.chunk, op.layer), x, dy, dx, buffers_.frame(op));
+      .backward(context(op), store_.layer(op.chunk, op.layer, op.microbatch), x, dy, dx,
+                buffers_.frame(op));
   buffers_.release_frame(op);
   if (has_input) buffers_.release(Kind::activation, input, m);
   if (has_output) buffers_.release(Kind::gradient, input + 1, m);

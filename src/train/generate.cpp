@@ -69,7 +69,7 @@ Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context)
       context_(std::min<std::int64_t>(context, model_.positions)),
       grid_(MPI_COMM_SELF, {}),
       stage_(model_, {}, context_),
-      store_(stage_, grid_, false),
+      store_(stage_, grid_, {}),
       shape_(batch_shape(1, context_, {})),
       memory_(memory_bytes(stage_, shape_, model_.hidden)),
       input_(static_cast<std::size_t>(context_), -1),
@@ -97,10 +97,11 @@ const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tok
               .training = false};
   const int head = stage_.layers(0) - 1;
   for (int layer = 0; layer < head; ++layer) {
-    stage_.layer(0, layer).forward(ctx, store_.layer(0, layer), space.in, space.out, space.frame);
+    stage_.layer(0, layer).forward(ctx, store_.layer(0, layer, 0), space.in, space.out,
+                                   space.frame);
     std::swap(space.in, space.out);
   }
-  stage_.head().logits(ctx, store_.layer(0, head), space.in,
+  stage_.head().logits(ctx, store_.layer(0, head, 0), space.in,
                        static_cast<std::int64_t>(tokens.size()) - 1,
                        Tensor(logits_.data(), {model_.vocabulary}));
   return logits_;

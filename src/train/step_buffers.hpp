@@ -6,7 +6,7 @@
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
-#include "src/train/buffer_pool.hpp"
+#include "src/state/buffer_pool.hpp"
 
 namespace triax {
 

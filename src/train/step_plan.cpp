@@ -26,22 +26,62 @@ std::vector<std::vector<bool>> recomputed_layers(const Stage& stage, int limit) 
   return marks;
 }
 
-std::vector<BlockUse> block_uses(const Stage& stage) {
+// The layers of a block, each once, with what any of its parameters there asks for.
+std::vector<LayerUse> layer_uses(const ParameterBlock& block) {
+  std::vector<LayerUse> layers;
+  for (const PlacedParameter& param : block.params)
+    for (const ParameterUse& use : param.uses) {
+      auto found = std::find_if(layers.begin(), layers.end(), [&](const LayerUse& layer) {
+        return layer.chunk == use.chunk && layer.layer == use.layer;
+      });
+      if (found == layers.end()) found = layers.insert(found, {use.chunk, use.layer, false, false});
+      found->writes_forward |= use.written_in_forward;
+      found->reads_backward |= use.read_in_backward;
+    }
+  return layers;
+}
+
+// Blocks of equal size share the buffers for what is whole for a while only.
+std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
   std::vector<BlockUse> uses;
-  for (const ParameterBlock& block : lay_out_blocks(stage, {}))
-    uses.push_back(
-        {block.layers(), !block.partial.empty(), block.tied && stage.place().stages > 1});
+  std::vector<std::int64_t> sizes;  // of the pools
+  for (const ParameterBlock& block : lay_out_blocks(stage, data)) {
+    const auto pool = std::find(sizes.begin(), sizes.end(), block.elements);
+    uses.push_back({.layers = layer_uses(block),
+                    .tensor_sum = !block.partial.empty(),
+                    .tied = block.tied && stage.place().stages > 1,
+                    .persistent = !block.sharded,
+                    .elements = block.elements,
+                    .pool = static_cast<int>(pool - sizes.begin())});
+    if (pool == sizes.end()) sizes.push_back(block.elements);
+  }
   return uses;
 }
 
+// What may be under way beside compute: no more than the largest block, so that a small model does
+// not end up whole on every rank.
+void set_limits(PlanShape& shape, const ZeroConfig& zero) {
+  std::int64_t largest = 0;
+  for (const auto& stage : shape.blocks)
+    for (const BlockUse& block : stage)
+      if (zero.stage < 3 || !block.persistent) largest = std::max(largest, block.elements);
+  if (zero.overlap) {
+    shape.reduce_ahead = std::min(zero.reduce_bucket_size, largest);
+    shape.gather_ahead = std::min(zero.prefetch_bucket_size, largest);
+  }
+  shape.gathered_limit = zero.max_live_parameters;
+}
+
+std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
+  a.resize(std::max(a.size(), b.size()), 0);
+  for (std::size_t pool = 0; pool < b.size(); ++pool) a[pool] = std::max(a[pool], b[pool]);
+  return a;
+}
+
 Peaks larger(const Peaks& a, const Peaks& b) {
-  Peaks most = a;
-  most.boundaries = std::max(a.boundaries, b.boundaries);
-  most.messages = std::max(a.messages, b.messages);
-  most.frames.resize(std::max(a.frames.size(), b.frames.size()), 0);
-  for (std::size_t pool = 0; pool < b.frames.size(); ++pool)
-    most.frames[pool] = std::max(most.frames[pool], b.frames[pool]);
-  return most;
+  return {std::max(a.boundaries, b.boundaries), std::max(a.messages, b.messages),
+          larger(a.frames, b.frames), larger(a.gradients, b.gradients),
+          larger(a.gathered, b.gathered)};
 }
 
 }  // namespace
@@ -53,6 +93,12 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
           {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
 }
 
+DataShard data_shard(const Config& config, int data_rank) {
+  const bool alone = config.parallel.data == 1;  // nothing to cut
+  return {config.parallel.data, data_rank, alone ? 0 : config.zero.stage,
+          config.zero.persistence_threshold};
+}
+
 PlanShape plan_shape(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
   PlanShape shape;
@@ -60,17 +106,19 @@ PlanShape plan_shape(const Config& config) {
   shape.chunks = parallel.chunks;
   shape.microbatches = static_cast<int>(config.batch.accumulation);
   shape.data_parallel = parallel.data > 1;
-  shape.shard_optimizer = config.zero_stage >= 1 && parallel.data > 1;
+  const DataShard data = data_shard(config, 0);
+  shape.zero = static_cast<ZeroStage>(data.zero_stage);
   for (int s = 0; s < parallel.pipeline; ++s) {
     const Stage stage(config.model, stage_place(parallel, s, 0), config.data.sequence_length);
     auto& layers = shape.layers.emplace_back();
     for (int chunk = 0; chunk < stage.chunks(); ++chunk) layers.push_back(stage.layers(chunk));
-    shape.blocks.push_back(block_uses(stage));
+    shape.blocks.push_back(block_uses(stage, data));
     shape.frame_pool.push_back(frame_pools(
         stage, batch_shape(config.batch.micro, config.data.sequence_length, stage.place().tensor)));
     if (config.recompute)
       shape.recompute.push_back(recomputed_layers(stage, config.recompute_layers));
   }
+  set_limits(shape, config.zero);
   return shape;
 }
 

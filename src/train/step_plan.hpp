@@ -3,11 +3,15 @@
 #include "src/config/config.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/verify.hpp"
+#include "src/state/parameter_block.hpp"
 
 namespace triax {
 
 /// Where stage `stage` of a job stands, on tensor rank `tensor_rank`.
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank);
+
+/// How parameters, gradients and optimizer state are cut on a data rank.
+DataShard data_shard(const Config& config, int data_rank);
 
 /// The shape that schedules and passes need: layers, blocks and frame pools of every stage.
 PlanShape plan_shape(const Config& config);

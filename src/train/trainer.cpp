@@ -32,6 +32,17 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
   return reader;
 }
 
+StateOptions state_options(const Config& config) {
+  const DataShard data = data_shard(config, 0);
+  return {.zero_stage = data.zero_stage, .persistence_threshold = data.persistence_threshold};
+}
+
+WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
+  WholeBuffers whole{{}, plans.peaks[stage].gradients, plans.peaks[stage].gathered};
+  for (const BlockUse& block : plans.shape.blocks[stage]) whole.pool.push_back(block.pool);
+  return whole;
+}
+
 }  // namespace
 
 Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
@@ -44,7 +55,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
       shape_(batch_shape(config_.batch.micro, config_.data.sequence_length, stage_.place().tensor)),
       layout_(plans_.shape, grid.pipeline_rank()),
       train_reader_(open_reader(config_, config_.data.train, config_.data.shuffle)),
-      store_(stage_, grid, plans_.shape.shard_optimizer),
+      store_(stage_, grid, state_options(config_), whole_buffers(plans_, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden, plans_.peaks[stage_index()],
                                 plans_.shape.frame_pool[stage_index()], config_.recompute)),
@@ -246,15 +257,16 @@ void Trainer::announce() const {
                train_reader_.samples());
   spdlog::info("schedule {}: {} instructions on stage 0, verified", config_.parallel.schedule,
                training_.plan().size());
+  const ParameterStore::Bytes state = store_.bytes();
   spdlog::info(
-      "rank 0 holds {:.1f} MiB: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, activations "
-      "{:.1f}, "
-      "scratch {:.1f}",
-      mib * static_cast<double>(2 * store_.weight_bytes() + optimizer_.bytes() + step.boundaries +
+      "rank 0 holds {:.1f} MiB: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, gathered "
+      "{:.1f}, activations {:.1f}, scratch {:.1f}",
+      mib * static_cast<double>(state.parameters + state.gradients + optimizer_.bytes() +
+                                state.whole_gradients + state.gathered + step.boundaries +
                                 step.frames + step.scratch),
-      mib * static_cast<double>(store_.weight_bytes()),
-      mib * static_cast<double>(store_.weight_bytes()),
+      mib * static_cast<double>(state.parameters), mib * static_cast<double>(state.gradients),
       mib * static_cast<double>(optimizer_.bytes()),
+      mib * static_cast<double>(state.whole_gradients + state.gathered),
       mib * static_cast<double>(step.boundaries + step.frames),
       mib * static_cast<double>(step.scratch));
   if (config_.dump_state) spdlog::info("{}", job_.resolved);

@@ -19,7 +19,9 @@ int run(int argc, char** argv) {
     if (way == "abort" && last) throw triax::Error("one rank fails");
     if (way == "escape" && last) throw std::runtime_error("one rank fails in an unforeseen way");
     if (way == "all-fail" || (way == "last-fails-alone" && last)) throw triax::Error(way.data());
-    grid.data().barrier(triax::Stream{}).wait(triax::Stream{});  // where the others wait for the last
+    grid.data()
+        .barrier(triax::Stream{})
+        .wait(triax::Stream{});  // where the others wait for the last
     if (way == "last-fails-at-the-end" && last) throw triax::Error(way.data());
     return 0;
   } catch (const triax::UsageError&) {

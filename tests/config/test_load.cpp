@@ -40,7 +40,7 @@ const char* const trainer_file = R"({
 TEST_F(Load, ADeepSpeedFileWorksAsItIs) {
   write("ds_config.json", trainer_file);
   const auto job = load_job(this->job(R"(, "extends": "ds_config.json")"), {}, 2);
-  EXPECT_EQ(job.config.zero_stage, 1);
+  EXPECT_EQ(job.config.zero.stage, 1);
   EXPECT_EQ(job.config.steps_per_print, 2000);
   EXPECT_EQ(job.config.gradient_clipping, 1.0);
   EXPECT_EQ(job.config.batch.global, 2);

@@ -93,7 +93,6 @@ class LayerRun {
             .tokens = Tensor(tokens.data(), {static_cast<std::int64_t>(tokens.size())}),
             .labels = Tensor(labels.data(), {static_cast<std::int64_t>(labels.size())}),
             .training = training,
-            .accumulate = accumulate,
             .loss_scale = loss_scale,
             .loss_sum = &loss_sum};
   }
@@ -102,7 +101,7 @@ class LayerRun {
     for (std::size_t i = 0; i < weights.size(); ++i) {
       const Shape& shape = layer_.params()[i].shape;
       params.weights.emplace_back(weights[i].data(), shape);
-      params.gradients.emplace_back(gradients[i].data(), shape);
+      params.gradients.push_back({Tensor(gradients[i].data(), shape), accumulate});
     }
     return params;
   }

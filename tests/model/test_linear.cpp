@@ -33,18 +33,17 @@ struct LinearRun {
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
       weights.emplace_back(values[i].data(), map.params()[i].shape);
-      gradient_views.emplace_back(gradients[i].data(), map.params()[i].shape);
+      gradient_views.push_back({Tensor(gradients[i].data(), map.params()[i].shape)});
     }
   }
-  Context context(bool accumulate = false) {
+  Context context() {
     return {.stream = stream,
             .tensor = grid.tensor(),
             .shard = shard,
             .shape = batch_shape(1, rows, {}),
             .scratch = scratch,
             .tokens = {},
-            .labels = {},
-            .accumulate = accumulate};
+            .labels = {}};
   }
   const Linear& map;
   Buffer memory;
@@ -53,7 +52,8 @@ struct LinearRun {
   Stream stream;
   TensorShard shard;
   std::vector<std::vector<float>> values, gradients;
-  std::vector<Tensor> weights, gradient_views;
+  std::vector<Tensor> weights;
+  std::vector<Gradient> gradient_views;
 };
 
 class LinearTest : public testing::TestWithParam<std::tuple<WeightOrder, bool>> {};
@@ -88,8 +88,9 @@ TEST_P(LinearTest, ColumnParallelIsTheReference) {
   if (order == WeightOrder::output_input) dw = transposed(dw, inputs, outputs);
   const Values db = reference::matmul(Values(rows, 1.0), widened(dy), 1, outputs, rows);
   for (const bool accumulate : {false, true}) {
-    map.backward_weight(run.context(accumulate), run.gradient_views.data(),
-                        Tensor(x.data(), {rows, inputs}), Tensor(dy.data(), {rows, outputs}));
+    for (Gradient& gradient : run.gradient_views) gradient.accumulate = accumulate;
+    map.backward_weight(run.context(), run.gradient_views.data(), Tensor(x.data(), {rows, inputs}),
+                        Tensor(dy.data(), {rows, outputs}));
     const auto times = [&](Values values) {
       for (double& value : values) value *= accumulate ? 2.0 : 1.0;
       return values;

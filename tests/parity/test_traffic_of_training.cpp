@@ -19,7 +19,7 @@ std::int64_t weight_bytes(const GoldenCase& golden) {
   const LoadedJob job = load(golden_job(golden, {.data = world_size(), .micro = 1}), world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
   const Stage stage(job.config.model, {}, golden.sequence_length);
-  const ParameterStore store(stage, grid, false);
+  const ParameterStore store(stage, grid, {});
   std::int64_t parameters = 0;
   for (const GlobalTensor& tensor : global_tensors(job.config.model))
     parameters += tensor.shape.elements();

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -10,6 +11,10 @@ namespace {
 
 enum class Access { read, add, write };
 using Footprint = std::map<std::string, Access>;
+
+bool writes(const LayerUse& use, const Op& op) {
+  return op.kind == OpKind::Backward || (op.kind == OpKind::Forward && use.writes_forward);
+}
 
 // Writes down what an instruction touches.
 class Tracer {
@@ -22,13 +27,17 @@ class Tracer {
     const int chunk_end = shape_.layers[stage_][op.chunk];
     switch (op.kind) {
       case OpKind::Forward:
-        return {{act(op, input), Access::read},
-                {act(op, output), Access::write},
-                {frame(op), Access::write}};
+        return with_blocks(op, {{act(op, input), Access::read},
+                                {act(op, output), Access::write},
+                                {frame(op), Access::write}});
       case OpKind::Recompute:
-        return {{act(op, input), Access::read}, {frame(op), Access::write}};
+        return with_blocks(op, {{act(op, input), Access::read}, {frame(op), Access::write}});
       case OpKind::Backward:
-        return backward(op);
+        return with_blocks(op, {{act(op, op.layer), Access::write},
+                                {grad(op, op.layer), Access::write},
+                                {grad(op, op.layer + 1), Access::write},
+                                {frame(op), Access::write},
+                                {"norm", Access::add}});
       case OpKind::DropFrame:
         return {{frame(op), Access::write}};
       case OpKind::DropInput:
@@ -47,6 +56,12 @@ class Tracer {
         return {{grad(op, chunk_end), Access::write}};
       case OpKind::GradientNorm:
         return norm();
+      case OpKind::GatherStart:
+      case OpKind::GatherWait:
+      case OpKind::Release:
+        return {{sharded(op.block) ? parameters(op.block) : block(op.block), Access::write}};
+      case OpKind::Step:
+        return {{block(op.block), Access::write}, {parameters(op.block), Access::write}};
       default:
         return {{block(op.block), Access::write}};
     }
@@ -67,15 +82,19 @@ class Tracer {
   }
   static std::string block(int b) { return "block " + std::to_string(b); }
 
-  Footprint backward(const Op& op) const {
-    Footprint touched = {{act(op, op.layer), Access::write},
-                         {grad(op, op.layer), Access::write},
-                         {grad(op, op.layer + 1), Access::write},
-                         {frame(op), Access::write},
-                         {"norm", Access::add}};
+  static std::string parameters(int b) { return "parameters " + std::to_string(b); }
+  bool sharded(int b) const { return shape_.shards_parameters(shape_.blocks[stage_][b]); }
+
+  // What a compute instruction does to the blocks of its layer: `block` is the gradient and, where
+  // they stay whole, the parameters.
+  Footprint with_blocks(const Op& op, Footprint touched) const {
     for (int b = 0; b < std::ssize(shape_.blocks[stage_]); ++b)
-      for (const auto& layer : shape_.blocks[stage_][b].layers)
-        if (layer == std::pair{op.chunk, op.layer}) touched[block(b)] = Access::add;
+      for (const LayerUse& use : shape_.blocks[stage_][b].layers) {
+        if (!use.is(op)) continue;
+        if (op.kind != OpKind::Backward || use.reads_backward)
+          touched[parameters(b)] = Access::read;
+        if (writes(use, op)) touched[block(b)] = Access::add;
+      }
     return touched;
   }
   Footprint norm() const {
@@ -199,12 +218,34 @@ bool independent(const PlanShape& shape, int stage, const Op& a, const Op& b) {
   return true;
 }
 
+bool windows_begin_with_their_microbatch(const PlanShape& shape, int stage, const Plan& plan) {
+  if (!shape.shards_gradients()) return true;
+  std::map<int, int> first;              // of the open windows, by block
+  std::set<std::array<int, 3>> written;  // (block, chunk, layer) since its window was opened
+  for (const Op& op : plan) {
+    if (op.kind == OpKind::GradientOpen) {
+      first[op.block] = op.microbatch;
+      std::erase_if(written, [&](const auto& use) { return use[0] == op.block; });
+    }
+    for (int b = 0; b < std::ssize(shape.blocks[stage]); ++b)
+      for (const LayerUse& use : shape.blocks[stage][b].layers)
+        if (use.is(op) && writes(use, op) && written.insert({b, op.chunk, op.layer}).second &&
+            first[b] != op.microbatch)
+          return false;
+  }
+  return true;
+}
+
 bool recomputes_stand_before_backward(const Plan& plan) {
   for (std::size_t i = 0; i < plan.size(); ++i) {
     if (plan[i].kind != OpKind::Recompute) continue;
     Op backward = plan[i];
     backward.kind = OpKind::Backward;
-    if (i + 1 == plan.size() || plan[i + 1] != backward) return false;
+    std::size_t next = i + 1;
+    while (next < plan.size() && plan[next].kind != OpKind::Forward &&
+           plan[next].kind != OpKind::Recompute && plan[next].kind != OpKind::Backward)
+      ++next;
+    if (next == plan.size() || plan[next] != backward) return false;
   }
   return true;
 }

@@ -10,7 +10,12 @@ namespace triax::test {
 /// the two does not matter to their stage.
 bool independent(const PlanShape& shape, int stage, const Op& a, const Op& b);
 
-/// Each Recompute stands directly before its Backward, as the format of a plan has it.
+/// In each window in which a gradient is whole (ZeRO 2), the micro-batch that it was opened for is
+/// the first to write each layer's part.
+bool windows_begin_with_their_microbatch(const PlanShape& shape, int stage, const Plan& plan);
+
+/// Behind each Recompute the next compute instruction is its Backward, as the format of a plan has
+/// it.
 bool recomputes_stand_before_backward(const Plan& plan);
 
 /// Some stage waits for ever, if sends wait for their receives. The plans must have every message

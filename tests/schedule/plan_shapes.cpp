@@ -34,7 +34,8 @@ std::vector<BlockUse> blocks_of(const PlanShape& shape, int stage, const ShapeOp
       const bool first = is_model_first(stage, c, l);
       const bool last = is_model_last(shape, stage, c, l);
       if (last && !first && tied_here) {
-        blocks.front().layers.emplace_back(c, l);
+        for (LayerUse& use : blocks.front().layers) use.reads_backward = false;
+        blocks.front().layers.push_back({c, l, true, false});
         continue;
       }
       if (l <= 1 || last) {
@@ -42,8 +43,13 @@ std::vector<BlockUse> blocks_of(const PlanShape& shape, int stage, const ShapeOp
         blocks.back().tensor_sum = options.tensor_sum && blocks.size() % 2 == 1;
         blocks.back().tied = options.tied && shape.stages > 1 && (first || last);
       }
-      blocks.back().layers.emplace_back(c, l);
+      blocks.back().layers.push_back({c, l, last, !first});
     }
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    blocks[b].elements = static_cast<std::int64_t>(10 * (b + 1));
+    blocks[b].pool = b == 0 ? 1 : 0;
+    blocks[b].persistent = options.persistent && b % 3 == 2;
+  }
   return blocks;
 }
 
@@ -55,7 +61,8 @@ PlanShape make_shape(const ShapeOptions& options) {
   shape.chunks = options.chunks;
   shape.microbatches = options.microbatches;
   shape.data_parallel = options.data_parallel;
-  shape.shard_optimizer = options.shard_optimizer;
+  shape.zero = options.zero;
+  shape.reduce_ahead = shape.gather_ahead = options.ahead;
   for (int s = 0; s < options.stages; ++s) {
     auto& layers = shape.layers.emplace_back();
     for (int c = 0; c < options.chunks; ++c) layers.push_back(layers_of(options.layers, s, c));
@@ -85,8 +92,10 @@ std::string text_of(const ShapeOptions& o) {
          std::to_string(o.microbatches) + " micro-batches, layers " +
          layers[static_cast<int>(o.layers)] + ", recompute " +
          marks[static_cast<int>(o.recompute)] + (o.pools ? ", pools" : "") +
-         (o.data_parallel ? ", data parallel" : "") + (o.shard_optimizer ? ", sharded" : "") +
-         (o.tied ? ", tied" : "") + (o.tensor_sum ? ", tensor sum" : "");
+         (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
+         std::to_string(static_cast<int>(o.zero)) + ", ahead " + std::to_string(o.ahead) +
+         (o.persistent ? ", persistent" : "") + (o.tied ? ", tied" : "") +
+         (o.tensor_sum ? ", tensor sum" : "");
 }
 
 }  // namespace triax::test

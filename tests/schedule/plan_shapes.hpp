@@ -17,7 +17,9 @@ struct ShapeOptions {
   Marks recompute = Marks::none;
   bool pools = false;  // frames of the first and of the last layer have pools of their own
   bool data_parallel = false;
-  bool shard_optimizer = false;
+  ZeroStage zero = ZeroStage::none;
+  std::int64_t ahead = 0;   // elements reduced and gathered ahead
+  bool persistent = false;  // every third block, under ZeRO 3
   bool tied = false;
   bool tensor_sum = false;  // of every other block
 };

@@ -65,16 +65,100 @@ TEST(AddUpdate, ReducesEarlyThenNormThenStep) {
                   .microbatches = 2,
                   .layers = {{3}},
                   .data_parallel = true,
-                  .shard_optimizer = true};
+                  .zero = ZeroStage::optimizer};
   shape.blocks = {{{.layers = {{0, 0}, {0, 2}}}, {.layers = {{0, 1}}, .tensor_sum = true}}};
   const Plan plan = {{OpKind::Backward, 0, 1, 0}, {OpKind::Backward, 0, 2, 0},
                      {OpKind::Backward, 0, 2, 1}, {OpKind::Backward, 0, 1, 1},
                      {OpKind::Backward, 0, 0, 0}, {OpKind::Backward, 0, 0, 1}};
-  EXPECT_THAT(lines_of(add_update({plan}, shape)[0]),
+  EXPECT_THAT(lines_of(add_update(add_reduction({plan}, shape), shape)[0]),
               ElementsAre("B c0 l1 m0", "B c0 l2 m0", "B c0 l2 m1", "B c0 l1 m1", "tensor sum b1",
                           "reduce b1 start", "B c0 l0 m0", "B c0 l0 m1", "reduce b0 start",
                           "reduce b1 wait", "reduce b0 wait", "norm", "step b0", "gather b0 start",
                           "step b1", "gather b1 start", "gather b0 wait", "gather b1 wait"));
+}
+
+// Embedding, block, head with the embedding's matrix: what is whole, and when.
+PlanShape three_layers(ZeroStage zero, std::int64_t ahead) {
+  PlanShape shape{.stages = 1, .microbatches = 2, .layers = {{3}}, .zero = zero};
+  shape.reduce_ahead = shape.gather_ahead = ahead;
+  shape.blocks = {{{.layers = {{0, 0, false, false}, {0, 2, true, false}}, .elements = 100},
+                   {.layers = {{0, 1}}, .tensor_sum = true, .elements = 30, .pool = 1},
+                   {.layers = {{0, 2}}, .persistent = true, .elements = 5, .pool = 2}}};
+  return shape;
+}
+
+TEST(TrainingPlans, GradientsAreWholeInWindowsUnderZero2) {
+  const PlanShape shape = three_layers(ZeroStage::gradients, 1);
+  const Plan plan = training_plans("1f1b", shape)[0];
+  EXPECT_THAT(lines_of(plan),
+              ElementsAre("F c0 l0 m0", "F c0 l1 m0", "open grad m0 b0", "F c0 l2 m0",
+                          "open grad m0 b2", "B c0 l2 m0", "reduce b2 start", "open grad m0 b1",
+                          "B c0 l1 m0", "reduce b1 start", "reduce b2 wait", "B c0 l0 m0",
+                          "reduce b0 start", "reduce b1 wait", "F c0 l0 m1", "F c0 l1 m1",
+                          "reduce b0 wait", "open grad m1 b0", "F c0 l2 m1", "open grad m1 b2",
+                          "B c0 l2 m1", "reduce b2 start", "open grad m1 b1", "B c0 l1 m1",
+                          "reduce b1 start", "reduce b2 wait", "B c0 l0 m1", "reduce b0 start",
+                          "reduce b1 wait", "reduce b0 wait", "tensor sum b1", "norm", "step b0",
+                          "gather b0 start", "step b1", "gather b1 start", "step b2",
+                          "gather b2 start", "gather b0 wait", "gather b1 wait", "gather b2 wait"));
+  EXPECT_EQ(verify({plan}, shape, PlanUse::training)[0].gradients, (std::vector<int>{1, 1, 1}));
+}
+
+TEST(TrainingPlans, GpipeKeepsTheTiedGradientWholeUntilItsLastMicrobatch) {
+  const PlanShape shape = three_layers(ZeroStage::gradients, 0);
+  const Plan plan = training_plans("gpipe", shape)[0];
+  EXPECT_EQ(std::count(plan.begin(), plan.end(), Op{.kind = OpKind::GradientOpen, .block = 0}), 1);
+  EXPECT_EQ(std::count(plan.begin(), plan.end(), Op{.kind = OpKind::ReduceStart, .block = 0}), 1);
+  EXPECT_EQ(std::count(plan.begin(), plan.end(), Op{.kind = OpKind::ReduceStart, .block = 1}), 2);
+  const auto started = position_of(plan, {.kind = OpKind::ReduceStart, .block = 1});
+  EXPECT_EQ(text_of(plan[started + 1]), "reduce b1 wait");  // nothing is reduced behind compute
+}
+
+TEST(TrainingPlans, ParametersAreGatheredAheadUnderZero3) {
+  PlanShape shape = three_layers(ZeroStage::parameters, 1);
+  shape.microbatches = 1;
+  const Plan plan = training_plans("1f1b", shape)[0];
+  EXPECT_THAT(
+      lines_of(plan),
+      ElementsAre("gather b0 start", "gather b0 wait", "gather b1 start", "F c0 l0 m0",
+                  "release b0", "gather b1 wait", "gather b0 start", "F c0 l1 m0", "release b1",
+                  "gather b0 wait", "gather b1 start", "open grad m0 b0", "F c0 l2 m0",
+                  "release b0", "open grad m0 b2", "B c0 l2 m0", "reduce b2 start",
+                  "gather b1 wait", "open grad m0 b1", "B c0 l1 m0", "reduce b1 start",
+                  "reduce b2 wait", "release b1", "B c0 l0 m0", "reduce b0 start", "reduce b1 wait",
+                  "reduce b0 wait", "tensor sum b1", "norm", "step b0", "step b1", "step b2",
+                  "gather b2 start", "gather b2 wait"));
+  EXPECT_EQ(verify({plan}, shape, PlanUse::training)[0].gathered, (std::vector<int>{1, 1, 0}));
+}
+
+TEST(TrainingPlans, TheLimitOfGatheredParametersStopsGatheringAhead) {
+  PlanShape shape = three_layers(ZeroStage::parameters, 1000);
+  const auto most = [&] {
+    const Peaks peaks = verify(training_plans("1f1b", shape), shape, PlanUse::training)[0];
+    return 100 * peaks.gathered[0] + 30 * peaks.gathered[1];
+  };
+  EXPECT_EQ(most(), 130);
+  shape.gathered_limit = 110;
+  const Plans plans = training_plans("1f1b", shape);
+  std::int64_t gathered = 0;
+  for (const Op& op : plans[0]) {
+    const std::int64_t elements = shape.blocks[0][op.block].elements;
+    if (op.kind == OpKind::GatherStart && op.block < 2) gathered += elements;
+    if (op.kind == OpKind::Release) gathered -= elements;
+    EXPECT_LE(gathered, 110) << text_of(op);
+  }
+}
+
+TEST(EvaluationPlans, GatherToo) {
+  const PlanShape shape = three_layers(ZeroStage::parameters, 0);
+  PlanShape one = shape;
+  one.microbatches = 1;
+  EXPECT_THAT(lines_of(evaluation_plans(one)[0]),
+              ElementsAre("gather b0 start", "gather b0 wait", "F c0 l0 m0", "release b0",
+                          "drop frame c0 l0 m0", "gather b1 start", "gather b1 wait", "F c0 l1 m0",
+                          "release b1", "drop frame c0 l1 m0", "drop input c0 l1 m0",
+                          "gather b0 start", "gather b0 wait", "F c0 l2 m0", "release b0",
+                          "drop frame c0 l2 m0", "drop input c0 l2 m0"));
 }
 
 TEST(AddUpdate, LeavesOutWhatTheShapeDoesNotAsk) {
@@ -91,7 +175,7 @@ TEST(TrainingPlans, GoldenTextOf1f1b) {
                                 .microbatches = 2,
                                 .layers = Layers::one,
                                 .data_parallel = true,
-                                .shard_optimizer = true,
+                                .zero = ZeroStage::optimizer,
                                 .tied = true,
                                 .tensor_sum = true});
   shape.layers[0][0] = 2;
@@ -141,10 +225,10 @@ TEST(TrainingPlans, GoldenTextOf1f1b) {
  6  recv act c0 m1 wait
  7  F c0 l0 m1
  8  B c0 l0 m1
- 9  tensor sum b0
-10  reduce b0 start
-11  send grad c0 m0 wait
-12  send grad c0 m1 start
+ 9  send grad c0 m0 wait
+10  send grad c0 m1 start
+11  tensor sum b0
+12  reduce b0 start
 13  send grad c0 m1 wait
 14  reduce b0 wait
 15  tied sum b0

@@ -35,14 +35,16 @@ void for_each_size(const ScheduleRow& row, const Use& use) {
 
 // The i-th choice of features that are on or off.
 ShapeOptions with_switches(ShapeOptions options, int i) {
-  options.data_parallel = (i & 1) != 0;
-  options.shard_optimizer = (i & 2) != 0;
-  options.tied = (i & 4) != 0;
-  options.tensor_sum = (i & 8) != 0;
-  options.pools = (i & 3) == 3;
+  options.zero = static_cast<ZeroStage>(i & 3);
+  options.data_parallel = (i & 4) != 0;
+  options.tied = (i & 8) != 0;
+  options.tensor_sum = (i & 16) != 0;
+  options.pools = (i & 12) == 12;
+  options.persistent = (i & 20) == 20;
+  options.ahead = i % 5 * 15;
   return options;
 }
-constexpr int switches = 16;
+constexpr int switches = 32;
 
 void expect_verified(const std::string& schedule, const ShapeOptions& options) {
   const PlanShape shape = make_shape(options);
@@ -74,7 +76,7 @@ TEST(Verify, EveryScheduleWithEveryFeature) {
             expect_verified(row.name, with_switches(options, i));
           }
     });
-  EXPECT_EQ(plans, 91872);
+  EXPECT_EQ(plans, 183744);
 }
 
 TEST(Verify, Evaluation) {
@@ -129,7 +131,7 @@ TEST(Verify, EachRuleStandsByItself) {
   EXPECT_EQ(trained({forward, drop, {OpKind::DropInput}}),
             "stage 0, op 2 (drop input c0 l0 m0): the backward pass needs the input");
   EXPECT_EQ(trained({forward, {static_cast<OpKind>(op_kind_count)}}),
-            "stage 0, op 1 (unknown instruction 21): there is no such instruction");
+            "stage 0, op 1 (unknown instruction 23): there is no such instruction");
   EXPECT_EQ(evaluated({forward, drop}), "accepted");
   EXPECT_EQ(evaluated({forward, drop, norm}),
             "stage 0, op 2 (norm): a forward-only plan has no such instruction");

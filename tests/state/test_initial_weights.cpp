@@ -18,7 +18,7 @@ GlobalValues assembled(const ModelConfig& model, const GridOfStages& places, Fil
   ProcessGrid grid(MPI_COMM_SELF, {});
   GlobalValues values = zeros(model);
   for (const auto& stage : stages_of(model, places)) {
-    const ParameterStore store(*stage, grid, false);
+    const ParameterStore store(*stage, grid, {});
     fill(store);
     add_owned(values, store.blocks(), weights_of(store));
   }
@@ -41,7 +41,7 @@ TEST(FreshWeights, CopiesEqualTheirOwners) {
         model, {}, [](const ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
     ProcessGrid grid(MPI_COMM_SELF, {});
     for (const auto& stage : stages_of(model, places)) {
-      const ParameterStore store(*stage, grid, false);
+      const ParameterStore store(*stage, grid, {});
       initialize_weights(Stream{}, store, 7);
       for (std::size_t b = 0; b < store.blocks().size(); ++b) {
         std::vector<float> expected(static_cast<std::size_t>(store.blocks()[b].elements));
@@ -53,7 +53,7 @@ TEST(FreshWeights, CopiesEqualTheirOwners) {
                            std::copy_n(whole.at(piece.name).begin() + global, count,
                                        expected.begin() + param.offset + at);
                          });
-        const float* found = store.weights(static_cast<int>(b)).as<float>();
+        const float* found = store.weights(static_cast<int>(b)).data.as<float>();
         EXPECT_TRUE(std::equal(expected.begin(), expected.end(), found)) << store.blocks()[b].name;
       }
     }
@@ -112,7 +112,7 @@ class LoadedWeightsErrors : public testing::Test {
   std::string error(const std::string& directory, const ModelConfig& model) {
     ProcessGrid grid(MPI_COMM_SELF, {});
     const Stage stage(model, {}, 16);
-    const ParameterStore store(stage, grid, false);
+    const ParameterStore store(stage, grid, {});
     return error_of([&] { load_weights(store, model, directory); });
   }
 };
@@ -142,7 +142,7 @@ TEST(LoadedWeights, TensorsThatTheModelHasNotAreReturned) {
   shallower.layers = 5;
   ProcessGrid grid(MPI_COMM_SELF, {});
   const Stage stage(shallower, {}, 16);
-  const ParameterStore store(stage, grid, false);
+  const ParameterStore store(stage, grid, {});
   const auto unused = load_weights(store, shallower, read_golden("gpt2-odd").directory);
   EXPECT_EQ(unused.size(), 12U);
   for (const std::string& name : unused) EXPECT_THAT(name, HasSubstr("transformer.h.5."));

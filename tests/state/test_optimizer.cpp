@@ -17,13 +17,13 @@ void fill_gradients(const ParameterStore& store) {
   for (std::size_t b = 0; b < store.blocks().size(); ++b)
     for (const PlacedParameter& param : store.blocks()[b].params)
       for (const Piece& piece : param.spec.pieces)
-        for_each_run(intersect(piece, param.spec.shape, 0, param.spec.shape.elements()),
-                     param.spec.shape,
-                     [&](std::int64_t at, std::int64_t global, std::int64_t count) {
-                       for (std::int64_t i = 0; i < count; ++i)
-                         store.gradients(static_cast<int>(b)).as<float>()[param.offset + at + i] =
-                             gradient_at(piece.name, global + i);
-                     });
+        for_each_run(
+            intersect(piece, param.spec.shape, 0, param.spec.shape.elements()), param.spec.shape,
+            [&](std::int64_t at, std::int64_t global, std::int64_t count) {
+              for (std::int64_t i = 0; i < count; ++i)
+                store.gradients(static_cast<int>(b)).data.as<float>()[param.offset + at + i] =
+                    gradient_at(piece.name, global + i);
+            });
 }
 
 double expected_norm(const ModelConfig& model) {
@@ -43,7 +43,7 @@ TEST(GradientNorm, CountsEachTensorOnce) {
     ProcessGrid grid(MPI_COMM_SELF, {});
     double squares = 0.0;
     for (const auto& stage : stages_of(model, places)) {
-      ParameterStore store(*stage, grid, false);
+      ParameterStore store(*stage, grid, {});
       fill_gradients(store);
       squares += std::pow(Optimizer(store, {}, 1.0).gradient_norm(Stream{}, grid.world()), 2);
     }
@@ -56,9 +56,9 @@ TEST(GradientNorm, IgnoresPadding) {
   const ModelConfig model = golden_model("gpt2-odd");  // 131 tokens in 144 rows
   ProcessGrid grid(MPI_COMM_SELF, {});
   const Stage stage(model, {}, 16);
-  ParameterStore store(stage, grid, false);
+  ParameterStore store(stage, grid, {});
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
-    float* gradient = store.gradients(b).as<float>();
+    float* gradient = store.gradients(b).data.as<float>();
     std::fill_n(gradient, store.blocks()[static_cast<std::size_t>(b)].elements, 1e6F);
   }
   fill_gradients(store);
@@ -72,12 +72,12 @@ class OptimizerStep : public testing::Test {
       : model_(golden_model("gpt2-deep")),
         grid_(MPI_COMM_SELF, {}),
         stage_(model_, {}, 16),
-        store_(stage_, grid_, false) {
+        store_(stage_, grid_, {}) {
     config_.learning_rate = 0.1;
     config_.beta2 = 0.99;
     config_.weight_decay = 0.5;
     for (int b = 0; b < static_cast<int>(store_.blocks().size()); ++b) {
-      float* weight = store_.weights(b).as<float>();
+      float* weight = store_.weights(b).data.as<float>();
       for_each_owned(
           store_.blocks()[static_cast<std::size_t>(b)],
           [&](const std::string&, std::int64_t, std::int64_t element) { weight[element] = 1.0F; });
@@ -98,7 +98,7 @@ class OptimizerStep : public testing::Test {
                        param.spec.shape,
                        [&](std::int64_t at, std::int64_t global, std::int64_t count) {
                          for (std::int64_t i = 0; i < count; ++i)
-                           visit(store_.weights(b).as<float>()[param.offset + at + i],
+                           visit(store_.weights(b).data.as<float>()[param.offset + at + i],
                                  gradient_at(piece.name, global + i), param.spec.shape.rank() == 2);
                        });
     }
@@ -144,7 +144,7 @@ TEST_F(OptimizerStep, PaddingStaysZero) {
   std::int64_t elements = 0, nonzero = 0;
   for (int b = 0; b < static_cast<int>(store_.blocks().size()); ++b)
     for (std::int64_t i = 0; i < store_.blocks()[static_cast<std::size_t>(b)].elements; ++i)
-      nonzero += store_.weights(b).as<float>()[i] != 0.0F ? 1 : 0;
+      nonzero += store_.weights(b).data.as<float>()[i] != 0.0F ? 1 : 0;
   for (const GlobalTensor& tensor : global_tensors(model_)) elements += tensor.shape.elements();
   EXPECT_EQ(nonzero, elements);  // 50 tokens in 64 rows
 }

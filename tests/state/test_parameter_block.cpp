@@ -92,7 +92,12 @@ TEST(ParameterBlocks, ATiedEmbeddingIsSharedOrDoubled) {
   const auto whole = tied_of(Stage(model, {}, 16));
   ASSERT_EQ(whole.size(), 1U);
   EXPECT_FALSE(whole[0].duplicate);
-  EXPECT_EQ(whole[0].layers(), (std::vector<std::pair<int, int>>{{0, 0}, {0, 5}}));
+  ASSERT_EQ(whole[0].params.size(), 1U);
+  const std::vector<ParameterUse>& uses = whole[0].params[0].uses;
+  ASSERT_EQ(uses.size(), 2U);
+  EXPECT_EQ(std::pair(uses[0].chunk, uses[0].layer), std::pair(0, 0));
+  EXPECT_EQ(std::pair(uses[1].chunk, uses[1].layer), std::pair(0, 5));
+  EXPECT_TRUE(!uses[0].written_in_forward && uses[1].written_in_forward);
   const auto first = tied_of(Stage(model, {3, 0, 1, {}}, 16));
   const auto last = tied_of(Stage(model, {3, 2, 1, {}}, 16));
   ASSERT_EQ(first.size(), 1U);

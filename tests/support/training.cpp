@@ -29,25 +29,19 @@ std::vector<double> norms_of(const std::vector<StepMetrics>& steps) {
 }
 
 ValuesOfBlock weights_of(const ParameterStore& store) {
-  return [&store](int block) { return BlockValues{store.weights(block)}; };
+  return [&store](int block) { return store.weights(block); };
 }
 
 ValuesOfBlock gradients_of(const ParameterStore& store) {
-  return [&store](int block) { return BlockValues{store.gradients(block)}; };
+  return [&store](int block) { return store.gradients(block); };
 }
 
-ValuesOfBlock first_moments_of(const ParameterStore& store, const Optimizer& optimizer) {
-  return [&](int block) {
-    return BlockValues{optimizer.first_moment(block),
-                       store.blocks()[static_cast<std::size_t>(block)].stepped.begin};
-  };
+ValuesOfBlock first_moments_of(const Optimizer& optimizer) {
+  return [&](int block) { return optimizer.first_moment(block); };
 }
 
-ValuesOfBlock second_moments_of(const ParameterStore& store, const Optimizer& optimizer) {
-  return [&](int block) {
-    return BlockValues{optimizer.second_moment(block),
-                       store.blocks()[static_cast<std::size_t>(block)].stepped.begin};
-  };
+ValuesOfBlock second_moments_of(const Optimizer& optimizer) {
+  return [&](int block) { return optimizer.second_moment(block); };
 }
 
 GlobalValues zeros(const ModelConfig& model) {
@@ -63,14 +57,11 @@ void for_each_owned(
   if (block.duplicate) return;
   for (const PlacedParameter& param : block.params) {
     const Shape& local = param.spec.shape;
-    const std::int64_t begin =
-        std::clamp<std::int64_t>(block.own.begin - param.offset, 0, local.elements());
-    const std::int64_t end =
-        std::clamp<std::int64_t>(block.own.end - param.offset, 0, local.elements());
+    const FlatRange here = intersect(param.range(), block.own);
     for (const Piece& piece : param.spec.pieces) {
       if (!piece.owner) continue;
-      for_each_run(intersect(piece, local, begin, end), local,
-                   [&](std::int64_t at, std::int64_t global, std::int64_t count) {
+      for_each_run(intersect(piece, local, here.begin - param.offset, here.end - param.offset),
+                   local, [&](std::int64_t at, std::int64_t global, std::int64_t count) {
                      for (std::int64_t i = 0; i < count; ++i)
                        visit(piece.name, global + i, param.offset + at + i);
                    });
@@ -81,11 +72,11 @@ void for_each_owned(
 void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks,
                const ValuesOfBlock& values_of) {
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const BlockValues block = values_of(static_cast<int>(b));
+    const BlockView block = values_of(static_cast<int>(b));
     const auto* data = block.data.as<float>();
     for_each_owned(
         blocks[b], [&](const std::string& name, std::int64_t global, std::int64_t element) {
-          values.at(name).at(static_cast<std::size_t>(global)) += data[element - block.begin];
+          values.at(name).at(static_cast<std::size_t>(global)) += data[element - block.range.begin];
         });
   }
 }

@@ -20,17 +20,12 @@ std::vector<double> norms_of(const std::vector<StepMetrics>& steps);
 /// A number for each element of the model's tensors, by name, in global row-major order.
 using GlobalValues = std::map<std::string, std::vector<float>>;
 
-/// A flat tensor that holds the elements from `begin` of a block.
-struct BlockValues {
-  Tensor data;
-  std::int64_t begin = 0;
-};
-using ValuesOfBlock = std::function<BlockValues(int block)>;
+using ValuesOfBlock = std::function<BlockView(int block)>;
 /// Views for collect().
 ValuesOfBlock weights_of(const ParameterStore& store);
 ValuesOfBlock gradients_of(const ParameterStore& store);
-ValuesOfBlock first_moments_of(const ParameterStore& store, const Optimizer& optimizer);
-ValuesOfBlock second_moments_of(const ParameterStore& store, const Optimizer& optimizer);
+ValuesOfBlock first_moments_of(const Optimizer& optimizer);
+ValuesOfBlock second_moments_of(const Optimizer& optimizer);
 
 /// Zeros for every tensor of the model.
 GlobalValues zeros(const ModelConfig& model);

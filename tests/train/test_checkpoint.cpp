@@ -20,6 +20,11 @@ struct State {
   Stage stage;
   ParameterStore store;
   Optimizer optimizer;
+  // A checkpoint needs no whole blocks: the pools stay empty.
+  static WholeBuffers whole_of(const Stage& stage, const Layout& layout) {
+    const DataShard shard{layout.data, 0, layout.zero, 0};
+    return {std::vector<int>(lay_out_blocks(stage, shard).size(), 0), {0}, {0}};
+  }
   State(const ModelConfig& model, const Layout& layout)
       : grid(MPI_COMM_WORLD, {layout.data, layout.pipeline, layout.tensor}),
         stage(model,
@@ -28,7 +33,7 @@ struct State {
                layout.chunks,
                {layout.tensor, grid.tensor_rank(), layout.sequence_parallel}},
               16),
-        store(stage, grid, layout.zero == 1),
+        store(stage, grid, {.zero_stage = layout.zero}, whole_of(stage, layout)),
         optimizer(store, {}, 1.0) {}
 };
 
@@ -39,10 +44,10 @@ float value_at(const std::string& name, std::int64_t index, int salt) {
          static_cast<float>(index % 4099) / 4099.0F;
 }
 
-// Calls visit(value, expected) for every element that memory holds of [range.begin, range.end),
-// owned or copied, and padding, which is 0.
-void for_each_value(const ParameterBlock& block, const FlatRange& range, const BlockValues& values,
-                    int salt, const std::function<void(float&, float)>& visit) {
+// Calls visit(value, expected) for every element that memory holds, owned or copied, and padding,
+// which is 0.
+void for_each_value(const ParameterBlock& block, const BlockView& values, int salt,
+                    const std::function<void(float&, float)>& visit) {
   std::vector<float> expected(static_cast<std::size_t>(block.elements));
   for (const PlacedParameter& param : block.params)
     for (const Piece& piece : param.spec.pieces)
@@ -52,19 +57,17 @@ void for_each_value(const ParameterBlock& block, const FlatRange& range, const B
                        expected[static_cast<std::size_t>(param.offset + at + i)] =
                            value_at(piece.name, global + i, salt);
                    });
-  for (std::int64_t i = range.begin; i < range.end; ++i)
-    visit(values.data.as<float>()[i - values.begin], expected[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = values.range.begin; i < values.range.end; ++i)
+    visit(values.data.as<float>()[i - values.range.begin], expected[static_cast<std::size_t>(i)]);
 }
 
 // Weights have salt 0, the moments 1 and 2.
 void for_each_value(const State& state, const std::function<void(float&, float)>& visit) {
   for (int b = 0; b < static_cast<int>(state.store.blocks().size()); ++b) {
     const ParameterBlock& block = state.store.blocks()[static_cast<std::size_t>(b)];
-    for_each_value(block, {0, block.elements}, weights_of(state.store)(b), 0, visit);
-    for_each_value(block, block.stepped, first_moments_of(state.store, state.optimizer)(b), 1,
-                   visit);
-    for_each_value(block, block.stepped, second_moments_of(state.store, state.optimizer)(b), 2,
-                   visit);
+    for_each_value(block, weights_of(state.store)(b), 0, visit);
+    for_each_value(block, first_moments_of(state.optimizer)(b), 1, visit);
+    for_each_value(block, second_moments_of(state.optimizer)(b), 2, visit);
   }
 }
 
@@ -167,8 +170,8 @@ TEST(Checkpoint, WithoutOptimizerOnlyWeightsAreRead) {
   restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), model, restored.store,
                      nullptr);
   const auto weight = restored.store.weights(0);
-  EXPECT_EQ(weight.as<float>()[0], saved.store.weights(0).as<float>()[0]);
-  EXPECT_EQ(restored.optimizer.first_moment(0).as<float>()[0], 0.0F);
+  EXPECT_EQ(weight.data.as<float>()[0], saved.store.weights(0).data.as<float>()[0]);
+  EXPECT_EQ(restored.optimizer.first_moment(0).data.as<float>()[0], 0.0F);
 }
 
 TEST(Checkpoint, AnotherModelIsRefused) {

@@ -31,7 +31,7 @@ TEST(PlanShapeOfAJob, FollowsModelAndGrid) {
   EXPECT_EQ(shape.layers,
             (std::vector<std::vector<int>>{{3}, {3}}));  // embedding + 2 blocks, 2 blocks + head
   EXPECT_TRUE(shape.data_parallel);
-  EXPECT_TRUE(shape.shard_optimizer);
+  EXPECT_TRUE(shape.zero == ZeroStage::optimizer);
   EXPECT_TRUE(shape.recompute.empty());
   ASSERT_EQ(shape.blocks.size(), 2U);
   const auto tied = [](const std::vector<BlockUse>& blocks) {
@@ -58,7 +58,8 @@ TEST(PlanShapeOfAJob, OnOneStageATiedBlockIsSharedNotSummed) {
 }
 
 TEST(PlanShapeOfAJob, ZeroOverOneDataRankIsNone) {
-  EXPECT_FALSE(plan_shape(config_of("gpt2-tiny", {.micro = 1, .zero = 1})).shard_optimizer);
+  EXPECT_FALSE(plan_shape(config_of("gpt2-tiny", {.micro = 1, .zero = 1})).zero ==
+               ZeroStage::optimizer);
 }
 
 TEST(PlanShapeOfAJob, RecomputesTheFirstBlocksOfAStage) {

@@ -1,18 +1,40 @@
 #include "src/schedule/verify/block_ledger.hpp"
 
+#include <algorithm>
 #include <stdexcept>
+#include <string>
 
 namespace triax {
 namespace {
 
+std::vector<BlockUse> uses_of(const PlanShape& shape, int stage) {
+  return shape.blocks.empty() ? std::vector<BlockUse>{} : shape.blocks[stage];
+}
+
+int pools_of(const std::vector<BlockUse>& uses) {
+  int pools = 1;
+  for (const BlockUse& use : uses) pools = std::max(pools, use.pool + 1);
+  return pools;
+}
+
 std::vector<OpKind> life_of(const BlockUse& block, const PlanShape& shape) {
   std::vector<OpKind> life;
   if (block.tensor_sum) life.push_back(OpKind::TensorSum);
-  if (shape.data_parallel) life.insert(life.end(), {OpKind::ReduceStart, OpKind::ReduceWait});
+  if (!shape.shards_gradients() && shape.data_parallel)
+    life.insert(life.end(), {OpKind::ReduceStart, OpKind::ReduceWait});
   if (block.tied) life.push_back(OpKind::TiedSum);
   life.insert(life.end(), {OpKind::GradientNorm, OpKind::Step});
-  if (shape.shard_optimizer) life.insert(life.end(), {OpKind::GatherStart, OpKind::GatherWait});
+  if (shape.shards_optimizer() && !shape.shards_parameters(block))
+    life.insert(life.end(), {OpKind::GatherStart, OpKind::GatherWait});
   return life;
+}
+
+void require(bool ok, const std::string& text) {
+  if (!ok) throw std::logic_error(text);
+}
+
+std::string name_of(int block) {
+  return "block " + std::to_string(block);
 }
 
 std::string name_of(int block, OpKind kind) {
@@ -21,43 +43,154 @@ std::string name_of(int block, OpKind kind) {
 
 }  // namespace
 
-BlockLedger::BlockLedger(const PlanShape& shape, int stage) {
-  for (const int layers : shape.layers[stage]) writers_.emplace_back(layers);
-  if (shape.blocks.empty()) return;
-  for (const BlockUse& use : shape.blocks[stage]) {
-    for (const auto& [chunk, layer] : use.layers) writers_[chunk][layer].push_back(size());
-    blocks_.push_back({.life = life_of(use, shape),
-                       .writes_left = static_cast<int>(use.layers.size()) * shape.microbatches});
+BlockLedger::BlockLedger(const PlanShape& shape, int stage)
+    : windows_(shape.shards_gradients()),
+      whole_gradients_(static_cast<int>(uses_of(shape, stage).size()),
+                       pools_of(uses_of(shape, stage))),
+      gathered_(whole_gradients_) {
+  for (const BlockUse& use : uses_of(shape, stage)) {
+    Block& block = blocks_.emplace_back();
+    block.use = use;
+    block.sharded = shape.shards_parameters(use);
+    block.life = life_of(use, shape);
+    block.writes_left = static_cast<int>(use.layers.size()) * shape.microbatches;
+    block.backwards.assign(shape.microbatches, static_cast<int>(use.layers.size()));
+    block.parameters = block.sharded ? Parameters::absent : Parameters::whole;
+    block.written.assign(use.layers.size(), false);
+    block.begun.assign(shape.microbatches, false);
   }
 }
 
-void BlockLedger::count_backward(int chunk, int layer) {
-  for (const int block : writers_[chunk][layer]) --blocks_[block].writes_left;
+void BlockLedger::read(const Op& op) const {
+  for (int b = 0; b < size(); ++b)
+    for (const LayerUse& use : blocks_[b].use.layers)
+      if (use.is(op) && (op.kind != OpKind::Backward || use.reads_backward))
+        require(blocks_[b].parameters == Parameters::whole,
+                "the parameters of " + name_of(b) +
+                    (blocks_[b].parameters == Parameters::absent ? " are not gathered"
+                                                                 : " are in flight"));
+}
+
+void BlockLedger::write(const Op& op) {
+  for (int b = 0; b < size(); ++b) {
+    Block& block = blocks_[b];
+    for (std::size_t u = 0; u < block.use.layers.size(); ++u) {
+      const LayerUse& use = block.use.layers[u];
+      if (!use.is(op) || (op.kind == OpKind::Forward && !use.writes_forward)) continue;
+      if (windows_) {
+        require(block.gradient == Gradient::open, "the gradient of " + name_of(b) + " is not open");
+        write(block, u, op);
+      }
+      if (op.kind == OpKind::Backward) --block.writes_left;
+    }
+  }
+}
+
+// Within a window each layer's part of the gradient is written first by the window's first
+// micro-batch, and added to by the others.
+void BlockLedger::write(Block& block, std::size_t use, const Op& op) {
+  require(block.written[use] || op.microbatch == block.first,
+          "the gradient was opened for micro-batch " + std::to_string(block.first) +
+              ", which must write first");
+  block.written[use] = true;
+  if (!block.begun[op.microbatch]) ++block.under_way;
+  block.begun[op.microbatch] = true;
+  if (op.kind == OpKind::Backward && --block.backwards[op.microbatch] == 0) --block.under_way;
 }
 
 void BlockLedger::execute(const Op& op) {
-  if (op.kind != OpKind::GradientNorm) return advance(op.block, op.kind);
-  if (norm_done_) throw std::logic_error("the norm is taken twice");
-  for (int b = 0; b < size(); ++b) advance(b, op.kind);
-  norm_done_ = true;
+  switch (op.kind) {
+    case OpKind::GradientNorm:
+      require(!norm_done_, "the norm is taken twice");
+      for (int b = 0; b < size(); ++b) advance(b, op.kind);
+      norm_done_ = true;
+      return;
+    case OpKind::GradientOpen:
+      return open(op.block, op.microbatch);
+    case OpKind::ReduceStart:
+    case OpKind::ReduceWait:
+      return windows_ ? reduce(op.block, op.kind) : advance(op.block, op.kind);
+    case OpKind::GatherStart:
+    case OpKind::GatherWait:
+    case OpKind::Release:
+      return blocks_[op.block].sharded ? gather(op.block, op.kind) : advance(op.block, op.kind);
+    case OpKind::Step:
+      require(!blocks_[op.block].sharded || blocks_[op.block].parameters == Parameters::absent,
+              "the gathered parameters of " + name_of(op.block) + " would be out of date");
+      return advance(op.block, op.kind);
+    default:
+      return advance(op.block, op.kind);
+  }
 }
 
-void BlockLedger::check_end() const {
-  if (!norm_done_) throw std::logic_error(text_of(Op{OpKind::GradientNorm}) + " is missing");
+void BlockLedger::open(int index, int microbatch) {
+  Block& block = blocks_[index];
+  require(windows_, "gradients are whole all the time");
+  require(block.gradient == Gradient::shard, "the gradient is whole already");
+  require(block.writes_left > 0, name_of(index) + " is written no more");
+  whole_gradients_.acquire(index, block.use.pool);
+  block.gradient = Gradient::open;
+  block.first = microbatch;
+  block.written.assign(block.written.size(), false);
+}
+
+void BlockLedger::reduce(int index, OpKind kind) {
+  Block& block = blocks_[index];
+  const bool start = kind == OpKind::ReduceStart;
+  require(block.gradient == (start ? Gradient::open : Gradient::reducing),
+          start ? "the gradient is not whole" : "no reduction is under way");
+  if (start) {
+    require(block.under_way == 0, std::to_string(block.under_way) +
+                                      " micro-batches have yet to finish " + name_of(index));
+    require(std::find(block.written.begin(), block.written.end(), true) != block.written.end(),
+            "nothing was written");
+    block.gradient = Gradient::reducing;
+    return;
+  }
+  whole_gradients_.release(index, block.use.pool);
+  block.gradient = Gradient::shard;
+}
+
+void BlockLedger::gather(int index, OpKind kind) {
+  Parameters& state = blocks_[index].parameters;
+  switch (kind) {
+    case OpKind::GatherStart:
+      require(state == Parameters::absent, "the parameters are gathered already");
+      gathered_.acquire(index, blocks_[index].use.pool);
+      state = Parameters::gathering;
+      return;
+    case OpKind::GatherWait:
+      require(state == Parameters::gathering, "the parameters are not in flight");
+      state = Parameters::whole;
+      return;
+    default:
+      require(state == Parameters::whole, "the parameters are not gathered");
+      gathered_.release(index, blocks_[index].use.pool);
+      state = Parameters::absent;
+  }
+}
+
+void BlockLedger::advance(int index, OpKind kind) {
+  Block& block = blocks_[index];
+  const std::string name = name_of(index);
+  require(block.writes_left == 0,
+          std::to_string(block.writes_left) + " backwards have yet to write " + name);
+  require(block.gradient == Gradient::shard, "the gradient of " + name + " is not reduced");
+  require(block.done < block.life.size(), name + " is finished");
+  require(block.life[block.done] == kind,
+          "the next for " + name + " is " + name_of(index, block.life[block.done]));
+  ++block.done;
+}
+
+void BlockLedger::check_done() const {
+  require(norm_done_, text_of(Op{OpKind::GradientNorm}) + " is missing");
   for (int b = 0; b < size(); ++b)
     if (blocks_[b].done < blocks_[b].life.size())
       throw std::logic_error(name_of(b, blocks_[b].life[blocks_[b].done]) + " is missing");
 }
 
-void BlockLedger::advance(int block, OpKind kind) {
-  Block& b = blocks_[block];
-  const std::string name = "block " + std::to_string(block);
-  if (b.writes_left > 0)
-    throw std::logic_error(std::to_string(b.writes_left) + " backwards have yet to write " + name);
-  if (b.done == b.life.size()) throw std::logic_error(name + " is finished");
-  if (b.life[b.done] != kind)
-    throw std::logic_error("the next for " + name + " is " + name_of(block, b.life[b.done]));
-  ++b.done;
+void BlockLedger::check_released() const {
+  require(gathered_.in_use() == 0, "gathered parameters are left in use");
 }
 
 }  // namespace triax

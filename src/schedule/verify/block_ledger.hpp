@@ -1,8 +1,10 @@
 #pragma once
-// Follows the gradient blocks of one stage through a training plan.
+// Follows the parameters and gradients of one stage's blocks through a plan.
+#include <string>
 #include <vector>
 
 #include "src/schedule/plan.hpp"
+#include "src/schedule/verify/buffer_states.hpp"
 
 namespace triax {
 
@@ -12,25 +14,53 @@ class BlockLedger {
   BlockLedger(const PlanShape& shape, int stage);
 
   int size() const { return static_cast<int>(blocks_.size()); }
-  /// A backward of this layer was done, of `microbatches` that are due.
-  void count_backward(int chunk, int layer);
-  /// An instruction on a block, or GradientNorm. std::logic_error where it is not that
-  /// instruction's turn.
+  /// The block's parameters are whole between GatherWait and Release only.
+  bool gathers(int block) const { return blocks_[block].sharded; }
+
+  // All of these throw std::logic_error where the instruction may not stand here.
+  /// A Forward, Recompute or Backward reads the parameters of its layer.
+  void read(const Op& op) const;
+  /// A Forward or Backward of a training plan writes gradients.
+  void write(const Op& op);
+  /// An instruction on a block, or GradientNorm.
   void execute(const Op& op);
-  /// std::logic_error where a block or the norm is not done.
-  void check_end() const;
+  /// Training: every block and the norm are done.
+  void check_done() const;
+  /// No whole gradient or parameters are left where they are not kept.
+  void check_released() const;
+
+  const std::vector<int>& gradient_peaks() const { return whole_gradients_.peaks(); }
+  const std::vector<int>& gathered_peaks() const { return gathered_.peaks(); }
 
  private:
+  enum class Parameters : std::uint8_t { absent, gathering, whole };
+  enum class Gradient : std::uint8_t { shard, open, reducing };
+
   struct Block {
-    std::vector<OpKind> life;  // the instructions it must see, in order
-    std::size_t done = 0;      // how many it has seen
-    int writes_left = 0;       // backwards that have yet to add to its gradient
+    BlockUse use;
+    bool sharded = false;        // the parameters are whole between GatherWait and Release only
+    std::vector<OpKind> life;    // the instructions it must see after its last write, in order
+    std::size_t done = 0;        // how many it has seen
+    int writes_left = 0;         // backwards that have yet to add to its gradient
+    std::vector<int> backwards;  // by micro-batch: those that have yet to come
+    Parameters parameters = Parameters::whole;
+    // Of the window in which the gradient is whole (ZeRO 2).
+    Gradient gradient = Gradient::shard;
+    int first = 0;              // the micro-batch that writes first
+    std::vector<bool> written;  // by layer use
+    int under_way = 0;          // micro-batches that have written, and will again
+    std::vector<bool> begun;    // by micro-batch
   };
 
-  void advance(int block, OpKind kind);
+  void write(Block& block, std::size_t use, const Op& op);
+  void open(int index, int microbatch);
+  void reduce(int index, OpKind kind);
+  void gather(int index, OpKind kind);
+  void advance(int index, OpKind kind);
 
+  bool windows_;  // gradients are whole in windows only
   std::vector<Block> blocks_;
-  std::vector<std::vector<std::vector<int>>> writers_;  // blocks written by [chunk][layer]
+  FrameStates whole_gradients_, gathered_;  // by block
   bool norm_done_ = false;
 };
 

@@ -20,6 +20,10 @@ void require(bool ok, const char* text) {
   if (!ok) throw std::logic_error(text);
 }
 
+bool computes(const Op& op) {
+  return op.kind == OpKind::Forward || op.kind == OpKind::Recompute || op.kind == OpKind::Backward;
+}
+
 bool in_range(bool used, int value, int size) {
   return used ? value >= 0 && value < size : value == 0;
 }
@@ -60,8 +64,9 @@ void StageSimulator::check_end() const {
     check_all_done(forward_done_, OpKind::Forward);
     if (use_ == PlanUse::training) {
       check_all_done(backward_done_, OpKind::Backward);
-      blocks_.check_end();
+      blocks_.check_done();
     }
+    blocks_.check_released();
     require(boundaries_.in_use() == 0, "activations or gradients are left in use");
     require(frames_.in_use() == 0, "frames are left in use");
   } catch (const std::logic_error& error) {
@@ -70,7 +75,8 @@ void StageSimulator::check_end() const {
 }
 
 Peaks StageSimulator::peaks() const {
-  return {boundaries_.peak(), peak_messages_, frames_.peaks()};
+  return {boundaries_.peak(), peak_messages_, frames_.peaks(), blocks_.gradient_peaks(),
+          blocks_.gathered_peaks()};
 }
 
 void StageSimulator::check_form(const Op& op) const {
@@ -92,6 +98,11 @@ void StageSimulator::check_use(const Op& op) const {
     case OpKind::RecvActivationStart:
     case OpKind::RecvActivationWait:
       return;
+    case OpKind::GatherStart:
+    case OpKind::GatherWait:
+    case OpKind::Release:
+      return require(use_ == PlanUse::training || blocks_.gathers(op.block),
+                     "a forward-only plan has no such instruction");
     case OpKind::DropInput:
       return require(use_ == PlanUse::evaluation, "the backward pass needs the input");
     case OpKind::DropFrame:
@@ -124,6 +135,7 @@ void StageSimulator::apply(const Op& op) {
     case OpKind::GradientNorm:
       require(backwards_left_ == 0, "backwards are yet to come");
       [[fallthrough]];
+    case OpKind::GradientOpen:
     case OpKind::TensorSum:
     case OpKind::ReduceStart:
     case OpKind::ReduceWait:
@@ -131,6 +143,7 @@ void StageSimulator::apply(const Op& op) {
     case OpKind::Step:
     case OpKind::GatherStart:
     case OpKind::GatherWait:
+    case OpKind::Release:
       return blocks_.execute(op);
     default:
       return message(op);
@@ -139,6 +152,8 @@ void StageSimulator::apply(const Op& op) {
 
 void StageSimulator::forward(const Op& op) {
   require(!forward_done_[compute(op)], "it is done twice");
+  blocks_.read(op);
+  if (use_ == PlanUse::training) blocks_.write(op);
   if (layout_.has_input(op.chunk, op.layer))
     boundaries_.require_valid(activation(op.chunk, op.layer, op.microbatch), "its input");
   if (layout_.has_output(op.chunk, op.layer))
@@ -150,14 +165,17 @@ void StageSimulator::forward(const Op& op) {
 
 void StageSimulator::recompute(const Op& op) {
   const Op backward{OpKind::Backward, op.chunk, op.layer, op.microbatch};
-  require(position_ + 1 < plan_.size() && plan_[position_ + 1] == backward,
-          "its backward does not follow at once");
+  const auto next = std::find_if(plan_.begin() + static_cast<std::ptrdiff_t>(position_) + 1,
+                                 plan_.end(), computes);
+  require(next != plan_.end() && *next == backward, "its backward does not follow at once");
   require(forward_done_[compute(op)], "its forward is yet to come");
+  blocks_.read(op);
   frames_.acquire(compute(op), pool(op));
 }
 
 void StageSimulator::backward(const Op& op) {
   require(!backward_done_[compute(op)], "it is done twice");
+  blocks_.read(op);
   const bool has_input = layout_.has_input(op.chunk, op.layer);
   const int input = has_input ? activation(op.chunk, op.layer, op.microbatch) : -1;
   if (has_input) {
@@ -172,7 +190,7 @@ void StageSimulator::backward(const Op& op) {
   if (has_input) boundaries_.release(input, State::valid, "its input");
   backward_done_[compute(op)] = true;
   --backwards_left_;
-  blocks_.count_backward(op.chunk, op.layer);
+  blocks_.write(op);
 }
 
 void StageSimulator::message(const Op& op) {

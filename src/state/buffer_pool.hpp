@@ -16,6 +16,8 @@ class BufferPool {
   void release(int slot);
   /// The buffer as bytes (u8).
   Tensor at(int slot) const;
+  /// The buffer's first elements, row-major.
+  Tensor at(int slot, DType type, const Shape& shape) const;
   std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.bytes()); }
 
  private:

@@ -1,4 +1,4 @@
-#include "src/train/buffer_pool.hpp"
+#include "src/state/buffer_pool.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "src/train/buffer_pool.hpp"
+#include "src/state/buffer_pool.hpp"
 
 #include <utility>
 
@@ -26,6 +26,14 @@ void BufferPool::release(int slot) {
 Tensor BufferPool::at(int slot) const {
   auto* base = static_cast<char*>(memory_.data()) + stride_ * static_cast<std::size_t>(slot);
   return {base, DType::u8, {static_cast<std::int64_t>(bytes_)}, memory_.space()};
+}
+
+Tensor BufferPool::at(int slot, DType type, const Shape& shape) const {
+  const Tensor bytes = at(slot);
+  const Tensor view(bytes.data(), type, shape, bytes.space());
+  check(view.bytes() <= bytes.bytes(), "a view of {} bytes in a buffer of {}", view.bytes(),
+        bytes.bytes());
+  return view;
 }
 
 }  // namespace triax

@@ -1,0 +1,118 @@
+// ZeRO 3: parameters are whole only while they are read. The instructions that read them, in order,
+// are known: each block is gathered ahead of the first of a run of readers, so that the gathering
+// overlaps the compute before it, and released behind the last.
+#include <algorithm>
+#include <deque>
+
+#include "src/schedule/passes.hpp"
+
+namespace triax {
+namespace {
+
+Op on_block(OpKind kind, int block) {
+  return {.kind = kind, .block = block};
+}
+
+class GatherWriter {
+ public:
+  GatherWriter(const PlanShape& shape, int stage) : shape_(shape) {
+    if (!shape.blocks.empty()) blocks_ = shape.blocks[stage];
+    state_.resize(blocks_.size());
+  }
+
+  Plan write(const Plan& compute) {
+    for (const Op& op : compute)
+      if (reads(op)) readers_.push_back(blocks_read_by(op));
+    for (const Op& op : compute) {
+      if (!reads(op)) {
+        plan_.push_back(op);
+        continue;
+      }
+      const std::vector<int> now = readers_.front();
+      readers_.pop_front();
+      for (const int block : now) start(block);
+      for (const int block : now) wait(block);
+      gather_ahead();
+      plan_.push_back(op);
+      for (const int block : now)
+        if (!read_next(block)) release(block);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  enum class State { absent, gathering, present };
+
+  static bool reads(const Op& op) {
+    return op.kind == OpKind::Forward || op.kind == OpKind::Recompute ||
+           op.kind == OpKind::Backward;
+  }
+
+  std::vector<int> blocks_read_by(const Op& op) const {
+    std::vector<int> read;
+    for (int b = 0; b < std::ssize(blocks_); ++b)
+      if (shape_.shards_parameters(blocks_[b]))
+        for (const LayerUse& use : blocks_[b].layers)
+          if (use.is(op) && (op.kind != OpKind::Backward || use.reads_backward)) read.push_back(b);
+    return read;
+  }
+
+  bool read_next(int block) const {
+    return !readers_.empty() && std::find(readers_.front().begin(), readers_.front().end(),
+                                          block) != readers_.front().end();
+  }
+
+  // The blocks that are read soonest, as far as the limits allow, and no farther than the first
+  // that is there already and would be gathered again only after its release.
+  void gather_ahead() {
+    if (shape_.gather_ahead == 0) return;
+    std::int64_t ahead = 0;
+    for (const std::vector<int>& next : readers_)
+      for (const int block : next) {
+        const std::int64_t elements = blocks_[block].elements;
+        if (state_[block] == State::present) {
+          if (read_next(block)) continue;
+          return;
+        }
+        if (ahead > 0 && ahead + elements > shape_.gather_ahead) return;
+        if (state_[block] == State::absent && gathered_ + elements > shape_.gathered_limit) return;
+        start(block);
+        ahead += elements;
+      }
+  }
+
+  void start(int block) {
+    if (state_[block] != State::absent) return;
+    plan_.push_back(on_block(OpKind::GatherStart, block));
+    state_[block] = State::gathering;
+    gathered_ += blocks_[block].elements;
+  }
+  void wait(int block) {
+    if (state_[block] != State::gathering) return;
+    plan_.push_back(on_block(OpKind::GatherWait, block));
+    state_[block] = State::present;
+  }
+  void release(int block) {
+    plan_.push_back(on_block(OpKind::Release, block));
+    state_[block] = State::absent;
+    gathered_ -= blocks_[block].elements;
+  }
+
+  const PlanShape& shape_;
+  std::vector<BlockUse> blocks_;
+  std::vector<State> state_;
+  std::deque<std::vector<int>> readers_;  // blocks that the readers to come read
+  std::int64_t gathered_ = 0;             // elements
+  Plan plan_;
+};
+
+}  // namespace
+
+Plans add_gathers(const Plans& plans, const PlanShape& shape) {
+  if (shape.zero != ZeroStage::parameters) return plans;
+  Plans out;
+  for (int s = 0; s < shape.stages; ++s) out.push_back(GatherWriter(shape, s).write(plans[s]));
+  return out;
+}
+
+}  // namespace triax
