@@ -35,7 +35,7 @@ double sum_of_exponentials(const float* row, std::int64_t columns, float shift) 
   return total;
 }
 
-void check_columns(const Rows& logits, std::int64_t columns) {
+void check_columns(const Rows<float>& logits, std::int64_t columns) {
   check(columns >= 0 && columns <= logits.columns, "{} real columns of {} logits", columns,
         logits.columns);
 }
@@ -66,7 +66,7 @@ MergedRow merge_shards(const float* stats, std::int64_t shards, std::int64_t sha
 
 void cross_entropy_stats(const Stream&, const Tensor& stats, const Tensor& logits,
                          const Tensor& labels, std::int64_t first_token, std::int64_t columns) {
-  const Rows in = rows_of(logits, "logits");
+  const Rows<float> in = rows_of(logits, "logits");
   check_columns(in, columns);
   const std::int32_t* label = elements_of<std::int32_t>(labels, in.rows, "labels");
   float* out = elements_of(stats, in.rows * stats_per_row, "stats");
@@ -100,7 +100,7 @@ void cross_entropy_loss(const Stream&, const Tensor& loss, const Tensor& lse, co
 void cross_entropy_backward(const Stream&, const Tensor& logits, const Tensor& lse,
                             const Tensor& labels, std::int64_t first_token, std::int64_t columns,
                             float scale) {
-  const Rows out = rows_of(logits, "logits");
+  const Rows<float> out = rows_of(logits, "logits");
   check_columns(out, columns);
   const std::int32_t* label = elements_of<std::int32_t>(labels, out.rows, "labels");
   const float* sums = elements_of(lse, out.rows, "lse");

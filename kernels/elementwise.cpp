@@ -13,7 +13,7 @@ constexpr std::int64_t block = 16384;  // elements of a parallel task
 
 // sums[c] = sum of rows [begin, end) of dy, four rows at a time so that `sums` is loaded and stored
 // less often.
-void sum_rows(float* sums, const Rows& dy, std::int64_t begin, std::int64_t end) {
+void sum_rows(float* sums, const Rows<float>& dy, std::int64_t begin, std::int64_t end) {
   std::fill_n(sums, dy.columns, 0.0F);
   std::int64_t r = begin;
   for (; r + 4 <= end; r += 4) {
@@ -36,9 +36,9 @@ void sum_rows(float* sums, const Rows& dy, std::int64_t begin, std::int64_t end)
 
 void residual_forward(const Stream&, const Tensor& y, const Tensor& x, const Tensor& a,
                       const Tensor& bias) {
-  const Rows out = rows_of(y, "y");
-  const Rows left = rows_like(x, out, "x");
-  const Rows right = rows_like(a, out, "a");
+  const Rows<float> out = rows_of(y, "y");
+  const Rows<float> left = rows_like(x, out, "x");
+  const Rows<float> right = rows_like(a, out, "a");
   const float* shift = bias.empty() ? nullptr : elements_of(bias, out.columns, "bias");
   parallel_for(out.rows, [=](std::int64_t r) {
     float* to = out[r];
@@ -55,7 +55,7 @@ void residual_forward(const Stream&, const Tensor& y, const Tensor& x, const Ten
 }
 
 void add_bias(const Stream&, const Tensor& y, const Tensor& bias) {
-  const Rows out = rows_of(y, "y");
+  const Rows<float> out = rows_of(y, "y");
   const float* shift = elements_of(bias, out.columns, "bias");
   parallel_for(out.rows, [=](std::int64_t r) {
     float* to = out[r];
@@ -83,7 +83,7 @@ void scale(const Stream&, const Tensor& y, float factor) {
 
 void bias_backward(const Stream&, const Tensor& dbias, const Tensor& dy, bool accumulate,
                    Arena& scratch) {
-  const Rows in = rows_of(dy, "dy");
+  const Rows<float> in = rows_of(dy, "dy");
   float* out = elements_of(dbias, in.columns, "dbias");
   const ArenaScope scope(scratch);
   const std::int64_t blocks = row_blocks(in.rows);

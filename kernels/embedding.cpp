@@ -18,7 +18,7 @@ void for_column_ranges(std::int64_t columns, const Body& body) {
   parallel_for_blocks(columns, std::max(width, cache_line), body);
 }
 
-void clear_columns(const Rows& out, std::int64_t begin, std::int64_t end) {
+void clear_columns(const Rows<float>& out, std::int64_t begin, std::int64_t end) {
   for (std::int64_t r = 0; r < out.rows; ++r) std::fill(out[r] + begin, out[r] + end, 0.0F);
 }
 
@@ -31,8 +31,8 @@ void add_columns(float* to, const float* from, std::int64_t begin, std::int64_t 
 
 void embedding_forward(const Stream&, const Tensor& y, const Tensor& tokens, const Tensor& weight,
                        std::int64_t first_token) {
-  const Rows out = rows_of(y, "y");
-  const Rows table = rows_of(weight, "weight");
+  const Rows<float> out = rows_of(y, "y");
+  const Rows<float> table = rows_of(weight, "weight");
   const std::int32_t* ids = elements_of<std::int32_t>(tokens, out.rows, "tokens");
   check(table.columns == out.columns, "embedding of {} columns into {}", table.columns,
         out.columns);
@@ -47,8 +47,8 @@ void embedding_forward(const Stream&, const Tensor& y, const Tensor& tokens, con
 
 void embedding_backward(const Stream&, const Tensor& dweight, const Tensor& tokens,
                         const Tensor& dy, std::int64_t first_token, bool accumulate) {
-  const Rows in = rows_of(dy, "dy");
-  const Rows table = rows_of(dweight, "dweight");
+  const Rows<float> in = rows_of(dy, "dy");
+  const Rows<float> table = rows_of(dweight, "dweight");
   const std::int32_t* ids = elements_of<std::int32_t>(tokens, in.rows, "tokens");
   check(table.columns == in.columns, "embedding of {} columns into {}", table.columns, in.columns);
   for_column_ranges(in.columns, [=](std::int64_t begin, std::int64_t end) {
@@ -62,8 +62,8 @@ void embedding_backward(const Stream&, const Tensor& dweight, const Tensor& toke
 
 void position_forward(const Stream&, const Tensor& y, const Tensor& weight, std::int64_t first_row,
                       std::int64_t sequence_length) {
-  const Rows out = rows_of(y, "y");
-  const Rows table = rows_of(weight, "weight");
+  const Rows<float> out = rows_of(y, "y");
+  const Rows<float> table = rows_of(weight, "weight");
   check(table.columns == out.columns && table.rows >= sequence_length && sequence_length > 0,
         "positions {} for sequences of {} and {} columns", weight.shape(), sequence_length,
         out.columns);
@@ -74,8 +74,8 @@ void position_forward(const Stream&, const Tensor& y, const Tensor& weight, std:
 
 void position_backward(const Stream&, const Tensor& dweight, const Tensor& dy,
                        std::int64_t first_row, std::int64_t sequence_length, bool accumulate) {
-  const Rows in = rows_of(dy, "dy");
-  const Rows table = rows_of(dweight, "dweight");
+  const Rows<float> in = rows_of(dy, "dy");
+  const Rows<float> table = rows_of(dweight, "dweight");
   check(table.columns == in.columns && table.rows >= sequence_length && sequence_length > 0,
         "positions {} for sequences of {} and {} columns", dweight.shape(), sequence_length,
         in.columns);

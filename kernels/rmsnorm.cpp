@@ -50,8 +50,8 @@ void backward_row(const BackwardRow& row, const float* weight, float* dweight, s
 
 void rmsnorm_forward(const Stream&, const Tensor& y, const Tensor& x, const Tensor& weight,
                      float epsilon) {
-  const Rows out = rows_of(y, "y");
-  const Rows in = rows_like(x, out, "x");
+  const Rows<float> out = rows_of(y, "y");
+  const Rows<float> in = rows_like(x, out, "x");
   const float* gain = elements_of(weight, out.columns, "weight");
   parallel_for(out.rows, [=](std::int64_t row) {
     float* to = out[row];
@@ -65,10 +65,10 @@ void rmsnorm_forward(const Stream&, const Tensor& y, const Tensor& x, const Tens
 void rmsnorm_backward(const Stream&, const Tensor& dx, const Tensor& dweight, const Tensor& dy,
                       const Tensor& residual, const Tensor& x, const Tensor& weight, float epsilon,
                       bool accumulate, Arena& scratch) {
-  const Rows out = rows_of(dx, "dx");
-  const Rows upstream = rows_like(dy, out, "dy");
-  const Rows in = rows_like(x, out, "x");
-  const Rows skip = residual.empty() ? Rows{} : rows_like(residual, out, "residual");
+  const Rows<float> out = rows_of(dx, "dx");
+  const Rows<float> upstream = rows_like(dy, out, "dy");
+  const Rows<float> in = rows_like(x, out, "x");
+  const Rows<float> skip = residual.empty() ? Rows<float>{} : rows_like(residual, out, "residual");
   const std::int64_t columns = out.columns;
   const float* gain = elements_of(weight, columns, "weight");
   float* dgain = elements_of(dweight, columns, "dweight");

@@ -15,8 +15,8 @@ inline float sigmoid(float x) {
 }
 
 // Rows of the fused (N, 2 I) matrix that belongs to rows of (N, I).
-Rows fused_rows(const Tensor& tensor, const Rows& half, const char* name) {
-  const Rows rows = rows_of(tensor, name);
+Rows<float> fused_rows(const Tensor& tensor, const Rows<float>& half, const char* name) {
+  const Rows<float> rows = rows_of(tensor, name);
   check(rows.rows == half.rows && rows.columns == 2 * half.columns, "{} is {} and must be ({}, {})",
         name, tensor.shape(), half.rows, 2 * half.columns);
   return rows;
@@ -25,8 +25,8 @@ Rows fused_rows(const Tensor& tensor, const Rows& half, const char* name) {
 }  // namespace
 
 void swiglu_forward(const Stream&, const Tensor& y, const Tensor& x) {
-  const Rows out = rows_of(y, "y");
-  const Rows in = fused_rows(x, out, "x");
+  const Rows<float> out = rows_of(y, "y");
+  const Rows<float> in = fused_rows(x, out, "x");
   parallel_for(out.rows, [=](std::int64_t r) {
     float* to = out[r];
     const float* gate = in[r];
@@ -38,10 +38,10 @@ void swiglu_forward(const Stream&, const Tensor& y, const Tensor& x) {
 
 void swiglu_backward(const Stream&, const Tensor& dx, const Tensor& y, const Tensor& dy,
                      const Tensor& x) {
-  const Rows out = rows_of(y, "y");
-  const Rows upstream = rows_like(dy, out, "dy");
-  const Rows in = fused_rows(x, out, "x");
-  const Rows gradient = fused_rows(dx, out, "dx");
+  const Rows<float> out = rows_of(y, "y");
+  const Rows<float> upstream = rows_like(dy, out, "dy");
+  const Rows<float> in = fused_rows(x, out, "x");
+  const Rows<float> gradient = fused_rows(dx, out, "dx");
   parallel_for(out.rows, [=](std::int64_t r) {
     const std::int64_t columns = out.columns;
     const float* gate = in[r];
