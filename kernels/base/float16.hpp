@@ -1,8 +1,9 @@
 #pragma once
-// The 16-bit floating-point numbers as C++ types: storage alone, all arithmetic is in float32. The
-// conversions are free of branches, so that the compiler turns loops over them into vector code
-// (put `#pragma omp simd` before the loop). From float32 they round to nearest, ties to even; NaN
-// stays NaN, and what is too large becomes infinite.
+// The 16-bit floating-point numbers as C++ types: storage alone, all arithmetic is in float32. From
+// float32 they round to nearest, ties to even; NaN stays NaN, and what is too large becomes
+// infinite. The conversions are free of branches, so that the compiler turns loops over them into
+// vector code: put `#pragma omp simd` before the loop, and assign floats to the elements (`to[i] =
+// x * y`), since a temporary Bf16 or F16 in its body keeps GCC 12 from it.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -14,7 +15,11 @@ struct Bf16 {
   std::uint16_t bits;
 
   Bf16() = default;
-  constexpr explicit Bf16(float value) : bits(rounded(std::bit_cast<std::uint32_t>(value))) {}
+  constexpr explicit Bf16(float value) : bits(rounded(value)) {}
+  constexpr Bf16& operator=(float value) {
+    bits = rounded(value);
+    return *this;
+  }
   static constexpr Bf16 from_bits(std::uint16_t bits) {
     Bf16 out{};
     out.bits = bits;
@@ -23,11 +28,10 @@ struct Bf16 {
   constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16U); }
 
  private:
-  static constexpr std::uint16_t rounded(std::uint32_t value) {
-    const std::uint32_t up = value + 0x7fffU + ((value >> 16U) & 1U);
-    const std::uint32_t quiet = value | 0x400000U;  // of a NaN, whose payload may lie below
-    const bool nan = (value & 0x7fffffffU) > 0x7f800000U;
-    return static_cast<std::uint16_t>((nan ? quiet : up) >> 16U);
+  static constexpr std::uint16_t rounded(float value) {
+    const std::uint32_t word = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t up = word + 0x7fffU + ((word >> 16U) & 1U);
+    return static_cast<std::uint16_t>((value == value ? up : 0x7fc00000U) >> 16U);
   }
 };
 
@@ -39,6 +43,10 @@ struct F16 {
 
   F16() = default;
   constexpr explicit F16(float value) : bits(rounded(value)) {}
+  constexpr F16& operator=(float value) {
+    bits = rounded(value);
+    return *this;
+  }
   static constexpr F16 from_bits(std::uint16_t bits) {
     F16 out{};
     out.bits = bits;

@@ -99,7 +99,7 @@ void Optimizer::step(int index, const StepOptions& options) {
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
     const std::int64_t n = run.range.count();
     const std::int64_t shard_at = run.range.begin - block.stepped.begin;
-    adamw(stream, store_.weights(index).slice(0, run.range.begin, n),
+    adamw(stream, store_.weights(index).slice(0, run.range.begin, n), {},
           store_.gradients(index).slice(0, run.range.begin, n), first_[b].slice(0, shard_at, n),
           second_[b].slice(0, shard_at, n), adamw_options);
   }
