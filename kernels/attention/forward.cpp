@@ -80,7 +80,7 @@ struct Forward {
       const float* from = scratch.out.of(worker) + r * n.width();
       E* row = to.row(i0 + r);
 #pragma omp simd
-      for (std::int64_t d = 0; d < n.head_size; ++d) row[d] = static_cast<E>(from[d] / sum);
+      for (std::int64_t d = 0; d < n.head_size; ++d) row[d] = from[d] / sum;
     }
   }
 };

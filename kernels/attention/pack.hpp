@@ -33,23 +33,24 @@ void pack_rows(float* to, std::int64_t width, const HeadView<E>& from, std::int6
 
 namespace detail {
 
-template <class E>
-FloatVector load_as_float(const E* from) {
-  float floats[vector_floats];
-#pragma omp simd
-  for (int i = 0; i < vector_floats; ++i) floats[i] = from[i];
-  return load(floats);
-}
-
 // A block of vector_floats rows and columns of `from`, transposed: to[d * tile_size + r].
-template <class E>
-void transpose_block(float* to, const E* from, std::int64_t stride) {
+inline void transpose_block(float* to, const float* from, std::int64_t stride) {
   FloatVector rows[vector_floats];
 #pragma GCC unroll 16
-  for (int r = 0; r < vector_floats; ++r) rows[r] = load_as_float(from + r * stride);
+  for (int r = 0; r < vector_floats; ++r) rows[r] = load(from + r * stride);
   transpose(rows);
 #pragma GCC unroll 16
   for (int d = 0; d < vector_floats; ++d) store(to + d * tile_size, rows[d]);
+}
+template <class E>
+void transpose_block(float* to, const E* from, std::int64_t stride) {
+  // All rows before the first is read: a load waits for stores that are still under way.
+  float wide[vector_floats * vector_floats];
+  for (int r = 0; r < vector_floats; ++r) {
+#pragma omp simd
+    for (int d = 0; d < vector_floats; ++d) wide[r * vector_floats + d] = from[r * stride + d];
+  }
+  transpose_block(to, wide, vector_floats);
 }
 
 }  // namespace detail
@@ -80,7 +81,7 @@ void unpack_rows(const HeadView<E>& to, std::int64_t first, const float* from, s
   for (std::int64_t r = 0; r < rows; ++r, from += width) {
     E* row = to.row(first + r);
 #pragma omp simd
-    for (std::int64_t d = 0; d < head_size; ++d) row[d] = static_cast<E>(from[d]);
+    for (std::int64_t d = 0; d < head_size; ++d) row[d] = from[d];
   }
 }
 

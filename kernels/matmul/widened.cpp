@@ -24,8 +24,7 @@ void convert_rows(const Tensor& to, const Tensor& from) {
     To* const out_row = out + row * out_stride;
     const From* const in_row = in + row * in_stride;
 #pragma omp simd
-    for (std::int64_t i = 0; i < columns; ++i)
-      out_row[i] = static_cast<To>(static_cast<float>(in_row[i]));
+    for (std::int64_t i = 0; i < columns; ++i) out_row[i] = static_cast<float>(in_row[i]);
   });
 }
 
