@@ -6,16 +6,9 @@
 #include <bit>
 #include <cstdint>
 
-namespace triax {
+#include "kernels/base/splitmix.hpp"
 
-/// The finaliser of splitmix64 (Steele, Lea and Flood 2014): a bijection of 64 bits that mixes them
-/// all.
-constexpr std::uint64_t splitmix64(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+namespace triax {
 
 /// The permutation of [0, n), n >= 1, that (seed, epoch) names. Fewer than four walks on average.
 class Permutation {

@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "io/float_bits.hpp"
 #include "io/safetensors_header.hpp"
 #include "kernels/base/check.hpp"
 
@@ -53,22 +52,22 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
 }
 
 void convert(DType dtype, const std::byte* from, std::span<float> to) {
-  const auto each = [&](auto bits, auto value) {
-    using Bits = decltype(bits);
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = value(load<Bits>(from + i * sizeof(Bits)));
+  const auto each = [&]<class T>(T) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = static_cast<float>(load<T>(from + i * sizeof(T)));
   };
   switch (dtype) {
     case DType::f32:
       std::memcpy(to.data(), from, to.size_bytes());
       break;
     case DType::f64:
-      each(double{}, [](double x) { return static_cast<float>(x); });
+      each(double{});
       break;
     case DType::bf16:
-      each(std::uint16_t{}, from_bf16);
+      each(Bf16{});
       break;
     case DType::f16:
-      each(std::uint16_t{}, from_f16);
+      each(F16{});
       break;
     default:
       check(false, "{} converted to f32", name_of(dtype));

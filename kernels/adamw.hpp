@@ -15,10 +15,12 @@ struct AdamWOptions {
   std::int64_t step = 1;        // counted from 1, for the bias correction
 };
 
-/// One update, in one pass over memory. All (n), contiguous, float32:
+/// One update, in one pass over memory. All (n), contiguous:
 ///   g = gradient_scale * gradient;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
 ///   p -= lr * (weight_decay * p + (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon))
-void adamw(const Stream& stream, const Tensor& parameter, const Tensor& gradient, const Tensor& m,
-           const Tensor& v, const AdamWOptions& options);
+/// The parameter p and the moments are float32, the gradient of any type. Where the model computes
+/// in 16 bits, p is the master copy and `weights` becomes p rounded; else `weights` is empty.
+void adamw(const Stream& stream, const Tensor& parameter, const Tensor& weights,
+           const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamWOptions& options);
 
 }  // namespace triax

@@ -21,7 +21,9 @@ std::size_t attention_scratch_bytes(std::int64_t sequence_length, std::int64_t h
 /// out = softmax(scale q k^T + causal mask) v.
 /// q, out: (B, T, H, D); k, v: (B, T, Hkv, D) with H a multiple of Hkv (query head h reads key head
 /// h / (H / Hkv)); lse: (B, H, T), the log-sum-exp of each row, kept for the backward pass.
-/// Views may be strided (slices of a fused qkv matrix); the last dimension has stride 1. float32.
+/// Views may be strided (slices of a fused qkv matrix); the last dimension has stride 1. All are of
+/// one type, float32, bfloat16 or half precision, but lse, which is float32. All arithmetic is
+/// float32; each result is rounded once.
 /// Workers share out the heads; the result does not depend on their number.
 void attention_forward(const Stream& stream, const Tensor& out, const Tensor& lse, const Tensor& q,
                        const Tensor& k, const Tensor& v, const AttentionOptions& options,

@@ -2,6 +2,8 @@
 
 #include "kernels/base/arena.hpp"
 #include "kernels/base/parallel.hpp"
+#include "kernels/base/rows.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace triax {
 namespace {
@@ -14,19 +16,23 @@ std::size_t column_sum_bytes(std::int64_t rows, std::int64_t columns) {
   return measure.used();
 }
 
-void add_partial_rows(float* out, const float* partials, std::int64_t blocks, std::int64_t columns,
+void add_partial_rows(const Tensor& out, const float* partials, std::int64_t blocks,
                       bool accumulate) {
-  parallel_for_blocks(columns, tile, [=](std::int64_t begin, std::int64_t end) {
-    double sums[tile];
-    const std::int64_t count = end - begin;
-    for (std::int64_t c = 0; c < count; ++c)
-      sums[c] = accumulate ? static_cast<double>(out[begin + c]) : 0.0;
-    for (std::int64_t b = 0; b < blocks; ++b) {
-      const float* row = partials + b * columns + begin;
+  const std::int64_t columns = out.elements();
+  with_type(out.dtype(), [&]<class G>(Type<G>) {
+    G* to = elements_of<G>(out, columns, "out");
+    parallel_for_blocks(columns, tile, [=](std::int64_t begin, std::int64_t end) {
+      double sums[tile];
+      const std::int64_t count = end - begin;
+      for (std::int64_t c = 0; c < count; ++c)
+        sums[c] = accumulate ? double{float{to[begin + c]}} : 0.0;
+      for (std::int64_t b = 0; b < blocks; ++b) {
+        const float* row = partials + b * columns + begin;
 #pragma omp simd
-      for (std::int64_t c = 0; c < count; ++c) sums[c] += static_cast<double>(row[c]);
-    }
-    for (std::int64_t c = 0; c < count; ++c) out[begin + c] = static_cast<float>(sums[c]);
+        for (std::int64_t c = 0; c < count; ++c) sums[c] += static_cast<double>(row[c]);
+      }
+      for (std::int64_t c = 0; c < count; ++c) to[begin + c] = static_cast<float>(sums[c]);
+    });
   });
 }
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/base/tensor.hpp"
+
 namespace triax {
 
 inline constexpr std::int64_t rows_per_block = 64;
@@ -18,8 +20,8 @@ constexpr std::int64_t row_blocks(std::int64_t rows) {
 std::size_t column_sum_bytes(std::int64_t rows, std::int64_t columns);
 
 /// out[c] = partials[0][c] + partials[1][c] + ..., added in double; plus out[c] when `accumulate`.
-/// partials: (blocks, columns).
-void add_partial_rows(float* out, const float* partials, std::int64_t blocks, std::int64_t columns,
+/// out: (columns) of any type; partials: (blocks, columns).
+void add_partial_rows(const Tensor& out, const float* partials, std::int64_t blocks,
                       bool accumulate);
 
 }  // namespace triax

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/base/lane_sum.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_math.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace triax {
 namespace {
@@ -16,26 +18,46 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t ignored = -1;
 constexpr std::int64_t stats_per_row = 3;  // maximum, sum of exponentials, logit of the label
 
-float maximum(const float* row, std::int64_t columns) {
+template <class T>
+float maximum(const T* row, std::int64_t columns) {
   float largest = -infinity;
 #pragma omp simd reduction(max : largest)
-  for (std::int64_t c = 0; c < columns; ++c) largest = row[c] > largest ? row[c] : largest;
+  for (std::int64_t c = 0; c < columns; ++c) {
+    const float logit = row[c];
+    largest = logit > largest ? logit : largest;
+  }
   return largest;
 }
 
 // In float within runs, in double over them: a vocabulary is long enough for float sums to drift.
-double sum_of_exponentials(const float* row, std::int64_t columns, float shift) {
+template <class T>
+double sum_of_exponentials(const T* row, std::int64_t columns, float shift) {
   constexpr std::int64_t run = 2048;
   double total = 0.0;
   for (std::int64_t begin = 0; begin < columns; begin += run) {
-    const float* part = row + begin;
+    const T* part = row + begin;
     total += static_cast<double>(lane_sum<float>(
         std::min(run, columns - begin), [=](std::int64_t c) { return fast_exp(part[c] - shift); }));
   }
   return total;
 }
 
-void check_columns(const Rows& logits, std::int64_t columns) {
+// row = scale * (softmax - onehot(label)); `label` may lie outside the row.
+template <class T>
+void backward_row(T* row, std::int64_t columns, std::int64_t label, float lse, float scale) {
+  const bool here = label >= 0 && label < columns;
+  const float label_logit = here ? float{row[label]} : 0.0F;
+#pragma omp simd
+  for (std::int64_t c = 0; c < columns; ++c) row[c] = scale * fast_exp(row[c] - lse);
+  if (!here) return;
+  // In 16 bits not from the row again: rounded near 1, it would cancel.
+  const float softmax =
+      std::is_same_v<T, float> ? float{row[label]} : scale * fast_exp(label_logit - lse);
+  row[label] = softmax - scale;
+}
+
+template <class T>
+void check_columns(const Rows<T>& logits, std::int64_t columns) {
   check(columns >= 0 && columns <= logits.columns, "{} real columns of {} logits", columns,
         logits.columns);
 }
@@ -66,17 +88,19 @@ MergedRow merge_shards(const float* stats, std::int64_t shards, std::int64_t sha
 
 void cross_entropy_stats(const Stream&, const Tensor& stats, const Tensor& logits,
                          const Tensor& labels, std::int64_t first_token, std::int64_t columns) {
-  const Rows in = rows_of(logits, "logits");
-  check_columns(in, columns);
-  const std::int32_t* label = elements_of<std::int32_t>(labels, in.rows, "labels");
-  float* out = elements_of(stats, in.rows * stats_per_row, "stats");
-  parallel_for(in.rows, [=](std::int64_t r) {
-    const float* row = in[r];
-    float* to = out + r * stats_per_row;
-    const std::int64_t local = label[r] == ignored ? ignored : label[r] - first_token;
-    to[0] = maximum(row, columns);
-    to[1] = static_cast<float>(sum_of_exponentials(row, columns, to[0]));
-    to[2] = local >= 0 && local < columns ? row[local] : 0.0F;
+  with_type(logits.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> in = rows_of<T>(logits, "logits");
+    check_columns(in, columns);
+    const std::int32_t* label = elements_of<std::int32_t>(labels, in.rows, "labels");
+    float* out = elements_of(stats, in.rows * stats_per_row, "stats");
+    parallel_for(in.rows, [=](std::int64_t r) {
+      const T* row = in[r];
+      float* to = out + r * stats_per_row;
+      const std::int64_t local = label[r] == ignored ? ignored : label[r] - first_token;
+      to[0] = maximum(row, columns);
+      to[1] = static_cast<float>(sum_of_exponentials(row, columns, to[0]));
+      to[2] = local >= 0 && local < columns ? float{row[local]} : 0.0F;
+    });
   });
 }
 
@@ -100,22 +124,20 @@ void cross_entropy_loss(const Stream&, const Tensor& loss, const Tensor& lse, co
 void cross_entropy_backward(const Stream&, const Tensor& logits, const Tensor& lse,
                             const Tensor& labels, std::int64_t first_token, std::int64_t columns,
                             float scale) {
-  const Rows out = rows_of(logits, "logits");
-  check_columns(out, columns);
-  const std::int32_t* label = elements_of<std::int32_t>(labels, out.rows, "labels");
-  const float* sums = elements_of(lse, out.rows, "lse");
-  parallel_for(out.rows, [=](std::int64_t r) {
-    float* row = out[r];
-    if (label[r] == ignored) {
-      std::fill_n(row, out.columns, 0.0F);
-      return;
-    }
-    const float shift = sums[r];
-#pragma omp simd
-    for (std::int64_t c = 0; c < columns; ++c) row[c] = scale * fast_exp(row[c] - shift);
-    std::fill(row + columns, row + out.columns, 0.0F);
-    const std::int64_t local = label[r] - first_token;
-    if (local >= 0 && local < columns) row[local] -= scale;
+  with_type(logits.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(logits, "logits");
+    check_columns(out, columns);
+    const std::int32_t* label = elements_of<std::int32_t>(labels, out.rows, "labels");
+    const float* sums = elements_of(lse, out.rows, "lse");
+    parallel_for(out.rows, [=](std::int64_t r) {
+      T* row = out[r];
+      if (label[r] == ignored) {
+        std::fill_n(row, out.columns, T{});
+        return;
+      }
+      backward_row(row, columns, label[r] - first_token, sums[r], scale);
+      std::fill(row + columns, row + out.columns, T{});
+    });
   });
 }
 

@@ -9,12 +9,13 @@ namespace triax {
 
 /// stats[r] = {max of the row, sum of exp(logit - max), logit of the label or 0 if it is not in
 /// this shard}. logits: (N, V_local), of which the first `columns` are real (the rest is padding
-/// and never read); labels: (N) int32, -1: ignored; stats: (N, 3). With columns == 0: {-inf, 0, 0}.
+/// and never read); labels: (N) int32, -1: ignored; stats: (N, 3) float32. With columns == 0:
+/// {-inf, 0, 0}.
 void cross_entropy_stats(const Stream& stream, const Tensor& stats, const Tensor& logits,
                          const Tensor& labels, std::int64_t first_token, std::int64_t columns);
 
 /// From the stats of all shards: loss[r] = lse - logit of the label (0 where ignored), lse[r].
-/// stats: (shards, N, 3); loss, lse: (N).
+/// stats: (shards, N, 3); loss, lse: (N) float32.
 void cross_entropy_loss(const Stream& stream, const Tensor& loss, const Tensor& lse,
                         const Tensor& stats, const Tensor& labels);
 

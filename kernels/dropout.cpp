@@ -4,6 +4,7 @@
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/with_type.hpp"
 #include "kernels/random.hpp"
 
 namespace triax {
@@ -14,21 +15,23 @@ constexpr std::int64_t block =
 
 void dropout(const Stream&, const Tensor& y, const Tensor& x, const Dropout& dropout,
              std::int64_t first_index) {
-  const float* in = elements_of(x, y.elements(), "x");
-  float* out = elements_of(y, y.elements(), "y");
   const float p = dropout.probability;
   check(p >= 0.0F && p < 1.0F, "dropout with probability {}", p);
   const float kept = 1.0F / (1.0F - p);
   const std::uint64_t key = dropout.key;
-  parallel_for_blocks(y.elements(), block, [=](std::int64_t begin, std::int64_t end) {
-    std::uint32_t words[block];
-    if (p > 0.0F)
-      random_words(words, end - begin, key, first_index + begin);
-    else
-      std::fill_n(words, end - begin, ~std::uint32_t{0});
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const T* in = elements_of<T>(x, y.elements(), "x");
+    T* out = elements_of<T>(y, y.elements(), "y");
+    parallel_for_blocks(y.elements(), block, [=](std::int64_t begin, std::int64_t end) {
+      std::uint32_t words[block];
+      if (p > 0.0F)
+        random_words(words, end - begin, key, first_index + begin);
+      else
+        std::fill_n(words, end - begin, ~std::uint32_t{0});
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i)
-      out[i] = in[i] * (uniform_from(words[i - begin]) >= p ? kept : 0.0F);
+      for (std::int64_t i = begin; i < end; ++i)
+        out[i] = in[i] * (uniform_from(words[i - begin]) >= p ? kept : 0.0F);
+    });
   });
 }
 

@@ -12,7 +12,7 @@ struct Dropout {
 };
 
 /// y = x * mask / (1 - p), element i with global index first_index + i. y may be x. Its own
-/// backward. x, y: contiguous, float32.
+/// backward. x, y: contiguous, of one type.
 void dropout(const Stream& stream, const Tensor& y, const Tensor& x, const Dropout& dropout,
              std::int64_t first_index);
 

@@ -4,6 +4,7 @@
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 
 namespace triax {
@@ -13,20 +14,21 @@ constexpr std::int64_t block = 16384;  // elements of a parallel task
 
 // sums[c] = sum of rows [begin, end) of dy, four rows at a time so that `sums` is loaded and stored
 // less often.
-void sum_rows(float* sums, const Rows& dy, std::int64_t begin, std::int64_t end) {
+template <class T>
+void sum_rows(float* sums, const Rows<T>& dy, std::int64_t begin, std::int64_t end) {
   std::fill_n(sums, dy.columns, 0.0F);
   std::int64_t r = begin;
   for (; r + 4 <= end; r += 4) {
-    const float* row0 = dy[r];
-    const float* row1 = dy[r + 1];
-    const float* row2 = dy[r + 2];
-    const float* row3 = dy[r + 3];
+    const T* row0 = dy[r];
+    const T* row1 = dy[r + 1];
+    const T* row2 = dy[r + 2];
+    const T* row3 = dy[r + 3];
 #pragma omp simd
     for (std::int64_t c = 0; c < dy.columns; ++c)
       sums[c] += (row0[c] + row1[c]) + (row2[c] + row3[c]);
   }
   for (; r < end; ++r) {
-    const float* row = dy[r];
+    const T* row = dy[r];
 #pragma omp simd
     for (std::int64_t c = 0; c < dy.columns; ++c) sums[c] += row[c];
   }
@@ -36,63 +38,87 @@ void sum_rows(float* sums, const Rows& dy, std::int64_t begin, std::int64_t end)
 
 void residual_forward(const Stream&, const Tensor& y, const Tensor& x, const Tensor& a,
                       const Tensor& bias) {
-  const Rows out = rows_of(y, "y");
-  const Rows left = rows_like(x, out, "x");
-  const Rows right = rows_like(a, out, "a");
-  const float* shift = bias.empty() ? nullptr : elements_of(bias, out.columns, "bias");
-  parallel_for(out.rows, [=](std::int64_t r) {
-    float* to = out[r];
-    const float* from = left[r];
-    const float* more = right[r];
-    if (shift) {
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(y, "y");
+    const Rows<T> left = rows_like(x, out, "x");
+    const Rows<T> right = rows_like(a, out, "a");
+    const T* shift = bias.empty() ? nullptr : elements_of<T>(bias, out.columns, "bias");
+    parallel_for(out.rows, [=](std::int64_t r) {
+      T* to = out[r];
+      const T* from = left[r];
+      const T* more = right[r];
+      if (shift) {
 #pragma omp simd
-      for (std::int64_t c = 0; c < out.columns; ++c) to[c] = from[c] + (more[c] + shift[c]);
-    } else {
+        for (std::int64_t c = 0; c < out.columns; ++c) to[c] = from[c] + (more[c] + shift[c]);
+      } else {
 #pragma omp simd
-      for (std::int64_t c = 0; c < out.columns; ++c) to[c] = from[c] + more[c];
-    }
+        for (std::int64_t c = 0; c < out.columns; ++c) to[c] = from[c] + more[c];
+      }
+    });
   });
 }
 
 void add_bias(const Stream&, const Tensor& y, const Tensor& bias) {
-  const Rows out = rows_of(y, "y");
-  const float* shift = elements_of(bias, out.columns, "bias");
-  parallel_for(out.rows, [=](std::int64_t r) {
-    float* to = out[r];
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(y, "y");
+    const T* shift = elements_of<T>(bias, out.columns, "bias");
+    parallel_for(out.rows, [=](std::int64_t r) {
+      T* to = out[r];
 #pragma omp simd
-    for (std::int64_t c = 0; c < out.columns; ++c) to[c] += shift[c];
+      for (std::int64_t c = 0; c < out.columns; ++c) to[c] = to[c] + shift[c];
+    });
   });
 }
 
-void add(const Stream&, const Tensor& y, const Tensor& x) {
-  float* to = elements_of(y, y.elements(), "y");
-  const float* from = elements_of(x, y.elements(), "x");
-  parallel_for_blocks(y.elements(), block, [=](std::int64_t begin, std::int64_t end) {
+void accumulate(const Stream&, const Tensor& dst, const Tensor& src) {
+  with_types(src.dtype(), dst.dtype(), [&]<class T, class G>(Type<T>, Type<G>) {
+    G* to = elements_of<G>(dst, dst.elements(), "dst");
+    const T* from = elements_of<T>(src, dst.elements(), "src");
+    parallel_for_blocks(dst.elements(), block, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];
+      for (std::int64_t i = begin; i < end; ++i) to[i] = to[i] + from[i];
+    });
+  });
+}
+
+void convert(const Stream&, const Tensor& dst, const Tensor& src) {
+  with_type(src.dtype(), [&]<class T>(Type<T>) {
+    with_type(dst.dtype(), [&]<class U>(Type<U>) {
+      U* to = elements_of<U>(dst, dst.elements(), "dst");
+      const T* from = elements_of<T>(src, dst.elements(), "src");
+      parallel_for_blocks(dst.elements(), block, [=](std::int64_t begin, std::int64_t end) {
+#pragma omp simd
+        for (std::int64_t i = begin; i < end; ++i) to[i] = float{from[i]};
+      });
+    });
   });
 }
 
 void scale(const Stream&, const Tensor& y, float factor) {
-  float* to = elements_of(y, y.elements(), "y");
-  parallel_for_blocks(y.elements(), block, [=](std::int64_t begin, std::int64_t end) {
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    T* to = elements_of<T>(y, y.elements(), "y");
+    parallel_for_blocks(y.elements(), block, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) to[i] *= factor;
+      for (std::int64_t i = begin; i < end; ++i) to[i] = to[i] * factor;
+    });
   });
 }
 
 void bias_backward(const Stream&, const Tensor& dbias, const Tensor& dy, bool accumulate,
                    Arena& scratch) {
-  const Rows in = rows_of(dy, "dy");
-  float* out = elements_of(dbias, in.columns, "dbias");
+  const std::int64_t columns = dbias.elements();
+  const std::int64_t blocks = row_blocks(dy.size(0));
   const ArenaScope scope(scratch);
-  const std::int64_t blocks = row_blocks(in.rows);
-  float* partials = scratch.take("column sums", DType::f32, {blocks, in.columns}).as<float>();
-  parallel_for(blocks, [=](std::int64_t b) {
-    sum_rows(partials + b * in.columns, in, b * rows_per_block,
-             std::min(in.rows, (b + 1) * rows_per_block));
+  float* partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
+  with_type(dy.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> in = rows_of<T>(dy, "dy");
+    check(in.columns == columns, "dbias of shape {} for {} columns", dbias.shape(), in.columns);
+    parallel_for(blocks, [=](std::int64_t b) {
+      sum_rows(partials + b * columns, in, b * rows_per_block,
+               std::min(in.rows, (b + 1) * rows_per_block));
+    });
   });
-  add_partial_rows(out, partials, blocks, in.columns, accumulate);
+  add_partial_rows(dbias, partials, blocks, accumulate);
 }
 
 std::size_t bias_backward_scratch_bytes(std::int64_t rows, std::int64_t columns) {

@@ -1,5 +1,6 @@
 #pragma once
-// What joins the larger operations: residuals, biases and their gradients. float32.
+// What joins the larger operations: residuals, biases and their gradients,
+// conversions.
 #include "kernels/base/arena.hpp"
 
 namespace triax {
@@ -12,14 +13,17 @@ void residual_forward(const Stream& stream, const Tensor& y, const Tensor& x, co
 /// y += bias, each row. y: (N, E), rows may be strided; bias: (E).
 void add_bias(const Stream& stream, const Tensor& y, const Tensor& bias);
 
-/// y += x, elementwise. Contiguous.
-void add(const Stream& stream, const Tensor& y, const Tensor& x);
+/// dst += src, elementwise. Contiguous; dst is float32 or of the type of src.
+void accumulate(const Stream& stream, const Tensor& dst, const Tensor& src);
+
+/// dst = src, elementwise, from any of float32, bfloat16 and half precision to any. Contiguous.
+void convert(const Stream& stream, const Tensor& dst, const Tensor& src);
 
 /// y *= factor, elementwise. Contiguous.
 void scale(const Stream& stream, const Tensor& y, float factor);
 
 /// dbias = column sums of dy (N, E), in a fixed order; added to when `accumulate`. dy may be a
-/// column slice.
+/// column slice; dbias: (E) of any type.
 void bias_backward(const Stream& stream, const Tensor& dbias, const Tensor& dy, bool accumulate,
                    Arena& scratch);
 /// The most that bias_backward takes from `scratch`.

@@ -1,15 +1,20 @@
 #include "kernels/embedding.hpp"
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace triax {
 namespace {
 
-// Scattered rows meet at the same row of the result, so cores share out columns, not rows: each
-// adds its columns in row order, whatever their number.
+constexpr std::int64_t none = -1;  // no row
+
+// Rows of dy meet at the same row of the result, so cores share out columns, not rows: each adds
+// its columns in row order, whatever the number of cores.
 template <class Body>
 void for_column_ranges(std::int64_t columns, const Body& body) {
   constexpr std::int64_t cache_line = 16;  // floats
@@ -18,71 +23,153 @@ void for_column_ranges(std::int64_t columns, const Body& body) {
   parallel_for_blocks(columns, std::max(width, cache_line), body);
 }
 
-void clear_columns(const Rows& out, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t r = 0; r < out.rows; ++r) std::fill(out[r] + begin, out[r] + end, 0.0F);
+template <class G>
+void clear_columns(const Rows<G>& out, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t r = 0; r < out.rows; ++r) std::fill(out[r] + begin, out[r] + end, G{});
 }
 
-void add_columns(float* to, const float* from, std::int64_t begin, std::int64_t end) {
+template <class G, class T>
+void add_columns(G* to, const T* from, std::int64_t begin, std::int64_t end) {
 #pragma omp simd
-  for (std::int64_t c = begin; c < end; ++c) to[c] += from[c];
+  for (std::int64_t c = begin; c < end; ++c) to[c] = to[c] + from[c];
 }
+
+// Columns [begin, end) of `to` += those of rows r, next(r), ... of dy, up to `none`: summed in
+// float32 and rounded once.
+template <class G, class T, class Next>
+void add_chain(G* to, const Rows<T>& dy, std::int64_t r, const Next& next, std::int64_t begin,
+               std::int64_t end) {
+  constexpr std::int64_t tile = 1024;  // columns whose sums stay in L1
+  for (std::int64_t at = begin; at < end; at += tile) {
+    float sums[tile];
+    const std::int64_t count = std::min(tile, end - at);
+    std::copy_n(to + at, count, sums);
+    for (std::int64_t row = r; row != none; row = next(row))
+      add_columns(sums, dy[row] + at, 0, count);
+#pragma omp simd
+    for (std::int64_t c = 0; c < count; ++c) to[at + c] = sums[c];
+  }
+}
+
+// table[target(r)] += dy[r] in row order, for the rows whose target is not `none`. In float32 row
+// by row; in 16 bits all rows of a target at once, from the first of them on: first(target(r)) is
+// the first row with the target of r, and next(r) the next one after r.
+template <class G, class T, class Target, class First, class Next>
+void scatter_rows(const Rows<G>& table, const Rows<T>& dy, bool accumulate, const Target& target,
+                  const First& first, const Next& next) {
+  for_column_ranges(dy.columns, [=](std::int64_t begin, std::int64_t end) {
+    if (!accumulate) clear_columns(table, begin, end);
+    for (std::int64_t r = 0; r < dy.rows; ++r) {
+      const std::int64_t t = target(r);
+      if (t == none) continue;
+      if constexpr (std::is_same_v<G, float>)
+        add_columns(table[t], dy[r], begin, end);
+      else if (first(t) == r)
+        add_chain(table[t], dy, r, next, begin, end);
+    }
+  });
+}
+
+// The rows of each token of a shard, chained in order: the first, and from each the next.
+struct Chains {
+  void take(Arena& scratch, std::int64_t rows, std::int64_t vocabulary) {
+    first = scratch.take("first rows", DType::i32, {vocabulary}).as<std::int32_t>();
+    next = scratch.take("next rows", DType::i32, {rows}).as<std::int32_t>();
+  }
+  template <class Target>
+  void link(std::int64_t rows, std::int64_t vocabulary, const Target& target) const {
+    std::fill_n(first, vocabulary, std::int32_t{none});
+    for (std::int64_t r = rows - 1; r >= 0; --r)
+      if (const std::int64_t t = target(r); t != none)
+        next[r] = std::exchange(first[t], static_cast<std::int32_t>(r));
+  }
+
+  std::int32_t* first = nullptr;
+  std::int32_t* next = nullptr;
+};
 
 }  // namespace
 
 void embedding_forward(const Stream&, const Tensor& y, const Tensor& tokens, const Tensor& weight,
                        std::int64_t first_token) {
-  const Rows out = rows_of(y, "y");
-  const Rows table = rows_of(weight, "weight");
-  const std::int32_t* ids = elements_of<std::int32_t>(tokens, out.rows, "tokens");
-  check(table.columns == out.columns, "embedding of {} columns into {}", table.columns,
-        out.columns);
-  parallel_for(out.rows, [=](std::int64_t r) {
-    const std::int64_t row = ids[r] - first_token;
-    if (ids[r] >= 0 && row >= 0 && row < table.rows)
-      std::copy_n(table[row], out.columns, out[r]);
-    else
-      std::fill_n(out[r], out.columns, 0.0F);
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(y, "y");
+    const Rows<T> table = rows_of<T>(weight, "weight");
+    const std::int32_t* ids = elements_of<std::int32_t>(tokens, out.rows, "tokens");
+    check(table.columns == out.columns, "embedding of {} columns into {}", table.columns,
+          out.columns);
+    parallel_for(out.rows, [=](std::int64_t r) {
+      const std::int64_t row = ids[r] - first_token;
+      if (ids[r] >= 0 && row >= 0 && row < table.rows)
+        std::copy_n(table[row], out.columns, out[r]);
+      else
+        std::fill_n(out[r], out.columns, T{});
+    });
   });
 }
 
 void embedding_backward(const Stream&, const Tensor& dweight, const Tensor& tokens,
-                        const Tensor& dy, std::int64_t first_token, bool accumulate) {
-  const Rows in = rows_of(dy, "dy");
-  const Rows table = rows_of(dweight, "dweight");
-  const std::int32_t* ids = elements_of<std::int32_t>(tokens, in.rows, "tokens");
-  check(table.columns == in.columns, "embedding of {} columns into {}", table.columns, in.columns);
-  for_column_ranges(in.columns, [=](std::int64_t begin, std::int64_t end) {
-    if (!accumulate) clear_columns(table, begin, end);
-    for (std::int64_t r = 0; r < in.rows; ++r) {
+                        const Tensor& dy, std::int64_t first_token, bool accumulate,
+                        Arena& scratch) {
+  with_types(dy.dtype(), dweight.dtype(), [&]<class T, class G>(Type<T>, Type<G>) {
+    const Rows<T> in = rows_of<T>(dy, "dy");
+    const Rows<G> table = rows_of<G>(dweight, "dweight");
+    const std::int32_t* ids = elements_of<std::int32_t>(tokens, in.rows, "tokens");
+    check(table.columns == in.columns, "embedding of {} columns into {}", table.columns,
+          in.columns);
+    const auto target = [=](std::int64_t r) {
       const std::int64_t row = ids[r] - first_token;
-      if (ids[r] >= 0 && row >= 0 && row < table.rows) add_columns(table[row], in[r], begin, end);
+      return ids[r] >= 0 && row >= 0 && row < table.rows ? row : none;
+    };
+    const ArenaScope scope(scratch);
+    Chains chains;
+    if constexpr (!std::is_same_v<G, float>) {
+      chains.take(scratch, in.rows, table.rows);
+      chains.link(in.rows, table.rows, target);
     }
+    scatter_rows(
+        table, in, accumulate, target, [=](std::int64_t t) { return chains.first[t]; },
+        [=](std::int64_t r) { return chains.next[r]; });
   });
+}
+
+std::size_t embedding_scratch_bytes(DType dweight, std::int64_t rows, std::int64_t vocabulary) {
+  if (dweight == DType::f32) return 0;
+  Arena measure;
+  Chains().take(measure, rows, vocabulary);
+  return measure.used();
 }
 
 void position_forward(const Stream&, const Tensor& y, const Tensor& weight, std::int64_t first_row,
                       std::int64_t sequence_length) {
-  const Rows out = rows_of(y, "y");
-  const Rows table = rows_of(weight, "weight");
-  check(table.columns == out.columns && table.rows >= sequence_length && sequence_length > 0,
-        "positions {} for sequences of {} and {} columns", weight.shape(), sequence_length,
-        out.columns);
-  parallel_for(out.rows, [=](std::int64_t r) {
-    add_columns(out[r], table[(first_row + r) % sequence_length], 0, out.columns);
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(y, "y");
+    const Rows<T> table = rows_of<T>(weight, "weight");
+    check(table.columns == out.columns && table.rows >= sequence_length && sequence_length > 0,
+          "positions {} for sequences of {} and {} columns", weight.shape(), sequence_length,
+          out.columns);
+    parallel_for(out.rows, [=](std::int64_t r) {
+      T* to = out[r];
+      const T* from = table[(first_row + r) % sequence_length];
+#pragma omp simd
+      for (std::int64_t c = 0; c < out.columns; ++c) to[c] = to[c] + from[c];
+    });
   });
 }
 
 void position_backward(const Stream&, const Tensor& dweight, const Tensor& dy,
                        std::int64_t first_row, std::int64_t sequence_length, bool accumulate) {
-  const Rows in = rows_of(dy, "dy");
-  const Rows table = rows_of(dweight, "dweight");
-  check(table.columns == in.columns && table.rows >= sequence_length && sequence_length > 0,
-        "positions {} for sequences of {} and {} columns", dweight.shape(), sequence_length,
-        in.columns);
-  for_column_ranges(in.columns, [=](std::int64_t begin, std::int64_t end) {
-    if (!accumulate) clear_columns(table, begin, end);
-    for (std::int64_t r = 0; r < in.rows; ++r)
-      add_columns(table[(first_row + r) % sequence_length], in[r], begin, end);
+  with_types(dy.dtype(), dweight.dtype(), [&]<class T, class G>(Type<T>, Type<G>) {
+    const Rows<T> in = rows_of<T>(dy, "dy");
+    const Rows<G> table = rows_of<G>(dweight, "dweight");
+    check(table.columns == in.columns && table.rows >= sequence_length && sequence_length > 0,
+          "positions {} for sequences of {} and {} columns", dweight.shape(), sequence_length,
+          in.columns);
+    const std::int64_t start = first_row % sequence_length;  // the position of row 0
+    scatter_rows(
+        table, in, accumulate, [=](std::int64_t r) { return (start + r) % sequence_length; },
+        [=](std::int64_t t) { return t - start + (t < start ? sequence_length : 0); },
+        [=](std::int64_t r) { return r + sequence_length < in.rows ? r + sequence_length : none; });
   });
 }
 

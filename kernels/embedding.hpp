@@ -1,6 +1,6 @@
 #pragma once
 // Token and position embeddings. Rows of tokens are (N) = (B T), padded rows carry token -1.
-#include "kernels/base/device.hpp"
+#include "kernels/base/arena.hpp"
 
 namespace triax {
 
@@ -9,17 +9,22 @@ namespace triax {
 void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& tokens,
                        const Tensor& weight, std::int64_t first_token);
 
-/// dweight[tokens[r] - first_token] += dy[r] in row order, for the tokens of this shard:
-/// deterministic. Clears dweight first unless `accumulate`.
+/// dweight[tokens[r] - first_token] += dy[r] for the tokens of this shard; from zero unless
+/// `accumulate`. dweight is float32 or of the type of dy; each row is summed in float32, in row
+/// order, and rounded once.
 void embedding_backward(const Stream& stream, const Tensor& dweight, const Tensor& tokens,
-                        const Tensor& dy, std::int64_t first_token, bool accumulate);
+                        const Tensor& dy, std::int64_t first_token, bool accumulate,
+                        Arena& scratch);
+/// The most that embedding_backward takes from `scratch` for `rows` of dy and a dweight of the
+/// given type and rows.
+std::size_t embedding_scratch_bytes(DType dweight, std::int64_t rows, std::int64_t vocabulary);
 
 /// y[r] += weight[(first_row + r) % T] for r < rows. y: (N, E); weight: (positions >= T, E).
 /// Row r stands for global row first_row + r of the micro-batch.
 void position_forward(const Stream& stream, const Tensor& y, const Tensor& weight,
                       std::int64_t first_row, std::int64_t sequence_length);
 
-/// dweight[(first_row + r) % T] += dy[r] in row order. Clears dweight first unless `accumulate`.
+/// dweight[(first_row + r) % T] += dy[r], summed as embedding_backward does.
 void position_backward(const Stream& stream, const Tensor& dweight, const Tensor& dy,
                        std::int64_t first_row, std::int64_t sequence_length, bool accumulate);
 

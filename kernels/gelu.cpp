@@ -5,6 +5,7 @@
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_math.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace triax {
 namespace {
@@ -30,29 +31,36 @@ inline Sigmoid sigmoid_of_gelu(float x) {
 }  // namespace
 
 void gelu_forward(const Stream&, const Tensor& y, const Tensor& x) {
-  float* out = elements_of(y, x.elements(), "y");
-  const float* in = elements_of(x, x.elements(), "x");
-  parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
+  with_type(x.dtype(), [&]<class T>(Type<T>) {
+    T* out = elements_of<T>(y, x.elements(), "y");
+    const T* in = elements_of<T>(x, x.elements(), "x");
+    parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) out[i] = in[i] * sigmoid_of_gelu(in[i]).value;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const float v = in[i];
+        out[i] = v * sigmoid_of_gelu(v).value;
+      }
+    });
   });
 }
 
 void gelu_backward(const Stream&, const Tensor& dx, const Tensor& y, const Tensor& dy,
                    const Tensor& x) {
-  float* gradient = elements_of(dx, x.elements(), "dx");
-  float* out = elements_of(y, x.elements(), "y");
-  const float* upstream = elements_of(dy, x.elements(), "dy");
-  const float* in = elements_of(x, x.elements(), "x");
-  parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
+  with_type(x.dtype(), [&]<class T>(Type<T>) {
+    T* gradient = elements_of<T>(dx, x.elements(), "dx");
+    T* out = elements_of<T>(y, x.elements(), "y");
+    const T* upstream = elements_of<T>(dy, x.elements(), "dy");
+    const T* in = elements_of<T>(x, x.elements(), "x");
+    parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float v = in[i];
-      const Sigmoid s = sigmoid_of_gelu(v);
-      const float du = 2.0F * slope * (1.0F + 3.0F * cubic * v * v);
-      gradient[i] = upstream[i] * (s.value + v * du * s.derivative);
-      out[i] = v * s.value;
-    }
+      for (std::int64_t i = begin; i < end; ++i) {
+        const float v = in[i];
+        const Sigmoid s = sigmoid_of_gelu(v);
+        const float du = 2.0F * slope * (1.0F + 3.0F * cubic * v * v);
+        gradient[i] = upstream[i] * (s.value + v * du * s.derivative);
+        out[i] = v * s.value;
+      }
+    });
   });
 }
 

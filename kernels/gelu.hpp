@@ -4,7 +4,7 @@
 
 namespace triax {
 
-/// y = gelu(x), elementwise; same shape, contiguous, float32. y may be x.
+/// y = gelu(x), elementwise; same shape and type, contiguous. y may be x.
 void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x);
 
 /// dx = dy * gelu'(x) and y = gelu(x) again, in one pass. dx may be dy; y may not be x.

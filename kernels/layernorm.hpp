@@ -1,5 +1,5 @@
 #pragma once
-// Layer normalisation over the last dimension (Ba et al. 2016). float32; rows may be strided.
+// Layer normalisation over the last dimension (Ba et al. 2016). Rows may be strided.
 #include "kernels/base/arena.hpp"
 
 namespace triax {
@@ -10,8 +10,8 @@ void layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, c
                        const Tensor& bias, float epsilon);
 
 /// dx = residual + gradient through the norm; residual: (N, E), may be dx itself or empty (zero).
-/// dx may be dy. dweight, dbias: (E), summed over rows; added to when `accumulate`, else
-/// overwritten. Mean and rstd are computed again from x. The sum over rows has a fixed order.
+/// dx may be dy. dweight, dbias: (E) of any type, summed over rows; added to when `accumulate`,
+/// else overwritten. Mean and rstd are computed again from x. The sum over rows has a fixed order.
 void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
                         const Tensor& dbias, const Tensor& dy, const Tensor& residual,
                         const Tensor& x, const Tensor& weight, float epsilon, bool accumulate,

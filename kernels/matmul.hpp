@@ -6,13 +6,17 @@ namespace triax {
 
 struct MatmulOptions {
   bool accumulate = false;  // c += a b instead of c = a b
-  Tensor bias = {};         // (N), added to every row; empty: none
+  Tensor bias = {};         // (N), added to every row, of the type of a or float32; empty: none
 };
 
-/// c = a b. a: (M, K), b: (K, N), c: (M, N), float32; c has unit column stride. a and b may be
-/// transposed views (Tensor::transposed) or column slices: one of their two strides is 1.
-/// Primitives are cached by shape and strides, a thread its own: a repeated call compiles and
-/// allocates nothing (but for a few small blocks inside oneDNN).
+/// c = a b. a: (M, K), b: (K, N), c: (M, N); c has unit column stride. a and b may be transposed
+/// views (Tensor::transposed) or column slices: one of their two strides is 1.
+/// a and b are both float32, both bfloat16 or both half precision; c is of that type or float32.
+/// Sums are float32, and with bias and c (`accumulate`) rounded to the type of c once.
+/// Where the processor or oneDNN has no product of a 16-bit type, it is widened to float32 in
+/// blocks: the same numbers up to the order of the sums, at about the speed of float32. Primitives
+/// are cached by shape, strides and types, and blocks by size, a thread its own: a repeated call
+/// compiles and allocates nothing (but for a few small blocks inside oneDNN).
 void matmul(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
             const MatmulOptions& options = {});
 

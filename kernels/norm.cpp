@@ -5,6 +5,7 @@
 #include "kernels/base/lane_sum.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace triax {
 namespace {
@@ -29,22 +30,41 @@ double sum_in_parts(std::int64_t n, const Term& term) {
   return total;
 }
 
+double sum_elements(const Tensor& x) {
+  return with_type(x.dtype(), [&]<class T>(Type<T>) {
+    const T* data = elements_of<T>(x, x.elements(), "x");
+    return sum_in_parts(x.elements(), [=](std::int64_t i) { return double{float{data[i]}}; });
+  });
+}
+
+double sum_squared_elements(const Tensor& x) {
+  return with_type(x.dtype(), [&]<class T>(Type<T>) {
+    const T* data = elements_of<T>(x, x.elements(), "x");
+    return sum_in_parts(x.elements(), [=](std::int64_t i) {
+      const double value = float{data[i]};
+      return value * value;
+    });
+  });
+}
+
 }  // namespace
 
-double sum(const Stream& stream, const Tensor& values) {
-  const float* data = elements_of(values, values.elements(), "values");
+void add_sum(const Stream&, const Tensor& total, const Tensor& x) {
+  *elements_of<double>(total, 1, "total") += sum_elements(x);
+}
+
+void add_sum_of_squares(const Stream&, const Tensor& total, const Tensor& x) {
+  *elements_of<double>(total, 1, "total") += sum_squared_elements(x);
+}
+
+double sum(const Stream& stream, const Tensor& x) {
   stream.synchronize();
-  return sum_in_parts(values.elements(),
-                      [=](std::int64_t i) { return static_cast<double>(data[i]); });
+  return sum_elements(x);
 }
 
 double sum_of_squares(const Stream& stream, const Tensor& x) {
-  const float* data = elements_of(x, x.elements(), "x");
   stream.synchronize();
-  return sum_in_parts(x.elements(), [=](std::int64_t i) {
-    const auto value = static_cast<double>(data[i]);
-    return value * value;
-  });
+  return sum_squared_elements(x);
 }
 
 }  // namespace triax

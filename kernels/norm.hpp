@@ -4,11 +4,17 @@
 
 namespace triax {
 
-/// The sum of a contiguous float32 tensor in double, in an order that depends on its size alone.
-/// Waits for the stream.
-double sum(const Stream& stream, const Tensor& values);
+/// total += the sum of x, in double and in an order that depends on the size of x alone. x:
+/// contiguous; total: (1) float64 in the stream's memory, so that nothing waits for the stream.
+void add_sum(const Stream& stream, const Tensor& total, const Tensor& x);
 
-/// The sum of squares of a contiguous float32 tensor, likewise.
+/// total += the sum of the squares of x, likewise.
+void add_sum_of_squares(const Stream& stream, const Tensor& total, const Tensor& x);
+
+/// The same sum as a number; waits for the stream.
+double sum(const Stream& stream, const Tensor& x);
+
+/// The same sum of squares as a number; waits for the stream.
 double sum_of_squares(const Stream& stream, const Tensor& x);
 
 }  // namespace triax

@@ -6,6 +6,8 @@
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/splitmix.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace triax {
 namespace {
@@ -61,15 +63,6 @@ void generate_group(Word* words, std::uint64_t key, std::uint64_t first) {
   }
 }
 
-// Finaliser of MurmurHash3 with the constants of SplitMix64 (Steele et al. 2014): every input bit
-// moves every output bit.
-std::uint64_t scramble(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
-
 struct NormalPair {
   double cosine;
   double sine;
@@ -113,29 +106,33 @@ std::uint64_t mix_key(std::uint64_t seed, std::string_view name) {
 }
 
 std::uint64_t mix_key(std::uint64_t key, std::uint64_t number) {
-  return scramble(scramble(key) ^ number);
+  return splitmix64(splitmix64(key) ^ number);
 }
 
 void fill_normal(const Stream&, const Tensor& out, std::uint64_t key, std::int64_t first_index,
                  float mean, float deviation) {
-  float* values = elements_of(out, out.elements(), "out");
   const std::int64_t lead = first_index % 2;  // an odd start needs the pair's first word too
-  parallel_for_blocks(
-      out.elements() + lead, parallel_block, [=](std::int64_t begin, std::int64_t end) {
-        Word words[parallel_block + 1];
-        random_words(words, end - begin + 1, key, first_index - lead + begin);
-        for (std::int64_t i = begin; i < end; i += 2) {
-          const auto [even, odd] = box_muller(words[i - begin], words[i - begin + 1]);
-          if (i >= lead) values[i - lead] = mean + deviation * static_cast<float>(even);
-          if (i + 1 < end) values[i + 1 - lead] = mean + deviation * static_cast<float>(odd);
-        }
-      });
+  with_type(out.dtype(), [&]<class T>(Type<T>) {
+    T* values = elements_of<T>(out, out.elements(), "out");
+    parallel_for_blocks(
+        out.elements() + lead, parallel_block, [=](std::int64_t begin, std::int64_t end) {
+          Word words[parallel_block + 1];
+          random_words(words, end - begin + 1, key, first_index - lead + begin);
+          for (std::int64_t i = begin; i < end; i += 2) {
+            const auto [even, odd] = box_muller(words[i - begin], words[i - begin + 1]);
+            if (i >= lead) values[i - lead] = mean + deviation * static_cast<float>(even);
+            if (i + 1 < end) values[i + 1 - lead] = mean + deviation * static_cast<float>(odd);
+          }
+        });
+  });
 }
 
 void fill_constant(const Stream&, const Tensor& out, float value) {
-  float* values = elements_of(out, out.elements(), "out");
-  parallel_for_blocks(out.elements(), parallel_block, [=](std::int64_t begin, std::int64_t end) {
-    std::fill(values + begin, values + end, value);
+  with_type(out.dtype(), [&]<class T>(Type<T>) {
+    T* values = elements_of<T>(out, out.elements(), "out");
+    parallel_for_blocks(out.elements(), parallel_block, [=](std::int64_t begin, std::int64_t end) {
+      std::fill(values + begin, values + end, T(value));
+    });
   });
 }
 

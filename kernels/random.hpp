@@ -33,12 +33,12 @@ constexpr float uniform_from(std::uint32_t word) {
 }
 
 /// out[i] = mean + deviation * n(first_index + i), n standard normal: Box-Muller on the words of
-/// the stream of `key`, words (2 j, 2 j + 1) make elements (2 j, 2 j + 1). out: contiguous,
-/// float32.
+/// the stream of `key`, words (2 j, 2 j + 1) make elements (2 j, 2 j + 1). out: contiguous;
+/// in 16 bits the same float32 numbers are rounded.
 void fill_normal(const Stream& stream, const Tensor& out, std::uint64_t key,
                  std::int64_t first_index, float mean, float deviation);
 
-/// out[i] = value. out: contiguous, float32.
+/// out[i] = value. out: contiguous.
 void fill_constant(const Stream& stream, const Tensor& out, float value);
 
 }  // namespace triax

@@ -3,31 +3,28 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/base/gradient_row.hpp"
 #include "kernels/base/lane_sum.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 
 namespace triax {
 namespace {
 
-float reciprocal_rms(const float* x, std::int64_t columns, float epsilon) {
+template <class T>
+float reciprocal_rms(const T* x, std::int64_t columns, float epsilon) {
   const float squares = lane_sum<float>(columns, [=](std::int64_t c) { return x[c] * x[c]; });
   return 1.0F / std::sqrt(squares / static_cast<float>(columns) + epsilon);
 }
 
-// The pointers of one row of the backward pass; residual may be null.
-struct BackwardRow {
-  float* dx;
-  const float* dy;
-  const float* residual;
-  const float* x;
-};
-
 // With xhat = x r and g = dy weight: dx = r (g - xhat mean(g xhat)),  dweight += dy xhat
-void backward_row(const BackwardRow& row, const float* weight, float* dweight, std::int64_t columns,
+template <class T>
+void backward_row(const GradientRow<T>& row, const T* weight, float* dweight, std::int64_t columns,
                   float epsilon) {
-  const auto [dx, dy, residual, x] = row;
+  const T* dy = row.dy;
+  const T* x = row.x;
   const float r = reciprocal_rms(x, columns, epsilon);
   const float sum_gx =
       lane_sum<float>(columns, [=](std::int64_t c) { return dy[c] * weight[c] * (x[c] * r); });
@@ -37,55 +34,53 @@ void backward_row(const BackwardRow& row, const float* weight, float* dweight, s
   const auto gradient = [=](std::int64_t c) {
     return r * (dy[c] * weight[c] - x[c] * r * mean_gx);
   };
-  if (residual) {
-#pragma omp simd
-    for (std::int64_t c = 0; c < columns; ++c) dx[c] = residual[c] + gradient(c);
-  } else {
-#pragma omp simd
-    for (std::int64_t c = 0; c < columns; ++c) dx[c] = gradient(c);
-  }
+  store_gradient(row, columns, gradient);
 }
 
 }  // namespace
 
 void rmsnorm_forward(const Stream&, const Tensor& y, const Tensor& x, const Tensor& weight,
                      float epsilon) {
-  const Rows out = rows_of(y, "y");
-  const Rows in = rows_like(x, out, "x");
-  const float* gain = elements_of(weight, out.columns, "weight");
-  parallel_for(out.rows, [=](std::int64_t row) {
-    float* to = out[row];
-    const float* from = in[row];
-    const float r = reciprocal_rms(from, out.columns, epsilon);
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(y, "y");
+    const Rows<T> in = rows_like(x, out, "x");
+    const T* gain = elements_of<T>(weight, out.columns, "weight");
+    parallel_for(out.rows, [=](std::int64_t row) {
+      T* to = out[row];
+      const T* from = in[row];
+      const float r = reciprocal_rms(from, out.columns, epsilon);
 #pragma omp simd
-    for (std::int64_t c = 0; c < out.columns; ++c) to[c] = from[c] * r * gain[c];
+      for (std::int64_t c = 0; c < out.columns; ++c) to[c] = from[c] * r * gain[c];
+    });
   });
 }
 
 void rmsnorm_backward(const Stream&, const Tensor& dx, const Tensor& dweight, const Tensor& dy,
                       const Tensor& residual, const Tensor& x, const Tensor& weight, float epsilon,
                       bool accumulate, Arena& scratch) {
-  const Rows out = rows_of(dx, "dx");
-  const Rows upstream = rows_like(dy, out, "dy");
-  const Rows in = rows_like(x, out, "x");
-  const Rows skip = residual.empty() ? Rows{} : rows_like(residual, out, "residual");
-  const std::int64_t columns = out.columns;
-  const float* gain = elements_of(weight, columns, "weight");
-  float* dgain = elements_of(dweight, columns, "dweight");
-
   const ArenaScope scope(scratch);
-  const std::int64_t blocks = row_blocks(out.rows);
+  const std::int64_t columns = weight.elements();
+  const std::int64_t blocks = row_blocks(dx.size(0));
+  check(dweight.elements() == columns, "dweight of shape {} for {} columns", dweight.shape(),
+        columns);
   float* partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
-  parallel_for(blocks, [=](std::int64_t b) {
-    float* sums = partials + b * columns;
-    std::fill_n(sums, columns, 0.0F);
-    const std::int64_t end = std::min(out.rows, (b + 1) * rows_per_block);
-    for (std::int64_t r = b * rows_per_block; r < end; ++r) {
-      const BackwardRow row{out[r], upstream[r], skip.data ? skip[r] : nullptr, in[r]};
-      backward_row(row, gain, sums, columns, epsilon);
-    }
+  with_type(dx.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(dx, "dx");
+    const Rows<T> upstream = rows_like(dy, out, "dy");
+    const Rows<T> in = rows_like(x, out, "x");
+    const Rows<T> skip = residual.empty() ? Rows<T>{} : rows_like(residual, out, "residual");
+    const T* gain = elements_of<T>(weight, out.columns, "weight");
+    parallel_for(blocks, [=](std::int64_t b) {
+      float* sums = partials + b * columns;
+      std::fill_n(sums, columns, 0.0F);
+      const std::int64_t end = std::min(out.rows, (b + 1) * rows_per_block);
+      for (std::int64_t r = b * rows_per_block; r < end; ++r) {
+        const GradientRow<T> row{out[r], upstream[r], skip.data ? skip[r] : nullptr, in[r]};
+        backward_row(row, gain, sums, columns, epsilon);
+      }
+    });
   });
-  add_partial_rows(dgain, partials, blocks, columns, accumulate);
+  add_partial_rows(dweight, partials, blocks, accumulate);
 }
 
 std::size_t rmsnorm_scratch_bytes(std::int64_t rows, std::int64_t columns) {

@@ -1,6 +1,6 @@
 #pragma once
 // Root-mean-square normalisation over the last dimension (Zhang & Sennrich 2019), as in Llama.
-// float32; rows may be strided.
+// Rows may be strided.
 #include "kernels/base/arena.hpp"
 
 namespace triax {
@@ -10,8 +10,8 @@ void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, con
                      float epsilon);
 
 /// dx = residual + gradient through the norm; residual: (N, E), may be dx itself or empty (zero).
-/// dx may be dy. dweight: (E), summed over rows in a fixed order; added to when `accumulate`, else
-/// overwritten.
+/// dx may be dy. dweight: (E) of any type, summed over rows in a fixed order; added to when
+/// `accumulate`, else overwritten.
 void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
                       const Tensor& dy, const Tensor& residual, const Tensor& x,
                       const Tensor& weight, float epsilon, bool accumulate, Arena& scratch);

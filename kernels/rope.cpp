@@ -4,6 +4,7 @@
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace triax {
 namespace {
@@ -19,26 +20,28 @@ void rotate(const Tensor& x, const Tensor& table, float sign) {
         "rope table {} for {}", table.shape(), x.shape());
   const float* cosines = elements_of(table, table.elements(), "table");
   const float* sines = cosines + table.size(1) * half;
-  float* data = x.as<float>();
   const std::int64_t batch_stride = x.stride(0);
   const std::int64_t row_stride = x.stride(1);
-  parallel_for(x.size(0) * length, [=](std::int64_t r) {
-    const std::int64_t position = r % length;
-    const float* c = cosines + position * half;
-    const float* s = sines + position * half;
-    float* row = data + r / length * batch_stride + position * row_stride;
-    for (std::int64_t h = 0; h < heads; ++h) {
-      float* low = row + h * 2 * half;
-      float* high = low + half;
+  with_type(x.dtype(), [&]<class T>(Type<T>) {
+    T* data = x.as<T>();
+    parallel_for(x.size(0) * length, [=](std::int64_t r) {
+      const std::int64_t position = r % length;
+      const float* c = cosines + position * half;
+      const float* s = sines + position * half;
+      T* row = data + r / length * batch_stride + position * row_stride;
+      for (std::int64_t h = 0; h < heads; ++h) {
+        T* low = row + h * 2 * half;
+        T* high = low + half;
 #pragma omp simd
-      for (std::int64_t d = 0; d < half; ++d) {
-        const float a = low[d];
-        const float b = high[d];
-        const float sine = sign * s[d];
-        low[d] = a * c[d] - b * sine;
-        high[d] = b * c[d] + a * sine;
+        for (std::int64_t d = 0; d < half; ++d) {
+          const float a = low[d];
+          const float b = high[d];
+          const float sine = sign * s[d];
+          low[d] = a * c[d] - b * sine;
+          high[d] = b * c[d] + a * sine;
+        }
       }
-    }
+    });
   });
 }
 

@@ -5,7 +5,7 @@
 
 namespace triax {
 
-/// cosine and sine of every angle. table: (2, T, D/2), cosines first, computed in double.
+/// cosine and sine of every angle. table: (2, T, D/2) float32, cosines first, computed in double.
 void rope_table(const Stream& stream, const Tensor& table, double theta);
 
 /// Rotates each head in place by its position t. x: (B, T, H, D), strided over (B, T), heads

@@ -5,6 +5,7 @@
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_math.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace triax {
 namespace {
@@ -15,8 +16,9 @@ inline float sigmoid(float x) {
 }
 
 // Rows of the fused (N, 2 I) matrix that belongs to rows of (N, I).
-Rows fused_rows(const Tensor& tensor, const Rows& half, const char* name) {
-  const Rows rows = rows_of(tensor, name);
+template <class T>
+Rows<T> fused_rows(const Tensor& tensor, const Rows<T>& half, const char* name) {
+  const Rows<T> rows = rows_of<T>(tensor, name);
   check(rows.rows == half.rows && rows.columns == 2 * half.columns, "{} is {} and must be ({}, {})",
         name, tensor.shape(), half.rows, 2 * half.columns);
   return rows;
@@ -25,40 +27,49 @@ Rows fused_rows(const Tensor& tensor, const Rows& half, const char* name) {
 }  // namespace
 
 void swiglu_forward(const Stream&, const Tensor& y, const Tensor& x) {
-  const Rows out = rows_of(y, "y");
-  const Rows in = fused_rows(x, out, "x");
-  parallel_for(out.rows, [=](std::int64_t r) {
-    float* to = out[r];
-    const float* gate = in[r];
-    const float* up = gate + out.columns;
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(y, "y");
+    const Rows<T> in = fused_rows(x, out, "x");
+    parallel_for(out.rows, [=](std::int64_t r) {
+      T* to = out[r];
+      const T* gates = in[r];
+      const T* ups = gates + out.columns;
 #pragma omp simd
-    for (std::int64_t c = 0; c < out.columns; ++c) to[c] = gate[c] * sigmoid(gate[c]) * up[c];
+      for (std::int64_t c = 0; c < out.columns; ++c) {
+        const float gate = gates[c];
+        to[c] = gate * sigmoid(gate) * ups[c];
+      }
+    });
   });
 }
 
 void swiglu_backward(const Stream&, const Tensor& dx, const Tensor& y, const Tensor& dy,
                      const Tensor& x) {
-  const Rows out = rows_of(y, "y");
-  const Rows upstream = rows_like(dy, out, "dy");
-  const Rows in = fused_rows(x, out, "x");
-  const Rows gradient = fused_rows(dx, out, "dx");
-  parallel_for(out.rows, [=](std::int64_t r) {
-    const std::int64_t columns = out.columns;
-    const float* gate = in[r];
-    const float* up = gate + columns;
-    const float* dout = upstream[r];
-    float* dgate = gradient[r];
-    float* dup = dgate + columns;
-    float* to = out[r];
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(y, "y");
+    const Rows<T> upstream = rows_like(dy, out, "dy");
+    const Rows<T> in = fused_rows(x, out, "x");
+    const Rows<T> gradient = fused_rows(dx, out, "dx");
+    parallel_for(out.rows, [=](std::int64_t r) {
+      const std::int64_t columns = out.columns;
+      const T* gates = in[r];
+      const T* ups = gates + columns;
+      const T* dout = upstream[r];
+      T* dgate = gradient[r];
+      T* dup = dgate + columns;
+      T* to = out[r];
 #pragma omp simd
-    for (std::int64_t c = 0; c < columns; ++c) {
-      const float d = dout[c];
-      const float s = sigmoid(gate[c]);
-      const float silu = gate[c] * s;
-      dgate[c] = d * up[c] * (s + silu * (1.0F - s));
-      dup[c] = d * silu;
-      to[c] = silu * up[c];
-    }
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const float d = dout[c];
+        const float gate = gates[c];
+        const float up = ups[c];
+        const float s = sigmoid(gate);
+        const float silu = gate * s;
+        dgate[c] = d * up * (s + silu * (1.0F - s));
+        dup[c] = d * silu;
+        to[c] = silu * up;
+      }
+    });
   });
 }
 

@@ -10,6 +10,7 @@
 #include "benchmarks/support/report.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/base/runtime.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace {
 
@@ -17,13 +18,16 @@ using namespace triax;
 
 struct Case {
   std::int64_t batch, length, heads, key_heads, head_size;
+  DType type = DType::f32;
 };
 
-Tensor random_tensor(Arena& arena, const Shape& shape) {
-  const Tensor tensor = arena.take("tensor", DType::f32, shape);
+Tensor random_tensor(Arena& arena, DType type, const Shape& shape) {
+  const Tensor tensor = arena.take("tensor", type, shape);
   std::mt19937 engine(1);
   std::normal_distribution<float> normal;
-  for (std::int64_t i = 0; i < tensor.elements(); ++i) tensor.as<float>()[i] = normal(engine);
+  with_type(type, [&]<class T>(Type<T>) {
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) tensor.as<T>()[i] = T(normal(engine));
+  });
   return tensor;
 }
 
@@ -38,11 +42,11 @@ void run(const Case& n, double peak) {
   const auto slices = [&](const Tensor& fused, std::int64_t first, std::int64_t heads) {
     return fused.slice(2, first, heads);
   };
-  const Tensor qkv = random_tensor(arena, {n.batch, n.length, all_heads, n.head_size});
-  const Tensor dqkv = random_tensor(arena, qkv.shape());
-  const Tensor out = random_tensor(arena, {n.batch, n.length, n.heads, n.head_size});
-  const Tensor dout = random_tensor(arena, out.shape());
-  const Tensor lse = random_tensor(arena, {n.batch, n.heads, n.length});
+  const Tensor qkv = random_tensor(arena, n.type, {n.batch, n.length, all_heads, n.head_size});
+  const Tensor dqkv = random_tensor(arena, n.type, qkv.shape());
+  const Tensor out = random_tensor(arena, n.type, {n.batch, n.length, n.heads, n.head_size});
+  const Tensor dout = random_tensor(arena, n.type, out.shape());
+  const Tensor lse = random_tensor(arena, DType::f32, {n.batch, n.heads, n.length});
   const Tensor q = slices(qkv, 0, n.heads);
   const Tensor k = slices(qkv, n.heads, n.key_heads);
   const Tensor v = slices(qkv, n.heads + n.key_heads, n.key_heads);
@@ -55,10 +59,11 @@ void run(const Case& n, double peak) {
                                  static_cast<double>(n.length) * static_cast<double>(n.length + 1) /
                                  2;
     const double flops = 2 * products * multiply_adds / timing.seconds;
-    benchmark::print_result("attention",
-                            fmt::format("{} B={} T={} H={} Hkv={} D={}", direction, n.batch,
-                                        n.length, n.heads, n.key_heads, n.head_size),
-                            timing, {{"flops_per_second", flops}, {"peak_fraction", flops / peak}});
+    benchmark::print_result(
+        "attention",
+        fmt::format("{} B={} T={} H={} Hkv={} D={} {}", direction, n.batch, n.length, n.heads,
+                    n.key_heads, n.head_size, name_of(n.type)),
+        timing, {{"flops_per_second", flops}, {"peak_fraction", flops / peak}});
   };
   const Stream stream;
   const auto forward = [&] { attention_forward(stream, out, lse, q, k, v, options, arena); };
@@ -80,6 +85,8 @@ void run(const Case& n, double peak) {
 int main() {
   const KernelRuntime runtime;
   const double peak = benchmark::measure_fma_peak();
-  for (std::int64_t length : {64, 256, 512, 1024}) run({2, length, 12, 12, 64}, peak);
-  run({1, 1024, 8, 2, 128}, peak);
+  for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+    for (std::int64_t length : {64, 256, 512, 1024}) run({2, length, 12, 12, 64, type}, peak);
+    run({1, 1024, 8, 2, 128, type}, peak);
+  }
 }

@@ -31,12 +31,12 @@ constexpr std::int64_t logit_rows = 512;
 constexpr std::int64_t head_size = 64;
 constexpr std::int64_t sequence = 1024;
 
-// Float32 memory with a shape.
+// Memory with a shape and a type.
 class Array {
  public:
-  explicit Array(const Shape& shape)
-      : buffer_(static_cast<std::size_t>(shape.elements()) * sizeof(float)),
-        view_(buffer_.tensor(DType::f32, shape)) {
+  explicit Array(const Shape& shape, DType dtype = DType::f32)
+      : buffer_(static_cast<std::size_t>(shape.elements()) * size_of(dtype)),
+        view_(buffer_.tensor(dtype, shape)) {
     fill_normal(Stream(), view_, 1, 0, 0.0F, 1.0F);
   }
   operator const Tensor&() const { return view_; }
@@ -47,28 +47,36 @@ class Array {
   Tensor view_;
 };
 
+// Reports under the name of the operation and the type of activations and weights.
 class Reporter {
  public:
-  /// `moves`: float32 elements that the operation reads and writes.
-  void operator()(std::string_view name, std::int64_t moves,
-                  const std::function<void()>& body) const {
+  Reporter(DType dtype, double triad_bandwidth) : dtype_(dtype), triad_(triad_bandwidth) {}
+  DType dtype() const { return dtype_; }
+
+  /// `moves`: elements of the type that the operation reads and writes; `float_moves`: others, that
+  /// are float32 whatever the type.
+  void operator()(std::string_view name, std::int64_t moves, const std::function<void()>& body,
+                  std::int64_t float_moves = 0) const {
     const auto timing = benchmark::time_median(body);
-    const double rate = static_cast<double>(moves) * sizeof(float) / timing.seconds;
-    benchmark::print_result("elementwise", name, timing,
+    const double bytes = static_cast<double>(moves) * static_cast<double>(size_of(dtype_)) +
+                         static_cast<double>(float_moves) * sizeof(float);
+    const double rate = bytes / timing.seconds;
+    benchmark::print_result("elementwise", fmt::format("{} {}", name, name_of(dtype_)), timing,
                             {{"bytes_per_second", rate}, {"peak_fraction", rate / triad_}});
   }
 
  private:
-  double triad_ = benchmark::measure_triad_bandwidth();
+  DType dtype_;
+  double triad_;
 };
 
 void pointwise(const Reporter& report, const Array& x, const Array& y, const Array& z,
                const Array& w) {
   const Stream stream;
   const std::int64_t n = rows * columns;
-  const Array bias({columns});
+  const Array bias({columns}, report.dtype());
   report("residual_forward", 3 * n, [&] { residual_forward(stream, y, x, z, bias); });
-  report("add", 3 * n, [&] { add(stream, y, x); });
+  report("accumulate", 3 * n, [&] { accumulate(stream, y, x); });
   report("scale", 2 * n, [&] { scale(stream, y, 1.0F); });
   report("gelu_forward", 2 * n, [&] { gelu_forward(stream, y, x); });
   report("gelu_backward", 4 * n, [&] { gelu_backward(stream, w, y, z, x); });
@@ -89,8 +97,8 @@ void pointwise(const Reporter& report, const Array& x, const Array& y, const Arr
 void norms(const Reporter& report, const Array& x, const Array& y, const Array& dx) {
   const Stream stream;
   const std::int64_t n = rows * columns;
-  const Array weight({columns});
-  const Array bias({columns});
+  const Array weight({columns}, report.dtype());
+  const Array bias({columns}, report.dtype());
   const Array dweight({columns});
   const Array dbias({columns});
   const Buffer memory(layernorm_scratch_bytes(rows, columns));
@@ -105,31 +113,46 @@ void norms(const Reporter& report, const Array& x, const Array& y, const Array& 
   report("bias_backward", n, [&] { bias_backward(stream, dbias, y, false, scratch); });
 }
 
-void optimizer(const Reporter& report, const Array& p, const Array& g, const Array& m,
-               const Array& v) {
+// The gradient has the type; the parameter and its moments are float32, and where the type is not
+// there is a copy of the weights in it.
+void optimizer(const Reporter& report, const Array& g, const Array& copy) {
   const Stream stream;
   const std::int64_t n = rows * columns;
+  const Array p({rows, columns});
+  const Array m({rows, columns});
+  const Array v({rows, columns});
   fill_constant(stream, v, 1.0F);  // squares are not negative
-  report("adamw", 7 * n,
-         [&] { adamw(stream, p, g, m, v, {.learning_rate = 1e-5, .weight_decay = 0.1}); });
+  const bool master = report.dtype() != DType::f32;
+  const Tensor weights = master ? copy.view() : Tensor{};
+  const AdamWOptions options{.learning_rate = 1e-5, .weight_decay = 0.1};
+  report(
+      "adamw", master ? 2 * n : n, [&] { adamw(stream, p, weights, g, m, v, options); }, 6 * n);
   report("sum_of_squares", n, [&] { sum_of_squares(stream, g); });
   report("fill_normal", n, [&] { fill_normal(stream, g, 3, 0, 0.0F, 0.02F); });
+  report(
+      "convert", n, [&] { convert(stream, g, p); }, n);
+  report(
+      "accumulate_in_f32", n, [&] { accumulate(stream, p, g); }, 2 * n);
 }
 
 void tokens(const Reporter& report, const Array& y, const Array& dy) {
   const Stream stream;
-  const Array weight({vocabulary, columns});
-  const Buffer memory(rows * sizeof(std::int32_t));
-  const Tensor ids = memory.tensor(DType::i32, {rows});
+  const Array weight({vocabulary, columns}, report.dtype());
+  const Buffer id_memory(rows * sizeof(std::int32_t));
+  const Tensor ids = id_memory.tensor(DType::i32, {rows});
   for (std::int64_t r = 0; r < rows; ++r)
     ids.as<std::int32_t>()[r] =
         static_cast<std::int32_t>(philox(1, static_cast<std::uint64_t>(r))[0] % vocabulary);
   report("embedding_forward", 2 * rows * columns,
          [&] { embedding_forward(stream, y, ids, weight, 0); });
+  const Buffer memory(embedding_scratch_bytes(report.dtype(), rows, vocabulary));
+  Arena scratch(memory);
   report("embedding_backward", 3 * rows * columns,
-         [&] { embedding_backward(stream, weight, ids, dy, 0, true); });
+         [&] { embedding_backward(stream, weight, ids, dy, 0, true, scratch); });
+  report("position_backward", rows * columns,
+         [&] { position_backward(stream, weight, dy, 0, sequence, true); });
 
-  const Array logits({logit_rows, vocabulary});
+  const Array logits({logit_rows, vocabulary}, report.dtype());
   const Array stats({1, logit_rows, 3});
   const Array loss({logit_rows});
   const Array lse({logit_rows});
@@ -147,14 +170,17 @@ void tokens(const Reporter& report, const Array& y, const Array& dy) {
 
 int main() {
   const KernelRuntime runtime;
-  const Reporter report;
-  const Shape shape = {rows, columns};
-  const Array a(shape);
-  const Array b(shape);
-  const Array c(shape);
-  const Array d(shape);
-  pointwise(report, a, b, c, d);
-  norms(report, a, b, c);
-  tokens(report, b, c);
-  optimizer(report, a, b, c, d);
+  const double triad = benchmark::measure_triad_bandwidth();
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    const Reporter report(dtype, triad);
+    const Shape shape = {rows, columns};
+    const Array a(shape, dtype);
+    const Array b(shape, dtype);
+    const Array c(shape, dtype);
+    const Array d(shape, dtype);
+    pointwise(report, a, b, c, d);
+    norms(report, a, b, c);
+    tokens(report, b, c);
+    optimizer(report, a, b);
+  }
 }

@@ -8,21 +8,8 @@ namespace triax {
 namespace attention {
 namespace {
 
-// out = tile (rows, width) times factor, the first head_size columns; added where `accumulate`.
-void write_rows(HeadView out, std::int64_t first, const float* tile, const Sizes& n,
-                bool accumulate) {
-  const std::int64_t rows = std::min(tile_size, n.length - first);
-  for (std::int64_t r = 0; r < rows; ++r, tile += n.width()) {
-    float* row = out.row(first + r);
-    if (accumulate) {
-#pragma omp simd
-      for (std::int64_t d = 0; d < n.head_size; ++d) row[d] += tile[d];
-    } else {
-      std::copy_n(tile, n.head_size, row);
-    }
-  }
-}
-
+// E: the type of all but lse.
+template <class E>
 struct Backward {
   Sizes n;
   AttentionOptions options;
@@ -34,20 +21,20 @@ struct Backward {
     const std::int64_t b = item / n.key_heads;
     const std::int64_t key_head = item % n.key_heads;
     for (std::int64_t h = key_head * n.group(); h < (key_head + 1) * n.group(); ++h) {
-      pack_rows(scratch.query.of(worker), n.width(), head_of(q, b, h), 0, n.length, n.head_size,
+      pack_rows(scratch.query.of(worker), n.width(), head_of<E>(q, b, h), 0, n.length, n.head_size,
                 options.scale);
-      pack_rows(scratch.dout.of(worker), n.width(), head_of(dout, b, h), 0, n.length, n.head_size,
-                1.0F);
-      row_products(scratch.delta.of(worker), head_of(dout, b, h), head_of(out, b, h));
+      pack_rows(scratch.dout.of(worker), n.width(), head_of<E>(dout, b, h), 0, n.length,
+                n.head_size, 1.0F);
+      row_products(scratch.delta.of(worker), head_of<E>(dout, b, h), head_of<E>(out, b, h));
       for (std::int64_t j0 = 0; j0 < n.length; j0 += tile_size) key_tile(worker, b, h, j0);
     }
   }
 
   // delta[t] = sum over d of dout[t][d] out[t][d].
-  void row_products(float* delta, const HeadView& x, const HeadView& y) const {
+  void row_products(float* delta, const HeadView<E>& x, const HeadView<E>& y) const {
     for (std::int64_t t = 0; t < n.length; ++t) {
-      const float* a = x.row(t);
-      const float* b = y.row(t);
+      const E* a = x.row(t);
+      const E* b = y.row(t);
       float sum = 0;
 #pragma omp simd reduction(+ : sum)
       for (std::int64_t d = 0; d < n.head_size; ++d) sum += a[d] * b[d];
@@ -57,19 +44,39 @@ struct Backward {
 
   void key_tile(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t j0) const {
     const std::int64_t keys = std::min(tile_size, n.length - j0);
-    const HeadView key = head_of(k, b, h / n.group());
+    const HeadView<E> key = head_of<E>(k, b, h / n.group());
     pack_rows(scratch.key.of(worker), n.width(), key, j0, keys, n.head_size, options.scale);
     pack_transposed(scratch.key_t.of(worker), key, j0, keys, n.head_size);
-    pack_transposed(scratch.value_t.of(worker), head_of(v, b, h / n.group()), j0, keys,
+    pack_transposed(scratch.value_t.of(worker), head_of<E>(v, b, h / n.group()), j0, keys,
                     n.head_size);
     for (std::int64_t i0 = j0; i0 < n.length; i0 += tile_size) {
       score_gradient(worker, b, h, i0, j0);
       accumulate(worker, i0, j0, keys);
-      write_rows(head_of(dq, b, h), i0, scratch.dquery.of(worker), n, j0 > 0);
     }
-    const bool add = h % n.group() > 0;
-    write_rows(head_of(dk, b, h / n.group()), j0, scratch.dkey.of(worker), n, add);
-    write_rows(head_of(dv, b, h / n.group()), j0, scratch.dvalue.of(worker), n, add);
+    // No later keys reach the queries of the diagonal.
+    unpack_rows(head_of<E>(dq, b, h), j0, scratch.dquery.of(worker) + j0 * n.width(), n.width(),
+                keys, n.head_size);
+    add_head(head_of<E>(dk, b, h / n.group()), scratch.dkey.of(worker), scratch.dkey_sum.of(worker),
+             h, j0);
+    add_head(head_of<E>(dv, b, h / n.group()), scratch.dvalue.of(worker),
+             scratch.dvalue_sum.of(worker), h, j0);
+  }
+
+  // Adds what query head h gives to a tile of keys to what the heads before it gave; the last head
+  // writes it out. Sums stay float32 until then.
+  void add_head(const HeadView<E>& to, float* tile, float* sum, std::int64_t h,
+                std::int64_t j0) const {
+    const std::int64_t rows = std::min(tile_size, n.length - j0);
+    const std::int64_t count = rows * n.width();
+    sum += j0 * n.width();
+    if (h % n.group() > 0) {
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) tile[i] += sum[i];
+    }
+    if ((h + 1) % n.group() == 0)
+      unpack_rows(to, j0, tile, n.width(), rows, n.head_size);
+    else
+      std::copy_n(tile, count, sum);
   }
 
   // The tile of probabilities again (after dropout), and the gradient of its scores.
@@ -105,7 +112,7 @@ struct Backward {
                      scratch.delta.of(worker) + i0, rows);
   }
 
-  // dv += P^T dout, dk += dS^T q, dq tile = dS k. q and k are scaled already.
+  // dv += P^T dout, dk += dS^T q, dq += dS k. q and k are scaled already.
   void accumulate(std::int64_t worker, std::int64_t i0, std::int64_t j0, std::int64_t keys) const {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
     const bool diagonal = i0 == j0;
@@ -134,8 +141,9 @@ struct Backward {
                   .a_depth_stride = 1,
                   .b = scratch.key.of(worker),
                   .b_stride = n.width(),
-                  .c = scratch.dquery.of(worker),
+                  .c = scratch.dquery.of(worker) + i0 * n.width(),
                   .c_stride = n.width(),
+                  .accumulate = j0 > 0,
                   .triangle = diagonal ? Triangle::a_lower : Triangle::none});
   }
 };
@@ -149,14 +157,15 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
                         Arena& scratch) {
   check(stream.space() == MemorySpace::host, "attention of the host on a stream elsewhere");
   const attention::Sizes n = attention::sizes_of(q, k, v, options);
-  attention::check_views({&dq, &dout, &out, &q}, q.shape());
-  attention::check_views({&dk, &dv, &k, &v}, k.shape());
-  attention::check_views({&lse}, {n.batch, n.heads, n.length});
+  attention::check_views({&dq, &dout, &out, &q}, q.shape(), q.dtype());
+  attention::check_views({&dk, &dv, &k, &v}, k.shape(), q.dtype());
+  attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32);
   const ArenaScope scope(scratch);
-  const attention::Backward backward{
-      n,   options, dq, dk, dv, dout,
-      out, lse,     q,  k,  v,  attention::BackwardScratch(scratch, n.length, n.head_size)};
-  attention::for_each_item("attention bwd", n.batch * n.key_heads, std::cref(backward));
+  const attention::BackwardScratch tiles(scratch, n.length, n.head_size);
+  with_type(q.dtype(), [&]<class E>(Type<E>) {
+    const attention::Backward<E> backward{n, options, dq, dk, dv, dout, out, lse, q, k, v, tiles};
+    attention::for_each_item("attention bwd", n.batch * n.key_heads, std::cref(backward));
+  });
 }
 
 }  // namespace triax

@@ -9,6 +9,8 @@ namespace triax {
 namespace attention {
 namespace {
 
+// E: the type of q, k, v and out.
+template <class E>
 struct Forward {
   Sizes n;
   AttentionOptions options;
@@ -18,11 +20,11 @@ struct Forward {
   void operator()(std::int64_t worker, std::int64_t item) const {
     const std::int64_t b = item / n.heads;
     const std::int64_t h = item % n.heads;
-    const HeadView key = head_of(k, b, h / n.group());
+    const HeadView<E> key = head_of<E>(k, b, h / n.group());
     for (std::int64_t j0 = 0; j0 < n.length; j0 += tile_size)
       pack_transposed(scratch.keys.of(worker) + j0 * n.head_size, key, j0,
                       std::min(tile_size, n.length - j0), n.head_size);
-    pack_rows(scratch.values.of(worker), n.width(), head_of(v, b, h / n.group()), 0, n.length,
+    pack_rows(scratch.values.of(worker), n.width(), head_of<E>(v, b, h / n.group()), 0, n.length,
               n.head_size, 1.0F);
     for (std::int64_t i0 = 0; i0 < n.length; i0 += tile_size) query_tile(worker, b, h, i0);
   }
@@ -31,7 +33,7 @@ struct Forward {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
     const OnlineSoftmax state{scratch.largest.of(worker), scratch.sum.of(worker)};
     reset(state, rows);
-    pack_rows(scratch.query.of(worker), n.width(), head_of(q, b, h), i0, rows, n.head_size,
+    pack_rows(scratch.query.of(worker), n.width(), head_of<E>(q, b, h), i0, rows, n.head_size,
               options.scale);
     for (std::int64_t j0 = 0; j0 <= i0; j0 += tile_size) {
       float* scores = scratch.scores.of(worker);
@@ -70,13 +72,13 @@ struct Forward {
   // Divides by the sums and writes the tile of out and its log-sum-exps.
   void finish(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t i0,
               std::int64_t rows, const OnlineSoftmax& state) const {
-    HeadView to = head_of(out, b, h);
+    const HeadView<E> to = head_of<E>(out, b, h);
     float* row_lse = lse_of(lse, b, h) + i0;
     for (std::int64_t r = 0; r < rows; ++r) {
       const float sum = row_sum(state, r);
       row_lse[r] = state.largest[r] + std::log(sum);
       const float* from = scratch.out.of(worker) + r * n.width();
-      float* row = to.row(i0 + r);
+      E* row = to.row(i0 + r);
 #pragma omp simd
       for (std::int64_t d = 0; d < n.head_size; ++d) row[d] = from[d] / sum;
     }
@@ -91,13 +93,15 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
                        Arena& scratch) {
   check(stream.space() == MemorySpace::host, "attention of the host on a stream elsewhere");
   const attention::Sizes n = attention::sizes_of(q, k, v, options);
-  attention::check_views({&out, &q}, q.shape());
-  attention::check_views({&k, &v}, k.shape());
-  attention::check_views({&lse}, {n.batch, n.heads, n.length});
+  attention::check_views({&out, &q}, q.shape(), q.dtype());
+  attention::check_views({&k, &v}, k.shape(), q.dtype());
+  attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32);
   const ArenaScope scope(scratch);
-  const attention::Forward forward{
-      n, options, out, lse, q, k, v, attention::ForwardScratch(scratch, n.length, n.head_size)};
-  attention::for_each_item("attention fwd", n.batch * n.heads, std::cref(forward));
+  const attention::ForwardScratch tiles(scratch, n.length, n.head_size);
+  with_type(q.dtype(), [&]<class E>(Type<E>) {
+    const attention::Forward<E> forward{n, options, out, lse, q, k, v, tiles};
+    attention::for_each_item("attention fwd", n.batch * n.heads, std::cref(forward));
+  });
 }
 
 }  // namespace triax

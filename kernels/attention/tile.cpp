@@ -9,45 +9,6 @@
 
 namespace triax::attention {
 
-void pack_rows(float* to, std::int64_t width, const HeadView& from, std::int64_t first,
-               std::int64_t rows, std::int64_t head_size, float factor) {
-  for (std::int64_t r = 0; r < rows; ++r, to += width) {
-    const float* row = from.row(first + r);
-#pragma omp simd
-    for (std::int64_t d = 0; d < head_size; ++d) to[d] = factor * row[d];
-    std::fill(to + head_size, to + width, 0.0F);
-  }
-}
-
-namespace {
-// A block of vector_floats rows and columns of `from`, transposed: to[d * tile_size + r].
-void transpose_block(float* to, const float* from, std::int64_t stride) {
-  FloatVector rows[vector_floats];
-#pragma GCC unroll 16
-  for (int r = 0; r < vector_floats; ++r) rows[r] = load(from + r * stride);
-  transpose(rows);
-#pragma GCC unroll 16
-  for (int d = 0; d < vector_floats; ++d) store(to + d * tile_size, rows[d]);
-}
-}  // namespace
-
-void pack_transposed(float* to, const HeadView& from, std::int64_t first, std::int64_t rows,
-                     std::int64_t head_size) {
-  const std::int64_t block_rows = rows / vector_floats * vector_floats;
-  const std::int64_t block_columns = head_size / vector_floats * vector_floats;
-  for (std::int64_t r = 0; r < block_rows; r += vector_floats)
-    for (std::int64_t d = 0; d < block_columns; d += vector_floats)
-      transpose_block(to + d * tile_size + r, from.row(first + r) + d, from.stride);
-  for (std::int64_t r = 0; r < rows; ++r) {  // what the blocks left
-    const float* row = from.row(first + r);
-    for (std::int64_t d = r < block_rows ? block_columns : 0; d < head_size; ++d)
-      to[d * tile_size + r] = row[d];
-  }
-  if (rows < tile_size)
-    for (std::int64_t d = 0; d < head_size; ++d)
-      std::fill(to + d * tile_size + rows, to + (d + 1) * tile_size, 0.0F);
-}
-
 void fill_above_diagonal(float* tile, std::int64_t rows, float value) {
   for (std::int64_t r = 0; r < rows; ++r)
     std::fill(tile + r * tile_size + r + 1, tile + (r + 1) * tile_size, value);

@@ -13,23 +13,6 @@ namespace triax::attention {
 /// fit the first two caches.
 constexpr std::int64_t tile_size = 64;
 
-/// Rows of one head within a tensor (B, T, H, D): element (t, d) at t * stride + d.
-struct HeadView {
-  float* data = nullptr;
-  std::int64_t stride = 0;
-  const float* row(std::int64_t t) const { return data + t * stride; }
-  float* row(std::int64_t t) { return data + t * stride; }
-};
-
-/// to = factor * rows [first, first + rows) of a head; columns up to `width` beyond the head's are
-/// zero.
-void pack_rows(float* to, std::int64_t width, const HeadView& from, std::int64_t first,
-               std::int64_t rows, std::int64_t head_size, float factor);
-
-/// The same rows transposed: to[d * tile_size + r]; columns of a short tile are zero.
-void pack_transposed(float* to, const HeadView& from, std::int64_t first, std::int64_t rows,
-                     std::int64_t head_size);
-
 /// What lies above the diagonal of a tile (c > r, keys later than their query) becomes `value`.
 void fill_above_diagonal(float* tile, std::int64_t rows, float value);
 

@@ -28,19 +28,15 @@ Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
   return n;
 }
 
-void check_views(std::initializer_list<const Tensor*> views, const Shape& shape) {
+void check_views(std::initializer_list<const Tensor*> views, const Shape& shape, DType dtype) {
   for (const Tensor* view : views) {
-    check(view->shape() == shape, "attention with {} instead of {}", view->shape(),
-          shape);
-    check(view->dtype() == DType::f32, "attention of {}", name_of(view->dtype()));
+    check(view->shape() == shape, "attention with {} instead of {}", view->shape(), shape);
+    check(view->dtype() == dtype, "attention with {} where there must be {}",
+          name_of(view->dtype()), name_of(dtype));
     check(view->space() == MemorySpace::host, "attention on the host of memory elsewhere");
     check(view->size(view->rank() - 1) <= 1 || view->stride(view->rank() - 1) == 1,
           "attention of a view with elements {} apart", view->stride(view->rank() - 1));
   }
-}
-
-HeadView head_of(const Tensor& x, std::int64_t b, std::int64_t h) {
-  return {x.as<float>() + b * x.stride(0) + h * x.stride(2), x.stride(1)};
 }
 
 float* lse_of(const Tensor& lse, std::int64_t b, std::int64_t h) {

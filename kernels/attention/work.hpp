@@ -7,7 +7,8 @@
 #include <string_view>
 
 #include "kernels/attention.hpp"
-#include "kernels/attention/tile.hpp"
+#include "kernels/attention/pack.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace triax::attention {
 
@@ -25,10 +26,13 @@ struct Sizes {
 Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
 
 /// Checks shape, type, place and unit stride.
-void check_views(std::initializer_list<const Tensor*> views, const Shape& shape);
+void check_views(std::initializer_list<const Tensor*> views, const Shape& shape, DType dtype);
 
-/// Head h of sample b. x: (B, T, H, D).
-HeadView head_of(const Tensor& x, std::int64_t b, std::int64_t h);
+/// Head h of sample b. x: (B, T, H, D) of E.
+template <class E>
+HeadView<E> head_of(const Tensor& x, std::int64_t b, std::int64_t h) {
+  return {x.as<E>() + b * x.stride(0) + h * x.stride(2), x.stride(1)};
+}
 
 /// The log-sum-exps of head h of sample b. lse: (B, H, T).
 float* lse_of(const Tensor& lse, std::int64_t b, std::int64_t h);
@@ -75,18 +79,22 @@ struct BackwardScratch {
       : query(arena, "attention queries", length * whole_vectors(head_size)),
         dout(arena, "attention dout", length * whole_vectors(head_size)),
         delta(arena, "attention delta", length),
+        dquery(arena, "attention dq", length * whole_vectors(head_size)),
+        dkey_sum(arena, "attention dk", length * whole_vectors(head_size)),
+        dvalue_sum(arena, "attention dv", length * whole_vectors(head_size)),
         key(arena, "attention key tile", tile_size * whole_vectors(head_size)),
         key_t(arena, "attention key tile transposed", tile_size * head_size),
         value_t(arena, "attention value tile transposed", tile_size * head_size),
-        dquery(arena, "attention dq tile", tile_size * whole_vectors(head_size)),
         dkey(arena, "attention dk tile", tile_size * whole_vectors(head_size)),
         dvalue(arena, "attention dv tile", tile_size * whole_vectors(head_size)),
         probability(arena, "attention scores", tile_size * tile_size),
         dscore(arena, "attention dscores", tile_size * tile_size),
         keep(arena, "attention dropout", tile_size * tile_size) {}
-  Scratch query, dout;  // (T, width), queries times the scale
-  Scratch delta;        // (T): rows of dout * out summed
-  Scratch key, key_t, value_t, dquery, dkey, dvalue, probability, dscore, keep;
+  Scratch query, dout;           // (T, width), queries times the scale
+  Scratch delta;                 // (T): rows of dout * out summed
+  Scratch dquery;                // (T, width): summed over the tiles of keys
+  Scratch dkey_sum, dvalue_sum;  // (T, width): summed over the query heads that read a key head
+  Scratch key, key_t, value_t, dkey, dvalue, probability, dscore, keep;
 };
 
 }  // namespace triax::attention

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kernels/base/float16.hpp"
+
 namespace triax {
 
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, u16, u8 };
@@ -50,7 +52,7 @@ constexpr std::string_view name_of(DType type) {
   return "?";
 }
 
-/// The DType of a C++ element type. bf16 and f16 have no C++ type here and are named explicitly.
+/// The DType of a C++ element type.
 template <class T>
 constexpr DType dtype_of();
 template <>
@@ -60,6 +62,14 @@ constexpr DType dtype_of<double>() {
 template <>
 constexpr DType dtype_of<float>() {
   return DType::f32;
+}
+template <>
+constexpr DType dtype_of<Bf16>() {
+  return DType::bf16;
+}
+template <>
+constexpr DType dtype_of<F16>() {
+  return DType::f16;
 }
 template <>
 constexpr DType dtype_of<std::int64_t>() {

@@ -4,26 +4,29 @@
 
 namespace triax {
 
-/// A float32 matrix with unit column stride, which may be a column slice of a wider one.
+/// A matrix with unit column stride, which may be a column slice of a wider one.
+template <class T>
 struct Rows {
-  float* data = nullptr;
+  T* data = nullptr;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t stride = 0;  // elements from one row to the next
 
-  float* operator[](std::int64_t row) const { return data + row * stride; }
+  T* operator[](std::int64_t row) const { return data + row * stride; }
 };
 
-/// The rows of a (N, E) tensor; an internal error names the tensor when it is none.
-inline Rows rows_of(const Tensor& tensor, const char* name) {
+/// The rows of a (N, E) tensor of T; an internal error names the tensor when it is none.
+template <class T = float>
+Rows<T> rows_of(const Tensor& tensor, const char* name) {
   check(tensor.rank() == 2 && (tensor.stride(1) == 1 || tensor.size(1) <= 1),
         "{} of shape {} is not a matrix with unit column stride", name, tensor.shape());
-  return {tensor.as<float>(), tensor.size(0), tensor.size(1), tensor.stride(0)};
+  return {tensor.as<T>(), tensor.size(0), tensor.size(1), tensor.stride(0)};
 }
 
-/// The same, and the matrix must have the shape of `like`.
-inline Rows rows_like(const Tensor& tensor, const Rows& like, const char* name) {
-  const Rows rows = rows_of(tensor, name);
+/// The same, and the matrix must have the shape and type of `like`.
+template <class T>
+Rows<T> rows_like(const Tensor& tensor, const Rows<T>& like, const char* name) {
+  const Rows<T> rows = rows_of<T>(tensor, name);
   check(rows.rows == like.rows && rows.columns == like.columns, "{} is {} and must be ({}, {})",
         name, tensor.shape(), like.rows, like.columns);
   return rows;

@@ -47,9 +47,11 @@ EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shar
 
 std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
   return measure([&](Arena& arena) {
-    arena.take("embedding rows", DType::f32, {shape.rows, width_});
-    if (dropout_ > 0.0F) arena.take("dropout gradient", DType::f32, {shape.local_rows, width_});
-  });
+           arena.take("embedding rows", DType::f32, {shape.rows, width_});
+           if (dropout_ > 0.0F)
+             arena.take("dropout gradient", DType::f32, {shape.local_rows, width_});
+         }) +
+         embedding_scratch_bytes(DType::f32, shape.rows, vocabulary_.rows);
 }
 
 void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor&,
@@ -84,7 +86,7 @@ void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params,
       whole ? Tensor{} : ctx.scratch.take("embedding rows", DType::f32, {ctx.shape.rows, width_});
   embedding_backward(ctx.stream, params.gradients[0].data, ctx.tokens,
                      gather_rows(ctx, gradient, full), vocabulary_.first,
-                     params.gradients[0].accumulate || shares_head_);
+                     params.gradients[0].accumulate || shares_head_, ctx.scratch);
 }
 
 }  // namespace triax

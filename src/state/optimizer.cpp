@@ -88,7 +88,7 @@ void Optimizer::step(const Stream& stream, int index, const StepOptions& options
   adamw_options.step = options.step;
   for (const Run& run : runs_[b]) {
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
-    adamw(stream, store_.weights(index).at(run.range), store_.gradients(index).at(run.range),
+    adamw(stream, store_.weights(index).at(run.range), {}, store_.gradients(index).at(run.range),
           first_[b].at(run.range), second_[b].at(run.range), adamw_options);
   }
 }

@@ -11,11 +11,6 @@ Tensor part(const Tensor& flat, const FlatRange& range) {
   return flat.slice(0, range.begin, range.count());
 }
 
-void accumulate(const Stream& stream, const Tensor& dst, const Tensor& src) {
-  const Shape row{1, dst.elements()};
-  residual_forward(stream, dst.reshape(row), dst.reshape(row), src.reshape(row), Tensor{});
-}
-
 // Carves the ranges of all blocks out of one allocation.
 Buffer carve(const std::vector<ParameterBlock>& blocks, DType type,
              FlatRange ParameterBlock::*range, const auto& take) {

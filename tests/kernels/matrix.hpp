@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/base/tensor.hpp"
+#include "kernels/base/with_type.hpp"
 
 namespace triax::test {
 
@@ -17,7 +17,7 @@ inline std::vector<float> random_values(std::int64_t count, unsigned seed) {
   return values;
 }
 
-/// The elements of a view of float32 in row-major order, in double.
+/// The elements of a view in row-major order, in double.
 inline std::vector<double> to_double(const Tensor& view) {
   std::vector<double> out;
   out.reserve(static_cast<std::size_t>(view.elements()));
@@ -27,12 +27,15 @@ inline std::vector<double> to_double(const Tensor& view) {
     size[4 - view.rank() + d] = view.size(d);
     stride[4 - view.rank() + d] = view.stride(d);
   }
-  const auto* data = view.as<const float>();
-  for (std::int64_t i = 0; i < size[0]; ++i)
-    for (std::int64_t j = 0; j < size[1]; ++j)
-      for (std::int64_t k = 0; k < size[2]; ++k)
-        for (std::int64_t l = 0; l < size[3]; ++l)
-          out.push_back(data[i * stride[0] + j * stride[1] + k * stride[2] + l * stride[3]]);
+  with_type(view.dtype(), [&]<class T>(Type<T>) {
+    const T* data = view.as<const T>();
+    for (std::int64_t i = 0; i < size[0]; ++i)
+      for (std::int64_t j = 0; j < size[1]; ++j)
+        for (std::int64_t k = 0; k < size[2]; ++k)
+          for (std::int64_t l = 0; l < size[3]; ++l)
+            out.push_back(static_cast<float>(
+                data[i * stride[0] + j * stride[1] + k * stride[2] + l * stride[3]]));
+  });
   return out;
 }
 

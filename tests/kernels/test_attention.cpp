@@ -8,6 +8,7 @@
 
 #include "kernels/random.hpp"
 #include "kernels/reference/attention.hpp"
+#include "tests/kernels/array.hpp"
 #include "tests/kernels/matrix.hpp"
 
 namespace triax {
@@ -24,23 +25,22 @@ std::size_t at(std::int64_t i) {
 // matrix (fused), or tensors of their own; so are their gradients.
 class Pass {
  public:
-  explicit Pass(const AttentionSizes& sizes, bool fused = true) : n(sizes) {
-    const std::int64_t rows = n.B * n.T;
-    inputs_ = test::random_values(rows * (n.H + 2 * n.Hkv) * n.D, 7);
-    // What is not written shows as NaN; so would scratch memory that is read before it is written.
-    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    gradients_.assign(inputs_.size(), nan);
-    out_.assign(at(rows * n.H * n.D), nan);
-    lse_.assign(at(rows * n.H), nan);
-    dout_ = test::random_values(rows * n.H * n.D, 8);
-    scratch_.assign(attention_scratch_bytes(n.T, n.D) / sizeof(float), nan);
+  explicit Pass(const AttentionSizes& sizes, bool fused = true, DType dtype = DType::f32)
+      : n(sizes),
+        inputs_(dtype, test::random_values(qkv_elements(), 7)),
+        gradients_(dtype, qkv_elements(), nan),
+        out_(dtype, head_elements(), nan),
+        dout_(dtype, test::random_values(head_elements(), 8)),
+        lse_(at(n.B * n.T * n.H), nan),
+        scratch_(attention_scratch_bytes(n.T, n.D) / sizeof(float), nan) {
     std::tie(q, k, v) = split(inputs_, fused);
     std::tie(dq, dk, dv) = split(gradients_, fused);
-    out = Tensor(out_.data(), {n.B, n.T, n.H, n.D});
-    dout = Tensor(dout_.data(), out.shape());
+    out = out_.tensor({n.B, n.T, n.H, n.D});
+    dout = dout_.tensor(out.shape());
     lse = Tensor(lse_.data(), {n.B, n.H, n.T});
     options.scale = 1.0F / std::sqrt(static_cast<float>(n.D));
   }
+  Pass(const AttentionSizes& sizes, DType dtype) : Pass(sizes, true, dtype) {}
 
   void forward() {
     Arena arena(scratch_.data(), scratch_.size() * sizeof(float));
@@ -58,18 +58,28 @@ class Pass {
   Tensor q, k, v, dq, dk, dv, out, dout, lse;
 
  private:
-  std::tuple<Tensor, Tensor, Tensor> split(std::vector<float>& memory, bool fused) const {
+  // What is not written shows as NaN; so would scratch memory that is read before it is written.
+  static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+  std::int64_t head_elements() const { return n.B * n.T * n.H * n.D; }
+  std::int64_t qkv_elements() const { return n.B * n.T * (n.H + 2 * n.Hkv) * n.D; }
+
+  std::tuple<Tensor, Tensor, Tensor> split(test::Array& memory, bool fused) const {
     if (fused) {
-      const Tensor whole(memory.data(), {n.B, n.T, n.H + 2 * n.Hkv, n.D});
+      const Tensor whole = memory.tensor({n.B, n.T, n.H + 2 * n.Hkv, n.D});
       return {whole.slice(2, 0, n.H), whole.slice(2, n.H, n.Hkv),
               whole.slice(2, n.H + n.Hkv, n.Hkv)};
     }
-    float* keys = memory.data() + n.B * n.T * n.H * n.D;
-    return {Tensor(memory.data(), {n.B, n.T, n.H, n.D}), Tensor(keys, {n.B, n.T, n.Hkv, n.D}),
-            Tensor(keys + n.B * n.T * n.Hkv * n.D, {n.B, n.T, n.Hkv, n.D})};
+    const std::int64_t keys = n.B * n.T * n.Hkv * n.D;
+    const auto part = [&](std::int64_t first, std::int64_t count, std::int64_t heads) {
+      return memory.tensor().slice(0, first, count).reshape({n.B, n.T, heads, n.D});
+    };
+    return {part(0, head_elements(), n.H), part(head_elements(), keys, n.Hkv),
+            part(head_elements() + keys, keys, n.Hkv)};
   }
 
-  std::vector<float> inputs_, gradients_, out_, lse_, dout_, scratch_;
+  test::Array inputs_, gradients_, out_, dout_;
+  std::vector<float> lse_, scratch_;
 };
 
 // The multipliers that the dropout options stand for, from the definition in kernels/dropout.hpp.
@@ -89,32 +99,33 @@ Values keep_of(const AttentionSizes& n, const AttentionOptions& options) {
   return keep;
 }
 
-// Every element within `tolerance` of the largest.
+// Every element within `tolerance` of the largest, and one rounding to its type.
 void expect_near(const Tensor& actual, const Values& expected, double tolerance, const char* name) {
   const Values got = test::to_double(actual);
   ASSERT_EQ(got.size(), expected.size());
   double largest = 0;
   for (double e : expected) largest = std::max(largest, std::fabs(e));
-  double worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    ASSERT_FALSE(std::isnan(got[i])) << name << " element " << i;
-    worst = std::max(worst, std::fabs(got[i] - expected[i]));
-  }
-  EXPECT_LE(worst, tolerance * std::max(largest, 1.0)) << name;
+  const double rounding = test::rounding_of(actual.dtype());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], expected[i],
+                tolerance * std::max(largest, 1.0) + rounding * std::fabs(expected[i]))
+        << name << " element " << i;
 }
 
 void expect_like_reference(Pass& run) {
   const AttentionSizes& n = run.n;
-  SCOPED_TRACE(fmt::format("B {} T {} H {} Hkv {} D {}", n.B, n.T, n.H, n.Hkv, n.D));
+  SCOPED_TRACE(fmt::format("B {} T {} H {} Hkv {} D {} {}", n.B, n.T, n.H, n.Hkv, n.D,
+                           name_of(run.q.dtype())));
   const Values keep = run.options.dropout.probability > 0 ? keep_of(n, run.options) : Values{};
   const Values q = test::to_double(run.q);
   const Values k = test::to_double(run.k);
   const Values v = test::to_double(run.v);
   const double scale = run.options.scale;
   run.forward();
-  const auto result = reference::attention_forward(n, q, k, v, scale, keep);
+  auto result = reference::attention_forward(n, q, k, v, scale, keep);
   expect_near(run.out, result.out, 1e-6, "out");
   expect_near(run.lse, result.lse, 1e-6, "lse");
+  result.out = test::to_double(run.out);  // rounded, as the backward pass has it
   run.backward();
   const auto gradients =
       reference::attention_backward(n, test::to_double(run.dout), result, q, k, v, scale, keep);
@@ -123,32 +134,35 @@ void expect_like_reference(Pass& run) {
   expect_near(run.dv, gradients.dv, 2e-6, "dv");
 }
 
-TEST(Attention, Lengths) {  // one, around the tile's edges, several tiles
+class AttentionOf : public testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(Types, AttentionOf, test::every_type());
+
+TEST_P(AttentionOf, Lengths) {  // one, around the tile's edges, several tiles
   for (std::int64_t T : {1, 2, 5, 16, 63, 64, 65, 127, 128, 200})
     for (bool fused : {false, true}) {
-      Pass run({2, T, 2, 2, 16}, fused);
+      Pass run({2, T, 2, 2, 16}, fused, GetParam());
       expect_like_reference(run);
     }
 }
 
-TEST(Attention, HeadSizes) {
+TEST_P(AttentionOf, HeadSizes) {
   for (std::int64_t D : {1, 2, 3, 7, 8, 15, 17, 33, 64, 80, 96, 128, 129, 256}) {
-    Pass run({1, 97, 2, 2, D});
+    Pass run({1, 97, 2, 2, D}, GetParam());
     expect_like_reference(run);
   }
 }
 
-TEST(Attention, GroupedQueryHeads) {
+TEST_P(AttentionOf, GroupedQueryHeads) {
   for (const auto& [H, Hkv] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {1, 1}, {4, 2}, {6, 2}, {5, 1}, {12, 4}}) {
-    Pass run({2, 70, H, Hkv, 24});
+    Pass run({2, 70, H, Hkv, 24}, GetParam());
     expect_like_reference(run);
   }
 }
 
-TEST(Attention,
-     LargeScores) {  // rows that are nearly one-hot, and products beyond what exp can hold
-  Pass run({1, 130, 2, 2, 32});
+TEST_P(AttentionOf,
+       LargeScores) {  // rows that are nearly one-hot, and products beyond what exp can hold
+  Pass run({1, 130, 2, 2, 32}, GetParam());
   run.options.scale = 20.0F;
   run.forward();
   const auto result =
@@ -160,17 +174,19 @@ TEST(Attention,
   for (double x : test::to_double(run.dq)) ASSERT_TRUE(std::isfinite(x));
 }
 
-TEST(Attention, NotANumberIsNotHidden) {
-  Pass run({1, 66, 1, 1, 16});
-  run.q.as<float>()[65 * run.q.stride(1)] = std::numeric_limits<float>::quiet_NaN();
+TEST_P(AttentionOf, NotANumberIsNotHidden) {
+  Pass run({1, 66, 1, 1, 16}, GetParam());
+  with_type(GetParam(), [&]<class T>(Type<T>) {
+    run.q.as<T>()[65 * run.q.stride(1)] = T(std::numeric_limits<float>::quiet_NaN());
+  });
   run.forward();
-  EXPECT_TRUE(std::isnan(run.out.as<float>()[65 * run.out.stride(1)]));
-  EXPECT_FALSE(std::isnan(run.out.as<float>()[64 * run.out.stride(1)]));
+  EXPECT_TRUE(std::isnan(test::to_double(run.out.slice(1, 65, 1))[0]));
+  EXPECT_FALSE(std::isnan(test::to_double(run.out.slice(1, 64, 1))[0]));
 }
 
-TEST(Attention, TheSameBitsAgain) {
-  Pass first({2, 150, 4, 2, 40});
-  Pass second({2, 150, 4, 2, 40});
+TEST_P(AttentionOf, TheSameBitsAgain) {
+  Pass first({2, 150, 4, 2, 40}, GetParam());
+  Pass second({2, 150, 4, 2, 40}, GetParam());
   for (Pass* run : {&first, &second}) {
     run->forward();
     run->backward();
@@ -180,8 +196,8 @@ TEST(Attention, TheSameBitsAgain) {
     EXPECT_EQ(test::to_double(first.*view), test::to_double(second.*view));
 }
 
-TEST(Attention, Dropout) {
-  Pass run({2, 100, 4, 2, 16});
+TEST_P(AttentionOf, Dropout) {
+  Pass run({2, 100, 4, 2, 16}, GetParam());
   run.options.dropout = {.probability = 0.3F, .key = 42};
   run.options.first_batch = 3;
   run.options.first_head = 1;
@@ -189,14 +205,14 @@ TEST(Attention, Dropout) {
   expect_like_reference(run);
 }
 
-TEST(Attention, DropoutOfAHeadDoesNotDependOnWhoHasIt) {
-  Pass whole({1, 75, 4, 4, 16});
+TEST_P(AttentionOf, DropoutOfAHeadDoesNotDependOnWhoHasIt) {
+  Pass whole({1, 75, 4, 4, 16}, GetParam());
   whole.options.dropout = {.probability = 0.5F, .key = 9};
   whole.options.total_heads = 4;
   whole.forward();
   const Values expected = test::to_double(whole.out.slice(2, 2, 2));
   // The two last heads alone, as a second tensor rank has them.
-  Pass part({1, 75, 2, 2, 16});
+  Pass part({1, 75, 2, 2, 16}, GetParam());
   part.options = whole.options;
   part.options.first_head = 2;
   part.q = whole.q.slice(2, 2, 2);
@@ -214,6 +230,14 @@ TEST(Attention, RefusesWhatDoesNotFit) {
                Error);
   EXPECT_THROW(attention_forward(Stream(), run.out, run.lse, run.q, run.k, run.v.slice(1, 0, 4),
                                  run.options, arena),
+               Error);
+  Pass narrow({1, 8, 4, 4, 8}, DType::bf16);
+  EXPECT_THROW(
+      attention_forward(Stream(), run.out, run.lse, narrow.q, run.k, run.v, run.options, arena),
+      Error);
+  test::Array narrow_lse(DType::bf16, 32);
+  EXPECT_THROW(attention_forward(Stream(), narrow.out, narrow_lse.tensor({1, 4, 8}), narrow.q,
+                                 narrow.k, narrow.v, narrow.options, arena),
                Error);
   run.options.dropout.probability = 0.5F;  // and no total_heads
   EXPECT_THROW(run.forward(), Error);

@@ -14,20 +14,22 @@ class RowsView : public testing::Test {
 };
 
 TEST_F(RowsView, FollowTheStrideOfAColumnSlice) {
-  const Rows rows = rows_of(matrix_.slice(1, 2, 3), "x");
+  const Rows<float> rows = rows_of(matrix_.slice(1, 2, 3), "x");
   EXPECT_EQ(rows.rows, 4);
   EXPECT_EQ(rows.columns, 3);
   EXPECT_EQ(rows[2], values_.data() + 14);
 }
 
-TEST_F(RowsView, RefuseWhatIsNoMatrixOfFloats) {
+TEST_F(RowsView, RefuseWhatIsNoMatrixOfTheType) {
   EXPECT_THROW(rows_of(matrix_.flat(), "x"), Error);
   EXPECT_THROW(rows_of(matrix_.transposed(), "x"), Error);
   EXPECT_THROW(rows_of(Tensor(values_.data(), DType::i32, {4, 6}), "x"), Error);
+  EXPECT_THROW(rows_of<Bf16>(matrix_, "x"), Error);
+  EXPECT_NO_THROW(rows_of<Bf16>(Tensor(values_.data(), DType::bf16, {4, 6}), "x"));
 }
 
 TEST_F(RowsView, OfOneShapeOnly) {
-  const Rows rows = rows_of(matrix_, "x");
+  const Rows<float> rows = rows_of(matrix_, "x");
   EXPECT_NO_THROW(rows_like(matrix_, rows, "y"));
   EXPECT_THROW(rows_like(matrix_.reshape({6, 4}), rows, "y"), Error);
 }

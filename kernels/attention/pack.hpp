@@ -1,0 +1,88 @@
+#pragma once
+// Between heads in their tensors, of type E (float, Bf16 or F16), and tiles, which are float32
+// whatever E is: packing converts, and what leaves a tile is rounded once.
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/attention/tile.hpp"
+#include "kernels/base/float16.hpp"
+#include "kernels/base/simd.hpp"
+
+namespace triax::attention {
+
+/// Rows of one head within a tensor (B, T, H, D): element (t, d) at t * stride + d.
+template <class E>
+struct HeadView {
+  E* data = nullptr;
+  std::int64_t stride = 0;
+  E* row(std::int64_t t) const { return data + t * stride; }
+};
+
+/// to = factor * rows [first, first + rows) of a head; columns up to `width` beyond the head's are
+/// zero.
+template <class E>
+void pack_rows(float* to, std::int64_t width, const HeadView<E>& from, std::int64_t first,
+               std::int64_t rows, std::int64_t head_size, float factor) {
+  for (std::int64_t r = 0; r < rows; ++r, to += width) {
+    const E* row = from.row(first + r);
+#pragma omp simd
+    for (std::int64_t d = 0; d < head_size; ++d) to[d] = factor * row[d];
+    std::fill(to + head_size, to + width, 0.0F);
+  }
+}
+
+namespace detail {
+
+// A block of vector_floats rows and columns of `from`, transposed: to[d * tile_size + r].
+inline void transpose_block(float* to, const float* from, std::int64_t stride) {
+  FloatVector rows[vector_floats];
+#pragma GCC unroll 16
+  for (int r = 0; r < vector_floats; ++r) rows[r] = load(from + r * stride);
+  transpose(rows);
+#pragma GCC unroll 16
+  for (int d = 0; d < vector_floats; ++d) store(to + d * tile_size, rows[d]);
+}
+template <class E>
+void transpose_block(float* to, const E* from, std::int64_t stride) {
+  // All rows before the first is read: a load waits for stores that are still under way.
+  float wide[vector_floats * vector_floats];
+  for (int r = 0; r < vector_floats; ++r) {
+#pragma omp simd
+    for (int d = 0; d < vector_floats; ++d) wide[r * vector_floats + d] = from[r * stride + d];
+  }
+  transpose_block(to, wide, vector_floats);
+}
+
+}  // namespace detail
+
+/// The same rows transposed: to[d * tile_size + r]; columns of a short tile are zero.
+template <class E>
+void pack_transposed(float* to, const HeadView<E>& from, std::int64_t first, std::int64_t rows,
+                     std::int64_t head_size) {
+  const std::int64_t block_rows = rows / vector_floats * vector_floats;
+  const std::int64_t block_columns = head_size / vector_floats * vector_floats;
+  for (std::int64_t r = 0; r < block_rows; r += vector_floats)
+    for (std::int64_t d = 0; d < block_columns; d += vector_floats)
+      detail::transpose_block(to + d * tile_size + r, from.row(first + r) + d, from.stride);
+  for (std::int64_t r = 0; r < rows; ++r) {  // what the blocks left
+    const E* row = from.row(first + r);
+    for (std::int64_t d = r < block_rows ? block_columns : 0; d < head_size; ++d)
+      to[d * tile_size + r] = row[d];
+  }
+  if (rows < tile_size)
+    for (std::int64_t d = 0; d < head_size; ++d)
+      std::fill(to + d * tile_size + rows, to + (d + 1) * tile_size, 0.0F);
+}
+
+/// Rows [first, first + rows) of a head = from (rows, width), rounded to E.
+template <class E>
+void unpack_rows(const HeadView<E>& to, std::int64_t first, const float* from, std::int64_t width,
+                 std::int64_t rows, std::int64_t head_size) {
+  for (std::int64_t r = 0; r < rows; ++r, from += width) {
+    E* row = to.row(first + r);
+#pragma omp simd
+    for (std::int64_t d = 0; d < head_size; ++d) row[d] = from[d];
+  }
+}
+
+}  // namespace triax::attention

@@ -1,0 +1,24 @@
+#pragma once
+// The two ways to a matrix product that kernels/matmul.hpp chooses from. No matrix here is empty,
+// and shapes, types and strides have been checked.
+#include "kernels/base/tensor.hpp"
+
+namespace triax::gemm {
+
+/// c = a b + bias or, with `accumulate`, c += a b + bias.
+struct Operands {
+  Tensor c, a, b;
+  Tensor bias = {};  // empty: none
+  bool accumulate = false;
+};
+
+/// The product by a primitive of oneDNN. False, with nothing done, where oneDNN has none for these
+/// types on this processor; it always has one for float32.
+bool vendor_product(const Operands& x);
+
+/// The product of 16-bit matrices where there is no primitive: block by block a and b are widened
+/// to float32 and multiplied, and the sum is rounded to c once. The blocks lie in memory that a
+/// thread keeps.
+void widened_product(const Operands& x);
+
+}  // namespace triax::gemm

@@ -1,0 +1,81 @@
+#pragma once
+// Memory of one of the types that kernels compute on, chosen at run time: a test takes the type as
+// a parameter and runs once for each.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <ostream>
+#include <vector>
+
+#include "kernels/base/with_type.hpp"
+
+namespace triax {
+
+/// How GoogleTest names a parameter.
+inline void PrintTo(DType dtype, std::ostream* out) {
+  *out << name_of(dtype);
+}
+
+}  // namespace triax
+
+namespace triax::test {
+
+/// Every type of activations and weights.
+inline auto every_type() {
+  return testing::Values(DType::f32, DType::bf16, DType::f16);
+}
+
+/// The largest relative error of rounding a float32 to `dtype`: what a kernel's result in that type
+/// may be off by beyond its tolerance in float32.
+inline double rounding_of(DType dtype) {
+  return dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f16 ? 0x1p-11 : 0.0;
+}
+
+/// Contiguous elements of type `dtype`.
+class Array {
+ public:
+  /// `values` rounded to `dtype`.
+  Array(DType dtype, const std::vector<float>& values)
+      : dtype_(dtype),
+        count_(static_cast<std::int64_t>(values.size())),
+        memory_((values.size() * size_of(dtype) + 3) / 4) {
+    with_type(dtype, [&]<class T>(Type<T>) {
+      for (std::size_t i = 0; i < values.size(); ++i) tensor().as<T>()[i] = T(values[i]);
+    });
+  }
+  /// `count` times `value`.
+  Array(DType dtype, std::int64_t count, float value = 0.0F)
+      : Array(dtype, std::vector<float>(static_cast<std::size_t>(count), value)) {}
+
+  DType dtype() const { return dtype_; }
+  std::int64_t count() const { return count_; }
+  Tensor tensor() { return tensor({count_}); }
+  Tensor tensor(const Shape& shape) { return Tensor(memory_.data(), dtype_, shape); }
+
+  std::vector<float> floats() const {
+    std::vector<float> out(static_cast<std::size_t>(count_));
+    with_type(dtype_, [&]<class T>(Type<T>) {
+      const auto* from = reinterpret_cast<const T*>(memory_.data());
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = from[i];
+    });
+    return out;
+  }
+  /// The elements, exactly: what the oracles take.
+  std::vector<double> doubles() const {
+    const std::vector<float> narrow = floats();
+    return {narrow.begin(), narrow.end()};
+  }
+  /// Bit for bit.
+  bool operator==(const Array&) const = default;
+
+ private:
+  DType dtype_;
+  std::int64_t count_;
+  std::vector<std::uint32_t> memory_;
+};
+
+inline void PrintTo(const Array& array, std::ostream* out) {
+  *out << name_of(array.dtype()) << " " << testing::PrintToString(array.floats());
+}
+
+}  // namespace triax::test
