@@ -98,17 +98,25 @@ void OffloadFile::create(const std::vector<OffloadDataset>& datasets) {
   constexpr std::int64_t per_dataset = 4 * BlockFile::alignment;
   constexpr std::int64_t per_file = std::int64_t{1} << 18;
   bytes_ = per_file;
-  for (const OffloadDataset& dataset : datasets) bytes_ += per_dataset + padded_bytes(dataset);
+  for (const OffloadDataset& dataset : datasets) {
+    check(dataset.elements >= 0, "{} elements in {}", dataset.elements, dataset.name);
+    bytes_ += per_dataset + padded_bytes(dataset);
+  }
   std::filesystem::resize_file(path_, 0);  // what a dead run left
   reserve_space(path_, bytes_);
 
   hdf5::File file(path_, hdf5::File::Mode::create_blocks);
-  for (const OffloadDataset& dataset : datasets) {
-    check(dataset.elements >= 0, "{} elements in {}", dataset.elements, dataset.name);
-    file.create_dataset(dataset.name, dataset.dtype, {dataset.elements});
-    extents_.push_back({dataset, file.offset(dataset.name)});
+  try {
+    for (const OffloadDataset& dataset : datasets) {
+      file.create_dataset(dataset.name, dataset.dtype, {dataset.elements});
+      extents_.push_back({dataset, file.offset(dataset.name)});
+    }
+    file.close();
+  } catch (...) {
+    // Another rank took the room meanwhile. HDF5 writes once more when it closes: room for that.
+    (void)!::truncate(path_.c_str(), 0);
+    throw;
   }
-  file.close();
 
   bytes_ = static_cast<std::int64_t>(std::filesystem::file_size(path_));
   for (const Extent& extent : extents_) {
