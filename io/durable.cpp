@@ -1,6 +1,7 @@
 #include "io/durable.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -53,17 +54,22 @@ void rename_durably(const std::string& from, const std::string& to) {
 void reserve_space(const std::string& path, std::int64_t bytes) {
   if (bytes == 0) return;
   const Descriptor file(path, O_WRONLY);
-  int failure = 0;
-  do failure = ::fallocate(file.get(), 0, 0, bytes) == 0 ? 0 : errno;
-  while (failure == EINTR);
-  if (failure != ENOSPC && failure != EDQUOT && failure != EFBIG) return;
+  struct stat status {};
   struct statvfs disk {};
-  const bool known = ::fstatvfs(file.get(), &disk) == 0;
-  const auto free_bytes = known ? disk.f_bavail * disk.f_frsize : 0;
-  throw Error(fmt::format("no room for {}", path),
-              fmt::format("{}: it needs {} bytes, the file system has {} free",
-                          std::strerror(failure), bytes, free_bytes),
-              "Free space, raise the quota, or choose another directory");
+  const bool known = ::fstat(file.get(), &status) == 0 && ::fstatvfs(file.get(), &disk) == 0 &&
+                     disk.f_blocks > 0;  // some file systems do not say
+  constexpr std::int64_t stat_block = 512;
+  const std::int64_t room = known ? static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize) : 0;
+  const std::int64_t missing = bytes - room - status.st_blocks * stat_block;
+  // What cannot succeed is not tried: it would fill the disk before it fails.
+  int failure = known && missing > 0 ? ENOSPC : EINTR;
+  while (failure == EINTR) failure = ::fallocate(file.get(), 0, 0, bytes) == 0 ? 0 : errno;
+  if (failure != ENOSPC && failure != EDQUOT && failure != EFBIG) return;
+  throw Error(
+      fmt::format("no room for {}", path),
+      fmt::format("{}: it needs {} bytes, the file system has {} free{}", std::strerror(failure),
+                  bytes, room, missing > 0 ? fmt::format(", {} are missing", missing) : ""),
+      "Free space, raise the quota, or choose another directory");
 }
 
 }  // namespace triax

@@ -35,16 +35,16 @@ bool set_mpio(hid_t access, MPI_Comm comm) {
   return ok;
 }
 
-Handle file_access(MPI_Comm comm) {
+// Objects of at least `threshold` bytes begin at a page.
+Handle file_access(MPI_Comm comm, hsize_t threshold) {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  constexpr hsize_t large = 64 * 1024;
   constexpr hsize_t page = 4096;
   // 1.8 as the lower bound: attributes beyond 64 KiB (a long job file), still read by every tool in
   // use. Locks fail on some parallel file systems, and files are never written under a reader's
   // name.
   const bool ok = access && H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0 &&
                   H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
-                  H5Pset_alignment(access.id(), large, page) >= 0 &&
+                  H5Pset_alignment(access.id(), threshold, page) >= 0 &&
                   H5Pset_file_locking(access.id(), false, true) >= 0 &&
                   (!is_parallel(comm) || set_mpio(access.id(), comm));
   check(ok, "HDF5 refuses the access properties: {}", last_error());
@@ -87,7 +87,9 @@ File::File(const std::string& path, Mode mode, MPI_Comm comm) : impl_(std::make_
   const auto lock = library_lock();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are thrown, not printed
   impl_->path = path;
-  const Handle access = file_access(comm);
+  constexpr hsize_t large = 64 * 1024;
+  // Where everything begins at a page, nothing begins in the rest of another's last page.
+  const Handle access = file_access(comm, mode == Mode::create_blocks ? 1 : large);
   if (mode == Mode::read) {
     require_readable(path);
     impl_->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);

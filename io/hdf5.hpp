@@ -19,8 +19,10 @@ namespace triax::hdf5 {
 /// communicator of one rank (plain POSIX).
 class File {
  public:
-  enum class Mode { read, create };
-  /// Collective over `comm`. `create` replaces a file that is there.
+  /// create_blocks: every dataset begins at a multiple of 4096 bytes of the file, and shares its
+  /// last 4096 with nothing, so that it can be read and written past HDF5.
+  enum class Mode { read, create, create_blocks };
+  /// Collective over `comm`. What creates replaces a file that is there.
   File(const std::string& path, Mode mode, MPI_Comm comm = MPI_COMM_NULL);
   ~File();
   File(File&&) noexcept;
@@ -50,6 +52,8 @@ class File {
   /// The type as a DType. Error for one that is none of them (strings, compounds, 32-bit unsigned,
   /// ...).
   DType dtype(const std::string& dataset) const;
+  /// Where in the file the elements of a contiguous dataset begin, in bytes; 0 where it has none.
+  std::int64_t offset(const std::string& dataset) const;
   /// True for elements of any integer type, whether or not a DType names it.
   bool is_integer(const std::string& dataset) const;
   /// Full names of all datasets below `group`, sorted. A group that does not exist has none.

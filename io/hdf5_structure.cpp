@@ -143,6 +143,12 @@ DType File::dtype(const std::string& dataset) const {
   return *dtype;
 }
 
+std::int64_t File::offset(const std::string& dataset) const {
+  const auto lock = library_lock();
+  const haddr_t address = H5Dget_offset(impl_->dataset(dataset).id());
+  return address == HADDR_UNDEF ? 0 : static_cast<std::int64_t>(address);
+}
+
 bool File::is_integer(const std::string& dataset) const {
   const auto lock = library_lock();
   const Handle set = impl_->dataset(dataset);

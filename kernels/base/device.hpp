@@ -35,7 +35,8 @@ class Stream {
   MemorySpace space_;
 };
 
-/// Owned memory, 64-byte aligned (2 MiB aligned and marked for huge pages when large), zeroed.
+/// Owned memory, zeroed. Aligned to 64 bytes, to 4096 from that size on (disk I/O past the page
+/// cache), to 2 MiB and marked for huge pages from that size on.
 class Buffer {
  public:
   Buffer() = default;

@@ -35,6 +35,9 @@ TEST(Durable, ReservationKeepsTheDataAndSaysWhatIsMissing) {
   const std::string path = dir.file("a", "abc");
   reserve_space(path, 1 << 16);
   EXPECT_EQ(contents(path).substr(0, 3), "abc");
+  const std::string vast = error_of([&] { reserve_space(path, std::int64_t{1} << 52); });
+  EXPECT_THAT(vast, testing::AllOf(HasSubstr("No space left"), HasSubstr("are missing")));
+  EXPECT_EQ(std::filesystem::file_size(path), 1U << 16);
   const FileSizeLimit limit(1 << 20);
   EXPECT_THAT(error_of([&] { reserve_space(path, 1 << 22); }), HasSubstr("4194304 bytes"));
 }

@@ -36,6 +36,7 @@ check_includes() {
       owner["^(cuda|cublas|cudnn|cub/|thrust/)"] = "kernels/"
       owner["^omp[.]h"]                          = "kernels/ benchmarks/"
       owner["^(hdf5|H5)"]                        = "io/ tests/io/"
+      owner["^liburing"]                         = "io/ benchmarks/io/"
       owner["^mpi[.]h"]                          = "src/comm/ io/ src/main.cpp tests/ benchmarks/"
       owner["^(hwloc|nccl)"]                     = "src/comm/"
       owner["^CLI/"]                             = "src/main.cpp benchmarks/"

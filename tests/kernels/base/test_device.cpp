@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 
@@ -10,9 +11,11 @@ namespace triax {
 namespace {
 
 TEST(Buffer, IsAlignedAndZeroed) {
-  for (const std::size_t bytes : {std::size_t{1}, std::size_t{1000}, std::size_t{3} << 20}) {
+  constexpr std::size_t mebi = std::size_t{1} << 20;
+  constexpr std::array<std::pair<std::size_t, std::size_t>, 5> cases = {
+      {{1, 64}, {1000, 64}, {4096, 4096}, {mebi, 4096}, {3 * mebi, 2 * mebi}}};
+  for (const auto& [bytes, alignment] : cases) {
     const Buffer buffer(bytes);
-    const std::uintptr_t alignment = bytes >= (std::size_t{2} << 20) ? std::uintptr_t{2} << 20 : 64;
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % alignment, 0U);
     const auto* data = static_cast<const char*>(buffer.data());
     EXPECT_TRUE(std::all_of(data, data + bytes, [](char c) { return c == 0; }));

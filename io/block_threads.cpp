@@ -1,0 +1,74 @@
+// Blocks moved by threads that wait for them: everywhere, at the price of a thread a block in
+// flight.
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "io/block_engine.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+
+std::thread start_quiet_thread(std::function<void()> body) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // a thread starts with its maker's mask
+  std::thread thread(std::move(body));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+namespace {
+
+constexpr int max_threads = 8;
+
+class ThreadEngine final : public BlockEngine {
+ public:
+  ThreadEngine(int file, BlockQueue& queue, int depth) : file_(file), queue_(&queue) {
+    for (int i = 0; i < std::min(depth, max_threads); ++i)
+      threads_.push_back(start_quiet_thread([this] { run(); }));
+  }
+  ~ThreadEngine() override {
+    queue_->stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  ThreadEngine(const ThreadEngine&) = delete;
+  ThreadEngine& operator=(const ThreadEngine&) = delete;
+
+  void wake() override {}  // the threads wait for the queue itself
+  std::string description() const override {
+    return fmt::format("{} threads with pread and pwrite", threads_.size());
+  }
+
+ private:
+  void run() {
+    for (Block block; queue_->wait_and_take(block);)
+      while (queue_->finish(block, transfer(block))) {
+      }
+  }
+
+  std::int64_t transfer(const Block& block) const {
+    const auto bytes = static_cast<std::size_t>(block.bytes);
+    const ssize_t result = block.direction == Direction::read
+                               ? ::pread(file_, block.data, bytes, block.offset)
+                               : ::pwrite(file_, block.data, bytes, block.offset);
+    return result < 0 ? -errno : result;
+  }
+
+  const int file_;
+  BlockQueue* const queue_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<BlockEngine> make_thread_engine(int file, BlockQueue& queue, int depth) {
+  return std::make_unique<ThreadEngine>(file, queue, depth);
+}
+
+}  // namespace triax

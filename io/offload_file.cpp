@@ -1,0 +1,164 @@
+#include "io/offload_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "io/durable.hpp"
+#include "io/hdf5.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+std::int64_t padded_bytes(const OffloadDataset& dataset) {
+  return padded_elements(dataset.dtype, dataset.elements) *
+         static_cast<std::int64_t>(size_of(dataset.dtype));
+}
+
+}  // namespace
+
+/// The lock of a file, which is made where it is not there, and its removal.
+///
+/// The lock belongs to the open file and goes with the process. It is not flock(2): HDF5's own
+/// tools take that one to read, and are to read this file.
+class OffloadFile::Claim {
+ public:
+  explicit Claim(const std::string& path) : path_(path) {
+    // The process that had the file may remove it between our open and our lock.
+    while (fd_ < 0) {
+      open();
+      lock();
+      if (!is_ours()) ::close(std::exchange(fd_, -1));
+    }
+  }
+  ~Claim() {
+    if (!keep_ && is_ours()) ::unlink(path_.c_str());
+    ::close(fd_);
+  }
+  /// From here on the file stays when the object goes.
+  void keep() { keep_ = true; }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+ private:
+  void open() {
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd_ < 0)
+      throw Error("cannot create " + path_, std::strerror(errno),
+                  "Check that its directory exists on every node and is writable");
+  }
+
+  void lock() {
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    if (::fcntl(fd_, F_OFD_SETLK, &whole) == 0) return;
+    const int failure = errno;
+    if (failure != EAGAIN && failure != EACCES) return;  // a file system without locks
+    ::close(fd_);
+    throw Error("cannot use " + path_, "another process is using it",
+                "End that process, or choose another directory");
+  }
+
+  // True where the path still names the file that is locked.
+  bool is_ours() const {
+    struct stat locked {};
+    struct stat named {};
+    return ::fstat(fd_, &locked) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+           locked.st_dev == named.st_dev && locked.st_ino == named.st_ino;
+  }
+
+  std::string path_;
+  bool keep_ = false;
+  int fd_ = -1;
+};
+
+OffloadFile::OffloadFile(const std::string& path, const std::vector<OffloadDataset>& datasets,
+                         const Options& options)
+    : path_(path), claim_(std::make_unique<Claim>(path)) {
+  create(datasets);
+  BlockFile::Options blocks = options.blocks;
+  blocks.writable = true;
+  blocks_ = std::make_unique<BlockFile>(path, blocks);
+  if (options.keep) claim_->keep();
+}
+
+OffloadFile::~OffloadFile() = default;
+
+void OffloadFile::create(const std::vector<OffloadDataset>& datasets) {
+  // HDF5 cannot finish with a file that a full disk cuts short: room for it is sought before. Its
+  // own part is a few pages a dataset.
+  constexpr std::int64_t per_dataset = 4 * BlockFile::alignment;
+  constexpr std::int64_t per_file = std::int64_t{1} << 18;
+  bytes_ = per_file;
+  for (const OffloadDataset& dataset : datasets) {
+    check(dataset.elements >= 0, "{} elements in {}", dataset.elements, dataset.name);
+    bytes_ += per_dataset + padded_bytes(dataset);
+  }
+  std::filesystem::resize_file(path_, 0);  // what a dead run left
+  reserve_space(path_, bytes_);
+
+  hdf5::File file(path_, hdf5::File::Mode::create_blocks);
+  try {
+    for (const OffloadDataset& dataset : datasets) {
+      file.create_dataset(dataset.name, dataset.dtype, {dataset.elements});
+      extents_.push_back({dataset, file.offset(dataset.name)});
+    }
+    file.close();
+  } catch (...) {
+    // Another rank took the room meanwhile. HDF5 writes once more when it closes: room for that.
+    (void)!::truncate(path_.c_str(), 0);
+    throw;
+  }
+
+  bytes_ = static_cast<std::int64_t>(std::filesystem::file_size(path_));
+  for (const Extent& extent : extents_) {
+    check(extent.offset % BlockFile::alignment == 0, "{} lies at byte {}", extent.dataset.name,
+          extent.offset);
+    bytes_ = std::max(bytes_, extent.offset + padded_bytes(extent.dataset));
+  }
+  std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(bytes_));
+  reserve_space(path_, bytes_);
+}
+
+OffloadFile::Range OffloadFile::range(std::size_t dataset, std::int64_t first,
+                                      const Tensor& tensor) const {
+  check(dataset < extents_.size(), "dataset {} of {}", dataset, extents_.size());
+  const Extent& extent = extents_[dataset];
+  const OffloadDataset& is = extent.dataset;
+  check(tensor.dtype() == is.dtype && tensor.contiguous() && tensor.space() == MemorySpace::host,
+        "transfer of {} {} in {}", tensor.shape(), name_of(tensor.dtype()), is.name);
+  const std::int64_t count = tensor.elements();
+  const std::int64_t page = padded_elements(is.dtype, 1);
+  const std::int64_t end = first + count;
+  check(first >= 0 && end <= padded_elements(is.dtype, is.elements),
+        "elements {} to {} of the {} of {}", first, end, is.elements, is.name);
+  check(first % page == 0 && (count % page == 0 || end >= is.elements),
+        "elements {} to {} of {} do not fill pages of {}", first, end, is.name, page);
+  const auto width = static_cast<std::int64_t>(size_of(is.dtype));
+  return {extent.offset + first * width,
+          static_cast<std::size_t>(padded_elements(is.dtype, count) * width)};
+}
+
+BlockRequest OffloadFile::read(std::size_t dataset, std::int64_t first, const Tensor& to) {
+  const Range at = range(dataset, first, to);
+  return blocks_->read(at.offset, {static_cast<std::byte*>(to.data()), at.bytes});
+}
+
+BlockRequest OffloadFile::write(std::size_t dataset, std::int64_t first, const Tensor& from) {
+  const Range at = range(dataset, first, from);
+  return blocks_->write(at.offset, {static_cast<const std::byte*>(from.data()), at.bytes});
+}
+
+std::string OffloadFile::description() const {
+  return fmt::format("{}: {} bytes, {}", path_, bytes_, blocks_->description());
+}
+
+}  // namespace triax

@@ -1,0 +1,56 @@
+#pragma once
+// What the tests of BlockFile and OffloadFile share.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "io/block_file.hpp"
+#include "kernels/base/device.hpp"
+#include "tests/io/fixtures.hpp"
+
+namespace triax::test {
+
+/// The ways blocks can go: io_uring or threads, past the page cache or through it.
+inline std::vector<BlockFile::Options> all_ways() {
+  std::vector<BlockFile::Options> ways(4);
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    ways[i].io_uring = i < 2;
+    ways[i].direct = i % 2 == 0;
+  }
+  return ways;
+}
+inline std::string name_of_way(const testing::TestParamInfo<BlockFile::Options>& info) {
+  return std::string(info.param.io_uring ? "uring" : "threads") +
+         (info.param.direct ? "Direct" : "Cached");
+}
+
+inline std::span<std::byte> bytes_in(const Buffer& buffer) {
+  return {static_cast<std::byte*>(buffer.data()), buffer.bytes()};
+}
+
+inline void fill_random(std::span<std::byte> memory, unsigned seed) {
+  std::mt19937 random(seed);
+  for (std::byte& byte : memory) byte = static_cast<std::byte>(random());
+}
+
+/// For as long as it lives, a process that runs as root is one without its rights.
+class WithoutRights {
+ public:
+  WithoutRights() : user_(::geteuid()) {
+    constexpr uid_t nobody = 65534;
+    if (user_ == 0) check(::seteuid(nobody) == 0, "seteuid");
+  }
+  ~WithoutRights() {
+    if (user_ == 0) (void)!::seteuid(0);
+  }
+  WithoutRights(const WithoutRights&) = delete;
+  WithoutRights& operator=(const WithoutRights&) = delete;
+
+ private:
+  uid_t user_;
+};
+
+}  // namespace triax::test

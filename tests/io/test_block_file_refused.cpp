@@ -1,0 +1,117 @@
+// A system that refuses io_uring, O_DIRECT or locked memory, as old kernels, containers and file
+// systems do.
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <functional>
+#include <thread>
+
+#include "tests/io/block_fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// Runs `body` in a thread (and its threads) for which system call `number` fails with `error`,
+// where its third argument has one of the bits of `flags` (0: always).
+void with_refused(std::uint32_t number, std::uint32_t flags, std::uint32_t error,
+                  const std::function<void()>& body) {
+  std::thread([&] {
+    constexpr std::uint16_t load = BPF_LD | BPF_W | BPF_ABS;
+    const std::uint8_t to_allow = flags == 0 ? 1 : 3;
+    std::vector<sock_filter> filter = {
+        {load, 0, 0, offsetof(seccomp_data, nr)},
+        {BPF_JMP | BPF_JEQ | BPF_K, 0, to_allow, number},
+    };
+    if (flags != 0) {
+      filter.push_back({load, 0, 0, offsetof(seccomp_data, args) + 2 * sizeof(std::uint64_t)});
+      filter.push_back({BPF_JMP | BPF_JSET | BPF_K, 0, 1, flags});
+    }
+    filter.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | error});
+    filter.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW});
+    const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
+    ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    body();
+  }).join();
+}
+
+void expect_round_trip(BlockFile& file) {
+  const Buffer from(std::size_t{5} << 20);
+  const Buffer to(from.bytes());
+  fill_random(bytes_in(from), 1);
+  file.write(4096, bytes_in(from)).wait();
+  file.read(4096, bytes_in(to)).wait();
+  EXPECT_TRUE(std::ranges::equal(bytes_in(from), bytes_in(to)));
+}
+
+TEST(BlockFileRefused, WithoutIoUringThreadsDoIt) {
+  const TempDirectory dir;
+  for (const int error : {EPERM, ENOSYS, EACCES})
+    with_refused(SYS_io_uring_setup, 0, static_cast<std::uint32_t>(error), [&] {
+      BlockFile file(dir.file("blocks", ""), {.memory = {}});
+      EXPECT_THAT(file.description(),
+                  AllOf(HasSubstr("threads with pread and pwrite"),
+                        HasSubstr(fmt::format("(io_uring: {})", std::strerror(error)))));
+      expect_round_trip(file);
+    });
+}
+
+TEST(BlockFileRefused, WithoutDirectTransfersThePageCacheDoes) {
+  const TempDirectory dir;
+  with_refused(SYS_openat, O_DIRECT, EINVAL, [&] {
+    BlockFile file(dir.file("blocks", ""), {.memory = {}});
+    EXPECT_THAT(file.description(), HasSubstr("page cache (O_DIRECT: Invalid argument)"));
+    expect_round_trip(file);
+  });
+}
+
+TEST(BlockFileRefused, WithoutLockedMemoryItIsNotRegistered) {
+  const TempDirectory dir;
+  const std::string path = dir.file("blocks", "");
+  std::filesystem::permissions(dir.path(), std::filesystem::perms::all);
+  std::filesystem::permissions(path, std::filesystem::perms::all);
+  const Buffer memory(std::size_t{8} << 20);
+  const WithoutRights user;
+  rlimit before{};
+  ::getrlimit(RLIMIT_MEMLOCK, &before);
+  rlimit limit = before;
+  limit.rlim_cur = std::size_t{1} << 20;
+  ::setrlimit(RLIMIT_MEMLOCK, &limit);
+  {
+    BlockFile file(path, {.memory = {bytes_in(memory)}});
+    if (file.description().starts_with("io_uring")) {
+      EXPECT_THAT(file.description(), HasSubstr("memory not registered (Cannot allocate memory)"));
+    }
+    expect_round_trip(file);
+  }
+  ::setrlimit(RLIMIT_MEMLOCK, &before);
+}
+
+TEST(BlockFileRefused, SaysWhatItUses) {
+  const TempDirectory dir;
+  const std::string path = dir.file("blocks", "");
+  const BlockFile threads(path, {.queue_depth = 3, .memory = {}, .io_uring = false});
+  EXPECT_THAT(threads.description(),
+              AllOf(StartsWith("3 threads"), HasSubstr("blocks of 1048576 bytes")));
+  const BlockFile usual(path, {.queue_depth = 3, .memory = {}});
+  if (usual.description().starts_with("io_uring")) {
+    EXPECT_THAT(usual.description(),
+                AllOf(HasSubstr("up to 3 blocks in flight"), Not(HasSubstr("threads"))));
+  }
+}
+
+}  // namespace
+}  // namespace triax
