@@ -15,9 +15,10 @@ void resolve_batch(Settings& settings, ErrorList& errors);
 void check_schedule(Settings& settings, ErrorList& errors);
 /// Optimizer, scheduler and clipping.
 void resolve_training(Settings& settings, ErrorList& errors);
-/// Data files, sample length, checkpoint directory and file.
+/// Data files, sample length, checkpoint directory and file. Files that are not there go to
+/// `missing`.
 void resolve_files(Settings& settings, const ModelConfig& model, const std::string& job_file,
-                   ErrorList& errors);
+                   ErrorList& errors, ErrorList& missing);
 
 /// The Config that resolved settings describe.
 Config to_config(const Settings& settings, const ModelConfig& model);
