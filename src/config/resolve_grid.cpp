@@ -19,12 +19,15 @@ bool heads_fit(const ModelConfig& m, int64_t tensor) {
 
 // What makes the job fit where its numbers were meant for other ranks, as those of a job.json are.
 std::string let_data_follow(const Settings& s, int64_t ranks, int64_t inner) {
-  std::string text = fmt::format("Say --set parallel.data=auto (here {})", ranks / inner);
-  const std::string accumulation = "gradient_accumulation_steps";
-  if (!s.is_auto("train_batch_size") && !s.is_auto("train_micro_batch_size_per_gpu") &&
-      !s.is_auto(accumulation))
-    text += " and --set " + accumulation + "=auto";
-  return text;
+  const int64_t data = ranks / inner;
+  const std::string global = "train_batch_size", micro = "train_micro_batch_size_per_gpu",
+                    accumulation = "gradient_accumulation_steps";
+  std::string text = fmt::format("Say --set parallel.data=auto (here {})", data);
+  if (s.is_auto(global) || s.is_auto(micro) || s.is_auto(accumulation)) return text;
+  const auto batch = static_cast<double>(s.integer(global));
+  const bool same_micro =
+      std::fmod(batch, static_cast<double>(s.integer(micro)) * static_cast<double>(data)) == 0.0;
+  return text + " and --set " + (same_micro ? accumulation : micro) + "=auto";
 }
 
 // The grid nearest to the one asked for that the ranks and the model allow; 1 x 1 always does.
@@ -79,8 +82,10 @@ void resolve_grid(Settings& s, const ModelConfig& m, int ranks, ErrorList& error
   const int64_t all = ranks > 0 ? ranks : inner * data;
   if (any_data && (data == 0 || all % inner != 0))
     s.error(errors, grid.tensor > 1 ? "parallel.tensor" : "parallel.pipeline",
-            fmt::format("tensor {} x pipeline {} = {} does not divide the job's {} ranks. {}",
-                        grid.tensor, grid.pipeline, inner, all, what_fits(grid, m, 1, all)));
+            fmt::format("tensor {} x pipeline {} = {} does not divide the job's {} ranks. {}, or "
+                        "start a multiple of {} ranks (mpiexec -n {})",
+                        grid.tensor, grid.pipeline, inner, all, what_fits(grid, m, 1, all), inner,
+                        inner));
   else if (static_cast<double>(inner) * static_cast<double>(data) != static_cast<double>(all))
     s.error(errors, "parallel.data",
             fmt::format(

@@ -1,13 +1,10 @@
 // Wrong command lines are answered once, with what was probably meant, and status 2.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
-#include <string>
+#include "tests/commands/program.hpp"
 
-namespace triax {
+namespace triax::test {
 namespace {
 
 using testing::AllOf;
@@ -15,25 +12,6 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-struct Outcome {
-  int status;
-  std::string text;  // standard output and error
-};
-
-Outcome outcome_of(const std::string& command) {
-  FILE* const pipe = popen(("timeout 60 " + command + " 2>&1").c_str(), "r");
-  std::string text;
-  std::array<char, 4096> part{};
-  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;)
-    text.append(part.data(), n);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
-}
-
-Outcome triax(const std::string& arguments) {
-  return outcome_of(TRIAX_PROGRAM " " + arguments);
-}
 
 void expect_usage_error(const std::string& arguments, const std::string& line) {
   const Outcome outcome = triax(arguments);
@@ -101,4 +79,4 @@ TEST(CommandLine, HelpAndVersionAreNoErrors) {
 }
 
 }  // namespace
-}  // namespace triax
+}  // namespace triax::test

@@ -29,7 +29,8 @@ TEST_F(ResolveGrid, NoRanksMeansAsManyAsTheGridAsksFor) {
 TEST_F(ResolveGrid, ImpossibleGridsNameOneThatFits) {
   EXPECT_EQ(error(R"(, "parallel": {"tensor": 3})", 8),
             "job.json:3: parallel.tensor: tensor 3 x pipeline 1 = 3 does not divide the job's 8 "
-            "ranks. For example tensor 4, pipeline 1, data 2");
+            "ranks. For example tensor 4, pipeline 1, data 2, or start a multiple of 3 ranks "
+            "(mpiexec -n 3)");
   EXPECT_THAT(error(R"(, "parallel": {"pipeline": 3})", 8),
               HasSubstr("parallel.pipeline: tensor 1 x pipeline 3"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 4, "pipeline": 4})", 8),
@@ -58,6 +59,9 @@ TEST_F(ResolveGrid, NumbersMeantForOtherRanksSayWhatToLetFollow) {
             "job.json:3: parallel.data: tensor 2 x pipeline 1 x data 2 is not the job's 8 ranks. "
             "Say --set parallel.data=auto (here 4) and --set gradient_accumulation_steps=auto, or "
             "start as many ranks as the grid has");
+  EXPECT_THAT(
+      error(numbers, 8, {"train_micro_batch_size_per_gpu=4", "gradient_accumulation_steps=1"}),
+      HasSubstr("(here 4) and --set train_micro_batch_size_per_gpu=auto, or"));
   const auto followed =
       config(numbers, 8, {"parallel.data=auto", "gradient_accumulation_steps=auto"});
   EXPECT_EQ(followed.parallel.data, 4);
