@@ -118,12 +118,14 @@ bool is_hdf5(const MappedFile& file) {
 
 std::unique_ptr<TokenFile> open_tokens(const std::string& path) {
   std::error_code ignored;
-  // A Megatron prefix names no file itself.
-  if (!std::filesystem::exists(path, ignored) && has_index(path)) return open_megatron(path);
-  MappedFile file(path);
   const std::filesystem::path name(path);
   const std::string stem = std::filesystem::path(name).replace_extension().string();
   const bool bin = name.extension() == ".bin";
+  if (!std::filesystem::exists(path, ignored)) {
+    if (has_index(path)) return open_megatron(path);  // a prefix names no file itself
+    if (bin && has_index(stem)) return open_megatron(stem);
+  }
+  MappedFile file(path);
   if (is_megatron_index(file) || name.extension() == ".idx" || (bin && has_sound_index(stem)))
     return open_megatron(stem);
   if (is_hdf5(file)) return open_hdf5_tokens(path);

@@ -39,7 +39,10 @@ std::vector<std::string> matches_of(const std::string& pattern, const std::strin
 
 std::string no_match(const std::string& pattern) {
   if (pattern.find_first_of("*?[") != std::string::npos) return "no file matches " + pattern;
-  return "no such file: " + pattern;
+  const auto text = "no such file: " + pattern;
+  return fs::path(pattern).has_extension()
+             ? text
+             : text + ", nor " + pattern + ".idx, if a Megatron pair is meant";
 }
 
 }  // namespace

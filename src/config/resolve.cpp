@@ -31,6 +31,13 @@ void resolve_scheduler(Settings& s, ErrorList& errors) {
   replace_auto(s, p + "cycle_second_stair_count", s.at(p + "cycle_first_stair_count").value);
 }
 
+// An empty name would be the root of the file system in "<directory>/metrics.jsonl".
+void check_directories(Settings& s, ErrorList& errors) {
+  for (const char* key : {"run.directory", "checkpoint.directory"})
+    if (s.has(key) && s.string(key).empty())
+      s.error(errors, key, "is empty. Name a directory; \".\" is the working directory");
+}
+
 bool is_token_file(const std::string& path) {
   const auto extension = fs::path(path).extension();
   return extension == ".bin" || extension == ".h5" || extension == ".hdf5" || extension == ".idx";
@@ -95,6 +102,7 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
             "nothing to validate on. Name data.valid, or set run.eval_interval to 0");
   if (s.has("data.train")) s.resolve("data.train", std::move(train), s.at("data.train").source);
   if (s.has("data.valid")) s.resolve("data.valid", std::move(valid), s.at("data.valid").source);
+  check_directories(s, errors);
   if (s.is_auto("checkpoint.directory"))
     s.resolve("checkpoint.directory",
               (fs::path(s.string("run.directory")) / "checkpoints").string());

@@ -104,7 +104,7 @@ TEST(MegatronTokens, DamageIsReportedWithNumbers) {
 TEST(MegatronTokens, WithoutTheirBinAreRefused) {
   const TempDirectory dir;
   dir.file("only.idx", megatron_index(4, {1}, {0}, {0, 1}));
-  for (const char* name : {"only.idx", "only"})
+  for (const char* name : {"only.idx", "only.bin", "only"})
     EXPECT_THAT(error_of([&] { open_tokens(dir.path(name)); }),
                 AllOf(HasSubstr("there is no"), HasSubstr("only.bin beside"), HasSubstr("a pair")));
 }
