@@ -31,6 +31,26 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return step;
 }
 
+// The files "step-<digits>.h5<ending>" of a directory with their steps, in no order.
+std::vector<std::pair<std::int64_t, std::string>> files_of(const std::string& directory,
+                                                           std::string_view ending) {
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  std::error_code error;
+  if (!fs::exists(directory, error) && !error) return {};
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.ends_with(ending)) continue;
+    const auto step = step_of(std::string_view(name).substr(0, name.size() - ending.size()));
+    std::error_code ignored;  // a file that another process has just removed
+    if (step && entry->is_regular_file(ignored)) found.emplace_back(*step, entry->path().string());
+  }
+  if (error)
+    throw Error("cannot list the checkpoints in " + directory, error.message(),
+                "Check that it is a readable directory");
+  return found;
+}
+
 }  // namespace
 
 std::string checkpoint_path(const std::string& directory, std::int64_t step) {
@@ -38,18 +58,7 @@ std::string checkpoint_path(const std::string& directory, std::int64_t step) {
 }
 
 std::vector<std::string> list_checkpoints(const std::string& directory) {
-  std::vector<std::pair<std::int64_t, std::string>> found;
-  std::error_code error;
-  if (!fs::exists(directory, error) && !error) return {};
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const auto step = step_of(entry->path().filename().string());
-    std::error_code ignored;  // a file that another process has just removed
-    if (step && entry->is_regular_file(ignored)) found.emplace_back(*step, entry->path().string());
-  }
-  if (error)
-    throw Error("cannot list the checkpoints in " + directory, error.message(),
-                "Check that it is a readable directory");
+  std::vector<std::pair<std::int64_t, std::string>> found = files_of(directory, "");
   std::ranges::sort(found, std::greater{});
   std::vector<std::string> paths;
   for (auto& [step, path] : found) paths.push_back(std::move(path));
@@ -68,6 +77,20 @@ std::vector<std::string> set_aside_later(const std::string& directory, std::int6
     renamed.push_back(path);
   }
   return renamed;
+}
+
+std::vector<std::string> remove_unfinished(const std::string& directory) {
+  std::vector<std::string> removed;
+  for (const auto& [step, path] : files_of(directory, ".tmp")) {
+    std::error_code error;
+    fs::remove(path, error);
+    if (error)
+      throw Error("cannot remove the unfinished checkpoint " + path, error.message(),
+                  "Check the directory's permissions");
+    removed.push_back(path);
+  }
+  std::ranges::sort(removed);
+  return removed;
 }
 
 void prune_checkpoints(const std::string& directory, int keep) {

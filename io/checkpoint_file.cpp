@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <new>
 #include <utility>
 
 #include "io/agree.hpp"
@@ -94,7 +95,8 @@ CheckpointWriter::~CheckpointWriter() {
   if (!file_) return;
   // Closing is collective. A rank that unwinds alone must get to where the job is aborted, not wait
   // here for the others: it leaves the file to the end of the process.
-  if (std::uncaught_exceptions() > 0 && shared(comm_)) new hdf5::File(std::move(*file_));
+  if (std::uncaught_exceptions() > 0 && shared(comm_))
+    (void)new (std::nothrow) hdf5::File(std::move(*file_));
   discard();
 }
 

@@ -84,8 +84,12 @@ std::string checkpoint_path(const std::string& directory, std::int64_t step);
 std::vector<std::string> list_checkpoints(const std::string& directory);
 /// Removes all but the `keep` newest published checkpoints (0: keeps all).
 void prune_checkpoints(const std::string& directory, int keep);
-/// Renames the published checkpoints of steps after `step` to "<name>.superseded": a run that began before them has
-/// taken another way, and must neither count nor resume them. Returns their former names.
+/// Removes "step-<digits>.h5.tmp", which a killed run left. Returns their names, sorted. Not while
+/// another run writes there.
+std::vector<std::string> remove_unfinished(const std::string& directory);
+/// Renames the published checkpoints of steps after `step` to "<name>.superseded": a run that began
+/// before them has taken another way, and must neither count nor resume them. Returns their former
+/// names.
 std::vector<std::string> set_aside_later(const std::string& directory, std::int64_t step);
 
 }  // namespace triax

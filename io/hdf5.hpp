@@ -36,7 +36,6 @@ class File {
   void write_attribute(const std::string& object, const std::string& name,
                        const std::string& value);
   void write_attribute(const std::string& object, const std::string& name, std::int64_t value);
-  void write_attribute(const std::string& object, const std::string& name, double value);
 
   // Independent: data. The union of boxes is visited in row-major order of the dataset, `data` is
   // that sequence, contiguous (its dtype is converted to the dataset's by HDF5). Boxes do not
@@ -61,7 +60,6 @@ class File {
   bool has_attribute(const std::string& object, const std::string& name) const;
   std::string string_attribute(const std::string& object, const std::string& name) const;
   std::int64_t integer_attribute(const std::string& object, const std::string& name) const;
-  double real_attribute(const std::string& object, const std::string& name) const;
 
   /// Flushes and closes (collective); errors are thrown here rather than lost in the destructor.
   /// After an Error the file is still open: make room (truncate it) before it is destroyed, so that

@@ -56,11 +56,6 @@ void File::write_attribute(const std::string& object, const std::string& name, s
   impl_->write_attribute(object, name, type_of(DType::i64), &value);
 }
 
-void File::write_attribute(const std::string& object, const std::string& name, double value) {
-  const auto lock = library_lock();
-  impl_->write_attribute(object, name, type_of(DType::f64), &value);
-}
-
 bool File::has_attribute(const std::string& object, const std::string& name) const {
   const auto lock = library_lock();
   return H5Aexists(impl_->object(object).id(), name.c_str()) > 0;
@@ -88,13 +83,6 @@ std::int64_t File::integer_attribute(const std::string& object, const std::strin
   const auto lock = library_lock();
   std::int64_t value = 0;
   impl_->read_attribute(object, name, type_of(DType::i64).id(), &value);
-  return value;
-}
-
-double File::real_attribute(const std::string& object, const std::string& name) const {
-  const auto lock = library_lock();
-  double value = 0;
-  impl_->read_attribute(object, name, type_of(DType::f64).id(), &value);
   return value;
 }
 

@@ -50,10 +50,13 @@ class LlmcFile : public TokenFile {
   bool wide_;  // uint32 rather than uint16
 };
 
-bool index_beside(const std::string& prefix) {
+bool has_index(const std::string& prefix) {
   std::error_code ignored;
-  const std::string index = prefix + ".idx";
-  return std::filesystem::is_regular_file(index, ignored) && is_megatron_index(MappedFile(index));
+  return std::filesystem::is_regular_file(prefix + ".idx", ignored);
+}
+
+bool has_sound_index(const std::string& prefix) {
+  return has_index(prefix) && is_megatron_index(MappedFile(prefix + ".idx"));
 }
 
 [[noreturn]] void not_tokens(const std::string& path, std::ptrdiff_t zero) {
@@ -115,17 +118,21 @@ bool is_hdf5(const MappedFile& file) {
 
 std::unique_ptr<TokenFile> open_tokens(const std::string& path) {
   std::error_code ignored;
-  // A Megatron prefix names no file itself.
-  if (!std::filesystem::exists(path, ignored) && index_beside(path)) return open_megatron(path);
-  MappedFile file(path);
-  if (file.size() == 0)
-    throw Error(path + " is empty", "0 bytes", "Give a file with text or tokens in it");
   const std::filesystem::path name(path);
   const std::string stem = std::filesystem::path(name).replace_extension().string();
-  if (is_megatron_index(file)) return open_megatron(stem);
-  if (name.extension() == ".bin" && index_beside(stem)) return open_megatron(stem);
+  const bool bin = name.extension() == ".bin";
+  if (!std::filesystem::exists(path, ignored)) {
+    if (has_index(path)) return open_megatron(path);  // a prefix names no file itself
+    if (bin && has_index(stem)) return open_megatron(stem);
+  }
+  MappedFile file(path);
+  if (is_megatron_index(file) || name.extension() == ".idx" || (bin && has_sound_index(stem)))
+    return open_megatron(stem);
   if (is_hdf5(file)) return open_hdf5_tokens(path);
   if (is_llmc(file)) return open_llmc(std::move(file));
+  if (bin && has_index(stem)) return open_megatron(stem);  // which says what is wrong with it
+  if (file.size() == 0)
+    throw Error(path + " is empty", "0 bytes", "Give a file with text or tokens in it");
   // Text has no zero bytes; token ids of two or four bytes have them within a few.
   constexpr std::size_t probe = 64 * 1024;
   const auto head = file.bytes().first(std::min(probe, file.size()));

@@ -4,6 +4,7 @@
 // a mode (i8) for each sequence.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include "io/token_convert.hpp"
@@ -91,6 +92,10 @@ class MegatronFile : public TokenFile {
   }
 
   void parse_header() {
+    if (!is_megatron_index(index_))
+      throw Error(index_.path() + " is not a Megatron index",
+                  fmt::format("{} bytes, which do not begin with \"MMIDIDX\"", index_.size()),
+                  remedy);
     if (index_.size() < header_bytes)
       throw Error(index_.path() + " is a truncated Megatron index",
                   fmt::format("{} bytes, the header alone has {}", index_.size(), header_bytes),
@@ -153,6 +158,11 @@ bool is_megatron_index(const MappedFile& file) {
 }
 
 std::unique_ptr<TokenFile> open_megatron(const std::string& prefix) {
+  for (const auto& [file, other] : {std::pair{".bin", ".idx"}, std::pair{".idx", ".bin"}})
+    if (std::error_code ignored; !std::filesystem::exists(prefix + file, ignored))
+      throw Error(fmt::format("there is no {}{} beside {}{}", prefix, file, prefix, other),
+                  "a Megatron data set is a pair: .bin has the tokens, .idx says where they are",
+                  "Copy both files, or correct the name");
   return std::make_unique<MegatronFile>(MappedFile(prefix + ".idx"), MappedFile(prefix + ".bin"));
 }
 

@@ -1,151 +1,66 @@
-// The commands of triax.
-#include <fmt/core.h>
+// The command line of triax.
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
-#include <filesystem>
+#include <new>
 
 #include "io/checkpoint_inspect.hpp"
-#include "kernels/base/runtime.hpp"
-#include "src/comm/mpi_session.hpp"
-#include "src/comm/topology.hpp"
-#include "src/config/load.hpp"
-#include "src/train/generate.hpp"
-#include "src/train/trainer.hpp"
+#include "src/commands.hpp"
+#include "src/config/spelling.hpp"
 #include "src/train/version.hpp"
 
 namespace {
 
 using namespace triax;
 
-constexpr int byte_tokens = 256;  // the only tokenizer: a token a byte
-
-struct JobArguments {
-  std::string job;
-  std::vector<std::string> overrides;
-  bool print_plan = false, json = false, reference = false;
-  int ranks = 0;
-};
-
-struct GenerateArguments {
-  std::string checkpoint, prompt;
-  SamplingOptions sampling{.tokens = byte_tokens};
-};
-
 struct Arguments {
   JobArguments job;
   GenerateArguments generation;
 };
 
-// Cores of a rank: what OMP_NUM_THREADS says, else an equal part of its node's.
-int threads_of_rank(const ProcessGrid& grid) {
-  if (const char* text = std::getenv("OMP_NUM_THREADS"); text != nullptr && std::atoi(text) > 0)
-    return std::atoi(text);
-  return std::max(1, grid.node_cores() / grid.node_size());
-}
+using Check = std::function<std::string(const std::string&)>;
 
-// An error that every rank meets is printed once, and the program ends in order; one that some
-// ranks alone meet ends the job, since the others may be waiting for them. Returns the exit status.
-int fail(MpiSession& session, const std::string& text, int status) {
-  const auto print = [&] {
-    fmt::print(stderr, "triax: {}\n", text);
-    std::fflush(stderr);
+// CLI::Range lets nan pass, and numbers that the conversion would wrap.
+Check number(double least, double most) {
+  return [=](const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool fits = !text.empty() && *end == '\0' && value >= least && value <= most;
+    return fits ? std::string()
+                : fmt::format("expected a number from {} to {}, got \"{}\"", least, most, text);
   };
-  if (session.rank() == 0) print();
-  if (session.all_arrive()) return status;
-  if (session.rank() != 0) print();
-  session.abort(status);
 }
 
-// The instructions of a step for each stage. One process may ask for a grid of any size.
-void print_plan(const JobArguments& arguments, const MpiSession& session) {
-  if (session.rank() != 0) return;
-  const LoadedJob job =
-      load_job(arguments.job, arguments.overrides, session.size() > 1 ? session.size() : 0);
-  const KernelRuntime runtime;
-  const StepPlans plans = step_plans(job.config);
-  for (std::size_t stage = 0; stage < plans.training.size(); ++stage)
-    fmt::print("stage {}\n{}", stage, text_of(plans.training[stage]));
-}
-
-int train(const JobArguments& arguments, MpiSession& session) {
-  check_launch(MPI_COMM_WORLD);
-  const LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
-  const ParallelConfig& parallel = job.config.parallel;
-  ProcessGrid grid(MPI_COMM_WORLD,
-                   {parallel.data, parallel.pipeline, parallel.tensor,
-                    parse_axis_order(parallel.order), parallel.tensor_across_nodes});
-  if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
-  const KernelRuntime runtime(threads_of_rank(grid));
-  Trainer trainer(job, grid);
-  try {
-    trainer.run();
-    return 0;
-  } catch (const std::exception& error) {
-    return fail(session, error.what(), 3);  // while the memory of messages under way still stands
-  }
-}
-
-void print_config(const JobArguments& arguments) {
-  if (arguments.reference)
-    fmt::print("{}", key_reference(arguments.json));
-  else
-    fmt::print("{}",
-               describe_job(arguments.job, arguments.overrides, arguments.ranks, arguments.json));
-}
-
-// The prompt as tokens of the model: its bytes.
-std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig& model) {
-  if (prompt.empty())
-    throw UsageError("the prompt is empty", "a model continues text",
-                     "Give --prompt at least one character");
-  std::vector<std::int32_t> tokens;
-  for (const unsigned char byte : prompt) {
-    if (byte >= model.vocabulary)
-      throw UsageError(fmt::format("byte {} of the prompt is not a token of the model", int{byte}),
-                       fmt::format("its vocabulary has {} tokens", model.vocabulary),
-                       "Use a model that was trained on bytes");
-    tokens.push_back(byte);
-  }
-  if (model.vocabulary > byte_tokens)
-    spdlog::warn("the model has {} tokens; those from {} on are not bytes and are never drawn",
-                 model.vocabulary, byte_tokens);
-  return tokens;
-}
-
-void generate(const GenerateArguments& arguments) {
-  const KernelRuntime runtime(1);
-  const CheckpointReader reader(arguments.checkpoint);
-  const std::int64_t length =
-      static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
-  Generator generator(reader, length);
-  const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, generator.model());
-  fmt::print("{}", arguments.prompt);
-  generator.generate(tokens, arguments.sampling, [](std::int32_t token) {
-    std::putchar(token);
-    std::fflush(stdout);
-  });
-  fmt::print("\n");
+Check whole_number(double least, double most) {
+  return [=](const std::string& text) {
+    const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+    return digits && number(least, most)(text).empty()
+               ? std::string()
+               : fmt::format("expected a whole number from {} to {}, got \"{}\"", least, most,
+                             text);
+  };
 }
 
 void add_overrides(CLI::App* command, JobArguments& job) {
   command
       ->add_option("--set", job.overrides,
-                   "Override one key of the job: KEY=VALUE, as parallel.tensor=2")
+                   "Override one key of the job by its dotted path, as parallel.tensor=2; may be "
+                   "given many times")
+      ->type_name("KEY=VALUE")
       ->take_all();
 }
 
 void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& status) {
   JobArguments& job = arguments.job;
-  CLI::App* command =
-      app.add_subcommand("train",
-                         "Train a model as a job file says.\n"
-                         "Runs alike under mpiexec -n N, srun --mpi=pmi2, and as one process.\n"
-                         "The keys of a job: triax config --reference");
-  command->add_option("job", job.job, "The job file (JSON)")->required();
+  CLI::App* command = app.add_subcommand("train", "Train a model as a job file says.");
+  command->footer(
+      "Runs alike under mpiexec -n N, srun --mpi=pmi2, and as one process:\n"
+      "  triax train job.json\n"
+      "  mpiexec -n 4 triax train job.json --set parallel.tensor=2 --set run.steps=200\n"
+      "A job whose checkpoints are there is resumed (checkpoint.resume), on any grid.\n"
+      "Jobs to start from: jobs/examples. The keys of a job: triax config --reference");
+  command->add_option("job", job.job, "The job file (JSON)")->type_name("JOB.json")->required();
   add_overrides(command, job);
   command->add_flag("--print-plan", job.print_plan,
                     "Print the instructions of a step for each stage, and stop");
@@ -161,12 +76,17 @@ void add_config(CLI::App& app, Arguments& arguments, const MpiSession& session) 
   JobArguments& job = arguments.job;
   CLI::App* command = app.add_subcommand(
       "config", "Show a job with every default filled in, and where each value came from.");
-  CLI::Option* file = command->add_option("job", job.job, "The job file (JSON)");
+  command->footer(
+      "  triax config job.json --ranks 8    # what \"auto\" means on 8 ranks\n"
+      "  triax config --reference           # every key that a job may have");
+  CLI::Option* file =
+      command->add_option("job", job.job, "The job file (JSON)")->type_name("JOB.json");
   add_overrides(command, job);
   command
       ->add_option("--ranks", job.ranks,
                    "Resolve for so many ranks (default: the smallest grid that the job allows)")
-      ->check(CLI::Range(1, 1 << 30));
+      ->type_name("N")
+      ->check(whole_number(1, 1 << 30));
   command->add_flag("--json", job.json, "Print JSON");
   CLI::Option* reference = command->add_flag(
       "--reference", job.reference, "Show every key: type, unit, default, allowed values, meaning");
@@ -183,18 +103,35 @@ void add_generate(CLI::App& app, Arguments& arguments, const MpiSession& session
   SamplingOptions& sampling = generation.sampling;
   CLI::App* command = app.add_subcommand(
       "generate", "Continue a text with the model of a checkpoint (one process).");
-  command->add_option("checkpoint", generation.checkpoint, "The checkpoint file")->required();
-  command->add_option("--prompt", generation.prompt, "The text to continue")->required();
+  command->footer(
+      "  triax generate runs/demo/checkpoints/step-000100.h5 --prompt \"The \" --temperature 0.8");
+  command->add_option("checkpoint", generation.checkpoint, "The checkpoint file")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--prompt", generation.prompt, "The text to continue")
+      ->type_name("TEXT")
+      ->required();
   command->add_option("--max-tokens", sampling.max_tokens, "Tokens to add")
-      ->check(CLI::Range(1, 1 << 30))
+      ->type_name("N")
+      ->check(whole_number(1, 1 << 30))
       ->capture_default_str();
-  command->add_option("--temperature", sampling.temperature, "0: always the likeliest token")
-      ->check(CLI::Range(0.0, 1000.0))
+  command
+      ->add_option("--temperature", sampling.temperature,
+                   "Logits are divided by it: below 1 likely tokens become likelier; 0: always the "
+                   "likeliest token")
+      ->type_name("T")
+      ->check(number(0.0, 1000.0))
       ->capture_default_str();
   command->add_option("--top-k", sampling.top_k, "Draw from the K likeliest tokens; 0: from all")
-      ->check(CLI::Range(0, 1 << 30))
+      ->type_name("K")
+      ->check(whole_number(0, 1 << 30))
       ->capture_default_str();
-  command->add_option("--seed", sampling.seed, "Of the draws")->capture_default_str();
+  command
+      ->add_option("--seed", sampling.seed,
+                   "Seed of the draws: the same seed gives the same text again")
+      ->type_name("S")
+      ->check(whole_number(0, 9e18))
+      ->capture_default_str();
   command->callback([&] {
     if (session.rank() == 0) generate(generation);
   });
@@ -205,7 +142,9 @@ void add_checkpoint(CLI::App& app, Arguments& arguments, const MpiSession& sessi
   command->require_subcommand(1);
   CLI::App* inspect = command->add_subcommand(
       "inspect", "List a checkpoint's tensors: type, shape, min, max, mean, norm.");
-  inspect->add_option("file", arguments.generation.checkpoint, "The checkpoint file")->required();
+  inspect->add_option("file", arguments.generation.checkpoint, "The checkpoint file")
+      ->type_name("FILE")
+      ->required();
   inspect->add_flag("--json", arguments.job.json, "Print JSON");
   inspect->callback([&] {
     if (session.rank() == 0)
@@ -232,11 +171,53 @@ void add_commands_to_come(CLI::App& app) {
   }
 }
 
+std::vector<std::string> subcommands_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; }))
+    if (!sub->get_group().empty()) names.push_back(sub->get_name());
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// What CLI11 found wrong with the command line, with the name that was probably meant.
+UsageError command_line_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  const std::string help = fmt::format("See {} --help", name);
+  const std::vector<std::string> commands = subcommands_of(*command);
+  const std::vector<std::string> left = command->remaining();
+  if (left.empty() && !commands.empty())
+    return UsageError(name + " needs a command", fmt::format("{}", fmt::join(commands, ", ")),
+                      help);
+  if (left.empty()) return UsageError(error.what(), {}, help);
+  const std::string word = left.front().substr(0, left.front().find('='));
+  if (word.starts_with("-"))
+    return UsageError(fmt::format("{} has no option {}", name, word),
+                      "nearest: " + nearest_word(word, options_of(*command)), help);
+  if (!commands.empty())
+    return UsageError(fmt::format("{} has no command {}", name, word),
+                      "nearest: " + nearest_word(word, commands), help);
+  return UsageError(fmt::format("one argument too many for {}: {}", name, left.front()), {}, help);
+}
+
 int run(int argc, char** argv, MpiSession& session) {
   CLI::App app{"triax trains large language models on supercomputers: one binary, no Python.",
                "triax"};
   app.set_version_flag("--version", std::string("triax ") + version);
   app.require_subcommand(1);
+  app.footer(
+      "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
+      "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running.");
   Arguments arguments;
   int status = 0;
   add_train(app, arguments, session, status);
@@ -248,10 +229,18 @@ int run(int argc, char** argv, MpiSession& session) {
     app.parse(argc, argv);
     return status;
   } catch (const CLI::ParseError& error) {
-    if (session.rank() == 0) app.exit(error);
-    return error.get_exit_code() == 0 ? 0 : 2;
+    if (error.get_exit_code() != 0) return fail(session, command_line_error(app, error).what(), 2);
+    if (session.rank() == 0) app.exit(error);  // help and version
+    return 0;
   } catch (const UsageError& error) {
     return fail(session, error.what(), 2);
+  } catch (const std::bad_alloc&) {
+    return fail(session,
+                Error("out of memory", "an allocation was refused",
+                      "Make the micro-batch, data.seq_length or the model smaller, or use more "
+                      "ranks on more nodes")
+                    .what(),
+                3);
   } catch (const std::exception& error) {
     return fail(session, error.what(), 3);
   }

@@ -53,32 +53,36 @@ std::string meaning_text(const Key& key) {
       key.scope.empty() ? key.meaning : fmt::format("({}) {}", joined(key.scope), key.meaning);
   for (const auto& value : key.not_built) text += "; " + shown(value) + " is not built yet";
   if (key.treatment == Treatment::accepted) text += " [accepted, without meaning here]";
-  if (key.treatment == Treatment::refused) text += " [refused: " + key.reason + "]";
+  if (key.treatment == Treatment::refused) text += " [any other is refused: " + key.reason + "]";
   return text;
 }
 
 }  // namespace
 
-std::string describe_job(const std::string& path, const std::vector<std::string>& overrides,
-                         int ranks, bool json) {
+JobDescription describe_job(const std::string& path, const std::vector<std::string>& overrides,
+                            int ranks, bool json) {
   const KeyTable table;
   const auto job = resolve_job(table, path, overrides, ranks);
   std::vector<Row> rows = {{"key", "value", "from"}};
   auto list = ordered_json::array();
   for (const auto& key : job.settings.paths()) {
     const auto& setting = job.settings.at(key);
-    const bool obeyed = setting.treatment == Treatment::obeyed;
-    if (!obeyed && !setting.given) continue;
+    if (setting.treatment != Treatment::obeyed && !setting.given) continue;
+    // A value that is here was not refused: it is the one that a key of that kind may have.
+    const auto treatment =
+        setting.treatment == Treatment::refused ? Treatment::obeyed : setting.treatment;
     rows.push_back(
         {key, shown(setting.value),
-         setting.source + (obeyed ? "" : " (" + treatment_name(setting.treatment) + ")")});
+         setting.source +
+             (treatment == Treatment::obeyed ? "" : " (" + treatment_name(treatment) + ")")});
     list.push_back({{"key", key},
                     {"value", setting.value},
                     {"from", setting.source},
-                    {"treatment", treatment_name(setting.treatment)}});
+                    {"treatment", treatment_name(treatment)}});
   }
-  return json ? list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
-              : as_table(rows);
+  return {json ? list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+               : as_table(rows),
+          job.missing.texts()};
 }
 
 std::string key_reference(bool json) {

@@ -1,5 +1,7 @@
 #include "src/config/errors.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kernels/base/check.hpp"
@@ -18,20 +20,23 @@ void ErrorList::add(const ErrorList& others) {
   entries_.insert(entries_.end(), others.entries_.begin(), others.entries_.end());
 }
 
-void ErrorList::raise() const {
-  if (entries_.empty()) return;
+std::vector<std::string> ErrorList::texts() const {
   auto entries = entries_;
   std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) {
     return a.origin.file != b.origin.file ? a.origin.file < b.origin.file
                                           : a.origin.line < b.origin.line;
   });
-  std::string text;
+  std::vector<std::string> texts;
   for (const auto& [origin, problem] : entries) {
-    if (!text.empty()) text += '\n';
     const auto where = origin.text();
-    text += where.empty() ? problem : where + ": " + problem;
+    texts.push_back(where.empty() ? problem : where + ": " + problem);
   }
-  throw UsageError(text);
+  return texts;
+}
+
+void ErrorList::raise() const {
+  if (entries_.empty()) return;
+  throw UsageError(fmt::format("{}", fmt::join(texts(), "\n")));
 }
 
 }  // namespace triax

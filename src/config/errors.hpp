@@ -19,8 +19,9 @@ class ErrorList {
   void add(const Origin& origin, const std::string& text);
   void add(const ErrorList& others);
   bool empty() const { return entries_.empty(); }
-  /// Throws UsageError with one line an error, in the order of the files' lines; nothing when
-  /// empty.
+  /// A text an error, in the order of the files' lines.
+  std::vector<std::string> texts() const;
+  /// Throws UsageError with the texts, a line each; nothing when empty.
   void raise() const;
 
  private:

@@ -11,9 +11,13 @@ namespace triax {
 struct ResolvedJob {
   Settings settings;
   ModelConfig model;
+  /// Files that the job reads and that are not there: errors of a run, but not of a look at the
+  /// job.
+  ErrorList missing;
 };
 
-/// UsageError with every error of the job. `table` must outlive the result.
+/// UsageError with every error of the job, `missing` among them, but for a job that has no others.
+/// `table` must outlive the result.
 ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
                         const std::vector<std::string>& overrides, int ranks);
 

@@ -57,7 +57,7 @@ void add_output(Keys& k) {
   add_accepted(k, "timers.throughput.", {"enabled", "synchronized"}, metrics);
 }
 
-void add_tools(Keys& k) {
+void add_autotuning(Keys& k) {
   add_accepted(k, "autotuning.",
                {"enabled",
                 "results_dir",
@@ -81,6 +81,9 @@ void add_tools(Keys& k) {
                 "model_info",
                 "model_info_path"},
                "of DeepSpeed's autotuner, which its launcher runs");
+}
+
+void add_compiler(Keys& k) {
   add_accepted(k, "compile.",
                {"deepcompile",
                 "enabled",
@@ -103,6 +106,9 @@ void add_tools(Keys& k) {
                 "keep_all_input_tensors",
                 "passes"},
                "there is no graph compiler");
+}
+
+void add_checkpoint_engines(Keys& k) {
   add_accepted(
       k, "nebula.",
       {"enabled", "enable_nebula_load", "load_path", "nebula_load_path", "persistent_storage_path",
@@ -133,6 +139,9 @@ void add_engines(Keys& k) {
                 "partition_config", "injection_policy_tuple", "keep_module_on_host",
                 "kernel_inject", "replace_with_kernel_inject"},
                "unused without autotp_size");
+}
+
+void add_experts(Keys& k) {
   k.push_back(refused("expert_parallel.enabled", boolean, false, "mixture of experts",
                       "experts are not built"));
   add_accepted(k, "expert_parallel.",
@@ -172,8 +181,11 @@ Keys deepspeed_keys() {
   Keys k;
   add_communication(k);
   add_output(k);
-  add_tools(k);
+  add_autotuning(k);
+  add_compiler(k);
+  add_checkpoint_engines(k);
   add_engines(k);
+  add_experts(k);
   return k;
 }
 

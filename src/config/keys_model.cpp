@@ -30,9 +30,12 @@ void add_common(Keys& k) {
     k.push_back(accepted(std::string("model.") + name, any, nullptr, "Hugging Face bookkeeping"));
 }
 
+// The cut into pipeline stages takes the square of the blocks: a million would take hours.
+constexpr double most_blocks = 1e4;
+
 void add_gpt2(Keys& k) {
   const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"gpt2"})); };
-  add(obeyed("model.n_layer", integer, 12, from_to(1, 1e6), "transformer blocks"));
+  add(obeyed("model.n_layer", integer, 12, from_to(1, most_blocks), "transformer blocks"));
   add(obeyed("model.n_head", integer, 12, from_to(1, 1e6), "attention heads"));
   add(obeyed("model.n_embd", integer, 768, from_to(1, 1e7), "hidden width"));
   add(obeyed("model.n_positions", integer, 1024, from_to(1, 1e9), "longest sequence").in("tokens"));
@@ -85,7 +88,8 @@ void add_sizes(Keys& k, const char* type, int intermediate, int positions, int v
 
 void add_llama_and_qwen2(Keys& k) {
   const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"llama", "qwen2"})); };
-  add(obeyed("model.num_hidden_layers", integer, 32, from_to(1, 1e6), "transformer blocks"));
+  add(obeyed("model.num_hidden_layers", integer, 32, from_to(1, most_blocks),
+             "transformer blocks"));
   add(obeyed("model.num_attention_heads", integer, 32, from_to(1, 1e6), "query heads"));
   add(obeyed("model.num_key_value_heads", integer, nullptr, from_to(1, 1e6),
              "key and value heads; null: num_attention_heads"));

@@ -55,14 +55,19 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
   resolve_grid(settings, model, ranks, errors);
   resolve_batch(settings, errors);
   check_schedule(settings, errors);
-  resolve_files(settings, model, path, errors);
-  errors.raise();
-  return {std::move(settings), model};
+  ErrorList missing;
+  resolve_files(settings, model, path, errors, missing);
+  if (!errors.empty()) {
+    errors.add(missing);
+    errors.raise();
+  }
+  return {std::move(settings), model, std::move(missing)};
 }
 
 LoadedJob load_job(const std::string& path, const std::vector<std::string>& overrides, int ranks) {
   const KeyTable table;
   const auto job = resolve_job(table, path, overrides, ranks);
+  job.missing.raise();
   LoadedJob loaded{to_config(job.settings, job.model), resolved_text(job.settings), {}};
   for (const auto& key : job.settings.paths()) {
     const auto& setting = job.settings.at(key);

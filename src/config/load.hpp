@@ -25,9 +25,14 @@ ModelConfig model_from_huggingface(const std::string& json_text, const std::stri
 /// above.
 std::string huggingface_config(const ModelConfig& model);
 
-/// `triax config JOB`: every key with its value and where it came from. As a table, or JSON.
-std::string describe_job(const std::string& path, const std::vector<std::string>& overrides,
-                         int ranks, bool json);
+struct JobDescription {
+  std::string text;                  // a table, or JSON
+  std::vector<std::string> missing;  // a line for each file that a run would read and not find
+};
+/// `triax config JOB`: every key with its value and where it came from. UsageError as load_job, but
+/// for files of data and checkpoints that are not there.
+JobDescription describe_job(const std::string& path, const std::vector<std::string>& overrides,
+                            int ranks, bool json);
 /// `triax config --reference`: every key, type, unit, default, allowed values, meaning. As a table,
 /// or JSON.
 std::string key_reference(bool json);

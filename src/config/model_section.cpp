@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -174,6 +175,11 @@ void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.head_size = static_cast<int>(s.integer("model.head_dim"));
   need(m.head_size % 2 == 0, s, "model.head_dim",
        fmt::format("{} is odd (rotary positions turn pairs)", m.head_size), errors);
+  constexpr double widest = std::numeric_limits<int>::max();
+  need((m.heads + 2.0 * m.kv_heads) * m.head_size <= widest, s, "model.head_dim",
+       fmt::format("{} x {} heads is wider than {:.0f}, the most that a matrix may be", m.head_size,
+                   m.heads, widest),
+       errors);
   m.intermediate = static_cast<int>(s.integer("model.intermediate_size"));
   m.positions = static_cast<int>(s.integer("model.max_position_embeddings"));
   m.norm_epsilon = static_cast<float>(s.number("model.rms_norm_eps"));

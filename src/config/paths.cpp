@@ -29,6 +29,22 @@ std::vector<std::string> patterns(const nlohmann::json& value) {
   return value.get<std::vector<std::string>>();
 }
 
+// What `pattern` matches here, else beside the file that names it.
+std::vector<std::string> matches_of(const std::string& pattern, const std::string& naming_file) {
+  auto matches = expand(pattern);
+  if (matches.empty() && fs::path(pattern).is_relative())
+    matches = expand((fs::path(naming_file).parent_path() / pattern).string());
+  return matches;
+}
+
+std::string no_match(const std::string& pattern) {
+  if (pattern.find_first_of("*?[") != std::string::npos) return "no file matches " + pattern;
+  const auto text = "no such file: " + pattern;
+  return fs::path(pattern).has_extension()
+             ? text
+             : text + ", nor " + pattern + ".idx, if a Megatron pair is meant";
+}
+
 }  // namespace
 
 std::optional<std::string> find_input(const std::string& path, const std::string& naming_file) {
@@ -40,7 +56,8 @@ std::optional<std::string> find_input(const std::string& path, const std::string
 }
 
 std::vector<std::string> data_files(Settings& settings, const std::string& key,
-                                    const std::string& job_file, ErrorList& errors) {
+                                    const std::string& job_file, ErrorList& errors,
+                                    ErrorList& missing) {
   std::vector<std::string> files;
   if (!settings.has(key)) return files;
   const auto& origin = settings.at(key).origin;
@@ -56,14 +73,15 @@ std::vector<std::string> data_files(Settings& settings, const std::string& key,
         files.push_back(*file);
       continue;
     }
-    auto matches = expand(pattern);
-    if (matches.empty() && fs::path(pattern).is_relative())
-      matches = expand((fs::path(naming_file).parent_path() / pattern).string());
-    if (matches.empty())
-      settings.error(errors, key,
-                     pattern.find_first_of("*?[") == std::string::npos
-                         ? "no such file: " + pattern
-                         : "no file matches " + pattern);
+    if (const auto index = find_input(pattern + ".idx", naming_file)) {
+      files.push_back(fs::path(*index).replace_extension(".bin").string());
+      continue;
+    }
+    auto matches = matches_of(pattern, naming_file);
+    if (matches.empty()) {
+      settings.error(missing, key, no_match(pattern));
+      matches = {pattern};
+    }
     files.insert(files.end(), matches.begin(), matches.end());
   }
   return files;

@@ -12,9 +12,11 @@ namespace triax {
 /// below the directory of the file that names it when it exists there; else nothing.
 std::optional<std::string> find_input(const std::string& path, const std::string& naming_file);
 
-/// The files of data.train or data.valid: globs expanded, each pattern's matches sorted. Files that
-/// do not exist and patterns that match nothing are errors with their path.
+/// The files of data.train or data.valid: globs expanded, each pattern's matches sorted. A Megatron
+/// prefix, which names its .bin and .idx and no file itself, stands for the pair. What matches
+/// nothing is kept as written, and named in `missing`.
 std::vector<std::string> data_files(Settings& settings, const std::string& key,
-                                    const std::string& job_file, ErrorList& errors);
+                                    const std::string& job_file, ErrorList& errors,
+                                    ErrorList& missing);
 
 }  // namespace triax

@@ -31,6 +31,13 @@ void resolve_scheduler(Settings& s, ErrorList& errors) {
   replace_auto(s, p + "cycle_second_stair_count", s.at(p + "cycle_first_stair_count").value);
 }
 
+// An empty name would be the root of the file system in "<directory>/metrics.jsonl".
+void check_directories(Settings& s, ErrorList& errors) {
+  for (const char* key : {"run.directory", "checkpoint.directory"})
+    if (s.has(key) && s.string(key).empty())
+      s.error(errors, key, "is empty. Name a directory; \".\" is the working directory");
+}
+
 bool is_token_file(const std::string& path) {
   const auto extension = fs::path(path).extension();
   return extension == ".bin" || extension == ".h5" || extension == ".hdf5" || extension == ".idx";
@@ -50,10 +57,10 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
         fmt::format("{} is less than 256, the tokens of data.tokenizer \"bytes\"", m.vocabulary));
 }
 
-void check_resume(Settings& s, ErrorList& errors) {
+void check_resume(Settings& s, ErrorList& missing) {
   const auto resume = s.string("checkpoint.resume");
   if (resume == "auto" || resume == "never" || resume == "must" || fs::exists(resume)) return;
-  s.error(errors, "checkpoint.resume",
+  s.error(missing, "checkpoint.resume",
           "no such file: " + resume + ". Say auto, never, must or a checkpoint file");
 }
 
@@ -90,15 +97,15 @@ void resolve_training(Settings& s, ErrorList& errors) {
 }
 
 void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_file,
-                   ErrorList& errors) {
+                   ErrorList& errors, ErrorList& missing) {
   if (s.is_auto("data.seq_length"))
     s.resolve("data.seq_length", std::min(1024, std::max(1, m.positions)));
   else if (const auto length = s.integer("data.seq_length");
            s.sound({"model"}) && length > m.positions)
     s.error(errors, "data.seq_length",
             fmt::format("{} is more than the model's {} positions", length, m.positions));
-  auto train = data_files(s, "data.train", job_file, errors);
-  auto valid = data_files(s, "data.valid", job_file, errors);
+  auto train = data_files(s, "data.train", job_file, errors, missing);
+  auto valid = data_files(s, "data.valid", job_file, errors, missing);
   if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))
     errors.add({job_file, 0},
                "data.train: missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
@@ -108,10 +115,11 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
             "nothing to validate on. Name data.valid, or set run.eval_interval to 0");
   if (s.has("data.train")) s.resolve("data.train", std::move(train), s.at("data.train").source);
   if (s.has("data.valid")) s.resolve("data.valid", std::move(valid), s.at("data.valid").source);
+  check_directories(s, errors);
   if (s.is_auto("checkpoint.directory"))
     s.resolve("checkpoint.directory",
               (fs::path(s.string("run.directory")) / "checkpoints").string());
-  check_resume(s, errors);
+  check_resume(s, missing);
 }
 
 }  // namespace triax

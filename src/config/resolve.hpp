@@ -17,9 +17,10 @@ void check_schedule(Settings& settings, ErrorList& errors);
 void resolve_training(Settings& settings, ErrorList& errors);
 /// What ZeRO's sizes are where they are "auto".
 void resolve_memory(Settings& settings, const ModelConfig& model);
-/// Data files, sample length, checkpoint directory and file.
+/// Data files, sample length, checkpoint directory and file. Files that are not there go to
+/// `missing`.
 void resolve_files(Settings& settings, const ModelConfig& model, const std::string& job_file,
-                   ErrorList& errors);
+                   ErrorList& errors, ErrorList& missing);
 
 /// The Config that resolved settings describe.
 Config to_config(const Settings& settings, const ModelConfig& model);

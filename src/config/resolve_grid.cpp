@@ -17,6 +17,19 @@ bool heads_fit(const ModelConfig& m, int64_t tensor) {
   return m.heads % tensor == 0 && (m.kv_heads % tensor == 0 || tensor % m.kv_heads == 0);
 }
 
+// What makes the job fit where its numbers were meant for other ranks, as those of a job.json are.
+std::string let_data_follow(const Settings& s, int64_t ranks, int64_t inner) {
+  const int64_t data = ranks / inner;
+  const std::string global = "train_batch_size", micro = "train_micro_batch_size_per_gpu",
+                    accumulation = "gradient_accumulation_steps";
+  std::string text = fmt::format("Say --set parallel.data=auto (here {})", data);
+  if (s.is_auto(global) || s.is_auto(micro) || s.is_auto(accumulation)) return text;
+  const auto batch = static_cast<double>(s.integer(global));
+  const bool same_micro =
+      std::fmod(batch, static_cast<double>(s.integer(micro)) * static_cast<double>(data)) == 0.0;
+  return text + " and --set " + (same_micro ? accumulation : micro) + "=auto";
+}
+
 // The grid nearest to the one asked for that the ranks and the model allow; 1 x 1 always does.
 std::string what_fits(const Grid& asked, const ModelConfig& m, int64_t chunks, int64_t ranks) {
   Grid best;
@@ -69,13 +82,17 @@ void resolve_grid(Settings& s, const ModelConfig& m, int ranks, ErrorList& error
   const int64_t all = ranks > 0 ? ranks : inner * data;
   if (any_data && (data == 0 || all % inner != 0))
     s.error(errors, grid.tensor > 1 ? "parallel.tensor" : "parallel.pipeline",
-            fmt::format("tensor {} x pipeline {} = {} does not divide the job's {} ranks. {}",
-                        grid.tensor, grid.pipeline, inner, all, what_fits(grid, m, 1, all)));
+            fmt::format("tensor {} x pipeline {} = {} does not divide the job's {} ranks. {}, or "
+                        "start a multiple of {} ranks (mpiexec -n {})",
+                        grid.tensor, grid.pipeline, inner, all, what_fits(grid, m, 1, all), inner,
+                        inner));
   else if (static_cast<double>(inner) * static_cast<double>(data) != static_cast<double>(all))
     s.error(errors, "parallel.data",
-            fmt::format("tensor {} x pipeline {} x data {} is not the job's {} ranks. {}, or start "
-                        "as many ranks as the grid has",
-                        grid.tensor, grid.pipeline, data, all, what_fits(grid, m, 1, all)));
+            fmt::format(
+                "tensor {} x pipeline {} x data {} is not the job's {} ranks. {}, or start "
+                "as many ranks as the grid has",
+                grid.tensor, grid.pipeline, data, all,
+                all % inner == 0 ? let_data_follow(s, all, inner) : what_fits(grid, m, 1, all)));
   else if (s.sound({"model", "parallel.chunks"}))
     check_model_fits(s, grid, m, all, errors);
   if (any_data) s.resolve("parallel.data", std::max<int64_t>(1, data));
@@ -102,10 +119,12 @@ void resolve_batch(Settings& s, ErrorList& errors) {
   if (g > 0 && m > 0 && a > 0) {
     if (static_cast<double>(m) * static_cast<double>(a) * static_cast<double>(data) !=
         static_cast<double>(g))
-      s.error(errors, global,
-              fmt::format(
-                  "{} is not {} {} x {} {} x parallel.data {}. Correct one of them or leave it out",
-                  g, micro, m, accumulation, a, data));
+      s.error(
+          errors, global,
+          fmt::format(
+              "{} is not {} {} x {} {} x parallel.data {}. Correct one of them, or say auto for "
+              "it",
+              g, micro, m, accumulation, a, data));
   } else if (g > 0) {
     if (m > 0) {
       a = rest(micro, m);

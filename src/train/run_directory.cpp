@@ -10,12 +10,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
-
-namespace {
 
 // A file that appears and goes again: permission bits alone do not tell (root, read-only mounts,
 // full disks).
@@ -34,12 +33,14 @@ void check_writable(const std::string& directory, const char* key) {
   std::filesystem::remove(probe, error);
 }
 
-}  // namespace
+bool writes_checkpoints(const CheckpointConfig& checkpoint) {
+  return checkpoint.at_end || checkpoint.interval > 0;
+}
 
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts) {
   const std::string& directory = job.config.run.directory;
   check_writable(directory, "run.directory");
-  if (job.config.checkpoint.at_end || job.config.checkpoint.interval > 0)
+  if (writes_checkpoints(job.config.checkpoint))
     check_writable(job.config.checkpoint.directory, "checkpoint.directory");
   nlohmann::ordered_json resolved = nlohmann::ordered_json::parse(job.resolved);
   const ParallelConfig& parallel = job.config.parallel;
@@ -55,6 +56,20 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
   if (!file)
     throw Error(fmt::format("cannot write {}", path), std::strerror(errno), "Free some space");
 }
+
+namespace {
+
+// Why a checkpoint cannot be opened; empty where it can.
+std::string opening_problem(const std::string& file) {
+  try {
+    const CheckpointReader reader(file);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
 
 std::string resume_file(const CheckpointConfig& checkpoint) {
   const std::string& resume = checkpoint.resume;
@@ -74,18 +89,35 @@ std::string resume_file(const CheckpointConfig& checkpoint) {
   return {};
 }
 
+void check_opens(const std::string& file, const std::string& directory) {
+  if (file.empty()) return;
+  const std::string problem = opening_problem(file);
+  if (problem.empty()) return;
+  std::string remedy = "Start anew with --set checkpoint.resume=never";
+  for (const std::string& other : list_checkpoints(directory)) {
+    if (std::filesystem::path(other).filename() >= std::filesystem::path(file).filename() ||
+        !opening_problem(other).empty())
+      continue;
+    remedy = fmt::format("Resume the one before it with --set checkpoint.resume={}", other);
+    break;
+  }
+  throw Error(fmt::format("cannot resume from {}", file), problem, remedy);
+}
+
 std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint) {
   std::string file;
-  std::string failure;
-  if (grid.rank() == 0) {
+  std::string wrong;  // in the job
+  agreed(grid.mpi(), [&] {
+    if (grid.rank() != 0) return;
     try {
       file = resume_file(checkpoint);
-    } catch (const Error& error) {
-      failure = error.what();
+      check_opens(file, checkpoint.directory);
+    } catch (const UsageError& error) {
+      wrong = error.what();
     }
-  }
-  failure = broadcast_text(grid, failure);
-  if (!failure.empty()) throw UsageError(failure);
+  });
+  wrong = broadcast_text(grid, wrong);
+  if (!wrong.empty()) throw UsageError(wrong);
   return broadcast_text(grid, file);
 }
 

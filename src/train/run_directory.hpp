@@ -8,17 +8,26 @@
 
 namespace triax {
 
+/// Makes the directory that the job names under `key`. Error where it cannot be written: better now
+/// than at the first checkpoint.
+void check_writable(const std::string& directory, const char* key);
+
+bool writes_checkpoints(const CheckpointConfig& checkpoint);
+
 /// Makes run.directory and the checkpoints' directory, and writes job.json: the resolved job with
-/// version, grid and hosts. Rank 0 only. Error where a directory cannot be written: better now than
-/// at the first checkpoint.
+/// version, grid and hosts. Rank 0 only. Error where a directory cannot be written.
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts);
 
 /// The checkpoint that checkpoint.resume asks for; empty: start anew. UsageError where one must be
 /// there and is not.
 std::string resume_file(const CheckpointConfig& checkpoint);
 
-/// What resume_file() says on rank 0, on every rank: a parallel file system may show others an
-/// older directory. Collective; its UsageError on every rank alike.
+/// Error where `file` (empty: none) is no whole checkpoint, naming the newest one before it in
+/// `directory` that is.
+void check_opens(const std::string& file, const std::string& directory);
+
+/// What resume_file() says on rank 0, once it opens, on every rank: a parallel file system may show
+/// others an older directory. Collective; throws on every rank alike.
 std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint);
 
 /// Rank 0's text, on every rank. Collective.

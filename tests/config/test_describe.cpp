@@ -17,7 +17,7 @@ class Describe : public testing_support::JobFiles {};
 TEST_F(Describe, SaysWhereEveryValueCameFrom) {
   const auto file =
       job(",\n \"run\": {\"steps\": 5}, \"zero_optimization\": {\"overlap_comm\": true}");
-  const auto rows = json::parse(describe_job(file, {"parallel.tensor=2"}, 4, true));
+  const auto rows = json::parse(describe_job(file, {"parallel.tensor=2"}, 4, true).text);
   std::map<std::string, json> by_key;
   for (const auto& row : rows) by_key[row["key"]] = row;
   EXPECT_EQ(by_key["run.steps"]["value"], 5);
@@ -31,13 +31,42 @@ TEST_F(Describe, SaysWhereEveryValueCameFrom) {
             "accepted, without meaning here");
   EXPECT_FALSE(by_key.contains("zero_optimization.reduce_scatter"));
   EXPECT_FALSE(by_key.contains("model.num_hidden_layers"));
-  const auto table = describe_job(file, {}, 1, false);
+  const auto table = describe_job(file, {}, 1, false).text;
   EXPECT_THAT(table, ContainsRegex("run.steps +5 +.*job.json:4\n"));
   EXPECT_THAT(table, ContainsRegex("run.seed +1234 +default\n"));
 }
 
 TEST_F(Describe, FailsAsLoadingDoes) {
   EXPECT_THROW(describe_job(job(R"(, "nonsense": 1)"), {}, 1, false), UsageError);
+}
+
+TEST_F(Describe, ShowsAJobWhoseFilesAreMissingAndNamesThem) {
+  const auto file = job(R"(, "checkpoint": {"resume": "gone.h5"})");
+  const auto shown = describe_job(file, {"data.train=gone/*.bin"}, 1, false);
+  EXPECT_THAT(shown.text, ContainsRegex(R"(data.train +\["gone/\*.bin"\] +--set)"));
+  ASSERT_EQ(shown.missing.size(), 2U);
+  EXPECT_THAT(shown.missing[0], HasSubstr("data.train: no file matches gone/*.bin"));
+  EXPECT_THAT(shown.missing[1], HasSubstr("checkpoint.resume: no such file: gone.h5"));
+  EXPECT_THROW(load_job(file, {"data.train=gone/*.bin"}, 1), UsageError);
+  EXPECT_TRUE(describe_job(job(), {}, 1, false).missing.empty());
+}
+
+TEST_F(Describe, WhatIsWrongBesideIsAnErrorWithTheMissingFiles) {
+  const auto text = error_of(job(R"(, "nonsense": 1)"), 1, {"data.train=gone.txt"});
+  EXPECT_THAT(text, HasSubstr("nonsense"));
+  EXPECT_THAT(text, HasSubstr("no such file: gone.txt"));
+  EXPECT_THROW(describe_job(job(R"(, "nonsense": 1)"), {"data.train=gone.txt"}, 1, false),
+               UsageError);
+}
+
+TEST_F(Describe, OnlyWhatIsRefusedIsCalledSo) {
+  const auto file = job(R"(, "fp16": {"enabled": false}, "wandb": {"enabled": true})");
+  const auto table = describe_job(file, {}, 1, false).text;
+  EXPECT_THAT(table, ContainsRegex("fp16.enabled +false +[^ ]*job.json:3\n"));
+  EXPECT_THAT(table, ContainsRegex("wandb.enabled +true +[^ ]*job.json:3 .accepted, without"));
+  EXPECT_THAT(table, testing::Not(HasSubstr("refused")));
+  EXPECT_THAT(describe_job(file, {}, 1, true).text, testing::Not(HasSubstr("refused")));
+  EXPECT_THAT(error(R"(, "fp16": {"enabled": true})"), HasSubstr("true is refused"));
 }
 
 TEST_F(Describe, TheReferenceHasEveryKey) {

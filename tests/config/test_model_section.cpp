@@ -135,6 +135,13 @@ TEST(ModelFromHuggingFace, ChecksTheShape) {
       model_error(R"({"model_type": "llama", "hidden_size": 33, "num_attention_heads": 2})"),
       HasSubstr("33 is not a multiple"));
   EXPECT_THAT(model_error(R"({"model_type": "llama", "head_dim": 33})"), HasSubstr("33 is odd"));
+  EXPECT_THAT(
+      model_error(
+          R"({"model_type": "llama", "head_dim": 1000000, "num_attention_heads": 1000000})"),
+      HasSubstr("1000000 x 1000000 heads is wider than 2147483647"));
+  EXPECT_THAT(model_error(R"({"model_type": "gpt2", "n_layer": 1000000, "n_embd": 1000000000})"),
+              AllOf(HasSubstr("model.n_layer: 1000000 is not allowed"),
+                    HasSubstr("model.n_embd: 1000000000 is not allowed")));
   EXPECT_THAT(model_error(R"({"model_type": "gpt2", "n_layer": 0, "vocab_size": "big"})"),
               AllOf(HasSubstr("model.n_layer: 0 is not allowed"),
                     HasSubstr("model.vocab_size: expected integer")));

@@ -47,6 +47,13 @@ TEST_F(Paths, AFileBesideTheFileThatNamesIt) {
       ElementsAre(path("bases/near.txt")));
 }
 
+TEST_F(Paths, AMegatronPrefixStandsForItsPair) {
+  write("c/corpus.v1_text.idx", "x");
+  EXPECT_THAT(train("\"c/corpus.v1_text\""), ElementsAre(path("c/corpus.v1_text.bin")));
+  EXPECT_THAT(error("", 1, {"data.train=c/corpus"}),
+              HasSubstr("no such file: c/corpus, nor c/corpus.idx"));
+}
+
 TEST_F(Paths, MissingFilesAreNamed) {
   EXPECT_EQ(error(", \"run\": {}", 1, {"data.train=nothing.txt"}),
             "--set: data.train: no such file: nothing.txt");

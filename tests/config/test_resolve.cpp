@@ -18,6 +18,12 @@ class Resolve : public testing_support::JobFiles {
   }
 };
 
+TEST_F(Resolve, DirectoriesHaveNames) {
+  EXPECT_THAT(error("", 1, {"run.directory=\"\""}), HasSubstr("run.directory: is empty"));
+  EXPECT_THAT(error("", 1, {"checkpoint.directory=\"\""}),
+              HasSubstr("checkpoint.directory: is empty"));
+}
+
 TEST_F(Resolve, Optimizer) {
   const auto o =
       config(

@@ -29,13 +29,15 @@ TEST_F(ResolveGrid, NoRanksMeansAsManyAsTheGridAsksFor) {
 TEST_F(ResolveGrid, ImpossibleGridsNameOneThatFits) {
   EXPECT_EQ(error(R"(, "parallel": {"tensor": 3})", 8),
             "job.json:3: parallel.tensor: tensor 3 x pipeline 1 = 3 does not divide the job's 8 "
-            "ranks. For example tensor 4, pipeline 1, data 2");
+            "ranks. For example tensor 4, pipeline 1, data 2, or start a multiple of 3 ranks "
+            "(mpiexec -n 3)");
   EXPECT_THAT(error(R"(, "parallel": {"pipeline": 3})", 8),
               HasSubstr("parallel.pipeline: tensor 1 x pipeline 3"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 4, "pipeline": 4})", 8),
               HasSubstr("16 does not divide the job's 8 ranks. For example"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 2, "data": 3})", 8),
-              HasSubstr("parallel.data: tensor 2 x pipeline 1 x data 3 is not the job's 8 ranks"));
+              HasSubstr("parallel.data: tensor 2 x pipeline 1 x data 3 is not the job's 8 ranks. "
+                        "Say --set parallel.data=auto (here 4), or start"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 8})", 8),
               HasSubstr("parallel.tensor: 8 does not divide the model's 4 heads. For example "
                         "tensor 4, pipeline 1, data 2"));
@@ -45,6 +47,27 @@ TEST_F(ResolveGrid, ImpossibleGridsNameOneThatFits) {
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 0})", 8), HasSubstr("0 is not allowed"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 10000000, "pipeline": 10000000})", 8),
               HasSubstr("does not divide"));
+}
+
+// A job.json has numbers where the job had "auto".
+TEST_F(ResolveGrid, NumbersMeantForOtherRanksSayWhatToLetFollow) {
+  const std::string numbers =
+      R"(, "parallel": {"tensor": 2, "data": 2}, "train_batch_size": 8,
+         "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4)";
+  EXPECT_EQ(error(numbers, 4), "");
+  EXPECT_EQ(error(numbers, 8),
+            "job.json:3: parallel.data: tensor 2 x pipeline 1 x data 2 is not the job's 8 ranks. "
+            "Say --set parallel.data=auto (here 4) and --set gradient_accumulation_steps=auto, or "
+            "start as many ranks as the grid has");
+  EXPECT_THAT(
+      error(numbers, 8, {"train_micro_batch_size_per_gpu=4", "gradient_accumulation_steps=1"}),
+      HasSubstr("(here 4) and --set train_micro_batch_size_per_gpu=auto, or"));
+  const auto followed =
+      config(numbers, 8, {"parallel.data=auto", "gradient_accumulation_steps=auto"});
+  EXPECT_EQ(followed.parallel.data, 4);
+  EXPECT_EQ(followed.batch.accumulation, 2);
+  EXPECT_THAT(error(R"(, "parallel": {"tensor": 2, "data": 2})", 8),
+              HasSubstr("parallel.data=auto (here 4), or start"));
 }
 
 TEST_F(ResolveGrid, KeyValueHeadsAndTensorMustDivideOneAnother) {
@@ -93,7 +116,7 @@ TEST_F(ResolveGrid, InconsistentBatchesGiveTheNumbers) {
               R"("train_batch_size": 25, "train_micro_batch_size_per_gpu": 3, "gradient_accumulation_steps": 4)"),
           2),
       "job.json:3: train_batch_size: 25 is not train_micro_batch_size_per_gpu 3 x "
-      "gradient_accumulation_steps 4 x parallel.data 2. Correct one of them or leave it out");
+      "gradient_accumulation_steps 4 x parallel.data 2. Correct one of them, or say auto for it");
   EXPECT_THAT(error(batch(R"("train_batch_size": 25, "train_micro_batch_size_per_gpu": 3)"), 2),
               HasSubstr("25 is no multiple of train_micro_batch_size_per_gpu 3 x parallel.data 2"));
   EXPECT_THAT(error(batch(R"("train_batch_size": 2, "gradient_accumulation_steps": 4)"), 2),

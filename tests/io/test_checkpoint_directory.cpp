@@ -47,6 +47,16 @@ TEST_F(CheckpointDirectory, PrunesTheOldestOnly) {
   EXPECT_NO_THROW(prune_checkpoints(dir_.path("absent"), 1));
 }
 
+TEST_F(CheckpointDirectory, RemovesWhatWasNotFinished) {
+  dir_.file("best.h5.tmp", "x");
+  EXPECT_THAT(remove_unfinished(dir_.path()), ElementsAre(dir_.path("step-000050.h5.tmp")));
+  EXPECT_FALSE(std::filesystem::exists(dir_.path("step-000050.h5.tmp")));
+  EXPECT_TRUE(std::filesystem::exists(dir_.path("best.h5.tmp")));
+  EXPECT_EQ(list_checkpoints(dir_.path()).size(), 3u);
+  EXPECT_THAT(remove_unfinished(dir_.path()), ElementsAre());
+  EXPECT_THAT(remove_unfinished(dir_.path("absent")), ElementsAre());
+}
+
 TEST_F(CheckpointDirectory, SetsLaterFilesOfAnotherRunAside) {
   EXPECT_THAT(set_aside_later(dir_.path(), 40), ElementsAre(dir_.path("step-1000000.h5")));
   EXPECT_TRUE(std::filesystem::exists(dir_.path("step-1000000.h5.superseded")));

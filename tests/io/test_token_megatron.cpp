@@ -104,7 +104,31 @@ TEST(MegatronTokens, DamageIsReportedWithNumbers) {
 TEST(MegatronTokens, WithoutTheirBinAreRefused) {
   const TempDirectory dir;
   dir.file("only.idx", megatron_index(4, {1}, {0}, {0, 1}));
-  EXPECT_THAT(error_of([&] { open_tokens(dir.path("only.idx")); }), HasSubstr("only.bin"));
+  for (const char* name : {"only.idx", "only.bin", "only"})
+    EXPECT_THAT(error_of([&] { open_tokens(dir.path(name)); }),
+                AllOf(HasSubstr("there is no"), HasSubstr("only.bin beside"), HasSubstr("a pair")));
+}
+
+TEST(MegatronTokens, AnIndexThatIsNoneIsNamed) {
+  const TempDirectory dir;
+  for (const char* index : {"", "text"}) {
+    dir.file("e.idx", index);
+    dir.file("e.bin", bytes_of<std::int32_t>({1, 2, 3}));
+    for (const char* name : {"e.idx", "e.bin", "e"})
+      EXPECT_THAT(error_of([&] { open_tokens(dir.path(name)); }),
+                  AllOf(HasSubstr("e.idx is not a Megatron index"), HasSubstr("MMIDIDX")))
+          << name;
+  }
+  std::filesystem::remove(dir.path("e.bin"));
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("e")); }), HasSubstr("e.bin"));
+}
+
+// Files of other kinds may have any .idx beside them.
+TEST(MegatronTokens, AnIndexOfSomethingElseDoesNotMakeAPair) {
+  const TempDirectory dir;
+  dir.file("o.idx", "of another program");
+  dir.file("o.txt", "text");
+  EXPECT_EQ(open_tokens(dir.path("o.txt"))->format(), "text");
 }
 
 }  // namespace

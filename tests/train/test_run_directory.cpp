@@ -1,5 +1,6 @@
 #include "src/train/run_directory.hpp"
 
+#include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"
 
@@ -63,6 +64,55 @@ TEST(ResumeFile, OneThatMustBeThereIsTheUsersError) {
   const TempDirectory directory;
   EXPECT_THROW(resume_file({directory.path(), 0, 3, "must", true}), UsageError);
   EXPECT_THROW(resume_file({directory.path(), 0, 3, directory.path("step-000010.h5"), true}),
+               UsageError);
+}
+
+class DamagedCheckpoint : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const int step : {5, 10, 20, 30})
+      write_example(checkpoint_path(directory_.path(), step), {{"/model/a", DType::f32, {3}}},
+                    {{1.0F, 2.0F, 3.0F}});
+  }
+  void truncate(int step) const {
+    const std::string path = checkpoint_path(directory_.path(), step);
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  }
+  std::string problem(int step) const {
+    return error_of(
+        [&] { check_opens(checkpoint_path(directory_.path(), step), directory_.path()); });
+  }
+  TempDirectory directory_;
+};
+
+TEST_F(DamagedCheckpoint, NamesTheWholeOneBeforeIt) {
+  EXPECT_EQ(problem(30), "");
+  EXPECT_EQ(error_of([&] { check_opens("", directory_.path()); }), "");
+  truncate(30);
+  truncate(20);
+  EXPECT_THAT(problem(30),
+              AllOf(HasSubstr("step-000030.h5"), HasSubstr("truncated"),
+                    HasSubstr("--set checkpoint.resume=" + directory_.path() + "/step-000010.h5")));
+}
+
+TEST_F(DamagedCheckpoint, WithNoneBeforeItTheRunMayStartAnew) {
+  truncate(5);
+  EXPECT_THAT(problem(5), HasSubstr("checkpoint.resume=never"));
+}
+
+TEST_F(DamagedCheckpoint, IsAFailureOfTheRunNotOfTheJob) {
+  truncate(30);
+  ProcessGrid grid(MPI_COMM_SELF, {});
+  const CheckpointConfig checkpoint{directory_.path(), 0, 3, "auto", true};
+  try {
+    agreed_resume_file(grid, checkpoint);
+    ADD_FAILURE() << "a truncated file was taken";
+  } catch (const UsageError&) {
+    ADD_FAILURE() << "status 2";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("step-000020.h5"));
+  }
+  EXPECT_THROW(agreed_resume_file(grid, {directory_.path("absent"), 0, 3, "must", true}),
                UsageError);
 }
 

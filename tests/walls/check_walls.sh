@@ -27,8 +27,8 @@ check_includes() {
       may["benchmarks"]   = may["src"] " src"
       may["tests"]        = may["src"] " src"
 
-      # Of config, what reads job files stays inside: others see the structs and load.
-      interface["src/config"] = "src/config/config.hpp src/config/load.hpp"
+      # Of config, what reads job files stays inside: others see the structs, load, and what helps with typing errors.
+      interface["src/config"] = "src/config/config.hpp src/config/load.hpp src/config/spelling.hpp"
 
       # Libraries that belong to some parts only. Patterns of <...>, with the paths that may include them.
       owner["^Kokkos"]                           = "kernels/ tests/kernels/ benchmarks/kernels/"

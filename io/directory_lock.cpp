@@ -1,0 +1,64 @@
+#include "io/directory_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+std::string this_process() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return fmt::format("process {} on {}\n", getpid(), host.data());
+}
+
+// What the holder wrote; it may be about to.
+std::string holder_of(int fd) {
+  std::array<char, 512> text{};
+  const ssize_t length = ::pread(fd, text.data(), text.size() - 1, 0);
+  const std::string line(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  return line.empty() ? "an unnamed process" : line.substr(0, line.find('\n'));
+}
+
+}  // namespace
+
+DirectoryLock::DirectoryLock(const std::string& directory, const std::string& remedy) {
+  const std::string path = directory + "/.lock";
+  // NFS makes of flock a lock of the whole file, which must be open for writing.
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd_ < 0) {
+    refusal_ = fmt::format("cannot open {}: {}", path, std::strerror(errno));
+    return;
+  }
+  int failure = 0;
+  do failure = ::flock(fd_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  while (failure == EINTR);
+  const std::string holder = holder_of(fd_);
+  if (failure == 0) {
+    const std::string text = this_process();
+    // For the reader alone: the lock holds whether or not its text could be written.
+    if (::ftruncate(fd_, 0) == 0) (void)!::pwrite(fd_, text.data(), text.size(), 0);
+    return;
+  }
+  ::close(fd_);
+  fd_ = -1;
+  if (failure == EWOULDBLOCK)
+    throw Error(fmt::format("another run works in {}", directory), holder, remedy);
+  refusal_ = fmt::format("cannot lock {}: {}", path, std::strerror(failure));
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (fd_ < 0) return;
+  // Not removed: another run may have opened it already, and would lock a file without a name.
+  (void)!::ftruncate(fd_, 0);
+  ::close(fd_);
+}
+
+}  // namespace triax

@@ -1,0 +1,44 @@
+#pragma once
+// What the commands of triax do, once main.cpp has read their arguments.
+#include <string>
+#include <vector>
+
+#include "src/comm/mpi_session.hpp"
+#include "src/train/generate.hpp"
+
+namespace triax {
+
+constexpr int byte_tokens = 256;  // the only tokenizer: a token a byte
+
+struct JobArguments {
+  std::string job;
+  std::vector<std::string> overrides;
+  bool print_plan = false, json = false, reference = false;
+  int ranks = 0;  // 0: the smallest grid that the job allows
+};
+
+struct GenerateArguments {
+  std::string checkpoint, prompt;
+  SamplingOptions sampling{.tokens = byte_tokens};
+};
+
+/// Reports an error that ends the program. One that every rank meets is printed once, and the
+/// program ends in order; one that some ranks alone meet ends the job, since the others may be
+/// waiting for them. Returns the exit status.
+int fail(MpiSession& session, const std::string& text, int status);
+
+/// Trains as the job says, on all ranks. Returns the exit status. Collective.
+int train(const JobArguments& arguments, MpiSession& session);
+
+/// Prints the instructions of a step for each stage, on rank 0. One process may ask for a grid of
+/// any size.
+void print_plan(const JobArguments& arguments, const MpiSession& session);
+
+/// Prints a job with its defaults, or the reference of keys. What a run would miss (data files that
+/// are not there) goes to standard error.
+void print_config(const JobArguments& arguments);
+
+/// Continues the prompt on standard output.
+void generate(const GenerateArguments& arguments);
+
+}  // namespace triax

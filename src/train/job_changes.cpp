@@ -1,0 +1,59 @@
+#include "src/train/job_changes.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace triax {
+namespace {
+using nlohmann::json;
+
+// What is followed from step to step: another value makes another training. Grid, micro-batch and
+// directories do not; run.steps is meant to grow.
+constexpr const char* sections[] = {"data", "gradient_clipping", "optimizer", "scheduler",
+                                    "train_batch_size"};
+
+void flatten(const std::string& path, const json& node, std::map<std::string, json>& values) {
+  if (!node.is_object()) {
+    values[path] = node;
+    return;
+  }
+  for (const auto& [key, value] : node.items()) flatten(path + "." + key, value, values);
+}
+
+std::map<std::string, json> values_of(const json& job) {
+  std::map<std::string, json> values;
+  for (const char* section : sections)
+    if (job.contains(section)) flatten(section, job[section], values);
+  if (job.contains("run") && job["run"].contains("seed")) values["run.seed"] = job["run"]["seed"];
+  return values;
+}
+
+std::string shown(const std::map<std::string, json>& values, const std::string& path) {
+  const auto found = values.find(path);
+  return found == values.end() ? "none"
+                               : found->second.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::vector<std::string> job_changes(const std::string& there, const std::string& here) {
+  const json before = json::parse(there, nullptr, false);
+  const json now = json::parse(here, nullptr, false);
+  if (!before.is_object() || !now.is_object()) return {};
+  const auto old_values = values_of(before);
+  const auto new_values = values_of(now);
+  auto all = new_values;
+  all.insert(old_values.begin(), old_values.end());
+  std::vector<std::string> lines;
+  for (const auto& [path, value] : all) {
+    const std::string from = shown(old_values, path);
+    const std::string to = shown(new_values, path);
+    if (from != to)
+      lines.push_back(fmt::format("resumed with another {}: {} there, {} here", path, from, to));
+  }
+  return lines;
+}
+
+}  // namespace triax

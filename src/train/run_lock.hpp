@@ -1,0 +1,26 @@
+#pragma once
+// The directories of a run, for this run alone.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/directory_lock.hpp"
+#include "src/config/config.hpp"
+
+namespace triax {
+
+/// Makes run.directory and the checkpoints' directory where they are not there, holds both until it
+/// goes, and removes what a killed run left half written in the latter. Rank 0 only, before
+/// anything is read there. Error where a directory cannot be written, or another run works in it.
+/// Where the file system has no locks, a warning.
+class RunLock {
+ public:
+  explicit RunLock(const Config& config);
+
+ private:
+  void take(const std::string& directory, const char* key);
+
+  std::vector<std::unique_ptr<DirectoryLock>> locks_;
+};
+
+}  // namespace triax

@@ -1,0 +1,82 @@
+// Wrong command lines are answered once, with what was probably meant, and status 2.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/commands/program.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+void expect_usage_error(const std::string& arguments, const std::string& line) {
+  const Outcome outcome = triax(arguments);
+  EXPECT_EQ(outcome.status, 2) << arguments;
+  EXPECT_EQ(outcome.text, "triax: " + line + "\n") << arguments;
+}
+
+TEST(CommandLine, UnknownNamesComeWithTheNearest) {
+  expect_usage_error("trian x.json",
+                     "triax has no command trian (nearest: train). See triax --help");
+  expect_usage_error("--versoin",
+                     "triax has no option --versoin (nearest: --version). See triax --help");
+  expect_usage_error("checkpoint inspekt x",
+                     "triax checkpoint has no command inspekt (nearest: inspect). See triax "
+                     "checkpoint --help");
+  expect_usage_error("train x.json --sett=1",
+                     "triax train has no option --sett (nearest: --set). See triax train --help");
+}
+
+TEST(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
+  expect_usage_error(
+      "", "triax needs a command (train, config, generate, checkpoint). See triax --help");
+  expect_usage_error("checkpoint",
+                     "triax checkpoint needs a command (inspect). See triax checkpoint --help");
+  expect_usage_error("train", "job is required. See triax train --help");
+  expect_usage_error("train a b",
+                     "one argument too many for triax train: b. See triax train --help");
+  expect_usage_error("config",
+                     "triax config needs a job file or --reference. See triax config --help");
+}
+
+TEST(CommandLine, NumbersOfGenerateAreChecked) {
+  for (const char* option :
+       {"--temperature nan", "--temperature -1", "--temperature inf", "--temperature warm",
+        "--top-k -1", "--top-k 1.5", "--max-tokens 0", "--max-tokens 99999999999", "--seed -5",
+        "--seed 1.5", "--seed 99999999999999999999999"}) {
+    const Outcome outcome = triax(std::string("generate x --prompt a ") + option);
+    EXPECT_EQ(outcome.status, 2) << option;
+    EXPECT_THAT(outcome.text,
+                AllOf(StartsWith("triax: --"), EndsWith("See triax generate --help\n")));
+  }
+  EXPECT_THAT(triax("generate x --prompt ''").text, HasSubstr("the prompt is empty"));
+  // In order, so that it comes to the file.
+  const Outcome sound = triax("generate x --prompt a --temperature 0 --top-k 5 --seed 0");
+  EXPECT_EQ(sound.status, 3);
+  EXPECT_THAT(sound.text, HasSubstr("cannot open x"));
+}
+
+TEST(CommandLine, IsAnsweredOnceUnderMpiexec) {
+  const Outcome outcome = outcome_of(MPIEXEC " 3 " TRIAX_PROGRAM " trian");
+  EXPECT_EQ(outcome.status, 2);
+  const auto first = outcome.text.find("triax has no command");
+  ASSERT_NE(first, std::string::npos) << outcome.text;
+  EXPECT_EQ(outcome.text.find("triax has no command", first + 1), std::string::npos);
+}
+
+TEST(CommandLine, HelpAndVersionAreNoErrors) {
+  for (const char* command : {"--help", "train --help", "config --help", "generate --help",
+                              "checkpoint inspect --help"}) {
+    const Outcome outcome = triax(command);
+    EXPECT_EQ(outcome.status, 0) << command;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("Usage: triax"), Not(HasSubstr("not built"))));
+  }
+  EXPECT_THAT(triax("--version").text, StartsWith("triax "));
+}
+
+}  // namespace
+}  // namespace triax::test

@@ -1,0 +1,78 @@
+#include "src/commands.hpp"
+
+#include <unistd.h>
+
+#include "io/checkpoint_file.hpp"
+#include "io/directory_lock.hpp"
+#include "tests/commands/program.hpp"
+#include "tests/io/fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class Commands : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string text;
+    for (int i = 0; i < 400; ++i) text += "line " + std::to_string(i) + "\n";
+    directory_.file("text.txt", text);
+    directory_.file("job.json", R"({
+      "model": {"architecture": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
+      "data": {"train": "text.txt"}, "run": {"steps": 2, "directory": ")" +
+                                    directory_.path("run") + R"("}, "train_batch_size": 2})");
+  }
+  Outcome on_job(const std::string& command, const std::string& more = "") const {
+    return triax(command + " " + directory_.path("job.json") + " " + more);
+  }
+  TempDirectory directory_;
+};
+
+TEST_F(Commands, TrainLeavesARunThatGenerateContinues) {
+  const Outcome trained = on_job("train");
+  ASSERT_EQ(trained.status, 0) << trained.text;
+  const std::string checkpoint = checkpoint_path(directory_.path("run/checkpoints"), 2);
+  const std::string generate = "generate " + checkpoint + " --prompt li --max-tokens 5";
+  const Outcome text = triax(generate);
+  EXPECT_EQ(text.status, 0);
+  EXPECT_EQ(text.text.substr(0, 2), "li");
+  EXPECT_EQ(triax(generate).text, text.text) << "the same seed";
+  EXPECT_NE(triax(generate + " --seed 5").text, text.text);
+}
+
+TEST_F(Commands, ASecondRunInTheDirectoryIsTurnedAway) {
+  std::filesystem::create_directory(directory_.path("run"));
+  const DirectoryLock lock(directory_.path("run"), "Wait");
+  const Outcome second = on_job("train");
+  EXPECT_EQ(second.status, 3);
+  EXPECT_THAT(second.text, AllOf(HasSubstr("another run works in " + directory_.path("run")),
+                                 HasSubstr(fmt::format("process {}", getpid()))));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run/metrics.jsonl")));
+}
+
+TEST_F(Commands, ImpossibleSizesAreTheUsersErrorBeforeAnythingIsMade) {
+  const Outcome large = on_job("train", "--set model.n_embd=10000000");
+  EXPECT_EQ(large.status, 2);
+  EXPECT_THAT(large.text, HasSubstr("does not fit this machine's memory"));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
+  EXPECT_EQ(on_job("train",
+                   "--print-plan --set train_batch_size=1000000000000 --set "
+                   "train_micro_batch_size_per_gpu=1")
+                .status,
+            2);
+}
+
+TEST_F(Commands, ConfigShowsAJobWhoseDataAreMissing) {
+  const Outcome shown = on_job("config", "--set data.train=gone.txt");
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_THAT(shown.text, AllOf(HasSubstr("data.train"), HasSubstr("no such file: gone.txt")));
+  const Outcome quiet = on_job("config", "--json --set data.train=gone.txt 2>/dev/null");
+  EXPECT_THAT(quiet.text, Not(HasSubstr("no such file")));
+  EXPECT_EQ(on_job("train", "--set data.train=gone.txt").status, 2);
+}
+
+}  // namespace
+}  // namespace triax::test

@@ -1,0 +1,61 @@
+#include "src/train/job_changes.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+nlohmann::json job() {
+  return golden_job(read_golden("gpt2-tiny"), {.micro = 2});
+}
+
+std::string resolved(const nlohmann::json& text) {
+  return load(text, 1).resolved;
+}
+
+TEST(JobChanges, OfTheSameJobAreNone) {
+  EXPECT_THAT(job_changes(resolved(job()), resolved(job())), IsEmpty());
+}
+
+TEST(JobChanges, NameDataOptimizerAndScheduler) {
+  auto other = job();
+  other["data"]["seed"] = 99;
+  other["data"]["shuffle"] = true;
+  other["optimizer"]["params"]["lr"] = 0.5;
+  other["scheduler"] = {{"type", "cosine"}, {"params", {{"warmup", 3}}}};
+  auto before = job();
+  before["data"]["seed"] = 98;
+  before["data"]["shuffle"] = false;
+  before["optimizer"]["params"]["lr"] = 0.25;
+  before.erase("scheduler");
+  EXPECT_THAT(job_changes(resolved(before), resolved(other)),
+              ElementsAre("resumed with another data.seed: 98 there, 99 here",
+                          "resumed with another data.shuffle: false there, true here",
+                          "resumed with another optimizer.params.lr: 0.25 there, 0.5 here",
+                          "resumed with another scheduler.params.min_lr: none there, 0.0 here",
+                          "resumed with another scheduler.params.warmup: none there, 3 here",
+                          "resumed with another scheduler.type: none there, \"cosine\" here"));
+}
+
+TEST(JobChanges, GridStepsAndDirectoriesMayChange) {
+  auto other = job();
+  other["run"]["steps"] = 1234;
+  other["run"]["directory"] = "elsewhere";
+  other["parallel"] = {{"pipeline", 1}};
+  other["train_micro_batch_size_per_gpu"] = 1;
+  other["gradient_accumulation_steps"] = "auto";
+  EXPECT_THAT(job_changes(resolved(job()), resolved(other)), IsEmpty());
+}
+
+TEST(JobChanges, ATextThatIsNoJobSaysNothing) {
+  for (const char* text : {"", "{", "[]", "null"})
+    EXPECT_THAT(job_changes(text, resolved(job())), IsEmpty()) << text;
+}
+
+}  // namespace
+}  // namespace triax::test

@@ -1,0 +1,66 @@
+#include "src/train/run_lock.hpp"
+
+#include "kernels/base/check.hpp"
+#include "tests/io/fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+Config config_in(const std::string& run, const std::string& checkpoints) {
+  Config config;
+  config.run.directory = run;
+  config.checkpoint.directory = checkpoints;
+  return config;
+}
+
+TEST(RunLock, HoldsTheRunsDirectory) {
+  const TempDirectory directory;
+  const Config config = config_in(directory.path("a/run"), directory.path("a/run/checkpoints"));
+  const RunLock lock(config);
+  EXPECT_THAT(error_of([&] { RunLock again(config); }),
+              AllOf(HasSubstr("another run works in " + config.run.directory), HasSubstr("process"),
+                    HasSubstr("run.directory")));
+}
+
+TEST(RunLock, HoldsCheckpointsThatTwoRunsShare) {
+  const TempDirectory directory;
+  const std::string shared = directory.path("shared");
+  const RunLock lock(config_in(directory.path("a"), shared));
+  EXPECT_THAT(
+      error_of([&] { RunLock again(config_in(directory.path("b"), shared)); }),
+      AllOf(HasSubstr("another run works in " + shared), HasSubstr("checkpoint.directory")));
+  Config reader = config_in(directory.path("c"), shared);
+  reader.checkpoint.at_end = false;
+  EXPECT_NO_THROW(RunLock only_reads(reader));
+}
+
+TEST(RunLock, OneDirectoryForBothIsNoConflict) {
+  const TempDirectory directory;
+  EXPECT_NO_THROW(RunLock(config_in(directory.path(), directory.path() + "/.")));
+}
+
+TEST(RunLock, RemovesWhatAKilledRunLeftButNotARunningOnes) {
+  const TempDirectory directory;
+  const Config config = config_in(directory.path("run"), directory.path("run/checkpoints"));
+  {
+    const RunLock lock(config);
+    directory.file("run/checkpoints/step-000010.h5.tmp", "x");
+    EXPECT_THROW(RunLock{config}, Error);
+    EXPECT_TRUE(std::filesystem::exists(directory.path("run/checkpoints/step-000010.h5.tmp")));
+  }
+  const RunLock next(config);
+  EXPECT_FALSE(std::filesystem::exists(directory.path("run/checkpoints/step-000010.h5.tmp")));
+}
+
+TEST(RunLock, ADirectoryThatCannotBeMadeIsNamed) {
+  const TempDirectory directory;
+  const std::string file = directory.file("file", "in the way");
+  EXPECT_THAT(error_of([&] { RunLock(config_in(file + "/run", directory.path())); }),
+              AllOf(HasSubstr("file/run"), HasSubstr("run.directory")));
+}
+
+}  // namespace
+}  // namespace triax::test
