@@ -17,9 +17,12 @@ struct BatchShape {
   std::int64_t rows = 1;        // B T, padded: rows of a full activation
   std::int64_t local_rows = 1;  // rows of a residual-stream activation on this rank
   std::int64_t first_row = 0;   // of those, in the micro-batch
+  DType type = DType::f32;      // of activations and parameters
+  DType gradient_type = DType::f32;  // of the parameters' gradients
   std::int64_t tokens() const { return batch * sequence; }
 };
-BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorShard& shard);
+BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorShard& shard,
+                       DType type = DType::f32, DType gradient_type = DType::f32);
 
 /// Lives for one micro-batch of one layer call.
 struct Context {

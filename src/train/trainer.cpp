@@ -86,7 +86,7 @@ void Trainer::prepare_weights() {
     first_token_ = reader.header().tokens;
     resumed_from_ = file;
   } else if (!config_.model.weights.empty()) {
-    unused_weights_ = load_weights(store_, config_.model, config_.model.weights);
+    unused_weights_ = load_weights(stream_, store_, config_.model, config_.model.weights);
   } else {
     initialize_weights(stream_, store_, config_.run.seed);
   }
