@@ -121,8 +121,9 @@ Request MpiCommunicator::all_reduce(const Stream& stream, const Tensor& data, Re
   const mpi::Count count = mpi::count_of(data.elements());
   const std::size_t slot = take_slot(stream, "MPI_Iallreduce");
   traffic_ += ring::all_reduce(size_, byte_count(data));
-  return started(slot, mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type, operation(op, data.dtype(), sums_), comm_,
-                                       &slots_[slot].request));
+  return started(slot,
+                 mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type,
+                                 operation(op, data.dtype(), sums_), comm_, &slots_[slot].request));
 }
 
 Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& output,
@@ -140,8 +141,8 @@ Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& outp
   Slot& slot = slots_[index];
   traffic_ += ring::reduce_scatter(size_, byte_count(input));
   if (output.data() != part_of(input, rank_, output))
-    return started(index, mpi::ireduce_scatter_block(input.data(), output.data(), count, type,
-                                                     sum, comm_, &slot.request));
+    return started(index, mpi::ireduce_scatter_block(input.data(), output.data(), count, type, sum,
+                                                     comm_, &slot.request));
   if (rank_ != 0) {  // in place, MPI writes the result where the input begins
     slot.result = output.data();
     slot.found = input.data();

@@ -13,9 +13,10 @@
 
 namespace triax {
 
-/// Reductions take f32, f64, i32, i64, u8, and as sums bf16 and f16; other calls take every type. What MPI reports as
-/// failed is an Error with the rank, its place, the call and MPI's text. No call allocates once the
-/// largest number of requests in flight was reached (MPI's own memory aside).
+/// Reductions take f32, f64, i32, i64, u8, and as sums bf16 and f16; other calls take every type.
+/// What MPI reports as failed is an Error with the rank, its place, the call and MPI's text. No
+/// call allocates once the largest number of requests in flight was reached (MPI's own memory
+/// aside).
 ///
 /// Summation order is MPI's: for one MPI library it depends on the size of the group and of the
 /// tensor only, so that a run repeats itself bit for bit.

@@ -9,8 +9,9 @@ BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorSh
   const std::int64_t tokens = batch * sequence;
   const std::int64_t parts = shard.sequence_parallel ? shard.size : 1;
   const std::int64_t local = (tokens + parts - 1) / parts;
-  return {batch, sequence, local * parts, local, shard.sequence_parallel ? local * shard.rank : 0,
-          type, gradient_type};
+  return {
+      batch, sequence,     local * parts, local, shard.sequence_parallel ? local * shard.rank : 0,
+      type,  gradient_type};
 }
 
 std::uint64_t dropout_key(const Context& ctx, int layer, DropoutPlace place) {

@@ -83,7 +83,8 @@ void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params,
                       ctx.shape.sequence, params.gradients[1].accumulate);
   const bool whole = !shard_.sequence_parallel;
   const Tensor full =
-      whole ? Tensor{} : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
+      whole ? Tensor{}
+            : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
   embedding_backward(ctx.stream, params.gradients[0].data, ctx.tokens,
                      gather_rows(ctx, gradient, full), vocabulary_.first,
                      params.gradients[0].accumulate || shares_head_, ctx.scratch);

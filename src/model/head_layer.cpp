@@ -118,9 +118,10 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
 void HeadLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                          const Tensor&, const Tensor& dx, const Tensor& frame) const {
   const ArenaScope scope(ctx.scratch);
-  const Tensor local = shard_.sequence_parallel ? ctx.scratch.take("summed gradient", ctx.shape.type,
-                                                                   {ctx.shape.local_rows, width_})
-                                                : Tensor{};
+  const Tensor local =
+      shard_.sequence_parallel
+          ? ctx.scratch.take("summed gradient", ctx.shape.type, {ctx.shape.local_rows, width_})
+          : Tensor{};
   const Tensor partial(frame.data(), ctx.shape.type, {ctx.shape.rows, width_}, frame.space());
   const Tensor dh = reduce_rows(ctx, partial, local);
   norm_.backward(ctx, params.weights.data(), params.gradients.data(), x, dh, Tensor{}, dx);

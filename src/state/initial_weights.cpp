@@ -53,24 +53,25 @@ bool is_buffer(const std::string& name) {
 
 void initialize_weights(const Stream& stream, const ParameterStore& store, std::uint64_t seed,
                         const Optimizer* optimizer) {
-  for_each_weight_run(store, optimizer, [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out,
-                                 std::int64_t index) {
-    switch (spec.initial) {
-      case Initial::zero:
-        fill_constant(stream, out, 0.0F);
-        break;
-      case Initial::one:
-        fill_constant(stream, out, 1.0F);
-        break;
-      case Initial::normal:
-        fill_normal(stream, out, mix_key(seed, piece.name), index, 0.0F, spec.deviation);
-        break;
-    }
-  });
+  for_each_weight_run(
+      store, optimizer,
+      [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out, std::int64_t index) {
+        switch (spec.initial) {
+          case Initial::zero:
+            fill_constant(stream, out, 0.0F);
+            break;
+          case Initial::one:
+            fill_constant(stream, out, 1.0F);
+            break;
+          case Initial::normal:
+            fill_normal(stream, out, mix_key(seed, piece.name), index, 0.0F, spec.deviation);
+            break;
+        }
+      });
 }
 
-std::vector<std::string> load_weights(const Stream& stream, const ParameterStore& store, const ModelConfig& model,
-                                      const std::string& directory,
+std::vector<std::string> load_weights(const Stream& stream, const ParameterStore& store,
+                                      const ModelConfig& model, const std::string& directory,
                                       const Optimizer* optimizer) {
   const SafetensorsReader reader(directory);
   std::set<std::string> unused;
@@ -91,15 +92,15 @@ std::vector<std::string> load_weights(const Stream& stream, const ParameterStore
   }
   if (model.tied_embeddings) unused.erase("lm_head.weight");
   std::vector<float> read;
-  for_each_weight_run(store, optimizer,
-                      [&](const ParameterSpec&, const Piece& piece, const Tensor& out,
-                          std::int64_t index) {
-                        read.resize(static_cast<std::size_t>(out.elements()));
-                        const Tensor from(read.data(), {out.elements()});
-                        const bool direct = out.dtype() == DType::f32;
-                        reader.read(find_name(reader, piece.name), index, direct ? out : from);
-                        if (!direct) convert(stream, out, from);
-                      });
+  for_each_weight_run(
+      store, optimizer,
+      [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {
+        read.resize(static_cast<std::size_t>(out.elements()));
+        const Tensor from(read.data(), {out.elements()});
+        const bool direct = out.dtype() == DType::f32;
+        reader.read(find_name(reader, piece.name), index, direct ? out : from);
+        if (!direct) convert(stream, out, from);
+      });
   return {unused.begin(), unused.end()};
 }
 

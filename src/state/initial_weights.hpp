@@ -14,9 +14,10 @@ void initialize_weights(const Stream& stream, const ParameterStore& store, std::
                         const Optimizer* optimizer = nullptr);
 
 /// Weights from a directory of model.safetensors (or its shards). Error for a tensor that is
-/// missing or has another shape. The master copy likewise. Returns the names in the files that the model does not use.
-std::vector<std::string> load_weights(const Stream& stream, const ParameterStore& store, const ModelConfig& model,
-                                      const std::string& directory,
+/// missing or has another shape. The master copy likewise. Returns the names in the files that the
+/// model does not use.
+std::vector<std::string> load_weights(const Stream& stream, const ParameterStore& store,
+                                      const ModelConfig& model, const std::string& directory,
                                       const Optimizer* optimizer = nullptr);
 
 }  // namespace triax

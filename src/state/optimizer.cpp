@@ -71,7 +71,8 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   }
 }
 
-double Optimizer::gradient_norm(const Stream& stream, Communicator& world, double loss_scale) {
+double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
+                                std::optional<double> loss_scale) {
   norm_squares_ = 0.0;
   const Tensor total(&norm_squares_, {1});
   for (std::size_t b = 0; b < counted_.size(); ++b)
@@ -79,10 +80,11 @@ double Optimizer::gradient_norm(const Stream& stream, Communicator& world, doubl
       add_sum_of_squares(stream, total, store_.gradients(static_cast<int>(b)).at(range));
   world.all_reduce(stream, total).wait(stream);
   stream.synchronize();
-  const double norm = std::sqrt(norm_squares_) / loss_scale;
-  overflow_ = loss_scale != 1.0 && !std::isfinite(norm);
+  const double scale = loss_scale.value_or(1.0);
+  const double norm = std::sqrt(norm_squares_) / scale;
+  overflow_ = loss_scale && !std::isfinite(norm);
   const double clip = clip_ > 0.0 ? std::min(1.0, clip_ / (norm + 1e-6)) : 1.0;
-  gradient_scale_ = static_cast<float>(clip / loss_scale);
+  gradient_scale_ = static_cast<float>(clip / scale);
   return norm;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// AdamW on this rank's shard of every block, and the global gradient norm. Where the parameters have
-// 16 bits, a float32 master copy of them is what is stepped (Micikevicius et al. 2018).
+// AdamW on this rank's shard of every block, and the global gradient norm. Where the parameters
+// have 16 bits, a float32 master copy of them is what is stepped (Micikevicius et al. 2018).
+#include <optional>
 #include <vector>
 
 #include "src/config/config.hpp"
@@ -22,9 +23,10 @@ class Optimizer {
   /// The L2 norm of the whole model's gradient: each tensor counted once, however it is sharded,
   /// replicated or tied. Collective over the grid; fixes the clip factor for step(). `loss_scale`:
   /// what the loss, and so the gradients, were multiplied with (fp16). Returns the norm before
-  /// clipping, of the gradients without that factor; where it is not finite and loss_scale is not
-  /// 1, step() will change nothing.
-  double gradient_norm(const Stream& stream, Communicator& world, double loss_scale = 1.0);
+  /// clipping, of the gradients without that factor; where a scaled loss makes it infinite or NaN,
+  /// step() will change nothing.
+  double gradient_norm(const Stream& stream, Communicator& world,
+                       std::optional<double> loss_scale = {});
   /// AdamW on `stepped` of one block.
   void step(const Stream& stream, int block, const StepOptions& options);
 
@@ -53,9 +55,9 @@ class Optimizer {
   bool overflow_ = false;  // of the step's scaled gradients
   Buffer memory_, master_memory_;
   std::vector<BlockView> first_, second_, master_;  // by block
-  std::vector<std::vector<Run>> runs_;           // by block: what step() updates
-  std::vector<std::vector<FlatRange>> counted_;  // by block: what the norm counts
-  double norm_squares_ = 0.0;                    // target of the all-reduce
+  std::vector<std::vector<Run>> runs_;              // by block: what step() updates
+  std::vector<std::vector<FlatRange>> counted_;     // by block: what the norm counts
+  double norm_squares_ = 0.0;                       // target of the all-reduce
 };
 
 }  // namespace triax

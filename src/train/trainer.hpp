@@ -10,6 +10,7 @@
 #include "src/train/checkpoint.hpp"
 #include "src/train/evaluator.hpp"
 #include "src/train/executor.hpp"
+#include "src/train/loss_scaler.hpp"
 #include "src/train/progress.hpp"
 #include "src/train/step_plan.hpp"
 
@@ -58,6 +59,7 @@ class Trainer {
   TokenReader train_reader_;  // before the memory: a missing file is found early
   ParameterStore store_;
   Optimizer optimizer_;
+  LossScaler loss_scaler_;
   BufferPlan buffer_plan_;
   StepBuffers buffers_;
   PipelineMessages messages_;
