@@ -11,6 +11,7 @@
 #include "io/agree.hpp"
 #include "kernels/random.hpp"
 #include "src/state/initial_weights.hpp"
+#include "src/train/job_changes.hpp"
 #include "src/train/lr_schedule.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/train/version.hpp"
@@ -90,6 +91,7 @@ void Trainer::prepare_weights() {
     first_sample_ = reader.header().samples;
     first_token_ = reader.header().tokens;
     loss_scaler_.restore(reader.header().loss_scale);
+    changes_ = job_changes(reader.header().job, job_.resolved);
     resumed_from_ = file;
   } else if (!config_.model.weights.empty()) {
     unused_weights_ =
@@ -298,6 +300,7 @@ void Trainer::announce() const {
                  unused_weights_.size(), fmt::join(unused_weights_, ", "));
   if (!resumed_from_.empty())
     spdlog::info("resumed from {} at step {} of {}", resumed_from_, first_step_, config_.run.steps);
+  for (const std::string& change : changes_) spdlog::warn("{}", change);
 }
 
 }  // namespace triax

@@ -69,6 +69,7 @@ class Trainer {
   // Where the run stands.
   std::int64_t first_step_ = 0, first_sample_ = 0, first_token_ = 0;
   std::string resumed_from_;
+  std::vector<std::string> changes_;  // of the job since the checkpoint
   std::vector<std::string> unused_weights_;
   std::array<std::uint64_t, 3> traffic_{};  // bytes sent by axis when the step began
   // Rank 0 only.
