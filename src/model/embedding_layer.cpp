@@ -45,12 +45,11 @@ EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shar
 }
 
 std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
-  return measure([&](Arena& arena) {
-           arena.take("embedding rows", DType::f32, {shape.rows, width_});
-           if (dropout_ > 0.0F)
-             arena.take("dropout gradient", DType::f32, {shape.local_rows, width_});
-         }) +
-         embedding_scratch_bytes(DType::f32, shape.rows, vocabulary_.rows);
+  const std::size_t rows = measure([&](Arena& arena) {
+    arena.take("embedding rows", DType::f32, {shape.rows, width_});
+    if (dropout_ > 0.0F) arena.take("dropout gradient", DType::f32, {shape.local_rows, width_});
+  });
+  return rows + embedding_scratch_bytes(DType::f32, shape.rows, vocabulary_.rows);
 }
 
 void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor&,
