@@ -28,7 +28,7 @@ struct OneStage {
         plan(plan_buffers(stage, shape, config.model.hidden, plans.peaks[0],
                           plans.shape.frame_pool[0], config.recompute)),
         buffers(plan, layout, plans.shape.microbatches, {shape.local_rows, config.model.hidden},
-                plans.shape.frame_pool[0]) {}
+                shape.type, plans.shape.frame_pool[0]) {}
 };
 
 using Kind = StepBuffers::Kind;
