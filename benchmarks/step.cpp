@@ -100,7 +100,7 @@ LoadedJob make_job(const Options& options, const std::string& tokens) {
   config.batch.accumulation = options.batch / options.data / config.batch.micro;
   config.checkpoint.resume = "never";
   config.gradient_clipping = 1.0;
-  config.zero_stage = options.zero;
+  config.zero.stage = options.zero;
   config.recompute = options.recompute;
   config.run.steps = options.steps;
   return job;

@@ -156,15 +156,15 @@ TEST(ProcessGrid, JoinsFirstAndLastStageForTheEmbedding) {
 TEST(ProcessGrid, PartsTheTensorAxisIntoRuns) {
   const int size = world_size();
   ProcessGrid grid(MPI_COMM_WORLD, {.tensor = size}, one_node());
-  EXPECT_THROW(grid.tensor_part(size + 1), Error);
-  EXPECT_THROW(grid.tensor_part(0), Error);
+  EXPECT_THROW(grid.part(Axis::tensor, size + 1), Error);
+  EXPECT_THROW(grid.part(Axis::tensor, 0), Error);
   for (int parts = 1; parts <= size; ++parts) {
     if (size % parts != 0) continue;
-    Communicator& part = grid.tensor_part(parts);
+    Communicator& part = grid.part(Axis::tensor, parts);
     std::vector<int> run(static_cast<std::size_t>(size / parts));
     std::iota(run.begin(), run.end(), grid.rank() / (size / parts) * (size / parts));
     EXPECT_EQ(members(part, grid.rank()), run);
-    EXPECT_EQ(&part, &grid.tensor_part(parts));
+    EXPECT_EQ(&part, &grid.part(Axis::tensor, parts));
   }
 }
 
@@ -178,7 +178,7 @@ TEST(ProcessGrid, CountsTrafficByAxis) {
   Traffic expected = ring::all_reduce(size, bytes);
   EXPECT_EQ(grid.traffic(Axis::tensor), expected);
   if (size % 2 == 0) {
-    grid.tensor_part(2).all_reduce(stream, tensor).wait(stream);
+    grid.part(Axis::tensor, 2).all_reduce(stream, tensor).wait(stream);
     expected += ring::all_reduce(size / 2, bytes);
   }
   grid.world().all_reduce(stream, tensor).wait(stream);
