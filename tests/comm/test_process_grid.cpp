@@ -168,6 +168,33 @@ TEST(ProcessGrid, PartsTheTensorAxisIntoRuns) {
   }
 }
 
+TEST(ProcessGrid, GroupsAcrossRunsMeetEveryRunOnce) {
+  const int size = world_size();
+  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node());
+  EXPECT_THROW(grid.across(Axis::data, size + 1), Error);
+  for (int parts = 1; parts <= size; ++parts) {
+    if (size % parts != 0) continue;
+    std::vector<int> places;
+    for (int r = grid.rank() % (size / parts); r < size; r += size / parts) places.push_back(r);
+    EXPECT_EQ(members(grid.across(Axis::data, parts), grid.rank()), places);
+  }
+}
+
+// Nodes of two neighbouring ranks: runs along the fastest axis lie within them, others do not.
+TEST(ProcessGrid, FindsTheRunsWithinNodes) {
+  const int size = world_size();
+  std::vector<int> pairs;
+  for (int r = 0; r < size; ++r) pairs.push_back(r / 2);
+  ProcessGrid along(MPI_COMM_WORLD, {.data = size}, pairs);
+  EXPECT_EQ(along.run_within_node(Axis::data), size % 2 == 0 ? 2 : 1);
+  ProcessGrid whole(MPI_COMM_WORLD, {.data = size}, one_node());
+  EXPECT_EQ(whole.run_within_node(Axis::data), size);
+  if (size % 2 != 0) return;
+  ProcessGrid behind(MPI_COMM_WORLD, {.data = size / 2, .tensor = 2}, pairs);
+  EXPECT_EQ(behind.run_within_node(Axis::tensor), 2);
+  EXPECT_EQ(behind.run_within_node(Axis::data), 1);
+}
+
 TEST(ProcessGrid, CountsTrafficByAxis) {
   const int size = world_size();
   ProcessGrid grid(MPI_COMM_WORLD, {.tensor = size}, one_node());
