@@ -34,12 +34,13 @@ struct Subject {
 };
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
-                 ZeroStage zero = ZeroStage::optimizer) {
+                 ZeroStage zero = ZeroStage::optimizer, bool partition = false) {
   const PlanShape shape = make_shape({.stages = stages,
                                       .chunks = chunks,
                                       .microbatches = microbatches,
                                       .layers = Layers::uneven,
                                       .recompute = Marks::some,
+                                      .partition = partition,
                                       .pools = true,
                                       .data_parallel = true,
                                       .zero = zero,
@@ -48,7 +49,7 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
                                       .tied = true,
                                       .tensor_sum = true});
   return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
-              std::to_string(static_cast<int>(zero)),
+              std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : ""),
           shape, training_plans(schedule, shape)};
 }
 
@@ -76,7 +77,10 @@ std::vector<Subject> subjects() {
           training("interleaved", 2, 2, 4, ZeroStage::parameters),
           {"evaluation on 3", evaluated, evaluation_plans(evaluated), PlanUse::evaluation},
           {"evaluation on 3, ZeRO 3", gathered, evaluation_plans(gathered), PlanUse::evaluation},
-          {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation}};
+          {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation},
+          training("gpipe", 1, 3, 2, ZeroStage::gradients, true),
+          training("1f1b", 3, 1, 4, ZeroStage::optimizer, true),
+          training("interleaved", 2, 2, 4, ZeroStage::parameters, true)};
 }
 
 // What verify() says, or nothing.
@@ -245,6 +249,19 @@ TEST(Mutations, FeaturesThatAreMissingAsAWholeAreFound) {
               HasSubstr("waits for ever"));
 }
 
+// So does an input that is kept whole.
+TEST(Mutations, KeepingAWholeInputIsRight) {
+  const Subject subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
+  const Plans kept = without(subject.plans, [](const Op& op) {
+    return op.kind == OpKind::PartitionInput || op.kind == OpKind::GatherInput;
+  });
+  const auto before = verify(subject.plans, subject.shape, PlanUse::training);
+  const auto after = verify(kept, subject.shape, PlanUse::training);
+  EXPECT_GT(before[1].parts, 0);
+  EXPECT_EQ(after[1].parts, 0);
+  EXPECT_LT(before[1].boundaries, after[1].boundaries);
+}
+
 // A frame that is kept although it could be dropped costs memory, which the peaks tell, and is
 // right.
 TEST(Mutations, KeepingAFrameIsRight) {
@@ -274,6 +291,9 @@ TEST(Mutations, FeaturesNobodyAskedForAreFound) {
   EXPECT_THAT(
       error_with([](PlanShape& s) { s.blocks[0][0].tied = s.blocks[2].back().tied = false; }),
       HasSubstr("(tied sum b"));
+  subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
+  EXPECT_THAT(error_with([](PlanShape& s) { s.partition_inputs = false; }),
+              HasSubstr("does not partition the input of this layer"));
   subject.use = PlanUse::evaluation;
   EXPECT_THAT(error_with([](PlanShape&) {}),
               HasSubstr("a forward-only plan has no such instruction"));
