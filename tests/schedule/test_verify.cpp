@@ -132,7 +132,8 @@ TEST(Verify, EachRuleStandsByItself) {
   EXPECT_EQ(trained({forward, drop, {OpKind::DropInput}}),
             "stage 0, op 2 (drop input c0 l0 m0): the backward pass needs the input");
   EXPECT_EQ(trained({forward, {static_cast<OpKind>(op_kind_count)}}),
-            "stage 0, op 1 (unknown instruction 23): there is no such instruction");
+            "stage 0, op 1 (unknown instruction " + std::to_string(op_kind_count) +
+                "): there is no such instruction");
   EXPECT_EQ(evaluated({forward, drop}), "accepted");
   EXPECT_EQ(evaluated({forward, drop, norm}),
             "stage 0, op 2 (norm): a forward-only plan has no such instruction");
@@ -221,14 +222,18 @@ TEST(Verify, APartitionedInputIsWholeWhereItIsRead) {
   EXPECT_EQ(error({f0, part}), "stage 0, op 1 (part input c0 l1 m0): its forward is yet to come");
   EXPECT_EQ(error({f0, f1, part, part}),
             "stage 0, op 3 (part input c0 l1 m0): the part of its input is resident already");
-  EXPECT_EQ(error({f0, f1, drop, part, again, b1}),
-            "stage 0, op 4 (R c0 l1 m0): its input is absent (it must be valid)");
-  EXPECT_EQ(error({f0, f1, part, b1}),
-            "stage 0, op 3 (B c0 l1 m0): its input is absent (it must be valid)");
+  EXPECT_EQ(
+      error({f0, f1, drop, part, again, b1}),
+      "stage 0, op 4 (R c0 l1 m0): its input is not there (it must be there, and not in flight)");
+  EXPECT_EQ(
+      error({f0, f1, part, b1}),
+      "stage 0, op 3 (B c0 l1 m0): its input is not there (it must be there, and not in flight)");
   EXPECT_EQ(error({f0, f1, gather}),
-            "stage 0, op 2 (gather input c0 l1 m0): its input is valid (it must be absent)");
+            "stage 0, op 2 (gather input c0 l1 m0): its input is there, and not in flight (it must "
+            "be not there)");
   EXPECT_EQ(error({f0, gather}),
-            "stage 0, op 1 (gather input c0 l1 m0): its input is valid (it must be absent)");
+            "stage 0, op 1 (gather input c0 l1 m0): its input is there, and not in flight (it must "
+            "be not there)");
   EXPECT_EQ(error({f0, f1, at(OpKind::PartitionInput, 0)}),
             "stage 0, op 2 (part input c0 l0 m0): the shape does not partition the input of this "
             "layer")

@@ -180,6 +180,8 @@ void StageSimulator::recompute(const Op& op) {
   require(next != plan_.end() && *next == backward, "its backward does not follow at once");
   require(forward_done_[compute(op)], "its forward is yet to come");
   blocks_.read(op);
+  if (layout_.has_input(op.chunk, op.layer))
+    boundaries_.require_valid(activation(op.chunk, op.layer, op.microbatch), "its input");
   frames_.acquire(compute(op), pool(op));
 }
 
