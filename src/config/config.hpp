@@ -143,6 +143,20 @@ struct PrecisionConfig {
   LossScaleConfig loss_scale;
 };
 
+/// What of a layer the backward pass makes again instead of keeping it.
+enum class Recompute : std::uint8_t {
+  none,
+  attention,  // "selective": what core attention makes of q, k and v (Korthikanti et al. 2022)
+  layer       // "full": all but the layer's input
+};
+
+/// DeepSpeed's activation_checkpointing.
+struct RecomputeConfig {
+  Recompute what = Recompute::none;
+  int layers = 0;                 // of a stage, from its first; 0: every one
+  bool partition_inputs = false;  // of recomputed layers, over the tensor ranks
+};
+
 struct Config {
   ModelConfig model;
   DataConfig data;
@@ -155,9 +169,7 @@ struct Config {
   double gradient_clipping = 0.0;  // global L2 norm; 0: none
   ZeroConfig zero;
   PrecisionConfig precision;
-  bool recompute = false;  // whole layers (activation_checkpointing)
-  int recompute_layers =
-      0;  // a stage, from its first (activation_checkpointing.number_checkpoints); 0: every layer
+  RecomputeConfig recompute;
   std::int64_t steps_per_print = 10;
   bool dump_state = false;
 };

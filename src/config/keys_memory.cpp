@@ -139,12 +139,16 @@ void add_activation_checkpointing(Keys& k) {
   const auto p = std::string("activation_checkpointing.");
   k.push_back(obeyed(p + "number_checkpoints", integer, nullptr, from_to(0, 1e6),
                      "layers of a stage, from its first, whose activations are recomputed in the "
-                     "backward pass; null or 0: none")
+                     "backward pass; 0: none; null: none, or with granularity selective all")
                   .in("layers"));
-  k.push_back(accepted(p + "partition_activations", boolean, false,
-                       "parallel.sequence_parallel splits activations over the tensor ranks"));
-  k.push_back(refused(p + "cpu_checkpointing", boolean, false, "layer inputs kept in host memory",
-                      "offload is not built yet"));
+  k.push_back(obeyed(p + "granularity", string, "full", one_of({"full", "selective"}),
+                     "what of a layer is recomputed. full: all but its input; selective: attention "
+                     "alone, from q, k and v (Megatron-LM's name)"));
+  k.push_back(obeyed(p + "partition_activations", boolean, false, anything(),
+                     "cut the kept input of a recomputed layer over the tensor ranks; with "
+                     "parallel.sequence_parallel it is so already"));
+  k.push_back(accepted(p + "cpu_checkpointing", boolean, false,
+                       "layer inputs kept in host memory, where a CPU build has them anyway"));
   k.push_back(accepted(p + "contiguous_memory_optimization", boolean, false,
                        "activations lie in one arena"));
   k.push_back(accepted(p + "synchronize_checkpoint_boundary", boolean, false,
@@ -155,7 +159,7 @@ void add_activation_checkpointing(Keys& k) {
 void add_pipeline(Keys& k) {
   k.push_back(obeyed(
       "pipeline.activation_checkpoint_interval", integer, 0, from_to(0, 1e6),
-      "1 or more: recompute every layer from its input; 0: as activation_checkpointing says"));
+      "1 or more: recompute in every layer, whatever number_checkpoints says; 0: as it says"));
   k.push_back(refused("pipeline.stages", integer, "auto", "pipeline stages",
                       "here they are parallel.pipeline"));
   k.push_back(accepted("pipeline.partition", string, "best", "stages are cut to balanced cost"));

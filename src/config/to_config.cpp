@@ -157,12 +157,19 @@ PrecisionConfig precision(const Settings& s) {
   return p;
 }
 
-void set_recompute(const Settings& s, Config& c) {
-  const std::string key = "activation_checkpointing.number_checkpoints";
-  const int layers = s.has(key) ? small(s, key) : 0;
-  const bool every_layer = s.integer("pipeline.activation_checkpoint_interval") > 0;
-  c.recompute = every_layer || layers > 0;
-  c.recompute_layers = every_layer ? 0 : layers;
+// The selective kind counts every layer where no number is given: asking for it by name is asking
+// for something.
+RecomputeConfig recompute(const Settings& s) {
+  const std::string section = "activation_checkpointing.";
+  const std::string number = section + "number_checkpoints";
+  const bool selective = s.string(section + "granularity") == "selective";
+  const bool every_layer =
+      s.integer("pipeline.activation_checkpoint_interval") > 0 || (selective && !s.has(number));
+  RecomputeConfig r;
+  r.partition_inputs = s.boolean(section + "partition_activations");
+  r.layers = every_layer || !s.has(number) ? 0 : small(s, number);
+  if (every_layer || r.layers > 0) r.what = selective ? Recompute::attention : Recompute::layer;
+  return r;
 }
 
 }  // namespace
@@ -181,7 +188,7 @@ Config to_config(const Settings& s, const ModelConfig& model) {
   c.gradient_clipping = s.number("gradient_clipping");
   c.zero = zero(s);
   c.precision = precision(s);
-  set_recompute(s, c);
+  c.recompute = recompute(s);
   c.steps_per_print = s.integer("steps_per_print");
   c.dump_state = s.boolean("dump_state");
   return c;

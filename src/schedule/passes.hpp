@@ -21,6 +21,10 @@ Plans expand_layers(const Plans& plans, const PlanShape& shape);
 /// it before their backward pass. On layer-level plans.
 Plans add_recompute(const Plans& plans, const PlanShape& shape);
 
+/// Where shape.partition_inputs asks for it: keeps a part of the input of recomputed layers between
+/// their Forward and their Recompute (Rajbhandari et al. 2020, ZeRO-R). After add_recompute.
+Plans add_input_partition(const Plans& plans, const PlanShape& shape);
+
 /// Forward-only plans: frames and inputs are given back at once. On layer-level plans.
 Plans add_forward_drops(const Plans& plans, const PlanShape& shape);
 

@@ -25,6 +25,8 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::Backward, "B", "", on_layer},
     {OpKind::DropFrame, "drop frame", "", on_layer},
     {OpKind::DropInput, "drop input", "", on_layer},
+    {OpKind::PartitionInput, "part input", "", on_layer},
+    {OpKind::GatherInput, "gather input", "", on_layer},
     {OpKind::SendActivationStart, "send act", " start", on_message},
     {OpKind::SendActivationWait, "send act", " wait", on_message},
     {OpKind::RecvActivationStart, "recv act", " start", on_message},
@@ -131,6 +133,11 @@ OpFields fields_of(OpKind kind) {
 
 bool PlanShape::recomputes(int stage, int chunk, int layer) const {
   return !recompute.empty() && recompute[stage][chunk][layer];
+}
+
+bool PlanShape::partitions(int stage, int chunk, int layer) const {
+  const bool first = stage == 0 && chunk == 0 && layer == 0;
+  return partition_inputs && !first && recomputes(stage, chunk, layer);
 }
 
 int PlanShape::pool(int stage, int chunk, int layer) const {

@@ -2,11 +2,12 @@
 // A Plan is what a rank does in one training step: a flat list of instructions, the same for all
 // ranks of a pipeline stage. It is a pure function of shapes; no MPI, no tensors, no device here.
 //
-// Instructions work on four kinds of things:
+// Instructions work on five kinds of things:
 //   activation(chunk, l, m)  input of layer l of the chunk for micro-batch m; with l the number of
 //                            layers, the chunk's output. StageLayout::boundary() numbers them.
 //   gradient(chunk, l, m)    gradient of the loss by that activation, numbered alike
 //   frame(chunk, l, m)       what the layer keeps from its forward for its backward pass
+//   part(chunk, l, m)        this tensor rank's share of activation l, kept in place of it
 //   block b                  part of the stage's parameters, with gradient and optimizer state
 // The model's first layer (the embedding) has no input activation, its last (the head with the
 // loss) has no output activation; neither has the gradient that would belong to it.
@@ -25,6 +26,11 @@ enum class OpKind : std::uint8_t {
   Backward,   // reads frame, activation l, gradient l + 1; acquires gradient l; releases the read
   DropFrame,  // releases the frame after Forward, for Recompute or (forward-only plans) for good
   DropInput,  // releases activation l (forward-only plans, where no Backward does)
+
+  // What a recomputed layer reads, cut over the tensor axis meanwhile, on (chunk, layer,
+  // microbatch)
+  PartitionInput,  // acquires the part, releases activation l, which Forward has read
+  GatherInput,     // acquires activation l, releases the part
 
   // Messages between pipeline neighbours, on (chunk, microbatch). Start posts the message, Wait
   // completes it. They match by (activation or gradient, global chunk, microbatch), in any order.
@@ -120,6 +126,8 @@ struct PlanShape {
   std::vector<std::vector<BlockUse>> blocks = {};
   /// Layers whose frame is recomputed: recompute[stage][chunk][layer]; empty: none.
   std::vector<std::vector<std::vector<bool>>> recompute = {};
+  /// Between their Forward and their Recompute, recomputed layers keep a part of their input.
+  bool partition_inputs = false;
   /// Memory pool that each layer's frame comes from (layers with frames of equal size share one):
   /// frame_pool[stage][chunk][layer], counted from 0; empty: one pool for all.
   std::vector<std::vector<std::vector<int>>> frame_pool = {};
@@ -142,6 +150,8 @@ struct PlanShape {
   }
 
   bool recomputes(int stage, int chunk, int layer) const;
+  /// Not the model's first layer, which reads tokens.
+  bool partitions(int stage, int chunk, int layer) const;
   int pool(int stage, int chunk, int layer) const;
 };
 
@@ -155,6 +165,7 @@ struct Peaks {
   std::vector<int> frames;     // by pool
   std::vector<int> gradients;  // whole gradients of blocks (ZeRO 2), by pool
   std::vector<int> gathered;   // whole parameters of blocks (ZeRO 3), by pool
+  int parts = 0;               // of partitioned inputs
 };
 
 /// One instruction: "F c0 l3 m2", "send act c0 m1 start", "reduce b4 wait".

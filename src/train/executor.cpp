@@ -56,6 +56,12 @@ void Executor::execute(const Op& op) {
     case OpKind::DropInput:
       buffers_.release(Kind::activation, layout_.boundary(op.chunk, op.layer), m);
       break;
+    case OpKind::PartitionInput:
+      partition_input(op);
+      break;
+    case OpKind::GatherInput:
+      gather_input(op);
+      break;
     case OpKind::SendActivationStart:
       messages_.start_send(stream_, Payload::activation, op,
                            buffers_.at(Kind::activation, chunk_end, m));
@@ -160,6 +166,23 @@ void Executor::recompute(const Op& op) {
   const Tensor y = buffers_.scratch().take("recomputed output", x.dtype(), x.shape());
   stage_.layer(op.chunk, op.layer)
       .forward(context(op), store_.layer(op.chunk, op.layer, op.microbatch), x, y, frame);
+}
+
+void Executor::partition_input(const Op& op) {
+  const int input = layout_.boundary(op.chunk, op.layer);
+  const Tensor whole = buffers_.bytes_at(Kind::activation, input, op.microbatch);
+  const Tensor part = buffers_.acquire_part(op);
+  const std::int64_t bytes = part.bytes();
+  copy(stream_, part, whole.slice(0, grid_.tensor().rank() * bytes, bytes));
+  buffers_.release(Kind::activation, input, op.microbatch);
+}
+
+void Executor::gather_input(const Op& op) {
+  const int input = layout_.boundary(op.chunk, op.layer);
+  buffers_.acquire(Kind::activation, input, op.microbatch);
+  const Tensor whole = buffers_.bytes_at(Kind::activation, input, op.microbatch);
+  grid_.tensor().all_gather(stream_, whole, buffers_.part(op)).wait(stream_);
+  buffers_.release_part(op);
 }
 
 void Executor::backward(const Op& op) {

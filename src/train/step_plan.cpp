@@ -1,7 +1,6 @@
 #include "src/train/step_plan.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 
 #include "src/schedule/passes.hpp"
@@ -11,17 +10,12 @@
 namespace triax {
 namespace {
 
-// Layers of a stage to recompute: the first `limit` transformer blocks, or all of them (0).
-std::vector<std::vector<bool>> recomputed_layers(const Stage& stage, int limit) {
-  int left = limit > 0 ? limit : std::numeric_limits<int>::max();
+std::vector<std::vector<bool>> recomputed_layers(const Stage& stage) {
   std::vector<std::vector<bool>> marks;
   for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
     auto& row = marks.emplace_back();
-    for (int layer = 0; layer < stage.layers(chunk); ++layer) {
-      const bool mark = stage.layer(chunk, layer).recomputable() && left > 0;
-      left -= mark ? 1 : 0;
-      row.push_back(mark);
-    }
+    for (int layer = 0; layer < stage.layers(chunk); ++layer)
+      row.push_back(stage.layer(chunk, layer).recomputed());
   }
   return marks;
 }
@@ -81,8 +75,8 @@ std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
 
 Peaks larger(const Peaks& a, const Peaks& b) {
   return {std::max(a.boundaries, b.boundaries), std::max(a.messages, b.messages),
-          larger(a.frames, b.frames), larger(a.gradients, b.gradients),
-          larger(a.gathered, b.gathered)};
+          larger(a.frames, b.frames),           larger(a.gradients, b.gradients),
+          larger(a.gathered, b.gathered),       std::max(a.parts, b.parts)};
 }
 
 }  // namespace
@@ -92,6 +86,11 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
           stage,
           parallel.chunks,
           {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
+}
+
+Stage make_stage(const Config& config, int stage, int tensor_rank) {
+  return {config.model, stage_place(config.parallel, stage, tensor_rank),
+          config.data.sequence_length, config.recompute};
 }
 
 BatchShape batch_shape(const Config& config, const TensorShard& shard) {
@@ -123,14 +122,17 @@ PlanShape plan_shape(const Config& config) {
   shape.zero = static_cast<ZeroStage>(data.zero_stage);
   shape.replicas = data.groups > 1;
   for (int s = 0; s < parallel.pipeline; ++s) {
-    const Stage stage(config.model, stage_place(parallel, s, 0), config.data.sequence_length);
+    const Stage stage = make_stage(config, s, 0);
     auto& layers = shape.layers.emplace_back();
     for (int chunk = 0; chunk < stage.chunks(); ++chunk) layers.push_back(stage.layers(chunk));
     shape.blocks.push_back(block_uses(stage, data));
     shape.frame_pool.push_back(frame_pools(stage, batch_shape(config, stage.place().tensor)));
-    if (config.recompute)
-      shape.recompute.push_back(recomputed_layers(stage, config.recompute_layers));
+    if (config.recompute.what == Recompute::layer)
+      shape.recompute.push_back(recomputed_layers(stage));
   }
+  // Sequence parallelism cuts them already.
+  shape.partition_inputs =
+      config.recompute.partition_inputs && parallel.tensor > 1 && !parallel.sequence_parallel;
   set_limits(shape, config.zero);
   return shape;
 }

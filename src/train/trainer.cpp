@@ -59,8 +59,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
       config_(job_.config),
       grid_(grid),
       plans_(step_plans(config_)),
-      stage_(config_.model, stage_place(config_.parallel, grid.pipeline_rank(), grid.tensor_rank()),
-             config_.data.sequence_length),
+      stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank())),
       shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plans_.shape, grid.pipeline_rank()),
       train_reader_(open_reader(config_, config_.data.train, config_.data.shuffle)),
@@ -69,7 +68,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
       optimizer_(store_, config_.optimizer, config_.gradient_clipping),
       loss_scaler_(config_.precision.loss_scale),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden, plans_.peaks[stage_index()],
-                                plans_.shape.frame_pool[stage_index()], config_.recompute)),
+                                plans_.shape.frame_pool[stage_index()])),
       buffers_(buffer_plan_, layout_, plans_.shape.microbatches,
                {shape_.local_rows, config_.model.hidden}, shape_.type,
                plans_.shape.frame_pool[stage_index()]),
@@ -301,6 +300,10 @@ void Trainer::announce() const {
   if (config_.dump_state) spdlog::info("{}", job_.resolved);
   if (!job_.accepted.empty())
     spdlog::info("accepted without effect here: {}", fmt::join(job_.accepted, ", "));
+  if (config_.recompute.partition_inputs && config_.recompute.what != Recompute::layer)
+    spdlog::warn(
+        "activation_checkpointing.partition_activations has nothing to cut: no layer is "
+        "recomputed from its input. activation_checkpointing.number_checkpoints says how many are");
   if (!unused_weights_.empty())
     spdlog::warn("{}: {} tensors are not part of this model: {}", config_.model.weights,
                  unused_weights_.size(), fmt::join(unused_weights_, ", "));

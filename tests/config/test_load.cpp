@@ -46,7 +46,7 @@ TEST_F(Load, ADeepSpeedFileWorksAsItIs) {
   EXPECT_EQ(job.config.batch.global, 2);
   EXPECT_EQ(job.config.scheduler.kind, SchedulerKind::warmup_decay);
   EXPECT_EQ(job.config.scheduler.total_num_steps, 100);
-  EXPECT_FALSE(job.config.recompute);
+  EXPECT_EQ(job.config.recompute.what, Recompute::none);
   EXPECT_THAT(job.accepted,
               testing::IsSupersetOf({"zero_optimization.contiguous_gradients",
                                      "zero_optimization.reduce_bucket_size", "fp16.loss_scale",

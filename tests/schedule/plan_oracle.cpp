@@ -42,6 +42,9 @@ class Tracer {
         return {{frame(op), Access::write}};
       case OpKind::DropInput:
         return {{act(op, input), Access::write}};
+      case OpKind::PartitionInput:
+      case OpKind::GatherInput:
+        return {{act(op, input), Access::write}, {"part of " + frame(op), Access::write}};
       case OpKind::SendActivationStart:
       case OpKind::SendActivationWait:
         return {{act(op, chunk_end), Access::write}};

@@ -60,6 +60,7 @@ PlanShape make_shape(const ShapeOptions& options) {
   shape.stages = options.stages;
   shape.chunks = options.chunks;
   shape.microbatches = options.microbatches;
+  shape.partition_inputs = options.partition;
   shape.data_parallel = options.data_parallel;
   shape.zero = options.zero;
   shape.replicas = options.replicas;
@@ -92,8 +93,8 @@ std::string text_of(const ShapeOptions& o) {
   return std::to_string(o.stages) + " stages, " + std::to_string(o.chunks) + " chunks, " +
          std::to_string(o.microbatches) + " micro-batches, layers " +
          layers[static_cast<int>(o.layers)] + ", recompute " +
-         marks[static_cast<int>(o.recompute)] + (o.pools ? ", pools" : "") +
-         (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
+         marks[static_cast<int>(o.recompute)] + (o.partition ? ", partitioned" : "") +
+         (o.pools ? ", pools" : "") + (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
          std::to_string(static_cast<int>(o.zero)) + ", ahead " + std::to_string(o.ahead) +
          (o.persistent ? ", persistent" : "") + (o.replicas ? ", replicas" : "") +
          (o.tied ? ", tied" : "") + (o.tensor_sum ? ", tensor sum" : "");

@@ -15,7 +15,8 @@ struct ShapeOptions {
   int microbatches = 1;
   Layers layers = Layers::one;
   Marks recompute = Marks::none;
-  bool pools = false;  // frames of the first and of the last layer have pools of their own
+  bool partition = false;  // inputs of recomputed layers
+  bool pools = false;      // frames of the first and of the last layer have pools of their own
   bool data_parallel = false;
   ZeroStage zero = ZeroStage::none;
   std::int64_t ahead = 0;  // elements reduced and gathered ahead

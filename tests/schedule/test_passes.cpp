@@ -52,6 +52,17 @@ TEST(AddRecompute, OnlyMarkedLayers) {
                           "B c0 l1 m0", "B c0 l0 m0"));
 }
 
+TEST(AddInputPartition, OnlyInputsOfRecomputedLayers) {
+  const PlanShape shape{
+      .stages = 1, .layers = {{3}}, .recompute = {{{true, true, false}}}, .partition_inputs = true};
+  const Plan plan = expand_layers(make_schedule("gpipe", shape), shape)[0];
+  EXPECT_THAT(
+      lines_of(add_input_partition(add_recompute({plan}, shape), shape)[0]),
+      ElementsAre("F c0 l0 m0", "drop frame c0 l0 m0", "F c0 l1 m0", "drop frame c0 l1 m0",
+                  "part input c0 l1 m0", "F c0 l2 m0", "B c0 l2 m0", "gather input c0 l1 m0",
+                  "R c0 l1 m0", "B c0 l1 m0", "R c0 l0 m0", "B c0 l0 m0"));
+}
+
 TEST(AddForwardDrops, TokensAreNotABoundary) {
   const PlanShape shape{.stages = 1, .layers = {{2}}};
   const Plan plan = {{OpKind::Forward, 0, 0, 0}, {OpKind::Forward, 0, 1, 0}};

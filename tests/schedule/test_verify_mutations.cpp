@@ -34,12 +34,13 @@ struct Subject {
 };
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
-                 ZeroStage zero = ZeroStage::optimizer) {
+                 ZeroStage zero = ZeroStage::optimizer, bool partition = false) {
   const PlanShape shape = make_shape({.stages = stages,
                                       .chunks = chunks,
                                       .microbatches = microbatches,
                                       .layers = Layers::uneven,
                                       .recompute = Marks::some,
+                                      .partition = partition,
                                       .pools = true,
                                       .data_parallel = true,
                                       .zero = zero,
@@ -49,7 +50,7 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
                                       .tied = true,
                                       .tensor_sum = true});
   return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
-              std::to_string(static_cast<int>(zero)),
+              std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : ""),
           shape, training_plans(schedule, shape)};
 }
 
@@ -77,7 +78,10 @@ std::vector<Subject> subjects() {
           training("interleaved", 2, 2, 4, ZeroStage::parameters),
           {"evaluation on 3", evaluated, evaluation_plans(evaluated), PlanUse::evaluation},
           {"evaluation on 3, ZeRO 3", gathered, evaluation_plans(gathered), PlanUse::evaluation},
-          {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation}};
+          {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation},
+          training("gpipe", 1, 3, 2, ZeroStage::gradients, true),
+          training("1f1b", 3, 1, 4, ZeroStage::optimizer, true),
+          training("interleaved", 2, 2, 4, ZeroStage::parameters, true)};
 }
 
 // What verify() says, or nothing.
@@ -113,7 +117,8 @@ TEST(Mutations, SubjectsAreRight) {
     EXPECT_FALSE(test::deadlocks(subject.plans)) << subject.name;
     sizes.push_back(subject.instructions());
   }
-  EXPECT_THAT(sizes, testing::ElementsAre(373, 59, 270, 369, 76, 249, 109, 323, 361, 220, 298, 34));
+  EXPECT_THAT(sizes, testing::ElementsAre(373, 59, 270, 369, 76, 249, 109, 323, 361, 220, 298, 34, 80,
+                                          207, 379));
 }
 
 TEST(Mutations, EveryDeletionIsFound) {
@@ -173,8 +178,8 @@ TEST(Mutations, SwapsAreFoundExactlyWhereTheyMatter) {
       EXPECT_EQ(!error, right) << place(subject, s, i) << ": " << error.value_or("accepted");
     });
   }
-  EXPECT_THAT(harmless,
-              testing::ElementsAre(223, 25, 158, 230, 32, 142, 62, 196, 248, 144, 226, 21));
+  EXPECT_THAT(harmless, testing::ElementsAre(223, 25, 158, 230, 32, 142, 62, 196, 248, 144, 226, 21, 38,
+                                             112, 264));
 }
 
 bool is_wait(OpKind kind) {
@@ -246,6 +251,19 @@ TEST(Mutations, FeaturesThatAreMissingAsAWholeAreFound) {
               HasSubstr("waits for ever"));
 }
 
+// So does an input that is kept whole.
+TEST(Mutations, KeepingAWholeInputIsRight) {
+  const Subject subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
+  const Plans kept = without(subject.plans, [](const Op& op) {
+    return op.kind == OpKind::PartitionInput || op.kind == OpKind::GatherInput;
+  });
+  const auto before = verify(subject.plans, subject.shape, PlanUse::training);
+  const auto after = verify(kept, subject.shape, PlanUse::training);
+  EXPECT_GT(before[1].parts, 0);
+  EXPECT_EQ(after[1].parts, 0);
+  EXPECT_LT(before[1].boundaries, after[1].boundaries);
+}
+
 // A frame that is kept although it could be dropped costs memory, which the peaks tell, and is
 // right.
 TEST(Mutations, KeepingAFrameIsRight) {
@@ -275,6 +293,9 @@ TEST(Mutations, FeaturesNobodyAskedForAreFound) {
   EXPECT_THAT(
       error_with([](PlanShape& s) { s.blocks[0][0].tied = s.blocks[2].back().tied = false; }),
       HasSubstr("(tied sum b"));
+  subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
+  EXPECT_THAT(error_with([](PlanShape& s) { s.partition_inputs = false; }),
+              HasSubstr("does not partition the input of this layer"));
   subject.use = PlanUse::evaluation;
   EXPECT_THAT(error_with([](PlanShape&) {}),
               HasSubstr("a forward-only plan has no such instruction"));

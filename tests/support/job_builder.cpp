@@ -9,8 +9,9 @@ namespace triax::test {
 std::string Layout::text() const {
   return fmt::format(
       "tensor {} pipeline {} data {}, {}, chunks {}, micro {}, ZeRO {}, sequence parallel {}, "
-      "recompute {}",
-      tensor, pipeline, data, schedule, chunks, micro, zero, sequence_parallel, recompute);
+      "recompute {} {}{}",
+      tensor, pipeline, data, schedule, chunks, micro, zero, sequence_parallel, recompute,
+      granularity, partition ? " partitioned" : "");
 }
 
 bool carries(const GoldenCase& golden, const Layout& layout) {
@@ -49,7 +50,9 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
                         {"params", {{"warmup", golden.warmup}, {"min_lr", golden.min_lr}}}};
   job["gradient_clipping"] = golden.clip;
   job["zero_optimization"] = {{"stage", layout.zero}};
-  job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute}};
+  job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute},
+                                     {"granularity", layout.granularity},
+                                     {"partition_activations", layout.partition}};
   return job;
 }
 

@@ -20,6 +20,8 @@ struct Layout {
   int zero = 0;
   bool sequence_parallel = true;
   int recompute = 0;  // layers of a stage
+  std::string granularity = "full";
+  bool partition = false;  // inputs of recomputed layers
 
   int ranks() const { return tensor * pipeline * data; }
   /// "tensor 2 pipeline 2 data 1, 1f1b, micro 1": for SCOPED_TRACE.
