@@ -56,7 +56,9 @@ Plans training_plans(const std::string& schedule, const PlanShape& shape) {
   plans = add_recompute(plans, shape);
   plans = add_gathers(plans, shape);
   plans = add_reduction(plans, shape);
-  return add_update(plans, shape);
+  plans = add_update(plans, shape);
+  plans = add_offload(plans, shape);
+  return add_loads(plans, shape);
 }
 
 Plans evaluation_plans(const PlanShape& shape) {
@@ -64,7 +66,8 @@ Plans evaluation_plans(const PlanShape& shape) {
   plans = add_point_to_point(plans, shape);
   plans = expand_layers(plans, shape);
   plans = add_forward_drops(plans, shape);
-  return add_gathers(plans, shape);
+  plans = add_gathers(plans, shape);
+  return add_loads(plans, shape);
 }
 
 }  // namespace triax

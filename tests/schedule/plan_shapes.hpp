@@ -20,6 +20,10 @@ struct ShapeOptions {
   ZeroStage zero = ZeroStage::none;
   std::int64_t ahead = 0;   // elements reduced and gathered ahead
   bool persistent = false;  // every third block, under ZeRO 3
+  /// Buffers for the optimizer state of most blocks, in several parts, in a store, and under ZeRO 3
+  /// for their parameters; 0: all stays in memory. From 2 on it is fetched ahead, from 3 on stored
+  /// behind.
+  int offload = 0;
   bool tied = false;
   bool tensor_sum = false;  // of every other block
 };

@@ -42,6 +42,7 @@ ShapeOptions with_switches(ShapeOptions options, int i) {
   options.pools = (i & 12) == 12;
   options.persistent = (i & 20) == 20;
   options.ahead = i % 5 * 15;
+  options.offload = i % 7 < 3 ? 0 : i % 7 - 2;
   return options;
 }
 constexpr int switches = 32;
@@ -131,7 +132,7 @@ TEST(Verify, EachRuleStandsByItself) {
   EXPECT_EQ(trained({forward, drop, {OpKind::DropInput}}),
             "stage 0, op 2 (drop input c0 l0 m0): the backward pass needs the input");
   EXPECT_EQ(trained({forward, {static_cast<OpKind>(op_kind_count)}}),
-            "stage 0, op 1 (unknown instruction 23): there is no such instruction");
+            "stage 0, op 1 (unknown instruction 32): there is no such instruction");
   EXPECT_EQ(evaluated({forward, drop}), "accepted");
   EXPECT_EQ(evaluated({forward, drop, norm}),
             "stage 0, op 2 (norm): a forward-only plan has no such instruction");

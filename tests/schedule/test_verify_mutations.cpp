@@ -34,7 +34,7 @@ struct Subject {
 };
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
-                 ZeroStage zero = ZeroStage::optimizer) {
+                 ZeroStage zero = ZeroStage::optimizer, int offload = 0) {
   const PlanShape shape = make_shape({.stages = stages,
                                       .chunks = chunks,
                                       .microbatches = microbatches,
@@ -45,10 +45,11 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
                                       .zero = zero,
                                       .ahead = 25,
                                       .persistent = true,
+                                      .offload = offload,
                                       .tied = true,
                                       .tensor_sum = true});
   return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
-              std::to_string(static_cast<int>(zero)),
+              std::to_string(static_cast<int>(zero)) + ", offload " + std::to_string(offload),
           shape, training_plans(schedule, shape)};
 }
 
@@ -63,6 +64,13 @@ std::vector<Subject> subjects() {
                                          .zero = ZeroStage::parameters,
                                          .ahead = 25,
                                          .persistent = true});
+  const PlanShape loaded = make_shape({.stages = 2,
+                                       .chunks = 2,
+                                       .microbatches = 2,
+                                       .layers = Layers::uneven,
+                                       .zero = ZeroStage::parameters,
+                                       .ahead = 25,
+                                       .offload = 3});
   const PlanShape alone =
       make_shape({.stages = 1, .chunks = 3, .microbatches = 2, .layers = Layers::uneven});
   return {training("gpipe", 3, 2, 4),
@@ -74,6 +82,13 @@ std::vector<Subject> subjects() {
           training("gpipe", 1, 3, 2, ZeroStage::parameters),
           training("1f1b", 3, 1, 4, ZeroStage::parameters),
           training("interleaved", 2, 2, 4, ZeroStage::parameters),
+          training("1f1b", 2, 1, 2, ZeroStage::none, 1),
+          training("gpipe", 1, 3, 2, ZeroStage::optimizer, 2),
+          training("1f1b", 2, 1, 3, ZeroStage::gradients, 3),
+          training("1f1b", 2, 1, 3, ZeroStage::parameters, 1),
+          training("gpipe", 1, 3, 2, ZeroStage::parameters, 2),
+          training("interleaved", 2, 2, 4, ZeroStage::parameters, 4),
+          {"evaluation on 2, offload", loaded, evaluation_plans(loaded), PlanUse::evaluation},
           {"evaluation on 3", evaluated, evaluation_plans(evaluated), PlanUse::evaluation},
           {"evaluation on 3, ZeRO 3", gathered, evaluation_plans(gathered), PlanUse::evaluation},
           {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation}};
@@ -112,7 +127,8 @@ TEST(Mutations, SubjectsAreRight) {
     EXPECT_FALSE(test::deadlocks(subject.plans)) << subject.name;
     sizes.push_back(subject.instructions());
   }
-  EXPECT_THAT(sizes, testing::ElementsAre(373, 59, 270, 369, 72, 243, 105, 317, 355, 220, 298, 34));
+  EXPECT_THAT(sizes, testing::ElementsAre(373, 59, 270, 369, 72, 243, 105, 317, 355, 79, 82, 124,
+                                          177, 163, 443, 112, 220, 298, 34));
 }
 
 TEST(Mutations, EveryDeletionIsFound) {
@@ -142,11 +158,15 @@ TEST(Mutations, EveryChangeOfAFieldIsFound) {
       const Op op = plans[s][i];
       for (const int by : {-1, 1}) {
         const auto kind = static_cast<OpKind>(static_cast<int>(op.kind) + by);
-        for (const Op& changed : {Op{op.kind, op.chunk + by, op.layer, op.microbatch, op.block},
-                                  Op{op.kind, op.chunk, op.layer + by, op.microbatch, op.block},
-                                  Op{op.kind, op.chunk, op.layer, op.microbatch + by, op.block},
-                                  Op{op.kind, op.chunk, op.layer, op.microbatch, op.block + by},
-                                  Op{kind, op.chunk, op.layer, op.microbatch, op.block}}) {
+        const auto with = [&](int Op::*field) {
+          Op changed = op;
+          changed.*field += by;
+          return changed;
+        };
+        Op other_kind = op;
+        other_kind.kind = kind;
+        for (const Op& changed : {with(&Op::chunk), with(&Op::layer), with(&Op::microbatch),
+                                  with(&Op::block), with(&Op::part), other_kind}) {
           plans[s][i] = changed;
           EXPECT_TRUE(error_of(subject, plans))
               << place(subject, s, i) << " as " << text_of(changed);
@@ -172,8 +192,8 @@ TEST(Mutations, SwapsAreFoundExactlyWhereTheyMatter) {
       EXPECT_EQ(!error, right) << place(subject, s, i) << ": " << error.value_or("accepted");
     });
   }
-  EXPECT_THAT(harmless,
-              testing::ElementsAre(223, 25, 158, 230, 30, 140, 60, 194, 246, 144, 226, 21));
+  EXPECT_THAT(harmless, testing::ElementsAre(223, 25, 158, 230, 30, 140, 60, 194, 246, 30, 42, 80,
+                                             82, 87, 290, 78, 144, 226, 21));
 }
 
 bool is_wait(OpKind kind) {
@@ -264,6 +284,8 @@ TEST(Mutations, FeaturesNobodyAskedForAreFound) {
     change(other.shape);
     return error_of(other, other.plans).value_or("accepted");
   };
+  EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][0].parts = 2; }),
+              HasSubstr("(step b0): there is no such part"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.recompute.clear(); }),
               HasSubstr("does not recompute this layer"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.data_parallel = false; }), HasSubstr("(reduce b"));
