@@ -53,6 +53,7 @@ void write_header(hdf5::File& file, const CheckpointHeader& header) {
   file.write_attribute("/", "model", header.model);
   file.write_attribute("/", "grid", header.grid);
   file.write_attribute("/", "triax_version", header.version);
+  if (!header.loss_scale.empty()) file.write_attribute("/", "loss_scale", header.loss_scale);
 }
 
 CheckpointHeader read_header(const hdf5::File& file, const std::string& path) {
@@ -73,6 +74,8 @@ CheckpointHeader read_header(const hdf5::File& file, const std::string& path) {
   header.model = file.string_attribute("/", "model");
   header.grid = file.string_attribute("/", "grid");
   header.version = file.string_attribute("/", "triax_version");
+  if (file.has_attribute("/", "loss_scale"))
+    header.loss_scale = file.string_attribute("/", "loss_scale");
   return header;
 }
 

@@ -22,6 +22,7 @@ struct CheckpointHeader {
   std::string model;                // Hugging Face config.json
   std::string grid;                 // JSON {"data":, "pipeline":, "tensor":} that wrote it
   std::string version;              // of triax
+  std::string loss_scale;           // JSON; empty: none (no fp16)
 };
 
 /// A tensor of the file: global, unpadded, unsharded.

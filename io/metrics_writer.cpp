@@ -87,12 +87,15 @@ void MetricsWriter::line(const std::string& text) {
 
 void MetricsWriter::write(const StepMetrics& m) {
   const std::string mfu = m.mfu ? fmt::format(R"("mfu":{},)", number(*m.mfu)) : "";
+  const std::string scale = m.loss_scale ? fmt::format(R"("loss_scale":{},"skipped":{},)",
+                                                       number(*m.loss_scale), m.skipped)
+                                         : "";
   line(fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"lr":{},"tokens":{},)"
       R"("tokens_per_second":{},"step_seconds":{},)"
-      R"({}"peak_memory_bytes":{},"bytes_sent":{{"data":{},"tensor":{},"pipeline":{}}}}})",
+      R"({}{}"peak_memory_bytes":{},"bytes_sent":{{"data":{},"tensor":{},"pipeline":{}}}}})",
       m.step, number(m.loss), number(m.grad_norm), number(m.lr), m.tokens,
-      number(m.tokens_per_second), number(m.step_seconds), mfu, m.peak_memory_bytes,
+      number(m.tokens_per_second), number(m.step_seconds), mfu, scale, m.peak_memory_bytes,
       m.bytes_sent_data, m.bytes_sent_tensor, m.bytes_sent_pipeline));
 }
 

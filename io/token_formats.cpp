@@ -134,7 +134,7 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path) {
   if (file.size() == 0)
     throw Error(path + " is empty", "0 bytes", "Give a file with text or tokens in it");
   // Text has no zero bytes; token ids of two or four bytes have them within a few.
-  constexpr std::size_t probe = 64 * 1024;
+  constexpr std::size_t probe = 65536;
   const auto head = file.bytes().first(std::min(probe, file.size()));
   const auto zero = std::find(head.begin(), head.end(), std::byte{0});
   if (zero != head.end()) not_tokens(path, zero - head.begin());

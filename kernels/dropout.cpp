@@ -30,7 +30,7 @@ void dropout(const Stream&, const Tensor& y, const Tensor& x, const Dropout& dro
         std::fill_n(words, end - begin, ~std::uint32_t{0});
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i)
-        out[i] = in[i] * (uniform_from(words[i - begin]) >= p ? kept : 0.0F);
+        out[i] = in[i] * (kept * static_cast<float>(uniform_from(words[i - begin]) >= p));
     });
   });
 }

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <climits>
 #include <cstdlib>
 #include <optional>
 
@@ -18,8 +19,9 @@ namespace {
 
 // Cores of a rank: what OMP_NUM_THREADS says, else an equal part of its node's.
 int threads_of_rank(const ProcessGrid& grid) {
-  if (const char* text = std::getenv("OMP_NUM_THREADS"); text != nullptr && std::atoi(text) > 0)
-    return std::atoi(text);
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
+  if (given > 0 && given < INT_MAX) return static_cast<int>(given);
   return std::max(1, grid.node_cores() / grid.node_size());
 }
 
@@ -44,7 +46,7 @@ std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig
 int fail(MpiSession& session, const std::string& text, int status) {
   const auto print = [&] {
     fmt::print(stderr, "triax: {}\n", text);
-    std::fflush(stderr);
+    (void)std::fflush(stderr);
   };
   if (session.rank() == 0) print();
   if (session.all_arrive()) return status;
@@ -94,7 +96,7 @@ void print_config(const JobArguments& arguments) {
   const JobDescription job =
       describe_job(arguments.job, arguments.overrides, arguments.ranks, arguments.json);
   fmt::print("{}", job.text);
-  std::fflush(stdout);
+  (void)std::fflush(stdout);
   for (const std::string& missing : job.missing) spdlog::warn("triax: missing: {}", missing);
 }
 
@@ -111,7 +113,7 @@ void generate(const GenerateArguments& arguments) {
   fmt::print("{}", arguments.prompt);
   generator.generate(tokens, arguments.sampling, [](std::int32_t token) {
     std::putchar(token);
-    std::fflush(stdout);
+    (void)std::fflush(stdout);
   });
   fmt::print("\n");
 }

@@ -32,11 +32,12 @@ MPI_Datatype reducible_type(DType type) {
       return MPI_UINT8_T;
     case DType::bf16:
     case DType::f16:
+      return MPI_UINT16_T;  // with an operation of our own
     case DType::u16:
       break;
   }
   throw Error(fmt::format("MPI cannot reduce tensors of {}", name_of(type)),
-              "it has no arithmetic for 16-bit elements", "Reduce in f32");
+              "nothing here asks for such sums", "Reduce in f32");
 }
 
 // Moving data asks for the width of an element only; wide elements keep the counts low.
@@ -53,7 +54,11 @@ MPI_Datatype movable_type(DType type) {
   }
 }
 
-MPI_Op operation(ReduceOp op) {
+MPI_Op operation(ReduceOp op, DType type, const Float16Sums& sums) {
+  if (const MPI_Op sum = sums.of(type); sum != MPI_OP_NULL) {
+    check(op == ReduceOp::sum, "the largest or smallest of {} elements", name_of(type));
+    return sum;
+  }
   switch (op) {
     case ReduceOp::sum:
       return MPI_SUM;
@@ -116,8 +121,9 @@ Request MpiCommunicator::all_reduce(const Stream& stream, const Tensor& data, Re
   const mpi::Count count = mpi::count_of(data.elements());
   const std::size_t slot = take_slot(stream, "MPI_Iallreduce");
   traffic_ += ring::all_reduce(size_, byte_count(data));
-  return started(slot, mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type, operation(op), comm_,
-                                       &slots_[slot].request));
+  return started(slot,
+                 mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type,
+                                 operation(op, data.dtype(), sums_), comm_, &slots_[slot].request));
 }
 
 Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& output,
@@ -130,18 +136,19 @@ Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& outp
     return {};
   }
   const mpi::Count count = mpi::count_of(output.elements());
+  const MPI_Op sum = operation(ReduceOp::sum, input.dtype(), sums_);
   const std::size_t index = take_slot(stream, "MPI_Ireduce_scatter_block");
   Slot& slot = slots_[index];
   traffic_ += ring::reduce_scatter(size_, byte_count(input));
   if (output.data() != part_of(input, rank_, output))
-    return started(index, mpi::ireduce_scatter_block(input.data(), output.data(), count, type,
-                                                     MPI_SUM, comm_, &slot.request));
+    return started(index, mpi::ireduce_scatter_block(input.data(), output.data(), count, type, sum,
+                                                     comm_, &slot.request));
   if (rank_ != 0) {  // in place, MPI writes the result where the input begins
     slot.result = output.data();
     slot.found = input.data();
     slot.found_bytes = static_cast<std::size_t>(output.bytes());
   }
-  return started(index, mpi::ireduce_scatter_block(MPI_IN_PLACE, input.data(), count, type, MPI_SUM,
+  return started(index, mpi::ireduce_scatter_block(MPI_IN_PLACE, input.data(), count, type, sum,
                                                    comm_, &slot.request));
 }
 

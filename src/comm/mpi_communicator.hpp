@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "src/comm/communicator.hpp"
+#include "src/comm/float16_sum.hpp"
 #include "src/comm/wait.hpp"
 
 namespace triax {
 
-/// Reductions take f32, f64, i32, i64 and u8; other calls take every type. What MPI reports as
-/// failed is an Error with the rank, its place, the call and MPI's text. No call allocates once the
-/// largest number of requests in flight was reached (MPI's own memory aside).
+/// Reductions take f32, f64, i32, i64, u8, and as sums bf16 and f16; other calls take every type.
+/// What MPI reports as failed is an Error with the rank, its place, the call and MPI's text. No
+/// call allocates once the largest number of requests in flight was reached (MPI's own memory
+/// aside).
 ///
 /// Summation order is MPI's: for one MPI library it depends on the size of the group and of the
 /// tensor only, so that a run repeats itself bit for bit.
@@ -73,6 +75,7 @@ class MpiCommunicator final : public Communicator {
   int rank_ = 0;
   int size_ = 1;
   int largest_tag_ = 0;
+  Float16Sums sums_;
   Traffic traffic_;
   std::vector<Slot> slots_;
   std::vector<std::size_t> free_slots_;

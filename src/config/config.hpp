@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/dtype.hpp"
+
 namespace triax {
 
 enum class Architecture : std::uint8_t { gpt2, llama, qwen2 };
@@ -120,6 +122,25 @@ struct ZeroConfig {
   std::int64_t max_live_parameters = 1'000'000'000;  // stage 3
 };
 
+/// The factor on the loss that keeps float16 gradients above underflow. Names and defaults as
+/// DeepSpeed's.
+struct LossScaleConfig {
+  bool enabled = false;                 // in fp16 only
+  double fixed = 0.0;                   // fp16.loss_scale; 0: dynamic, as the rest says
+  int initial_power = 16;               // it starts at 2 to this power
+  std::int64_t window = 1000;           // steps without overflow after which it doubles
+  int hysteresis = 2;                   // overflows before it halves
+  bool consecutive_hysteresis = false;  // a step without overflow counts them anew
+  double least = 1.0;
+};
+
+/// Element types; sums within an operation, master weights and moments are float32 always.
+struct PrecisionConfig {
+  DType type = DType::f32;           // of parameters and activations
+  DType gradient_type = DType::f32;  // of the parameters' gradients
+  LossScaleConfig loss_scale;
+};
+
 struct Config {
   ModelConfig model;
   DataConfig data;
@@ -131,6 +152,7 @@ struct Config {
   SchedulerConfig scheduler;
   double gradient_clipping = 0.0;  // global L2 norm; 0: none
   ZeroConfig zero;
+  PrecisionConfig precision;
   bool recompute = false;  // whole layers (activation_checkpointing)
   int recompute_layers =
       0;  // a stage, from its first (activation_checkpointing.number_checkpoints); 0: every layer

@@ -147,41 +147,66 @@ void add_scheduler(Keys& k) {
                         "LRRangeTest is not built yet"));
 }
 
+void add_fp16(Keys& k) {
+  const std::string p = "fp16.";
+  k.push_back(obeyed(p + "enabled", boolean, false, anything(),
+                     "train in float16, with float32 master weights and a scaled loss")
+                  .or_auto());
+  k.push_back(
+      obeyed(p + "loss_scale", number, 0.0, at_least(0),
+             "factor on the loss; 0: dynamic, halved on overflow and doubled in quiet times"));
+  k.push_back(obeyed(p + "initial_scale_power", integer, 16, from_to(0, 64),
+                     "a dynamic factor starts at 2 to this power"));
+  k.push_back(obeyed(p + "loss_scale_window", integer, 1000, at_least(1),
+                     "steps without overflow after which the factor doubles")
+                  .in("steps"));
+  k.push_back(
+      obeyed(p + "hysteresis", integer, 2, at_least(1), "overflows before the factor is halved"));
+  k.push_back(obeyed(p + "consecutive_hysteresis", boolean, false, anything(),
+                     "a step without overflow starts the count of hysteresis anew"));
+  k.push_back(obeyed(p + "min_loss_scale", number, 1.0, above(0), "least dynamic factor"));
+  k.push_back(accepted(p + "auto_cast", boolean, nullptr, "all of the model is in float16"));
+  k.push_back(refused(p + "fp16_master_weights_and_grads", boolean, false,
+                      "master weights in float16", "master weights are float32 here"));
+}
+
+void add_bf16(Keys& k) {
+  for (const std::string section : {"bf16.", "bfloat16."}) {
+    k.push_back(obeyed(section + "enabled", boolean, false, anything(),
+                       "train in bfloat16, with float32 master weights")
+                    .or_auto());
+    for (const auto* name : {"bf16_master_weights_and_grads", "bf16_optimizer_states"})
+      k.push_back(refused(section + name, boolean, false, "optimizer state in bfloat16",
+                          "master weights and moments are float32 here"));
+    for (const auto* name :
+         {"immediate_grad_update", "check_grad_overflow", "auto_cast", "loss_scale"})
+      k.push_back(accepted(section + name, any, nullptr, "of DeepSpeed's own machinery"));
+  }
+}
+
 void add_precision(Keys& k) {
-  const std::string float32 = "not built yet: training is in float32";
+  const std::string torch = "PyTorch's own; bf16 and fp16 are triax's mixed precision";
   k.push_back(obeyed("gradient_clipping", number, 0.0, at_least(0),
                      "clip the global L2 norm of the gradient to this; 0: never; auto: 1.0")
                   .or_auto());
-  k.push_back(refused("fp16.enabled", boolean, false, "train in float16", float32).or_auto());
-  k.push_back(refused("bf16.enabled", boolean, false, "train in bfloat16", float32).or_auto());
-  k.push_back(
-      refused("bfloat16.enabled", boolean, false, "old name of bf16.enabled", float32).or_auto());
-  k.push_back(refused("amp.enabled", boolean, false, "NVIDIA apex", float32).or_auto());
-  k.push_back(
-      refused("torch_autocast.enabled", boolean, false, "PyTorch's mixed precision", float32)
-          .or_auto());
-  for (const auto* name :
-       {"auto_cast", "loss_scale", "initial_scale_power", "loss_scale_window", "hysteresis",
-        "consecutive_hysteresis", "min_loss_scale", "fp16_master_weights_and_grads"})
-    k.push_back(
-        accepted(std::string("fp16.") + name, any, nullptr, "unused while fp16.enabled is false"));
-  for (const auto* section : {"bf16.", "bfloat16."})
-    for (const auto* name :
-         {"immediate_grad_update", "check_grad_overflow", "bf16_master_weights_and_grads",
-          "bf16_optimizer_states", "auto_cast", "loss_scale"})
-      k.push_back(accepted(std::string(section) + name, any, nullptr,
-                           "unused while bf16.enabled is false"));
+  add_fp16(k);
+  add_bf16(k);
+  k.push_back(refused("amp.enabled", boolean, false, "NVIDIA apex", torch).or_auto());
+  k.push_back(refused("torch_autocast.enabled", boolean, false, "PyTorch's mixed precision", torch)
+                  .or_auto());
   k.push_back(
       accepted("amp.*", any, nullptr, "parameters of apex, unused while amp.enabled is false"));
   k.push_back(accepted("torch_autocast.dtype", string, nullptr,
                        "unused while torch_autocast.enabled is false"));
   k.push_back(accepted("torch_autocast.lower_precision_safe_modules", strings, nullptr,
                        "unused while torch_autocast.enabled is false"));
-  k.push_back(obeyed("data_types.grad_accum_dtype", string, "fp32", one_of({"fp32"}),
-                     "type in which gradients are summed")
-                  .without({"fp16", "bf16"}));
-  k.push_back(accepted("data_types.param_dtype", string, nullptr, "parameters are float32"));
-  k.push_back(accepted("data_types.buffer_dtype", string, nullptr, "buffers are float32"));
+  k.push_back(obeyed("data_types.grad_accum_dtype", string, nullptr,
+                     one_of({"fp32", "bf16", "fp16"}),
+                     "type in which gradients are kept and summed; absent: the model's type"));
+  k.push_back(accepted("data_types.param_dtype", string, nullptr,
+                       "parameters have the type that bf16 and fp16 say"));
+  k.push_back(accepted("data_types.buffer_dtype", string, nullptr,
+                       "buffers have the type that bf16 and fp16 say"));
 }
 
 }  // namespace

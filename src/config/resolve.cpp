@@ -64,6 +64,20 @@ void check_resume(Settings& s, ErrorList& missing) {
           "no such file: " + resume + ". Say auto, never, must or a checkpoint file");
 }
 
+void resolve_precision(Settings& s, ErrorList& errors) {
+  const std::string bf16 = s.given("bfloat16.enabled") ? "bfloat16.enabled" : "bf16.enabled";
+  for (const std::string key : {"fp16.enabled", "bf16.enabled", "bfloat16.enabled"})
+    replace_auto(s, key, false);
+  if (s.boolean("fp16.enabled") && s.boolean(bf16))
+    s.error(errors, "fp16.enabled", "a model trains in one type: set fp16 or bf16, not both");
+  const std::string sums = "data_types.grad_accum_dtype";
+  if (!s.has(sums) || s.string(sums) == "fp32") return;
+  if (!s.boolean(s.string(sums) == "fp16" ? "fp16.enabled" : bf16))
+    s.error(errors, sums,
+            fmt::format("\"{0}\" asks for a model of that type. Say fp32, or enable {0}",
+                        s.string(sums)));
+}
+
 }  // namespace
 
 // As Hugging Face's Trainer resolves them, which has the model's width to go by.
@@ -80,6 +94,7 @@ void resolve_memory(Settings& s, const ModelConfig& m) {
 }
 
 void resolve_training(Settings& s, ErrorList& errors) {
+  resolve_precision(s, errors);
   replace_auto(s, "optimizer.params.lr", 1e-3);
   replace_auto(s, "optimizer.params.betas", json::array({0.9, 0.999}));
   replace_auto(s, "optimizer.params.eps", 1e-8);

@@ -130,6 +130,24 @@ ZeroConfig zero(const Settings& s) {
   return z;
 }
 
+PrecisionConfig precision(const Settings& s) {
+  PrecisionConfig p;
+  const bool fp16 = s.boolean("fp16.enabled");
+  if (fp16) p.type = DType::f16;
+  if (s.boolean("bf16.enabled") || s.boolean("bfloat16.enabled")) p.type = DType::bf16;
+  const std::string key = "data_types.grad_accum_dtype";
+  p.gradient_type = s.has(key) && s.string(key) == "fp32" ? DType::f32 : p.type;
+  LossScaleConfig& scale = p.loss_scale;
+  scale.enabled = fp16;
+  scale.fixed = s.number("fp16.loss_scale");
+  scale.initial_power = small(s, "fp16.initial_scale_power");
+  scale.window = s.integer("fp16.loss_scale_window");
+  scale.hysteresis = small(s, "fp16.hysteresis");
+  scale.consecutive_hysteresis = s.boolean("fp16.consecutive_hysteresis");
+  scale.least = s.number("fp16.min_loss_scale");
+  return p;
+}
+
 void set_recompute(const Settings& s, Config& c) {
   const std::string key = "activation_checkpointing.number_checkpoints";
   const int layers = s.has(key) ? small(s, key) : 0;
@@ -153,6 +171,7 @@ Config to_config(const Settings& s, const ModelConfig& model) {
   c.scheduler = scheduler(s);
   c.gradient_clipping = s.number("gradient_clipping");
   c.zero = zero(s);
+  c.precision = precision(s);
   set_recompute(s, c);
   c.steps_per_print = s.integer("steps_per_print");
   c.dump_state = s.boolean("dump_state");

@@ -24,8 +24,8 @@ struct AttentionLayer::Scratch {
   Tensor dout;  // (rows, H D)
   Tensor dqkv;  // (rows, (H + 2 Hkv) D)
   Scratch(Arena& arena, const BatchShape& shape, std::int64_t out_width, std::int64_t qkv_width)
-      : dout(arena.take("attention output gradient", DType::f32, {shape.rows, out_width})),
-        dqkv(arena.take("qkv gradient", DType::f32, {shape.rows, qkv_width})) {}
+      : dout(arena.take("attention output gradient", shape.type, {shape.rows, out_width})),
+        dqkv(arena.take("qkv gradient", shape.type, {shape.rows, qkv_width})) {}
 };
 
 AttentionLayer::AttentionLayer(const ModelConfig& model, int layer, const TensorShard& shard,
@@ -46,8 +46,8 @@ std::vector<ParameterSpec> AttentionLayer::params() const {
 }
 
 AttentionLayer::Frame AttentionLayer::carve(Arena& arena, const BatchShape& shape) const {
-  return {arena.take("qkv", DType::f32, {shape.rows, width()}),
-          arena.take("attention output", DType::f32, {shape.rows, output_.inputs()}),
+  return {arena.take("qkv", shape.type, {shape.rows, width()}),
+          arena.take("attention output", shape.type, {shape.rows, output_.inputs()}),
           arena.take("attention lse", DType::f32, {shape.batch, heads_.heads, shape.sequence})};
 }
 

@@ -19,7 +19,7 @@ struct BlockLayer::Scratch {
   Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool sequence_parallel,
           bool dropout) {
     const auto take = [&](const char* name, std::int64_t rows) {
-      return arena.take(name, DType::f32, {rows, width});
+      return arena.take(name, shape.type, {rows, width});
     };
     normed = take("normed input", shape.local_rows);
     h = sequence_parallel ? take("gathered input", shape.rows) : normed;
@@ -65,7 +65,7 @@ BlockLayer::Half BlockLayer::mlp_half() const {
 BlockLayer::Frame BlockLayer::carve(Arena& arena, const BatchShape& shape) const {
   Frame frame;
   frame.attention = attention_.carve(arena, shape);
-  frame.middle = arena.take("residual stream", DType::f32, {shape.local_rows, width_});
+  frame.middle = arena.take("residual stream", shape.type, {shape.local_rows, width_});
   frame.hidden = mlp_.carve(arena, shape);
   return frame;
 }

@@ -46,12 +46,11 @@ EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shar
 }
 
 std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
-  return measure([&](Arena& arena) {
-           arena.take("embedding rows", DType::f32, {shape.rows, width_});
-           if (dropout_ > 0.0F)
-             arena.take("dropout gradient", DType::f32, {shape.local_rows, width_});
-         }) +
-         embedding_scratch_bytes(DType::f32, shape.rows, vocabulary_.rows);
+  const std::size_t rows = measure([&](Arena& arena) {
+    arena.take("embedding rows", shape.type, {shape.rows, width_});
+    if (dropout_ > 0.0F) arena.take("dropout gradient", shape.type, {shape.local_rows, width_});
+  });
+  return rows + embedding_scratch_bytes(shape.gradient_type, shape.rows, vocabulary_.rows);
 }
 
 void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor&,
@@ -59,7 +58,7 @@ void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, 
   const ArenaScope scope(ctx.scratch);
   const bool whole = !shard_.sequence_parallel;
   const Tensor partial =
-      whole ? y : ctx.scratch.take("embedding rows", DType::f32, {ctx.shape.rows, width_});
+      whole ? y : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
   embedding_forward(ctx.stream, partial, ctx.tokens, params.weights[0], vocabulary_.first);
   reduce_rows(ctx, partial, y);
   if (positions_)
@@ -74,7 +73,7 @@ void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params,
   const ArenaScope scope(ctx.scratch);
   Tensor gradient = dy;
   if (dropout_ > 0.0F) {
-    gradient = ctx.scratch.take("dropout gradient", DType::f32, {ctx.shape.local_rows, width_});
+    gradient = ctx.scratch.take("dropout gradient", ctx.shape.type, {ctx.shape.local_rows, width_});
     dropout(ctx.stream, gradient, dy, {dropout_, dropout_key(ctx, 0, DropoutPlace::embedding)},
             first_element(ctx, width_));
   }
@@ -83,7 +82,8 @@ void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params,
                       ctx.shape.sequence, params.gradients[1].accumulate);
   const bool whole = !shard_.sequence_parallel;
   const Tensor full =
-      whole ? Tensor{} : ctx.scratch.take("embedding rows", DType::f32, {ctx.shape.rows, width_});
+      whole ? Tensor{}
+            : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
   embedding_backward(ctx.stream, params.gradients[0].data, ctx.tokens,
                      gather_rows(ctx, gradient, full), vocabulary_.first,
                      params.gradients[0].accumulate || shares_head_, ctx.scratch);

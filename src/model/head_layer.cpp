@@ -17,10 +17,10 @@ struct HeadLayer::Scratch {
   Tensor lse;     // (chunk)
   Scratch(Arena& arena, const BatchShape& shape, const TensorShard& shard, std::int64_t width,
           std::int64_t chunk, std::int64_t vocabulary) {
-    normed = arena.take("normed input", DType::f32, {shape.local_rows, width});
-    h = shard.sequence_parallel ? arena.take("gathered input", DType::f32, {shape.rows, width})
+    normed = arena.take("normed input", shape.type, {shape.local_rows, width});
+    h = shard.sequence_parallel ? arena.take("gathered input", shape.type, {shape.rows, width})
                                 : normed;
-    logits = arena.take("logits", DType::f32, {chunk, vocabulary});
+    logits = arena.take("logits", shape.type, {chunk, vocabulary});
     stats = arena.take("softmax statistics", DType::f32, {shard.size, chunk, 3});
     loss = arena.take("loss", DType::f32, {chunk});
     lse = arena.take("lse", DType::f32, {chunk});
@@ -61,7 +61,7 @@ std::int64_t HeadLayer::chunk_rows(const BatchShape& shape) const {
 
 std::size_t HeadLayer::frame_bytes(const BatchShape& shape) const {
   return measure([&](Arena& arena) {
-    arena.take("head gradient", DType::f32, {shape.rows, width_});
+    arena.take("head gradient", shape.type, {shape.rows, width_});
   });
 }
 
@@ -70,7 +70,7 @@ std::size_t HeadLayer::scratch_bytes(const BatchShape& shape) const {
     Scratch(arena, shape, shard_, width_, chunk_rows(shape), vocabulary_.rows);
   });
   const std::size_t backward = measure([&](Arena& arena) {
-    arena.take("summed gradient", DType::f32, {shape.local_rows, width_});
+    arena.take("summed gradient", shape.type, {shape.local_rows, width_});
   });
   return std::max(forward, backward + norm_.scratch_bytes(shape.local_rows));
 }
@@ -82,7 +82,7 @@ void HeadLayer::forward(const Context& ctx, const LayerParameters& params, const
                         vocabulary_.rows);
   norm_.forward(ctx, params.weights.data(), x, scratch.normed);
   const Tensor h = gather_rows(ctx, scratch.normed, scratch.h);
-  const Tensor dh(frame.data(), DType::f32, {ctx.shape.rows, width_}, frame.space());
+  const Tensor dh(frame.data(), ctx.shape.type, {ctx.shape.rows, width_}, frame.space());
   classify(ctx, params, h, dh, scratch);
 }
 
@@ -104,7 +104,7 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     cross_entropy_stats(ctx.stream, own, logits, labels, vocabulary_.first, vocabulary_.columns);
     ctx.tensor.all_gather(ctx.stream, stats, own).wait(ctx.stream);
     cross_entropy_loss(ctx.stream, loss, lse, stats, labels);
-    *ctx.loss_sum += sum(ctx.stream, loss);
+    add_sum(ctx.stream, Tensor(ctx.loss_sum, {1}), loss);
     if (!ctx.training) continue;
     cross_entropy_backward(ctx.stream, logits, lse, labels, vocabulary_.first, vocabulary_.columns,
                            ctx.loss_scale);
@@ -118,10 +118,11 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
 void HeadLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                          const Tensor&, const Tensor& dx, const Tensor& frame) const {
   const ArenaScope scope(ctx.scratch);
-  const Tensor local = shard_.sequence_parallel ? ctx.scratch.take("summed gradient", DType::f32,
-                                                                   {ctx.shape.local_rows, width_})
-                                                : Tensor{};
-  const Tensor partial(frame.data(), DType::f32, {ctx.shape.rows, width_}, frame.space());
+  const Tensor local =
+      shard_.sequence_parallel
+          ? ctx.scratch.take("summed gradient", ctx.shape.type, {ctx.shape.local_rows, width_})
+          : Tensor{};
+  const Tensor partial(frame.data(), ctx.shape.type, {ctx.shape.rows, width_}, frame.space());
   const Tensor dh = reduce_rows(ctx, partial, local);
   norm_.backward(ctx, params.weights.data(), params.gradients.data(), x, dh, Tensor{}, dx);
 }
@@ -129,7 +130,7 @@ void HeadLayer::backward(const Context& ctx, const LayerParameters& params, cons
 void HeadLayer::logits(const Context& ctx, const LayerParameters& params, const Tensor& x,
                        std::int64_t row, const Tensor& out) const {
   const ArenaScope scope(ctx.scratch);
-  const Tensor h = ctx.scratch.take("normed input", DType::f32, {1, width_});
+  const Tensor h = ctx.scratch.take("normed input", ctx.shape.type, {1, width_});
   norm_.forward(ctx, params.weights.data(), x.slice(0, row, 1), h);
   matmul(ctx.stream, out.reshape({1, vocabulary_.columns}), h,
          params.weights.back().slice(0, 0, vocabulary_.columns).transposed());

@@ -8,8 +8,9 @@
 namespace triax {
 
 /// Forward and backward of one layer on one micro-batch. Boundaries (x, y and their gradients) are
-/// (local_rows, E) float32. A frame is the layer's saved activations, one contiguous block of
-/// frame_bytes: dropping it is recompute, moving it is offload. The input x is kept by the caller.
+/// (local_rows, E) of shape.type, as the parameters. A frame is the layer's saved activations, one
+/// contiguous block of frame_bytes: dropping it is recompute, moving it is offload. The input x is
+/// kept by the caller.
 class Layer {
  public:
   virtual ~Layer() = default;

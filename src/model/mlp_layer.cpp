@@ -10,9 +10,9 @@ struct MlpLayer::Scratch {
   Tensor dactive;  // (rows, I)
   Tensor dhidden;  // (rows, I or 2 I); GELU's gradient is made in place
   Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool gated)
-      : active(arena.take("mlp activation", DType::f32, {shape.rows, width})),
-        dactive(arena.take("mlp activation gradient", DType::f32, {shape.rows, width})),
-        dhidden(gated ? arena.take("mlp hidden gradient", DType::f32, {shape.rows, 2 * width})
+      : active(arena.take("mlp activation", shape.type, {shape.rows, width})),
+        dactive(arena.take("mlp activation gradient", shape.type, {shape.rows, width})),
+        dhidden(gated ? arena.take("mlp hidden gradient", shape.type, {shape.rows, 2 * width})
                       : dactive) {}
 };
 
@@ -28,7 +28,7 @@ std::vector<ParameterSpec> MlpLayer::params() const {
 }
 
 Tensor MlpLayer::carve(Arena& arena, const BatchShape& shape) const {
-  return arena.take("mlp hidden", DType::f32, {shape.rows, input_.outputs()});
+  return arena.take("mlp hidden", shape.type, {shape.rows, input_.outputs()});
 }
 
 std::size_t MlpLayer::scratch_bytes(const BatchShape& shape) const {
@@ -40,7 +40,7 @@ void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& 
                        const Tensor& partial, const Tensor& hidden) const {
   const ArenaScope scope(ctx.scratch);
   const Tensor active =
-      ctx.scratch.take("mlp activation", DType::f32, {ctx.shape.rows, output_.inputs()});
+      ctx.scratch.take("mlp activation", ctx.shape.type, {ctx.shape.rows, output_.inputs()});
   input_.forward(ctx, weights, h, hidden);
   if (gated_)
     swiglu_forward(ctx.stream, active, hidden);

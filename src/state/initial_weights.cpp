@@ -3,27 +3,34 @@
 #include <set>
 
 #include "io/safetensors.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/random.hpp"
 
 namespace triax {
 namespace {
 
-// Calls visit(spec, piece, memory of a run, global index of its first element) for every run of
-// every weight that this rank keeps.
 template <class Visit>
-void for_each_weight_run(const ParameterStore& store, Visit&& visit) {
-  for (std::size_t b = 0; b < store.blocks().size(); ++b) {
-    const BlockView& kept = store.weights(static_cast<int>(b));
-    for (const PlacedParameter& param : store.blocks()[b].params) {
-      const FlatRange here = intersect(param.range(), kept.range);
-      for (const Piece& piece : param.spec.pieces)
-        for_each_run(
-            intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset),
-            param.spec.shape, [&](std::int64_t at, std::int64_t global, std::int64_t count) {
-              const std::int64_t begin = param.offset + at;
-              visit(param.spec, piece, kept.at({begin, begin + count}), global);
-            });
-    }
+void for_each_weight_run(const ParameterBlock& block, const BlockView& kept, Visit&& visit) {
+  for (const PlacedParameter& param : block.params) {
+    const FlatRange here = intersect(param.range(), kept.range);
+    for (const Piece& piece : param.spec.pieces)
+      for_each_run(
+          intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset),
+          param.spec.shape, [&](std::int64_t at, std::int64_t global, std::int64_t count) {
+            const std::int64_t begin = param.offset + at;
+            visit(param.spec, piece, kept.at({begin, begin + count}), global);
+          });
+  }
+}
+
+// Calls visit(spec, piece, memory of a run, global index of its first element) for every run of
+// every weight that this rank keeps, and of its master copy.
+template <class Visit>
+void for_each_weight_run(const ParameterStore& store, const Optimizer* optimizer, Visit&& visit) {
+  for (int b = 0; b < std::ssize(store.blocks()); ++b) {
+    for_each_weight_run(store.blocks()[static_cast<std::size_t>(b)], store.weights(b), visit);
+    if (optimizer != nullptr && optimizer->has_master())
+      for_each_weight_run(store.blocks()[static_cast<std::size_t>(b)], optimizer->master(b), visit);
   }
 }
 
@@ -44,25 +51,28 @@ bool is_buffer(const std::string& name) {
 
 }  // namespace
 
-void initialize_weights(const Stream& stream, const ParameterStore& store, std::uint64_t seed) {
-  for_each_weight_run(store, [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out,
-                                 std::int64_t index) {
-    switch (spec.initial) {
-      case Initial::zero:
-        fill_constant(stream, out, 0.0F);
-        break;
-      case Initial::one:
-        fill_constant(stream, out, 1.0F);
-        break;
-      case Initial::normal:
-        fill_normal(stream, out, mix_key(seed, piece.name), index, 0.0F, spec.deviation);
-        break;
-    }
-  });
+void initialize_weights(const Stream& stream, const ParameterStore& store, std::uint64_t seed,
+                        const Optimizer* optimizer) {
+  for_each_weight_run(
+      store, optimizer,
+      [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out, std::int64_t index) {
+        switch (spec.initial) {
+          case Initial::zero:
+            fill_constant(stream, out, 0.0F);
+            break;
+          case Initial::one:
+            fill_constant(stream, out, 1.0F);
+            break;
+          case Initial::normal:
+            fill_normal(stream, out, mix_key(seed, piece.name), index, 0.0F, spec.deviation);
+            break;
+        }
+      });
 }
 
-std::vector<std::string> load_weights(const ParameterStore& store, const ModelConfig& model,
-                                      const std::string& directory) {
+std::vector<std::string> load_weights(const Stream& stream, const ParameterStore& store,
+                                      const ModelConfig& model, const std::string& directory,
+                                      const Optimizer* optimizer) {
   const SafetensorsReader reader(directory);
   std::set<std::string> unused;
   for (const auto& entry : reader.entries())
@@ -81,9 +91,15 @@ std::vector<std::string> load_weights(const ParameterStore& store, const ModelCo
     unused.erase(name);
   }
   if (model.tied_embeddings) unused.erase("lm_head.weight");
+  std::vector<float> read;
   for_each_weight_run(
-      store, [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {
-        reader.read(find_name(reader, piece.name), index, out);
+      store, optimizer,
+      [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {
+        read.resize(static_cast<std::size_t>(out.elements()));
+        const Tensor from(read.data(), {out.elements()});
+        const bool direct = out.dtype() == DType::f32;
+        reader.read(find_name(reader, piece.name), index, direct ? out : from);
+        if (!direct) convert(stream, out, from);
       });
   return {unused.begin(), unused.end()};
 }

@@ -3,16 +3,21 @@
 // way a function of names and global indices, never of the grid.
 #include <string>
 
-#include "src/state/parameter_store.hpp"
+#include "src/state/optimizer.hpp"
 
 namespace triax {
 
-/// Fresh weights: each tensor from its own stream of (seed, name).
-void initialize_weights(const Stream& stream, const ParameterStore& store, std::uint64_t seed);
+/// Fresh weights: each tensor from its own stream of (seed, name). The master copy of `optimizer`,
+/// where it has one, is filled too: 16-bit weights are that copy rounded, so that a run in 16 bits
+/// starts where the float32 run starts.
+void initialize_weights(const Stream& stream, const ParameterStore& store, std::uint64_t seed,
+                        const Optimizer* optimizer = nullptr);
 
 /// Weights from a directory of model.safetensors (or its shards). Error for a tensor that is
-/// missing or has another shape. Returns the names in the files that the model does not use.
-std::vector<std::string> load_weights(const ParameterStore& store, const ModelConfig& model,
-                                      const std::string& directory);
+/// missing or has another shape. The master copy likewise. Returns the names in the files that the
+/// model does not use.
+std::vector<std::string> load_weights(const Stream& stream, const ParameterStore& store,
+                                      const ModelConfig& model, const std::string& directory,
+                                      const Optimizer* optimizer = nullptr);
 
 }  // namespace triax

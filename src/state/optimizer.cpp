@@ -50,13 +50,18 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   std::int64_t total = 0;
   for (const ParameterBlock& block : store.blocks()) total += block.stepped.count();
   memory_ = Buffer(static_cast<std::size_t>(2 * total) * sizeof(float));
+  if (store.type() != DType::f32)
+    master_memory_ = Buffer(static_cast<std::size_t>(total) * sizeof(float));
   const Tensor flat = memory_.tensor(DType::f32, {2 * total});
   std::int64_t at = 0;
   for (const ParameterBlock& block : store.blocks()) {
     const std::int64_t count = block.stepped.count();
-    first_.push_back({flat.slice(0, at, count), block.stepped});
-    second_.push_back({flat.slice(0, at + count, count), block.stepped});
-    at += 2 * count;
+    first_.push_back({flat.slice(0, 2 * at, count), block.stepped});
+    second_.push_back({flat.slice(0, 2 * at + count, count), block.stepped});
+    if (store.type() != DType::f32)
+      master_.push_back(
+          {master_memory_.tensor(DType::f32, {total}).slice(0, at, count), block.stepped});
+    at += count;
     auto& runs = runs_.emplace_back();
     for (const PlacedParameter& param : block.params) {
       const FlatRange range = intersect(param.range(), block.stepped);
@@ -66,18 +71,25 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   }
 }
 
-double Optimizer::gradient_norm(const Stream& stream, Communicator& world) {
+double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
+                                std::optional<double> loss_scale) {
   norm_squares_ = 0.0;
+  const Tensor total(&norm_squares_, {1});
   for (std::size_t b = 0; b < counted_.size(); ++b)
     for (const FlatRange& range : counted_[b])
-      norm_squares_ += sum_of_squares(stream, store_.gradients(static_cast<int>(b)).at(range));
-  world.all_reduce(stream, Tensor(&norm_squares_, {1})).wait(stream);
-  const double norm = std::sqrt(norm_squares_);
-  gradient_scale_ = clip_ > 0.0 ? static_cast<float>(std::min(1.0, clip_ / (norm + 1e-6))) : 1.0F;
+      add_sum_of_squares(stream, total, store_.gradients(static_cast<int>(b)).at(range));
+  world.all_reduce(stream, total).wait(stream);
+  stream.synchronize();
+  const double scale = loss_scale.value_or(1.0);
+  const double norm = std::sqrt(norm_squares_) / scale;
+  overflow_ = loss_scale && !std::isfinite(norm);
+  const double clip = clip_ > 0.0 ? std::min(1.0, clip_ / (norm + 1e-6)) : 1.0;
+  gradient_scale_ = static_cast<float>(clip / scale);
   return norm;
 }
 
 void Optimizer::step(const Stream& stream, int index, const StepOptions& options) {
+  if (overflow_) return;
   const auto b = static_cast<std::size_t>(index);
   AdamWOptions adamw_options;
   adamw_options.learning_rate = options.learning_rate;
@@ -88,7 +100,9 @@ void Optimizer::step(const Stream& stream, int index, const StepOptions& options
   adamw_options.step = options.step;
   for (const Run& run : runs_[b]) {
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
-    adamw(stream, store_.weights(index).at(run.range), {}, store_.gradients(index).at(run.range),
+    const Tensor weights = store_.weights(index).at(run.range);
+    adamw(stream, has_master() ? master_[b].at(run.range) : weights,
+          has_master() ? weights : Tensor{}, store_.gradients(index).at(run.range),
           first_[b].at(run.range), second_[b].at(run.range), adamw_options);
   }
 }

@@ -43,6 +43,8 @@ class ParameterStore {
                  const WholeBuffers& whole = {});
 
   const std::vector<ParameterBlock>& blocks() const { return blocks_; }
+  /// Of the parameters' elements.
+  DType type() const { return options_.type; }
   /// What this rank keeps of a block's parameters and of its gradient.
   const BlockView& weights(int block) const { return of(block).weights; }
   const BlockView& gradients(int block) const { return of(block).gradients; }

@@ -1,16 +1,17 @@
 #include "src/train/checkpoint.hpp"
 
-#include <algorithm>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "kernels/base/device.hpp"
+#include "kernels/elementwise.hpp"
 #include "src/config/load.hpp"
 
 namespace triax {
 namespace {
 
 constexpr const char* weight_group = "/model/";
+constexpr const char* master_group = "/master/";
 constexpr const char* first_moment_group = "/optimizer/exp_avg/";
 constexpr const char* second_moment_group = "/optimizer/exp_avg_sq/";
 
@@ -63,22 +64,23 @@ class PieceMover {
     each_run([&](const Tensor& run, std::int64_t) {
       if (runs++ == 0) first = run;
     });
-    if (runs == 1) return move(first);
-    staging_.resize(static_cast<std::size_t>(part.end - part.begin));
-    const Tensor all(staging_.data(), {part.end - part.begin});
+    const std::int64_t elements = part.end - part.begin;
+    // Files are written in the type of the memory, and read as float32: what must be rounded is
+    // rounded here.
+    const DType type = to_memory ? DType::f32 : view.data.dtype();
+    if (runs == 1 && first.dtype() == type) return move(first);
+    staging_.resize(static_cast<std::size_t>(elements) * size_of(type));
+    const Tensor all(static_cast<void*>(staging_.data()), type, {elements});
     if (to_memory) move(all);
     each_run([&](const Tensor& run, std::int64_t done) {
       const Tensor staged = all.slice(0, done, run.elements());
-      if (to_memory)
-        copy(stream_, run, staged);
-      else
-        copy(stream_, staged, run);
+      convert(stream_, to_memory ? run : staged, to_memory ? staged : run);
     });
     if (!to_memory) move(all);
   }
 
   const Stream& stream_;
-  std::vector<float> staging_;
+  std::vector<std::byte> staging_;
 };
 
 // Keys of config.json that may change when a run is resumed: they shape no tensor and no trained
@@ -127,9 +129,14 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
                      const ModelConfig& model, const ParameterStore& store,
                      const Optimizer& optimizer, const ProcessGrid& grid) {
   std::vector<CheckpointTensor> tensors;
-  for (const char* group : {weight_group, first_moment_group, second_moment_group})
+  const auto add = [&](const char* group, DType type) {
     for (const GlobalTensor& tensor : global_tensors(model))
-      tensors.push_back({group + tensor.name, DType::f32, tensor.shape});
+      tensors.push_back({group + tensor.name, type, tensor.shape});
+  };
+  add(weight_group, store.type());
+  if (optimizer.has_master()) add(master_group, DType::f32);
+  add(first_moment_group, DType::f32);
+  add(second_moment_group, DType::f32);
   CheckpointWriter writer(path, grid.mpi());
   writer.create(header, tensors);
   PieceMover mover(stream);
@@ -144,6 +151,7 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
           });
     };
     save(weight_group, store.weights(b));
+    if (optimizer.has_master()) save(master_group, optimizer.master(b));
     save(first_moment_group, optimizer.first_moment(b));
     save(second_moment_group, optimizer.second_moment(b));
   }
@@ -155,6 +163,9 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const Optimizer* optimizer) {
   check_same_model(reader, model);
   PieceMover mover(stream);
+  // A run goes on from what was stepped, whatever the types of both runs.
+  const bool stepped_master = reader.contains(master_group + global_tensors(model).front().name);
+  const char* const source = stepped_master ? master_group : weight_group;
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     const auto restore = [&](const char* group, const BlockView& view) {
@@ -164,8 +175,12 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
             reader.read(group + name, boxes, data);
           });
     };
-    restore(weight_group, store.weights(b));
-    if (optimizer == nullptr) continue;
+    if (optimizer == nullptr) {
+      restore(weight_group, store.weights(b));
+      continue;
+    }
+    restore(source, store.weights(b));
+    if (optimizer->has_master()) restore(source, optimizer->master(b));
     restore(first_moment_group, optimizer->first_moment(b));
     restore(second_moment_group, optimizer->second_moment(b));
   }

@@ -102,7 +102,7 @@ void Executor::execute(const Op& op) {
       store_.sum_tied(stream_, op.block);
       break;
     case OpKind::GradientNorm:
-      output_.grad_norm = optimizer_->gradient_norm(stream_, grid_.world());
+      output_.grad_norm = optimizer_->gradient_norm(stream_, grid_.world(), input_->fp16_scale);
       store_.end_gradients();
       break;
     case OpKind::Step:

@@ -1,5 +1,7 @@
 #pragma once
 // Runs a plan: one switch over its instructions. All memory is taken before the first step.
+#include <optional>
+
 #include "src/comm/process_grid.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
@@ -15,7 +17,8 @@ namespace triax {
 /// What a step needs beside the plan.
 struct StepInput {
   BatchLoader* batch = nullptr;  // loaded
-  float loss_scale = 1.0F;       // 1 / label tokens of the global batch
+  float loss_scale = 1.0F;       // 1 / label tokens of the global batch, times fp16_scale
+  std::optional<double> fp16_scale;
   std::uint64_t dropout_key = 0;
   StepOptions optimizer;  // unused by evaluation plans
 };

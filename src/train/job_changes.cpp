@@ -19,7 +19,8 @@ void flatten(const std::string& path, const json& node, std::map<std::string, js
     values[path] = node;
     return;
   }
-  for (const auto& [key, value] : node.items()) flatten(path + "." + key, value, values);
+  for (const auto& [key, value] : node.items())
+    flatten(fmt::format("{}.{}", path, key), value, values);
 }
 
 std::map<std::string, json> values_of(const json& job) {

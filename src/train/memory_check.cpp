@@ -40,11 +40,15 @@ double count_parameters(const ModelConfig& model) {
 double least_bytes_of_rank(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
   const double parts = static_cast<double>(parallel.tensor) * parallel.pipeline;
-  const double replicas = config.zero_stage >= 1 ? parallel.data : 1.0;
-  const double state = element * (2.0 + 2.0 / replicas) * count_parameters(config.model) / parts;
+  const auto share = [&](int stage) { return config.zero.stage >= stage ? parallel.data : 1.0; };
+  const auto weight = static_cast<double>(size_of(config.precision.type));
+  const auto gradient = static_cast<double>(size_of(config.precision.gradient_type));
+  const double stepped = config.precision.type == DType::f32 ? 2 * element : 3 * element;
+  const double each = weight / share(3) + gradient / share(2) + stepped / share(1);
+  const double state = each * count_parameters(config.model) / parts;
   const double rows = static_cast<double>(config.batch.micro) * config.data.sequence_length;
   const double width = std::max(config.model.hidden, config.model.intermediate);
-  return state + element * rows * width / parallel.tensor;
+  return state + weight * rows * width / parallel.tensor;
 }
 
 double plan_bytes(const Config& config) {

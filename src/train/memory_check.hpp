@@ -12,8 +12,8 @@ double node_memory();
 /// cost no more.
 double count_parameters(const ModelConfig& model);
 
-/// Bytes that the largest rank cannot do without, in float32: its part of the parameters, their
-/// gradients and AdamW's moments (ZeRO 1: its share of these), and the widest activations of a
+/// Bytes that the largest rank cannot do without: its part of the parameters, their gradients and
+/// the optimizer state (of what ZeRO cuts, its share), and the widest activations of a
 /// micro-batch. Less than what it will take.
 double least_bytes_of_rank(const Config& config);
 

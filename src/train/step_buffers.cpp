@@ -18,7 +18,7 @@ BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_
                         const Peaks& peaks, const std::vector<std::vector<int>>& pools,
                         bool recompute) {
   BufferPlan plan;
-  plan.boundary_bytes = static_cast<std::size_t>(shape.local_rows * width) * sizeof(float);
+  plan.boundary_bytes = static_cast<std::size_t>(shape.local_rows * width) * size_of(shape.type);
   plan.boundaries = peaks.boundaries;
   plan.frames = peaks.frames;
   plan.frame_bytes.resize(peaks.frames.size(), 0);
@@ -49,10 +49,11 @@ std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& 
 }
 
 StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches,
-                         const Shape& boundary, std::vector<std::vector<int>> pools)
+                         const Shape& boundary, DType type, std::vector<std::vector<int>> pools)
     : layout_(layout),
       microbatches_(microbatches),
       boundary_(boundary),
+      type_(type),
       pools_(std::move(pools)),
       boundary_pool_("activations", plan.boundary_bytes, plan.boundaries),
       boundary_slots_(static_cast<std::size_t>(2 * layout.boundaries() * microbatches), none),
@@ -81,8 +82,7 @@ Tensor StepBuffers::acquire(Kind kind, int id, int microbatch) {
 Tensor StepBuffers::at(Kind kind, int id, int microbatch) const {
   const int slot = boundary_slots_[index(kind, id, microbatch)];
   check(slot != none, "boundary {} of micro-batch {} is not in memory", id, microbatch);
-  const Tensor bytes = boundary_pool_.at(slot);
-  return {bytes.data(), DType::f32, boundary_, bytes.space()};
+  return boundary_pool_.at(slot, type_, boundary_);
 }
 
 void StepBuffers::release(Kind kind, int id, int microbatch) {

@@ -37,7 +37,7 @@ std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& 
 class StepBuffers {
  public:
   StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches,
-              const Shape& boundary, std::vector<std::vector<int>> pools);
+              const Shape& boundary, DType type, std::vector<std::vector<int>> pools);
 
   enum class Kind { activation, gradient };
   /// Activation or gradient number `id` (StageLayout::boundary) of a micro-batch.
@@ -62,6 +62,7 @@ class StepBuffers {
   StageLayout layout_;
   int microbatches_;
   Shape boundary_;  // (local_rows, E)
+  DType type_;      // of its elements
   std::vector<std::vector<int>> pools_;
   BufferPool boundary_pool_;
   std::vector<BufferPool> frame_pools_;

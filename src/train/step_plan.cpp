@@ -93,6 +93,11 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
           {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
 }
 
+BatchShape batch_shape(const Config& config, const TensorShard& shard) {
+  return batch_shape(config.batch.micro, config.data.sequence_length, shard, config.precision.type,
+                     config.precision.gradient_type);
+}
+
 DataShard data_shard(const Config& config, int data_rank) {
   const bool alone = config.parallel.data == 1;  // nothing to cut
   return {config.parallel.data, data_rank, alone ? 0 : config.zero.stage,
@@ -113,8 +118,7 @@ PlanShape plan_shape(const Config& config) {
     auto& layers = shape.layers.emplace_back();
     for (int chunk = 0; chunk < stage.chunks(); ++chunk) layers.push_back(stage.layers(chunk));
     shape.blocks.push_back(block_uses(stage, data));
-    shape.frame_pool.push_back(frame_pools(
-        stage, batch_shape(config.batch.micro, config.data.sequence_length, stage.place().tensor)));
+    shape.frame_pool.push_back(frame_pools(stage, batch_shape(config, stage.place().tensor)));
     if (config.recompute)
       shape.recompute.push_back(recomputed_layers(stage, config.recompute_layers));
   }

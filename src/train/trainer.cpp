@@ -11,6 +11,7 @@
 #include "io/agree.hpp"
 #include "kernels/random.hpp"
 #include "src/state/initial_weights.hpp"
+#include "src/train/job_changes.hpp"
 #include "src/train/lr_schedule.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/train/version.hpp"
@@ -34,7 +35,10 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
 
 StateOptions state_options(const Config& config) {
   const DataShard data = data_shard(config, 0);
-  return {.zero_stage = data.zero_stage, .persistence_threshold = data.persistence_threshold};
+  return {.zero_stage = data.zero_stage,
+          .persistence_threshold = data.persistence_threshold,
+          .type = config.precision.type,
+          .gradient_type = config.precision.gradient_type};
 }
 
 WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
@@ -52,15 +56,17 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
       plans_(step_plans(config_)),
       stage_(config_.model, stage_place(config_.parallel, grid.pipeline_rank(), grid.tensor_rank()),
              config_.data.sequence_length),
-      shape_(batch_shape(config_.batch.micro, config_.data.sequence_length, stage_.place().tensor)),
+      shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plans_.shape, grid.pipeline_rank()),
       train_reader_(open_reader(config_, config_.data.train, config_.data.shuffle)),
       store_(stage_, grid, state_options(config_), whole_buffers(plans_, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping),
+      loss_scaler_(config_.precision.loss_scale),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden, plans_.peaks[stage_index()],
                                 plans_.shape.frame_pool[stage_index()], config_.recompute)),
       buffers_(buffer_plan_, layout_, plans_.shape.microbatches,
-               {shape_.local_rows, config_.model.hidden}, plans_.shape.frame_pool[stage_index()]),
+               {shape_.local_rows, config_.model.hidden}, shape_.type,
+               plans_.shape.frame_pool[stage_index()]),
       messages_(grid.pipeline(), layout_, plans_.shape.microbatches),
       batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
       training_(stream_, plans_.training[stage_index()], stage_, layout_, shape_, buffers_,
@@ -84,11 +90,14 @@ void Trainer::prepare_weights() {
     first_step_ = reader.header().step;
     first_sample_ = reader.header().samples;
     first_token_ = reader.header().tokens;
+    loss_scaler_.restore(reader.header().loss_scale);
+    changes_ = job_changes(reader.header().job, job_.resolved);
     resumed_from_ = file;
   } else if (!config_.model.weights.empty()) {
-    unused_weights_ = load_weights(store_, config_.model, config_.model.weights);
+    unused_weights_ =
+        load_weights(stream_, store_, config_.model, config_.model.weights, &optimizer_);
   } else {
-    initialize_weights(stream_, store_, config_.run.seed);
+    initialize_weights(stream_, store_, config_.run.seed, &optimizer_);
   }
 }
 
@@ -146,7 +155,16 @@ StepMetrics Trainer::train_step(std::int64_t step) {
     metrics.mfu = metrics.tokens_per_second *
                   training_flops_per_token(config_.model, config_.data.sequence_length) /
                   (config_.run.peak_flops * grid_.size());
-  if (!std::isfinite(metrics.loss) || !std::isfinite(metrics.grad_norm))
+  const bool finite = std::isfinite(metrics.loss) && std::isfinite(metrics.grad_norm);
+  if (loss_scaler_.enabled()) {
+    metrics.loss_scale = loss_scaler_.scale();
+    metrics.skipped = !std::isfinite(metrics.grad_norm);
+    loss_scaler_.update(metrics.skipped);
+    if (metrics.skipped && leader())
+      spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
+                   step, *metrics.loss_scale, loss_scaler_.scale());
+  }
+  if (!finite && !metrics.skipped)
     throw Error(fmt::format("step {}: loss {} and gradient norm {} are not both finite", step,
                             metrics.loss, metrics.grad_norm),
                 "the run diverged",
@@ -161,14 +179,17 @@ std::int64_t Trainer::tokens_per_step() const {
 StepInput Trainer::step_input(std::int64_t step) {
   StepInput input;
   input.batch = &batch_;
-  input.loss_scale = static_cast<float>(1.0 / static_cast<double>(tokens_per_step()));
+  if (loss_scaler_.enabled()) input.fp16_scale = loss_scaler_.scale();
+  input.loss_scale =
+      static_cast<float>(loss_scaler_.scale() / static_cast<double>(tokens_per_step()));
   input.dropout_key =
       mix_key(mix_key(config_.run.seed, "dropout"), static_cast<std::uint64_t>(step));
+  const std::int64_t updates = step - loss_scaler_.skipped();  // skipped steps count for nothing
   input.optimizer.learning_rate =
-      learning_rate(config_.scheduler, config_.optimizer, step, config_.run.steps);
-  input.optimizer.beta1 = beta1_at(config_.scheduler, config_.optimizer, step);
+      learning_rate(config_.scheduler, config_.optimizer, updates, config_.run.steps);
+  input.optimizer.beta1 = beta1_at(config_.scheduler, config_.optimizer, updates);
   input.optimizer.beta2 = beta2_at(config_.scheduler, config_.optimizer);
-  input.optimizer.step = step + 1;
+  input.optimizer.step = updates + 1;
   return input;
 }
 
@@ -228,6 +249,7 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
       fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,
                   config_.parallel.pipeline, config_.parallel.tensor);
   header.version = version;
+  header.loss_scale = loss_scaler_.state();
   const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
   save_checkpoint(stream_, path, header, config_.model, store_, optimizer_, grid_);
   if (!leader()) return;
@@ -259,12 +281,13 @@ void Trainer::announce() const {
                training_.plan().size());
   const ParameterStore::Bytes state = store_.bytes();
   spdlog::info(
-      "rank 0 holds {:.1f} MiB: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, gathered "
-      "{:.1f}, activations {:.1f}, scratch {:.1f}",
-      mib * static_cast<double>(state.parameters + state.gradients + optimizer_.bytes() +
-                                state.whole_gradients + state.gathered + step.boundaries +
-                                step.frames + step.scratch),
+      "rank 0 holds {:.1f} MiB: parameters {:.1f}, gradients {:.1f}, master {:.1f}, optimizer "
+      "{:.1f}, gathered {:.1f}, activations {:.1f}, scratch {:.1f}",
+      mib * static_cast<double>(state.parameters + state.gradients + optimizer_.master_bytes() +
+                                optimizer_.bytes() + state.whole_gradients + state.gathered +
+                                step.boundaries + step.frames + step.scratch),
       mib * static_cast<double>(state.parameters), mib * static_cast<double>(state.gradients),
+      mib * static_cast<double>(optimizer_.master_bytes()),
       mib * static_cast<double>(optimizer_.bytes()),
       mib * static_cast<double>(state.whole_gradients + state.gathered),
       mib * static_cast<double>(step.boundaries + step.frames),
@@ -277,6 +300,7 @@ void Trainer::announce() const {
                  unused_weights_.size(), fmt::join(unused_weights_, ", "));
   if (!resumed_from_.empty())
     spdlog::info("resumed from {} at step {} of {}", resumed_from_, first_step_, config_.run.steps);
+  for (const std::string& change : changes_) spdlog::warn("{}", change);
 }
 
 }  // namespace triax

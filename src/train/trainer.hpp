@@ -10,6 +10,7 @@
 #include "src/train/checkpoint.hpp"
 #include "src/train/evaluator.hpp"
 #include "src/train/executor.hpp"
+#include "src/train/loss_scaler.hpp"
 #include "src/train/progress.hpp"
 #include "src/train/step_plan.hpp"
 
@@ -58,6 +59,7 @@ class Trainer {
   TokenReader train_reader_;  // before the memory: a missing file is found early
   ParameterStore store_;
   Optimizer optimizer_;
+  LossScaler loss_scaler_;
   BufferPlan buffer_plan_;
   StepBuffers buffers_;
   PipelineMessages messages_;
@@ -67,6 +69,7 @@ class Trainer {
   // Where the run stands.
   std::int64_t first_step_ = 0, first_sample_ = 0, first_token_ = 0;
   std::string resumed_from_;
+  std::vector<std::string> changes_;  // of the job since the checkpoint
   std::vector<std::string> unused_weights_;
   std::array<std::uint64_t, 3> traffic_{};  // bytes sent by axis when the step began
   // Rank 0 only.

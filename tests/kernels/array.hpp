@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "kernels/base/with_type.hpp"
+#include "tests/kernels/compare.hpp"
+#include "tests/kernels/matrix.hpp"
 
 namespace triax {
 
@@ -25,6 +27,19 @@ inline auto every_type() {
   return testing::Values(DType::f32, DType::bf16, DType::f16);
 }
 
+/// A type of activations and weights, and one of the types their gradients may be summed in.
+struct TypePair {
+  DType type, gradients;
+};
+inline void PrintTo(const TypePair& pair, std::ostream* out) {
+  *out << name_of(pair.type) << " with gradients in " << name_of(pair.gradients);
+}
+inline auto every_type_pair() {
+  return testing::Values(TypePair{DType::f32, DType::f32}, TypePair{DType::bf16, DType::bf16},
+                         TypePair{DType::bf16, DType::f32}, TypePair{DType::f16, DType::f16},
+                         TypePair{DType::f16, DType::f32});
+}
+
 /// The largest relative error of rounding a float32 to `dtype`: what a kernel's result in that type
 /// may be off by beyond its tolerance in float32.
 inline double rounding_of(DType dtype) {
@@ -38,7 +53,7 @@ class Array {
   Array(DType dtype, const std::vector<float>& values)
       : dtype_(dtype),
         count_(static_cast<std::int64_t>(values.size())),
-        memory_((values.size() * size_of(dtype) + 3) / 4) {
+        memory_(values.size() * size_of(dtype)) {
     with_type(dtype, [&]<class T>(Type<T>) {
       for (std::size_t i = 0; i < values.size(); ++i) tensor().as<T>()[i] = T(values[i]);
     });
@@ -46,6 +61,13 @@ class Array {
   /// `count` times `value`.
   Array(DType dtype, std::int64_t count, float value = 0.0F)
       : Array(dtype, std::vector<float>(static_cast<std::size_t>(count), value)) {}
+
+  /// `count` normally distributed numbers.
+  static Array random(DType dtype, std::int64_t count, unsigned seed, float deviation = 1.0F) {
+    std::vector<float> values = random_values(count, seed);
+    for (float& value : values) value *= deviation;
+    return Array(dtype, values);
+  }
 
   DType dtype() const { return dtype_; }
   std::int64_t count() const { return count_; }
@@ -71,11 +93,29 @@ class Array {
  private:
   DType dtype_;
   std::int64_t count_;
-  std::vector<std::uint32_t> memory_;
+  std::vector<unsigned char> memory_;
 };
 
 inline void PrintTo(const Array& array, std::ostream* out) {
   *out << name_of(array.dtype()) << " " << testing::PrintToString(array.floats());
+}
+
+/// The same values spread out as `spread` of compare.hpp does.
+inline Array spread(const Array& array, std::int64_t columns, std::int64_t stride, float fill) {
+  return Array(array.dtype(), spread(array.floats(), static_cast<std::size_t>(columns),
+                                     static_cast<std::size_t>(stride), fill));
+}
+
+/// sum += values, elementwise.
+inline void add(std::vector<double>& sum, const std::vector<double>& values) {
+  ASSERT_EQ(sum.size(), values.size());
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
+}
+
+/// The elements of `array` as expect_close says, with the rounding to its type beyond `tolerance`.
+inline void expect_close(const Array& array, const std::vector<double>& expected, double tolerance,
+                         std::string_view name) {
+  expect_close(array.doubles(), expected, tolerance + rounding_of(array.dtype()), name);
 }
 
 }  // namespace triax::test

@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/reference/adamw.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -14,34 +13,54 @@ struct State {
       : parameter(test::random_values(n, 1)),
         m(static_cast<std::size_t>(n), 0.0F),
         v(static_cast<std::size_t>(n), 0.0F) {}
-  void update(std::vector<float>& gradient, const AdamWOptions& options) {
+  void update(const Tensor& gradient, const Tensor& weights, const AdamWOptions& options) {
     const Shape shape = {static_cast<std::int64_t>(parameter.size())};
-    adamw(Stream(), Tensor(parameter.data(), shape), Tensor(gradient.data(), shape),
-          Tensor(m.data(), shape), Tensor(v.data(), shape), options);
+    adamw(Stream(), Tensor(parameter.data(), shape), weights, gradient, Tensor(m.data(), shape),
+          Tensor(v.data(), shape), options);
+  }
+  void update(std::vector<float>& gradient, const AdamWOptions& options) {
+    update(Tensor(gradient.data(), {static_cast<std::int64_t>(gradient.size())}), {}, options);
   }
   std::vector<float> parameter, m, v;
 };
 
-class AdamW : public testing::TestWithParam<std::int64_t> {};
+// The types of gradient and weights; weights in float32 are the parameter itself.
+class AdamW : public testing::TestWithParam<std::tuple<DType, DType, std::int64_t>> {};
 
 TEST_P(AdamW, FiveStepsAgreeWithReference) {
-  const std::int64_t n = GetParam();
+  const auto [gradient_type, weight_type, n] = GetParam();
+  const bool copies = weight_type != DType::f32;
   State state(n);
+  test::Array weights(weight_type, n);
   reference::AdamWState expected{test::widen(state.parameter), test::widen(state.m),
                                  test::widen(state.v)};
   AdamWOptions options{
       .learning_rate = 6e-4, .beta2 = 0.95, .weight_decay = 0.1, .gradient_scale = 0.37F};
   for (options.step = 1; options.step <= 5; ++options.step) {
-    std::vector<float> gradient = test::random_values(n, static_cast<unsigned>(10 + options.step));
-    state.update(gradient, options);
-    reference::adamw(expected, test::widen(gradient), options);
+    test::Array gradient =
+        test::Array::random(gradient_type, n, static_cast<unsigned>(10 + options.step));
+    state.update(gradient.tensor(), copies ? weights.tensor() : Tensor{}, options);
+    reference::adamw(expected, gradient.doubles(), options);
   }
   test::expect_close(state.parameter, expected.parameter, 5e-7, "parameter");
   test::expect_close(state.m, expected.m, 1e-6, "m");
   test::expect_close(state.v, expected.v, 1e-6, "v");
+  if (copies) {
+    EXPECT_EQ(weights, test::Array(weight_type, state.parameter));
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, AdamW, testing::Values(1, 37, 10007));
+INSTANTIATE_TEST_SUITE_P(TypesAndSizes, AdamW,
+                         testing::Combine(test::every_type(), test::every_type(),
+                                          testing::Values(1, 37, 10007)));
+
+TEST(AdamW, RefusesACopyInFloat) {
+  State state(3);
+  std::vector<float> gradient(3), weights(3);
+  EXPECT_THROW(
+      state.update(Tensor(gradient.data(), {3}), Tensor(weights.data(), {3}), AdamWOptions{}),
+      Error);
+}
 
 TEST(AdamW, ZeroGradientOnlyDecays) {
   State state(3);

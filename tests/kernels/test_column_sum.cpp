@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -16,19 +15,24 @@ TEST(ColumnSum, BlocksCoverTheRows) {
   EXPECT_GE(column_sum_bytes(rows_per_block + 1, 10), 2 * 10 * sizeof(float));
 }
 
-TEST(ColumnSum, AddsPartialRows) {
+class ColumnSumTypes : public testing::TestWithParam<DType> {};
+
+TEST_P(ColumnSumTypes, AddsPartialRows) {
   for (const std::int64_t blocks : {0, 1, 5})
     for (const std::int64_t columns : {1, 255, 257, 600})
       for (const bool accumulate : {false, true}) {
         const std::vector<float> partials = test::random_values(blocks * columns, 1);
-        std::vector<float> out = test::random_values(columns, 2);
-        std::vector<double> expected(out.size(), 0.0);
-        if (accumulate) expected = test::widen(out);
-        for (std::size_t i = 0; i < partials.size(); ++i) expected[i % out.size()] += partials[i];
-        add_partial_rows(out.data(), partials.data(), blocks, columns, accumulate);
+        test::Array out = test::Array::random(GetParam(), columns, 2);
+        std::vector<double> expected(static_cast<std::size_t>(columns), 0.0);
+        if (accumulate) expected = out.doubles();
+        for (std::size_t i = 0; i < partials.size(); ++i)
+          expected[i % expected.size()] += static_cast<double>(partials[i]);
+        add_partial_rows(out.tensor(), partials.data(), blocks, accumulate);
         test::expect_close(out, expected, 1e-7, "column sums");
       }
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, ColumnSumTypes, test::every_type());
 
 }  // namespace
 }  // namespace triax

@@ -6,8 +6,7 @@
 #include <limits>
 
 #include "kernels/reference/cross_entropy.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -18,10 +17,9 @@ struct Case {
   std::int64_t rows, vocabulary, shards;
 };
 
-class CrossEntropy : public testing::TestWithParam<Case> {
+class CrossEntropy : public testing::TestWithParam<std::tuple<DType, Case>> {
  protected:
   void SetUp() override {
-    for (float& value : logits) value *= 5.0F;
     for (std::size_t r = 0; r < labels.size(); ++r)
       labels[r] =
           static_cast<std::int32_t>((r * 13 + 5) % static_cast<std::size_t>(size.vocabulary));
@@ -32,20 +30,21 @@ class CrossEntropy : public testing::TestWithParam<Case> {
   }
 
   // Every shard has `local` columns; those beyond the vocabulary hold NaN, which must not be read.
-  std::vector<float> shard_of(std::int64_t s) const {
+  test::Array shard_of(std::int64_t s) const {
+    const std::vector<float> all = logits.floats();
     std::vector<float> out(static_cast<std::size_t>(size.rows * local),
                            std::numeric_limits<float>::quiet_NaN());
     for (std::int64_t r = 0; r < size.rows; ++r)
       for (std::int64_t c = 0; c < columns(s); ++c)
         out[static_cast<std::size_t>(r * local + c)] =
-            logits[static_cast<std::size_t>(r * size.vocabulary + s * local + c)];
-    return out;
+            all[static_cast<std::size_t>(r * size.vocabulary + s * local + c)];
+    return test::Array(logits.dtype(), out);
   }
   std::int64_t columns(std::int64_t s) const {
     return std::clamp(size.vocabulary - s * local, std::int64_t{0}, local);
   }
   Tensor shard_view(std::int64_t s) {
-    return Tensor(shards[static_cast<std::size_t>(s)].data(), {size.rows, local});
+    return shards[static_cast<std::size_t>(s)].tensor({size.rows, local});
   }
   Tensor label_view() { return Tensor(labels.data(), {size.rows}); }
   Tensor row_view(std::vector<float>& values) { return Tensor(values.data(), {size.rows}); }
@@ -58,11 +57,12 @@ class CrossEntropy : public testing::TestWithParam<Case> {
     cross_entropy_loss(Stream(), row_view(loss), row_view(lse), all, label_view());
   }
 
-  Case size = GetParam();
+  Case size = std::get<1>(GetParam());
   std::int64_t local = 0;
-  std::vector<float> logits = test::random_values(size.rows * size.vocabulary, 1);
+  test::Array logits =
+      test::Array::random(std::get<0>(GetParam()), size.rows* size.vocabulary, 1, 5.0F);
   std::vector<std::int32_t> labels = std::vector<std::int32_t>(static_cast<std::size_t>(size.rows));
-  std::vector<std::vector<float>> shards;
+  std::vector<test::Array> shards;
   std::vector<float> stats =
       std::vector<float>(static_cast<std::size_t>(size.shards * size.rows * 3));
   std::vector<float> loss = std::vector<float>(labels.size(), 9.0F);
@@ -71,7 +71,7 @@ class CrossEntropy : public testing::TestWithParam<Case> {
 
 TEST_P(CrossEntropy, LossAgreesWithReferenceHoweverSharded) {
   forward();
-  const auto wide = test::widen(logits);
+  const auto wide = logits.doubles();
   test::expect_close(loss, reference::cross_entropy_loss(wide, labels), tolerance, "loss");
   test::expect_close(lse, reference::log_sum_exp(wide, static_cast<std::size_t>(size.vocabulary)),
                      tolerance, "lse");
@@ -80,24 +80,42 @@ TEST_P(CrossEntropy, LossAgreesWithReferenceHoweverSharded) {
 TEST_P(CrossEntropy, GradientAgreesWithReferenceHoweverSharded) {
   constexpr float scale = 0.125F;
   forward();
-  const auto expected = reference::cross_entropy_backward(test::widen(logits), labels, scale);
-  std::vector<float> gathered(logits.size());
+  const auto expected = reference::cross_entropy_backward(logits.doubles(), labels, scale);
+  std::vector<double> gathered(expected.size());
   for (std::int64_t s = 0; s < size.shards; ++s) {
     cross_entropy_backward(Stream(), shard_view(s), row_view(lse), label_view(), s * local,
                            columns(s), scale);
+    const std::vector<double> gradient = shards[static_cast<std::size_t>(s)].doubles();
     for (std::int64_t r = 0; r < size.rows; ++r) {
-      const float* row = shards[static_cast<std::size_t>(s)].data() + r * local;
+      const double* row = gradient.data() + r * local;
       std::copy_n(row, columns(s), gathered.data() + r * size.vocabulary + s * local);
-      for (std::int64_t c = columns(s); c < local; ++c) EXPECT_EQ(row[c], 0.0F) << "padding";
+      for (std::int64_t c = columns(s); c < local; ++c) EXPECT_EQ(row[c], 0.0) << "padding";
     }
   }
-  test::expect_close(gathered, expected, tolerance, "gradient");
+  test::expect_close(gathered, expected, tolerance + test::rounding_of(logits.dtype()), "gradient");
 }
 
-INSTANTIATE_TEST_SUITE_P(Shards, CrossEntropy,
-                         testing::Values(Case{1, 2, 1}, Case{3, 50, 1}, Case{4, 50, 2},
-                                         Case{5, 50, 3}, Case{6, 7, 3}, Case{3, 4, 3},
-                                         Case{3, 5003, 1}, Case{3, 5003, 3}));
+INSTANTIATE_TEST_SUITE_P(TypesAndShards, CrossEntropy,
+                         testing::Combine(test::every_type(),
+                                          testing::Values(Case{1, 2, 1}, Case{3, 50, 1},
+                                                          Case{4, 50, 2}, Case{5, 50, 3},
+                                                          Case{6, 7, 3}, Case{3, 4, 3},
+                                                          Case{3, 5003, 1}, Case{3, 5003, 3})));
+
+class CrossEntropyTypes : public testing::TestWithParam<DType> {};
+
+TEST_P(CrossEntropyTypes, GradientOfASureLabelKeepsItsPrecision) {
+  test::Array logits(GetParam(), {7.0F, 0.0F});
+  std::vector<std::int32_t> labels = {0};
+  const auto expected = reference::cross_entropy_backward(logits.doubles(), labels, 1.0);
+  auto lse = static_cast<float>(reference::log_sum_exp(logits.doubles(), 2)[0]);
+  cross_entropy_backward(Stream(), logits.tensor({1, 2}), Tensor(&lse, {1}),
+                         Tensor(labels.data(), {1}), 0, 2, 1.0F);
+  constexpr double of_float32_near_one = 0x1p-24 / 9e-4;  // softmax - 1 cancels to 9e-4
+  test::expect_close(logits, expected, 4 * of_float32_near_one, "gradient");
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, CrossEntropyTypes, test::every_type());
 
 TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
   std::vector<float> logits = {1000.0F, 999.0F, -1000.0F};

@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "kernels/reference/dropout.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -18,20 +17,27 @@ std::vector<float> dropped(std::vector<float>& x, const Dropout& options, std::i
   return y;
 }
 
-TEST(Dropout, AgreesWithReference) {
+class DropoutTypes : public testing::TestWithParam<DType> {};
+
+TEST_P(DropoutTypes, AgreesWithReference) {
   for (const float probability : {0.1F, 0.5F, 0.9F})
     for (const std::int64_t first : {0, 3, 1001}) {
-      std::vector<float> x = test::random_values(5003, 1);
+      test::Array x = test::Array::random(GetParam(), 5003, 1);
+      test::Array y(GetParam(), 5003);
       const Dropout options{probability, 77};
-      test::expect_close(dropped(x, options, first),
-                         reference::dropout(test::widen(x), options, first), 1e-6, "y");
+      dropout(Stream(), y.tensor(), x.tensor(), options, first);
+      test::expect_close(y, reference::dropout(x.doubles(), options, first), 1e-6, "y");
     }
 }
 
-TEST(Dropout, ZeroProbabilityIsTheIdentity) {
-  std::vector<float> x = test::random_values(3000, 1);
-  EXPECT_EQ(dropped(x, {}, 5), x);
+TEST_P(DropoutTypes, ZeroProbabilityIsTheIdentity) {
+  test::Array x = test::Array::random(GetParam(), 3000, 1);
+  test::Array y(GetParam(), 3000);
+  dropout(Stream(), y.tensor(), x.tensor(), {}, 5);
+  EXPECT_EQ(y, x);
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, DropoutTypes, test::every_type());
 
 TEST(Dropout, DropsTheShareAsked) {
   std::vector<float> x(100000, 1.0F);

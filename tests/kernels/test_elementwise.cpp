@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "kernels/reference/elementwise.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -15,89 +16,146 @@ struct Size {
   std::int64_t rows, columns;
 };
 
-class Elementwise : public testing::TestWithParam<Size> {
+class Elementwise : public testing::TestWithParam<std::tuple<test::TypePair, Size>> {
  protected:
-  Tensor matrix(std::vector<float>& values) { return Tensor(values.data(), {rows, columns}); }
-  Tensor row(std::vector<float>& values) { return Tensor(values.data(), {columns}); }
+  test::Array random(std::int64_t count, unsigned seed) const {
+    return test::Array::random(types.type, count, seed);
+  }
+  Tensor matrix(test::Array& values) { return values.tensor({rows, columns}); }
 
-  std::int64_t rows = GetParam().rows;
-  std::int64_t columns = GetParam().columns;
-  std::vector<float> x = test::random_values(rows * columns, 1);
-  std::vector<float> a = test::random_values(rows * columns, 2);
-  std::vector<float> bias = test::random_values(columns, 3);
-  std::vector<float> y = test::random_values(rows * columns, 4);
+  test::TypePair types = std::get<0>(GetParam());
+  std::int64_t rows = std::get<1>(GetParam()).rows;
+  std::int64_t columns = std::get<1>(GetParam()).columns;
+  test::Array x = random(rows * columns, 1);
+  test::Array a = random(rows * columns, 2);
+  test::Array bias = random(columns, 3);
+  test::Array y = random(rows * columns, 4);
 };
 
 TEST_P(Elementwise, ResidualWithBias) {
-  const auto expected =
-      reference::residual_forward(test::widen(x), test::widen(a), test::widen(bias));
-  residual_forward(Stream(), matrix(y), matrix(x), matrix(a), row(bias));
+  const auto expected = reference::residual_forward(x.doubles(), a.doubles(), bias.doubles());
+  residual_forward(Stream(), matrix(y), matrix(x), matrix(a), bias.tensor());
   test::expect_close(y, expected, tolerance, "y");
-  std::vector<float> over_x = x;
-  residual_forward(Stream(), matrix(over_x), matrix(over_x), matrix(a), row(bias));
+  test::Array over_x = x;
+  residual_forward(Stream(), matrix(over_x), matrix(over_x), matrix(a), bias.tensor());
   EXPECT_EQ(over_x, y);
-  residual_forward(Stream(), matrix(a), matrix(x), matrix(a), row(bias));
+  residual_forward(Stream(), matrix(a), matrix(x), matrix(a), bias.tensor());
   EXPECT_EQ(a, y);
 }
 
-TEST_P(Elementwise, ResidualWithoutBiasIsAdd) {
+TEST_P(Elementwise, ResidualWithoutBiasIsAccumulate) {
   residual_forward(Stream(), matrix(y), matrix(x), matrix(a), {});
-  add(Stream(), matrix(x), matrix(a));
+  accumulate(Stream(), matrix(x), matrix(a));
   EXPECT_EQ(x, y);
 }
 
+TEST_P(Elementwise, AccumulateInTheTypeOfGradients) {
+  test::Array sum = test::Array::random(types.gradients, rows * columns, 5);
+  std::vector<double> expected = sum.doubles();
+  test::add(expected, x.doubles());
+  accumulate(Stream(), sum.tensor(), x.tensor());
+  test::expect_close(sum, expected, tolerance, "sum");
+}
+
 TEST_P(Elementwise, AddBiasIsTheResidualOfABias) {
-  std::vector<float> zeros(x.size());
-  residual_forward(Stream(), matrix(y), matrix(x), matrix(zeros), row(bias));
-  add_bias(Stream(), matrix(x), row(bias));
+  test::Array zeros(types.type, rows * columns);
+  residual_forward(Stream(), matrix(y), matrix(x), matrix(zeros), bias.tensor());
+  add_bias(Stream(), matrix(x), bias.tensor());
   EXPECT_EQ(x, y);
 }
 
 TEST_P(Elementwise, Scale) {
-  std::vector<float> expected = x;
+  std::vector<float> expected = x.floats();
   for (float& value : expected) value *= 0.3F;
   scale(Stream(), matrix(x), 0.3F);
-  EXPECT_EQ(x, expected);
+  EXPECT_EQ(x, test::Array(types.type, expected));
 }
 
 TEST_P(Elementwise, BiasBackward) {
-  std::vector<float> dbias = test::random_values(columns, 5);
-  const std::vector<float> before = dbias;
-  auto expected = reference::bias_backward(test::widen(x), static_cast<std::size_t>(columns));
+  test::Array dbias = test::Array::random(types.gradients, columns, 5);
+  const test::Array before = dbias;
+  auto expected = reference::bias_backward(x.doubles(), static_cast<std::size_t>(columns));
   test::Scratch scratch(bias_backward_scratch_bytes(rows, columns));
-  bias_backward(Stream(), row(dbias), matrix(x), false, scratch.arena());
+  bias_backward(Stream(), dbias.tensor(), matrix(x), false, scratch.arena());
   test::expect_close(dbias, expected, tolerance, "dbias");
   EXPECT_EQ(scratch.arena().used(), 0U);
   EXPECT_EQ(scratch.arena().high_water(), bias_backward_scratch_bytes(rows, columns));
 
-  std::vector<float> again = before;
-  bias_backward(Stream(), row(again), matrix(x), true, scratch.arena());
-  for (std::size_t c = 0; c < expected.size(); ++c) expected[c] += before[c];
+  test::Array again = before;
+  bias_backward(Stream(), again.tensor(), matrix(x), true, scratch.arena());
+  test::add(expected, before.doubles());
   test::expect_close(again, expected, tolerance, "accumulated dbias");
 }
 
 TEST_P(Elementwise, BiasBackwardOfColumnSlice) {
-  const std::size_t width = static_cast<std::size_t>(columns);
-  std::vector<float> wide = test::spread(x, width, width + 7, 100.0F);
-  std::vector<float> dbias(width);
-  std::vector<float> expected(width);
+  test::Array wide = test::spread(x, columns, columns + 7, 100.0F);
+  test::Array dbias(types.gradients, columns);
+  test::Array expected(types.gradients, columns);
   test::Scratch scratch(bias_backward_scratch_bytes(rows, columns));
-  bias_backward(Stream(), row(dbias), Tensor(wide.data(), {rows, columns + 7}).slice(1, 0, columns),
+  bias_backward(Stream(), dbias.tensor(), wide.tensor({rows, columns + 7}).slice(1, 0, columns),
                 false, scratch.arena());
-  bias_backward(Stream(), row(expected), matrix(x), false, scratch.arena());
+  bias_backward(Stream(), expected.tensor(), matrix(x), false, scratch.arena());
   EXPECT_EQ(dbias, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Elementwise,
-                         testing::Values(Size{1, 1}, Size{1, 70}, Size{6, 33}, Size{65, 300},
-                                         Size{515, 20}, Size{20, 1000}));
+INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Elementwise,
+                         testing::Combine(test::every_type_pair(),
+                                          testing::Values(Size{1, 1}, Size{1, 70}, Size{6, 33},
+                                                          Size{65, 300}, Size{515, 20},
+                                                          Size{20, 1000})));
+
+class Convert : public testing::TestWithParam<std::tuple<DType, DType>> {
+ protected:
+  DType from = std::get<0>(GetParam());
+  DType to = std::get<1>(GetParam());
+};
+
+// Numbers of all kinds, NaN among them: what the vector code makes of them is what the element
+// types make of one.
+TEST_P(Convert, IsTheConversionOfEachElement) {
+  constexpr std::uint32_t step = 4099;  // odd, so that all patterns of low bits occur
+  std::vector<float> values((std::uint64_t{1} << 32U) / step);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(i) * step);
+  test::Array src(from, values);
+  test::Array dst(to, src.count());
+  convert(Stream(), dst.tensor(), src.tensor());
+  EXPECT_TRUE(dst == test::Array(to, src.floats()));
+}
+
+TEST_P(Convert, EveryPatternOf16BitsComesBack) {
+  if (from == DType::f32) return;
+  std::vector<std::uint16_t> patterns;
+  for (unsigned bits = 0; bits < 0x10000U; ++bits)
+    if (const unsigned exponent = from == DType::bf16 ? 0x7f80U : 0x7c00U;
+        (bits & 0x7fffU) <= exponent)  // NaN loses its payload
+      patterns.push_back(static_cast<std::uint16_t>(bits));
+  const auto count = static_cast<std::int64_t>(patterns.size());
+  const Tensor src(patterns.data(), from, {count});
+  test::Array wide(DType::f32, count);
+  std::vector<std::uint16_t> back(patterns.size());
+  convert(Stream(), wide.tensor(), src);
+  convert(Stream(), Tensor(back.data(), from, {count}), wide.tensor());
+  EXPECT_EQ(back, patterns);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Convert, testing::Combine(test::every_type(), test::every_type()));
+
+TEST(Accumulate, RefusesSumsOfFewerBits) {
+  std::vector<float> memory(4);
+  const Tensor wide(memory.data(), {2});
+  const Tensor half(memory.data(), DType::f16, {2});
+  const Tensor bf16(memory.data(), DType::bf16, {2});
+  EXPECT_THROW(accumulate(Stream(), half, wide), Error);
+  EXPECT_THROW(accumulate(Stream(), half, bf16), Error);
+}
 
 TEST(Elementwise, RefusesShapesThatDiffer) {
   std::vector<float> memory(64);
   const Tensor a(memory.data(), {2, 3});
   const Tensor b(memory.data(), {3, 2});
   EXPECT_THROW(residual_forward(Stream(), a, a, b, {}), Error);
-  EXPECT_THROW(add(Stream(), a, Tensor(memory.data(), {5})), Error);
+  EXPECT_THROW(accumulate(Stream(), a, Tensor(memory.data(), {5})), Error);
 }
 
 }  // namespace

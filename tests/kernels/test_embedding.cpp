@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/reference/embedding.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -15,7 +14,7 @@ struct Size {
   std::int64_t rows, vocabulary, columns, shards;
 };
 
-class Embedding : public testing::TestWithParam<Size> {
+class Embedding : public testing::TestWithParam<std::tuple<test::TypePair, Size>> {
  protected:
   void SetUp() override {
     for (std::size_t r = 0; r < tokens.size(); ++r)
@@ -28,79 +27,118 @@ class Embedding : public testing::TestWithParam<Size> {
   }
   std::size_t width() const { return static_cast<std::size_t>(size.columns); }
   Tensor ids() { return Tensor(tokens.data(), {size.rows}); }
-  Tensor rows_view(std::vector<float>& values) {
-    return Tensor(values.data(), {size.rows, size.columns});
-  }
-  Tensor shard_view(std::vector<float>& values, std::int64_t shard) {
-    return Tensor(values.data(), {size.vocabulary, size.columns})
+  Tensor rows_view(test::Array& values) { return values.tensor({size.rows, size.columns}); }
+  Tensor shard_view(test::Array& values, std::int64_t shard) {
+    return values.tensor({size.vocabulary, size.columns})
         .slice(0, first(shard), first(shard + 1) - first(shard));
   }
+  void backward(test::Array& dweight, bool accumulate) {
+    test::Scratch scratch(embedding_scratch_bytes(types.gradients, size.rows, size.vocabulary));
+    for (std::int64_t s = 0; s < size.shards; ++s)
+      embedding_backward(Stream(), shard_view(dweight, s), ids(), rows_view(dy), first(s),
+                         accumulate, scratch.arena());
+    EXPECT_EQ(scratch.arena().used(), 0U);
+  }
 
-  Size size = GetParam();
+  test::TypePair types = std::get<0>(GetParam());
+  Size size = std::get<1>(GetParam());
   std::vector<std::int32_t> tokens = std::vector<std::int32_t>(static_cast<std::size_t>(size.rows));
-  std::vector<float> weight = test::random_values(size.vocabulary * size.columns, 1);
-  std::vector<float> dy = test::random_values(size.rows * size.columns, 2);
+  test::Array weight = test::Array::random(types.type, size.vocabulary* size.columns, 1);
+  test::Array dy = test::Array::random(types.type, size.rows* size.columns, 2);
 };
 
 TEST_P(Embedding, ForwardShardsAddUpToTheWhole) {
-  std::vector<double> total(dy.size(), 0.0);
+  std::vector<double> total(static_cast<std::size_t>(dy.count()), 0.0);
   for (std::int64_t s = 0; s < size.shards; ++s) {
-    std::vector<float> y(dy.size(), 9.0F);
+    test::Array y(types.type, dy.count(), 9.0F);
     embedding_forward(Stream(), rows_view(y), ids(), shard_view(weight, s), first(s));
-    for (std::size_t i = 0; i < y.size(); ++i) total[i] += y[i];
+    test::add(total, y.doubles());
   }
-  EXPECT_EQ(total, reference::embedding_forward(tokens, test::widen(weight), width()));
+  EXPECT_EQ(total, reference::embedding_forward(tokens, weight.doubles(), width()));
 }
 
 TEST_P(Embedding, BackwardFillsEachShard) {
-  std::vector<float> dweight(weight.size(), 9.0F);
-  for (std::int64_t s = 0; s < size.shards; ++s)
-    embedding_backward(Stream(), shard_view(dweight, s), ids(), rows_view(dy), first(s), false);
-  auto expected = reference::embedding_backward(tokens, test::widen(dy),
+  test::Array dweight(types.gradients, weight.count(), 9.0F);
+  backward(dweight, false);
+  auto expected = reference::embedding_backward(tokens, dy.doubles(),
                                                 static_cast<std::size_t>(size.vocabulary), width());
   test::expect_close(dweight, expected, tolerance, "dweight");
 
-  std::vector<float> accumulated = weight;
-  for (std::int64_t s = 0; s < size.shards; ++s)
-    embedding_backward(Stream(), shard_view(accumulated, s), ids(), rows_view(dy), first(s), true);
-  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += weight[i];
+  test::Array accumulated = test::Array::random(types.gradients, weight.count(), 3);
+  test::add(expected, accumulated.doubles());
+  backward(accumulated, true);
   test::expect_close(accumulated, expected, tolerance, "accumulated dweight");
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Embedding,
-                         testing::Values(Size{1, 5, 3, 1}, Size{40, 11, 17, 2}, Size{100, 7, 64, 3},
-                                         Size{10, 4, 33, 8}));
+INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Embedding,
+                         testing::Combine(test::every_type_pair(),
+                                          testing::Values(Size{1, 5, 3, 1}, Size{40, 11, 17, 2},
+                                                          Size{100, 7, 64, 3}, Size{10, 4, 33, 8},
+                                                          Size{9, 3, 1100, 1})));
 
-TEST(Position, RowsOfSequencesThatStartAnywhere) {
+class EmbeddingSums : public testing::TestWithParam<DType> {};
+
+// Summed in 16 bits, ones would stop to count where the last bit is worth two.
+TEST_P(EmbeddingSums, ManyRowsOfATokenAllCount) {
+  constexpr std::int64_t rows = 5000;
+  std::vector<std::int32_t> tokens(rows, 0);
+  test::Array ones(GetParam(), rows, 1.0F);
+  test::Array dweight(GetParam(), 1);
+  test::Scratch scratch(embedding_scratch_bytes(GetParam(), rows, 1));
+  embedding_backward(Stream(), dweight.tensor({1, 1}), Tensor(tokens.data(), {rows}),
+                     ones.tensor({rows, 1}), 0, false, scratch.arena());
+  test::expect_close(dweight, {double{rows}}, tolerance, "tokens");
+  position_backward(Stream(), dweight.tensor({1, 1}), ones.tensor({rows, 1}), 0, 1, false);
+  test::expect_close(dweight, {double{rows}}, tolerance, "positions");
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, EmbeddingSums, test::every_type());
+
+class Position : public testing::TestWithParam<test::TypePair> {};
+
+TEST_P(Position, RowsOfSequencesThatStartAnywhere) {
   constexpr std::int64_t rows = 11;
   constexpr std::int64_t columns = 6;
   constexpr std::int64_t length = 4;
   constexpr std::int64_t first_row = 6;
-  std::vector<float> weight =
-      test::random_values((length + 1) * columns, 1);  // one position more than used
-  std::vector<float> y = test::random_values(rows * columns, 2);
+  constexpr std::int64_t table_rows = length + 1;  // one position more than used
+  const auto [type, gradients] = GetParam();
+  test::Array weight = test::Array::random(type, table_rows * columns, 1);
+  test::Array y = test::Array::random(type, rows * columns, 2);
   const auto positions = reference::positions(first_row, rows, length);
-  auto expected = reference::embedding_forward(positions, test::widen(weight), columns);
-  for (std::size_t i = 0; i < y.size(); ++i) expected[i] += y[i];
-  const Tensor table(weight.data(), {length + 1, columns});
-  position_forward(Stream(), Tensor(y.data(), {rows, columns}), table, first_row, length);
+  auto expected = reference::embedding_forward(positions, weight.doubles(), columns);
+  test::add(expected, y.doubles());
+  position_forward(Stream(), y.tensor({rows, columns}), weight.tensor({table_rows, columns}),
+                   first_row, length);
   test::expect_close(y, expected, tolerance, "y");
 
-  std::vector<float> dy = test::random_values(rows * columns, 3);
-  std::vector<float> dweight = test::random_values((length + 1) * columns, 4);
-  const std::vector<float> before = dweight;
-  expected = reference::embedding_backward(positions, test::widen(dy), length + 1, columns);
-  const Tensor gradient(dweight.data(), {length + 1, columns});
-  const Tensor upstream(dy.data(), {rows, columns});
-  position_backward(Stream(), gradient, upstream, first_row, length, false);
+  test::Array dy = test::Array::random(type, rows * columns, 3);
+  test::Array dweight = test::Array::random(gradients, table_rows * columns, 4);
+  const test::Array before = dweight;
+  expected = reference::embedding_backward(positions, dy.doubles(), table_rows, columns);
+  const Tensor upstream = dy.tensor({rows, columns});
+  position_backward(Stream(), dweight.tensor({table_rows, columns}), upstream, first_row, length,
+                    false);
   test::expect_close(dweight, expected, tolerance, "dweight");
   dweight = before;
-  for (std::size_t i = 0; i < before.size(); ++i) expected[i] += before[i];
-  position_backward(Stream(), gradient, upstream, first_row, length, true);
+  test::add(expected, before.doubles());
+  position_backward(Stream(), dweight.tensor({table_rows, columns}), upstream, first_row, length,
+                    true);
   test::expect_close(dweight, expected, tolerance, "accumulated dweight");
 }
 
-TEST(Position, RefusesSequencesLongerThanTheTable) {
+INSTANTIATE_TEST_SUITE_P(Types, Position, test::every_type_pair());
+
+TEST(PositionShapes, FewerRowsThanPositions) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    test::Array dy(dtype, 2, 1.0F);
+    test::Array dweight(dtype, 4, 9.0F);
+    position_backward(Stream(), dweight.tensor({4, 1}), dy.tensor({2, 1}), 3, 4, false);
+    EXPECT_EQ(dweight, test::Array(dtype, {1.0F, 0.0F, 0.0F, 1.0F}));
+  }
+}
+
+TEST(PositionShapes, RefusesSequencesLongerThanTheTable) {
   std::vector<float> memory(64);
   const Tensor y(memory.data(), {2, 4});
   EXPECT_THROW(position_forward(Stream(), y, Tensor(memory.data(), {3, 4}), 0, 5), Error);

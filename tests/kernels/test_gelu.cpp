@@ -5,51 +5,44 @@
 #include <limits>
 
 #include "kernels/reference/gelu.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
 
 constexpr double tolerance = 1e-6;
 
-class Gelu : public testing::TestWithParam<std::int64_t> {};
+class Gelu : public testing::TestWithParam<std::tuple<DType, std::int64_t>> {
+ protected:
+  DType dtype = std::get<0>(GetParam());
+  std::int64_t n = std::get<1>(GetParam());
+  test::Array x = test::Array::random(dtype, n, 1, 3.0F);
+  test::Array dy = test::Array::random(dtype, n, 2);
+  test::Array y = test::Array(dtype, n);
+  test::Array dx = test::Array(dtype, n);
+};
 
 TEST_P(Gelu, AgreesWithReference) {
-  const std::int64_t n = GetParam();
-  std::vector<float> x = test::random_values(n, 1);
-  for (float& value : x) value *= 3.0F;
-  std::vector<float> dy = test::random_values(n, 2);
-  std::vector<float> y(x.size());
-  std::vector<float> again(x.size());
-  std::vector<float> dx(x.size());
-  const auto expected = reference::gelu_forward(test::widen(x));
-  gelu_forward(Stream(), Tensor(y.data(), {n}), Tensor(x.data(), {n}));
+  test::Array again(dtype, n);
+  const auto expected = reference::gelu_forward(x.doubles());
+  gelu_forward(Stream(), y.tensor(), x.tensor());
   test::expect_close(y, expected, tolerance, "y");
-  gelu_backward(Stream(), Tensor(dx.data(), {n}), Tensor(again.data(), {n}), Tensor(dy.data(), {n}),
-                Tensor(x.data(), {n}));
-  test::expect_close(dx, reference::gelu_backward(test::widen(dy), test::widen(x)), tolerance,
-                     "dx");
+  gelu_backward(Stream(), dx.tensor(), again.tensor(), dy.tensor(), x.tensor());
+  test::expect_close(dx, reference::gelu_backward(dy.doubles(), x.doubles()), tolerance, "dx");
   test::expect_close(again, expected, tolerance, "y of the backward pass");
 }
 
 TEST_P(Gelu, InPlace) {
-  const std::int64_t n = GetParam();
-  std::vector<float> x = test::random_values(n, 1);
-  std::vector<float> dy = test::random_values(n, 2);
-  std::vector<float> y(x.size());
-  std::vector<float> dx(x.size());
-  gelu_backward(Stream(), Tensor(dx.data(), {n}), Tensor(y.data(), {n}), Tensor(dy.data(), {n}),
-                Tensor(x.data(), {n}));
-  gelu_backward(Stream(), Tensor(dy.data(), {n}), Tensor(y.data(), {n}), Tensor(dy.data(), {n}),
-                Tensor(x.data(), {n}));
+  gelu_backward(Stream(), dx.tensor(), y.tensor(), dy.tensor(), x.tensor());
+  gelu_backward(Stream(), dy.tensor(), y.tensor(), dy.tensor(), x.tensor());
   EXPECT_EQ(dy, dx);
-  gelu_forward(Stream(), Tensor(y.data(), {n}), Tensor(x.data(), {n}));
-  gelu_forward(Stream(), Tensor(x.data(), {n}), Tensor(x.data(), {n}));
+  gelu_forward(Stream(), y.tensor(), x.tensor());
+  gelu_forward(Stream(), x.tensor(), x.tensor());
   EXPECT_EQ(x, y);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Gelu, testing::Values(1, 17, 1000, 20011));
+INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Gelu,
+                         testing::Combine(test::every_type(), testing::Values(1, 17, 1000, 20011)));
 
 TEST(Gelu, Tails) {
   constexpr float infinity = std::numeric_limits<float>::infinity();

@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/reference/layernorm.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -16,49 +15,53 @@ struct Size {
   std::int64_t rows, columns;
 };
 
-class LayerNorm : public testing::TestWithParam<Size> {
+class LayerNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>> {
  protected:
-  void SetUp() override {
-    for (float& value : x) value = 3.0F * value + 0.5F;  // a mean to take off
+  test::Array random(std::int64_t count, unsigned seed) const {
+    return test::Array::random(types.type, count, seed);
   }
-
-  std::vector<float> random(std::int64_t count, unsigned seed) {
-    return test::random_values(count, seed);
+  test::Array random_gradient(unsigned seed) const {
+    return test::Array::random(types.gradients, columns, seed);
   }
-  Tensor matrix(std::vector<float>& values) { return Tensor(values.data(), {rows, columns}); }
-  Tensor row(std::vector<float>& values) { return Tensor(values.data(), {columns}); }
+  Tensor matrix(test::Array& values) { return values.tensor({rows, columns}); }
 
-  void backward(std::vector<float>& out, std::vector<float>& upstream, const Tensor& residual,
-                bool accumulate) {
+  void backward(test::Array& out, test::Array& upstream, const Tensor& residual, bool accumulate) {
     test::Scratch scratch(layernorm_scratch_bytes(rows, columns));
-    layernorm_backward(Stream(), matrix(out), row(dweight), row(dbias), matrix(upstream), residual,
-                       matrix(x), row(weight), epsilon, accumulate, scratch.arena());
+    layernorm_backward(Stream(), matrix(out), dweight.tensor(), dbias.tensor(), matrix(upstream),
+                       residual, matrix(x), weight.tensor(), epsilon, accumulate, scratch.arena());
     EXPECT_EQ(scratch.arena().used(), 0U);
     EXPECT_EQ(scratch.arena().high_water(), layernorm_scratch_bytes(rows, columns));
   }
 
   reference::LayerNormGradients expected() const {
-    return reference::layernorm_backward(test::widen(dy), test::widen(x), test::widen(weight),
-                                         epsilon);
+    return reference::layernorm_backward(dy.doubles(), x.doubles(), weight.doubles(), epsilon);
   }
 
-  std::int64_t rows = GetParam().rows;
-  std::int64_t columns = GetParam().columns;
-  std::vector<float> x = random(rows * columns, 1);
-  std::vector<float> dy = random(rows * columns, 2);
-  std::vector<float> weight = random(columns, 3);
-  std::vector<float> bias = random(columns, 4);
-  std::vector<float> dx = random(rows * columns, 5);  // what was there must not show
-  std::vector<float> dweight = random(columns, 6);
-  std::vector<float> dbias = random(columns, 7);
+  // Normal numbers with a mean to take off.
+  test::Array shifted() const {
+    std::vector<float> values = test::random_values(rows * columns, 1);
+    for (float& value : values) value = 3.0F * value + 0.5F;
+    return test::Array(types.type, values);
+  }
+
+  test::TypePair types = std::get<0>(GetParam());
+  std::int64_t rows = std::get<1>(GetParam()).rows;
+  std::int64_t columns = std::get<1>(GetParam()).columns;
+  test::Array x = shifted();
+  test::Array dy = random(rows * columns, 2);
+  test::Array weight = random(columns, 3);
+  test::Array bias = random(columns, 4);
+  test::Array dx = random(rows * columns, 5);  // what was there must not show
+  test::Array dweight = random_gradient(6);
+  test::Array dbias = random_gradient(7);
 };
 
 TEST_P(LayerNorm, ForwardAgreesWithReference) {
   const auto expected =
-      reference::layernorm_forward(test::widen(x), test::widen(weight), test::widen(bias), epsilon);
-  layernorm_forward(Stream(), matrix(dx), matrix(x), row(weight), row(bias), epsilon);
+      reference::layernorm_forward(x.doubles(), weight.doubles(), bias.doubles(), epsilon);
+  layernorm_forward(Stream(), matrix(dx), matrix(x), weight.tensor(), bias.tensor(), epsilon);
   test::expect_close(dx, expected, tolerance, "y");
-  layernorm_forward(Stream(), matrix(x), matrix(x), row(weight), row(bias), epsilon);
+  layernorm_forward(Stream(), matrix(x), matrix(x), weight.tensor(), bias.tensor(), epsilon);
   EXPECT_EQ(x, dx) << "in place";
 }
 
@@ -71,13 +74,11 @@ TEST_P(LayerNorm, BackwardAgreesWithReference) {
 }
 
 TEST_P(LayerNorm, BackwardAddsResidualAndAccumulates) {
-  std::vector<float> residual = random(rows * columns, 8);
+  test::Array residual = random(rows * columns, 8);
   auto gradients = expected();
-  for (std::size_t i = 0; i < residual.size(); ++i) gradients.dx[i] += residual[i];
-  for (std::size_t c = 0; c < dbias.size(); ++c) {
-    gradients.dweight[c] += dweight[c];
-    gradients.dbias[c] += dbias[c];
-  }
+  test::add(gradients.dx, residual.doubles());
+  test::add(gradients.dweight, dweight.doubles());
+  test::add(gradients.dbias, dbias.doubles());
   const auto dweight_before = dweight;
   const auto dbias_before = dbias;
   backward(dx, dy, matrix(residual), true);
@@ -100,21 +101,30 @@ TEST_P(LayerNorm, BackwardOverUpstreamGradient) {
 }
 
 TEST_P(LayerNorm, StridedRows) {
-  const std::size_t width = static_cast<std::size_t>(columns);
-  const std::size_t stride = width + 3;
-  std::vector<float> wide = test::spread(x, width, stride, 7.0F);
-  std::vector<float> out = test::spread(dx, width, stride, 7.0F);
-  const auto view = [&](std::vector<float>& values) {
-    return Tensor(values.data(), {rows, columns + 3}).slice(1, 0, columns);
+  test::Array wide = test::spread(x, columns, columns + 3, 7.0F);
+  test::Array out = test::spread(dx, columns, columns + 3, 7.0F);
+  const auto view = [&](test::Array& values) {
+    return values.tensor({rows, columns + 3}).slice(1, 0, columns);
   };
-  layernorm_forward(Stream(), view(out), view(wide), row(weight), row(bias), epsilon);
-  layernorm_forward(Stream(), matrix(dx), matrix(x), row(weight), row(bias), epsilon);
-  EXPECT_EQ(out, test::spread(dx, width, stride, 7.0F));
+  layernorm_forward(Stream(), view(out), view(wide), weight.tensor(), bias.tensor(), epsilon);
+  layernorm_forward(Stream(), matrix(dx), matrix(x), weight.tensor(), bias.tensor(), epsilon);
+  EXPECT_EQ(out, test::spread(dx, columns, columns + 3, 7.0F));
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, LayerNorm,
-                         testing::Values(Size{1, 7}, Size{1, 64}, Size{3, 37}, Size{65, 128},
-                                         Size{200, 33}, Size{7, 1600}));
+INSTANTIATE_TEST_SUITE_P(TypesAndSizes, LayerNorm,
+                         testing::Combine(test::every_type_pair(),
+                                          testing::Values(Size{1, 7}, Size{1, 64}, Size{3, 37},
+                                                          Size{65, 128}, Size{200, 33},
+                                                          Size{7, 1600})));
+
+TEST(LayerNormBackward, RefusesMixedTypes) {
+  test::Array x(DType::bf16, 8);
+  test::Array other(DType::f32, 8);
+  test::Array row(DType::bf16, 4);
+  EXPECT_THROW(layernorm_forward(Stream(), x.tensor({2, 4}), other.tensor({2, 4}), row.tensor(),
+                                 row.tensor(), epsilon),
+               Error);
+}
 
 TEST(LayerNormBackward, NoRowsClearGradients) {
   std::vector<float> weight(4, 1.0F);

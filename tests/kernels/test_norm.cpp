@@ -6,27 +6,48 @@
 #include <limits>
 
 #include "kernels/reference/norm.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
 
-class Norm : public testing::TestWithParam<std::int64_t> {};
+class Norm : public testing::TestWithParam<std::tuple<DType, std::int64_t>> {
+ protected:
+  std::int64_t n = std::get<1>(GetParam());
+  test::Array x = test::Array::random(std::get<0>(GetParam()), n, 1);
+  Tensor view = x.tensor();
+};
 
 TEST_P(Norm, SumsAgreeWithReferenceInDouble) {
-  std::vector<float> x = test::random_values(GetParam(), 1);
-  const Tensor view(x.data(), {GetParam()});
   double magnitude = 0.0;
-  for (const float value : x) magnitude += std::fabs(static_cast<double>(value));
-  EXPECT_NEAR(sum(Stream(), view), reference::sum(test::widen(x)), 1e-12 * magnitude);
-  const double squares = reference::sum_of_squares(test::widen(x));
+  for (const double value : x.doubles()) magnitude += std::fabs(value);
+  EXPECT_NEAR(sum(Stream(), view), reference::sum(x.doubles()), 1e-12 * magnitude);
+  const double squares = reference::sum_of_squares(x.doubles());
   EXPECT_NEAR(sum_of_squares(Stream(), view), squares, 1e-12 * squares);
   EXPECT_EQ(sum_of_squares(Stream(), view), sum_of_squares(Stream(), view))
       << "the same bits each time";
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Norm, testing::Values(1, 3, 255, 256, 257, 10007, 300001));
+TEST_P(Norm, SumsAddToATotalInMemory) {
+  double total = 0.5;
+  add_sum(Stream(), Tensor(&total, {1}), view);
+  EXPECT_EQ(total, 0.5 + sum(Stream(), view));
+  total = 0.5;
+  add_sum_of_squares(Stream(), Tensor(&total, {1}), view);
+  EXPECT_EQ(total, 0.5 + sum_of_squares(Stream(), view));
+}
+
+INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Norm,
+                         testing::Combine(test::every_type(),
+                                          testing::Values(1, 3, 255, 256, 257, 10007, 300001)));
+
+TEST(Norm, TotalsAreOneDouble) {
+  std::vector<float> x(4);
+  std::vector<double> totals(2);
+  const Tensor view(x.data(), {4});
+  EXPECT_THROW(add_sum(Stream(), view.slice(0, 0, 1), view), Error);
+  EXPECT_THROW(add_sum(Stream(), Tensor(totals.data(), {2}), view), Error);
+}
 
 TEST(Norm, OfNothing) {
   float none = 1.0F;

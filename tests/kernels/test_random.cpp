@@ -6,7 +6,7 @@
 #include <set>
 
 #include "kernels/reference/random.hpp"
-#include "tests/kernels/compare.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -99,11 +99,22 @@ TEST(FillNormal, MeanAndDeviation) {
   EXPECT_NEAR(std::sqrt(variance), 2.0, 5.0 * 2.0 / std::sqrt(2.0 * count));
 }
 
-TEST(FillConstant, FillsAll) {
-  std::vector<float> out(5001, 0.0F);
-  fill_constant(Stream(), Tensor(out.data(), {5001}), 1.5F);
-  EXPECT_EQ(out, std::vector<float>(5001, 1.5F));
+class FillTypes : public testing::TestWithParam<DType> {};
+
+TEST_P(FillTypes, NormalNumbersAreThoseOfFloatRounded) {
+  constexpr std::int64_t count = 9001;
+  test::Array out(GetParam(), count);
+  fill_normal(Stream(), out.tensor(), key, 3, 0.5F, 2.0F);
+  EXPECT_EQ(out, test::Array(GetParam(), normals(count, 3)));
 }
+
+TEST_P(FillTypes, ConstantFillsAll) {
+  test::Array out(GetParam(), 5001);
+  fill_constant(Stream(), out.tensor(), 1.5F);
+  EXPECT_EQ(out, test::Array(GetParam(), 5001, 1.5F));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, FillTypes, test::every_type());
 
 }  // namespace
 }  // namespace triax

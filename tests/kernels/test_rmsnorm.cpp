@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/reference/rmsnorm.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -16,42 +15,43 @@ struct Size {
   std::int64_t rows, columns;
 };
 
-class RmsNorm : public testing::TestWithParam<Size> {
+class RmsNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>> {
  protected:
-  std::vector<float> random(std::int64_t count, unsigned seed) {
-    return test::random_values(count, seed);
+  test::Array random(std::int64_t count, unsigned seed) const {
+    return test::Array::random(types.type, count, seed);
   }
-  Tensor matrix(std::vector<float>& values) { return Tensor(values.data(), {rows, columns}); }
-  Tensor row(std::vector<float>& values) { return Tensor(values.data(), {columns}); }
+  Tensor matrix(test::Array& values) { return values.tensor({rows, columns}); }
 
-  void backward(std::vector<float>& out, std::vector<float>& upstream, const Tensor& residual,
-                bool accumulate) {
+  void backward(test::Array& out, test::Array& upstream, const Tensor& residual, bool accumulate) {
     test::Scratch scratch(rmsnorm_scratch_bytes(rows, columns));
-    rmsnorm_backward(Stream(), matrix(out), row(dweight), matrix(upstream), residual, matrix(x),
-                     row(weight), epsilon, accumulate, scratch.arena());
+    rmsnorm_backward(Stream(), matrix(out), dweight.tensor(), matrix(upstream), residual, matrix(x),
+                     weight.tensor(), epsilon, accumulate, scratch.arena());
     EXPECT_EQ(scratch.arena().used(), 0U);
   }
+  reference::RmsNormGradients expected() const {
+    return reference::rmsnorm_backward(dy.doubles(), x.doubles(), weight.doubles(), epsilon);
+  }
 
-  std::int64_t rows = GetParam().rows;
-  std::int64_t columns = GetParam().columns;
-  std::vector<float> x = random(rows * columns, 1);
-  std::vector<float> dy = random(rows * columns, 2);
-  std::vector<float> weight = random(columns, 3);
-  std::vector<float> dx = random(rows * columns, 5);  // what was there must not show
-  std::vector<float> dweight = random(columns, 6);
+  test::TypePair types = std::get<0>(GetParam());
+  std::int64_t rows = std::get<1>(GetParam()).rows;
+  std::int64_t columns = std::get<1>(GetParam()).columns;
+  test::Array x = random(rows * columns, 1);
+  test::Array dy = random(rows * columns, 2);
+  test::Array weight = random(columns, 3);
+  test::Array dx = random(rows * columns, 5);  // what was there must not show
+  test::Array dweight = test::Array::random(types.gradients, columns, 6);
 };
 
 TEST_P(RmsNorm, ForwardAgreesWithReference) {
-  const auto expected = reference::rmsnorm_forward(test::widen(x), test::widen(weight), epsilon);
-  rmsnorm_forward(Stream(), matrix(dx), matrix(x), row(weight), epsilon);
+  const auto expected = reference::rmsnorm_forward(x.doubles(), weight.doubles(), epsilon);
+  rmsnorm_forward(Stream(), matrix(dx), matrix(x), weight.tensor(), epsilon);
   test::expect_close(dx, expected, tolerance, "y");
-  rmsnorm_forward(Stream(), matrix(x), matrix(x), row(weight), epsilon);
+  rmsnorm_forward(Stream(), matrix(x), matrix(x), weight.tensor(), epsilon);
   EXPECT_EQ(x, dx) << "in place";
 }
 
 TEST_P(RmsNorm, BackwardAgreesWithReference) {
-  const auto gradients =
-      reference::rmsnorm_backward(test::widen(dy), test::widen(x), test::widen(weight), epsilon);
+  const auto gradients = expected();
   backward(dx, dy, {}, false);
   test::expect_close(dx, gradients.dx, tolerance, "dx");
   test::expect_close(dweight, gradients.dweight, tolerance, "dweight");
@@ -60,11 +60,10 @@ TEST_P(RmsNorm, BackwardAgreesWithReference) {
 }
 
 TEST_P(RmsNorm, BackwardAddsResidualAndAccumulates) {
-  std::vector<float> residual = random(rows * columns, 8);
-  auto gradients =
-      reference::rmsnorm_backward(test::widen(dy), test::widen(x), test::widen(weight), epsilon);
-  for (std::size_t i = 0; i < residual.size(); ++i) gradients.dx[i] += residual[i];
-  for (std::size_t c = 0; c < dweight.size(); ++c) gradients.dweight[c] += dweight[c];
+  test::Array residual = random(rows * columns, 8);
+  auto gradients = expected();
+  test::add(gradients.dx, residual.doubles());
+  test::add(gradients.dweight, dweight.doubles());
   const auto before = dweight;
   backward(dx, dy, matrix(residual), true);
   test::expect_close(dx, gradients.dx, tolerance, "dx");
@@ -77,9 +76,11 @@ TEST_P(RmsNorm, BackwardAddsResidualAndAccumulates) {
   EXPECT_EQ(dweight, after) << "every run gives the same bits";
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, RmsNorm,
-                         testing::Values(Size{1, 7}, Size{1, 64}, Size{3, 37}, Size{65, 128},
-                                         Size{200, 33}, Size{7, 1600}));
+INSTANTIATE_TEST_SUITE_P(TypesAndSizes, RmsNorm,
+                         testing::Combine(test::every_type_pair(),
+                                          testing::Values(Size{1, 7}, Size{1, 64}, Size{3, 37},
+                                                          Size{65, 128}, Size{200, 33},
+                                                          Size{7, 1600})));
 
 TEST(RmsNormReference, GradientsAreThoseOfTheForwardPass) {
   const auto x = test::widen(test::random_values(3 * 8, 1));

@@ -5,8 +5,7 @@
 #include <cmath>
 
 #include "kernels/reference/rope.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -18,56 +17,57 @@ struct Size {
   std::int64_t batch, length, heads, width;
 };
 
-class Rope : public testing::TestWithParam<Size> {
+class Rope : public testing::TestWithParam<std::tuple<DType, Size>> {
  protected:
   std::vector<double> expected(double direction) const {
-    return reference::rope(test::widen(x), static_cast<std::size_t>(size.length),
+    return reference::rope(x.doubles(), static_cast<std::size_t>(size.length),
                            static_cast<std::size_t>(size.heads),
                            static_cast<std::size_t>(size.width), theta, direction);
   }
   void SetUp() override { rope_table(Stream(), table(), theta); }
-  Tensor table() { return Tensor(angles.data(), {2, size.length, size.width / 2}); }
-  Tensor view(std::vector<float>& values) {
-    return Tensor(values.data(), {size.batch, size.length, size.heads, size.width});
+  Tensor table() { return angles.tensor({2, size.length, size.width / 2}); }
+  Tensor view(test::Array& values) {
+    return values.tensor({size.batch, size.length, size.heads, size.width});
   }
 
-  Size size = GetParam();
-  std::vector<float> angles =
-      std::vector<float>(static_cast<std::size_t>(size.length * size.width));
-  std::vector<float> x = test::random_values(size.batch * size.length * size.heads * size.width, 1);
+  DType dtype = std::get<0>(GetParam());
+  Size size = std::get<1>(GetParam());
+  test::Array angles = test::Array(DType::f32, size.length* size.width);
+  test::Array x = test::Array::random(dtype, size.batch* size.length* size.heads* size.width, 1);
 };
 
 TEST_P(Rope, AgreesWithReferenceBothWays) {
-  std::vector<float> forward = x;
+  test::Array forward = x;
   rope_forward(Stream(), view(forward), table());
   test::expect_close(forward, expected(1.0), tolerance, "forward");
-  std::vector<float> backward = x;
+  test::Array backward = x;
   rope_backward(Stream(), view(backward), table());
   test::expect_close(backward, expected(-1.0), tolerance, "backward");
 }
 
 TEST_P(Rope, BackwardUndoesForward) {
-  std::vector<float> turned = x;
+  test::Array turned = x;
   rope_forward(Stream(), view(turned), table());
   rope_backward(Stream(), view(turned), table());
-  test::expect_close(turned, test::widen(x), tolerance, "x");
+  // The first rounding, of two numbers, passes through the second rotation.
+  test::expect_close(turned, x.doubles(), tolerance + 2 * test::rounding_of(dtype), "x");
 }
 
 TEST_P(Rope, HeadsInsideWiderRows) {
   const std::int64_t width = size.heads * size.width;
-  const auto row = static_cast<std::size_t>(width);
-  std::vector<float> wide = test::spread(x, row, row + 5, 7.0F);
-  const Tensor inside = Tensor(wide.data(), {size.batch, size.length, 1, width + 5})
+  test::Array wide = test::spread(x, width, width + 5, 7.0F);
+  const Tensor inside = wide.tensor({size.batch, size.length, 1, width + 5})
                             .restrided({size.batch, size.length, size.heads, size.width},
                                        {size.length * (width + 5), width + 5, size.width, 1});
   rope_forward(Stream(), inside, table());
   rope_forward(Stream(), view(x), table());
-  EXPECT_EQ(wide, test::spread(x, row, row + 5, 7.0F));
+  EXPECT_EQ(wide, test::spread(x, width, width + 5, 7.0F));
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Rope,
-                         testing::Values(Size{1, 1, 1, 2}, Size{2, 7, 3, 6}, Size{1, 33, 2, 64},
-                                         Size{3, 5, 1, 34}));
+INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Rope,
+                         testing::Combine(test::every_type(),
+                                          testing::Values(Size{1, 1, 1, 2}, Size{2, 7, 3, 6},
+                                                          Size{1, 33, 2, 64}, Size{3, 5, 1, 34})));
 
 TEST(RopeTable, KeepsItsPrecisionAtLargePositions) {
   constexpr std::int64_t length = 100000;

@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/reference/swiglu.hpp"
-#include "tests/kernels/compare.hpp"
-#include "tests/kernels/matrix.hpp"
+#include "tests/kernels/array.hpp"
 
 namespace triax {
 namespace {
@@ -15,38 +14,38 @@ struct Size {
   std::int64_t rows, columns;
 };
 
-class Swiglu : public testing::TestWithParam<Size> {};
+class Swiglu : public testing::TestWithParam<std::tuple<DType, Size>> {};
 
 TEST_P(Swiglu, AgreesWithReference) {
-  const auto [rows, columns] = GetParam();
-  std::vector<float> x = test::random_values(rows * 2 * columns, 1);
-  for (float& value : x) value *= 4.0F;
-  std::vector<float> dy = test::random_values(rows * columns, 2);
-  std::vector<float> y(dy.size());
-  std::vector<float> again(dy.size());
-  std::vector<float> dx(x.size());
+  const auto [dtype, size] = GetParam();
+  const auto [rows, columns] = size;
+  test::Array x = test::Array::random(dtype, rows * 2 * columns, 1, 4.0F);
+  test::Array dy = test::Array::random(dtype, rows * columns, 2);
+  test::Array y(dtype, rows * columns);
+  test::Array again(dtype, rows * columns);
+  test::Array dx(dtype, rows * 2 * columns);
   const Shape half = {rows, columns};
   const Shape full = {rows, 2 * columns};
   const auto r = static_cast<std::size_t>(rows);
   const auto c = static_cast<std::size_t>(columns);
-  const auto expected = reference::swiglu_forward(test::widen(x), r, c);
-  const auto gradient = reference::swiglu_backward(test::widen(dy), test::widen(x), r, c);
+  const auto expected = reference::swiglu_forward(x.doubles(), r, c);
+  const auto gradient = reference::swiglu_backward(dy.doubles(), x.doubles(), r, c);
 
-  swiglu_forward(Stream(), Tensor(y.data(), half), Tensor(x.data(), full));
+  swiglu_forward(Stream(), y.tensor(half), x.tensor(full));
   test::expect_close(y, expected, tolerance, "y");
-  swiglu_backward(Stream(), Tensor(dx.data(), full), Tensor(again.data(), half),
-                  Tensor(dy.data(), half), Tensor(x.data(), full));
+  swiglu_backward(Stream(), dx.tensor(full), again.tensor(half), dy.tensor(half), x.tensor(full));
   test::expect_close(dx, gradient, tolerance, "dx");
   test::expect_close(again, expected, tolerance, "y of the backward pass");
 
-  swiglu_backward(Stream(), Tensor(dx.data(), full), Tensor(dy.data(), half),
-                  Tensor(dy.data(), half), Tensor(x.data(), full));
+  swiglu_backward(Stream(), dx.tensor(full), dy.tensor(half), dy.tensor(half), x.tensor(full));
   test::expect_close(dx, gradient, tolerance, "dx where y is dy");
   EXPECT_EQ(dy, again);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Swiglu,
-                         testing::Values(Size{1, 1}, Size{1, 37}, Size{5, 64}, Size{33, 129}));
+INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Swiglu,
+                         testing::Combine(test::every_type(),
+                                          testing::Values(Size{1, 1}, Size{1, 37}, Size{5, 64},
+                                                          Size{33, 129})));
 
 TEST(Swiglu, LargeGates) {
   std::vector<float> x = {-200.0F, 200.0F, 3.0F, 3.0F};  // gates -200 and 200, ups 3 and 3

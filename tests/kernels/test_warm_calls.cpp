@@ -14,7 +14,7 @@
 #include "kernels/rmsnorm.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/swiglu.hpp"
-#include "tests/kernels/compare.hpp"
+#include "tests/kernels/array.hpp"
 #include "tests/support/allocation_count.hpp"
 
 namespace triax {
@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t rows = 70;
 constexpr std::int64_t columns = 32;
 
-class WarmCalls : public testing::Test {
+class WarmCalls : public testing::TestWithParam<DType> {
  protected:
   // Allocations of the second call.
   static long warm_allocations(const std::function<void()>& call) {
@@ -32,8 +32,11 @@ class WarmCalls : public testing::Test {
     call();
     return allocation_count() - before;
   }
-  static Tensor matrix(const Buffer& buffer) { return buffer.tensor(DType::f32, {rows, columns}); }
-  static Tensor row(const Buffer& buffer) { return buffer.tensor(DType::f32, {columns}); }
+  static Tensor matrix(const Buffer& buffer) { return buffer.tensor(GetParam(), {rows, columns}); }
+  static Tensor row(const Buffer& buffer) { return buffer.tensor(GetParam(), {columns}); }
+  static Tensor floats(const Buffer& buffer, const Shape& shape) {
+    return buffer.tensor(DType::f32, shape);
+  }
 
   static constexpr std::size_t bytes = rows * columns * sizeof(float);
   Buffer a_{bytes}, b_{bytes}, c_{bytes}, d_{bytes}, weight_{bytes}, bias_{bytes}, ids_{bytes};
@@ -47,7 +50,7 @@ class WarmCalls : public testing::Test {
   Stream stream;
 };
 
-TEST_F(WarmCalls, Norms) {
+TEST_P(WarmCalls, Norms) {
   test::Scratch scratch(layernorm_scratch_bytes(rows, columns));
   Arena& arena = scratch.arena();
   EXPECT_EQ(warm_allocations([&] { layernorm_forward(stream, a, b, weight, bias, 1e-5F); }), 0);
@@ -63,21 +66,26 @@ TEST_F(WarmCalls, Norms) {
   EXPECT_EQ(warm_allocations([&] { bias_backward(stream, bias, a, true, arena); }), 0);
 }
 
-TEST_F(WarmCalls, Pointwise) {
+TEST_P(WarmCalls, Pointwise) {
   EXPECT_EQ(warm_allocations([&] { residual_forward(stream, a, b, c, bias); }), 0);
-  EXPECT_EQ(warm_allocations([&] { add(stream, a, b); }), 0);
+  EXPECT_EQ(warm_allocations([&] { accumulate(stream, a, b); }), 0);
   EXPECT_EQ(warm_allocations([&] { scale(stream, a, 2.0F); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_forward(stream, a, b); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_backward(stream, a, b, c, d); }), 0);
   EXPECT_EQ(warm_allocations([&] { dropout(stream, a, b, {0.5F, 1}, 0); }), 0);
 }
 
-TEST_F(WarmCalls, TokensAndOptimizer) {
-  const Tensor stats = c.flat().slice(0, 0, 3 * rows);
-  const Tensor loss = d.flat().slice(0, 0, rows);
-  const Tensor lse = d.flat().slice(0, rows, rows);
+TEST_P(WarmCalls, TokensAndOptimizer) {
+  const Tensor stats = floats(c_, {3 * rows});
+  const Tensor loss = floats(d_, {rows});
+  const Tensor lse = floats(weight_, {rows});
+  const Buffer master(bytes), m(bytes), v(bytes);
+  const Shape all = {rows * columns};
+  const Tensor weights = GetParam() == DType::f32 ? Tensor{} : a.flat();
+  test::Scratch scratch(embedding_scratch_bytes(GetParam(), rows, rows));
+  Arena& arena = scratch.arena();
   EXPECT_EQ(warm_allocations([&] { embedding_forward(stream, a, ids, b, 0); }), 0);
-  EXPECT_EQ(warm_allocations([&] { embedding_backward(stream, b, ids, a, 0, true); }), 0);
+  EXPECT_EQ(warm_allocations([&] { embedding_backward(stream, b, ids, a, 0, true, arena); }), 0);
   EXPECT_EQ(warm_allocations([&] { position_forward(stream, a, b, 0, 10); }), 0);
   EXPECT_EQ(warm_allocations([&] { position_backward(stream, b, a, 0, 10, true); }), 0);
   EXPECT_EQ(warm_allocations([&] {
@@ -87,13 +95,17 @@ TEST_F(WarmCalls, TokensAndOptimizer) {
               sum(stream, loss);
             }),
             0);
-  EXPECT_EQ(warm_allocations([&] { adamw(stream, a, b, c, d, {}); }), 0);
+  EXPECT_EQ(warm_allocations([&] {
+              adamw(stream, floats(master, all), weights, b.flat(), floats(m, all), floats(v, all),
+                    {});
+            }),
+            0);
   EXPECT_EQ(warm_allocations([&] { sum_of_squares(stream, a); }), 0);
 }
 
-TEST_F(WarmCalls, RopeAndSwiglu) {
+TEST_P(WarmCalls, RopeAndSwiglu) {
   const Tensor heads = a.reshape({1, rows, 2, columns / 2});
-  const Tensor table = b.flat().slice(0, 0, rows * columns / 2).reshape({2, rows, columns / 4});
+  const Tensor table = floats(b_, {2, rows, columns / 4});
   EXPECT_EQ(warm_allocations([&] { rope_forward(stream, heads, table); }), 0);
   const Tensor x = a.reshape({rows / 2, 2 * columns});
   const Tensor dx = b.reshape({rows / 2, 2 * columns});
@@ -101,6 +113,8 @@ TEST_F(WarmCalls, RopeAndSwiglu) {
   EXPECT_EQ(warm_allocations([&] { swiglu_forward(stream, y, x); }), 0);
   EXPECT_EQ(warm_allocations([&] { swiglu_backward(stream, dx, y, y, x); }), 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, WarmCalls, test::every_type());
 
 }  // namespace
 }  // namespace triax

@@ -97,7 +97,7 @@ TEST(LoadedWeights, AreTheSameOnEveryGrid) {
     const GoldenCase golden = read_golden(name);
     const ModelConfig model = golden_model(name);
     const auto fill = [&](const ParameterStore& store) {
-      EXPECT_THAT(load_weights(store, model, golden.directory), ElementsAre());
+      EXPECT_THAT(load_weights(Stream{}, store, model, golden.directory), ElementsAre());
     };
     const GlobalValues whole = assembled(model, {}, fill);
     for (const int tensor : {2, 3, 6})
@@ -113,7 +113,7 @@ class LoadedWeightsErrors : public testing::Test {
     ProcessGrid grid(MPI_COMM_SELF, {});
     const Stage stage(model, {}, 16);
     const ParameterStore store(stage, grid, {});
-    return error_of([&] { load_weights(store, model, directory); });
+    return error_of([&] { load_weights(Stream{}, store, model, directory); });
   }
 };
 
@@ -143,7 +143,7 @@ TEST(LoadedWeights, TensorsThatTheModelHasNotAreReturned) {
   ProcessGrid grid(MPI_COMM_SELF, {});
   const Stage stage(shallower, {}, 16);
   const ParameterStore store(stage, grid, {});
-  const auto unused = load_weights(store, shallower, read_golden("gpt2-odd").directory);
+  const auto unused = load_weights(Stream{}, store, shallower, read_golden("gpt2-odd").directory);
   EXPECT_EQ(unused.size(), 12U);
   for (const std::string& name : unused) EXPECT_THAT(name, HasSubstr("transformer.h.5."));
 }

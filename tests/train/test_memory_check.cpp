@@ -61,7 +61,8 @@ TEST(CheckMemory, ImpossibleSizesAreTheUsersErrorAtOnce) {
   EXPECT_THROW(check_memory(config, 1000 * gib), UsageError);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
   EXPECT_THAT(error_of([&] { check_memory(config, 1000 * gib); }),
-              AllOf(HasSubstr("parameters"), HasSubstr("has 1000 GiB"), HasSubstr("1000000000000 x 1000000000 tokens")));
+              AllOf(HasSubstr("parameters"), HasSubstr("has 1000 GiB"),
+                    HasSubstr("1000000000000 x 1000000000 tokens")));
 }
 
 TEST(CheckMemory, APlanMayBeTooLongByItself) {

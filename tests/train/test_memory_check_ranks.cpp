@@ -1,4 +1,7 @@
 #include "src/train/memory_check.hpp"
+
+#include <algorithm>
+
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 
