@@ -52,7 +52,10 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
                     .tied = block.tied && stage.place().stages > 1,
                     .persistent = !block.sharded,
                     .elements = block.elements,
-                    .pool = static_cast<int>(pool - sizes.begin())});
+                    .pool = static_cast<int>(pool - sizes.begin()),
+                    .parts = static_cast<int>(block.parts.size()),
+                    .kept_parts = block.kept_parts,
+                    .stored = block.stored});
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
   return uses;
@@ -70,6 +73,11 @@ void set_limits(PlanShape& shape, const ZeroConfig& zero) {
     shape.gather_ahead = std::min(zero.prefetch_bucket_size, largest);
   }
   shape.gathered_limit = zero.max_live_parameters;
+  shape.state_buffers = zero.offload_optimizer.buffers;
+  shape.fetch_ahead = zero.offload_optimizer.pipeline_read;
+  shape.store_behind = zero.offload_optimizer.pipeline_write;
+  shape.shard_buffers = zero.offload_param.buffers;
+  shape.shard_limit = zero.offload_param.buffers * zero.offload_param.buffer_size;
 }
 
 std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
@@ -79,9 +87,13 @@ std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
 }
 
 Peaks larger(const Peaks& a, const Peaks& b) {
-  return {std::max(a.boundaries, b.boundaries), std::max(a.messages, b.messages),
-          larger(a.frames, b.frames), larger(a.gradients, b.gradients),
-          larger(a.gathered, b.gathered)};
+  return {std::max(a.boundaries, b.boundaries),
+          std::max(a.messages, b.messages),
+          larger(a.frames, b.frames),
+          larger(a.gradients, b.gradients),
+          larger(a.gathered, b.gathered),
+          std::max(a.states, b.states),
+          larger(a.shards, b.shards)};
 }
 
 }  // namespace
@@ -99,9 +111,17 @@ BatchShape batch_shape(const Config& config, const TensorShard& shard) {
 }
 
 DataShard data_shard(const Config& config, int data_rank) {
-  const bool alone = config.parallel.data == 1;  // nothing to cut
-  return {config.parallel.data, data_rank, alone ? 0 : config.zero.stage,
-          config.zero.persistence_threshold};
+  const ZeroConfig& zero = config.zero;
+  // One data rank has nothing to cut; but parameters that live elsewhere are gathered from there.
+  const bool alone = config.parallel.data == 1 && zero.offload_param.device == OffloadDevice::none;
+  StateOffload offload;
+  if (zero.offload_optimizer.device == OffloadDevice::nvme)
+    offload.optimizer_share = zero.offload_optimizer.ratio;
+  offload.part_elements = std::min(offload.part_elements, zero.offload_optimizer.part);
+  offload.parameters = zero.offload_param.device == OffloadDevice::nvme;
+  offload.kept_parameters = zero.offload_param.max_in_cpu;
+  return {config.parallel.data, data_rank, alone ? 0 : zero.stage, zero.persistence_threshold,
+          offload};
 }
 
 PlanShape plan_shape(const Config& config) {
