@@ -111,6 +111,35 @@ struct SchedulerConfig {
   double min_lr = 0.0;
 };
 
+enum class OffloadDevice : std::uint8_t { none, cpu, nvme };
+
+/// Where optimizer state is (DeepSpeed's zero_optimization.offload_optimizer).
+struct OffloadOptimizerConfig {
+  OffloadDevice device = OffloadDevice::none;
+  std::string nvme_path;              // a directory
+  int buffers = 4;                    // parts of the state in memory at once, at most
+  bool pipeline_read = false;         // fetch the next part while one is stepped
+  bool pipeline_write = false;        // store the last part meanwhile
+  double ratio = 1.0;                 // of the state; the rest stays in memory
+  std::int64_t part = 1'000'000'000;  // most elements of a part (sub_group_size)
+};
+
+/// Where the parameters' shards are (DeepSpeed's zero_optimization.offload_param). Sizes count
+/// elements.
+struct OffloadParamConfig {
+  OffloadDevice device = OffloadDevice::none;
+  std::string nvme_path;                    // a directory
+  int buffers = 5;                          // shards in memory at once, where loaded ahead
+  std::int64_t buffer_size = 100'000'000;   // of each, on average
+  std::int64_t max_in_cpu = 1'000'000'000;  // that stay in memory all the time
+};
+
+/// How files of offloaded state are read and written (DeepSpeed's aio).
+struct AioConfig {
+  std::int64_t block_size = 1 << 20;  // bytes of one operation
+  int queue_depth = 8;                // operations at once
+};
+
 /// What of a run's state is cut over the data ranks (DeepSpeed's zero_optimization). Sizes count
 /// elements.
 struct ZeroConfig {
@@ -122,6 +151,8 @@ struct ZeroConfig {
   std::int64_t prefetch_bucket_size = 50'000'000;    // stage 3
   std::int64_t persistence_threshold = 100'000;      // stage 3
   std::int64_t max_live_parameters = 1'000'000'000;  // stage 3
+  OffloadOptimizerConfig offload_optimizer;
+  OffloadParamConfig offload_param;  // stage 3
 };
 
 /// The factor on the loss that keeps float16 gradients above underflow. Names and defaults as
@@ -168,6 +199,7 @@ struct Config {
   SchedulerConfig scheduler;
   double gradient_clipping = 0.0;  // global L2 norm; 0: none
   ZeroConfig zero;
+  AioConfig aio;
   PrecisionConfig precision;
   RecomputeConfig recompute;
   std::int64_t steps_per_print = 10;

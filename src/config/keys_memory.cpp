@@ -27,8 +27,7 @@ void add_zero(Keys& k) {
   tunes({"contiguous_gradients", "reduce_scatter", "use_multi_rank_bucket_allreduce",
          "allgather_partitions", "round_robin_gradients", "grad_hooks", "legacy_stage1"},
         boolean, "how gradients travel; buckets here start during the backward pass");
-  tunes({"allgather_bucket_size", "sub_group_size"}, integer,
-        "bucket size; triax sizes buckets by layer");
+  tunes({"allgather_bucket_size"}, integer, "bucket size; triax sizes buckets by layer");
   tunes({"load_from_fp32_weights", "elastic_checkpoint", "ignore_unused_parameters",
          "pipeline_loading_checkpoint"},
         boolean, "triax checkpoints are float32, whole, and fit any grid");
@@ -118,21 +117,78 @@ void add_zero_features(Keys& k) {
   no("zero_quantized_gradients", boolean, false, "ZeRO++ quantized gradients",
      "it changes the gradients; triax reduces them in float32");
   no("zenflow", object, nullptr, "asynchronous offloaded updates", "ZenFlow is not built yet");
-  no("cpu_offload", boolean, false, "old name of offload_optimizer", "offload is not built yet");
-  no("cpu_offload_params", boolean, false, "old name of offload_param", "offload is not built yet");
-  no("cpu_offload_param", boolean, false, "old name of offload_param", "offload is not built yet");
+}
+
+// Both sections of offload: `what` lives on the device.
+void add_offload_place(Keys& k, const std::string& path, const std::string& what) {
+  k.push_back(obeyed(path + "device", string, "none", one_of({"none", "cpu", "nvme"}),
+                     "where " + what +
+                         ": none, beside the compute; cpu, in host memory (the same in a build for "
+                         "the CPU); nvme, in a file of each rank in nvme_path"));
+  k.push_back(obeyed(path + "nvme_path", string, nullptr, anything(),
+                     "directory for the files of device nvme, on the fastest disk of each node; "
+                     "they are removed at the end of the run"));
+  k.push_back(accepted(path + "pin_memory", boolean, nullptr,
+                       "buffers of device nvme are registered with the kernel where it lets them"));
+}
+
+void add_offload(Keys& k) {
+  const auto optimizer = zero + std::string("offload_optimizer.");
+  add_offload_place(k, optimizer, "optimizer state lives");
+  k.push_back(obeyed(optimizer + "buffer_count", integer, 4, from_to(1, 1e6),
+                     "parts of the state (see sub_group_size) in memory at once, at most; three "
+                     "are of use: one is fetched, one stepped, one stored")
+                  .in("parts"));
+  k.push_back(obeyed(optimizer + "pipeline_read", boolean, false, anything(),
+                     "fetch the next part while one is stepped"));
+  k.push_back(obeyed(optimizer + "pipeline_write", boolean, false, anything(),
+                     "store a part while the next is stepped"));
+  k.push_back(obeyed(optimizer + "ratio", number, 1.0, from_to(0, 1),
+                     "share of the state that is offloaded; the rest stays in memory"));
+  for (const auto* name : {"pipeline", "fast_init", "super_offload", "cpuadam_cores_perc",
+                           "buffer_size", "max_in_cpu"})
+    k.push_back(accepted(optimizer + name, any, nullptr,
+                         "of DeepSpeed's own machinery; fresh state is zeros that no pass writes"));
+  const auto param = zero + std::string("offload_param.");
+  add_offload_place(k, param, "parameters live (stage 3)");
+  k.push_back(obeyed(param + "buffer_count", integer, 5, from_to(1, 1e6),
+                     "layers' parameters in memory at once, where they are loaded ahead of use")
+                  .in("layers"));
+  k.push_back(obeyed(param + "buffer_size", integer, 100'000'000, at_least(1),
+                     "elements of each of these buffers: together they bound what is loaded ahead")
+                  .in("elements"));
+  k.push_back(obeyed(param + "max_in_cpu", integer, 1'000'000'000, at_least(0),
+                     "parameters of a rank that stay in memory all the time; those beyond go to "
+                     "nvme_path")
+                  .in("elements"));
+  for (const auto* name : {"pipeline_read", "pipeline_write", "pipeline", "fast_init", "ratio",
+                           "super_offload", "cpuadam_cores_perc"})
+    k.push_back(accepted(param + name, any, nullptr, "of offload_optimizer"));
+  k.push_back(obeyed(zero + std::string("sub_group_size"), integer, 1'000'000'000, at_least(1),
+                     "most elements of a part of offloaded optimizer state; triax cuts parts of at "
+                     "most 4194304")
+                  .in("elements"));
+  k.push_back(obeyed(zero + std::string("cpu_offload"), boolean, false, anything(),
+                     "old name of offload_optimizer.device cpu"));
+  for (const auto* name : {"cpu_offload_param", "cpu_offload_params"})
+    k.push_back(obeyed(zero + std::string(name), boolean, false, anything(),
+                       "old name of offload_param.device cpu"));
   k.push_back(accepted(zero + std::string("cpu_offload_use_pin_memory"), boolean, nullptr,
-                       "unused without offload"));
-  for (const auto* section : {"offload_param.", "offload_optimizer."}) {
-    const auto path = zero + std::string(section);
-    k.push_back(obeyed(path + "device", string, "none", one_of({"none"}),
-                       "where the state lives; none: on the device")
-                    .without({"cpu", "nvme"}));
-    for (const auto* name : {"nvme_path", "buffer_count", "buffer_size", "max_in_cpu", "pin_memory",
-                             "pipeline_read", "pipeline_write", "pipeline", "fast_init", "ratio",
-                             "super_offload", "cpuadam_cores_perc"})
-      k.push_back(accepted(path + name, any, nullptr, "unused while device is none"));
-  }
+                       "buffers of device nvme are registered with the kernel where it lets them"));
+}
+
+void add_aio(Keys& k) {
+  k.push_back(obeyed("aio.block_size", integer, 1 << 20, from_to(4096, 1 << 30),
+                     "size of one read or write of offloaded state, a multiple of 4096")
+                  .in("bytes"));
+  k.push_back(obeyed("aio.queue_depth", integer, 8, from_to(1, 4096),
+                     "reads and writes of a file in flight at once"));
+  for (const auto* name : {"intra_op_parallelism", "thread_count"})
+    k.push_back(accepted(std::string("aio.") + name, integer, nullptr,
+                         "one thread keeps queue_depth operations in flight (io_uring)"));
+  for (const auto* name : {"single_submit", "overlap_events", "use_gds"})
+    k.push_back(accepted(std::string("aio.") + name, boolean, nullptr,
+                         "operations are submitted together and completed as they end (io_uring)"));
 }
 
 void add_activation_checkpointing(Keys& k) {
@@ -178,14 +234,10 @@ Keys memory_keys() {
   add_hybrid(k);
   add_fsdp(k);
   add_zero_features(k);
+  add_offload(k);
   add_activation_checkpointing(k);
   add_pipeline(k);
-  for (const auto* name : {"block_size", "queue_depth", "intra_op_parallelism", "thread_count"})
-    k.push_back(accepted(std::string("aio.") + name, integer, nullptr,
-                         "asynchronous I/O, unused without offload to NVMe"));
-  for (const auto* name : {"single_submit", "overlap_events", "use_gds"})
-    k.push_back(accepted(std::string("aio.") + name, boolean, nullptr,
-                         "asynchronous I/O, unused without offload to NVMe"));
+  add_aio(k);
   return k;
 }
 

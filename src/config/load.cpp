@@ -56,6 +56,7 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
   resolve_memory(settings, model, errors);
   check_schedule(settings, errors);
   ErrorList missing;
+  check_offload(settings, errors, missing);
   resolve_files(settings, model, path, errors, missing);
   if (!errors.empty()) {
     errors.add(missing);

@@ -117,6 +117,40 @@ SchedulerConfig scheduler(const Settings& s) {
   return c;
 }
 
+// `old`: DeepSpeed's old key for the device "cpu".
+OffloadDevice offload_device(const Settings& s, const std::string& section,
+                             std::initializer_list<const char*> old) {
+  const std::string device = s.string(section + "device");
+  if (device == "nvme") return OffloadDevice::nvme;
+  bool cpu = device == "cpu";
+  for (const char* key : old) cpu |= s.boolean(std::string("zero_optimization.") + key);
+  return cpu ? OffloadDevice::cpu : OffloadDevice::none;
+}
+
+OffloadOptimizerConfig offload_optimizer(const Settings& s) {
+  const std::string p = "zero_optimization.offload_optimizer.";
+  OffloadOptimizerConfig o;
+  o.device = offload_device(s, p, {"cpu_offload"});
+  if (s.has(p + "nvme_path")) o.nvme_path = s.string(p + "nvme_path");
+  o.buffers = small(s, p + "buffer_count");
+  o.pipeline_read = s.boolean(p + "pipeline_read");
+  o.pipeline_write = s.boolean(p + "pipeline_write");
+  o.ratio = s.number(p + "ratio");
+  o.part = s.integer("zero_optimization.sub_group_size");
+  return o;
+}
+
+OffloadParamConfig offload_param(const Settings& s) {
+  const std::string p = "zero_optimization.offload_param.";
+  OffloadParamConfig o;
+  o.device = offload_device(s, p, {"cpu_offload_param", "cpu_offload_params"});
+  if (s.has(p + "nvme_path")) o.nvme_path = s.string(p + "nvme_path");
+  o.buffers = small(s, p + "buffer_count");
+  o.buffer_size = s.integer(p + "buffer_size");
+  o.max_in_cpu = s.integer(p + "max_in_cpu");
+  return o;
+}
+
 ZeroConfig zero(const Settings& s) {
   ZeroConfig z;
   z.stage = small(s, "zero_optimization.stage");
@@ -136,6 +170,8 @@ ZeroConfig zero(const Settings& s) {
   z.prefetch_bucket_size = stage3("prefetch_bucket_size");
   z.persistence_threshold = stage3("param_persistence_threshold");
   z.max_live_parameters = stage3("max_live_parameters");
+  z.offload_optimizer = offload_optimizer(s);
+  z.offload_param = offload_param(s);
   return z;
 }
 
@@ -187,6 +223,7 @@ Config to_config(const Settings& s, const ModelConfig& model) {
   c.scheduler = scheduler(s);
   c.gradient_clipping = s.number("gradient_clipping");
   c.zero = zero(s);
+  c.aio = {s.integer("aio.block_size"), small(s, "aio.queue_depth")};
   c.precision = precision(s);
   c.recompute = recompute(s);
   c.steps_per_print = s.integer("steps_per_print");

@@ -73,7 +73,9 @@ Plans training_plans(const std::string& schedule, const PlanShape& shape) {
   plans = add_input_partition(plans, shape);
   plans = add_gathers(plans, shape);
   plans = add_reduction(plans, shape);
-  return add_update(plans, shape);
+  plans = add_update(plans, shape);
+  plans = add_offload(plans, shape);
+  return add_loads(plans, shape);
 }
 
 Plans evaluation_plans(const PlanShape& shape) {
@@ -81,7 +83,8 @@ Plans evaluation_plans(const PlanShape& shape) {
   plans = add_point_to_point(plans, shape);
   plans = expand_layers(plans, shape);
   plans = add_forward_drops(plans, shape);
-  return add_gathers(plans, shape);
+  plans = add_gathers(plans, shape);
+  return add_loads(plans, shape);
 }
 
 }  // namespace triax

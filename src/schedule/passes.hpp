@@ -41,6 +41,15 @@ Plans add_reduction(const Plans& plans, const PlanShape& shape);
 /// they stay whole. After add_reduction.
 Plans add_update(const Plans& plans, const PlanShape& shape);
 
+/// Optimizer state in a store: the Step of a block becomes a Step for each part, its state fetched
+/// before, and stored after. After add_update.
+Plans add_offload(const Plans& plans, const PlanShape& shape);
+
+/// Parameters in a store: a block's shard is loaded before it is gathered or stepped, ahead as far
+/// as the limits allow, and saved after its Steps. In training and in forward-only plans, the last
+/// pass.
+Plans add_loads(const Plans& plans, const PlanShape& shape);
+
 /// The whole training step: schedule `name` lowered by all passes the shape asks for.
 /// std::invalid_argument where the schedule is unknown or cannot be built for the shape (the text
 /// says why).

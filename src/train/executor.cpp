@@ -115,7 +115,7 @@ void Executor::execute(const Op& op) {
       store_.end_gradients();
       break;
     case OpKind::Step:
-      optimizer_->step(stream_, op.block, input_->optimizer);
+      optimizer_->step(stream_, op.block, op.part, input_->optimizer);
       break;
     case OpKind::GatherStart:
       store_.start_gather(stream_, op.block);
@@ -125,6 +125,33 @@ void Executor::execute(const Op& op) {
       break;
     case OpKind::Release:
       store_.release(op.block);
+      break;
+    case OpKind::FetchStart:
+      optimizer_->start_fetch(op.block, op.part);
+      break;
+    case OpKind::FetchWait:
+      optimizer_->wait_fetch(op.block, op.part);
+      break;
+    case OpKind::StoreStart:
+      optimizer_->start_store(op.block, op.part);
+      break;
+    case OpKind::StoreWait:
+      optimizer_->wait_store(op.block, op.part);
+      break;
+    case OpKind::LoadStart:
+      store_.start_load(op.block);
+      break;
+    case OpKind::LoadWait:
+      store_.wait_load(op.block);
+      break;
+    case OpKind::Unload:
+      store_.unload(op.block);
+      break;
+    case OpKind::SaveStart:
+      store_.start_save(op.block);
+      break;
+    case OpKind::SaveWait:
+      store_.wait_save(op.block);
       break;
   }
 }

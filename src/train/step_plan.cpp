@@ -46,7 +46,10 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
                     .tied = block.tied && stage.place().stages > 1,
                     .persistent = !block.sharded,
                     .elements = block.elements,
-                    .pool = static_cast<int>(pool - sizes.begin())});
+                    .pool = static_cast<int>(pool - sizes.begin()),
+                    .parts = static_cast<int>(block.parts.size()),
+                    .kept_parts = block.kept_parts,
+                    .stored = block.stored});
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
   return uses;
@@ -65,6 +68,11 @@ void set_limits(PlanShape& shape, const ZeroConfig& zero) {
                                             : zero.prefetch_bucket_size;
   }
   shape.gathered_limit = zero.max_live_parameters;
+  shape.state_buffers = zero.offload_optimizer.buffers;
+  shape.fetch_ahead = zero.offload_optimizer.pipeline_read;
+  shape.store_behind = zero.offload_optimizer.pipeline_write;
+  shape.shard_buffers = zero.offload_param.buffers;
+  shape.shard_limit = zero.offload_param.buffers * zero.offload_param.buffer_size;
 }
 
 std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
@@ -76,7 +84,8 @@ std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
 Peaks larger(const Peaks& a, const Peaks& b) {
   return {std::max(a.boundaries, b.boundaries), std::max(a.messages, b.messages),
           larger(a.frames, b.frames),           larger(a.gradients, b.gradients),
-          larger(a.gathered, b.gathered),       std::max(a.parts, b.parts)};
+          larger(a.gathered, b.gathered),       std::max(a.states, b.states),
+          larger(a.shards, b.shards),           std::max(a.parts, b.parts)};
 }
 
 }  // namespace
@@ -99,16 +108,25 @@ BatchShape batch_shape(const Config& config, const TensorShard& shard) {
 }
 
 DataShard data_shard(const Config& config, int data_rank) {
+  const ZeroConfig& zero = config.zero;
+  StateOffload offload;
+  if (zero.offload_optimizer.device == OffloadDevice::nvme)
+    offload.optimizer_share = zero.offload_optimizer.ratio;
+  offload.part_elements = std::min(offload.part_elements, zero.offload_optimizer.part);
+  offload.parameters = zero.offload_param.device == OffloadDevice::nvme;
+  offload.kept_parameters = zero.offload_param.max_in_cpu;
   const int ranks = config.parallel.data;
-  const int size =
-      config.zero.stage >= 1 && config.zero.shard_size > 0 ? config.zero.shard_size : ranks;
-  if (size == 1) return {ranks, data_rank};  // nothing to cut
+  const int size = zero.stage >= 1 && zero.shard_size > 0 ? zero.shard_size : ranks;
+  // One rank has nothing to cut; but parameters that live elsewhere are gathered from there.
+  const bool alone = size == 1 && zero.offload_param.device == OffloadDevice::none;
+  if (alone) return {.size = ranks, .rank = data_rank, .offload = offload};
   return {.size = size,
           .rank = data_rank % size,
           .group = data_rank / size,
           .groups = ranks / size,
-          .zero_stage = config.zero.stage,
-          .persistence_threshold = config.zero.persistence_threshold};
+          .zero_stage = zero.stage,
+          .persistence_threshold = zero.persistence_threshold,
+          .offload = offload};
 }
 
 PlanShape plan_shape(const Config& config) {

@@ -22,6 +22,10 @@ struct ShapeOptions {
   std::int64_t ahead = 0;  // elements reduced and gathered ahead
   bool replicas = false;
   bool persistent = false;  // every third block, under ZeRO 3
+  /// Buffers for the optimizer state of most blocks, in several parts, in a store, and under ZeRO 3
+  /// for their parameters; 0: all stays in memory. From 2 on it is fetched ahead, from 3 on stored
+  /// behind.
+  int offload = 0;
   bool tied = false;
   bool tensor_sum = false;  // of every other block
 };

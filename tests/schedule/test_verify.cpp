@@ -44,6 +44,7 @@ ShapeOptions with_switches(ShapeOptions options, int i) {
   options.persistent = (i & 20) == 20;
   options.replicas = i % 3 == 2;
   options.ahead = i % 5 * 15;
+  options.offload = i % 7 < 3 ? 0 : i % 7 - 2;
   return options;
 }
 constexpr int switches = 32;

@@ -34,7 +34,7 @@ struct Subject {
 };
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
-                 ZeroStage zero = ZeroStage::optimizer, bool partition = false) {
+                 ZeroStage zero = ZeroStage::optimizer, bool partition = false, int offload = 0) {
   const PlanShape shape = make_shape({.stages = stages,
                                       .chunks = chunks,
                                       .microbatches = microbatches,
@@ -47,10 +47,12 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
                                       .ahead = 25,
                                       .replicas = zero != ZeroStage::optimizer,
                                       .persistent = true,
+                                      .offload = offload,
                                       .tied = true,
                                       .tensor_sum = true});
   return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
-              std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : ""),
+              std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : "") +
+              ", offload " + std::to_string(offload),
           shape, training_plans(schedule, shape)};
 }
 
@@ -65,6 +67,13 @@ std::vector<Subject> subjects() {
                                          .zero = ZeroStage::parameters,
                                          .ahead = 25,
                                          .persistent = true});
+  const PlanShape loaded = make_shape({.stages = 2,
+                                       .chunks = 2,
+                                       .microbatches = 2,
+                                       .layers = Layers::uneven,
+                                       .zero = ZeroStage::parameters,
+                                       .ahead = 25,
+                                       .offload = 3});
   const PlanShape alone =
       make_shape({.stages = 1, .chunks = 3, .microbatches = 2, .layers = Layers::uneven});
   return {training("gpipe", 3, 2, 4),
@@ -76,6 +85,13 @@ std::vector<Subject> subjects() {
           training("gpipe", 1, 3, 2, ZeroStage::parameters),
           training("1f1b", 3, 1, 4, ZeroStage::parameters),
           training("interleaved", 2, 2, 4, ZeroStage::parameters),
+          training("1f1b", 2, 1, 2, ZeroStage::none, false, 1),
+          training("gpipe", 1, 3, 2, ZeroStage::optimizer, false, 2),
+          training("1f1b", 2, 1, 3, ZeroStage::gradients, false, 3),
+          training("1f1b", 2, 1, 3, ZeroStage::parameters, false, 1),
+          training("gpipe", 1, 3, 2, ZeroStage::parameters, false, 2),
+          training("interleaved", 2, 2, 4, ZeroStage::parameters, false, 4),
+          {"evaluation on 2, offload", loaded, evaluation_plans(loaded), PlanUse::evaluation},
           {"evaluation on 3", evaluated, evaluation_plans(evaluated), PlanUse::evaluation},
           {"evaluation on 3, ZeRO 3", gathered, evaluation_plans(gathered), PlanUse::evaluation},
           {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation},
@@ -117,8 +133,7 @@ TEST(Mutations, SubjectsAreRight) {
     EXPECT_FALSE(test::deadlocks(subject.plans)) << subject.name;
     sizes.push_back(subject.instructions());
   }
-  EXPECT_THAT(sizes, testing::ElementsAre(373, 59, 270, 369, 76, 249, 109, 323, 361, 220, 298, 34, 80,
-                                          207, 379));
+  EXPECT_THAT(sizes, testing::ElementsAre(0));
 }
 
 TEST(Mutations, EveryDeletionIsFound) {
@@ -148,11 +163,15 @@ TEST(Mutations, EveryChangeOfAFieldIsFound) {
       const Op op = plans[s][i];
       for (const int by : {-1, 1}) {
         const auto kind = static_cast<OpKind>(static_cast<int>(op.kind) + by);
-        for (const Op& changed : {Op{op.kind, op.chunk + by, op.layer, op.microbatch, op.block},
-                                  Op{op.kind, op.chunk, op.layer + by, op.microbatch, op.block},
-                                  Op{op.kind, op.chunk, op.layer, op.microbatch + by, op.block},
-                                  Op{op.kind, op.chunk, op.layer, op.microbatch, op.block + by},
-                                  Op{kind, op.chunk, op.layer, op.microbatch, op.block}}) {
+        const auto with = [&](int Op::*field) {
+          Op changed = op;
+          changed.*field += by;
+          return changed;
+        };
+        Op other_kind = op;
+        other_kind.kind = kind;
+        for (const Op& changed : {with(&Op::chunk), with(&Op::layer), with(&Op::microbatch),
+                                  with(&Op::block), with(&Op::part), other_kind}) {
           plans[s][i] = changed;
           EXPECT_TRUE(error_of(subject, plans))
               << place(subject, s, i) << " as " << text_of(changed);
@@ -178,8 +197,7 @@ TEST(Mutations, SwapsAreFoundExactlyWhereTheyMatter) {
       EXPECT_EQ(!error, right) << place(subject, s, i) << ": " << error.value_or("accepted");
     });
   }
-  EXPECT_THAT(harmless, testing::ElementsAre(223, 25, 158, 230, 32, 142, 62, 196, 248, 144, 226, 21, 38,
-                                             112, 264));
+  EXPECT_THAT(harmless, testing::ElementsAre(0));
 }
 
 bool is_wait(OpKind kind) {
@@ -283,6 +301,8 @@ TEST(Mutations, FeaturesNobodyAskedForAreFound) {
     change(other.shape);
     return error_of(other, other.plans).value_or("accepted");
   };
+  EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][0].parts = 2; }),
+              HasSubstr("(step b0): there is no such part"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.recompute.clear(); }),
               HasSubstr("does not recompute this layer"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.data_parallel = false; }), HasSubstr("(reduce b"));

@@ -93,7 +93,7 @@ CheckpointHeader header_of(const ModelConfig& model) {
   return header;
 }
 
-void save(const std::string& path, const ModelConfig& model, const State& state) {
+void save(const std::string& path, const ModelConfig& model, State& state) {
   save_checkpoint(Stream{}, path, header_of(model), model, state.store, state.optimizer,
                   state.grid);
 }
@@ -147,7 +147,7 @@ TEST(Checkpoint, EveryGridRestoresEveryOthersFile) {
 TEST(Checkpoint, HoldsHuggingFaceTensorsInGlobalShape) {
   const SharedDirectory directory;
   const ModelConfig model = golden_model("gpt2-odd");
-  const State state(model, {.data = world_size(), .zero = 1});
+  State state(model, {.data = world_size(), .zero = 1});
   fill(state);
   save(directory.path("step-1.h5"), model, state);
   const CheckpointReader reader(directory.path("step-1.h5"));
@@ -165,24 +165,24 @@ TEST(Checkpoint, HoldsHuggingFaceTensorsInGlobalShape) {
 TEST(Checkpoint, WithoutOptimizerOnlyWeightsAreRead) {
   const SharedDirectory directory;
   const ModelConfig model = golden_model("llama-tiny");
-  const State saved(model, {.data = world_size()});
+  State saved(model, {.data = world_size()});
   fill(saved);
   save(directory.path("step-1.h5"), model, saved);
-  const State restored(model, {.data = world_size()});
+  State restored(model, {.data = world_size()});
   restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), model, restored.store,
                      nullptr);
   const auto weight = restored.store.weights(0);
   EXPECT_EQ(weight.data.as<float>()[0], saved.store.weights(0).data.as<float>()[0]);
-  EXPECT_EQ(restored.optimizer.first_moment(0).data.as<float>()[0], 0.0F);
+  EXPECT_EQ(restored.optimizer.kept_state(0).first.data.as<float>()[0], 0.0F);
 }
 
 TEST(Checkpoint, AnotherModelIsRefused) {
   const SharedDirectory directory;
   const ModelConfig model = golden_model("gpt2-odd");
-  const State saved(model, {.data = world_size()});
+  State saved(model, {.data = world_size()});
   save(directory.path("step-1.h5"), model, saved);
   const auto error_on = [&](const ModelConfig& other) {
-    const State state(other, {.data = world_size()});
+    State state(other, {.data = world_size()});
     return error_of([&] {
       restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), other,
                          state.store, nullptr);

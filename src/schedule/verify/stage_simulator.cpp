@@ -76,8 +76,14 @@ void StageSimulator::check_end() const {
 }
 
 Peaks StageSimulator::peaks() const {
-  return {boundaries_.peak(),       peak_messages_,           frames_.peaks(),
-          blocks_.gradient_peaks(), blocks_.gathered_peaks(), parts_.peaks().front()};
+  return {boundaries_.peak(),
+          peak_messages_,
+          frames_.peaks(),
+          blocks_.gradient_peaks(),
+          blocks_.gathered_peaks(),
+          blocks_.stores().state_peak(),
+          blocks_.stores().shard_peaks(),
+          parts_.peaks().front()};
 }
 
 void StageSimulator::check_form(const Op& op) const {
@@ -89,6 +95,7 @@ void StageSimulator::check_form(const Op& op) const {
   require(in_range(used.microbatch, op.microbatch, shape_.microbatches),
           "there is no such micro-batch");
   require(in_range(used.block, op.block, blocks_.size()), "there is no such block");
+  require(used.part ? blocks_.has_part(op) : op.part == 0, "there is no such part");
 }
 
 void StageSimulator::check_use(const Op& op) const {
@@ -102,6 +109,9 @@ void StageSimulator::check_use(const Op& op) const {
     case OpKind::GatherStart:
     case OpKind::GatherWait:
     case OpKind::Release:
+    case OpKind::LoadStart:
+    case OpKind::LoadWait:
+    case OpKind::Unload:
       return require(use_ == PlanUse::training || blocks_.gathers(op.block),
                      "a forward-only plan has no such instruction");
     case OpKind::DropInput:
@@ -155,6 +165,15 @@ void StageSimulator::apply(const Op& op) {
     case OpKind::GatherStart:
     case OpKind::GatherWait:
     case OpKind::Release:
+    case OpKind::FetchStart:
+    case OpKind::FetchWait:
+    case OpKind::StoreStart:
+    case OpKind::StoreWait:
+    case OpKind::LoadStart:
+    case OpKind::LoadWait:
+    case OpKind::Unload:
+    case OpKind::SaveStart:
+    case OpKind::SaveWait:
       return blocks_.execute(op);
     default:
       return message(op);
