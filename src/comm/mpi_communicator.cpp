@@ -117,13 +117,13 @@ MpiCommunicator::~MpiCommunicator() {
 Request MpiCommunicator::all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) {
   check_message(data);
   const MPI_Datatype type = reducible_type(data.dtype());
+  const MPI_Op reduction = operation(op, data.dtype(), sums_);
   if (size_ == 1 || data.elements() == 0) return {};
   const mpi::Count count = mpi::count_of(data.elements());
   const std::size_t slot = take_slot(stream, "MPI_Iallreduce");
   traffic_ += ring::all_reduce(size_, byte_count(data));
-  return started(slot,
-                 mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type,
-                                 operation(op, data.dtype(), sums_), comm_, &slots_[slot].request));
+  return started(slot, mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type, reduction, comm_,
+                                       &slots_[slot].request));
 }
 
 Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& output,

@@ -38,7 +38,8 @@ void LossScaler::update(bool overflow) {
 }
 
 std::string LossScaler::state() const {
-  if (!config_.enabled) return "";
+  if (!config_.enabled && skipped_ == 0) return "";
+  if (!config_.enabled) return nlohmann::json{{"skipped", skipped_}}.dump();
   return nlohmann::json{{"scale", scale_},
                         {"hysteresis_left", hysteresis_left_},
                         {"quiet_steps", quiet_steps_},

@@ -20,7 +20,8 @@ class LossScaler {
   /// After each step, on every rank alike. Error where a dynamic scale overflows at its least.
   void update(bool overflow);
 
-  /// For a checkpoint: a JSON object; "" where not enabled.
+  /// For a checkpoint: a JSON object; "" where there is nothing to say. A run that goes on without
+  /// a scale keeps the count of skipped steps, which its learning rate leaves out.
   std::string state() const;
   /// Goes on from a state(); "" is a run without a scale. Error where the text is none.
   void restore(const std::string& state);

@@ -35,6 +35,7 @@ class Trainer {
   /// This rank's plan of a step.
   const Plan& plan() const { return training_.plan(); }
   const ParameterStore& store() const { return store_; }
+  const Optimizer& optimizer() const { return optimizer_; }
 
  private:
   std::size_t stage_index() const;

@@ -11,6 +11,7 @@ namespace triax::test {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -41,6 +42,28 @@ TEST_F(Commands, TrainLeavesARunThatGenerateContinues) {
   EXPECT_EQ(text.text.substr(0, 2), "li");
   EXPECT_EQ(triax(generate).text, text.text) << "the same seed";
   EXPECT_NE(triax(generate + " --seed 5").text, text.text);
+}
+
+TEST_F(Commands, ARunInBf16IsInspectedAndContinued) {
+  const Outcome trained = on_job("train", "--set bf16.enabled=true");
+  ASSERT_EQ(trained.status, 0) << trained.text;
+  const std::string checkpoint = checkpoint_path(directory_.path("run/checkpoints"), 2);
+  const Outcome tensors = triax("checkpoint inspect " + checkpoint);
+  EXPECT_THAT(tensors.text,
+              AllOf(ContainsRegex("/model/transformer.wte.weight +bf16 "),
+                    ContainsRegex("/master/transformer.wte.weight +f32 "),
+                    ContainsRegex("/optimizer/exp_avg/transformer.wte.weight +f32 ")));
+  const Outcome text = triax("generate " + checkpoint + " --prompt li --max-tokens 5");
+  EXPECT_EQ(text.status, 0) << text.text;
+  EXPECT_EQ(text.text.substr(0, 2), "li");
+  EXPECT_GT(text.text.size(), 4U);
+}
+
+TEST_F(Commands, LinesOfAnFp16RunCarryItsScale) {
+  const Outcome trained = on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=128");
+  ASSERT_EQ(trained.status, 0) << trained.text;
+  EXPECT_THAT(contents(directory_.path("run/metrics.jsonl")),
+              HasSubstr(R"("loss_scale":128.0,"skipped":false)"));
 }
 
 TEST_F(Commands, ASecondRunInTheDirectoryIsTurnedAway) {

@@ -40,6 +40,17 @@ inline auto members(const SchedulerConfig& s) {
                   s.cycle_second_stair_count, s.cycle_momentum, s.cycle_min_mom, s.cycle_max_mom,
                   s.decay_mom_rate, s.warmup, s.min_lr);
 }
+inline auto members(const ZeroConfig& z) {
+  return std::tie(z.stage, z.overlap, z.reduce_bucket_size, z.prefetch_bucket_size,
+                  z.persistence_threshold, z.max_live_parameters);
+}
+inline auto members(const LossScaleConfig& s) {
+  return std::tie(s.enabled, s.fixed, s.initial_power, s.window, s.hysteresis,
+                  s.consecutive_hysteresis, s.least);
+}
+inline auto members(const PrecisionConfig& p) {
+  return std::tie(p.type, p.gradient_type);
+}
 template <class Part>
 bool same(const Part& a, const Part& b) {
   return members(a) == members(b);
@@ -47,10 +58,11 @@ bool same(const Part& a, const Part& b) {
 inline bool same(const Config& a, const Config& b) {
   return same(a.model, b.model) && same(a.data, b.data) && same(a.parallel, b.parallel) &&
          same(a.run, b.run) && same(a.checkpoint, b.checkpoint) && same(a.batch, b.batch) &&
-         same(a.optimizer, b.optimizer) && same(a.scheduler, b.scheduler) &&
-         std::tie(a.gradient_clipping, a.zero.stage, a.recompute.what, a.recompute.layers,
+         same(a.optimizer, b.optimizer) && same(a.scheduler, b.scheduler) && same(a.zero, b.zero) &&
+         same(a.precision, b.precision) && same(a.precision.loss_scale, b.precision.loss_scale) &&
+         std::tie(a.gradient_clipping, a.recompute.what, a.recompute.layers,
                   a.recompute.partition_inputs, a.steps_per_print, a.dump_state) ==
-             std::tie(b.gradient_clipping, b.zero.stage, b.recompute.what, b.recompute.layers,
+             std::tie(b.gradient_clipping, b.recompute.what, b.recompute.layers,
                       b.recompute.partition_inputs, b.steps_per_print, b.dump_state);
 }
 

@@ -1,5 +1,6 @@
 #include "src/config/load.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -48,28 +49,32 @@ TEST_F(Load, ADeepSpeedFileWorksAsItIs) {
   EXPECT_EQ(job.config.scheduler.total_num_steps, 100);
   EXPECT_EQ(job.config.recompute.what, Recompute::none);
   EXPECT_THAT(job.accepted,
-              testing::IsSupersetOf({"zero_optimization.contiguous_gradients",
-                                     "zero_optimization.reduce_bucket_size", "fp16.loss_scale",
-                                     "aio.thread_count", "wall_clock_breakdown"}));
-  EXPECT_THAT(job.accepted, testing::Not(testing::Contains("zero_optimization.stage")));
+              testing::IsSupersetOf({"zero_optimization.contiguous_gradients", "aio.thread_count",
+                                     "zero_optimization.stage3_max_reuse_distance",
+                                     "wall_clock_breakdown"}));
+  for (const char* obeyed :
+       {"zero_optimization.stage", "zero_optimization.overlap_comm",
+        "zero_optimization.reduce_bucket_size", "zero_optimization.stage3_prefetch_bucket_size",
+        "zero_optimization.stage3_param_persistence_threshold",
+        "zero_optimization.stage3_max_live_parameters", "fp16.loss_scale", "bf16.enabled"})
+    EXPECT_THAT(job.accepted, testing::Not(testing::Contains(obeyed)));
 }
 
 TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
-  EXPECT_THAT(error(R"(, "zero_optimization": {"stage": 3})"),
-              HasSubstr("zero_optimization.stage: 3 is not built yet (stages 0 and 1 are)"));
   EXPECT_THAT(error(R"(, "zero_optimization": {"stage": 4})"), HasSubstr("4 is not allowed"));
   for (const auto* more :
-       {R"("bf16": {"enabled": true})", R"("fp16": {"enabled": true})",
-        R"("amp": {"enabled": true, "opt_level": "O1"})", R"("run": {"trace_steps": [10, 12]})",
-        R"("run": {"tensorboard": true})", R"("tensorboard": {"enabled": true})",
-        R"("lora": {"rank": 8})", R"("data": {"train": "text.txt", "tokenizer": "gpt2:dir"})",
-        R"("parallel": {"schedule": "zero-bubble"})", R"("zero_optimization": {"stage": 2})",
-        R"("zero_optimization": {"zenflow": {}})"})
+       {R"("run": {"trace_steps": [10, 12]})", R"("run": {"tensorboard": true})",
+        R"("tensorboard": {"enabled": true})", R"("lora": {"rank": 8})",
+        R"("amp": {"enabled": true, "opt_level": "O1"})",
+        R"("data": {"train": "text.txt", "tokenizer": "gpt2:dir"})",
+        R"("parallel": {"schedule": "zero-bubble"})", R"("zero_optimization": {"zenflow": {}})"})
     EXPECT_THAT(error_of(write("more.json", std::string("{\"extends\": \"") +
                                                 std::filesystem::path(job()).filename().string() +
                                                 "\", " + more + "}")),
                 HasSubstr("not built yet"))
         << more;
+  EXPECT_THAT(error(R"(, "amp": {"enabled": true, "opt_level": "O1"})"),
+              HasSubstr("amp.enabled: true is refused (PyTorch's own; bf16 and fp16 are"));
   for (const auto* more :
        {R"("sparse_attention": {"mode": "fixed", "block": 16})",
         R"("curriculum_learning": {"enabled": true})",
@@ -79,6 +84,64 @@ TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
         R"("elasticity": {"enabled": true})", R"("gradient_allreduce_op": "sum")",
         R"("tensor_parallel": {"autotp_size": 4})"})
     EXPECT_NE(error(std::string(", ") + more), "") << more;
+}
+
+TEST_F(Load, ZeroIsRead) {
+  const ZeroConfig usual = config(R"(, "zero_optimization": {"stage": 3})").zero;
+  EXPECT_EQ(usual.stage, 3);
+  EXPECT_TRUE(usual.overlap);
+  EXPECT_EQ(usual.reduce_bucket_size, 500'000'000);
+  EXPECT_EQ(usual.prefetch_bucket_size, 50'000'000);
+  EXPECT_EQ(usual.persistence_threshold, 100'000);
+  EXPECT_EQ(usual.max_live_parameters, 1'000'000'000);
+  const ZeroConfig own = config(R"(, "zero_optimization": {"stage": 2, "overlap_comm": false,
+      "reduce_bucket_size": 5e7, "stage3_prefetch_bucket_size": 0,
+      "stage3_param_persistence_threshold": 10, "max_live_parameters": 1e6})")
+                             .zero;
+  EXPECT_EQ(own.stage, 2);
+  EXPECT_FALSE(own.overlap);
+  EXPECT_EQ(own.reduce_bucket_size, 50'000'000);
+  EXPECT_EQ(own.prefetch_bucket_size, 0);
+  EXPECT_EQ(own.persistence_threshold, 10);
+  EXPECT_EQ(own.max_live_parameters, 1'000'000);
+}
+
+TEST_F(Load, PrecisionIsRead) {
+  EXPECT_EQ(config("").precision.type, DType::f32);
+  EXPECT_EQ(config("").precision.gradient_type, DType::f32);
+  for (const char* section : {"bf16", "bfloat16"}) {
+    const auto bf16 = config(fmt::format(R"(, "{}": {{"enabled": true}})", section)).precision;
+    EXPECT_EQ(bf16.type, DType::bf16);
+    EXPECT_EQ(bf16.gradient_type, DType::bf16);
+    EXPECT_FALSE(bf16.loss_scale.enabled);
+  }
+  EXPECT_EQ(config(R"(, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"})")
+                .precision.gradient_type,
+            DType::f32);
+  const auto fp16 = config(R"(, "fp16": {"enabled": true})").precision;
+  EXPECT_EQ(fp16.type, DType::f16);
+  EXPECT_TRUE(fp16.loss_scale.enabled);
+  EXPECT_EQ(fp16.loss_scale.fixed, 0.0);
+  EXPECT_EQ(fp16.loss_scale.initial_power, 16);
+  EXPECT_EQ(fp16.loss_scale.window, 1000);
+  EXPECT_EQ(fp16.loss_scale.hysteresis, 2);
+  EXPECT_FALSE(fp16.loss_scale.consecutive_hysteresis);
+  EXPECT_EQ(fp16.loss_scale.least, 1.0);
+  const auto own = config(R"(, "fp16": {"enabled": true, "loss_scale": 128,
+      "initial_scale_power": 9, "loss_scale_window": 7, "hysteresis": 3,
+      "consecutive_hysteresis": true, "min_loss_scale": 0.5})")
+                       .precision.loss_scale;
+  EXPECT_EQ(own.fixed, 128.0);
+  EXPECT_EQ(own.initial_power, 9);
+  EXPECT_EQ(own.window, 7);
+  EXPECT_EQ(own.hysteresis, 3);
+  EXPECT_TRUE(own.consecutive_hysteresis);
+  EXPECT_EQ(own.least, 0.5);
+}
+
+TEST_F(Load, TwoPrecisionsAtOnceAreAnError) {
+  EXPECT_THAT(error(R"(, "bf16": {"enabled": true}, "fp16": {"enabled": true})"),
+              testing::AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
 }
 
 TEST_F(Load, DisabledFeaturesAreFine) {
@@ -141,6 +204,10 @@ TEST_F(Load, TheResolvedJobLoadsToTheSameConfig) {
        R"("model": {"architecture": "gpt2", "resid_pdrop": 0.3, "n_head": 6}, "extends": "ds_config.json")" +
            rest,
        R"("model": {"model_type": "qwen2"}, "pipeline": {"activation_checkpoint_interval": 1}, "scheduler": {"type": "OneCycle", "params": {"cycle_min_lr": 1e-4, "cycle_max_lr": 1e-3}})" +
+           rest,
+       R"("model": {"architecture": "gpt2"}, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}, "zero_optimization": {"stage": 3, "param_persistence_threshold": 5})" +
+           rest,
+       R"("model": {"architecture": "gpt2"}, "fp16": {"enabled": true, "hysteresis": 5}, "zero_optimization": {"stage": 2, "overlap_comm": false})" +
            rest,
        R"("model": {"architecture": "gpt2"}, "scheduler": {"type": "cosine", "params": {"warmup": 3, "min_lr": 1e-5}}, "amp": {"enabled": false, "opt_level": "O2"})" +
            rest}) {

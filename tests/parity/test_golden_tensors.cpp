@@ -10,19 +10,20 @@
 namespace triax::test {
 namespace {
 
-// A mixed grid for each number of ranks.
-Layout mixed_layout(int ranks) {
+// Mixed grids for each number of ranks.
+std::vector<Layout> mixed_layouts(int ranks) {
   switch (ranks) {
     case 2:
-      return {.pipeline = 2, .micro = 2};
+      return {{.pipeline = 2, .micro = 2}, {.data = 2, .micro = 2, .zero = 3}};
     case 3:
-      return {.pipeline = 3, .micro = 2};
+      return {{.pipeline = 3, .micro = 2}, {.data = 3, .micro = 2, .zero = 2}};
     case 4:
-      return {.tensor = 2, .data = 2, .micro = 2, .zero = 1};
+      return {{.tensor = 2, .data = 2, .micro = 2, .zero = 1},
+              {.pipeline = 2, .data = 2, .micro = 1, .zero = 3, .persistence = 100}};
     case 8:
-      return {.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1, .recompute = 1};
+      return {{.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 3, .recompute = 1}};
     default:
-      return {.micro = 2};
+      return {{.micro = 2}};
   }
 }
 
@@ -42,25 +43,25 @@ void expect_summaries(const std::map<std::string, TensorSummary>& expected,
   }
 }
 
-// Trains every golden case that the mixed grid carries for so many steps (all of the case's: 0),
-// and holds tensors of the state against the summaries in `file`.
+// Trains every golden case on the mixed grids that carry it for so many steps (all of the case's:
+// 0), and holds tensors of the state against the summaries in `file`.
 void expect_golden(std::int64_t steps, const std::string& file, double tolerance,
                    ValuesOfBlock (*values)(const ParameterStore&),
                    const std::function<double(const std::string&)>& looser) {
-  for (const std::string& name : golden_names()) {
-    const GoldenCase golden = read_golden(name);
-    const Layout layout = mixed_layout(world_size());
-    if (!carries(golden, layout)) continue;
-    SCOPED_TRACE(name + ": " + layout.text());
-    const LoadedJob job = load(golden_job(golden, layout), world_size());
-    ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
-    Trainer trainer(job, grid);
-    const std::int64_t end = steps > 0 ? steps : golden.steps;
-    for (std::int64_t step = 0; step < end; ++step) trainer.train_step(step);
-    expect_summaries(read_summaries(golden, file),
-                     collect(grid, job.config.model, trainer.store(), values(trainer.store())),
-                     tolerance, looser);
-  }
+  for (const std::string& name : golden_names())
+    for (const Layout& layout : mixed_layouts(world_size())) {
+      const GoldenCase golden = read_golden(name);
+      if (!carries(golden, layout)) continue;
+      SCOPED_TRACE(name + ": " + layout.text());
+      const LoadedJob job = load(golden_job(golden, layout), world_size());
+      ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
+      Trainer trainer(job, grid);
+      const std::int64_t end = steps > 0 ? steps : golden.steps;
+      for (std::int64_t step = 0; step < end; ++step) trainer.train_step(step);
+      expect_summaries(read_summaries(golden, file),
+                       collect(grid, job.config.model, trainer.store(), values(trainer.store())),
+                       tolerance, looser);
+    }
 }
 
 TEST(GoldenTensors, GradientsOfTheFirstStep) {

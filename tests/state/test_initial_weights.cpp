@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "kernels/base/with_type.hpp"
 #include "tests/state/stage_grid.hpp"
 
 namespace triax::test {
@@ -90,6 +91,48 @@ TEST(FreshWeights, FollowTheSeed) {
   };
   EXPECT_EQ(with(1), with(1));
   EXPECT_NE(with(1).at("transformer.wte.weight"), with(2).at("transformer.wte.weight"));
+}
+
+// A run in 16 bits starts where the float32 run starts: the master copy has its weights, the
+// weights are those rounded.
+template <class Fill>
+void expect_rounded(const ModelConfig& model, Fill&& fill) {
+  ProcessGrid grid(MPI_COMM_SELF, {});
+  const Stage stage(model, {}, 16);
+  ParameterStore exact(stage, grid, {});
+  fill(exact, nullptr);
+  for (const DType type : {DType::bf16, DType::f16}) {
+    ParameterStore store(stage, grid, {.type = type, .gradient_type = type});
+    const Optimizer optimizer(store, {}, 0.0);
+    fill(store, &optimizer);
+    std::int64_t wrong = 0, rounded = 0;
+    for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b)
+      with_type(type, [&]<class T>(Type<T>) {
+        const float* expected = exact.weights(b).data.as<float>();
+        const float* master = optimizer.master(b).data.as<float>();
+        const T* weights = store.weights(b).data.as<T>();
+        for (std::int64_t i = 0; i < store.weights(b).range.count(); ++i) {
+          wrong += master[i] != expected[i] ? 1 : 0;
+          wrong += static_cast<float>(weights[i]) != static_cast<float>(T(expected[i])) ? 1 : 0;
+          rounded += static_cast<float>(weights[i]) != expected[i] ? 1 : 0;
+        }
+      });
+    EXPECT_EQ(wrong, 0) << name_of(type);
+    EXPECT_GT(rounded, 1000) << name_of(type);
+  }
+}
+
+TEST(FreshWeights, In16BitsAreTheFloat32OnesRounded) {
+  expect_rounded(golden_model("gpt2-tiny"), [](ParameterStore& store, const Optimizer* optimizer) {
+    initialize_weights(Stream{}, store, 7, optimizer);
+  });
+}
+
+TEST(LoadedWeights, In16BitsAreTheFloat32OnesRounded) {
+  const ModelConfig model = golden_model("qwen2-odd");
+  expect_rounded(model, [&](ParameterStore& store, const Optimizer* optimizer) {
+    load_weights(Stream{}, store, model, read_golden("qwen2-odd").directory, optimizer);
+  });
 }
 
 TEST(LoadedWeights, AreTheSameOnEveryGrid) {

@@ -9,9 +9,9 @@ namespace triax::test {
 std::string Layout::text() const {
   return fmt::format(
       "tensor {} pipeline {} data {}, {}, chunks {}, micro {}, ZeRO {}, sequence parallel {}, "
-      "recompute {} {}{}",
+      "recompute {} {}{}, overlap {}, persistence {}, {}",
       tensor, pipeline, data, schedule, chunks, micro, zero, sequence_parallel, recompute,
-      granularity, partition ? " partitioned" : "");
+      granularity, partition ? " partitioned" : "", overlap, persistence, type);
 }
 
 bool carries(const GoldenCase& golden, const Layout& layout) {
@@ -49,7 +49,10 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
     job["scheduler"] = {{"type", "cosine"},
                         {"params", {{"warmup", golden.warmup}, {"min_lr", golden.min_lr}}}};
   job["gradient_clipping"] = golden.clip;
-  job["zero_optimization"] = {{"stage", layout.zero}};
+  job["zero_optimization"] = {{"stage", layout.zero},
+                              {"overlap_comm", layout.overlap},
+                              {"stage3_param_persistence_threshold", layout.persistence}};
+  if (layout.type != "f32") job[layout.type] = {{"enabled", true}};
   job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute},
                                      {"granularity", layout.granularity},
                                      {"partition_activations", layout.partition}};

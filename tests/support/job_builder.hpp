@@ -11,7 +11,8 @@
 
 namespace triax::test {
 
-/// How a job is spread over ranks: everything that must not change its losses.
+/// How a job is spread over ranks: everything that must not change its losses
+/// (16 bits: but for rounding).
 struct Layout {
   int tensor = 1, pipeline = 1, data = 1;
   std::string schedule = "1f1b";
@@ -21,7 +22,10 @@ struct Layout {
   bool sequence_parallel = true;
   int recompute = 0;  // layers of a stage
   std::string granularity = "full";
-  bool partition = false;  // inputs of recomputed layers
+  bool partition = false;    // inputs of recomputed layers
+  bool overlap = true;       // reduce and gather beside compute
+  int persistence = 0;       // ZeRO 3: tensors of at most so many elements stay whole
+  std::string type = "f32";  // of parameters and activations: or "bf16", "fp16"
 
   int ranks() const { return tensor * pipeline * data; }
   /// "tensor 2 pipeline 2 data 1, 1f1b, micro 1": for SCOPED_TRACE.

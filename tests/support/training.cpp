@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+
+#include "kernels/elementwise.hpp"
 
 namespace triax::test {
 
@@ -14,6 +17,22 @@ std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::i
   std::vector<StepMetrics> metrics;
   for (std::int64_t step = 0; step < steps; ++step) metrics.push_back(trainer.train_step(step));
   return metrics;
+}
+
+void train_to_the_end(const nlohmann::json& job) {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const LoadedJob loaded = load(job, ranks);
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
+  Trainer(loaded, grid).run();
+  grid.world().barrier(Stream{}).wait(Stream{});
+}
+
+std::vector<nlohmann::json> metrics_of(const std::string& directory) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream file(directory + "/metrics.jsonl");
+  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
 }
 
 std::vector<double> losses_of(const std::vector<StepMetrics>& steps) {
@@ -73,11 +92,13 @@ void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks,
                const ValuesOfBlock& values_of) {
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const BlockView block = values_of(static_cast<int>(b));
-    const auto* data = block.data.as<float>();
-    for_each_owned(
-        blocks[b], [&](const std::string& name, std::int64_t global, std::int64_t element) {
-          values.at(name).at(static_cast<std::size_t>(global)) += data[element - block.range.begin];
-        });
+    std::vector<float> data(static_cast<std::size_t>(block.range.count()));
+    convert(Stream{}, Tensor(data.data(), block.data.shape()), block.data);
+    for_each_owned(blocks[b],
+                   [&](const std::string& name, std::int64_t global, std::int64_t element) {
+                     values.at(name).at(static_cast<std::size_t>(global)) +=
+                         data[static_cast<std::size_t>(element - block.range.begin)];
+                   });
   }
 }
 

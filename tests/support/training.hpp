@@ -13,6 +13,13 @@ namespace triax::test {
 /// Steps [0, steps) of a job over `world`, the same on all of its ranks. Collective.
 std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::int64_t steps);
 
+/// Runs a job over all ranks as `triax train` does; what it leaves on disk is there on return.
+/// Collective.
+void train_to_the_end(const nlohmann::json& job);
+
+/// Lines of a run's metrics.jsonl.
+std::vector<nlohmann::json> metrics_of(const std::string& directory);
+
 /// The losses of the steps, and their gradient norms.
 std::vector<double> losses_of(const std::vector<StepMetrics>& steps);
 std::vector<double> norms_of(const std::vector<StepMetrics>& steps);

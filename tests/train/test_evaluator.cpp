@@ -32,15 +32,10 @@ std::vector<double> valid_losses(const Layout& layout, std::int64_t eval_steps,
   job["train_batch_size"] = 12;
   job["optimizer"]["params"]["lr"] = 0.0;
   job.erase("scheduler");
-  const LoadedJob loaded = load(job, world_size());
-  ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
-  Trainer(loaded, grid).run();
-  grid.world().barrier(Stream{}).wait(Stream{});
+  train_to_the_end(job);
   std::vector<double> losses;
-  std::ifstream file(directory.path("run/metrics.jsonl"));
-  for (std::string line; std::getline(file, line);)
-    if (const auto metrics = nlohmann::json::parse(line); metrics.contains("valid_loss"))
-      losses.push_back(metrics["valid_loss"]);
+  for (const auto& line : metrics_of(directory.path("run")))
+    if (line.contains("valid_loss")) losses.push_back(line["valid_loss"]);
   return losses;
 }
 
@@ -51,9 +46,11 @@ std::vector<Layout> layouts() {
     case 2:
       return {{.tensor = 2, .micro = 3},
               {.data = 2, .micro = 3},
+              {.data = 2, .micro = 3, .zero = 3},
               {.pipeline = 2, .schedule = "interleaved", .chunks = 2, .micro = 3}};
     default:
       return {{.data = 4, .micro = 3},
+              {.pipeline = 2, .data = 2, .micro = 3, .zero = 3},
               {.tensor = 2, .pipeline = 2, .micro = 4}};  // ranks without a sample
   }
 }

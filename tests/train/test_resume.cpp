@@ -41,21 +41,6 @@ nlohmann::json resumable_job(const std::string& directory, const Layout& layout)
   return job;
 }
 
-void run(const nlohmann::json& job) {
-  const LoadedJob loaded = load(job, world_size());
-  ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
-  Trainer(loaded, grid).run();
-  grid.world().barrier(Stream{}).wait(Stream{});  // what rank 0 wrote is there
-}
-
-// Lines of a run's metrics.jsonl.
-std::vector<nlohmann::json> metrics_of(const std::string& directory) {
-  std::vector<nlohmann::json> lines;
-  std::ifstream file(directory + "/metrics.jsonl");
-  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
-
 // Steps [begin, 10) of both runs; a tolerance of 0 asks for the same bits.
 void expect_steps(const std::vector<nlohmann::json>& found,
                   const std::vector<nlohmann::json>& straight, std::size_t begin,
@@ -78,24 +63,24 @@ void expect_steps(const std::vector<nlohmann::json>& found,
 TEST(Resume, OnTheSameGridNoBitDiffers) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("straight"), own_layout());
-  run(job);
+  train_to_the_end(job);
   job["run"]["directory"] = directory.path("resumed");
   job["checkpoint"]["resume"] = directory.path("straight/checkpoints/step-000005.h5");
-  run(job);
+  train_to_the_end(job);
   expect_steps(metrics_of(directory.path("resumed")), metrics_of(directory.path("straight")), 5,
                0.0);
 }
 
 TEST(Resume, OnOtherGridsOnlyRoundingDiffers) {
   const SharedDirectory directory;
-  run(resumable_job(directory.path("straight"), own_layout()));
+  train_to_the_end(resumable_job(directory.path("straight"), own_layout()));
   int number = 0;
   for (const Layout& layout : other_layouts()) {
     SCOPED_TRACE(layout.text());
     const std::string other = directory.path("other-" + std::to_string(number++));
     auto job = resumable_job(other, layout);
     job["checkpoint"]["resume"] = directory.path("straight/checkpoints/step-000005.h5");
-    run(job);
+    train_to_the_end(job);
     expect_steps(metrics_of(other), metrics_of(directory.path("straight")), 5, 1e-5);
   }
 }
@@ -103,11 +88,11 @@ TEST(Resume, OnOtherGridsOnlyRoundingDiffers) {
 TEST(Resume, InPlaceAppendsAndRepeatsNoStep) {
   const SharedDirectory directory;
   const auto job = resumable_job(directory.path("straight"), own_layout());
-  run(job);
+  train_to_the_end(job);
   auto interrupted = job;
   interrupted["run"]["directory"] = directory.path("interrupted");
   interrupted["checkpoint"]["resume"] = "auto";
-  run(interrupted);
+  train_to_the_end(interrupted);
   // As if it had died in step 9: the newest checkpoint is that of step 5, metrics go further.
   if (world_rank() == 0) {
     std::filesystem::remove(directory.path("interrupted/checkpoints/step-000010.h5"));
@@ -117,7 +102,7 @@ TEST(Resume, InPlaceAppendsAndRepeatsNoStep) {
     file << "{\"step\": 8, \"lo";
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  run(interrupted);
+  train_to_the_end(interrupted);
   expect_steps(metrics_of(directory.path("interrupted")), metrics_of(directory.path("straight")), 0,
                0.0);
 }
@@ -126,9 +111,9 @@ TEST(Resume, AFinishedRunIsLeftAsItIs) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());
   job["checkpoint"]["resume"] = "auto";
-  run(job);
+  train_to_the_end(job);
   const std::string before = contents(directory.path("run/metrics.jsonl"));
-  run(job);
+  train_to_the_end(job);
   EXPECT_EQ(contents(directory.path("run/metrics.jsonl")), before);
 }
 
@@ -136,7 +121,7 @@ TEST(Resume, KeepsTheNewestCheckpoints) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());
   job["checkpoint"] = {{"resume", "never"}, {"interval", 3}, {"keep", 2}};
-  run(job);
+  train_to_the_end(job);
   EXPECT_EQ(list_checkpoints(directory.path("run/checkpoints")),
             (std::vector<std::string>{directory.path("run/checkpoints/step-000010.h5"),
                                       directory.path("run/checkpoints/step-000009.h5")}));
@@ -146,18 +131,18 @@ TEST(Resume, SaysWhatIsMissing) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());
   job["checkpoint"]["resume"] = "must";
-  EXPECT_THAT(error_of([&] { run(job); }),
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
               AllOf(HasSubstr("\"must\""), HasSubstr("run/checkpoints")));
   job["checkpoint"]["resume"] = directory.path("absent.h5");
-  EXPECT_THAT(error_of([&] { run(job); }), HasSubstr("absent.h5"));
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("absent.h5"));
 }
 
 TEST(Resume, NeverStartsAnew) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());
-  run(job);
+  train_to_the_end(job);
   const auto first = metrics_of(directory.path("run"));
-  run(job);
+  train_to_the_end(job);
   expect_steps(metrics_of(directory.path("run")), first, 0, 0.0);
 }
 
@@ -166,11 +151,11 @@ TEST(Resume, AnAbandonedBranchIsSetAside) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());
   job["checkpoint"] = {{"resume", "never"}, {"interval", 3}, {"keep", 0}};
-  run(job);
+  train_to_the_end(job);
   job["checkpoint"] = {{"resume", directory.path("run/checkpoints/step-000006.h5")},
                        {"at_end", false}};
   job["run"]["steps"] = 8;
-  run(job);
+  train_to_the_end(job);
   const auto path = [&](const char* name) {
     return directory.path(std::string("run/checkpoints/") + name);
   };
@@ -185,7 +170,7 @@ TEST(Resume, AnotherBatchSizeGoesOnAtTheNextSample) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());
   for (const char* place : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) job["model"].erase(place);
-  run(job);
+  train_to_the_end(job);
   const auto straight = metrics_of(directory.path("run"));
   job["run"] = {{"directory", directory.path("half")}, {"steps", 7}, {"progress", "none"}};
   job["checkpoint"]["resume"] = directory.path("run/checkpoints/step-000005.h5");
@@ -193,7 +178,7 @@ TEST(Resume, AnotherBatchSizeGoesOnAtTheNextSample) {
   job["train_micro_batch_size_per_gpu"] = 1;
   job.erase("scheduler");
   job["optimizer"]["params"]["lr"] = 0.0;
-  run(job);
+  train_to_the_end(job);
   const auto half = metrics_of(directory.path("half"));
   ASSERT_EQ(half.size(), 2U);
   const double expected = straight[5]["loss"];

@@ -1,0 +1,120 @@
+// Checkpoints of every element type and ZeRO stage, resumed by every other.
+#include <algorithm>
+
+#include "io/checkpoint_file.hpp"
+#include "tests/io/rank_fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+std::vector<Layout> layouts() {
+  if (world_size() == 4)
+    return {{.tensor = 2, .data = 2, .micro = 1},
+            {.pipeline = 2, .data = 2, .micro = 1, .zero = 3, .type = "bf16"},
+            {.data = 4, .micro = 1, .zero = 3, .type = "fp16"}};
+  std::vector<Layout> all;
+  for (const char* type : {"f32", "bf16", "fp16"})
+    for (const int zero : {0, 3}) {
+      if (zero > 0 && world_size() == 1) continue;
+      all.push_back({.data = world_size(), .micro = 1, .zero = zero, .type = type});
+    }
+  return all;
+}
+
+nlohmann::json job_in(const std::string& directory, const Layout& layout) {
+  auto job = golden_job(read_golden("gpt2-deep"), layout);
+  job["run"] = {{"directory", directory}, {"steps", 4}, {"progress", "none"}};
+  if (layout.type == "fp16") job["fp16"]["initial_scale_power"] = 10;  // no step is skipped
+  return job;
+}
+
+// The losses of the last two of four steps, resumed after the second.
+std::vector<double> resumed_losses(const std::string& file, const std::string& directory,
+                                   const Layout& layout) {
+  auto job = job_in(directory, layout);
+  job["checkpoint"]["resume"] = file;
+  const LoadedJob loaded = load(job, world_size());
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
+  Trainer trainer(loaded, grid);
+  EXPECT_EQ(trainer.first_step(), 2);
+  return {trainer.train_step(2).loss, trainer.train_step(3).loss};
+}
+
+TEST(CheckpointTypes, EachResumesEveryOther) {
+  const SharedDirectory directory;
+  for (const Layout& saved : layouts()) {
+    const std::string run = directory.path(saved.type + std::to_string(saved.zero));
+    auto job = job_in(run, saved);
+    job["checkpoint"] = {{"resume", "never"}, {"interval", 2}, {"at_end", false}};
+    const std::vector<double> straight = losses_of(train(MPI_COMM_WORLD, job, 4));
+    train_to_the_end(job);
+    for (const Layout& resumed : layouts()) {
+      SCOPED_TRACE(saved.text() + " resumed by " + resumed.text());
+      const std::vector<double> losses =
+          resumed_losses(run + "/checkpoints/step-000002.h5", directory.path("resumed"), resumed);
+      const bool same = saved.type == resumed.type && saved.zero == resumed.zero;
+      const double tolerance = same ? 0.0 : saved.type == resumed.type ? 2e-4 : 2e-3;
+      for (std::size_t i = 0; i < 2; ++i)
+        EXPECT_NEAR(losses[i], straight[i + 2], tolerance * straight[i + 2]) << "step " << i + 2;
+    }
+  }
+}
+
+// A float32 run resumes a 16-bit one from what that stepped: its float32 master weights.
+TEST(CheckpointTypes, MasterWeightsLoseNothing) {
+  const SharedDirectory directory;
+  auto job =
+      job_in(directory.path("run"), {.data = world_size(), .micro = 1, .zero = 1, .type = "bf16"});
+  job["run"]["steps"] = 1;
+  job["checkpoint"]["at_end"] = true;
+  train_to_the_end(job);
+  job.erase("bf16");
+  job["checkpoint"] = {{"resume", directory.path("run/checkpoints/step-000001.h5")},
+                       {"at_end", false}};
+  const LoadedJob loaded = load(job, world_size());
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
+  const Trainer trainer(loaded, grid);
+  const GlobalValues weights =
+      collect(grid, loaded.config.model, trainer.store(), weights_of(trainer.store()));
+  const CheckpointReader reader(directory.path("run/checkpoints/step-000001.h5"));
+  const auto& found = weights.at("transformer.h.1.mlp.c_fc.weight");
+  const Shape shape = reader.shape("/master/transformer.h.1.mlp.c_fc.weight");
+  std::vector<float> master(found.size()), model(found.size());
+  const auto read = [&](const char* group, std::vector<float>& to) {
+    reader.read(group + std::string("transformer.h.1.mlp.c_fc.weight"),
+                hdf5::flat_range_boxes(shape, 0, shape.elements()), Tensor(to.data(), shape));
+  };
+  read("/master/", master);
+  read("/model/", model);
+  EXPECT_EQ(found, master);
+  EXPECT_NE(found, model);
+  for (std::size_t i = 0; i < model.size(); ++i)
+    ASSERT_EQ(model[i], static_cast<float>(Bf16(master[i])));
+}
+
+TEST(CheckpointTypes, MasterIsThereFor16BitsOnlyAndTheModelHasItsType) {
+  for (const auto& [type, dtype] :
+       {std::pair{"f32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}}) {
+    SCOPED_TRACE(type);
+    const SharedDirectory directory;
+    auto job =
+        job_in(directory.path("run"), {.data = world_size(), .micro = 1, .zero = 3, .type = type});
+    job["run"]["steps"] = 1;
+    job["checkpoint"]["at_end"] = true;
+    train_to_the_end(job);
+    std::size_t masters = 0, parameters = 0;
+    const CheckpointReader reader(directory.path("run/checkpoints/step-000001.h5"));
+    for (const CheckpointTensor& tensor : reader.tensors()) {
+      const bool of_model = tensor.name.starts_with("/model/");
+      EXPECT_EQ(tensor.dtype, of_model ? dtype : DType::f32) << tensor.name;
+      masters += tensor.name.starts_with("/master/") ? 1 : 0;
+      parameters += of_model ? 1 : 0;
+    }
+    EXPECT_EQ(masters, dtype == DType::f32 ? 0 : parameters);
+    EXPECT_EQ(reader.header().loss_scale.empty(), dtype != DType::f16);
+  }
+}
+
+}  // namespace
+}  // namespace triax::test
