@@ -41,7 +41,7 @@ TEST(CheckMemory, GridAndShardingTakeTheirPart) {
   const double replicated = least_bytes_of_rank(config);
   config.parallel.data = 4;
   EXPECT_EQ(least_bytes_of_rank(config), replicated);
-  config.zero_stage = 1;
+  config.zero.stage = 1;
   EXPECT_LT(least_bytes_of_rank(config), 0.7 * replicated);
 }
 
