@@ -71,20 +71,52 @@ void add_stage3(Keys& k) {
       "parameters that are whole at once, above which nothing is gathered ahead");
 }
 
+// Hybrid sharding: the state is cut over groups of data ranks, and each group has all of it.
+void add_hybrid(Keys& k) {
+  k.push_back(obeyed(zero + std::string("mics_shard_size"), integer, -1, at_least(-1),
+                     "data ranks that share one copy of what the stage cuts (MiCS); -1: all")
+                  .in("ranks"));
+  k.push_back(obeyed(zero + std::string("zero_hpz_partition_size"), integer, 1, at_least(1),
+                     "the same by ZeRO++'s name; 1: all")
+                  .in("ranks"));
+}
+
+// PyTorch's FullyShardedDataParallel: its words for the same machinery.
+void add_fsdp(Keys& k) {
+  const std::string p = "fsdp.";
+  k.push_back(
+      obeyed(p + "sharding_strategy", string, nullptr,
+             one_of_any_case({"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD"}),
+             "ZeRO stage by FSDP's name: 3, 2, 0, and 3 within each node with copies across "
+             "nodes; all tensors are cut"));
+  k.push_back(obeyed(p + "backward_prefetch", string, "BACKWARD_PRE",
+                     one_of_any_case({"BACKWARD_PRE", "BACKWARD_POST", "NO_PREFETCH"}),
+                     "BACKWARD_PRE: parameters are gathered ahead of their use; else not"));
+  k.push_back(obeyed(p + "limit_all_gathers", boolean, true, anything(),
+                     "never more ahead than the largest layer; else as many as "
+                     "zero_optimization.stage3_prefetch_bucket_size says"));
+  k.push_back(refused(p + "cpu_offload", boolean, false, "parameters in host memory",
+                      "say zero_optimization.offload_param"));
+  k.push_back(refused(p + "offload_params", boolean, false, "parameters in host memory",
+                      "say zero_optimization.offload_param"));
+  for (const auto* name :
+       {"forward_prefetch", "use_orig_params", "sync_module_states", "cpu_ram_efficient_loading",
+        "state_dict_type", "auto_wrap_policy", "transformer_layer_cls_to_wrap", "min_num_params",
+        "mixed_precision", "reshard_after_forward", "version", "xla"})
+    k.push_back(accepted(p + name, any, nullptr, "of PyTorch's own machinery; a unit is a layer"));
+}
+
 void add_zero_features(Keys& k) {
   const auto no = [&](const char* name, KeyType type, nlohmann::json off, const char* meaning,
                       const char* reason) {
     k.push_back(refused(zero + std::string(name), type, std::move(off), meaning, reason));
   };
-  no("zero_hpz_partition_size", integer, 1, "ZeRO++ secondary partition",
-     "hybrid sharding is not built yet");
   no("zero_quantized_weights", boolean, false, "ZeRO++ quantized weights",
      "it changes the weights; triax gathers them as they are");
   no("zero_quantized_nontrainable_weights", boolean, false, "ZeRO++ quantized frozen weights",
      "it changes the weights; triax gathers them as they are");
   no("zero_quantized_gradients", boolean, false, "ZeRO++ quantized gradients",
      "it changes the gradients; triax reduces them in float32");
-  no("mics_shard_size", integer, -1, "MiCS shard group", "hybrid sharding is not built yet");
   no("zenflow", object, nullptr, "asynchronous offloaded updates", "ZenFlow is not built yet");
   no("cpu_offload", boolean, false, "old name of offload_optimizer", "offload is not built yet");
   no("cpu_offload_params", boolean, false, "old name of offload_param", "offload is not built yet");
@@ -143,6 +175,8 @@ Keys memory_keys() {
   Keys k;
   add_zero(k);
   add_stage3(k);
+  add_hybrid(k);
+  add_fsdp(k);
   add_zero_features(k);
   add_activation_checkpointing(k);
   add_pipeline(k);

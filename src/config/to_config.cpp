@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "src/config/resolve.hpp"
 
 namespace triax {
@@ -118,6 +120,13 @@ SchedulerConfig scheduler(const Settings& s) {
 ZeroConfig zero(const Settings& s) {
   ZeroConfig z;
   z.stage = small(s, "zero_optimization.stage");
+  const int mics = small(s, "zero_optimization.mics_shard_size");
+  const int hpz = small(s, "zero_optimization.zero_hpz_partition_size");
+  z.shard_size = std::max(mics, hpz > 1 ? hpz : 0);
+  const std::string strategy = "fsdp.sharding_strategy";
+  if (s.has(strategy) && s.string(strategy) == "HYBRID_SHARD" && z.shard_size == 0)
+    z.shard_size = -1;
+  z.limit_gathers = s.boolean("fsdp.limit_all_gathers");
   z.overlap = s.boolean("zero_optimization.overlap_comm");
   z.reduce_bucket_size = s.integer("zero_optimization.reduce_bucket_size");
   const auto stage3 = [&](const std::string& name) {

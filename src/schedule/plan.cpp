@@ -36,6 +36,7 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::RecvGradientStart, "recv grad", " start", on_message},
     {OpKind::RecvGradientWait, "recv grad", " wait", on_message},
     {OpKind::GradientOpen, "open grad", "", {.microbatch = true, .block = true}},
+    {OpKind::ReplicaSum, "replica sum", "", on_block},
     {OpKind::TensorSum, "tensor sum", "", on_block},
     {OpKind::ReduceStart, "reduce", " start", on_block},
     {OpKind::ReduceWait, "reduce", " wait", on_block},

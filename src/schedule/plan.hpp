@@ -45,8 +45,10 @@ enum class OpKind : std::uint8_t {
 
   // Gradients and parameters, on (block), where the shape asks for it. Up to ZeRO 1 a block sees
   // each once, in this order. From ZeRO 2 on its gradient is whole only for a while, once a
-  // micro-batch or more: GradientOpen to ReduceWait; TensorSum then follows the last ReduceWait.
+  // micro-batch or more: GradientOpen to ReduceWait; TensorSum then follows the last ReduceWait, as
+  // ReplicaSum does always.
   GradientOpen,  // ZeRO 2: acquires the whole gradient; `microbatch` is the first to write it
+  ReplicaSum,    // hybrid sharding: sum the shard over the groups of ranks that have the same
   TensorSum,     // sum what is partial over the tensor axis (norms under sequence parallelism)
   ReduceStart,   // over the data axis: all-reduce or (ZeRO 1) reduce-scatter
   ReduceWait,    // ZeRO 2: adds the result to this rank's shard and releases the whole gradient
@@ -131,6 +133,7 @@ struct PlanShape {
   std::vector<std::vector<std::vector<int>>> frame_pool = {};
   bool data_parallel = false;  // reduce gradients over the data axis
   ZeroStage zero = ZeroStage::none;
+  bool replicas = false;  // the shards of one group of data ranks are held by others too
   /// From ZeRO 2 on: elements whose reduction may be under way while compute goes on (one block is
   /// allowed always); 0: none.
   std::int64_t reduce_ahead = 0;

@@ -97,7 +97,7 @@ class Collector {
     ParameterBlock& block = blocks_.emplace_back();
     block.name = name;
     block.tied = first.tied;
-    block.duplicate = first.tied && !stage_.has_embedding();
+    block.duplicate = (first.tied && !stage_.has_embedding()) || data_.group > 0;
     block.sharded = data_.zero_stage == 3 && (first.tied || !stays_whole(first));
     return static_cast<int>(blocks_.size()) - 1;
   }

@@ -58,12 +58,16 @@ struct ParameterBlock {
   FlatRange stepped;       // with optimizer state: own from ZeRO 1 on
   bool sharded = false;    // ZeRO 3: the whole parameters are there between gather and release only
   bool tied = false;       // the token embedding where the head uses it too
-  bool duplicate = false;  // the last stage's copy of it: the first stage counts and saves it
+  bool duplicate = false;  // another rank counts and saves it: the first stage, where it is the
+                           // last stage's copy of a tied embedding; the first shard group
 };
 
-/// Where blocks are cut over the data axis, and what is cut.
+/// Where blocks are cut over the data axis, and what is cut: over groups of `size` neighbouring
+/// data ranks, all of them or (hybrid sharding, MiCS of Zhang et al. 2022) some.
 struct DataShard {
-  int size = 1, rank = 0;
+  int size = 1, rank = 0;  // of the group
+  int group = 0;           // whose like `groups` have
+  int groups = 1;
   int zero_stage = 0;
   std::int64_t persistence_threshold = 0;  // ZeRO 3: parameters of at most so many elements (a
                                            // tensor rank's) stay whole

@@ -33,9 +33,13 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
                                const WholeBuffers& whole)
     : grid_(grid),
       options_(options),
-      blocks_(lay_out_blocks(stage, {grid.shape().data, grid.data_rank(), options.zero_stage,
-                                     options.persistence_threshold})),
+      shard_group_(grid.part(Axis::data, options.shard.groups)),
+      blocks_(lay_out_blocks(stage, options.shard)),
       states_(blocks_.size()) {
+  check(shard_group_.size() == options.shard.size && shard_group_.rank() == options.shard.rank,
+        "shard {} of {} on rank {} of {}", options.shard.rank, options.shard.size,
+        shard_group_.rank(), shard_group_.size());
+  if (options.shard.groups > 1) grid.across(Axis::data, options.shard.groups);  // made together
   weight_memory_ = carve(blocks_, options.type, &ParameterBlock::parameters,
                          [&](std::size_t b, const BlockView& view) { states_[b].weights = view; });
   gradient_memory_ =
@@ -141,24 +145,30 @@ void ParameterStore::open_gradient(int index, int microbatch) {
   show_gradient(index, whole_gradient(index));
 }
 
+void ParameterStore::sum_over_replicas(const Stream& stream, int index) {
+  grid_.across(Axis::data, options_.shard.groups)
+      .all_reduce(stream, gradients(index).at(block(index).own))
+      .wait(stream);
+}
+
 void ParameterStore::sum_over_tensor(const Stream& stream, int index) {
   const BlockView& kept = gradients(index);
   for (const PartialRange& partial : block(index).partial)
     if (const FlatRange here = intersect(partial.range, kept.range); here.count() > 0)
-      grid_.tensor_part(partial.parts).all_reduce(stream, kept.at(here)).wait(stream);
+      grid_.part(Axis::tensor, partial.parts).all_reduce(stream, kept.at(here)).wait(stream);
 }
 
 void ParameterStore::start_reduce(const Stream& stream, int index) {
   State& state = of(index);
   const Tensor whole = whole_gradient(index);
-  if (options_.zero_stage == 0) {
+  if (options_.shard.zero_stage == 0) {
     state.reduce = grid_.data().all_reduce(stream, whole);
     return;
   }
   // The first of a step goes where it is kept; what follows is added there when it has arrived.
   const Tensor to =
       windows() && !state.summed ? state.gradients.data : part(whole, block(index).own);
-  state.reduce = grid_.data().reduce_scatter(stream, to, whole);
+  state.reduce = shard_group_.reduce_scatter(stream, to, whole);
 }
 
 void ParameterStore::wait_reduce(const Stream& stream, int index) {
@@ -188,7 +198,7 @@ void ParameterStore::start_gather(const Stream& stream, int index) {
     show_weights(index, whole_weights(index));
   }
   state.gather =
-      grid_.data().all_gather(stream, whole_weights(index), weights(index).at(block(index).own));
+      shard_group_.all_gather(stream, whole_weights(index), weights(index).at(block(index).own));
 }
 
 void ParameterStore::release(int index) {

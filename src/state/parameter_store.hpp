@@ -11,9 +11,8 @@ namespace triax {
 
 /// How a stage's parameters and gradients are kept.
 struct StateOptions {
-  int zero_stage = 0;
-  std::int64_t persistence_threshold = 0;  // as in DataShard
-  DType type = DType::f32;                 // of the parameters
+  DataShard shard;          // of this data rank
+  DType type = DType::f32;  // of the parameters
   DType gradient_type = DType::f32;
 };
 
@@ -37,8 +36,7 @@ struct BlockView {
 
 class ParameterStore {
  public:
-  /// `grid` gives data-parallel size and place, and outlives the store. `whole` may be empty up to
-  /// ZeRO 1.
+  /// `grid` outlives the store. `whole` may be empty up to ZeRO 1. Collective over the data axis.
   ParameterStore(const Stage& stage, ProcessGrid& grid, const StateOptions& options,
                  const WholeBuffers& whole = {});
 
@@ -61,6 +59,7 @@ class ParameterStore {
   // Gradients of a block. Start returns at once; what `stream` does after Wait sees the result.
   /// ZeRO 2: the whole gradient, which `microbatch` writes first.
   void open_gradient(int block, int microbatch);
+  void sum_over_replicas(const Stream& stream, int block);
   void sum_over_tensor(const Stream& stream, int block);
   void start_reduce(const Stream& stream, int block);
   void wait_reduce(const Stream& stream, int block);
@@ -88,7 +87,7 @@ class ParameterStore {
   };
   void make_pools(const WholeBuffers& whole);
   void make_views(const Stage& stage);
-  bool windows() const { return options_.zero_stage >= 2; }
+  bool windows() const { return options_.shard.zero_stage >= 2; }
   const ParameterBlock& block(int index) const { return blocks_[static_cast<std::size_t>(index)]; }
   State& of(int block) { return states_[static_cast<std::size_t>(block)]; }
   const State& of(int block) const { return states_[static_cast<std::size_t>(block)]; }
@@ -100,6 +99,7 @@ class ParameterStore {
 
   ProcessGrid& grid_;
   StateOptions options_;
+  Communicator& shard_group_;
   std::vector<ParameterBlock> blocks_;
   Buffer weight_memory_, gradient_memory_;
   std::vector<State> states_;  // by block

@@ -95,6 +95,9 @@ void Executor::execute(const Op& op) {
     case OpKind::GradientOpen:
       store_.open_gradient(op.block, m);
       break;
+    case OpKind::ReplicaSum:
+      store_.sum_over_replicas(stream_, op.block);
+      break;
     case OpKind::TensorSum:
       store_.sum_over_tensor(stream_, op.block);
       break;

@@ -61,7 +61,8 @@ void set_limits(PlanShape& shape, const ZeroConfig& zero) {
       if (zero.stage < 3 || !block.persistent) largest = std::max(largest, block.elements);
   if (zero.overlap) {
     shape.reduce_ahead = std::min(zero.reduce_bucket_size, largest);
-    shape.gather_ahead = std::min(zero.prefetch_bucket_size, largest);
+    shape.gather_ahead = zero.limit_gathers ? std::min(zero.prefetch_bucket_size, largest)
+                                            : zero.prefetch_bucket_size;
   }
   shape.gathered_limit = zero.max_live_parameters;
 }
@@ -98,9 +99,16 @@ BatchShape batch_shape(const Config& config, const TensorShard& shard) {
 }
 
 DataShard data_shard(const Config& config, int data_rank) {
-  const bool alone = config.parallel.data == 1;  // nothing to cut
-  return {config.parallel.data, data_rank, alone ? 0 : config.zero.stage,
-          config.zero.persistence_threshold};
+  const int ranks = config.parallel.data;
+  const int size =
+      config.zero.stage >= 1 && config.zero.shard_size > 0 ? config.zero.shard_size : ranks;
+  if (size == 1) return {ranks, data_rank};  // nothing to cut
+  return {.size = size,
+          .rank = data_rank % size,
+          .group = data_rank / size,
+          .groups = ranks / size,
+          .zero_stage = config.zero.stage,
+          .persistence_threshold = config.zero.persistence_threshold};
 }
 
 PlanShape plan_shape(const Config& config) {
@@ -112,6 +120,7 @@ PlanShape plan_shape(const Config& config) {
   shape.data_parallel = parallel.data > 1;
   const DataShard data = data_shard(config, 0);
   shape.zero = static_cast<ZeroStage>(data.zero_stage);
+  shape.replicas = data.groups > 1;
   for (int s = 0; s < parallel.pipeline; ++s) {
     const Stage stage = make_stage(config, s, 0);
     auto& layers = shape.layers.emplace_back();

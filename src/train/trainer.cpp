@@ -33,10 +33,8 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
   return reader;
 }
 
-StateOptions state_options(const Config& config) {
-  const DataShard data = data_shard(config, 0);
-  return {.zero_stage = data.zero_stage,
-          .persistence_threshold = data.persistence_threshold,
+StateOptions state_options(const Config& config, int data_rank) {
+  return {.shard = data_shard(config, data_rank),
           .type = config.precision.type,
           .gradient_type = config.precision.gradient_type};
 }
@@ -47,10 +45,17 @@ WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
   return whole;
 }
 
+// Which data ranks share a node is known only here.
+LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid) {
+  int& size = job.config.zero.shard_size;
+  if (size < 0) size = grid.run_within_node(Axis::data);
+  return job;
+}
+
 }  // namespace
 
 Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
-    : job_(job),
+    : job_(on_grid(job, grid)),
       config_(job_.config),
       grid_(grid),
       plans_(step_plans(config_)),
@@ -58,7 +63,8 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
       shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plans_.shape, grid.pipeline_rank()),
       train_reader_(open_reader(config_, config_.data.train, config_.data.shuffle)),
-      store_(stage_, grid, state_options(config_), whole_buffers(plans_, stage_index())),
+      store_(stage_, grid, state_options(config_, grid.data_rank()),
+             whole_buffers(plans_, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping),
       loss_scaler_(config_.precision.loss_scale),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden, plans_.peaks[stage_index()],

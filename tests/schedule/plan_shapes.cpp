@@ -63,6 +63,7 @@ PlanShape make_shape(const ShapeOptions& options) {
   shape.partition_inputs = options.partition;
   shape.data_parallel = options.data_parallel;
   shape.zero = options.zero;
+  shape.replicas = options.replicas;
   shape.reduce_ahead = shape.gather_ahead = options.ahead;
   for (int s = 0; s < options.stages; ++s) {
     auto& layers = shape.layers.emplace_back();
@@ -95,8 +96,8 @@ std::string text_of(const ShapeOptions& o) {
          marks[static_cast<int>(o.recompute)] + (o.partition ? ", partitioned" : "") +
          (o.pools ? ", pools" : "") + (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
          std::to_string(static_cast<int>(o.zero)) + ", ahead " + std::to_string(o.ahead) +
-         (o.persistent ? ", persistent" : "") + (o.tied ? ", tied" : "") +
-         (o.tensor_sum ? ", tensor sum" : "");
+         (o.persistent ? ", persistent" : "") + (o.replicas ? ", replicas" : "") +
+         (o.tied ? ", tied" : "") + (o.tensor_sum ? ", tensor sum" : "");
 }
 
 }  // namespace triax::test

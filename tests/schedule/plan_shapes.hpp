@@ -19,7 +19,8 @@ struct ShapeOptions {
   bool pools = false;      // frames of the first and of the last layer have pools of their own
   bool data_parallel = false;
   ZeroStage zero = ZeroStage::none;
-  std::int64_t ahead = 0;   // elements reduced and gathered ahead
+  std::int64_t ahead = 0;  // elements reduced and gathered ahead
+  bool replicas = false;
   bool persistent = false;  // every third block, under ZeRO 3
   bool tied = false;
   bool tensor_sum = false;  // of every other block

@@ -42,6 +42,7 @@ ShapeOptions with_switches(ShapeOptions options, int i) {
   options.partition = i % 3 == 0;
   options.pools = (i & 12) == 12;
   options.persistent = (i & 20) == 20;
+  options.replicas = i % 3 == 2;
   options.ahead = i % 5 * 15;
   return options;
 }

@@ -20,10 +20,12 @@ struct State {
   Stage stage;
   ParameterStore store;
   Optimizer optimizer;
+  static DataShard shard_of(const Layout& layout, int data_rank) {
+    return {.size = layout.data, .rank = data_rank, .zero_stage = layout.zero};
+  }
   // A checkpoint needs no whole blocks: the pools stay empty.
   static WholeBuffers whole_of(const Stage& stage, const Layout& layout) {
-    const DataShard shard{layout.data, 0, layout.zero, 0};
-    return {std::vector<int>(lay_out_blocks(stage, shard).size(), 0), {0}, {0}};
+    return {std::vector<int>(lay_out_blocks(stage, shard_of(layout, 0)).size(), 0), {0}, {0}};
   }
   State(const ModelConfig& model, const Layout& layout)
       : grid(MPI_COMM_WORLD, {layout.data, layout.pipeline, layout.tensor}),
@@ -33,7 +35,7 @@ struct State {
                layout.chunks,
                {layout.tensor, grid.tensor_rank(), layout.sequence_parallel}},
               16),
-        store(stage, grid, {.zero_stage = layout.zero}, whole_of(stage, layout)),
+        store(stage, grid, {.shard = shard_of(layout, grid.data_rank())}, whole_of(stage, layout)),
         optimizer(store, {}, 1.0) {}
 };
 

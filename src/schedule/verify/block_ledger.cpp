@@ -19,9 +19,11 @@ int pools_of(const std::vector<BlockUse>& uses) {
 
 std::vector<OpKind> life_of(const BlockUse& block, const PlanShape& shape) {
   std::vector<OpKind> life;
-  if (block.tensor_sum) life.push_back(OpKind::TensorSum);
+  if (block.tensor_sum && !shape.shards_gradients()) life.push_back(OpKind::TensorSum);
   if (!shape.shards_gradients() && shape.data_parallel)
     life.insert(life.end(), {OpKind::ReduceStart, OpKind::ReduceWait});
+  if (shape.replicas) life.push_back(OpKind::ReplicaSum);
+  if (block.tensor_sum && shape.shards_gradients()) life.push_back(OpKind::TensorSum);
   if (block.tied) life.push_back(OpKind::TiedSum);
   life.insert(life.end(), {OpKind::GradientNorm, OpKind::Step});
   if (shape.shards_optimizer() && !shape.shards_parameters(block))

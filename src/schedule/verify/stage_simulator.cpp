@@ -146,6 +146,7 @@ void StageSimulator::apply(const Op& op) {
       require(backwards_left_ == 0, "backwards are yet to come");
       [[fallthrough]];
     case OpKind::GradientOpen:
+    case OpKind::ReplicaSum:
     case OpKind::TensorSum:
     case OpKind::ReduceStart:
     case OpKind::ReduceWait:
