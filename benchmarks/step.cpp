@@ -28,7 +28,14 @@ struct Options {
   std::int64_t batch = 2, micro = 0, sequence = 512;
   bool recompute = false;
   std::string schedule = "1f1b";
+  std::string type = "f32", gradients;  // gradients: as type
 };
+
+const std::map<std::string, DType>& types() {
+  static const std::map<std::string, DType> all = {
+      {"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}};
+  return all;
+}
 
 ModelConfig gpt2(int layers, int hidden, int heads, int vocabulary) {
   ModelConfig model;
@@ -100,7 +107,10 @@ LoadedJob make_job(const Options& options, const std::string& tokens) {
   config.batch.accumulation = options.batch / options.data / config.batch.micro;
   config.checkpoint.resume = "never";
   config.gradient_clipping = 1.0;
-  config.zero_stage = options.zero;
+  config.zero.stage = options.zero;
+  config.precision.type = types().at(options.type);
+  config.precision.gradient_type =
+      options.gradients.empty() ? config.precision.type : types().at(options.gradients);
   config.recompute = options.recompute;
   config.run.steps = options.steps;
   return job;
@@ -127,8 +137,8 @@ void measure(const Options& options, const MpiSession& session) {
   const double flops =
       tokens * training_flops_per_token(job.config.model, options.sequence) / timing.seconds;
   const std::string name =
-      fmt::format("{} B={} T={} f32 tensor {} pipeline {} data {} zero {} threads {}",
-                  options.model, options.batch, options.sequence, options.tensor, options.pipeline,
+      fmt::format("{} B={} T={} {} tensor {} pipeline {} data {} zero {} threads {}", options.model,
+                  options.batch, options.sequence, options.type, options.tensor, options.pipeline,
                   options.data, options.zero, options.threads);
   benchmark::print_result("step", name, timing,
                           {{"tokens_per_second", tokens / timing.seconds},
@@ -143,7 +153,8 @@ int main(int argc, char** argv) {
   const MpiSession session(&argc, &argv);
   Options options;
   CLI::App app{
-      "Times whole training steps: one JSON line with tokens/s and the fraction of the FMA peak."};
+      "Times whole training steps: one JSON line with tokens/s and the fraction of the float32 FMA "
+      "peak."};
   std::vector<std::string> names;
   for (const auto& entry : models()) names.push_back(entry.first);
   app.add_option("--model", options.model)->check(CLI::IsMember(names))->capture_default_str();
@@ -158,7 +169,12 @@ int main(int argc, char** argv) {
   app.add_option("--tensor", options.tensor)->capture_default_str();
   app.add_option("--pipeline", options.pipeline)->capture_default_str();
   app.add_option("--data", options.data)->capture_default_str();
-  app.add_option("--zero", options.zero)->check(CLI::Range(0, 1))->capture_default_str();
+  app.add_option("--zero", options.zero)->check(CLI::Range(0, 3))->capture_default_str();
+  app.add_option("--type", options.type, "Of parameters and activations: f32, bf16, f16")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+      ->capture_default_str();
+  app.add_option("--gradients", options.gradients, "Type of the gradients (default: --type)")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   app.add_option("--schedule", options.schedule)->capture_default_str();
   app.add_option("--threads", options.threads, "Cores a rank")->capture_default_str();
   app.add_flag("--recompute", options.recompute);

@@ -34,7 +34,7 @@ class OffloadFile {
     bool keep = false;          // false: the file is removed when the object goes
   };
 
-  /// Makes the file, with space for all datasets taken at once; their elements are undefined until
+  /// Makes the file, with space for all datasets taken at once; their elements are zero until
   /// written. A file of that name is replaced where no process lives on it: the lock of the file
   /// (fcntl(2), F_OFD_SETLK) goes with its process. Error where the directory is missing or not
   /// writable, where another process lives on the file, and where the disk has no room.

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <new>
 
 #include "io/checkpoint_inspect.hpp"
@@ -249,6 +250,8 @@ int run(int argc, char** argv, MpiSession& session) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file at the limit of ulimit -f is an error of its write (EFBIG), which has a text.
+  std::signal(SIGXFSZ, SIG_IGN);
   MpiSession session(&argc, &argv);
   spdlog::set_default_logger(spdlog::stderr_color_st("triax"));
   spdlog::set_pattern("%v");

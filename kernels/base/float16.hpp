@@ -25,6 +25,7 @@ struct Bf16 {
     out.bits = bits;
     return out;
   }
+  // NOLINTNEXTLINE(google-explicit-constructor): widening is exact
   constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16U); }
 
  private:
@@ -52,6 +53,7 @@ struct F16 {
     out.bits = bits;
     return out;
   }
+  // NOLINTNEXTLINE(google-explicit-constructor): widening is exact
   constexpr operator float() const {
     const std::uint32_t word = std::uint32_t{bits} << 16U;
     const std::uint32_t sign = word & 0x80000000U;

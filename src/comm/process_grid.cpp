@@ -97,7 +97,14 @@ struct ProcessGrid::Impl {
   std::unique_ptr<MpiCommunicator> world;
   std::array<std::unique_ptr<MpiCommunicator>, 3> axes;  // by Axis
   std::unique_ptr<MpiCommunicator> embedding;
-  std::map<int, std::unique_ptr<MpiCommunicator>> tensor_parts;  // by number of parts
+  struct Group {
+    Axis axis;
+    int parts;
+    bool across;
+    auto operator<=>(const Group&) const = default;
+  };
+  std::map<Group, std::unique_ptr<MpiCommunicator>> groups;  // within an axis
+  std::vector<int> first_of_node;                            // by rank: the first rank of its node
 };
 
 ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
@@ -165,7 +172,7 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibcast(&first, 1, MPI_INT, 0, node.get(), &request), "MPI_Ibcast", place);
   wait(request, "MPI_Ibcast");
-  const std::vector<int> first_of_node = gather(first);
+  first_of_node = gather(first);
   check_tensor_inside_nodes(shape, first_of_node);
   nodes = 0;
   for (int r = 0; r < shape.size(); ++r)
@@ -267,24 +274,56 @@ MPI_Comm ProcessGrid::mpi() const {
   return impl_->grid.get();
 }
 
-Communicator& ProcessGrid::tensor_part(int parts) {
-  const int ranks = impl_->shape.tensor;
-  check(parts >= 1 && ranks % parts == 0, "{} tensor ranks in {} equal parts", ranks, parts);
-  if (parts == 1) return tensor();
-  std::unique_ptr<MpiCommunicator>& part = impl_->tensor_parts[parts];
-  if (part) return *part;
+Communicator& ProcessGrid::part(Axis axis, int parts) {
+  const int ranks = impl_->shape.size(axis);
+  check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
+        name_of(axis), parts);
+  if (parts == 1) return along(axis);
+  std::unique_ptr<MpiCommunicator>& group = impl_->groups[{axis, parts, false}];
+  if (group) return *group;
   const int run = ranks / parts;
   std::vector<int> members(static_cast<std::size_t>(run));
-  std::iota(members.begin(), members.end(), tensor_rank() / run * run);
-  part = impl_->subgroup(Axis::tensor, members, fmt::format("tensor axis in {} parts", parts));
-  return *part;
+  std::iota(members.begin(), members.end(), impl_->coordinates[index_of(axis)] / run * run);
+  group = impl_->subgroup(axis, members, fmt::format("{} axis in {} parts", name_of(axis), parts));
+  return *group;
+}
+
+Communicator& ProcessGrid::across(Axis axis, int parts) {
+  const int ranks = impl_->shape.size(axis);
+  check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
+        name_of(axis), parts);
+  if (parts == ranks) return along(axis);
+  std::unique_ptr<MpiCommunicator>& group = impl_->groups[{axis, parts, true}];
+  if (group) return *group;
+  const int run = ranks / parts;
+  std::vector<int> members;
+  for (int r = impl_->coordinates[index_of(axis)] % run; r < ranks; r += run) members.push_back(r);
+  group =
+      impl_->subgroup(axis, members, fmt::format("{} axis across {} parts", name_of(axis), parts));
+  return *group;
+}
+
+int ProcessGrid::run_within_node(Axis axis) const {
+  const int ranks = impl_->shape.size(axis);
+  const auto within = [&](int run) {
+    for (int r = 0; r < size(); ++r) {
+      const int first = r - impl_->shape.coordinate(r, axis) % run * impl_->shape.stride(axis);
+      if (impl_->first_of_node[static_cast<std::size_t>(r)] !=
+          impl_->first_of_node[static_cast<std::size_t>(first)])
+        return false;
+    }
+    return true;
+  };
+  for (int run = ranks; run > 1; --run)
+    if (ranks % run == 0 && within(run)) return run;
+  return 1;
 }
 
 Traffic ProcessGrid::traffic(Axis axis) const {
   Traffic sum = impl_->axes[index_of(axis)]->traffic();
   if (axis == Axis::pipeline) sum += impl_->embedding->traffic();
-  if (axis == Axis::tensor)
-    for (const auto& [parts, part] : impl_->tensor_parts) sum += part->traffic();
+  for (const auto& [group, communicator] : impl_->groups)
+    if (group.axis == axis) sum += communicator->traffic();
   return sum;
 }
 

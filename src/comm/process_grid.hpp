@@ -47,12 +47,17 @@ class ProcessGrid {
   /// First and last pipeline stage (where tied embeddings are summed); size 1 on stages between,
   /// and where there is one stage.
   Communicator& embedding();
-  /// `parts` equal runs of neighbouring ranks of the tensor axis: the run this rank is in (for
-  /// key/value heads shared by several tensor ranks). Collective over the tensor axis at the first
-  /// call.
-  Communicator& tensor_part(int parts);
-  /// What this rank sent along `axis` since the start: along(axis) and the groups within it (tensor
-  /// parts; the embedding group counts as pipeline).
+  /// `parts` equal runs of neighbouring ranks of an axis: the run this rank is in (key/value heads
+  /// shared by several tensor ranks; the shard groups of hybrid sharding). Collective over the axis
+  /// at the first call.
+  Communicator& part(Axis axis, int parts);
+  /// The ranks at this one's place in each of the `parts` runs. Collective likewise.
+  Communicator& across(Axis axis, int parts);
+  /// The most neighbours along `axis` such that equal runs of them lie within a node each, for
+  /// every rank of the grid.
+  int run_within_node(Axis axis) const;
+  /// What this rank sent along `axis` since the start: along(axis) and the groups within it (runs
+  /// and those across them; the embedding group counts as pipeline).
   Traffic traffic(Axis axis) const;
   /// For HDF5: the whole grid. Apart from world(): their messages never mix.
   MPI_Comm mpi() const;

@@ -111,15 +111,48 @@ struct SchedulerConfig {
   double min_lr = 0.0;
 };
 
+enum class OffloadDevice : std::uint8_t { none, cpu, nvme };
+
+/// Where optimizer state is (DeepSpeed's zero_optimization.offload_optimizer).
+struct OffloadOptimizerConfig {
+  OffloadDevice device = OffloadDevice::none;
+  std::string nvme_path;              // a directory
+  int buffers = 4;                    // parts of the state in memory at once, at most
+  bool pipeline_read = false;         // fetch the next part while one is stepped
+  bool pipeline_write = false;        // store the last part meanwhile
+  double ratio = 1.0;                 // of the state; the rest stays in memory
+  std::int64_t part = 1'000'000'000;  // most elements of a part (sub_group_size)
+};
+
+/// Where the parameters' shards are (DeepSpeed's zero_optimization.offload_param). Sizes count
+/// elements.
+struct OffloadParamConfig {
+  OffloadDevice device = OffloadDevice::none;
+  std::string nvme_path;                    // a directory
+  int buffers = 5;                          // shards in memory at once, where loaded ahead
+  std::int64_t buffer_size = 100'000'000;   // of each, on average
+  std::int64_t max_in_cpu = 1'000'000'000;  // that stay in memory all the time
+};
+
+/// How files of offloaded state are read and written (DeepSpeed's aio).
+struct AioConfig {
+  std::int64_t block_size = 1 << 20;  // bytes of one operation
+  int queue_depth = 8;                // operations at once
+};
+
 /// What of a run's state is cut over the data ranks (DeepSpeed's zero_optimization). Sizes count
 /// elements.
 struct ZeroConfig {
   int stage = 0;
+  int shard_size = 0;   // data ranks that share one copy of the state; 0: all; -1: those of a node
   bool overlap = true;  // reduce and gather while compute goes on
+  bool limit_gathers = true;  // ahead of their use, to the largest layer
   std::int64_t reduce_bucket_size = 500'000'000;
   std::int64_t prefetch_bucket_size = 50'000'000;    // stage 3
   std::int64_t persistence_threshold = 100'000;      // stage 3
   std::int64_t max_live_parameters = 1'000'000'000;  // stage 3
+  OffloadOptimizerConfig offload_optimizer;
+  OffloadParamConfig offload_param;  // stage 3
 };
 
 /// The factor on the loss that keeps float16 gradients above underflow. Names and defaults as
@@ -141,6 +174,20 @@ struct PrecisionConfig {
   LossScaleConfig loss_scale;
 };
 
+/// What of a layer the backward pass makes again instead of keeping it.
+enum class Recompute : std::uint8_t {
+  none,
+  attention,  // "selective": what core attention makes of q, k and v (Korthikanti et al. 2022)
+  layer       // "full": all but the layer's input
+};
+
+/// DeepSpeed's activation_checkpointing.
+struct RecomputeConfig {
+  Recompute what = Recompute::none;
+  int layers = 0;                 // of a stage, from its first; 0: every one
+  bool partition_inputs = false;  // of recomputed layers, over the tensor ranks
+};
+
 struct Config {
   ModelConfig model;
   DataConfig data;
@@ -152,10 +199,9 @@ struct Config {
   SchedulerConfig scheduler;
   double gradient_clipping = 0.0;  // global L2 norm; 0: none
   ZeroConfig zero;
+  AioConfig aio;
   PrecisionConfig precision;
-  bool recompute = false;  // whole layers (activation_checkpointing)
-  int recompute_layers =
-      0;  // a stage, from its first (activation_checkpointing.number_checkpoints); 0: every layer
+  RecomputeConfig recompute;
   std::int64_t steps_per_print = 10;
   bool dump_state = false;
 };

@@ -27,8 +27,7 @@ void add_zero(Keys& k) {
   tunes({"contiguous_gradients", "reduce_scatter", "use_multi_rank_bucket_allreduce",
          "allgather_partitions", "round_robin_gradients", "grad_hooks", "legacy_stage1"},
         boolean, "how gradients travel; buckets here start during the backward pass");
-  tunes({"allgather_bucket_size", "sub_group_size"}, integer,
-        "bucket size; triax sizes buckets by layer");
+  tunes({"allgather_bucket_size"}, integer, "bucket size; triax sizes buckets by layer");
   tunes({"load_from_fp32_weights", "elastic_checkpoint", "ignore_unused_parameters",
          "pipeline_loading_checkpoint"},
         boolean, "triax checkpoints are float32, whole, and fit any grid");
@@ -71,48 +70,141 @@ void add_stage3(Keys& k) {
       "parameters that are whole at once, above which nothing is gathered ahead");
 }
 
+// Hybrid sharding: the state is cut over groups of data ranks, and each group has all of it.
+void add_hybrid(Keys& k) {
+  k.push_back(obeyed(zero + std::string("mics_shard_size"), integer, -1, at_least(-1),
+                     "data ranks that share one copy of what the stage cuts (MiCS); -1: all")
+                  .in("ranks"));
+  k.push_back(obeyed(zero + std::string("zero_hpz_partition_size"), integer, 1, at_least(1),
+                     "the same by ZeRO++'s name; 1: all")
+                  .in("ranks"));
+}
+
+// PyTorch's FullyShardedDataParallel: its words for the same machinery.
+void add_fsdp(Keys& k) {
+  const std::string p = "fsdp.";
+  k.push_back(
+      obeyed(p + "sharding_strategy", string, nullptr,
+             one_of_any_case({"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD"}),
+             "ZeRO stage by FSDP's name: 3, 2, 0, and 3 within each node with copies across "
+             "nodes; all tensors are cut"));
+  k.push_back(obeyed(p + "backward_prefetch", string, "BACKWARD_PRE",
+                     one_of_any_case({"BACKWARD_PRE", "BACKWARD_POST", "NO_PREFETCH"}),
+                     "BACKWARD_PRE: parameters are gathered ahead of their use; else not"));
+  k.push_back(obeyed(p + "limit_all_gathers", boolean, true, anything(),
+                     "never more ahead than the largest layer; else as many as "
+                     "zero_optimization.stage3_prefetch_bucket_size says"));
+  k.push_back(refused(p + "cpu_offload", boolean, false, "parameters in host memory",
+                      "say zero_optimization.offload_param"));
+  k.push_back(refused(p + "offload_params", boolean, false, "parameters in host memory",
+                      "say zero_optimization.offload_param"));
+  for (const auto* name :
+       {"forward_prefetch", "use_orig_params", "sync_module_states", "cpu_ram_efficient_loading",
+        "state_dict_type", "auto_wrap_policy", "transformer_layer_cls_to_wrap", "min_num_params",
+        "mixed_precision", "reshard_after_forward", "version", "xla"})
+    k.push_back(accepted(p + name, any, nullptr, "of PyTorch's own machinery; a unit is a layer"));
+}
+
 void add_zero_features(Keys& k) {
   const auto no = [&](const char* name, KeyType type, nlohmann::json off, const char* meaning,
                       const char* reason) {
     k.push_back(refused(zero + std::string(name), type, std::move(off), meaning, reason));
   };
-  no("zero_hpz_partition_size", integer, 1, "ZeRO++ secondary partition",
-     "hybrid sharding is not built yet");
   no("zero_quantized_weights", boolean, false, "ZeRO++ quantized weights",
      "it changes the weights; triax gathers them as they are");
   no("zero_quantized_nontrainable_weights", boolean, false, "ZeRO++ quantized frozen weights",
      "it changes the weights; triax gathers them as they are");
   no("zero_quantized_gradients", boolean, false, "ZeRO++ quantized gradients",
      "it changes the gradients; triax reduces them in float32");
-  no("mics_shard_size", integer, -1, "MiCS shard group", "hybrid sharding is not built yet");
   no("zenflow", object, nullptr, "asynchronous offloaded updates", "ZenFlow is not built yet");
-  no("cpu_offload", boolean, false, "old name of offload_optimizer", "offload is not built yet");
-  no("cpu_offload_params", boolean, false, "old name of offload_param", "offload is not built yet");
-  no("cpu_offload_param", boolean, false, "old name of offload_param", "offload is not built yet");
+}
+
+// Both sections of offload: `what` lives on the device.
+void add_offload_place(Keys& k, const std::string& path, const std::string& what) {
+  k.push_back(obeyed(path + "device", string, "none", one_of({"none", "cpu", "nvme"}),
+                     "where " + what +
+                         ": none, beside the compute; cpu, in host memory (the same in a build for "
+                         "the CPU); nvme, in a file of each rank in nvme_path"));
+  k.push_back(obeyed(path + "nvme_path", string, nullptr, anything(),
+                     "directory for the files of device nvme, on the fastest disk of each node; "
+                     "they are removed at the end of the run"));
+  k.push_back(accepted(path + "pin_memory", boolean, nullptr,
+                       "buffers of device nvme are registered with the kernel where it lets them"));
+}
+
+void add_offload(Keys& k) {
+  const auto optimizer = zero + std::string("offload_optimizer.");
+  add_offload_place(k, optimizer, "optimizer state lives");
+  k.push_back(obeyed(optimizer + "buffer_count", integer, 4, from_to(1, 1e6),
+                     "parts of the state (see sub_group_size) in memory at once, at most; three "
+                     "are of use: one is fetched, one stepped, one stored")
+                  .in("parts"));
+  k.push_back(obeyed(optimizer + "pipeline_read", boolean, false, anything(),
+                     "fetch the next part while one is stepped"));
+  k.push_back(obeyed(optimizer + "pipeline_write", boolean, false, anything(),
+                     "store a part while the next is stepped"));
+  k.push_back(obeyed(optimizer + "ratio", number, 1.0, from_to(0, 1),
+                     "share of the state that is offloaded; the rest stays in memory"));
+  for (const auto* name : {"pipeline", "fast_init", "super_offload", "cpuadam_cores_perc",
+                           "buffer_size", "max_in_cpu"})
+    k.push_back(accepted(optimizer + name, any, nullptr,
+                         "of DeepSpeed's own machinery; fresh state is zeros that no pass writes"));
+  const auto param = zero + std::string("offload_param.");
+  add_offload_place(k, param, "parameters live (stage 3)");
+  k.push_back(obeyed(param + "buffer_count", integer, 5, from_to(1, 1e6),
+                     "layers' parameters in memory at once, where they are loaded ahead of use")
+                  .in("layers"));
+  k.push_back(obeyed(param + "buffer_size", integer, 100'000'000, at_least(1),
+                     "elements of each of these buffers: together they bound what is loaded ahead")
+                  .in("elements"));
+  k.push_back(obeyed(param + "max_in_cpu", integer, 1'000'000'000, at_least(0),
+                     "parameters of a rank that stay in memory all the time; those beyond go to "
+                     "nvme_path")
+                  .in("elements"));
+  for (const auto* name : {"pipeline_read", "pipeline_write", "pipeline", "fast_init", "ratio",
+                           "super_offload", "cpuadam_cores_perc"})
+    k.push_back(accepted(param + name, any, nullptr, "of offload_optimizer"));
+  k.push_back(obeyed(zero + std::string("sub_group_size"), integer, 1'000'000'000, at_least(1),
+                     "most elements of a part of offloaded optimizer state; triax cuts parts of at "
+                     "most 4194304")
+                  .in("elements"));
+  k.push_back(obeyed(zero + std::string("cpu_offload"), boolean, false, anything(),
+                     "old name of offload_optimizer.device cpu"));
+  for (const auto* name : {"cpu_offload_param", "cpu_offload_params"})
+    k.push_back(obeyed(zero + std::string(name), boolean, false, anything(),
+                       "old name of offload_param.device cpu"));
   k.push_back(accepted(zero + std::string("cpu_offload_use_pin_memory"), boolean, nullptr,
-                       "unused without offload"));
-  for (const auto* section : {"offload_param.", "offload_optimizer."}) {
-    const auto path = zero + std::string(section);
-    k.push_back(obeyed(path + "device", string, "none", one_of({"none"}),
-                       "where the state lives; none: on the device")
-                    .without({"cpu", "nvme"}));
-    for (const auto* name : {"nvme_path", "buffer_count", "buffer_size", "max_in_cpu", "pin_memory",
-                             "pipeline_read", "pipeline_write", "pipeline", "fast_init", "ratio",
-                             "super_offload", "cpuadam_cores_perc"})
-      k.push_back(accepted(path + name, any, nullptr, "unused while device is none"));
-  }
+                       "buffers of device nvme are registered with the kernel where it lets them"));
+}
+
+void add_aio(Keys& k) {
+  k.push_back(obeyed("aio.block_size", integer, 1 << 20, from_to(4096, 1 << 30),
+                     "size of one read or write of offloaded state, a multiple of 4096")
+                  .in("bytes"));
+  k.push_back(obeyed("aio.queue_depth", integer, 8, from_to(1, 4096),
+                     "reads and writes of a file in flight at once"));
+  for (const auto* name : {"intra_op_parallelism", "thread_count"})
+    k.push_back(accepted(std::string("aio.") + name, integer, nullptr,
+                         "one thread keeps queue_depth operations in flight (io_uring)"));
+  for (const auto* name : {"single_submit", "overlap_events", "use_gds"})
+    k.push_back(accepted(std::string("aio.") + name, boolean, nullptr,
+                         "operations are submitted together and completed as they end (io_uring)"));
 }
 
 void add_activation_checkpointing(Keys& k) {
   const auto p = std::string("activation_checkpointing.");
   k.push_back(obeyed(p + "number_checkpoints", integer, nullptr, from_to(0, 1e6),
                      "layers of a stage, from its first, whose activations are recomputed in the "
-                     "backward pass; null or 0: none")
+                     "backward pass; 0: none; null: none, or with granularity selective all")
                   .in("layers"));
-  k.push_back(accepted(p + "partition_activations", boolean, false,
-                       "parallel.sequence_parallel splits activations over the tensor ranks"));
-  k.push_back(refused(p + "cpu_checkpointing", boolean, false, "layer inputs kept in host memory",
-                      "offload is not built yet"));
+  k.push_back(obeyed(p + "granularity", string, "full", one_of({"full", "selective"}),
+                     "what of a layer is recomputed. full: all but its input; selective: attention "
+                     "alone, from q, k and v (Megatron-LM's name)"));
+  k.push_back(obeyed(p + "partition_activations", boolean, false, anything(),
+                     "cut the kept input of a recomputed layer over the tensor ranks; with "
+                     "parallel.sequence_parallel it is so already"));
+  k.push_back(accepted(p + "cpu_checkpointing", boolean, false,
+                       "layer inputs kept in host memory, where a CPU build has them anyway"));
   k.push_back(accepted(p + "contiguous_memory_optimization", boolean, false,
                        "activations lie in one arena"));
   k.push_back(accepted(p + "synchronize_checkpoint_boundary", boolean, false,
@@ -123,7 +215,7 @@ void add_activation_checkpointing(Keys& k) {
 void add_pipeline(Keys& k) {
   k.push_back(obeyed(
       "pipeline.activation_checkpoint_interval", integer, 0, from_to(0, 1e6),
-      "1 or more: recompute every layer from its input; 0: as activation_checkpointing says"));
+      "1 or more: recompute in every layer, whatever number_checkpoints says; 0: as it says"));
   k.push_back(refused("pipeline.stages", integer, "auto", "pipeline stages",
                       "here they are parallel.pipeline"));
   k.push_back(accepted("pipeline.partition", string, "best", "stages are cut to balanced cost"));
@@ -139,15 +231,13 @@ Keys memory_keys() {
   Keys k;
   add_zero(k);
   add_stage3(k);
+  add_hybrid(k);
+  add_fsdp(k);
   add_zero_features(k);
+  add_offload(k);
   add_activation_checkpointing(k);
   add_pipeline(k);
-  for (const auto* name : {"block_size", "queue_depth", "intra_op_parallelism", "thread_count"})
-    k.push_back(accepted(std::string("aio.") + name, integer, nullptr,
-                         "asynchronous I/O, unused without offload to NVMe"));
-  for (const auto* name : {"single_submit", "overlap_events", "use_gds"})
-    k.push_back(accepted(std::string("aio.") + name, boolean, nullptr,
-                         "asynchronous I/O, unused without offload to NVMe"));
+  add_aio(k);
   return k;
 }
 

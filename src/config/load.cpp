@@ -51,11 +51,12 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
   if (!model_errors.empty()) settings.mark_wrong("model");
   errors.add(model_errors);
   resolve_training(settings, errors);
-  resolve_memory(settings, model);
   resolve_grid(settings, model, ranks, errors);
   resolve_batch(settings, errors);
+  resolve_memory(settings, model, errors);
   check_schedule(settings, errors);
   ErrorList missing;
+  check_offload(settings, errors, missing);
   resolve_files(settings, model, path, errors, missing);
   if (!errors.empty()) {
     errors.add(missing);

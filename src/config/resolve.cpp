@@ -80,19 +80,6 @@ void resolve_precision(Settings& s, ErrorList& errors) {
 
 }  // namespace
 
-// As Hugging Face's Trainer resolves them, which has the model's width to go by.
-void resolve_memory(Settings& s, const ModelConfig& m) {
-  const std::string z = "zero_optimization.";
-  const auto width = static_cast<std::int64_t>(m.hidden);
-  replace_auto(s, z + "overlap_comm", true);
-  replace_auto(s, z + "reduce_bucket_size", std::max<std::int64_t>(1, width * width));
-  for (const std::string& prefix : {z, z + "stage3_"}) {
-    replace_auto(s, prefix + "prefetch_bucket_size", width * width * 9 / 10);
-    replace_auto(s, prefix + "param_persistence_threshold", 10 * width);
-    replace_auto(s, prefix + "max_live_parameters", 1'000'000'000);
-  }
-}
-
 void resolve_training(Settings& s, ErrorList& errors) {
   resolve_precision(s, errors);
   replace_auto(s, "optimizer.params.lr", 1e-3);

@@ -15,8 +15,12 @@ void resolve_batch(Settings& settings, ErrorList& errors);
 void check_schedule(Settings& settings, ErrorList& errors);
 /// Optimizer, scheduler and clipping.
 void resolve_training(Settings& settings, ErrorList& errors);
-/// What ZeRO's sizes are where they are "auto".
-void resolve_memory(Settings& settings, const ModelConfig& model);
+/// ZeRO's settings: FSDP's words for them, sizes that are "auto", shard groups that must divide the
+/// data ranks. After resolve_grid.
+void resolve_memory(Settings& settings, const ModelConfig& model, ErrorList& errors);
+/// Offloaded state: what its keys ask of each other. Directories that are not there go to
+/// `missing`.
+void check_offload(Settings& settings, ErrorList& errors, ErrorList& missing);
 /// Data files, sample length, checkpoint directory and file. Files that are not there go to
 /// `missing`.
 void resolve_files(Settings& settings, const ModelConfig& model, const std::string& job_file,

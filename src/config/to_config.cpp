@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "src/config/resolve.hpp"
 
 namespace triax {
@@ -115,9 +117,50 @@ SchedulerConfig scheduler(const Settings& s) {
   return c;
 }
 
+// `old`: DeepSpeed's old key for the device "cpu".
+OffloadDevice offload_device(const Settings& s, const std::string& section,
+                             std::initializer_list<const char*> old) {
+  const std::string device = s.string(section + "device");
+  if (device == "nvme") return OffloadDevice::nvme;
+  bool cpu = device == "cpu";
+  for (const char* key : old) cpu |= s.boolean(std::string("zero_optimization.") + key);
+  return cpu ? OffloadDevice::cpu : OffloadDevice::none;
+}
+
+OffloadOptimizerConfig offload_optimizer(const Settings& s) {
+  const std::string p = "zero_optimization.offload_optimizer.";
+  OffloadOptimizerConfig o;
+  o.device = offload_device(s, p, {"cpu_offload"});
+  if (s.has(p + "nvme_path")) o.nvme_path = s.string(p + "nvme_path");
+  o.buffers = small(s, p + "buffer_count");
+  o.pipeline_read = s.boolean(p + "pipeline_read");
+  o.pipeline_write = s.boolean(p + "pipeline_write");
+  o.ratio = s.number(p + "ratio");
+  o.part = s.integer("zero_optimization.sub_group_size");
+  return o;
+}
+
+OffloadParamConfig offload_param(const Settings& s) {
+  const std::string p = "zero_optimization.offload_param.";
+  OffloadParamConfig o;
+  o.device = offload_device(s, p, {"cpu_offload_param", "cpu_offload_params"});
+  if (s.has(p + "nvme_path")) o.nvme_path = s.string(p + "nvme_path");
+  o.buffers = small(s, p + "buffer_count");
+  o.buffer_size = s.integer(p + "buffer_size");
+  o.max_in_cpu = s.integer(p + "max_in_cpu");
+  return o;
+}
+
 ZeroConfig zero(const Settings& s) {
   ZeroConfig z;
   z.stage = small(s, "zero_optimization.stage");
+  const int mics = small(s, "zero_optimization.mics_shard_size");
+  const int hpz = small(s, "zero_optimization.zero_hpz_partition_size");
+  z.shard_size = std::max(mics, hpz > 1 ? hpz : 0);
+  const std::string strategy = "fsdp.sharding_strategy";
+  if (s.has(strategy) && s.string(strategy) == "HYBRID_SHARD" && z.shard_size == 0)
+    z.shard_size = -1;
+  z.limit_gathers = s.boolean("fsdp.limit_all_gathers");
   z.overlap = s.boolean("zero_optimization.overlap_comm");
   z.reduce_bucket_size = s.integer("zero_optimization.reduce_bucket_size");
   const auto stage3 = [&](const std::string& name) {
@@ -127,6 +170,8 @@ ZeroConfig zero(const Settings& s) {
   z.prefetch_bucket_size = stage3("prefetch_bucket_size");
   z.persistence_threshold = stage3("param_persistence_threshold");
   z.max_live_parameters = stage3("max_live_parameters");
+  z.offload_optimizer = offload_optimizer(s);
+  z.offload_param = offload_param(s);
   return z;
 }
 
@@ -148,12 +193,19 @@ PrecisionConfig precision(const Settings& s) {
   return p;
 }
 
-void set_recompute(const Settings& s, Config& c) {
-  const std::string key = "activation_checkpointing.number_checkpoints";
-  const int layers = s.has(key) ? small(s, key) : 0;
-  const bool every_layer = s.integer("pipeline.activation_checkpoint_interval") > 0;
-  c.recompute = every_layer || layers > 0;
-  c.recompute_layers = every_layer ? 0 : layers;
+// The selective kind counts every layer where no number is given: asking for it by name is asking
+// for something.
+RecomputeConfig recompute(const Settings& s) {
+  const std::string section = "activation_checkpointing.";
+  const std::string number = section + "number_checkpoints";
+  const bool selective = s.string(section + "granularity") == "selective";
+  const bool every_layer =
+      s.integer("pipeline.activation_checkpoint_interval") > 0 || (selective && !s.has(number));
+  RecomputeConfig r;
+  r.partition_inputs = s.boolean(section + "partition_activations");
+  r.layers = every_layer || !s.has(number) ? 0 : small(s, number);
+  if (every_layer || r.layers > 0) r.what = selective ? Recompute::attention : Recompute::layer;
+  return r;
 }
 
 }  // namespace
@@ -171,8 +223,9 @@ Config to_config(const Settings& s, const ModelConfig& model) {
   c.scheduler = scheduler(s);
   c.gradient_clipping = s.number("gradient_clipping");
   c.zero = zero(s);
+  c.aio = {s.integer("aio.block_size"), small(s, "aio.queue_depth")};
   c.precision = precision(s);
-  set_recompute(s, c);
+  c.recompute = recompute(s);
   c.steps_per_print = s.integer("steps_per_print");
   c.dump_state = s.boolean("dump_state");
   return c;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "kernels/attention.hpp"
 #include "kernels/rope.hpp"
 
 namespace triax {
@@ -29,12 +28,13 @@ struct AttentionLayer::Scratch {
 };
 
 AttentionLayer::AttentionLayer(const ModelConfig& model, int layer, const TensorShard& shard,
-                               const Tensor& rope)
+                               const Tensor& rope, bool recompute)
     : heads_(head_shard(model, shard)),
       total_heads_(model.heads),
       head_size_(model.head_size),
       dropout_(model.attention_dropout),
       layer_(layer),
+      recompute_(recompute),
       rope_(rope),
       qkv_(qkv_projection(model, layer, shard)),
       output_(attention_output(model, layer, shard)) {}
@@ -46,15 +46,28 @@ std::vector<ParameterSpec> AttentionLayer::params() const {
 }
 
 AttentionLayer::Frame AttentionLayer::carve(Arena& arena, const BatchShape& shape) const {
-  return {arena.take("qkv", shape.type, {shape.rows, width()}),
-          arena.take("attention output", shape.type, {shape.rows, output_.inputs()}),
+  Frame frame;
+  frame.qkv = arena.take("qkv", shape.type, {shape.rows, width()});
+  if (!recompute_) frame.core = carve_core(arena, shape);
+  return frame;
+}
+
+AttentionLayer::Core AttentionLayer::carve_core(Arena& arena, const BatchShape& shape) const {
+  return {arena.take("attention output", shape.type, {shape.rows, output_.inputs()}),
           arena.take("attention lse", DType::f32, {shape.batch, heads_.heads, shape.sequence})};
 }
 
+AttentionLayer::Core AttentionLayer::core(const Context& ctx, const Frame& frame) const {
+  return recompute_ ? carve_core(ctx.scratch, ctx.shape) : frame.core;
+}
+
 std::size_t AttentionLayer::scratch_bytes(const BatchShape& shape) const {
-  return measure([&](Arena& arena) { Scratch(arena, shape, output_.inputs(), width()); }) +
-         std::max(attention_scratch_bytes(shape.sequence, head_size_),
-                  qkv_.scratch_bytes(shape.rows));
+  const std::size_t own = measure([&](Arena& arena) {
+    Scratch(arena, shape, output_.inputs(), width());
+    if (recompute_) carve_core(arena, shape);
+  });
+  return own + std::max(attention_scratch_bytes(shape.sequence, head_size_),
+                        qkv_.scratch_bytes(shape.rows));
 }
 
 AttentionLayer::Views AttentionLayer::views(const BatchShape& shape, const Tensor& qkv) const {
@@ -68,20 +81,19 @@ AttentionLayer::Views AttentionLayer::views(const BatchShape& shape, const Tenso
           heads_at(heads_.heads + heads_.kv_heads, heads_.kv_heads)};
 }
 
-namespace {
-
-AttentionOptions attention_options(const Context& ctx, std::int64_t head_size, float dropout,
-                                   int layer, const HeadShard& heads, int total_heads) {
+AttentionOptions AttentionLayer::options(const Context& ctx) const {
   AttentionOptions options;
-  options.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size)));
-  if (ctx.training && dropout > 0.0F) {
-    options.dropout = {dropout, dropout_key(ctx, layer, DropoutPlace::attention)};
+  options.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size_)));
+  if (ctx.training && dropout_ > 0.0F) {
+    options.dropout = {dropout_, dropout_key(ctx, layer_, DropoutPlace::attention)};
     options.first_batch = ctx.first_sample;
-    options.first_head = heads.first_head;
-    options.total_heads = total_heads;
+    options.first_head = heads_.first_head;
+    options.total_heads = total_heads_;
   }
   return options;
 }
+
+namespace {
 
 Tensor as_heads(const BatchShape& shape, const Tensor& rows, std::int64_t heads,
                 std::int64_t head_size) {
@@ -89,6 +101,13 @@ Tensor as_heads(const BatchShape& shape, const Tensor& rows, std::int64_t heads,
 }
 
 }  // namespace
+
+void AttentionLayer::attend(const Context& ctx, const Views& x, const Core& core) const {
+  const ArenaScope scope(ctx.scratch);
+  attention_forward(ctx.stream, as_heads(ctx.shape, core.out, heads_.heads, head_size_), core.lse,
+                    x.q, x.k, x.v, options(ctx), ctx.scratch);
+  clear_padding(ctx, core.out);
+}
 
 void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,
                              const Tensor& partial, const Frame& frame) const {
@@ -99,11 +118,9 @@ void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Te
     rope_forward(ctx.stream, x.k, rope_);
   }
   const ArenaScope scope(ctx.scratch);
-  attention_forward(
-      ctx.stream, as_heads(ctx.shape, frame.out, heads_.heads, head_size_), frame.lse, x.q, x.k,
-      x.v, attention_options(ctx, head_size_, dropout_, layer_, heads_, total_heads_), ctx.scratch);
-  clear_padding(ctx, frame.out);
-  output_.forward(ctx, weights + output_at(), frame.out, partial);
+  const Core made = core(ctx, frame);
+  attend(ctx, x, made);
+  output_.forward(ctx, weights + output_at(), made.out, partial);
 }
 
 void AttentionLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
@@ -111,16 +128,18 @@ void AttentionLayer::backward(const Context& ctx, const Tensor* weights, const G
                               const Frame& frame) const {
   const ArenaScope scope(ctx.scratch);
   const Scratch scratch(ctx.scratch, ctx.shape, output_.inputs(), width());
-  output_.backward_weight(ctx, gradients + output_at(), frame.out, dpartial);
-  output_.backward_input(ctx, weights + output_at(), dpartial, scratch.dout);
   const Views x = views(ctx.shape, frame.qkv);
+  const Core made = core(ctx, frame);
+  if (recompute_) attend(ctx, x, made);
+  output_.backward_weight(ctx, gradients + output_at(), made.out, dpartial);
+  output_.backward_input(ctx, weights + output_at(), dpartial, scratch.dout);
   const Views dx = views(ctx.shape, scratch.dqkv);
   {
     const ArenaScope kernel_scope(ctx.scratch);
-    attention_backward(
-        ctx.stream, dx.q, dx.k, dx.v, as_heads(ctx.shape, scratch.dout, heads_.heads, head_size_),
-        as_heads(ctx.shape, frame.out, heads_.heads, head_size_), frame.lse, x.q, x.k, x.v,
-        attention_options(ctx, head_size_, dropout_, layer_, heads_, total_heads_), ctx.scratch);
+    attention_backward(ctx.stream, dx.q, dx.k, dx.v,
+                       as_heads(ctx.shape, scratch.dout, heads_.heads, head_size_),
+                       as_heads(ctx.shape, made.out, heads_.heads, head_size_), made.lse, x.q, x.k,
+                       x.v, options(ctx), ctx.scratch);
   }
   if (!rope_.empty()) {
     rope_backward(ctx.stream, dx.q, rope_);

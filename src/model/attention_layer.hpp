@@ -2,6 +2,7 @@
 // Multi-head (or grouped-query) causal self-attention: the heads of this tensor rank.
 #include <vector>
 
+#include "kernels/attention.hpp"
 #include "src/config/config.hpp"
 #include "src/model/architecture.hpp"
 #include "src/model/layer.hpp"
@@ -11,18 +12,24 @@ namespace triax {
 class AttentionLayer {
  public:
   /// `rope`: (2, T, D/2) cosines and sines, empty where positions are learned; outlives the layer.
-  AttentionLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope);
+  /// `recompute`: the backward pass makes Core again, to the last bit.
+  AttentionLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope,
+                 bool recompute);
 
   std::vector<ParameterSpec> params() const;
   /// Parameters before the output projection's in the list.
   std::size_t output_at() const { return qkv_.params().size(); }
   const Linear& output() const { return output_; }
 
+  /// What core attention makes of q, k and v.
+  struct Core {
+    Tensor out;  // (rows, H D)
+    Tensor lse;  // (B, H, T)
+  };
   /// What the backward pass needs, carved from a frame.
   struct Frame {
     Tensor qkv;  // (rows, (H + 2 Hkv) D), after the rotation
-    Tensor out;  // (rows, H D)
-    Tensor lse;  // (B, H, T)
+    Core core;   // empty where it is made again
   };
   Frame carve(Arena& arena, const BatchShape& shape) const;
   std::size_t scratch_bytes(const BatchShape& shape) const;
@@ -39,6 +46,11 @@ class AttentionLayer {
   struct Views;  // q, k, v of a fused matrix
   Views views(const BatchShape& shape, const Tensor& qkv) const;
   struct Scratch;
+  Core carve_core(Arena& arena, const BatchShape& shape) const;
+  // The frame's, or room for it in the scratch.
+  Core core(const Context& ctx, const Frame& frame) const;
+  void attend(const Context& ctx, const Views& x, const Core& core) const;
+  AttentionOptions options(const Context& ctx) const;
   std::int64_t width() const { return qkv_.outputs(); }
 
   HeadShard heads_;
@@ -46,6 +58,7 @@ class AttentionLayer {
   std::int64_t head_size_;
   float dropout_;
   int layer_;
+  bool recompute_;
   Tensor rope_;
   Linear qkv_, output_;
 };

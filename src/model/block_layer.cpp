@@ -31,13 +31,14 @@ struct BlockLayer::Scratch {
 };
 
 BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& shard,
-                       const Tensor& rope)
+                       const Tensor& rope, Recompute recompute)
     : width_(model.hidden),
       layer_(layer),
       dropout_(model.residual_dropout),
+      recomputed_(recompute == Recompute::layer),
       shard_(shard),
       attention_norm_(model, attention_norm_name(model, layer), shard),
-      attention_(model, layer, shard, rope),
+      attention_(model, layer, shard, rope, recompute == Recompute::attention),
       mlp_norm_(model, mlp_norm_name(model, layer), shard),
       mlp_(model, layer, shard) {
   for (const auto& list :

@@ -12,12 +12,13 @@ namespace triax {
 class BlockLayer : public Layer {
  public:
   /// `rope`: see AttentionLayer.
-  BlockLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope);
+  BlockLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope,
+             Recompute recompute = Recompute::none);
 
   const std::vector<ParameterSpec>& params() const override { return params_; }
   std::size_t frame_bytes(const BatchShape& shape) const override;
   std::size_t scratch_bytes(const BatchShape& shape) const override;
-  bool recomputable() const override { return true; }
+  bool recomputed() const override { return recomputed_; }
   void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
                const Tensor& frame) const override;
   void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
@@ -56,6 +57,7 @@ class BlockLayer : public Layer {
   std::int64_t width_;
   int layer_;
   float dropout_;
+  bool recomputed_;
   TensorShard shard_;
   NormLayer attention_norm_;
   AttentionLayer attention_;

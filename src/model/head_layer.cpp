@@ -54,7 +54,7 @@ std::int64_t HeadLayer::chunk_rows(const BatchShape& shape) const {
   constexpr std::int64_t logit_bytes = std::int64_t{64} << 20;
   constexpr std::int64_t least = 64;
   const std::int64_t fit =
-      logit_bytes / (vocabulary_.rows * static_cast<std::int64_t>(sizeof(float)));
+      logit_bytes / (vocabulary_.rows * static_cast<std::int64_t>(size_of(shape.type)));
   const std::int64_t chunks = (shape.rows + std::max(fit, least) - 1) / std::max(fit, least);
   return (shape.rows + chunks - 1) / chunks;
 }

@@ -20,8 +20,8 @@ class Layer {
   virtual std::size_t frame_bytes(const BatchShape& shape) const = 0;
   /// Most that forward or backward takes from ctx.scratch.
   virtual std::size_t scratch_bytes(const BatchShape& shape) const = 0;
-  /// The forward pass may be run again to fill a dropped frame.
-  virtual bool recomputable() const { return false; }
+  /// The frame is dropped behind the forward pass; another one fills it for the backward pass.
+  virtual bool recomputed() const { return false; }
 
   /// y = f(x), filling `frame` (u8). x is empty for the embedding, y for the head.
   virtual void forward(const Context& ctx, const LayerParameters& params, const Tensor& x,

@@ -68,7 +68,8 @@ std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
   return cuts;
 }
 
-Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length)
+Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
+             const RecomputeConfig& recompute)
     : place_(place) {
   place_.tensor.sequence_parallel = place.tensor.sequence_parallel && place.tensor.size > 1;
   const TensorShard& shard = place_.tensor;
@@ -81,6 +82,7 @@ Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t seq
   }
   const int total = place.stages * place.chunks;
   const std::vector<int> cuts = partition_blocks(model, total, sequence_length);
+  int blocks = 0;  // of this stage so far
   for (int chunk = 0; chunk < place.chunks; ++chunk) {
     const int global = chunk * place.stages + place.stage;
     auto& layers = layers_.emplace_back();
@@ -94,8 +96,12 @@ Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t seq
                                            model.tied_embeddings && place.stages == 1),
           "embedding");
     for (int b = cuts[static_cast<std::size_t>(global)];
-         b < cuts[static_cast<std::size_t>(global) + 1]; ++b)
-      add(std::make_unique<BlockLayer>(model, b, shard, rope), "block " + std::to_string(b));
+         b < cuts[static_cast<std::size_t>(global) + 1]; ++b) {
+      const bool counts = recompute.layers == 0 || blocks++ < recompute.layers;
+      add(std::make_unique<BlockLayer>(model, b, shard, rope,
+                                       counts ? recompute.what : Recompute::none),
+          "block " + std::to_string(b));
+    }
     if (global == total - 1) add(std::make_unique<HeadLayer>(model, shard), "head");
   }
 }

@@ -35,7 +35,8 @@ double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_
 class Stage {
  public:
   /// `sequence_length`: T of the batches it will see.
-  Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length);
+  Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
+        const RecomputeConfig& recompute = {});
 
   const StagePlace& place() const { return place_; }
   int chunks() const { return static_cast<int>(layers_.size()); }

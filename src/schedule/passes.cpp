@@ -34,6 +34,22 @@ Plans add_recompute(const Plans& plans, const PlanShape& shape) {
   return out;
 }
 
+Plans add_input_partition(const Plans& plans, const PlanShape& shape) {
+  Plans out(plans.size());
+  for (int s = 0; s < shape.stages; ++s)
+    for (const Op& op : plans[s]) {
+      const bool dropped = op.kind == OpKind::DropFrame;
+      const bool marked =
+          (dropped || op.kind == OpKind::Recompute) && shape.partitions(s, op.chunk, op.layer);
+      if (marked && !dropped)
+        out[s].push_back({OpKind::GatherInput, op.chunk, op.layer, op.microbatch});
+      out[s].push_back(op);
+      if (marked && dropped)
+        out[s].push_back({OpKind::PartitionInput, op.chunk, op.layer, op.microbatch});
+    }
+  return out;
+}
+
 Plans add_forward_drops(const Plans& plans, const PlanShape& shape) {
   Plans out(plans.size());
   for (int s = 0; s < shape.stages; ++s) {
@@ -54,9 +70,12 @@ Plans training_plans(const std::string& schedule, const PlanShape& shape) {
   plans = add_point_to_point(plans, shape);
   plans = expand_layers(plans, shape);
   plans = add_recompute(plans, shape);
+  plans = add_input_partition(plans, shape);
   plans = add_gathers(plans, shape);
   plans = add_reduction(plans, shape);
-  return add_update(plans, shape);
+  plans = add_update(plans, shape);
+  plans = add_offload(plans, shape);
+  return add_loads(plans, shape);
 }
 
 Plans evaluation_plans(const PlanShape& shape) {
@@ -64,7 +83,8 @@ Plans evaluation_plans(const PlanShape& shape) {
   plans = add_point_to_point(plans, shape);
   plans = expand_layers(plans, shape);
   plans = add_forward_drops(plans, shape);
-  return add_gathers(plans, shape);
+  plans = add_gathers(plans, shape);
+  return add_loads(plans, shape);
 }
 
 }  // namespace triax

@@ -21,6 +21,10 @@ Plans expand_layers(const Plans& plans, const PlanShape& shape);
 /// it before their backward pass. On layer-level plans.
 Plans add_recompute(const Plans& plans, const PlanShape& shape);
 
+/// Where shape.partition_inputs asks for it: keeps a part of the input of recomputed layers between
+/// their Forward and their Recompute (Rajbhandari et al. 2020, ZeRO-R). After add_recompute.
+Plans add_input_partition(const Plans& plans, const PlanShape& shape);
+
 /// Forward-only plans: frames and inputs are given back at once. On layer-level plans.
 Plans add_forward_drops(const Plans& plans, const PlanShape& shape);
 
@@ -36,6 +40,15 @@ Plans add_reduction(const Plans& plans, const PlanShape& shape);
 /// After all compute TiedSum, GradientNorm, Step, and the gathering of updated parameters where
 /// they stay whole. After add_reduction.
 Plans add_update(const Plans& plans, const PlanShape& shape);
+
+/// Optimizer state in a store: the Step of a block becomes a Step for each part, its state fetched
+/// before, and stored after. After add_update.
+Plans add_offload(const Plans& plans, const PlanShape& shape);
+
+/// Parameters in a store: a block's shard is loaded before it is gathered or stepped, ahead as far
+/// as the limits allow, and saved after its Steps. In training and in forward-only plans, the last
+/// pass.
+Plans add_loads(const Plans& plans, const PlanShape& shape);
 
 /// The whole training step: schedule `name` lowered by all passes the shape asks for.
 /// std::invalid_argument where the schedule is unknown or cannot be built for the shape (the text

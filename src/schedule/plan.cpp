@@ -18,6 +18,7 @@ struct OpRow {
 constexpr OpFields on_layer{.chunk = true, .layer = true, .microbatch = true};
 constexpr OpFields on_message{.chunk = true, .microbatch = true};
 constexpr OpFields on_block{.block = true};
+constexpr OpFields on_part{.block = true, .part = true};
 
 constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::Forward, "F", "", on_layer},
@@ -25,6 +26,8 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::Backward, "B", "", on_layer},
     {OpKind::DropFrame, "drop frame", "", on_layer},
     {OpKind::DropInput, "drop input", "", on_layer},
+    {OpKind::PartitionInput, "part input", "", on_layer},
+    {OpKind::GatherInput, "gather input", "", on_layer},
     {OpKind::SendActivationStart, "send act", " start", on_message},
     {OpKind::SendActivationWait, "send act", " wait", on_message},
     {OpKind::RecvActivationStart, "recv act", " start", on_message},
@@ -34,15 +37,25 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::RecvGradientStart, "recv grad", " start", on_message},
     {OpKind::RecvGradientWait, "recv grad", " wait", on_message},
     {OpKind::GradientOpen, "open grad", "", {.microbatch = true, .block = true}},
+    {OpKind::ReplicaSum, "replica sum", "", on_block},
     {OpKind::TensorSum, "tensor sum", "", on_block},
     {OpKind::ReduceStart, "reduce", " start", on_block},
     {OpKind::ReduceWait, "reduce", " wait", on_block},
     {OpKind::TiedSum, "tied sum", "", on_block},
     {OpKind::GradientNorm, "norm", "", {}},
-    {OpKind::Step, "step", "", on_block},
+    {OpKind::Step, "step", "", on_part},
     {OpKind::GatherStart, "gather", " start", on_block},
     {OpKind::GatherWait, "gather", " wait", on_block},
     {OpKind::Release, "release", "", on_block},
+    {OpKind::FetchStart, "fetch", " start", on_part},
+    {OpKind::FetchWait, "fetch", " wait", on_part},
+    {OpKind::StoreStart, "store", " start", on_part},
+    {OpKind::StoreWait, "store", " wait", on_part},
+    {OpKind::LoadStart, "load", " start", on_block},
+    {OpKind::LoadWait, "load", " wait", on_block},
+    {OpKind::Unload, "unload", "", on_block},
+    {OpKind::SaveStart, "save", " start", on_block},
+    {OpKind::SaveWait, "save", " wait", on_block},
 }};
 
 constexpr bool rows_follow_the_enum() {
@@ -103,6 +116,10 @@ void check_block(const PlanShape& shape, int stage, int index) {
   }
   require(block.elements >= 1 && block.pool >= 0,
           name + " needs one element or more, and a pool counted from 0");
+  require(block.parts >= 0 && block.kept_parts >= 0 && block.kept_parts <= block.parts,
+          name + " keeps more parts than it has");
+  require(!block.stored || shape.shards_parameters(block),
+          name + " has no shard of its parameters to store");
 }
 
 void check_blocks(const PlanShape& shape) {
@@ -132,6 +149,11 @@ bool PlanShape::recomputes(int stage, int chunk, int layer) const {
   return !recompute.empty() && recompute[stage][chunk][layer];
 }
 
+bool PlanShape::partitions(int stage, int chunk, int layer) const {
+  const bool first = stage == 0 && chunk == 0 && layer == 0;
+  return partition_inputs && !first && recomputes(stage, chunk, layer);
+}
+
 int PlanShape::pool(int stage, int chunk, int layer) const {
   return frame_pool.empty() ? 0 : frame_pool[stage][chunk][layer];
 }
@@ -147,6 +169,7 @@ void check_shape(const PlanShape& shape) {
     for (const auto& chunk : stage)
       for (const int pool : chunk) require(pool >= 0, "the shape's frame pools are counted from 0");
   check_blocks(shape);
+  require(shape.state_buffers >= 1, "a plan needs one buffer for optimizer state or more");
 }
 
 std::string text_of(const Op& op) {
@@ -155,9 +178,10 @@ std::string text_of(const Op& op) {
   const OpRow& row = op_rows[kind];
   std::string text = row.verb;
   if (row.fields.chunk) text += " c" + std::to_string(op.chunk);
-  if (row.fields.layer && op.layer >= 0) text += " l" + std::to_string(op.layer);
+  if (row.fields.layer && op.layer != all) text += " l" + std::to_string(op.layer);
   if (row.fields.microbatch) text += " m" + std::to_string(op.microbatch);
   if (row.fields.block) text += " b" + std::to_string(op.block);
+  if (row.fields.part && op.part != all) text += " p" + std::to_string(op.part);
   return text + row.phase;
 }
 

@@ -2,12 +2,15 @@
 // A Plan is what a rank does in one training step: a flat list of instructions, the same for all
 // ranks of a pipeline stage. It is a pure function of shapes; no MPI, no tensors, no device here.
 //
-// Instructions work on four kinds of things:
+// Instructions work on five kinds of things:
 //   activation(chunk, l, m)  input of layer l of the chunk for micro-batch m; with l the number of
 //                            layers, the chunk's output. StageLayout::boundary() numbers them.
 //   gradient(chunk, l, m)    gradient of the loss by that activation, numbered alike
 //   frame(chunk, l, m)       what the layer keeps from its forward for its backward pass
-//   block b                  part of the stage's parameters, with gradient and optimizer state
+//   part(chunk, l, m)        this tensor rank's share of activation l, kept in place of it
+//   block b                  part of the stage's parameters, with gradient and optimizer state;
+//                            of what is in a store (a disk) parts of the optimizer state, and
+//                            this rank's shard of the parameters, are in memory for a while
 // The model's first layer (the embedding) has no input activation, its last (the head with the
 // loss) has no output activation; neither has the gradient that would belong to it.
 #include <compare>
@@ -26,6 +29,11 @@ enum class OpKind : std::uint8_t {
   DropFrame,  // releases the frame after Forward, for Recompute or (forward-only plans) for good
   DropInput,  // releases activation l (forward-only plans, where no Backward does)
 
+  // What a recomputed layer reads, cut over the tensor axis meanwhile, on (chunk, layer,
+  // microbatch)
+  PartitionInput,  // acquires the part, releases activation l, which Forward has read
+  GatherInput,     // acquires activation l, releases the part
+
   // Messages between pipeline neighbours, on (chunk, microbatch). Start posts the message, Wait
   // completes it. They match by (activation or gradient, global chunk, microbatch), in any order.
   SendActivationStart,  // reads the chunk's output, which may not be touched until
@@ -39,8 +47,10 @@ enum class OpKind : std::uint8_t {
 
   // Gradients and parameters, on (block), where the shape asks for it. Up to ZeRO 1 a block sees
   // each once, in this order. From ZeRO 2 on its gradient is whole only for a while, once a
-  // micro-batch or more: GradientOpen to ReduceWait; TensorSum then follows the last ReduceWait.
+  // micro-batch or more: GradientOpen to ReduceWait; TensorSum then follows the last ReduceWait, as
+  // ReplicaSum does always.
   GradientOpen,  // ZeRO 2: acquires the whole gradient; `microbatch` is the first to write it
+  ReplicaSum,    // hybrid sharding: sum the shard over the groups of ranks that have the same
   TensorSum,     // sum what is partial over the tensor axis (norms under sequence parallelism)
   ReduceStart,   // over the data axis: all-reduce or (ZeRO 1) reduce-scatter
   ReduceWait,    // ZeRO 2: adds the result to this rank's shard and releases the whole gradient
@@ -51,18 +61,36 @@ enum class OpKind : std::uint8_t {
   // parameters, before each instruction that reads them
   GatherStart,
   GatherWait,
-  Release  // ZeRO 3: releases the whole parameters, which may not be there when they are stepped
-};
-inline constexpr int op_kind_count = static_cast<int>(OpKind::Release) + 1;
+  Release,  // ZeRO 3: releases the whole parameters, which may not be there when they are stepped
 
-/// One instruction. Fields that its kind does not use are 0; layer is -1 (the whole chunk) in the
-/// Forward and Backward of a chunk-level plan, before expand_layers.
+  // Optimizer state that is in a store, on (block, part): each part once a step, its Step between.
+  FetchStart,  // acquires a buffer, which has the part's state after
+  FetchWait,
+  StoreStart,  // the stepped state goes back to the store,
+  StoreWait,   // which releases the buffer
+
+  // ZeRO 3, parameters whose shard is in a store, on (block): it is in memory for GatherStart to
+  // GatherWait, and for the block's Steps.
+  LoadStart,  // acquires a buffer, which has the shard after
+  LoadWait,
+  Unload,     // releases the buffer of a shard that no Step changed
+  SaveStart,  // the stepped shard goes back to the store,
+  SaveWait    // which releases the buffer
+};
+inline constexpr int op_kind_count = static_cast<int>(OpKind::SaveWait) + 1;
+/// The layer of an Op on all layers of its chunk, the part of an Op on all parts of its block.
+inline constexpr int all = -1;
+
+/// One instruction. Fields that its kind does not use are 0; layer is `all` in the Forward and
+/// Backward of a chunk-level plan, before expand_layers; part is `all` in the Step of a block
+/// that is not cut into parts.
 struct Op {
   OpKind kind;
   int chunk = 0;  // model chunk of this stage
   int layer = 0;  // layer within the chunk
   int microbatch = 0;
   int block = 0;  // parameter block of this stage
+  int part = 0;   // of the block's optimizer state
   auto operator<=>(const Op&) const = default;
 };
 
@@ -72,6 +100,7 @@ struct OpFields {
   bool layer = false;
   bool microbatch = false;
   bool block = false;
+  bool part = false;
 };
 /// kind must be one of OpKind's (std::out_of_range otherwise).
 OpFields fields_of(OpKind kind);
@@ -97,7 +126,10 @@ struct BlockUse {
   bool tied = false;                  // its gradient is summed over first and last stage
   bool persistent = false;            // ZeRO 3: the parameters stay whole, as in ZeRO 2
   std::int64_t elements = 1;
-  int pool = 0;  // of the buffers for whole gradients and parameters, from 0 (one size a pool)
+  int pool = 0;   // of the buffers for gradients, parameters and shards, from 0 (one size a pool)
+  int parts = 0;  // that it is stepped in; 0: as a whole, with its optimizer state in memory
+  int kept_parts = 0;   // the first parts, whose optimizer state is in memory all the time
+  bool stored = false;  // ZeRO 3, not persistent: the shard of the parameters is in a store
   auto operator<=>(const BlockUse&) const = default;
 };
 
@@ -118,11 +150,14 @@ struct PlanShape {
   std::vector<std::vector<BlockUse>> blocks = {};
   /// Layers whose frame is recomputed: recompute[stage][chunk][layer]; empty: none.
   std::vector<std::vector<std::vector<bool>>> recompute = {};
+  /// Between their Forward and their Recompute, recomputed layers keep a part of their input.
+  bool partition_inputs = false;
   /// Memory pool that each layer's frame comes from (layers with frames of equal size share one):
   /// frame_pool[stage][chunk][layer], counted from 0; empty: one pool for all.
   std::vector<std::vector<std::vector<int>>> frame_pool = {};
   bool data_parallel = false;  // reduce gradients over the data axis
   ZeroStage zero = ZeroStage::none;
+  bool replicas = false;  // the shards of one group of data ranks are held by others too
   /// From ZeRO 2 on: elements whose reduction may be under way while compute goes on (one block is
   /// allowed always); 0: none.
   std::int64_t reduce_ahead = 0;
@@ -130,6 +165,16 @@ struct PlanShape {
   /// most that is gathered at once, which stops the gathering ahead.
   std::int64_t gather_ahead = 0;
   std::int64_t gathered_limit = std::numeric_limits<std::int64_t>::max();
+
+  /// Optimizer state in a store: parts in memory at once, at least 1; fetching the next while one
+  /// is stepped; storing the last meanwhile.
+  int state_buffers = 1;
+  bool fetch_ahead = false;
+  bool store_behind = false;
+  /// Shards in a store: those in memory at once, which stops the loading ahead; 0: none is loaded
+  /// ahead. And their elements (one is allowed always).
+  int shard_buffers = 0;
+  std::int64_t shard_limit = std::numeric_limits<std::int64_t>::max();
 
   bool shards_optimizer() const { return zero >= ZeroStage::optimizer; }
   bool shards_gradients() const { return zero >= ZeroStage::gradients; }
@@ -139,6 +184,8 @@ struct PlanShape {
   }
 
   bool recomputes(int stage, int chunk, int layer) const;
+  /// Not the model's first layer, which reads tokens.
+  bool partitions(int stage, int chunk, int layer) const;
   int pool(int stage, int chunk, int layer) const;
 };
 
@@ -152,9 +199,12 @@ struct Peaks {
   std::vector<int> frames;     // by pool
   std::vector<int> gradients;  // whole gradients of blocks (ZeRO 2), by pool
   std::vector<int> gathered;   // whole parameters of blocks (ZeRO 3), by pool
+  int states = 0;              // parts of optimizer state that came from a store
+  std::vector<int> shards;     // of parameters, that came from a store, by pool of their blocks
+  int parts = 0;               // of partitioned inputs
 };
 
-/// One instruction: "F c0 l3 m2", "send act c0 m1 start", "reduce b4 wait".
+/// One instruction: "F c0 l3 m2", "send act c0 m1 start", "reduce b4 wait", "step b3 p1".
 std::string text_of(const Op& op);
 /// A plan as text, one line an instruction with its position, counted from 0.
 std::string text_of(const Plan& plan);

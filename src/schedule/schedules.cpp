@@ -6,13 +6,11 @@
 namespace triax {
 namespace {
 
-constexpr int whole_chunk = -1;
-
 Op forward(int chunk, int microbatch) {
-  return {OpKind::Forward, chunk, whole_chunk, microbatch};
+  return {OpKind::Forward, chunk, all, microbatch};
 }
 Op backward(int chunk, int microbatch) {
-  return {OpKind::Backward, chunk, whole_chunk, microbatch};
+  return {OpKind::Backward, chunk, all, microbatch};
 }
 
 Plans gpipe(const PlanShape& shape) {
@@ -39,7 +37,7 @@ Plan one_by_one(int warmup, int units, const Unit& unit) {
 }
 
 Plans one_forward_one_backward(const PlanShape& shape) {
-  const auto unit = [](int k, OpKind kind) { return Op{kind, 0, whole_chunk, k}; };
+  const auto unit = [](int k, OpKind kind) { return Op{kind, 0, all, k}; };
   Plans plans;
   for (int s = 0; s < shape.stages; ++s) {
     const int warmup = std::min(shape.stages - 1 - s, shape.microbatches);
@@ -58,7 +56,7 @@ Plans interleaved(const PlanShape& shape) {
     const int in_groups = k % (group * shape.chunks);
     const int position = in_groups / group;
     const int chunk = kind == OpKind::Forward ? position : shape.chunks - 1 - position;
-    return Op{kind, chunk, whole_chunk, k / (group * shape.chunks) * group + in_groups % group};
+    return Op{kind, chunk, all, k / (group * shape.chunks) * group + in_groups % group};
   };
   Plans plans;
   for (int s = 0; s < shape.stages; ++s) {

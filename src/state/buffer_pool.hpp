@@ -1,5 +1,7 @@
 #pragma once
 // Equal buffers handed out and given back during a step: boundaries and frames.
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,10 @@ class BufferPool {
   Tensor at(int slot) const;
   /// The buffer's first elements, row-major.
   Tensor at(int slot, DType type, const Shape& shape) const;
+  /// All buffers: what a disk's driver may keep hold of.
+  std::span<std::byte> memory() const {
+    return {static_cast<std::byte*>(memory_.data()), memory_.bytes()};
+  }
   std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.bytes()); }
 
  private:

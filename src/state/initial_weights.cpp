@@ -26,11 +26,17 @@ void for_each_weight_run(const ParameterBlock& block, const BlockView& kept, Vis
 // Calls visit(spec, piece, memory of a run, global index of its first element) for every run of
 // every weight that this rank keeps, and of its master copy.
 template <class Visit>
-void for_each_weight_run(const ParameterStore& store, const Optimizer* optimizer, Visit&& visit) {
+void for_each_weight_run(const Stream& stream, ParameterStore& store, Optimizer* optimizer,
+                         Visit&& visit) {
   for (int b = 0; b < std::ssize(store.blocks()); ++b) {
-    for_each_weight_run(store.blocks()[static_cast<std::size_t>(b)], store.weights(b), visit);
-    if (optimizer != nullptr && optimizer->has_master())
-      for_each_weight_run(store.blocks()[static_cast<std::size_t>(b)], optimizer->master(b), visit);
+    const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
+    store.visit_weights(stream, b, Access::replace, [&](const BlockView& weights) {
+      for_each_weight_run(block, weights, visit);
+    });
+    if (optimizer == nullptr || !optimizer->has_master()) continue;
+    optimizer->visit_state(stream, b, Access::update, [&](const StateView& state) {
+      for_each_weight_run(block, state.master, visit);
+    });
   }
 }
 
@@ -51,10 +57,10 @@ bool is_buffer(const std::string& name) {
 
 }  // namespace
 
-void initialize_weights(const Stream& stream, const ParameterStore& store, std::uint64_t seed,
-                        const Optimizer* optimizer) {
+void initialize_weights(const Stream& stream, ParameterStore& store, std::uint64_t seed,
+                        Optimizer* optimizer) {
   for_each_weight_run(
-      store, optimizer,
+      stream, store, optimizer,
       [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out, std::int64_t index) {
         switch (spec.initial) {
           case Initial::zero:
@@ -70,9 +76,9 @@ void initialize_weights(const Stream& stream, const ParameterStore& store, std::
       });
 }
 
-std::vector<std::string> load_weights(const Stream& stream, const ParameterStore& store,
+std::vector<std::string> load_weights(const Stream& stream, ParameterStore& store,
                                       const ModelConfig& model, const std::string& directory,
-                                      const Optimizer* optimizer) {
+                                      Optimizer* optimizer) {
   const SafetensorsReader reader(directory);
   std::set<std::string> unused;
   for (const auto& entry : reader.entries())
@@ -93,7 +99,7 @@ std::vector<std::string> load_weights(const Stream& stream, const ParameterStore
   if (model.tied_embeddings) unused.erase("lm_head.weight");
   std::vector<float> read;
   for_each_weight_run(
-      store, optimizer,
+      stream, store, optimizer,
       [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {
         read.resize(static_cast<std::size_t>(out.elements()));
         const Tensor from(read.data(), {out.elements()});

@@ -10,14 +10,14 @@ namespace triax {
 /// Fresh weights: each tensor from its own stream of (seed, name). The master copy of `optimizer`,
 /// where it has one, is filled too: 16-bit weights are that copy rounded, so that a run in 16 bits
 /// starts where the float32 run starts.
-void initialize_weights(const Stream& stream, const ParameterStore& store, std::uint64_t seed,
-                        const Optimizer* optimizer = nullptr);
+void initialize_weights(const Stream& stream, ParameterStore& store, std::uint64_t seed,
+                        Optimizer* optimizer = nullptr);
 
 /// Weights from a directory of model.safetensors (or its shards). Error for a tensor that is
 /// missing or has another shape. The master copy likewise. Returns the names in the files that the
 /// model does not use.
-std::vector<std::string> load_weights(const Stream& stream, const ParameterStore& store,
+std::vector<std::string> load_weights(const Stream& stream, ParameterStore& store,
                                       const ModelConfig& model, const std::string& directory,
-                                      const Optimizer* optimizer = nullptr);
+                                      Optimizer* optimizer = nullptr);
 
 }  // namespace triax

@@ -43,25 +43,21 @@ std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
   return joined(std::move(ranges));
 }
 
+// Elements whose state is in memory all the time.
+FlatRange kept_range(const ParameterBlock& block) {
+  if (block.parts.empty()) return block.stepped;
+  const std::int64_t begin = block.stepped.begin;
+  return {begin, block.kept_parts > 0 ? block.parts.front().end : begin};
+}
+
 }  // namespace
 
-Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping)
+Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
+                     const StateBuffers& stored)
     : store_(store), config_(config), clip_(gradient_clipping) {
-  std::int64_t total = 0;
-  for (const ParameterBlock& block : store.blocks()) total += block.stepped.count();
-  memory_ = Buffer(static_cast<std::size_t>(2 * total) * sizeof(float));
-  if (store.type() != DType::f32)
-    master_memory_ = Buffer(static_cast<std::size_t>(total) * sizeof(float));
-  const Tensor flat = memory_.tensor(DType::f32, {2 * total});
-  std::int64_t at = 0;
+  keep_in_memory();
+  make_store(stored);
   for (const ParameterBlock& block : store.blocks()) {
-    const std::int64_t count = block.stepped.count();
-    first_.push_back({flat.slice(0, 2 * at, count), block.stepped});
-    second_.push_back({flat.slice(0, 2 * at + count, count), block.stepped});
-    if (store.type() != DType::f32)
-      master_.push_back(
-          {master_memory_.tensor(DType::f32, {total}).slice(0, at, count), block.stepped});
-    at += count;
     auto& runs = runs_.emplace_back();
     for (const PlacedParameter& param : block.params) {
       const FlatRange range = intersect(param.range(), block.stepped);
@@ -69,6 +65,68 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
     }
     counted_.push_back(counted_ranges(block));
   }
+}
+
+void Optimizer::keep_in_memory() {
+  std::int64_t total = 0;
+  for (const ParameterBlock& block : store_.blocks()) total += kept_range(block).count();
+  memory_ = Buffer(static_cast<std::size_t>(2 * total) * sizeof(float));
+  if (has_master()) master_memory_ = Buffer(static_cast<std::size_t>(total) * sizeof(float));
+  const Tensor moments = memory_.tensor(DType::f32, {2 * total});
+  const Tensor masters = has_master() ? master_memory_.tensor(DType::f32, {total}) : Tensor{};
+  std::int64_t at = 0;
+  for (const ParameterBlock& block : store_.blocks()) {
+    const FlatRange range = kept_range(block);
+    const std::int64_t count = range.count();
+    StateView& kept = kept_.emplace_back();
+    kept.first = {moments.slice(0, 2 * at, count), range};
+    kept.second = {moments.slice(0, 2 * at + count, count), range};
+    if (has_master()) kept.master = {masters.slice(0, at, count), range};
+    at += count;
+  }
+}
+
+// A dataset a block and kind of state, a unit a part.
+void Optimizer::make_store(const StateBuffers& stored) {
+  std::vector<OffloadDataset> datasets;
+  std::vector<OffloadUnit> units;
+  std::vector<const char*> names = {"/optimizer/exp_avg", "/optimizer/exp_avg_sq"};
+  if (has_master()) names.push_back("/master");
+  for (int b = 0; b < std::ssize(store_.blocks()); ++b) {
+    const ParameterBlock& block = store_.blocks()[static_cast<std::size_t>(b)];
+    first_unit_.push_back(static_cast<int>(units.size()));
+    const std::int64_t begin = kept_range(block).end;
+    for (std::size_t p = static_cast<std::size_t>(block.kept_parts); p < block.parts.size(); ++p) {
+      OffloadUnit& unit = units.emplace_back();
+      for (std::size_t kind = 0; kind < names.size(); ++kind)
+        unit.runs.push_back(
+            {datasets.size() + kind, block.parts[p].begin - begin, block.parts[p].count()});
+    }
+    if (block.parts.empty()) continue;
+    for (const char* name : names)
+      datasets.push_back(
+          {fmt::format("{}/block {}", name, b), DType::f32, block.stepped.end - begin});
+  }
+  if (stored.place.path.empty())
+    check(units.empty(), "no place for optimizer state that is not kept in memory");
+  else
+    offload_ = std::make_unique<OffloadStore>(stored.place, std::move(datasets), std::move(units),
+                                              std::vector<int>{stored.count});
+}
+
+int Optimizer::unit(int block, int part) const {
+  const auto b = static_cast<std::size_t>(block);
+  return first_unit_[b] + part - store_.blocks()[b].kept_parts;
+}
+
+StateView Optimizer::state_of(int index, int part) const {
+  const ParameterBlock& block = store_.blocks()[static_cast<std::size_t>(index)];
+  if (part < block.kept_parts) return kept_state(index);
+  const FlatRange& range = block.parts[static_cast<std::size_t>(part)];
+  const auto run = [&](std::size_t kind) {
+    return BlockView{offload_->at(unit(index, part), kind), range};
+  };
+  return {run(0), run(1), has_master() ? run(2) : BlockView{}};
 }
 
 double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
@@ -88,9 +146,9 @@ double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
   return norm;
 }
 
-void Optimizer::step(const Stream& stream, int index, const StepOptions& options) {
+void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
   if (overflow_) return;
-  const auto b = static_cast<std::size_t>(index);
+  const StateView state = state_of(index, part);
   AdamWOptions adamw_options;
   adamw_options.learning_rate = options.learning_rate;
   adamw_options.beta1 = options.beta1;
@@ -98,12 +156,14 @@ void Optimizer::step(const Stream& stream, int index, const StepOptions& options
   adamw_options.epsilon = config_.epsilon;
   adamw_options.gradient_scale = gradient_scale_;
   adamw_options.step = options.step;
-  for (const Run& run : runs_[b]) {
+  for (const Run& run : runs_[static_cast<std::size_t>(index)]) {
+    const FlatRange range = intersect(run.range, state.first.range);
+    if (range.count() == 0) continue;
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
-    const Tensor weights = store_.weights(index).at(run.range);
-    adamw(stream, has_master() ? master_[b].at(run.range) : weights,
-          has_master() ? weights : Tensor{}, store_.gradients(index).at(run.range),
-          first_[b].at(run.range), second_[b].at(run.range), adamw_options);
+    const Tensor weights = store_.weights(index).at(range);
+    adamw(stream, has_master() ? state.master.at(range) : weights,
+          has_master() ? weights : Tensor{}, store_.gradients(index).at(range),
+          state.first.at(range), state.second.at(range), adamw_options);
   }
 }
 

@@ -5,9 +5,22 @@
 #include <vector>
 
 #include "src/config/config.hpp"
+#include "src/state/offload_store.hpp"
 #include "src/state/parameter_store.hpp"
 
 namespace triax {
+
+/// Optimizer state of a run of a block's `stepped` elements, float32.
+struct StateView {
+  BlockView first, second;  // moments
+  BlockView master;         // where the parameters have 16 bits
+};
+
+/// Where optimizer state is kept that is not in memory, and how many of its parts are at once.
+struct StateBuffers {
+  OffloadPlace place;
+  int count = 1;
+};
 
 /// What changes from step to step.
 struct StepOptions {
@@ -18,7 +31,9 @@ struct StepOptions {
 
 class Optimizer {
  public:
-  Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping);
+  /// `stored`: for the parts of the store's blocks that are not kept in memory.
+  Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
+            const StateBuffers& stored = {});
 
   /// The L2 norm of the whole model's gradient: each tensor counted once, however it is sharded,
   /// replicated or tied. Collective over the grid; fixes the clip factor for step(). `loss_scale`:
@@ -27,18 +42,31 @@ class Optimizer {
   /// step() will change nothing.
   double gradient_norm(const Stream& stream, Communicator& world,
                        std::optional<double> loss_scale = {});
-  /// AdamW on `stepped` of one block.
-  void step(const Stream& stream, int block, const StepOptions& options);
+  /// AdamW on `stepped` of one block, or on a part of it (PlanShape's parts; -1: on all).
+  void step(const Stream& stream, int block, int part, const StepOptions& options);
 
-  /// First and second moments of a block's `stepped` elements, float32.
-  const BlockView& first_moment(int block) const { return first_[static_cast<std::size_t>(block)]; }
-  const BlockView& second_moment(int block) const {
-    return second_[static_cast<std::size_t>(block)];
+  // Optimizer state of a part that is not kept in memory: there from wait_fetch to start_store.
+  // Error where the disk fails.
+  void start_fetch(int block, int part) { offload_->start_read(unit(block, part)); }
+  void wait_fetch(int block, int part) { offload_->wait_read(unit(block, part)); }
+  void start_store(int block, int part) { offload_->start_write(unit(block, part)); }
+  void wait_store(int block, int part) { offload_->wait_write(unit(block, part)); }
+
+  /// What of a block's state is in memory all the time: all of it, unless it is cut into parts.
+  const StateView& kept_state(int block) const { return kept_[static_cast<std::size_t>(block)]; }
+  /// Calls visit(StateView) for all of a block's state, wherever it is, piece by piece: between
+  /// steps. With Access::replace a piece is zero before.
+  template <class Visit>
+  void visit_state(const Stream& stream, int block, Access access, Visit&& visit) {
+    if (kept_state(block).first.range.count() > 0) visit(kept_state(block));
+    const ParameterBlock& is = store_.blocks()[static_cast<std::size_t>(block)];
+    for (int part = is.kept_parts; part < std::ssize(is.parts); ++part)
+      offload_->visit(stream, unit(block, part), access, [&] { visit(state_of(block, part)); });
   }
-  /// The master copy of a block's `stepped` elements, float32; only where has_master().
-  const BlockView& master(int block) const { return master_[static_cast<std::size_t>(block)]; }
-  bool has_master() const { return !master_.empty(); }
-  /// Bytes of the moments, and of the master copy.
+  bool has_master() const { return store_.type() != DType::f32; }
+  /// Where state is that is not in memory; null: nowhere.
+  const OffloadStore* offload() const { return offload_.get(); }
+  /// Bytes of the moments, and of the master copy, that are in memory all the time.
   std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.bytes()); }
   std::int64_t master_bytes() const { return static_cast<std::int64_t>(master_memory_.bytes()); }
 
@@ -48,16 +76,23 @@ class Optimizer {
     FlatRange range;
     bool decays;
   };
+  void keep_in_memory();
+  void make_store(const StateBuffers& stored);
+  int unit(int block, int part) const;
+  StateView state_of(int block, int part) const;
+
   ParameterStore& store_;
   OptimizerConfig config_;
   double clip_;
   float gradient_scale_ = 1.0F;
   bool overflow_ = false;  // of the step's scaled gradients
   Buffer memory_, master_memory_;
-  std::vector<BlockView> first_, second_, master_;  // by block
-  std::vector<std::vector<Run>> runs_;              // by block: what step() updates
-  std::vector<std::vector<FlatRange>> counted_;     // by block: what the norm counts
-  double norm_squares_ = 0.0;                       // target of the all-reduce
+  std::vector<StateView> kept_;  // by block
+  std::unique_ptr<OffloadStore> offload_;
+  std::vector<int> first_unit_;                  // by block: of its first part that is not kept
+  std::vector<std::vector<Run>> runs_;           // by block: what step() updates
+  std::vector<std::vector<FlatRange>> counted_;  // by block: what the norm counts
+  double norm_squares_ = 0.0;                    // target of the all-reduce
 };
 
 }  // namespace triax

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "io/offload_file.hpp"
+
 namespace triax {
 namespace {
 
@@ -64,6 +66,36 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   block.parameters = block.sharded ? block.own : all;
 }
 
+// Cuts what is stepped into what is kept in memory and equal parts of the rest.
+void cut_parts(ParameterBlock& block, const StateOffload& offload) {
+  const FlatRange& stepped = block.stepped;
+  const auto kept = static_cast<std::int64_t>((1.0 - offload.optimizer_share) *
+                                              static_cast<double>(stepped.count())) /
+                    alignment * alignment;
+  const std::int64_t stored = stepped.count() - kept;
+  if (offload.optimizer_share <= 0.0 || stored == 0) return;
+  if (kept > 0) {
+    block.parts.push_back({stepped.begin, stepped.begin + kept});
+    block.kept_parts = 1;
+  }
+  constexpr std::int64_t page = padded_elements(DType::f32, 1);
+  const std::int64_t limit = std::max(page, offload.part_elements / page * page);
+  const std::int64_t count = (stored + limit - 1) / limit;
+  const std::int64_t part = round_up((stored + count - 1) / count, page);
+  for (std::int64_t begin = stepped.begin + kept; begin < stepped.end; begin += part)
+    block.parts.push_back({begin, std::min(begin + part, stepped.end)});
+}
+
+// The shards that fit the limit stay in memory, in the order of the blocks.
+void choose_stored(std::vector<ParameterBlock>& blocks, const StateOffload& offload) {
+  std::int64_t kept = 0;
+  for (ParameterBlock& block : blocks) {
+    if (!block.sharded || !offload.parameters) continue;
+    block.stored = kept + block.parameters.count() > offload.kept_parameters;
+    if (!block.stored) kept += block.parameters.count();
+  }
+}
+
 // Collects parameters into blocks in the order of the layers.
 class Collector {
  public:
@@ -97,7 +129,7 @@ class Collector {
     ParameterBlock& block = blocks_.emplace_back();
     block.name = name;
     block.tied = first.tied;
-    block.duplicate = first.tied && !stage_.has_embedding();
+    block.duplicate = (first.tied && !stage_.has_embedding()) || data_.group > 0;
     block.sharded = data_.zero_stage == 3 && (first.tied || !stays_whole(first));
     return static_cast<int>(blocks_.size()) - 1;
   }
@@ -119,7 +151,11 @@ std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& 
   for (int chunk = 0; chunk < stage.chunks(); ++chunk)
     for (int layer = 0; layer < stage.layers(chunk); ++layer) collector.add_layer(chunk, layer);
   std::vector<ParameterBlock> blocks = collector.take();
-  for (ParameterBlock& block : blocks) place(block, stage.place().tensor.size, shard);
+  for (ParameterBlock& block : blocks) {
+    place(block, stage.place().tensor.size, shard);
+    cut_parts(block, shard.offload);
+  }
+  choose_stored(blocks, shard.offload);
   return blocks;
 }
 

@@ -53,20 +53,38 @@ struct ParameterBlock {
   FlatRange
       own;  // this data rank's equal part: what it counts in the norm and saves, in any ZeRO stage
   // What this rank keeps from step to step: `own`, or all.
-  FlatRange parameters;    // own where `sharded`
-  FlatRange gradients;     // own from ZeRO 2 on
-  FlatRange stepped;       // with optimizer state: own from ZeRO 1 on
+  FlatRange parameters;  // own where `sharded`
+  FlatRange gradients;   // own from ZeRO 2 on
+  FlatRange stepped;     // with optimizer state: own from ZeRO 1 on
+  // `stepped` in the parts that it is stepped in, where optimizer state is in a store; that of the
+  // first kept_parts is in memory all the time. Empty: all of it is.
+  std::vector<FlatRange> parts;
+  int kept_parts = 0;
+  bool stored = false;     // `parameters` are in a store, in memory for a while only (ZeRO 3)
   bool sharded = false;    // ZeRO 3: the whole parameters are there between gather and release only
   bool tied = false;       // the token embedding where the head uses it too
-  bool duplicate = false;  // the last stage's copy of it: the first stage counts and saves it
+  bool duplicate = false;  // another rank counts and saves it: the first stage, where it is the
+                           // last stage's copy of a tied embedding; the first shard group
 };
 
-/// Where blocks are cut over the data axis, and what is cut.
+/// What of a rank's state is in a store (a disk) instead of memory.
+struct StateOffload {
+  double optimizer_share = 0.0;                        // of each block's optimizer state; 0: none
+  std::int64_t part_elements = std::int64_t{1} << 22;  // most of a part that is stepped at once
+  bool parameters = false;                             // the shards of ZeRO 3
+  std::int64_t kept_parameters = 0;  // elements of the first shards, which stay in memory
+};
+
+/// Where blocks are cut over the data axis, and what is cut: over groups of `size` neighbouring
+/// data ranks, all of them or (hybrid sharding, MiCS of Zhang et al. 2022) some.
 struct DataShard {
-  int size = 1, rank = 0;
+  int size = 1, rank = 0;  // of the group
+  int group = 0;           // whose like `groups` have
+  int groups = 1;
   int zero_stage = 0;
   std::int64_t persistence_threshold = 0;  // ZeRO 3: parameters of at most so many elements (a
                                            // tensor rank's) stay whole
+  StateOffload offload = {};
 };
 
 /// A block for each layer with parameters. A tied embedding has one of its own, shared by embedding

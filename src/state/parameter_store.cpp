@@ -11,16 +11,21 @@ Tensor part(const Tensor& flat, const FlatRange& range) {
   return flat.slice(0, range.begin, range.count());
 }
 
-// Carves the ranges of all blocks out of one allocation.
-Buffer carve(const std::vector<ParameterBlock>& blocks, DType type,
-             FlatRange ParameterBlock::*range, const auto& take) {
+// What of a block's parameters is in memory all the time.
+FlatRange kept_parameters(const ParameterBlock& block) {
+  return block.stored ? FlatRange{} : block.parameters;
+}
+
+// Carves range(block) of all blocks out of one allocation.
+Buffer carve(const std::vector<ParameterBlock>& blocks, DType type, const auto& range,
+             const auto& take) {
   std::int64_t total = 0;
-  for (const ParameterBlock& block : blocks) total += (block.*range).count();
+  for (const ParameterBlock& block : blocks) total += range(block).count();
   Buffer memory(static_cast<std::size_t>(total) * size_of(type));
   const Tensor flat = memory.tensor(type, {total});
   std::int64_t at = 0;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const FlatRange& kept = blocks[b].*range;
+    const FlatRange kept = range(blocks[b]);
     take(b, BlockView{flat.slice(0, at, kept.count()), kept});
     at += kept.count();
   }
@@ -33,15 +38,20 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
                                const WholeBuffers& whole)
     : grid_(grid),
       options_(options),
-      blocks_(lay_out_blocks(stage, {grid.shape().data, grid.data_rank(), options.zero_stage,
-                                     options.persistence_threshold})),
+      shard_group_(grid.part(Axis::data, options.shard.groups)),
+      blocks_(lay_out_blocks(stage, options.shard)),
       states_(blocks_.size()) {
-  weight_memory_ = carve(blocks_, options.type, &ParameterBlock::parameters,
+  check(shard_group_.size() == options.shard.size && shard_group_.rank() == options.shard.rank,
+        "shard {} of {} on rank {} of {}", options.shard.rank, options.shard.size,
+        shard_group_.rank(), shard_group_.size());
+  if (options.shard.groups > 1) grid.across(Axis::data, options.shard.groups);  // made together
+  weight_memory_ = carve(blocks_, options.type, kept_parameters,
                          [&](std::size_t b, const BlockView& view) { states_[b].weights = view; });
-  gradient_memory_ =
-      carve(blocks_, options.gradient_type, &ParameterBlock::gradients,
-            [&](std::size_t b, const BlockView& view) { states_[b].gradients = view; });
+  gradient_memory_ = carve(
+      blocks_, options.gradient_type, [](const ParameterBlock& b) { return b.gradients; },
+      [&](std::size_t b, const BlockView& view) { states_[b].gradients = view; });
   if (windows()) make_pools(whole);
+  if (options.shard.offload.parameters) make_store(whole);
   make_views(stage);
 }
 
@@ -61,6 +71,39 @@ void ParameterStore::make_pools(const WholeBuffers& whole) {
   gradient_pools_ = make(whole.gradients, options_.gradient_type, "whole gradients");
   gathered_pools_ = make(whole.gathered, options_.type, "gathered parameters");
   for (std::size_t b = 0; b < blocks_.size(); ++b) states_[b].pool = whole.pool[b];
+}
+
+void ParameterStore::make_store(const WholeBuffers& whole) {
+  std::vector<OffloadDataset> datasets;
+  std::vector<OffloadUnit> units;
+  for (int b = 0; b < std::ssize(blocks_); ++b) {
+    if (!block(b).stored) continue;
+    of(b).unit = static_cast<int>(units.size());
+    const std::int64_t count = block(b).parameters.count();
+    units.push_back({{{datasets.size(), 0, count}}, of(b).pool});
+    datasets.push_back({fmt::format("/model/block {}", b), options_.type, count});
+  }
+  offload_ = std::make_unique<OffloadStore>(options_.place, std::move(datasets), std::move(units),
+                                            whole.shards);
+}
+
+BlockView ParameterStore::loaded(int index) const {
+  return {offload_->at(of(index).unit, 0), block(index).parameters};
+}
+
+void ParameterStore::wait_load(int index) {
+  offload_->wait_read(of(index).unit);
+  of(index).weights = loaded(index);
+}
+
+void ParameterStore::unload(int index) {
+  of(index).weights = {};
+  offload_->release(of(index).unit);
+}
+
+void ParameterStore::start_save(int index) {
+  of(index).weights = {};
+  offload_->start_write(of(index).unit);
 }
 
 void ParameterStore::make_views(const Stage& stage) {
@@ -141,24 +184,30 @@ void ParameterStore::open_gradient(int index, int microbatch) {
   show_gradient(index, whole_gradient(index));
 }
 
+void ParameterStore::sum_over_replicas(const Stream& stream, int index) {
+  grid_.across(Axis::data, options_.shard.groups)
+      .all_reduce(stream, gradients(index).at(block(index).own))
+      .wait(stream);
+}
+
 void ParameterStore::sum_over_tensor(const Stream& stream, int index) {
   const BlockView& kept = gradients(index);
   for (const PartialRange& partial : block(index).partial)
     if (const FlatRange here = intersect(partial.range, kept.range); here.count() > 0)
-      grid_.tensor_part(partial.parts).all_reduce(stream, kept.at(here)).wait(stream);
+      grid_.part(Axis::tensor, partial.parts).all_reduce(stream, kept.at(here)).wait(stream);
 }
 
 void ParameterStore::start_reduce(const Stream& stream, int index) {
   State& state = of(index);
   const Tensor whole = whole_gradient(index);
-  if (options_.zero_stage == 0) {
+  if (options_.shard.zero_stage == 0) {
     state.reduce = grid_.data().all_reduce(stream, whole);
     return;
   }
   // The first of a step goes where it is kept; what follows is added there when it has arrived.
   const Tensor to =
       windows() && !state.summed ? state.gradients.data : part(whole, block(index).own);
-  state.reduce = grid_.data().reduce_scatter(stream, to, whole);
+  state.reduce = shard_group_.reduce_scatter(stream, to, whole);
 }
 
 void ParameterStore::wait_reduce(const Stream& stream, int index) {
@@ -188,7 +237,7 @@ void ParameterStore::start_gather(const Stream& stream, int index) {
     show_weights(index, whole_weights(index));
   }
   state.gather =
-      grid_.data().all_gather(stream, whole_weights(index), weights(index).at(block(index).own));
+      shard_group_.all_gather(stream, whole_weights(index), weights(index).at(block(index).own));
 }
 
 void ParameterStore::release(int index) {

@@ -5,16 +5,17 @@
 
 #include "src/comm/process_grid.hpp"
 #include "src/state/buffer_pool.hpp"
+#include "src/state/offload_store.hpp"
 #include "src/state/parameter_block.hpp"
 
 namespace triax {
 
 /// How a stage's parameters and gradients are kept.
 struct StateOptions {
-  int zero_stage = 0;
-  std::int64_t persistence_threshold = 0;  // as in DataShard
-  DType type = DType::f32;                 // of the parameters
+  DataShard shard;          // of this data rank
+  DType type = DType::f32;  // of the parameters
   DType gradient_type = DType::f32;
+  OffloadPlace place = {};  // of the parameters' shards, where they are in a store
 };
 
 /// Buffers for whole blocks, of which a rank keeps its part only: a pool by number of elements, as
@@ -23,6 +24,7 @@ struct WholeBuffers {
   std::vector<int> pool;       // by block
   std::vector<int> gradients;  // buffers at once by pool (ZeRO 2)
   std::vector<int> gathered;   // (ZeRO 3)
+  std::vector<int> shards;     // that came from a store
 };
 
 /// Elements of a block in memory: a run of them.
@@ -37,20 +39,30 @@ struct BlockView {
 
 class ParameterStore {
  public:
-  /// `grid` gives data-parallel size and place, and outlives the store. `whole` may be empty up to
-  /// ZeRO 1.
+  /// `grid` outlives the store. `whole` may be empty up to ZeRO 1. Collective over the data axis.
   ParameterStore(const Stage& stage, ProcessGrid& grid, const StateOptions& options,
                  const WholeBuffers& whole = {});
 
   const std::vector<ParameterBlock>& blocks() const { return blocks_; }
   /// Of the parameters' elements.
   DType type() const { return options_.type; }
-  /// What this rank keeps of a block's parameters and of its gradient.
+  /// Where the parameters' shards are in a store; null: nowhere.
+  const OffloadStore* offload() const { return offload_.get(); }
+  /// What this rank keeps of a block's parameters and of its gradient; where the parameters are in
+  /// a store, from wait_load to unload or start_save only.
   const BlockView& weights(int block) const { return of(block).weights; }
   const BlockView& gradients(int block) const { return of(block).gradients; }
   /// Parameters and gradients of a layer, as it wants them for a micro-batch. They point to memory
   /// where the plan has the block whole.
   const LayerParameters& layer(int chunk, int index, int microbatch);
+
+  /// Calls visit(BlockView) with what this rank keeps of a block's parameters, wherever it is:
+  /// between steps, one at a time. With Access::replace it is zero before.
+  template <class Visit>
+  void visit_weights(const Stream& stream, int block, Access access, Visit&& visit) {
+    if (!blocks_[static_cast<std::size_t>(block)].stored) return visit(weights(block));
+    offload_->visit(stream, of(block).unit, access, [&] { visit(loaded(block)); });
+  }
 
   /// Bytes of the parameters and gradients kept, and of the buffers for whole blocks.
   struct Bytes {
@@ -61,6 +73,7 @@ class ParameterStore {
   // Gradients of a block. Start returns at once; what `stream` does after Wait sees the result.
   /// ZeRO 2: the whole gradient, which `microbatch` writes first.
   void open_gradient(int block, int microbatch);
+  void sum_over_replicas(const Stream& stream, int block);
   void sum_over_tensor(const Stream& stream, int block);
   void start_reduce(const Stream& stream, int block);
   void wait_reduce(const Stream& stream, int block);
@@ -72,6 +85,13 @@ class ParameterStore {
   void start_gather(const Stream& stream, int block);
   void wait_gather(const Stream& stream, int block) { of(block).gather.wait(stream); }
   void release(int block);
+
+  // ZeRO 3, the shard of a block whose parameters are in a store. Error where the disk fails.
+  void start_load(int block) { offload_->start_read(of(block).unit); }
+  void wait_load(int block);
+  void unload(int block);
+  void start_save(int block);
+  void wait_save(int block) { offload_->wait_write(of(block).unit); }
   /// Lets messages under way move on.
   void progress();
 
@@ -80,6 +100,7 @@ class ParameterStore {
   struct State {
     BlockView weights, gradients;  // kept
     int pool = 0;
+    int unit = none;  // of the store
     // Whole buffers of the pools, where they are held.
     int gradient_slot = none, gathered_slot = none;
     int first_microbatch = 0;  // that writes the whole gradient
@@ -87,8 +108,10 @@ class ParameterStore {
     Request reduce, gather;
   };
   void make_pools(const WholeBuffers& whole);
+  void make_store(const WholeBuffers& whole);
+  BlockView loaded(int block) const;
   void make_views(const Stage& stage);
-  bool windows() const { return options_.zero_stage >= 2; }
+  bool windows() const { return options_.shard.zero_stage >= 2; }
   const ParameterBlock& block(int index) const { return blocks_[static_cast<std::size_t>(index)]; }
   State& of(int block) { return states_[static_cast<std::size_t>(block)]; }
   const State& of(int block) const { return states_[static_cast<std::size_t>(block)]; }
@@ -100,10 +123,12 @@ class ParameterStore {
 
   ProcessGrid& grid_;
   StateOptions options_;
+  Communicator& shard_group_;
   std::vector<ParameterBlock> blocks_;
   Buffer weight_memory_, gradient_memory_;
   std::vector<State> states_;  // by block
   std::vector<BufferPool> gradient_pools_, gathered_pools_;
+  std::unique_ptr<OffloadStore> offload_;
   std::vector<std::vector<LayerParameters>> layers_;     // by chunk
   std::vector<std::vector<std::vector<int>>> block_of_;  // by chunk, layer, parameter
 };

@@ -126,8 +126,8 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model) 
 }  // namespace
 
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
-                     const ModelConfig& model, const ParameterStore& store,
-                     const Optimizer& optimizer, const ProcessGrid& grid) {
+                     const ModelConfig& model, ParameterStore& store, Optimizer& optimizer,
+                     const ProcessGrid& grid) {
   std::vector<CheckpointTensor> tensors;
   const auto add = [&](const char* group, DType type) {
     for (const GlobalTensor& tensor : global_tensors(model))
@@ -145,22 +145,25 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
     if (block.duplicate) continue;
     const auto save = [&](const char* group, const BlockView& view) {
       mover.each(
-          block, block.own, view, false, [](const Piece& piece) { return piece.owner; },
+          block, intersect(block.own, view.range), view, false,
+          [](const Piece& piece) { return piece.owner; },
           [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
             writer.write(group + name, boxes, data);
           });
     };
-    save(weight_group, store.weights(b));
-    if (optimizer.has_master()) save(master_group, optimizer.master(b));
-    save(first_moment_group, optimizer.first_moment(b));
-    save(second_moment_group, optimizer.second_moment(b));
+    store.visit_weights(stream, b, Access::read,
+                        [&](const BlockView& weights) { save(weight_group, weights); });
+    optimizer.visit_state(stream, b, Access::read, [&](const StateView& state) {
+      if (optimizer.has_master()) save(master_group, state.master);
+      save(first_moment_group, state.first);
+      save(second_moment_group, state.second);
+    });
   }
   writer.publish();
 }
 
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
-                        const ModelConfig& model, const ParameterStore& store,
-                        const Optimizer* optimizer) {
+                        const ModelConfig& model, ParameterStore& store, Optimizer* optimizer) {
   check_same_model(reader, model);
   PieceMover mover(stream);
   // A run goes on from what was stepped, whatever the types of both runs.
@@ -175,14 +178,15 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
             reader.read(group + name, boxes, data);
           });
     };
-    if (optimizer == nullptr) {
-      restore(weight_group, store.weights(b));
-      continue;
-    }
-    restore(source, store.weights(b));
-    if (optimizer->has_master()) restore(source, optimizer->master(b));
-    restore(first_moment_group, optimizer->first_moment(b));
-    restore(second_moment_group, optimizer->second_moment(b));
+    store.visit_weights(stream, b, Access::replace, [&](const BlockView& weights) {
+      restore(optimizer == nullptr ? weight_group : source, weights);
+    });
+    if (optimizer == nullptr) continue;
+    optimizer->visit_state(stream, b, Access::replace, [&](const StateView& state) {
+      if (optimizer->has_master()) restore(source, state.master);
+      restore(first_moment_group, state.first);
+      restore(second_moment_group, state.second);
+    });
   }
 }
 

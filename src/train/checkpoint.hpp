@@ -13,12 +13,11 @@ namespace triax {
 /// Writes `path`: /model, /optimizer/exp_avg and /optimizer/exp_avg_sq. Collective over the
 /// grid.
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
-                     const ModelConfig& model, const ParameterStore& store,
-                     const Optimizer& optimizer, const ProcessGrid& grid);
+                     const ModelConfig& model, ParameterStore& store, Optimizer& optimizer,
+                     const ProcessGrid& grid);
 
 /// Fills weights, and moments where `optimizer` is given. Error where the file's model is another.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
-                        const ModelConfig& model, const ParameterStore& store,
-                        const Optimizer* optimizer);
+                        const ModelConfig& model, ParameterStore& store, Optimizer* optimizer);
 
 }  // namespace triax

@@ -56,6 +56,12 @@ void Executor::execute(const Op& op) {
     case OpKind::DropInput:
       buffers_.release(Kind::activation, layout_.boundary(op.chunk, op.layer), m);
       break;
+    case OpKind::PartitionInput:
+      partition_input(op);
+      break;
+    case OpKind::GatherInput:
+      gather_input(op);
+      break;
     case OpKind::SendActivationStart:
       messages_.start_send(stream_, Payload::activation, op,
                            buffers_.at(Kind::activation, chunk_end, m));
@@ -89,6 +95,9 @@ void Executor::execute(const Op& op) {
     case OpKind::GradientOpen:
       store_.open_gradient(op.block, m);
       break;
+    case OpKind::ReplicaSum:
+      store_.sum_over_replicas(stream_, op.block);
+      break;
     case OpKind::TensorSum:
       store_.sum_over_tensor(stream_, op.block);
       break;
@@ -106,7 +115,7 @@ void Executor::execute(const Op& op) {
       store_.end_gradients();
       break;
     case OpKind::Step:
-      optimizer_->step(stream_, op.block, input_->optimizer);
+      optimizer_->step(stream_, op.block, op.part, input_->optimizer);
       break;
     case OpKind::GatherStart:
       store_.start_gather(stream_, op.block);
@@ -116,6 +125,33 @@ void Executor::execute(const Op& op) {
       break;
     case OpKind::Release:
       store_.release(op.block);
+      break;
+    case OpKind::FetchStart:
+      optimizer_->start_fetch(op.block, op.part);
+      break;
+    case OpKind::FetchWait:
+      optimizer_->wait_fetch(op.block, op.part);
+      break;
+    case OpKind::StoreStart:
+      optimizer_->start_store(op.block, op.part);
+      break;
+    case OpKind::StoreWait:
+      optimizer_->wait_store(op.block, op.part);
+      break;
+    case OpKind::LoadStart:
+      store_.start_load(op.block);
+      break;
+    case OpKind::LoadWait:
+      store_.wait_load(op.block);
+      break;
+    case OpKind::Unload:
+      store_.unload(op.block);
+      break;
+    case OpKind::SaveStart:
+      store_.start_save(op.block);
+      break;
+    case OpKind::SaveWait:
+      store_.wait_save(op.block);
       break;
   }
 }
@@ -157,6 +193,23 @@ void Executor::recompute(const Op& op) {
   const Tensor y = buffers_.scratch().take("recomputed output", x.dtype(), x.shape());
   stage_.layer(op.chunk, op.layer)
       .forward(context(op), store_.layer(op.chunk, op.layer, op.microbatch), x, y, frame);
+}
+
+void Executor::partition_input(const Op& op) {
+  const int input = layout_.boundary(op.chunk, op.layer);
+  const Tensor whole = buffers_.bytes_at(Kind::activation, input, op.microbatch);
+  const Tensor part = buffers_.acquire_part(op);
+  const std::int64_t bytes = part.bytes();
+  copy(stream_, part, whole.slice(0, grid_.tensor().rank() * bytes, bytes));
+  buffers_.release(Kind::activation, input, op.microbatch);
+}
+
+void Executor::gather_input(const Op& op) {
+  const int input = layout_.boundary(op.chunk, op.layer);
+  buffers_.acquire(Kind::activation, input, op.microbatch);
+  const Tensor whole = buffers_.bytes_at(Kind::activation, input, op.microbatch);
+  grid_.tensor().all_gather(stream_, whole, buffers_.part(op)).wait(stream_);
+  buffers_.release_part(op);
 }
 
 void Executor::backward(const Op& op) {

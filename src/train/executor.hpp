@@ -45,6 +45,8 @@ class Executor {
   void forward(const Op& op);
   void recompute(const Op& op);
   void backward(const Op& op);
+  void partition_input(const Op& op);
+  void gather_input(const Op& op);
   Context context(const Op& op);
 
   const Stream& stream_;  // of the compute

@@ -44,8 +44,15 @@ double least_bytes_of_rank(const Config& config) {
   const auto weight = static_cast<double>(size_of(config.precision.type));
   const auto gradient = static_cast<double>(size_of(config.precision.gradient_type));
   const double stepped = config.precision.type == DType::f32 ? 2 * element : 3 * element;
-  const double each = weight / share(3) + gradient / share(2) + stepped / share(1);
-  const double state = each * count_parameters(config.model) / parts;
+  // What lies on a disk takes no memory but its buffers.
+  const auto& to_disk = config.zero.offload_optimizer;
+  const double kept = to_disk.device == OffloadDevice::nvme ? 1.0 - to_disk.ratio : 1.0;
+  const auto& param = config.zero.offload_param;
+  const double count = count_parameters(config.model) / parts;
+  double shard = count / share(3);
+  if (param.device == OffloadDevice::nvme)
+    shard = std::min(shard, static_cast<double>(param.max_in_cpu));
+  const double state = weight * shard + (gradient / share(2) + kept * stepped / share(1)) * count;
   const double rows = static_cast<double>(config.batch.micro) * config.data.sequence_length;
   const double width = std::max(config.model.hidden, config.model.intermediate);
   return state + weight * rows * width / parallel.tensor;

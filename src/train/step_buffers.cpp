@@ -7,7 +7,8 @@ namespace triax {
 
 StepMemory BufferPlan::memory() const {
   StepMemory total;
-  total.boundaries = static_cast<std::int64_t>(boundary_bytes) * boundaries;
+  total.boundaries = static_cast<std::int64_t>(boundary_bytes) * boundaries +
+                     static_cast<std::int64_t>(part_bytes) * parts;
   for (std::size_t pool = 0; pool < frames.size(); ++pool)
     total.frames += static_cast<std::int64_t>(frame_bytes[pool]) * frames[pool];
   total.scratch = static_cast<std::int64_t>(scratch_bytes);
@@ -15,18 +16,25 @@ StepMemory BufferPlan::memory() const {
 }
 
 BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
-                        const Peaks& peaks, const std::vector<std::vector<int>>& pools,
-                        bool recompute) {
+                        const Peaks& peaks, const std::vector<std::vector<int>>& pools) {
   BufferPlan plan;
   plan.boundary_bytes = static_cast<std::size_t>(shape.local_rows * width) * size_of(shape.type);
   plan.boundaries = peaks.boundaries;
+  plan.parts = peaks.parts;
+  if (plan.parts > 0) {
+    const auto ranks = static_cast<std::size_t>(stage.place().tensor.size);
+    plan.part_bytes = (plan.boundary_bytes + ranks - 1) / ranks;
+    plan.boundary_bytes = ranks * plan.part_bytes;
+  }
   plan.frames = peaks.frames;
   plan.frame_bytes.resize(peaks.frames.size(), 0);
+  bool recompute = false;
   for (int chunk = 0; chunk < stage.chunks(); ++chunk)
     for (int layer = 0; layer < stage.layers(chunk); ++layer) {
       const int pool = pools[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(layer)];
       std::size_t& bytes = plan.frame_bytes[static_cast<std::size_t>(pool)];
       bytes = std::max(bytes, stage.layer(chunk, layer).frame_bytes(shape));
+      recompute |= stage.layer(chunk, layer).recomputed();
     }
   plan.scratch_bytes =
       stage.scratch_bytes(shape) + (recompute ? (plan.boundary_bytes + 63) / 64 * 64 : 0);
@@ -56,8 +64,10 @@ StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int 
       type_(type),
       pools_(std::move(pools)),
       boundary_pool_("activations", plan.boundary_bytes, plan.boundaries),
+      part_pool_("parts of inputs", plan.part_bytes, plan.parts),
       boundary_slots_(static_cast<std::size_t>(2 * layout.boundaries() * microbatches), none),
       frame_slots_(static_cast<std::size_t>(layout.layers() * microbatches), none),
+      part_slots_(frame_slots_),
       scratch_memory_(plan.scratch_bytes),
       scratch_(scratch_memory_) {
   for (std::size_t pool = 0; pool < plan.frames.size(); ++pool)
@@ -79,10 +89,18 @@ Tensor StepBuffers::acquire(Kind kind, int id, int microbatch) {
   return at(kind, id, microbatch);
 }
 
-Tensor StepBuffers::at(Kind kind, int id, int microbatch) const {
+int StepBuffers::slot(Kind kind, int id, int microbatch) const {
   const int slot = boundary_slots_[index(kind, id, microbatch)];
   check(slot != none, "boundary {} of micro-batch {} is not in memory", id, microbatch);
-  return boundary_pool_.at(slot, type_, boundary_);
+  return slot;
+}
+
+Tensor StepBuffers::at(Kind kind, int id, int microbatch) const {
+  return boundary_pool_.at(slot(kind, id, microbatch), type_, boundary_);
+}
+
+Tensor StepBuffers::bytes_at(Kind kind, int id, int microbatch) const {
+  return boundary_pool_.at(slot(kind, id, microbatch));
 }
 
 void StepBuffers::release(Kind kind, int id, int microbatch) {
@@ -104,6 +122,22 @@ Tensor StepBuffers::frame(const Op& op) const {
 void StepBuffers::release_frame(const Op& op) {
   frame_pools_[static_cast<std::size_t>(pool_of(op))].release(
       std::exchange(frame_slots_[frame_index(op)], none));
+}
+
+Tensor StepBuffers::acquire_part(const Op& op) {
+  part_slots_[frame_index(op)] = part_pool_.acquire();
+  return part(op);
+}
+
+Tensor StepBuffers::part(const Op& op) const {
+  const int slot = part_slots_[frame_index(op)];
+  check(slot != none, "part of chunk {} layer {} micro-batch {} is not in memory", op.chunk,
+        op.layer, op.microbatch);
+  return part_pool_.at(slot);
+}
+
+void StepBuffers::release_part(const Op& op) {
+  part_pool_.release(std::exchange(part_slots_[frame_index(op)], none));
 }
 
 }  // namespace triax

@@ -19,16 +19,16 @@ struct StepMemory {
 struct BufferPlan {
   std::size_t boundary_bytes = 0;
   int boundaries = 0;
+  std::size_t part_bytes = 0;  // of a boundary cut over the tensor ranks, each part as long
+  int parts = 0;
   std::vector<std::size_t> frame_bytes;  // by pool
   std::vector<int> frames;               // by pool
   std::size_t scratch_bytes = 0;
   StepMemory memory() const;
 };
-/// `pools`: frame pool of each layer by [chunk][layer], as in PlanShape; `recompute`: the plan
-/// recomputes layers.
+/// `pools`: frame pool of each layer by [chunk][layer], as in PlanShape.
 BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
-                        const Peaks& peaks, const std::vector<std::vector<int>>& pools,
-                        bool recompute);
+                        const Peaks& peaks, const std::vector<std::vector<int>>& pools);
 
 /// Frame pools of a stage's layers by [chunk][layer]: layers with frames of equal size share one.
 std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& shape);
@@ -49,10 +49,18 @@ class StepBuffers {
   Tensor frame(const Op& op) const;
   void release_frame(const Op& op);
 
+  /// This rank's part of the input of (chunk, layer, microbatch), as bytes.
+  Tensor acquire_part(const Op& op);
+  Tensor part(const Op& op) const;
+  void release_part(const Op& op);
+  /// Activation or gradient number `id` as bytes: as many equal parts as there are tensor ranks.
+  Tensor bytes_at(Kind kind, int id, int microbatch) const;
+
   Arena& scratch() { return scratch_; }
 
  private:
   static constexpr int none = -1;
+  int slot(Kind kind, int id, int microbatch) const;
   std::size_t index(Kind kind, int id, int microbatch) const;
   std::size_t frame_index(const Op& op) const;
   int pool_of(const Op& op) const {
@@ -66,8 +74,10 @@ class StepBuffers {
   std::vector<std::vector<int>> pools_;
   BufferPool boundary_pool_;
   std::vector<BufferPool> frame_pools_;
+  BufferPool part_pool_;
   std::vector<int> boundary_slots_;  // (kind, boundary, microbatch) -> buffer of the pool
   std::vector<int> frame_slots_;     // (layer, microbatch)
+  std::vector<int> part_slots_;      // (layer, microbatch)
   Buffer scratch_memory_;
   Arena scratch_;
 };

@@ -1,7 +1,6 @@
 #include "src/train/step_plan.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 
 #include "src/schedule/passes.hpp"
@@ -11,17 +10,12 @@
 namespace triax {
 namespace {
 
-// Layers of a stage to recompute: the first `limit` transformer blocks, or all of them (0).
-std::vector<std::vector<bool>> recomputed_layers(const Stage& stage, int limit) {
-  int left = limit > 0 ? limit : std::numeric_limits<int>::max();
+std::vector<std::vector<bool>> recomputed_layers(const Stage& stage) {
   std::vector<std::vector<bool>> marks;
   for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
     auto& row = marks.emplace_back();
-    for (int layer = 0; layer < stage.layers(chunk); ++layer) {
-      const bool mark = stage.layer(chunk, layer).recomputable() && left > 0;
-      left -= mark ? 1 : 0;
-      row.push_back(mark);
-    }
+    for (int layer = 0; layer < stage.layers(chunk); ++layer)
+      row.push_back(stage.layer(chunk, layer).recomputed());
   }
   return marks;
 }
@@ -52,7 +46,10 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
                     .tied = block.tied && stage.place().stages > 1,
                     .persistent = !block.sharded,
                     .elements = block.elements,
-                    .pool = static_cast<int>(pool - sizes.begin())});
+                    .pool = static_cast<int>(pool - sizes.begin()),
+                    .parts = static_cast<int>(block.parts.size()),
+                    .kept_parts = block.kept_parts,
+                    .stored = block.stored});
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
   return uses;
@@ -67,9 +64,15 @@ void set_limits(PlanShape& shape, const ZeroConfig& zero) {
       if (zero.stage < 3 || !block.persistent) largest = std::max(largest, block.elements);
   if (zero.overlap) {
     shape.reduce_ahead = std::min(zero.reduce_bucket_size, largest);
-    shape.gather_ahead = std::min(zero.prefetch_bucket_size, largest);
+    shape.gather_ahead = zero.limit_gathers ? std::min(zero.prefetch_bucket_size, largest)
+                                            : zero.prefetch_bucket_size;
   }
   shape.gathered_limit = zero.max_live_parameters;
+  shape.state_buffers = zero.offload_optimizer.buffers;
+  shape.fetch_ahead = zero.offload_optimizer.pipeline_read;
+  shape.store_behind = zero.offload_optimizer.pipeline_write;
+  shape.shard_buffers = zero.offload_param.buffers;
+  shape.shard_limit = zero.offload_param.buffers * zero.offload_param.buffer_size;
 }
 
 std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
@@ -80,8 +83,9 @@ std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
 
 Peaks larger(const Peaks& a, const Peaks& b) {
   return {std::max(a.boundaries, b.boundaries), std::max(a.messages, b.messages),
-          larger(a.frames, b.frames), larger(a.gradients, b.gradients),
-          larger(a.gathered, b.gathered)};
+          larger(a.frames, b.frames),           larger(a.gradients, b.gradients),
+          larger(a.gathered, b.gathered),       std::max(a.states, b.states),
+          larger(a.shards, b.shards),           std::max(a.parts, b.parts)};
 }
 
 }  // namespace
@@ -93,15 +97,36 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
           {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
 }
 
+Stage make_stage(const Config& config, int stage, int tensor_rank) {
+  return {config.model, stage_place(config.parallel, stage, tensor_rank),
+          config.data.sequence_length, config.recompute};
+}
+
 BatchShape batch_shape(const Config& config, const TensorShard& shard) {
   return batch_shape(config.batch.micro, config.data.sequence_length, shard, config.precision.type,
                      config.precision.gradient_type);
 }
 
 DataShard data_shard(const Config& config, int data_rank) {
-  const bool alone = config.parallel.data == 1;  // nothing to cut
-  return {config.parallel.data, data_rank, alone ? 0 : config.zero.stage,
-          config.zero.persistence_threshold};
+  const ZeroConfig& zero = config.zero;
+  StateOffload offload;
+  if (zero.offload_optimizer.device == OffloadDevice::nvme)
+    offload.optimizer_share = zero.offload_optimizer.ratio;
+  offload.part_elements = std::min(offload.part_elements, zero.offload_optimizer.part);
+  offload.parameters = zero.offload_param.device == OffloadDevice::nvme;
+  offload.kept_parameters = zero.offload_param.max_in_cpu;
+  const int ranks = config.parallel.data;
+  const int size = zero.stage >= 1 && zero.shard_size > 0 ? zero.shard_size : ranks;
+  // One rank has nothing to cut; but parameters that live elsewhere are gathered from there.
+  const bool alone = size == 1 && zero.offload_param.device == OffloadDevice::none;
+  if (alone) return {.size = ranks, .rank = data_rank, .offload = offload};
+  return {.size = size,
+          .rank = data_rank % size,
+          .group = data_rank / size,
+          .groups = ranks / size,
+          .zero_stage = zero.stage,
+          .persistence_threshold = zero.persistence_threshold,
+          .offload = offload};
 }
 
 PlanShape plan_shape(const Config& config) {
@@ -113,15 +138,19 @@ PlanShape plan_shape(const Config& config) {
   shape.data_parallel = parallel.data > 1;
   const DataShard data = data_shard(config, 0);
   shape.zero = static_cast<ZeroStage>(data.zero_stage);
+  shape.replicas = data.groups > 1;
   for (int s = 0; s < parallel.pipeline; ++s) {
-    const Stage stage(config.model, stage_place(parallel, s, 0), config.data.sequence_length);
+    const Stage stage = make_stage(config, s, 0);
     auto& layers = shape.layers.emplace_back();
     for (int chunk = 0; chunk < stage.chunks(); ++chunk) layers.push_back(stage.layers(chunk));
     shape.blocks.push_back(block_uses(stage, data));
     shape.frame_pool.push_back(frame_pools(stage, batch_shape(config, stage.place().tensor)));
-    if (config.recompute)
-      shape.recompute.push_back(recomputed_layers(stage, config.recompute_layers));
+    if (config.recompute.what == Recompute::layer)
+      shape.recompute.push_back(recomputed_layers(stage));
   }
+  // Sequence parallelism cuts them already.
+  shape.partition_inputs =
+      config.recompute.partition_inputs && parallel.tensor > 1 && !parallel.sequence_parallel;
   set_limits(shape, config.zero);
   return shape;
 }

@@ -10,6 +10,9 @@ namespace triax {
 /// Where stage `stage` of a job stands, on tensor rank `tensor_rank`.
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank);
 
+/// The layers of that place, with what each of them recomputes.
+Stage make_stage(const Config& config, int stage, int tensor_rank);
+
 /// The shape of a job's micro-batches on a tensor rank.
 BatchShape batch_shape(const Config& config, const TensorShard& shard);
 

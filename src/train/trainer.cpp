@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include "io/agree.hpp"
@@ -33,37 +34,59 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
   return reader;
 }
 
-StateOptions state_options(const Config& config) {
-  const DataShard data = data_shard(config, 0);
-  return {.zero_stage = data.zero_stage,
-          .persistence_threshold = data.persistence_threshold,
+// A file of this rank alone; runs of other directories have others.
+OffloadPlace offload_place(const Config& config, const ProcessGrid& grid,
+                           const std::string& directory, const char* what) {
+  const std::string run = std::filesystem::absolute(config.run.directory).lexically_normal();
+  return {
+      fmt::format("{}/triax-{:016x}-rank-{}-{}.h5", directory, mix_key(0, run), grid.rank(), what),
+      config.aio.block_size, config.aio.queue_depth, grid.mpi()};
+}
+
+StateOptions state_options(const Config& config, const ProcessGrid& grid) {
+  return {.shard = data_shard(config, grid.data_rank()),
           .type = config.precision.type,
-          .gradient_type = config.precision.gradient_type};
+          .gradient_type = config.precision.gradient_type,
+          .place = offload_place(config, grid, config.zero.offload_param.nvme_path, "parameters")};
+}
+
+StateBuffers state_buffers(const Config& config, const ProcessGrid& grid, const Peaks& peaks) {
+  const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
+  if (offload.device != OffloadDevice::nvme) return {};
+  return {offload_place(config, grid, offload.nvme_path, "optimizer"), std::max(1, peaks.states)};
 }
 
 WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
-  WholeBuffers whole{{}, plans.peaks[stage].gradients, plans.peaks[stage].gathered};
+  const Peaks& peaks = plans.peaks[stage];
+  WholeBuffers whole{{}, peaks.gradients, peaks.gathered, peaks.shards};
   for (const BlockUse& block : plans.shape.blocks[stage]) whole.pool.push_back(block.pool);
   return whole;
+}
+
+// Which data ranks share a node is known only here.
+LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid) {
+  int& size = job.config.zero.shard_size;
+  if (size < 0) size = grid.run_within_node(Axis::data);
+  return job;
 }
 
 }  // namespace
 
 Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
-    : job_(job),
+    : job_(on_grid(job, grid)),
       config_(job_.config),
       grid_(grid),
       plans_(step_plans(config_)),
-      stage_(config_.model, stage_place(config_.parallel, grid.pipeline_rank(), grid.tensor_rank()),
-             config_.data.sequence_length),
+      stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank())),
       shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plans_.shape, grid.pipeline_rank()),
       train_reader_(open_reader(config_, config_.data.train, config_.data.shuffle)),
-      store_(stage_, grid, state_options(config_), whole_buffers(plans_, stage_index())),
-      optimizer_(store_, config_.optimizer, config_.gradient_clipping),
+      store_(stage_, grid, state_options(config_, grid), whole_buffers(plans_, stage_index())),
+      optimizer_(store_, config_.optimizer, config_.gradient_clipping,
+                 state_buffers(config_, grid, plans_.peaks[stage_index()])),
       loss_scaler_(config_.precision.loss_scale),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden, plans_.peaks[stage_index()],
-                                plans_.shape.frame_pool[stage_index()], config_.recompute)),
+                                plans_.shape.frame_pool[stage_index()])),
       buffers_(buffer_plan_, layout_, plans_.shape.microbatches,
                {shape_.local_rows, config_.model.hidden}, shape_.type,
                plans_.shape.frame_pool[stage_index()]),
@@ -292,15 +315,33 @@ void Trainer::announce() const {
       mib * static_cast<double>(state.whole_gradients + state.gathered),
       mib * static_cast<double>(step.boundaries + step.frames),
       mib * static_cast<double>(step.scratch));
+  announce_offload();
   if (config_.dump_state) spdlog::info("{}", job_.resolved);
   if (!job_.accepted.empty())
     spdlog::info("accepted without effect here: {}", fmt::join(job_.accepted, ", "));
+  if (config_.recompute.partition_inputs && config_.recompute.what != Recompute::layer)
+    spdlog::warn(
+        "activation_checkpointing.partition_activations has nothing to cut: no layer is "
+        "recomputed from its input. activation_checkpointing.number_checkpoints says how many are");
   if (!unused_weights_.empty())
     spdlog::warn("{}: {} tensors are not part of this model: {}", config_.model.weights,
                  unused_weights_.size(), fmt::join(unused_weights_, ", "));
   if (!resumed_from_.empty())
     spdlog::info("resumed from {} at step {} of {}", resumed_from_, first_step_, config_.run.steps);
   for (const std::string& change : changes_) spdlog::warn("{}", change);
+}
+
+void Trainer::announce_offload() const {
+  const double mib = 1.0 / (1 << 20);
+  const auto say = [&](const char* key, OffloadDevice device, const OffloadStore* store) {
+    if (device == OffloadDevice::cpu)
+      spdlog::info("zero_optimization.{} to cpu: in a build for the CPU it is there already", key);
+    if (store != nullptr)
+      spdlog::info("zero_optimization.{} to nvme: rank 0 keeps {:.1f} MiB of buffers and {}", key,
+                   mib * static_cast<double>(store->buffer_bytes()), store->description());
+  };
+  say("offload_optimizer", config_.zero.offload_optimizer.device, optimizer_.offload());
+  say("offload_param", config_.zero.offload_param.device, store_.offload());
 }
 
 }  // namespace triax

@@ -156,16 +156,43 @@ TEST(ProcessGrid, JoinsFirstAndLastStageForTheEmbedding) {
 TEST(ProcessGrid, PartsTheTensorAxisIntoRuns) {
   const int size = world_size();
   ProcessGrid grid(MPI_COMM_WORLD, {.tensor = size}, one_node());
-  EXPECT_THROW(grid.tensor_part(size + 1), Error);
-  EXPECT_THROW(grid.tensor_part(0), Error);
+  EXPECT_THROW(grid.part(Axis::tensor, size + 1), Error);
+  EXPECT_THROW(grid.part(Axis::tensor, 0), Error);
   for (int parts = 1; parts <= size; ++parts) {
     if (size % parts != 0) continue;
-    Communicator& part = grid.tensor_part(parts);
+    Communicator& part = grid.part(Axis::tensor, parts);
     std::vector<int> run(static_cast<std::size_t>(size / parts));
     std::iota(run.begin(), run.end(), grid.rank() / (size / parts) * (size / parts));
     EXPECT_EQ(members(part, grid.rank()), run);
-    EXPECT_EQ(&part, &grid.tensor_part(parts));
+    EXPECT_EQ(&part, &grid.part(Axis::tensor, parts));
   }
+}
+
+TEST(ProcessGrid, GroupsAcrossRunsMeetEveryRunOnce) {
+  const int size = world_size();
+  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node());
+  EXPECT_THROW(grid.across(Axis::data, size + 1), Error);
+  for (int parts = 1; parts <= size; ++parts) {
+    if (size % parts != 0) continue;
+    std::vector<int> places;
+    for (int r = grid.rank() % (size / parts); r < size; r += size / parts) places.push_back(r);
+    EXPECT_EQ(members(grid.across(Axis::data, parts), grid.rank()), places);
+  }
+}
+
+// Nodes of two neighbouring ranks: runs along the fastest axis lie within them, others do not.
+TEST(ProcessGrid, FindsTheRunsWithinNodes) {
+  const int size = world_size();
+  std::vector<int> pairs;
+  for (int r = 0; r < size; ++r) pairs.push_back(r / 2);
+  ProcessGrid along(MPI_COMM_WORLD, {.data = size}, pairs);
+  EXPECT_EQ(along.run_within_node(Axis::data), size % 2 == 0 ? 2 : 1);
+  ProcessGrid whole(MPI_COMM_WORLD, {.data = size}, one_node());
+  EXPECT_EQ(whole.run_within_node(Axis::data), size);
+  if (size % 2 != 0) return;
+  ProcessGrid behind(MPI_COMM_WORLD, {.data = size / 2, .tensor = 2}, pairs);
+  EXPECT_EQ(behind.run_within_node(Axis::tensor), 2);
+  EXPECT_EQ(behind.run_within_node(Axis::data), 1);
 }
 
 TEST(ProcessGrid, CountsTrafficByAxis) {
@@ -178,7 +205,7 @@ TEST(ProcessGrid, CountsTrafficByAxis) {
   Traffic expected = ring::all_reduce(size, bytes);
   EXPECT_EQ(grid.traffic(Axis::tensor), expected);
   if (size % 2 == 0) {
-    grid.tensor_part(2).all_reduce(stream, tensor).wait(stream);
+    grid.part(Axis::tensor, 2).all_reduce(stream, tensor).wait(stream);
     expected += ring::all_reduce(size / 2, bytes);
   }
   grid.world().all_reduce(stream, tensor).wait(stream);

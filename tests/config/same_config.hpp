@@ -60,9 +60,10 @@ inline bool same(const Config& a, const Config& b) {
          same(a.run, b.run) && same(a.checkpoint, b.checkpoint) && same(a.batch, b.batch) &&
          same(a.optimizer, b.optimizer) && same(a.scheduler, b.scheduler) && same(a.zero, b.zero) &&
          same(a.precision, b.precision) && same(a.precision.loss_scale, b.precision.loss_scale) &&
-         std::tie(a.gradient_clipping, a.recompute, a.recompute_layers, a.steps_per_print,
-                  a.dump_state) == std::tie(b.gradient_clipping, b.recompute, b.recompute_layers,
-                                            b.steps_per_print, b.dump_state);
+         std::tie(a.gradient_clipping, a.recompute.what, a.recompute.layers,
+                  a.recompute.partition_inputs, a.steps_per_print, a.dump_state) ==
+             std::tie(b.gradient_clipping, b.recompute.what, b.recompute.layers,
+                      b.recompute.partition_inputs, b.steps_per_print, b.dump_state);
 }
 
 }  // namespace triax::testing_support

@@ -116,19 +116,37 @@ TEST_F(Resolve, BadSchedulersAreRefused) {
 }
 
 TEST_F(Resolve, RecomputeOfLayers) {
-  const auto check = [&](const std::string& more, bool on, int layers) {
+  const auto check = [&](const std::string& more, Recompute what, int layers) {
     const auto c = config(more);
-    EXPECT_EQ(c.recompute, on) << more;
-    EXPECT_EQ(c.recompute_layers, layers) << more;
+    EXPECT_EQ(c.recompute.what, what) << more;
+    EXPECT_EQ(c.recompute.layers, layers) << more;
   };
-  check("", false, 0);
-  check(R"(, "activation_checkpointing": null)", false, 0);
-  check(R"(, "activation_checkpointing": {"partition_activations": true})", false, 0);
-  check(R"(, "activation_checkpointing": {"number_checkpoints": null})", false, 0);
-  check(R"(, "activation_checkpointing": {"number_checkpoints": 2})", true, 2);
-  check(R"(, "pipeline": {"activation_checkpoint_interval": 1})", true, 0);
-  EXPECT_THAT(error(R"(, "activation_checkpointing": {"cpu_checkpointing": true})"),
-              HasSubstr("offload is not built yet"));
+  const auto section = [&](const std::string& keys, Recompute what, int layers) {
+    check(R"(, "activation_checkpointing": {)" + keys + "}", what, layers);
+  };
+  check("", Recompute::none, 0);
+  check(R"(, "activation_checkpointing": null)", Recompute::none, 0);
+  check(R"(, "pipeline": {"activation_checkpoint_interval": 1})", Recompute::layer, 0);
+  section(R"("number_checkpoints": null)", Recompute::none, 0);
+  section(R"("number_checkpoints": 2)", Recompute::layer, 2);
+  section(R"("granularity": "full")", Recompute::none, 0);
+  section(R"("granularity": "selective")", Recompute::attention, 0);
+  section(R"("granularity": "selective", "number_checkpoints": 3)", Recompute::attention, 3);
+  section(R"("granularity": "selective", "number_checkpoints": 0)", Recompute::none, 0);
+  check(R"(, "activation_checkpointing": {"granularity": "selective", "number_checkpoints": 3},
+           "pipeline": {"activation_checkpoint_interval": 1})",
+        Recompute::attention, 0);
+  EXPECT_THAT(error(R"(, "activation_checkpointing": {"granularity": "some"})"),
+              HasSubstr("activation_checkpointing.granularity"));
+}
+
+// DeepSpeed keeps the section for models that call its checkpoint(); it turns nothing on.
+TEST_F(Resolve, DeepSpeedsActivationCheckpointingAlone) {
+  const auto c = config(R"(, "activation_checkpointing": {"partition_activations": true,
+      "cpu_checkpointing": true, "contiguous_memory_optimization": false, "number_checkpoints": null,
+      "synchronize_checkpoint_boundary": false, "profile": false})");
+  EXPECT_EQ(c.recompute.what, Recompute::none);
+  EXPECT_TRUE(c.recompute.partition_inputs);
 }
 
 TEST_F(Resolve, SequenceLength) {

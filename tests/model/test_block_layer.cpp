@@ -179,7 +179,29 @@ TEST_P(BlockLayerTest, ARepeatedForwardChangesNothing) {
   EXPECT_EQ(run_.forward(x_), y);
   EXPECT_EQ(run_.backward(dy_), dx);
   EXPECT_EQ(run_.gradients, gradients);
-  EXPECT_TRUE(layer_.recomputable());
+}
+
+TEST_P(BlockLayerTest, AttentionIsMadeAgainToTheLastBit) {
+  const BatchShape shape = batch_shape(batch, length, {});
+  const BlockLayer selective(model_, 1, {}, rope_, Recompute::attention);
+  LayerRun run(selective, shape, model_.hidden, 0.3F);
+  EXPECT_EQ(run.forward(x_), run_.forward(x_));
+  EXPECT_EQ(run.backward(dy_), run_.backward(dy_));
+  EXPECT_EQ(run.gradients, run_.gradients);
+  EXPECT_LE(run.scratch_used(), selective.scratch_bytes(shape));
+}
+
+TEST_P(BlockLayerTest, AFrameWithoutAttentionIsSmallerByItsOutput) {
+  const BatchShape shape = batch_shape(batch, length, {});
+  const BlockLayer selective(model_, 1, {}, rope_, Recompute::attention);
+  const BlockLayer whole(model_, 1, {}, rope_, Recompute::layer);
+  const std::size_t output = batch * length * 4 * 4 * sizeof(float);  // 4 heads of 4
+  const std::size_t lse = 192;                                        // B H T floats: 160, in lines
+  EXPECT_EQ(layer_.frame_bytes(shape) - selective.frame_bytes(shape), output + lse);
+  EXPECT_EQ(layer_.frame_bytes(shape), whole.frame_bytes(shape));
+  EXPECT_FALSE(layer_.recomputed());
+  EXPECT_FALSE(selective.recomputed());
+  EXPECT_TRUE(whole.recomputed());
 }
 
 TEST_P(BlockLayerTest, TakesTheScratchItAsksFor) {

@@ -41,7 +41,7 @@ const std::vector<Layout> layouts = {
     {.data = 2, .micro = 4, .zero = 3, .persistence = 1000},
     // Three: what divides little else.
     {.tensor = 3, .micro = 2},
-    {.tensor = 3, .micro = 1, .sequence_parallel = false, .recompute = 2},
+    {.tensor = 3, .micro = 1, .sequence_parallel = false, .recompute = 2, .partition = true},
     {.pipeline = 3, .micro = 2},
     {.pipeline = 3, .schedule = "gpipe", .micro = 4},
     {.pipeline = 3, .schedule = "interleaved", .chunks = 2, .micro = 1, .recompute = 1},

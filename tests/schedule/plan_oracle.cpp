@@ -42,6 +42,9 @@ class Tracer {
         return {{frame(op), Access::write}};
       case OpKind::DropInput:
         return {{act(op, input), Access::write}};
+      case OpKind::PartitionInput:
+      case OpKind::GatherInput:
+        return {{act(op, input), Access::write}, {"part of " + frame(op), Access::write}};
       case OpKind::SendActivationStart:
       case OpKind::SendActivationWait:
         return {{act(op, chunk_end), Access::write}};
@@ -58,10 +61,27 @@ class Tracer {
         return norm();
       case OpKind::GatherStart:
       case OpKind::GatherWait:
+        return {{sharded(op.block) ? parameters(op.block) : block(op.block), Access::write},
+                {shard(op.block), Access::read}};
       case OpKind::Release:
-        return {{sharded(op.block) ? parameters(op.block) : block(op.block), Access::write}};
+        return {{parameters(op.block), Access::write}};
+      // The parts of a block change another piece each.
       case OpKind::Step:
-        return {{block(op.block), Access::write}, {parameters(op.block), Access::write}};
+        return {{block(op.block), Access::add},
+                {parameters(op.block), Access::add},
+                {shard(op.block), Access::add},
+                {state(op), Access::write}};
+      case OpKind::FetchStart:
+      case OpKind::FetchWait:
+      case OpKind::StoreStart:
+      case OpKind::StoreWait:
+        return {{state(op), Access::write}};
+      case OpKind::LoadStart:
+      case OpKind::LoadWait:
+      case OpKind::Unload:
+      case OpKind::SaveStart:
+      case OpKind::SaveWait:
+        return {{shard(op.block), Access::write}};
       default:
         return {{block(op.block), Access::write}};
     }
@@ -82,6 +102,11 @@ class Tracer {
   }
   static std::string block(int b) { return "block " + std::to_string(b); }
 
+  // This rank's shard of the parameters, where it comes from a store.
+  static std::string shard(int b) { return "shard " + std::to_string(b); }
+  static std::string state(const Op& op) {
+    return "state " + std::to_string(op.block) + " " + std::to_string(op.part);
+  }
   static std::string parameters(int b) { return "parameters " + std::to_string(b); }
   bool sharded(int b) const { return shape_.shards_parameters(shape_.blocks[stage_][b]); }
 

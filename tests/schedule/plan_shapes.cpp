@@ -49,6 +49,10 @@ std::vector<BlockUse> blocks_of(const PlanShape& shape, int stage, const ShapeOp
     blocks[b].elements = static_cast<std::int64_t>(10 * (b + 1));
     blocks[b].pool = b == 0 ? 1 : 0;
     blocks[b].persistent = options.persistent && b % 3 == 2;
+    if (options.offload == 0) continue;
+    blocks[b].parts = static_cast<int>((b + 2) % 4);
+    blocks[b].kept_parts = blocks[b].parts > 1 ? blocks[b].parts % 2 : 0;
+    blocks[b].stored = shape.shards_parameters(blocks[b]) && b % 4 != 1;
   }
   return blocks;
 }
@@ -60,9 +64,17 @@ PlanShape make_shape(const ShapeOptions& options) {
   shape.stages = options.stages;
   shape.chunks = options.chunks;
   shape.microbatches = options.microbatches;
+  shape.partition_inputs = options.partition;
   shape.data_parallel = options.data_parallel;
   shape.zero = options.zero;
+  shape.replicas = options.replicas;
   shape.reduce_ahead = shape.gather_ahead = options.ahead;
+  if (options.offload > 0) {
+    shape.state_buffers = options.offload;
+    shape.fetch_ahead = options.offload >= 2;
+    shape.store_behind = options.offload >= 3;
+    shape.shard_buffers = options.offload - 1;
+  }
   for (int s = 0; s < options.stages; ++s) {
     auto& layers = shape.layers.emplace_back();
     for (int c = 0; c < options.chunks; ++c) layers.push_back(layers_of(options.layers, s, c));
@@ -91,11 +103,12 @@ std::string text_of(const ShapeOptions& o) {
   return std::to_string(o.stages) + " stages, " + std::to_string(o.chunks) + " chunks, " +
          std::to_string(o.microbatches) + " micro-batches, layers " +
          layers[static_cast<int>(o.layers)] + ", recompute " +
-         marks[static_cast<int>(o.recompute)] + (o.pools ? ", pools" : "") +
-         (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
+         marks[static_cast<int>(o.recompute)] + (o.partition ? ", partitioned" : "") +
+         (o.pools ? ", pools" : "") + (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
          std::to_string(static_cast<int>(o.zero)) + ", ahead " + std::to_string(o.ahead) +
-         (o.persistent ? ", persistent" : "") + (o.tied ? ", tied" : "") +
-         (o.tensor_sum ? ", tensor sum" : "");
+         (o.persistent ? ", persistent" : "") + (o.replicas ? ", replicas" : "") +
+         (o.offload > 0 ? ", offload to " + std::to_string(o.offload) + " buffers" : "") +
+         (o.tied ? ", tied" : "") + (o.tensor_sum ? ", tensor sum" : "");
 }
 
 }  // namespace triax::test

@@ -15,11 +15,17 @@ struct ShapeOptions {
   int microbatches = 1;
   Layers layers = Layers::one;
   Marks recompute = Marks::none;
-  bool pools = false;  // frames of the first and of the last layer have pools of their own
+  bool partition = false;  // inputs of recomputed layers
+  bool pools = false;      // frames of the first and of the last layer have pools of their own
   bool data_parallel = false;
   ZeroStage zero = ZeroStage::none;
-  std::int64_t ahead = 0;   // elements reduced and gathered ahead
+  std::int64_t ahead = 0;  // elements reduced and gathered ahead
+  bool replicas = false;
   bool persistent = false;  // every third block, under ZeRO 3
+  /// Buffers for the optimizer state of most blocks, in several parts, in a store, and under ZeRO 3
+  /// for their parameters; 0: all stays in memory. From 2 on it is fetched ahead, from 3 on stored
+  /// behind.
+  int offload = 0;
   bool tied = false;
   bool tensor_sum = false;  // of every other block
 };

@@ -52,6 +52,17 @@ TEST(AddRecompute, OnlyMarkedLayers) {
                           "B c0 l1 m0", "B c0 l0 m0"));
 }
 
+TEST(AddInputPartition, OnlyInputsOfRecomputedLayers) {
+  const PlanShape shape{
+      .stages = 1, .layers = {{3}}, .recompute = {{{true, true, false}}}, .partition_inputs = true};
+  const Plan plan = expand_layers(make_schedule("gpipe", shape), shape)[0];
+  EXPECT_THAT(
+      lines_of(add_input_partition(add_recompute({plan}, shape), shape)[0]),
+      ElementsAre("F c0 l0 m0", "drop frame c0 l0 m0", "F c0 l1 m0", "drop frame c0 l1 m0",
+                  "part input c0 l1 m0", "F c0 l2 m0", "B c0 l2 m0", "gather input c0 l1 m0",
+                  "R c0 l1 m0", "B c0 l1 m0", "R c0 l0 m0", "B c0 l0 m0"));
+}
+
 TEST(AddForwardDrops, TokensAreNotABoundary) {
   const PlanShape shape{.stages = 1, .layers = {{2}}};
   const Plan plan = {{OpKind::Forward, 0, 0, 0}, {OpKind::Forward, 0, 1, 0}};
@@ -129,6 +140,83 @@ TEST(TrainingPlans, ParametersAreGatheredAheadUnderZero3) {
                   "reduce b0 wait", "tensor sum b1", "norm", "step b0", "step b1", "step b2",
                   "gather b2 start", "gather b2 wait"));
   EXPECT_EQ(verify({plan}, shape, PlanUse::training)[0].gathered, (std::vector<int>{1, 1, 0}));
+}
+
+// Two blocks in parts; of the first, part 0 stays in memory.
+Plan offloaded(int buffers, bool fetch_ahead, bool store_behind) {
+  PlanShape shape{.stages = 1, .layers = {{2}}};
+  shape.blocks = {
+      {{.layers = {{0, 0}}, .parts = 3, .kept_parts = 1}, {.layers = {{0, 1}}, .parts = 1}}};
+  shape.state_buffers = buffers;
+  shape.fetch_ahead = fetch_ahead;
+  shape.store_behind = store_behind;
+  const Plan plan = add_offload(add_update({{}}, shape), shape)[0];
+  Plan whole_step = training_plans("1f1b", shape)[0];
+  EXPECT_EQ(verify({whole_step}, shape, PlanUse::training)[0].states,
+            std::min(buffers, 1 + (fetch_ahead ? 1 : 0) + (store_behind ? 1 : 0)));
+  return plan;
+}
+
+TEST(AddOffload, EachPartWaitsForTheDiskWithoutPipelining) {
+  EXPECT_THAT(
+      lines_of(offloaded(4, false, false)),
+      ElementsAre("norm", "step b0 p0", "fetch b0 p1 start", "fetch b0 p1 wait", "step b0 p1",
+                  "store b0 p1 start", "store b0 p1 wait", "fetch b0 p2 start", "fetch b0 p2 wait",
+                  "step b0 p2", "store b0 p2 start", "store b0 p2 wait", "fetch b1 p0 start",
+                  "fetch b1 p0 wait", "step b1 p0", "store b1 p0 start", "store b1 p0 wait"));
+}
+
+TEST(AddOffload, OneBufferIsFetchedAheadOfTheNormOnly) {
+  EXPECT_THAT(
+      lines_of(offloaded(1, true, true)),
+      ElementsAre("fetch b0 p1 start", "norm", "step b0 p0", "fetch b0 p1 wait", "step b0 p1",
+                  "store b0 p1 start", "store b0 p1 wait", "fetch b0 p2 start", "fetch b0 p2 wait",
+                  "step b0 p2", "store b0 p2 start", "store b0 p2 wait", "fetch b1 p0 start",
+                  "fetch b1 p0 wait", "step b1 p0", "store b1 p0 start", "store b1 p0 wait"));
+}
+
+TEST(AddOffload, TheNextPartIsFetchedAndTheLastStoredWhileOneIsStepped) {
+  EXPECT_THAT(lines_of(offloaded(4, true, true)),
+              ElementsAre("fetch b0 p1 start", "norm", "step b0 p0", "fetch b0 p1 wait",
+                          "fetch b0 p2 start", "step b0 p1", "store b0 p1 start",
+                          "fetch b0 p2 wait", "fetch b1 p0 start", "step b0 p2", "store b0 p1 wait",
+                          "store b0 p2 start", "fetch b1 p0 wait", "step b1 p0", "store b0 p2 wait",
+                          "store b1 p0 start", "store b1 p0 wait"));
+}
+
+TEST(AddOffload, TwoBuffersServeBothDirections) {
+  EXPECT_THAT(lines_of(offloaded(2, true, true)),
+              ElementsAre("fetch b0 p1 start", "norm", "step b0 p0", "fetch b0 p1 wait",
+                          "fetch b0 p2 start", "step b0 p1", "store b0 p1 start",
+                          "fetch b0 p2 wait", "store b0 p1 wait", "fetch b1 p0 start", "step b0 p2",
+                          "store b0 p2 start", "fetch b1 p0 wait", "step b1 p0", "store b0 p2 wait",
+                          "store b1 p0 start", "store b1 p0 wait"));
+}
+
+TEST(AddLoads, ShardsComeAheadOfGatheringAndOfSteps) {
+  PlanShape shape = three_layers(ZeroStage::parameters, 1);
+  shape.microbatches = 1;
+  shape.blocks[0][0].stored = shape.blocks[0][1].stored = true;
+  shape.shard_buffers = 2;
+  const Plan plan = training_plans("1f1b", shape)[0];
+  EXPECT_THAT(
+      lines_of(plan),
+      ElementsAre("load b0 start", "load b1 start", "load b0 wait", "gather b0 start",
+                  "gather b0 wait", "unload b0", "load b0 start", "load b1 wait", "gather b1 start",
+                  "F c0 l0 m0", "release b0", "gather b1 wait", "unload b1", "load b1 start",
+                  "load b0 wait", "gather b0 start", "F c0 l1 m0", "release b1", "gather b0 wait",
+                  "unload b0", "load b0 start", "load b1 wait", "gather b1 start",
+                  "open grad m0 b0", "F c0 l2 m0", "release b0", "open grad m0 b2", "B c0 l2 m0",
+                  "reduce b2 start", "gather b1 wait", "unload b1", "load b1 start",
+                  "open grad m0 b1", "B c0 l1 m0", "reduce b1 start", "reduce b2 wait",
+                  "release b1", "B c0 l0 m0", "reduce b0 start", "reduce b1 wait", "reduce b0 wait",
+                  "tensor sum b1", "norm", "load b0 wait", "step b0", "save b0 start",
+                  "load b1 wait", "step b1", "save b0 wait", "save b1 start", "step b2",
+                  "gather b2 start", "gather b2 wait", "save b1 wait"));
+  EXPECT_EQ(verify({plan}, shape, PlanUse::training)[0].shards, (std::vector<int>{1, 1, 0}));
+  shape.shard_limit = 99;
+  const Plan limited = training_plans("1f1b", shape)[0];
+  EXPECT_EQ(text_of(limited[1]), "load b0 wait");  // one is loaded whatever the limit
 }
 
 TEST(TrainingPlans, TheLimitOfGatheredParametersStopsGatheringAhead) {

@@ -18,8 +18,11 @@ TEST(TextOf, OneInstruction) {
   EXPECT_EQ(text_of(Op{OpKind::Backward, 1, -1, 2}), "B c1 m2");
   EXPECT_EQ(text_of(Op{OpKind::RecvGradientWait, 1, 0, 2}), "recv grad c1 m2 wait");
   EXPECT_EQ(text_of(Op{.kind = OpKind::ReduceStart, .block = 4}), "reduce b4 start");
+  EXPECT_EQ(text_of(Op{.kind = OpKind::Step, .block = 3, .part = 1}), "step b3 p1");
+  EXPECT_EQ(text_of(Op{.kind = OpKind::Step, .block = 3, .part = all}), "step b3");
   EXPECT_EQ(text_of(Op{OpKind::GradientNorm}), "norm");
-  EXPECT_EQ(text_of(Op{static_cast<OpKind>(op_kind_count)}), "unknown instruction 23");
+  EXPECT_EQ(text_of(Op{static_cast<OpKind>(op_kind_count)}),
+            "unknown instruction " + std::to_string(op_kind_count));
 }
 
 TEST(TextOf, KindsDiffer) {
@@ -38,11 +41,12 @@ TEST(TextOf, PlanHasPositionsOfEqualWidth) {
 TEST(FieldsOf, FollowsTheText) {
   for (int k = 0; k < op_kind_count; ++k) {
     const OpFields fields = fields_of(static_cast<OpKind>(k));
-    const std::string text = text_of(Op{static_cast<OpKind>(k), 7, 7, 7, 7});
+    const std::string text = text_of(Op{static_cast<OpKind>(k), 7, 7, 7, 7, 7});
     EXPECT_EQ(fields.chunk, text.find(" c7") != text.npos) << text;
     EXPECT_EQ(fields.layer, text.find(" l7") != text.npos) << text;
     EXPECT_EQ(fields.microbatch, text.find(" m7") != text.npos) << text;
     EXPECT_EQ(fields.block, text.find(" b7") != text.npos) << text;
+    EXPECT_EQ(fields.part, text.find(" p7") != text.npos) << text;
   }
   EXPECT_THROW(fields_of(static_cast<OpKind>(op_kind_count)), std::out_of_range);
 }
@@ -117,6 +121,12 @@ TEST(CheckShape, RefusesWhatDoesNotFit) {
   EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[1][2].tied = true; }), HasSubstr("tied"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][1].tied = true; }), HasSubstr("tied"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][0].tied = false; }), HasSubstr("tied"));
+  EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][1].kept_parts = 1; }),
+              HasSubstr("block 1 of stage 0 keeps more parts than it has"));
+  EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][1].stored = true; }),
+              HasSubstr("has no shard of its parameters to store"));
+  EXPECT_THAT(error_with([](PlanShape& s) { s.state_buffers = 0; }),
+              HasSubstr("one buffer for optimizer state or more"));
   EXPECT_THAT(
       error_of({.stages = 1, .layers = {{1}}, .blocks = {{{.layers = {{0, 0}}, .tied = true}}}}),
       HasSubstr("a tied tensor needs two stages or more"));

@@ -39,9 +39,12 @@ ShapeOptions with_switches(ShapeOptions options, int i) {
   options.data_parallel = (i & 4) != 0;
   options.tied = (i & 8) != 0;
   options.tensor_sum = (i & 16) != 0;
+  options.partition = i % 3 == 0;
   options.pools = (i & 12) == 12;
   options.persistent = (i & 20) == 20;
+  options.replicas = i % 3 == 2;
   options.ahead = i % 5 * 15;
+  options.offload = i % 7 < 3 ? 0 : i % 7 - 2;
   return options;
 }
 constexpr int switches = 32;
@@ -131,7 +134,8 @@ TEST(Verify, EachRuleStandsByItself) {
   EXPECT_EQ(trained({forward, drop, {OpKind::DropInput}}),
             "stage 0, op 2 (drop input c0 l0 m0): the backward pass needs the input");
   EXPECT_EQ(trained({forward, {static_cast<OpKind>(op_kind_count)}}),
-            "stage 0, op 1 (unknown instruction 23): there is no such instruction");
+            "stage 0, op 1 (unknown instruction " + std::to_string(op_kind_count) +
+                "): there is no such instruction");
   EXPECT_EQ(evaluated({forward, drop}), "accepted");
   EXPECT_EQ(evaluated({forward, drop, norm}),
             "stage 0, op 2 (norm): a forward-only plan has no such instruction");
@@ -204,6 +208,40 @@ TEST(Peaks, OneForwardOneBackwardDoesNotGrowWithTheMicrobatches) {
   }
 }
 
+// Of two layers the second is recomputed, from an input that is cut meanwhile.
+TEST(Verify, APartitionedInputIsWholeWhereItIsRead) {
+  const PlanShape shape{
+      .stages = 1, .layers = {{2}}, .recompute = {{{true, true}}}, .partition_inputs = true};
+  const auto at = [](OpKind kind, int layer) { return Op{.kind = kind, .layer = layer}; };
+  const Op f0 = at(OpKind::Forward, 0), f1 = at(OpKind::Forward, 1);
+  const Op b0 = at(OpKind::Backward, 0), b1 = at(OpKind::Backward, 1);
+  const Op drop = at(OpKind::DropFrame, 1), again = at(OpKind::Recompute, 1);
+  const Op part = at(OpKind::PartitionInput, 1), gather = at(OpKind::GatherInput, 1);
+  const Op norm{OpKind::GradientNorm};
+  const auto error = [&](const Plan& plan) { return error_of({plan}, shape); };
+  EXPECT_EQ(error({f0, f1, drop, part, gather, again, b1, b0, norm}), "accepted");
+  EXPECT_EQ(error({f0, f1, drop, again, b1, b0, norm}), "accepted") << "kept whole";
+  EXPECT_EQ(error({f0, part}), "stage 0, op 1 (part input c0 l1 m0): its forward is yet to come");
+  EXPECT_EQ(error({f0, f1, part, part}),
+            "stage 0, op 3 (part input c0 l1 m0): the part of its input is resident already");
+  EXPECT_EQ(
+      error({f0, f1, drop, part, again, b1}),
+      "stage 0, op 4 (R c0 l1 m0): its input is not there (it must be there, and not in flight)");
+  EXPECT_EQ(
+      error({f0, f1, part, b1}),
+      "stage 0, op 3 (B c0 l1 m0): its input is not there (it must be there, and not in flight)");
+  EXPECT_EQ(error({f0, f1, gather}),
+            "stage 0, op 2 (gather input c0 l1 m0): its input is there, and not in flight (it must "
+            "be not there)");
+  EXPECT_EQ(error({f0, gather}),
+            "stage 0, op 1 (gather input c0 l1 m0): its input is there, and not in flight (it must "
+            "be not there)");
+  EXPECT_EQ(error({f0, f1, at(OpKind::PartitionInput, 0)}),
+            "stage 0, op 2 (part input c0 l0 m0): the shape does not partition the input of this "
+            "layer")
+      << "the model's first layer reads tokens";
+}
+
 TEST(Peaks, GpipeKeepsAll) {
   const PlanShape shape =
       make_shape({.stages = 3, .chunks = 2, .microbatches = 5, .layers = Layers::uneven});
@@ -226,6 +264,21 @@ TEST(Peaks, RecomputeKeepsOneFrameAPool) {
     EXPECT_EQ(peaks[1].frames, (std::vector<int>{1}));
     EXPECT_EQ(peaks[3].frames, (std::vector<int>{1, 0, 1}));  // inner layers, none, head
   }
+}
+
+// Embedding, two recomputed blocks, head: the inputs of the blocks are parts but where they are
+// read.
+TEST(Peaks, PartsStandForBoundaries) {
+  PlanShape shape{.stages = 1, .microbatches = 3, .layers = {{4}}};
+  shape.recompute = {{{false, true, true, false}}};
+  const auto peaks = [&] {
+    return verify(training_plans("gpipe", shape), shape, PlanUse::training).front();
+  };
+  EXPECT_EQ(peaks().boundaries, 3 * 3 + 1);
+  EXPECT_EQ(peaks().parts, 0);
+  shape.partition_inputs = true;
+  EXPECT_EQ(peaks().boundaries, 3 * 1 + 2);  // the head's inputs, two gradients
+  EXPECT_EQ(peaks().parts, 3 * 2);
 }
 
 // Two layers on one stage, one micro-batch: activation 1, then with it gradient 1.

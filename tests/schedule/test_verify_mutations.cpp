@@ -34,21 +34,25 @@ struct Subject {
 };
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
-                 ZeroStage zero = ZeroStage::optimizer) {
+                 ZeroStage zero = ZeroStage::optimizer, bool partition = false, int offload = 0) {
   const PlanShape shape = make_shape({.stages = stages,
                                       .chunks = chunks,
                                       .microbatches = microbatches,
                                       .layers = Layers::uneven,
                                       .recompute = Marks::some,
+                                      .partition = partition,
                                       .pools = true,
                                       .data_parallel = true,
                                       .zero = zero,
                                       .ahead = 25,
+                                      .replicas = zero != ZeroStage::optimizer,
                                       .persistent = true,
+                                      .offload = offload,
                                       .tied = true,
                                       .tensor_sum = true});
   return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
-              std::to_string(static_cast<int>(zero)),
+              std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : "") +
+              ", offload " + std::to_string(offload),
           shape, training_plans(schedule, shape)};
 }
 
@@ -63,6 +67,13 @@ std::vector<Subject> subjects() {
                                          .zero = ZeroStage::parameters,
                                          .ahead = 25,
                                          .persistent = true});
+  const PlanShape loaded = make_shape({.stages = 2,
+                                       .chunks = 2,
+                                       .microbatches = 2,
+                                       .layers = Layers::uneven,
+                                       .zero = ZeroStage::parameters,
+                                       .ahead = 25,
+                                       .offload = 3});
   const PlanShape alone =
       make_shape({.stages = 1, .chunks = 3, .microbatches = 2, .layers = Layers::uneven});
   return {training("gpipe", 3, 2, 4),
@@ -74,9 +85,19 @@ std::vector<Subject> subjects() {
           training("gpipe", 1, 3, 2, ZeroStage::parameters),
           training("1f1b", 3, 1, 4, ZeroStage::parameters),
           training("interleaved", 2, 2, 4, ZeroStage::parameters),
+          training("1f1b", 2, 1, 2, ZeroStage::none, false, 1),
+          training("gpipe", 1, 3, 2, ZeroStage::optimizer, false, 2),
+          training("1f1b", 2, 1, 3, ZeroStage::gradients, false, 3),
+          training("1f1b", 2, 1, 3, ZeroStage::parameters, false, 1),
+          training("gpipe", 1, 3, 2, ZeroStage::parameters, false, 2),
+          training("interleaved", 2, 2, 4, ZeroStage::parameters, false, 4),
+          {"evaluation on 2, offload", loaded, evaluation_plans(loaded), PlanUse::evaluation},
           {"evaluation on 3", evaluated, evaluation_plans(evaluated), PlanUse::evaluation},
           {"evaluation on 3, ZeRO 3", gathered, evaluation_plans(gathered), PlanUse::evaluation},
-          {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation}};
+          {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation},
+          training("gpipe", 1, 3, 2, ZeroStage::gradients, true),
+          training("1f1b", 3, 1, 4, ZeroStage::optimizer, true),
+          training("interleaved", 2, 2, 4, ZeroStage::parameters, true)};
 }
 
 // What verify() says, or nothing.
@@ -112,7 +133,8 @@ TEST(Mutations, SubjectsAreRight) {
     EXPECT_FALSE(test::deadlocks(subject.plans)) << subject.name;
     sizes.push_back(subject.instructions());
   }
-  EXPECT_THAT(sizes, testing::ElementsAre(373, 59, 270, 369, 72, 243, 105, 317, 355, 220, 298, 34));
+  EXPECT_THAT(sizes, testing::ElementsAre(373, 59, 270, 369, 76, 249, 109, 323, 361, 82, 82, 127,
+                                          180, 167, 449, 112, 220, 298, 34, 84, 207, 385));
 }
 
 TEST(Mutations, EveryDeletionIsFound) {
@@ -142,11 +164,15 @@ TEST(Mutations, EveryChangeOfAFieldIsFound) {
       const Op op = plans[s][i];
       for (const int by : {-1, 1}) {
         const auto kind = static_cast<OpKind>(static_cast<int>(op.kind) + by);
-        for (const Op& changed : {Op{op.kind, op.chunk + by, op.layer, op.microbatch, op.block},
-                                  Op{op.kind, op.chunk, op.layer + by, op.microbatch, op.block},
-                                  Op{op.kind, op.chunk, op.layer, op.microbatch + by, op.block},
-                                  Op{op.kind, op.chunk, op.layer, op.microbatch, op.block + by},
-                                  Op{kind, op.chunk, op.layer, op.microbatch, op.block}}) {
+        const auto with = [&](int Op::*field) {
+          Op changed = op;
+          changed.*field += by;
+          return changed;
+        };
+        Op other_kind = op;
+        other_kind.kind = kind;
+        for (const Op& changed : {with(&Op::chunk), with(&Op::layer), with(&Op::microbatch),
+                                  with(&Op::block), with(&Op::part), other_kind}) {
           plans[s][i] = changed;
           EXPECT_TRUE(error_of(subject, plans))
               << place(subject, s, i) << " as " << text_of(changed);
@@ -172,8 +198,8 @@ TEST(Mutations, SwapsAreFoundExactlyWhereTheyMatter) {
       EXPECT_EQ(!error, right) << place(subject, s, i) << ": " << error.value_or("accepted");
     });
   }
-  EXPECT_THAT(harmless,
-              testing::ElementsAre(223, 25, 158, 230, 30, 140, 60, 194, 246, 144, 226, 21));
+  EXPECT_THAT(harmless, testing::ElementsAre(223, 25, 158, 230, 32, 142, 62, 196, 248, 30, 42, 80,
+                                             82, 89, 292, 78, 144, 226, 21, 40, 112, 266));
 }
 
 bool is_wait(OpKind kind) {
@@ -245,6 +271,19 @@ TEST(Mutations, FeaturesThatAreMissingAsAWholeAreFound) {
               HasSubstr("waits for ever"));
 }
 
+// So does an input that is kept whole.
+TEST(Mutations, KeepingAWholeInputIsRight) {
+  const Subject subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
+  const Plans kept = without(subject.plans, [](const Op& op) {
+    return op.kind == OpKind::PartitionInput || op.kind == OpKind::GatherInput;
+  });
+  const auto before = verify(subject.plans, subject.shape, PlanUse::training);
+  const auto after = verify(kept, subject.shape, PlanUse::training);
+  EXPECT_GT(before[1].parts, 0);
+  EXPECT_EQ(after[1].parts, 0);
+  EXPECT_LT(before[1].boundaries, after[1].boundaries);
+}
+
 // A frame that is kept although it could be dropped costs memory, which the peaks tell, and is
 // right.
 TEST(Mutations, KeepingAFrameIsRight) {
@@ -264,6 +303,8 @@ TEST(Mutations, FeaturesNobodyAskedForAreFound) {
     change(other.shape);
     return error_of(other, other.plans).value_or("accepted");
   };
+  EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][0].parts = 2; }),
+              HasSubstr("(step b0): there is no such part"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.recompute.clear(); }),
               HasSubstr("does not recompute this layer"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.data_parallel = false; }), HasSubstr("(reduce b"));
@@ -274,6 +315,9 @@ TEST(Mutations, FeaturesNobodyAskedForAreFound) {
   EXPECT_THAT(
       error_with([](PlanShape& s) { s.blocks[0][0].tied = s.blocks[2].back().tied = false; }),
       HasSubstr("(tied sum b"));
+  subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
+  EXPECT_THAT(error_with([](PlanShape& s) { s.partition_inputs = false; }),
+              HasSubstr("does not partition the input of this layer"));
   subject.use = PlanUse::evaluation;
   EXPECT_THAT(error_with([](PlanShape&) {}),
               HasSubstr("a forward-only plan has no such instruction"));

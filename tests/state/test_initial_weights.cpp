@@ -19,7 +19,7 @@ GlobalValues assembled(const ModelConfig& model, const GridOfStages& places, Fil
   ProcessGrid grid(MPI_COMM_SELF, {});
   GlobalValues values = zeros(model);
   for (const auto& stage : stages_of(model, places)) {
-    const ParameterStore store(*stage, grid, {});
+    ParameterStore store(*stage, grid, {});
     fill(store);
     add_owned(values, store.blocks(), weights_of(store));
   }
@@ -28,7 +28,7 @@ GlobalValues assembled(const ModelConfig& model, const GridOfStages& places, Fil
 
 TEST(FreshWeights, AreTheSameOnEveryGrid) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
-    const auto fill = [](const ParameterStore& store) { initialize_weights(Stream{}, store, 7); };
+    const auto fill = [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); };
     const GlobalValues whole = assembled(model, {}, fill);
     EXPECT_EQ(assembled(model, grid, fill), whole);
   });
@@ -39,10 +39,10 @@ TEST(FreshWeights, AreTheSameOnEveryGrid) {
 TEST(FreshWeights, CopiesEqualTheirOwners) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& places) {
     const GlobalValues whole = assembled(
-        model, {}, [](const ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
+        model, {}, [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
     ProcessGrid grid(MPI_COMM_SELF, {});
     for (const auto& stage : stages_of(model, places)) {
-      const ParameterStore store(*stage, grid, {});
+      ParameterStore store(*stage, grid, {});
       initialize_weights(Stream{}, store, 7);
       for (std::size_t b = 0; b < store.blocks().size(); ++b) {
         std::vector<float> expected(static_cast<std::size_t>(store.blocks()[b].elements));
@@ -67,7 +67,7 @@ TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
   model.head_size = 40;
   model.intermediate = 500;
   const GlobalValues weights = assembled(
-      model, {}, [](const ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
+      model, {}, [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
   const auto deviation = [&](const std::string& name) {
     const auto& values = weights.at(name);
     return summary_of(values).l2 / std::sqrt(static_cast<double>(values.size()));
@@ -87,7 +87,7 @@ TEST(FreshWeights, FollowTheSeed) {
   const ModelConfig model = golden_model("gpt2-deep");
   const auto with = [&](std::uint64_t seed) {
     return assembled(
-        model, {}, [=](const ParameterStore& store) { initialize_weights(Stream{}, store, seed); });
+        model, {}, [=](ParameterStore& store) { initialize_weights(Stream{}, store, seed); });
   };
   EXPECT_EQ(with(1), with(1));
   EXPECT_NE(with(1).at("transformer.wte.weight"), with(2).at("transformer.wte.weight"));
@@ -139,7 +139,7 @@ TEST(LoadedWeights, AreTheSameOnEveryGrid) {
   for (const std::string name : {"gpt2-odd", "llama-odd", "qwen2-odd"}) {
     const GoldenCase golden = read_golden(name);
     const ModelConfig model = golden_model(name);
-    const auto fill = [&](const ParameterStore& store) {
+    const auto fill = [&](ParameterStore& store) {
       EXPECT_THAT(load_weights(Stream{}, store, model, golden.directory), ElementsAre());
     };
     const GlobalValues whole = assembled(model, {}, fill);
@@ -155,7 +155,7 @@ class LoadedWeightsErrors : public testing::Test {
   std::string error(const std::string& directory, const ModelConfig& model) {
     ProcessGrid grid(MPI_COMM_SELF, {});
     const Stage stage(model, {}, 16);
-    const ParameterStore store(stage, grid, {});
+    ParameterStore store(stage, grid, {});
     return error_of([&] { load_weights(Stream{}, store, model, directory); });
   }
 };
@@ -185,7 +185,7 @@ TEST(LoadedWeights, TensorsThatTheModelHasNotAreReturned) {
   shallower.layers = 5;
   ProcessGrid grid(MPI_COMM_SELF, {});
   const Stage stage(shallower, {}, 16);
-  const ParameterStore store(stage, grid, {});
+  ParameterStore store(stage, grid, {});
   const auto unused = load_weights(Stream{}, store, shallower, read_golden("gpt2-odd").directory);
   EXPECT_EQ(unused.size(), 12U);
   for (const std::string& name : unused) EXPECT_THAT(name, HasSubstr("transformer.h.5."));

@@ -91,7 +91,7 @@ class OptimizerStep : public testing::Test {
     Optimizer optimizer(store_, config_, clip);
     norm_ = optimizer.gradient_norm(Stream{}, grid_.world());
     for (int b = 0; b < static_cast<int>(store_.blocks().size()); ++b) {
-      optimizer.step(Stream{}, b, {config_.learning_rate, config_.beta1, config_.beta2, 1});
+      optimizer.step(Stream{}, b, -1, {config_.learning_rate, config_.beta1, config_.beta2, 1});
       for (const PlacedParameter& param : store_.blocks()[static_cast<std::size_t>(b)].params)
         for (const Piece& piece : param.spec.pieces)
           for_each_run(intersect(piece, param.spec.shape, 0, param.spec.shape.elements()),

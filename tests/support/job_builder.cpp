@@ -9,9 +9,9 @@ namespace triax::test {
 std::string Layout::text() const {
   return fmt::format(
       "tensor {} pipeline {} data {}, {}, chunks {}, micro {}, ZeRO {}, sequence parallel {}, "
-      "recompute {}, overlap {}, persistence {}, {}",
-      tensor, pipeline, data, schedule, chunks, micro, zero, sequence_parallel, recompute, overlap,
-      persistence, type);
+      "recompute {} {}{}, overlap {}, persistence {}, {}",
+      tensor, pipeline, data, schedule, chunks, micro, zero, sequence_parallel, recompute,
+      granularity, partition ? " partitioned" : "", overlap, persistence, type);
 }
 
 bool carries(const GoldenCase& golden, const Layout& layout) {
@@ -53,7 +53,9 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
                               {"overlap_comm", layout.overlap},
                               {"stage3_param_persistence_threshold", layout.persistence}};
   if (layout.type != "f32") job[layout.type] = {{"enabled", true}};
-  job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute}};
+  job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute},
+                                     {"granularity", layout.granularity},
+                                     {"partition_activations", layout.partition}};
   return job;
 }
 

@@ -20,7 +20,9 @@ struct Layout {
   int micro = 1;
   int zero = 0;
   bool sequence_parallel = true;
-  int recompute = 0;         // layers of a stage
+  int recompute = 0;  // layers of a stage
+  std::string granularity = "full";
+  bool partition = false;    // inputs of recomputed layers
   bool overlap = true;       // reduce and gather beside compute
   int persistence = 0;       // ZeRO 3: tensors of at most so many elements stay whole
   std::string type = "f32";  // of parameters and activations: or "bf16", "fp16"

@@ -56,11 +56,11 @@ ValuesOfBlock gradients_of(const ParameterStore& store) {
 }
 
 ValuesOfBlock first_moments_of(const Optimizer& optimizer) {
-  return [&](int block) { return optimizer.first_moment(block); };
+  return [&](int block) { return optimizer.kept_state(block).first; };
 }
 
 ValuesOfBlock second_moments_of(const Optimizer& optimizer) {
-  return [&](int block) { return optimizer.second_moment(block); };
+  return [&](int block) { return optimizer.kept_state(block).second; };
 }
 
 GlobalValues zeros(const ModelConfig& model) {

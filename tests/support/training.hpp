@@ -28,7 +28,7 @@ std::vector<double> norms_of(const std::vector<StepMetrics>& steps);
 using GlobalValues = std::map<std::string, std::vector<float>>;
 
 using ValuesOfBlock = std::function<BlockView(int block)>;
-/// Views for collect().
+/// Views for collect(), of what is in memory.
 ValuesOfBlock weights_of(const ParameterStore& store);
 ValuesOfBlock gradients_of(const ParameterStore& store);
 ValuesOfBlock first_moments_of(const Optimizer& optimizer);

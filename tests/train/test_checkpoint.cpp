@@ -20,10 +20,12 @@ struct State {
   Stage stage;
   ParameterStore store;
   Optimizer optimizer;
+  static DataShard shard_of(const Layout& layout, int data_rank) {
+    return {.size = layout.data, .rank = data_rank, .zero_stage = layout.zero};
+  }
   // A checkpoint needs no whole blocks: the pools stay empty.
   static WholeBuffers whole_of(const Stage& stage, const Layout& layout) {
-    const DataShard shard{layout.data, 0, layout.zero, 0};
-    return {std::vector<int>(lay_out_blocks(stage, shard).size(), 0), {0}, {0}};
+    return {std::vector<int>(lay_out_blocks(stage, shard_of(layout, 0)).size(), 0), {0}, {0}};
   }
   State(const ModelConfig& model, const Layout& layout)
       : grid(MPI_COMM_WORLD, {layout.data, layout.pipeline, layout.tensor}),
@@ -33,7 +35,7 @@ struct State {
                layout.chunks,
                {layout.tensor, grid.tensor_rank(), layout.sequence_parallel}},
               16),
-        store(stage, grid, {.zero_stage = layout.zero}, whole_of(stage, layout)),
+        store(stage, grid, {.shard = shard_of(layout, grid.data_rank())}, whole_of(stage, layout)),
         optimizer(store, {}, 1.0) {}
 };
 
@@ -91,7 +93,7 @@ CheckpointHeader header_of(const ModelConfig& model) {
   return header;
 }
 
-void save(const std::string& path, const ModelConfig& model, const State& state) {
+void save(const std::string& path, const ModelConfig& model, State& state) {
   save_checkpoint(Stream{}, path, header_of(model), model, state.store, state.optimizer,
                   state.grid);
 }
@@ -145,7 +147,7 @@ TEST(Checkpoint, EveryGridRestoresEveryOthersFile) {
 TEST(Checkpoint, HoldsHuggingFaceTensorsInGlobalShape) {
   const SharedDirectory directory;
   const ModelConfig model = golden_model("gpt2-odd");
-  const State state(model, {.data = world_size(), .zero = 1});
+  State state(model, {.data = world_size(), .zero = 1});
   fill(state);
   save(directory.path("step-1.h5"), model, state);
   const CheckpointReader reader(directory.path("step-1.h5"));
@@ -163,24 +165,24 @@ TEST(Checkpoint, HoldsHuggingFaceTensorsInGlobalShape) {
 TEST(Checkpoint, WithoutOptimizerOnlyWeightsAreRead) {
   const SharedDirectory directory;
   const ModelConfig model = golden_model("llama-tiny");
-  const State saved(model, {.data = world_size()});
+  State saved(model, {.data = world_size()});
   fill(saved);
   save(directory.path("step-1.h5"), model, saved);
-  const State restored(model, {.data = world_size()});
+  State restored(model, {.data = world_size()});
   restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), model, restored.store,
                      nullptr);
   const auto weight = restored.store.weights(0);
   EXPECT_EQ(weight.data.as<float>()[0], saved.store.weights(0).data.as<float>()[0]);
-  EXPECT_EQ(restored.optimizer.first_moment(0).data.as<float>()[0], 0.0F);
+  EXPECT_EQ(restored.optimizer.kept_state(0).first.data.as<float>()[0], 0.0F);
 }
 
 TEST(Checkpoint, AnotherModelIsRefused) {
   const SharedDirectory directory;
   const ModelConfig model = golden_model("gpt2-odd");
-  const State saved(model, {.data = world_size()});
+  State saved(model, {.data = world_size()});
   save(directory.path("step-1.h5"), model, saved);
   const auto error_on = [&](const ModelConfig& other) {
-    const State state(other, {.data = world_size()});
+    State state(other, {.data = world_size()});
     return error_of([&] {
       restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), other,
                          state.store, nullptr);

@@ -22,11 +22,11 @@ struct OneStage {
   explicit OneStage(const Layout& layout_of_job)
       : config(load(golden_job(read_golden("llama-tiny"), layout_of_job), 1).config),
         plans(step_plans(config)),
-        stage(config.model, stage_place(config.parallel, 0, 0), config.data.sequence_length),
+        stage(make_stage(config, 0, 0)),
         shape(batch_shape(config.batch.micro, config.data.sequence_length, {})),
         layout(plans.shape, 0),
         plan(plan_buffers(stage, shape, config.model.hidden, plans.peaks[0],
-                          plans.shape.frame_pool[0], config.recompute)),
+                          plans.shape.frame_pool[0])),
         buffers(plan, layout, plans.shape.microbatches, {shape.local_rows, config.model.hidden},
                 shape.type, plans.shape.frame_pool[0]) {}
 };
@@ -62,6 +62,35 @@ TEST(BufferPlan, RecomputeKeepsOneFrameOfABlock) {
   EXPECT_EQ(OneStage({.micro = 2, .recompute = 2}).plan.frames[1], 2);
 }
 
+// Frames that are smaller have a pool of their own.
+TEST(BufferPlan, SelectiveRecomputeKeepsSmallerFrames) {
+  const OneStage setup({.micro = 2, .recompute = 3, .granularity = "selective"});
+  EXPECT_EQ(setup.plans.shape.frame_pool[0], (std::vector<std::vector<int>>{{0, 1, 1, 1, 2, 3}}));
+  EXPECT_EQ(setup.plan.frames, (std::vector<int>{1, 3, 1, 1}));
+  const ModelConfig& model = setup.config.model;
+  const std::size_t output = 2 * 64 * 64 * 4;
+  const auto lse = static_cast<std::size_t>(2 * model.heads * 64 * 4);
+  EXPECT_EQ(setup.plan.frame_bytes[2] - setup.plan.frame_bytes[1], output + lse);
+}
+
+// Three parts of 2 x 64 rows of 64 floats: equal, so the last one ends beyond the boundary.
+TEST(BufferPlan, PartsOfABoundaryAreEqual) {
+  const OneStage setup({.micro = 2, .recompute = 99});
+  EXPECT_EQ(setup.plan.parts, 0);
+  Peaks peaks = setup.plans.peaks[0];
+  peaks.parts = 4;
+  Config config = setup.config;
+  config.model.heads = config.model.kv_heads = 3;
+  config.model.intermediate = 96;
+  config.parallel.tensor = 3;
+  config.parallel.sequence_parallel = false;
+  const BufferPlan plan = plan_buffers(make_stage(config, 0, 0), setup.shape, 64, peaks,
+                                       setup.plans.shape.frame_pool[0]);
+  EXPECT_EQ(plan.part_bytes, 10923U);
+  EXPECT_EQ(plan.boundary_bytes, 32769U);
+  EXPECT_EQ(plan.memory().boundaries, 32769 * plan.boundaries + 4 * 10923);
+}
+
 TEST(BufferPlan, GpipeKeepsFramesOfEveryMicrobatch) {
   EXPECT_EQ(OneStage({.schedule = "gpipe", .micro = 2}).plan.frames[1], 4 * 4);
 }
@@ -86,6 +115,24 @@ TEST(StepBuffers, FramesHaveTheSizeOfTheirLayer) {
   EXPECT_EQ(setup.buffers.frame(block).data(), frame.data());
   setup.buffers.release_frame(block);
   EXPECT_THROW(setup.buffers.frame(block), Error);
+}
+
+TEST(StepBuffers, APartStandsForABoundary) {
+  OneStage setup({.micro = 2});
+  BufferPlan plan = setup.plan;
+  plan.parts = 1;
+  plan.part_bytes = plan.boundary_bytes / 2;
+  StepBuffers buffers(plan, setup.layout, 4, {128, 64}, DType::f32,
+                      setup.plans.shape.frame_pool[0]);
+  const Op op{OpKind::PartitionInput, 0, 2, 1, 0};
+  const Tensor part = buffers.acquire_part(op);
+  EXPECT_EQ(part.bytes(), 128 * 64 * 4 / 2);
+  EXPECT_EQ(buffers.part(op).data(), part.data());
+  const Tensor x = buffers.acquire(Kind::activation, 2, 1);
+  EXPECT_EQ(buffers.bytes_at(Kind::activation, 2, 1).data(), x.data());
+  EXPECT_EQ(buffers.bytes_at(Kind::activation, 2, 1).bytes(), 2 * part.bytes());
+  buffers.release_part(op);
+  EXPECT_THROW(buffers.part(op), Error);
 }
 
 TEST(StepBuffers, MoreThanThePlanPromisedIsAnInternalError) {

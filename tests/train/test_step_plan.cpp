@@ -71,6 +71,26 @@ TEST(PlanShapeOfAJob, RecomputesTheFirstBlocksOfAStage) {
             (Marks{{{false, true, true, true, true, false}}}));
 }
 
+TEST(PlanShapeOfAJob, SelectiveRecomputeIsNoMatterOfThePlan) {
+  const PlanShape shape =
+      plan_shape(config_of("gpt2-tiny", {.micro = 1, .recompute = 99, .granularity = "selective"}));
+  EXPECT_TRUE(shape.recompute.empty());
+}
+
+// Under sequence parallelism, and on one tensor rank, each rank keeps its own rows anyway.
+TEST(PlanShapeOfAJob, PartitionsInputsThatAreTheSameOnSeveralRanks) {
+  const auto parts = [](Layout layout) {
+    layout.partition = true;
+    return step_plans(config_of("gpt2-tiny", layout)).peaks[0].parts;
+  };
+  const Layout whole{.tensor = 2, .micro = 1, .sequence_parallel = false, .recompute = 3};
+  EXPECT_EQ(parts(whole), 3);
+  EXPECT_EQ(parts({.tensor = 2, .micro = 1, .recompute = 3}), 0);
+  EXPECT_EQ(parts({.micro = 1, .sequence_parallel = false, .recompute = 3}), 0);
+  EXPECT_EQ(parts({.tensor = 2, .micro = 1, .sequence_parallel = false}), 0);
+  EXPECT_EQ(step_plans(config_of("gpt2-tiny", whole)).peaks[0].parts, 0);
+}
+
 TEST(StepPlansOfAJob, PrintAsTheStepThatRuns) {
   Config config = config_of("llama-tiny", {.micro = 8});
   config.model.layers = 1;

@@ -34,8 +34,10 @@ class ReductionWriter {
     }
     reduce();
     while (!reducing_.empty()) wait();
-    if (shape_.shards_gradients())
-      for (int b = 0; b < std::ssize(blocks_); ++b) sum_over_tensor(b);
+    for (int b = 0; b < std::ssize(blocks_); ++b) {
+      if (shape_.replicas) plan_.push_back(on_block(OpKind::ReplicaSum, b));
+      if (shape_.shards_gradients()) sum_over_tensor(b);
+    }
     return std::move(plan_);
   }
 

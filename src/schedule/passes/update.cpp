@@ -27,7 +27,7 @@ Plans add_update(const Plans& plans, const PlanShape& shape) {
       return shape.shards_optimizer() && !shape.shards_parameters(blocks[b]);
     };
     for (int b = 0; b < count; ++b) {
-      plan.push_back(on_block(OpKind::Step, b));
+      plan.push_back({.kind = OpKind::Step, .block = b, .part = all});
       if (gathers(b)) plan.push_back(on_block(OpKind::GatherStart, b));
     }
     for (int b = 0; b < count; ++b)

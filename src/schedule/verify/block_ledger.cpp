@@ -19,9 +19,11 @@ int pools_of(const std::vector<BlockUse>& uses) {
 
 std::vector<OpKind> life_of(const BlockUse& block, const PlanShape& shape) {
   std::vector<OpKind> life;
-  if (block.tensor_sum) life.push_back(OpKind::TensorSum);
+  if (block.tensor_sum && !shape.shards_gradients()) life.push_back(OpKind::TensorSum);
   if (!shape.shards_gradients() && shape.data_parallel)
     life.insert(life.end(), {OpKind::ReduceStart, OpKind::ReduceWait});
+  if (shape.replicas) life.push_back(OpKind::ReplicaSum);
+  if (block.tensor_sum && shape.shards_gradients()) life.push_back(OpKind::TensorSum);
   if (block.tied) life.push_back(OpKind::TiedSum);
   life.insert(life.end(), {OpKind::GradientNorm, OpKind::Step});
   if (shape.shards_optimizer() && !shape.shards_parameters(block))
@@ -38,7 +40,7 @@ std::string name_of(int block) {
 }
 
 std::string name_of(int block, OpKind kind) {
-  return text_of(Op{.kind = kind, .block = block});
+  return text_of(Op{.kind = kind, .block = block, .part = all});
 }
 
 }  // namespace
@@ -47,7 +49,8 @@ BlockLedger::BlockLedger(const PlanShape& shape, int stage)
     : windows_(shape.shards_gradients()),
       whole_gradients_(static_cast<int>(uses_of(shape, stage).size()),
                        pools_of(uses_of(shape, stage))),
-      gathered_(whole_gradients_) {
+      gathered_(whole_gradients_),
+      stores_(uses_of(shape, stage)) {
   for (const BlockUse& use : uses_of(shape, stage)) {
     Block& block = blocks_.emplace_back();
     block.use = use;
@@ -59,6 +62,11 @@ BlockLedger::BlockLedger(const PlanShape& shape, int stage)
     block.written.assign(use.layers.size(), false);
     block.begun.assign(shape.microbatches, false);
   }
+}
+
+bool BlockLedger::has_part(const Op& op) const {
+  const int parts = blocks_[op.block].use.parts;
+  return parts == 0 ? op.kind == OpKind::Step && op.part == all : op.part >= 0 && op.part < parts;
 }
 
 void BlockLedger::read(const Op& op) const {
@@ -115,9 +123,17 @@ void BlockLedger::execute(const Op& op) {
     case OpKind::Release:
       return blocks_[op.block].sharded ? gather(op.block, op.kind) : advance(op.block, op.kind);
     case OpKind::Step:
-      require(!blocks_[op.block].sharded || blocks_[op.block].parameters == Parameters::absent,
-              "the gathered parameters of " + name_of(op.block) + " would be out of date");
-      return advance(op.block, op.kind);
+      return step(op);
+    case OpKind::FetchStart:
+    case OpKind::FetchWait:
+    case OpKind::StoreStart:
+    case OpKind::StoreWait:
+    case OpKind::LoadStart:
+    case OpKind::LoadWait:
+    case OpKind::Unload:
+    case OpKind::SaveStart:
+    case OpKind::SaveWait:
+      return store(op);
     default:
       return advance(op.block, op.kind);
   }
@@ -156,6 +172,7 @@ void BlockLedger::gather(int index, OpKind kind) {
   switch (kind) {
     case OpKind::GatherStart:
       require(state == Parameters::absent, "the parameters are gathered already");
+      stores_.require_loaded(index);
       gathered_.acquire(index, blocks_[index].use.pool);
       state = Parameters::gathering;
       return;
@@ -170,8 +187,28 @@ void BlockLedger::gather(int index, OpKind kind) {
   }
 }
 
+// The parts of a block may be stepped in any order; the block is when all are.
+void BlockLedger::step(const Op& op) {
+  Block& block = blocks_[op.block];
+  require(!block.sharded || block.parameters == Parameters::absent,
+          "the gathered parameters of " + name_of(op.block) + " would be out of date");
+  check_next(op.block, op.kind);
+  if (stores_.step(op)) ++block.done;
+}
+
+void BlockLedger::store(const Op& op) {
+  require(op.kind != OpKind::Unload || blocks_[op.block].parameters != Parameters::gathering,
+          "the parameters are being gathered");
+  stores_.execute(op);
+}
+
 void BlockLedger::advance(int index, OpKind kind) {
-  Block& block = blocks_[index];
+  check_next(index, kind);
+  ++blocks_[index].done;
+}
+
+void BlockLedger::check_next(int index, OpKind kind) const {
+  const Block& block = blocks_[index];
   const std::string name = name_of(index);
   require(block.writes_left == 0,
           std::to_string(block.writes_left) + " backwards have yet to write " + name);
@@ -179,7 +216,6 @@ void BlockLedger::advance(int index, OpKind kind) {
   require(block.done < block.life.size(), name + " is finished");
   require(block.life[block.done] == kind,
           "the next for " + name + " is " + name_of(index, block.life[block.done]));
-  ++block.done;
 }
 
 void BlockLedger::check_done() const {
@@ -191,6 +227,7 @@ void BlockLedger::check_done() const {
 
 void BlockLedger::check_released() const {
   require(gathered_.in_use() == 0, "gathered parameters are left in use");
+  stores_.check_stored();
 }
 
 }  // namespace triax

@@ -5,6 +5,7 @@
 
 #include "src/schedule/plan.hpp"
 #include "src/schedule/verify/buffer_states.hpp"
+#include "src/schedule/verify/store_ledger.hpp"
 
 namespace triax {
 
@@ -16,6 +17,8 @@ class BlockLedger {
   int size() const { return static_cast<int>(blocks_.size()); }
   /// The block's parameters are whole between GatherWait and Release only.
   bool gathers(int block) const { return blocks_[block].sharded; }
+  /// The part of an instruction on parts is one that its block has.
+  bool has_part(const Op& op) const;
 
   // All of these throw std::logic_error where the instruction may not stand here.
   /// A Forward, Recompute or Backward reads the parameters of its layer.
@@ -26,11 +29,12 @@ class BlockLedger {
   void execute(const Op& op);
   /// Training: every block and the norm are done.
   void check_done() const;
-  /// No whole gradient or parameters are left where they are not kept.
+  /// Nothing that is in memory for a while only is left there.
   void check_released() const;
 
   const std::vector<int>& gradient_peaks() const { return whole_gradients_.peaks(); }
   const std::vector<int>& gathered_peaks() const { return gathered_.peaks(); }
+  const StoreLedger& stores() const { return stores_; }
 
  private:
   enum class Parameters : std::uint8_t { absent, gathering, whole };
@@ -56,11 +60,15 @@ class BlockLedger {
   void open(int index, int microbatch);
   void reduce(int index, OpKind kind);
   void gather(int index, OpKind kind);
+  void step(const Op& op);
+  void store(const Op& op);
   void advance(int index, OpKind kind);
+  void check_next(int index, OpKind kind) const;
 
   bool windows_;  // gradients are whole in windows only
   std::vector<Block> blocks_;
   FrameStates whole_gradients_, gathered_;  // by block
+  StoreLedger stores_;
   bool norm_done_ = false;
 };
 

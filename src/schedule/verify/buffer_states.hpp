@@ -32,13 +32,13 @@ class BoundaryStates {
   int peak_ = 0;
 };
 
-/// Frames by number; each belongs to a pool.
+/// Frames, or parts of inputs, by number; each belongs to a pool. `what` names one: "frame".
 class FrameStates {
  public:
-  FrameStates(int count, int pools)
-      : resident_(count, false), in_use_(pools, 0), peaks_(pools, 0) {}
+  FrameStates(int count, int pools, const char* what = "frame")
+      : what_(what), resident_(count, false), in_use_(pools, 0), peaks_(pools, 0) {}
 
-  /// Throw std::logic_error where the frame is resident already, or is not.
+  /// Throw std::logic_error where it is resident already, or is not.
   void acquire(int index, int pool);
   void release(int index, int pool);
 
@@ -46,6 +46,7 @@ class FrameStates {
   const std::vector<int>& peaks() const { return peaks_; }
 
  private:
+  const char* what_;
   std::vector<bool> resident_;
   std::vector<int> in_use_;  // by pool
   std::vector<int> peaks_;

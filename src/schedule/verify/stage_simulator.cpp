@@ -38,6 +38,7 @@ StageSimulator::StageSimulator(const PlanShape& shape, int stage, const Plan& pl
       layout_(shape, stage),
       boundaries_(2 * layout_.boundaries() * shape.microbatches),
       frames_(layout_.layers() * shape.microbatches, pools_of(shape, stage)),
+      parts_(layout_.layers() * shape.microbatches, 1, "the part of its input"),
       blocks_(shape, stage),
       forward_done_(layout_.layers() * shape.microbatches, false),
       backward_done_(forward_done_),
@@ -75,8 +76,14 @@ void StageSimulator::check_end() const {
 }
 
 Peaks StageSimulator::peaks() const {
-  return {boundaries_.peak(), peak_messages_, frames_.peaks(), blocks_.gradient_peaks(),
-          blocks_.gathered_peaks()};
+  return {boundaries_.peak(),
+          peak_messages_,
+          frames_.peaks(),
+          blocks_.gradient_peaks(),
+          blocks_.gathered_peaks(),
+          blocks_.stores().state_peak(),
+          blocks_.stores().shard_peaks(),
+          parts_.peaks().front()};
 }
 
 void StageSimulator::check_form(const Op& op) const {
@@ -88,6 +95,7 @@ void StageSimulator::check_form(const Op& op) const {
   require(in_range(used.microbatch, op.microbatch, shape_.microbatches),
           "there is no such micro-batch");
   require(in_range(used.block, op.block, blocks_.size()), "there is no such block");
+  require(used.part ? blocks_.has_part(op) : op.part == 0, "there is no such part");
 }
 
 void StageSimulator::check_use(const Op& op) const {
@@ -101,6 +109,9 @@ void StageSimulator::check_use(const Op& op) const {
     case OpKind::GatherStart:
     case OpKind::GatherWait:
     case OpKind::Release:
+    case OpKind::LoadStart:
+    case OpKind::LoadWait:
+    case OpKind::Unload:
       return require(use_ == PlanUse::training || blocks_.gathers(op.block),
                      "a forward-only plan has no such instruction");
     case OpKind::DropInput:
@@ -112,6 +123,11 @@ void StageSimulator::check_use(const Op& op) const {
                 "the shape does not recompute this layer");
       return require(use_ == PlanUse::training || op.kind == OpKind::DropFrame,
                      "a forward-only plan has no such instruction");
+    case OpKind::PartitionInput:
+    case OpKind::GatherInput:
+      require(shape_.partitions(stage_, op.chunk, op.layer),
+              "the shape does not partition the input of this layer");
+      [[fallthrough]];
     default:
       require(use_ == PlanUse::training, "a forward-only plan has no such instruction");
   }
@@ -132,10 +148,15 @@ void StageSimulator::apply(const Op& op) {
       require(forward_done_[compute(op)], "its forward is yet to come");
       return boundaries_.release(activation(op.chunk, op.layer, op.microbatch), State::valid,
                                  "its input");
+    case OpKind::PartitionInput:
+      return partition_input(op);
+    case OpKind::GatherInput:
+      return gather_input(op);
     case OpKind::GradientNorm:
       require(backwards_left_ == 0, "backwards are yet to come");
       [[fallthrough]];
     case OpKind::GradientOpen:
+    case OpKind::ReplicaSum:
     case OpKind::TensorSum:
     case OpKind::ReduceStart:
     case OpKind::ReduceWait:
@@ -144,6 +165,15 @@ void StageSimulator::apply(const Op& op) {
     case OpKind::GatherStart:
     case OpKind::GatherWait:
     case OpKind::Release:
+    case OpKind::FetchStart:
+    case OpKind::FetchWait:
+    case OpKind::StoreStart:
+    case OpKind::StoreWait:
+    case OpKind::LoadStart:
+    case OpKind::LoadWait:
+    case OpKind::Unload:
+    case OpKind::SaveStart:
+    case OpKind::SaveWait:
       return blocks_.execute(op);
     default:
       return message(op);
@@ -170,6 +200,8 @@ void StageSimulator::recompute(const Op& op) {
   require(next != plan_.end() && *next == backward, "its backward does not follow at once");
   require(forward_done_[compute(op)], "its forward is yet to come");
   blocks_.read(op);
+  if (layout_.has_input(op.chunk, op.layer))
+    boundaries_.require_valid(activation(op.chunk, op.layer, op.microbatch), "its input");
   frames_.acquire(compute(op), pool(op));
 }
 
@@ -191,6 +223,17 @@ void StageSimulator::backward(const Op& op) {
   backward_done_[compute(op)] = true;
   --backwards_left_;
   blocks_.write(op);
+}
+
+void StageSimulator::partition_input(const Op& op) {
+  require(forward_done_[compute(op)], "its forward is yet to come");
+  parts_.acquire(compute(op), 0);
+  boundaries_.release(activation(op.chunk, op.layer, op.microbatch), State::valid, "its input");
+}
+
+void StageSimulator::gather_input(const Op& op) {
+  boundaries_.acquire(activation(op.chunk, op.layer, op.microbatch), State::valid, "its input");
+  parts_.release(compute(op), 0);
 }
 
 void StageSimulator::message(const Op& op) {

@@ -38,6 +38,8 @@ class StageSimulator {
   void forward(const Op& op);
   void recompute(const Op& op);
   void backward(const Op& op);
+  void partition_input(const Op& op);
+  void gather_input(const Op& op);
   void message(const Op& op);
   void start_message(int index, BoundaryStates::State state, const char* what);
   void end_message(int index, BoundaryStates::State state, const char* what);
@@ -56,6 +58,7 @@ class StageSimulator {
   std::size_t position_ = 0;
   BoundaryStates boundaries_;
   FrameStates frames_;
+  FrameStates parts_;
   BlockLedger blocks_;
   std::vector<bool> forward_done_;  // by compute()
   std::vector<bool> backward_done_;

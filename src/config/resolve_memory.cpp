@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/config/resolve.hpp"
+
+namespace triax {
+namespace {
+
+const std::string zero = "zero_optimization.";
+
+// As Hugging Face's Trainer resolves them, which has the model's width to go by.
+void resolve_sizes(Settings& s, const ModelConfig& m) {
+  const auto width = static_cast<std::int64_t>(m.hidden);
+  const auto replace_auto = [&](const std::string& path, const nlohmann::json& value) {
+    if (s.is_auto(path)) s.resolve(path, value);
+  };
+  replace_auto(zero + "overlap_comm", true);
+  replace_auto(zero + "reduce_bucket_size", std::max<std::int64_t>(1, width * width));
+  for (const std::string& prefix : {zero, zero + "stage3_"}) {
+    replace_auto(prefix + "prefetch_bucket_size", width * width * 9 / 10);
+    replace_auto(prefix + "param_persistence_threshold", 10 * width);
+    replace_auto(prefix + "max_live_parameters", 1'000'000'000);
+  }
+}
+
+std::int64_t stage_of(const std::string& strategy) {
+  if (strategy == "NO_SHARD") return 0;
+  return strategy == "SHARD_GRAD_OP" ? 2 : 3;
+}
+
+// FSDP's words become ZeRO's settings. What the job says by both names must agree.
+void resolve_fsdp(Settings& s, ErrorList& errors) {
+  const std::string strategy = "fsdp.sharding_strategy";
+  if (!s.has(strategy)) return;
+  const std::int64_t stage = stage_of(s.string(strategy));
+  if (s.given(zero + "stage") && s.integer(zero + "stage") != stage)
+    s.error(errors, strategy,
+            fmt::format("{} is ZeRO stage {}, and {}stage says {}. Say one of the two",
+                        s.string(strategy), stage, zero, s.integer(zero + "stage")));
+  s.resolve(zero + "stage", stage, strategy);
+  const auto unless_given = [&](const std::string& name, std::int64_t value,
+                                const std::string& source) {
+    if (!s.given(zero + "stage3_" + name) && !s.given(zero + name))
+      s.resolve(zero + "stage3_" + name, value, source);
+  };
+  unless_given("param_persistence_threshold", 0, strategy);
+  if (s.string("fsdp.backward_prefetch") != "BACKWARD_PRE")
+    unless_given("prefetch_bucket_size", 0, "fsdp.backward_prefetch");
+}
+
+void check_shard_size(Settings& s, ErrorList& errors) {
+  const std::string mics = zero + "mics_shard_size", hpz = zero + "zero_hpz_partition_size";
+  if (!s.sound({"parallel.data", mics, hpz, zero + "stage"})) return;
+  const std::int64_t data = s.integer("parallel.data");
+  for (const std::string& key : {mics, hpz}) {
+    const std::int64_t size = s.integer(key);
+    if (size == -1 || (key == hpz && size == 1)) continue;
+    if (size == 0)
+      s.error(errors, key, "0 ranks cannot hold the state. Say -1 for all of them");
+    else if (data % size != 0)
+      s.error(errors, key,
+              fmt::format("{} does not divide the {} data ranks. Say a divisor of {}", size, data,
+                          data));
+    else if (s.integer(zero + "stage") == 0)
+      s.error(errors, key,
+              "nothing is cut at ZeRO stage 0. Set zero_optimization.stage to 1, 2 or 3");
+  }
+}
+
+}  // namespace
+
+void resolve_memory(Settings& s, const ModelConfig& m, ErrorList& errors) {
+  resolve_sizes(s, m);
+  resolve_fsdp(s, errors);
+  check_shard_size(s, errors);
+}
+
+}  // namespace triax

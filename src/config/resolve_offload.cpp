@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "src/config/resolve.hpp"
+
+namespace triax {
+namespace {
+namespace fs = std::filesystem;
+
+void check_directory(Settings& s, const std::string& section, ErrorList& errors,
+                     ErrorList& missing) {
+  if (s.string(section + "device") != "nvme") return;
+  const std::string key = section + "nvme_path";
+  if (!s.has(key) || s.string(key).empty()) {
+    s.error(errors, section + "device",
+            "\"nvme\" needs " + key + ". Name a directory on the fastest disk of each node");
+    return;
+  }
+  const std::string path = s.string(key);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored))
+    s.error(missing, key, "no such directory: " + path + ". Make it on every node");
+  else if (!fs::is_directory(path, ignored))
+    s.error(missing, key, path + " is no directory. Name one");
+  else if (::access(path.c_str(), W_OK | X_OK) != 0)
+    s.error(missing, key, path + " cannot be written. Change its permissions, or name another");
+}
+
+}  // namespace
+
+void check_offload(Settings& s, ErrorList& errors, ErrorList& missing) {
+  const std::string z = "zero_optimization.";
+  const std::string param = z + "offload_param.";
+  check_directory(s, z + "offload_optimizer.", errors, missing);
+  check_directory(s, param, errors, missing);
+  const auto stage = s.integer(z + "stage");
+  if (s.string(param + "device") != "none" && stage != 3 && s.sound({z + "stage"}))
+    s.error(errors, param + "device",
+            fmt::format("parameters are offloaded under ZeRO stage 3 only (stage is {}). Set "
+                        "zero_optimization.stage to 3, or {}device to \"none\"",
+                        stage, param));
+  if (const auto block = s.integer("aio.block_size"); block % 4096 != 0)
+    s.error(errors, "aio.block_size", fmt::format("{} is not a multiple of 4096", block));
+}
+
+}  // namespace triax

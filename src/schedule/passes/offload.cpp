@@ -1,0 +1,91 @@
+// Optimizer state in a store (ZeRO-Infinity, Rajbhandari et al. 2021): a part of it is fetched into
+// a buffer, stepped and stored. The parts of all blocks are one queue: the next is fetched while
+// one is stepped, and the last stored meanwhile, as far as there are buffers.
+#include <deque>
+
+#include "src/schedule/passes.hpp"
+
+namespace triax {
+namespace {
+
+class OffloadWriter {
+ public:
+  OffloadWriter(const PlanShape& shape, int stage) : shape_(shape) {
+    if (!shape.blocks.empty()) blocks_ = shape.blocks[stage];
+  }
+
+  Plan write(const Plan& plan) {
+    for (const Op& op : plan)
+      if (op.kind == OpKind::Step)
+        for (int p = blocks_[op.block].kept_parts; p < blocks_[op.block].parts; ++p)
+          to_fetch_.push_back({.kind = OpKind::Step, .block = op.block, .part = p});
+    for (const Op& op : plan) {
+      // The first part comes while the ranks agree on the norm.
+      if (op.kind == OpKind::GradientNorm) fetch_ahead();
+      if (op.kind != OpKind::Step || blocks_[op.block].parts == 0) {
+        plan_.push_back(op);
+        continue;
+      }
+      for (int p = 0; p < blocks_[op.block].parts; ++p)
+        step({.kind = OpKind::Step, .block = op.block, .part = p});
+    }
+    while (!storing_.empty()) wait_store();
+    return std::move(plan_);
+  }
+
+ private:
+  void step(const Op& part) {
+    if (part.part < blocks_[part.block].kept_parts) return plan_.push_back(part);
+    if (fetched_.empty()) fetch();
+    push(OpKind::FetchWait, part);
+    fetched_.pop_front();
+    fetch_ahead();
+    plan_.push_back(part);
+    while (!storing_.empty()) wait_store();
+    push(OpKind::StoreStart, part);
+    storing_.push_back(part);
+    if (!shape_.store_behind) wait_store();
+  }
+
+  // `part` is stepped, and has its buffer, until its store is waited for.
+  void fetch_ahead() {
+    if (!shape_.fetch_ahead || to_fetch_.empty()) return;
+    if (in_use_ < shape_.state_buffers || !storing_.empty()) fetch();
+  }
+
+  void fetch() {
+    if (in_use_ == shape_.state_buffers) wait_store();
+    push(OpKind::FetchStart, to_fetch_.front());
+    fetched_.push_back(to_fetch_.front());
+    to_fetch_.pop_front();
+    ++in_use_;
+  }
+
+  void wait_store() {
+    push(OpKind::StoreWait, storing_.front());
+    storing_.pop_front();
+    --in_use_;
+  }
+
+  void push(OpKind kind, const Op& part) {
+    plan_.push_back({.kind = kind, .block = part.block, .part = part.part});
+  }
+
+  const PlanShape& shape_;
+  std::vector<BlockUse> blocks_;
+  std::deque<Op> to_fetch_;  // parts in the order of their Steps
+  std::deque<Op> fetched_;   // started, not yet waited for
+  std::deque<Op> storing_;
+  int in_use_ = 0;  // buffers
+  Plan plan_;
+};
+
+}  // namespace
+
+Plans add_offload(const Plans& plans, const PlanShape& shape) {
+  Plans out;
+  for (int s = 0; s < shape.stages; ++s) out.push_back(OffloadWriter(shape, s).write(plans[s]));
+  return out;
+}
+
+}  // namespace triax
