@@ -65,7 +65,6 @@ TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
   for (const auto* more :
        {R"("run": {"trace_steps": [10, 12]})", R"("run": {"tensorboard": true})",
         R"("tensorboard": {"enabled": true})", R"("lora": {"rank": 8})",
-        R"("amp": {"enabled": true, "opt_level": "O1"})",
         R"("data": {"train": "text.txt", "tokenizer": "gpt2:dir"})",
         R"("parallel": {"schedule": "zero-bubble"})", R"("zero_optimization": {"zenflow": {}})"})
     EXPECT_THAT(error_of(write("more.json", std::string("{\"extends\": \"") +

@@ -25,19 +25,23 @@ WholeBuffers whole_buffers(const std::vector<ParameterBlock>& blocks, int count)
   return whole;
 }
 
+// What is cut, over all ranks as data ranks.
+DataShard over_all_ranks(DataShard cut) {
+  cut.size = world_size();
+  cut.rank = world_rank();
+  return cut;
+}
+
 // A store over all ranks as data ranks.
 struct Sharded {
   ProcessGrid grid;
   Stage stage;
   ParameterStore store;
-  Sharded(const ModelConfig& model, const StateOptions& options, int buffers)
+  Sharded(const ModelConfig& model, const DataShard& cut, int buffers, DType type = DType::f32)
       : grid(MPI_COMM_WORLD, {world_size(), 1, 1}),
         stage(model, {}, 16),
-        store(
-            stage, grid, options,
-            whole_buffers(lay_out_blocks(stage, {world_size(), grid.data_rank(), options.zero_stage,
-                                                 options.persistence_threshold}),
-                          buffers)) {}
+        store(stage, grid, {.shard = over_all_ranks(cut), .type = type},
+              whole_buffers(lay_out_blocks(stage, over_all_ranks(cut)), buffers)) {}
   int blocks() const { return static_cast<int>(store.blocks().size()); }
   const ParameterBlock& block(int index) const {
     return store.blocks()[static_cast<std::size_t>(index)];
@@ -207,9 +211,10 @@ TEST(StateBytes, AreThoseOfTheModel) {
     for (const int zero : {0, 1, 2, 3}) {
       SCOPED_TRACE(fmt::format("{} with gradients in {}, ZeRO {}", name_of(type),
                                name_of(gradient_type), zero));
-      ParameterStore store(
-          stage, grid, {.zero_stage = zero, .type = type, .gradient_type = gradient_type},
-          whole_buffers(lay_out_blocks(stage, {world_size(), grid.data_rank(), zero, 0}), 0));
+      const DataShard shard = over_all_ranks({.zero_stage = zero});
+      ParameterStore store(stage, grid,
+                           {.shard = shard, .type = type, .gradient_type = gradient_type},
+                           whole_buffers(lay_out_blocks(stage, shard), 0));
       const Optimizer optimizer(store, {}, 1.0);
       const auto bytes = store.bytes();
       const auto expect_share = [&](std::int64_t found, double bytes_each, int from_stage) {
@@ -231,7 +236,7 @@ TEST(StateBytes, AreThoseOfTheModel) {
 }
 
 TEST(StateBytes, BuffersForWholeBlocksAreCounted) {
-  Sharded s(golden_model("llama-tiny"), {.zero_stage = 3, .type = DType::bf16}, 2);
+  Sharded s(golden_model("llama-tiny"), {.zero_stage = 3}, 2, DType::bf16);
   std::int64_t gathered = 0, gradients = 0;  // of one block of each size, in whole lines
   std::vector<std::int64_t> sizes;
   for (const ParameterBlock& block : s.store.blocks())
