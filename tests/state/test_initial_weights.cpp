@@ -38,8 +38,8 @@ TEST(FreshWeights, AreTheSameOnEveryGrid) {
 // values, and padding is 0.
 TEST(FreshWeights, CopiesEqualTheirOwners) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& places) {
-    const GlobalValues whole = assembled(
-        model, {}, [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
+    const GlobalValues whole =
+        assembled(model, {}, [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
     ProcessGrid grid(MPI_COMM_SELF, {});
     for (const auto& stage : stages_of(model, places)) {
       ParameterStore store(*stage, grid, {});
@@ -66,8 +66,8 @@ TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
   model.hidden = 480;
   model.head_size = 40;
   model.intermediate = 500;
-  const GlobalValues weights = assembled(
-      model, {}, [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
+  const GlobalValues weights =
+      assembled(model, {}, [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
   const auto deviation = [&](const std::string& name) {
     const auto& values = weights.at(name);
     return summary_of(values).l2 / std::sqrt(static_cast<double>(values.size()));
@@ -86,8 +86,8 @@ TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
 TEST(FreshWeights, FollowTheSeed) {
   const ModelConfig model = golden_model("gpt2-deep");
   const auto with = [&](std::uint64_t seed) {
-    return assembled(
-        model, {}, [=](ParameterStore& store) { initialize_weights(Stream{}, store, seed); });
+    return assembled(model, {},
+                     [=](ParameterStore& store) { initialize_weights(Stream{}, store, seed); });
   };
   EXPECT_EQ(with(1), with(1));
   EXPECT_NE(with(1).at("transformer.wte.weight"), with(2).at("transformer.wte.weight"));
