@@ -102,14 +102,14 @@ void expect_rounded(const ModelConfig& model, Fill&& fill) {
   ParameterStore exact(stage, grid, {});
   fill(exact, nullptr);
   for (const DType type : {DType::bf16, DType::f16}) {
-    ParameterStore store(stage, grid, {.type = type, .gradient_type = type});
-    const Optimizer optimizer(store, {}, 0.0);
+    ParameterStore store(stage, grid, {.shard = {}, .type = type, .gradient_type = type});
+    Optimizer optimizer(store, {}, 0.0);
     fill(store, &optimizer);
     std::int64_t wrong = 0, rounded = 0;
     for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b)
       with_type(type, [&]<class T>(Type<T>) {
         const float* expected = exact.weights(b).data.as<float>();
-        const float* master = optimizer.master(b).data.as<float>();
+        const float* master = optimizer.kept_state(b).master.data.as<float>();
         const T* weights = store.weights(b).data.as<T>();
         for (std::int64_t i = 0; i < store.weights(b).range.count(); ++i) {
           wrong += master[i] != expected[i] ? 1 : 0;
@@ -123,14 +123,14 @@ void expect_rounded(const ModelConfig& model, Fill&& fill) {
 }
 
 TEST(FreshWeights, In16BitsAreTheFloat32OnesRounded) {
-  expect_rounded(golden_model("gpt2-tiny"), [](ParameterStore& store, const Optimizer* optimizer) {
+  expect_rounded(golden_model("gpt2-tiny"), [](ParameterStore& store, Optimizer* optimizer) {
     initialize_weights(Stream{}, store, 7, optimizer);
   });
 }
 
 TEST(LoadedWeights, In16BitsAreTheFloat32OnesRounded) {
   const ModelConfig model = golden_model("qwen2-odd");
-  expect_rounded(model, [&](ParameterStore& store, const Optimizer* optimizer) {
+  expect_rounded(model, [&](ParameterStore& store, Optimizer* optimizer) {
     load_weights(Stream{}, store, model, read_golden("qwen2-odd").directory, optimizer);
   });
 }

@@ -17,7 +17,8 @@ TEST(ParameterBlocks, OwnEveryElementOnce) {
       GlobalValues owners = zeros(model);
       for (const auto& stage : stages_of(model, grid))
         for (int rank = 0; rank < data; ++rank)
-          for (const ParameterBlock& block : lay_out_blocks(*stage, {data, rank, data == 3}))
+          for (const ParameterBlock& block :
+               lay_out_blocks(*stage, {.size = data, .rank = rank, .zero_stage = data == 3}))
             for_each_owned(block, [&](const std::string& name, std::int64_t global, std::int64_t) {
               owners.at(name).at(static_cast<std::size_t>(global)) += 1.0F;
             });
@@ -32,7 +33,8 @@ TEST(ParameterBlocks, PartsOverTheDataAxisAreEqualAndWhole) {
   for (const int data : {1, 2, 3, 5})
     for (int rank = 0; rank < data; ++rank)
       for (const bool sharded : {false, true}) {
-        const auto blocks = lay_out_blocks(stage, {data, rank, sharded});
+        const auto blocks =
+            lay_out_blocks(stage, {.size = data, .rank = rank, .zero_stage = sharded});
         for (std::size_t b = 0; b < blocks.size(); ++b) {
           EXPECT_EQ(blocks[b].elements % (16 * data), 0);
           EXPECT_EQ(blocks[b].own.begin, blocks[b].elements / data * rank);
