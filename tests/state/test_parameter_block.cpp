@@ -45,6 +45,61 @@ TEST(ParameterBlocks, PartsOverTheDataAxisAreEqualAndWhole) {
       }
 }
 
+// Offloaded optimizer state: what is kept comes first, then parts that begin pages of a file.
+TEST(ParameterBlocks, AreSteppedInParts) {
+  const Stage stage(golden_model("gpt2-odd"), {}, 16);
+  for (const double share : {0.0, 0.3, 1.0}) {
+    DataShard shard{.size = 2, .rank = 1, .zero_stage = 1};
+    shard.offload.optimizer_share = share;
+    shard.offload.part_elements = 2500;
+    std::int64_t stepped = 0;
+    std::int64_t kept = 0;
+    for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
+      stepped += block.stepped.count();
+      EXPECT_EQ(block.parts.empty(), share == 0.0);
+      EXPECT_EQ(block.kept_parts, share == 0.3 ? 1 : 0);
+      std::int64_t at = block.stepped.begin;
+      for (std::size_t p = 0; p < block.parts.size(); ++p) {
+        EXPECT_EQ(block.parts[p].begin, at);
+        at = block.parts[p].end;
+        if (static_cast<int>(p) < block.kept_parts) {
+          kept += block.parts[p].count();
+          continue;
+        }
+        EXPECT_LE(block.parts[p].count(), 2048);
+        if (p + 1 < block.parts.size()) {
+          EXPECT_EQ(block.parts[p].count() % 1024, 0);
+        }
+      }
+      EXPECT_TRUE(block.parts.empty() || at == block.stepped.end);
+    }
+    EXPECT_NEAR(static_cast<double>(kept), share == 0.3 ? 0.7 * static_cast<double>(stepped) : 0.0,
+                0.01 * static_cast<double>(stepped));
+  }
+}
+
+TEST(ParameterBlocks, TheFirstShardsStayInMemory) {
+  const Stage stage(golden_model("gpt2-odd"), {}, 16);
+  DataShard shard{.size = 2, .rank = 1, .zero_stage = 3};
+  shard.offload.parameters = true;
+  shard.offload.kept_parameters = 10'000;
+  std::int64_t kept = 0;
+  int stored = 0;
+  for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
+    if (block.stored)
+      ++stored;
+    else if (block.sharded)
+      kept += block.parameters.count();
+    EXPECT_TRUE(block.sharded || !block.stored);
+  }
+  EXPECT_GT(stored, 2);
+  EXPECT_GT(kept, 0);
+  EXPECT_LE(kept, 10'000);
+  shard.offload.kept_parameters = 0;
+  for (const ParameterBlock& block : lay_out_blocks(stage, shard))
+    EXPECT_EQ(block.stored, block.sharded);
+}
+
 TEST(ParameterBlocks, ParametersAreAlignedAndApart) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
     for (const auto& stage : stages_of(model, grid))

@@ -32,6 +32,18 @@ TEST(CheckMemory, LetsAJobPassThatFits) {
   EXPECT_NEAR(least_bytes_of_rank(config), 16.0 * 124439808 + 4.0 * 1024 * 3072, 1.0);
 }
 
+TEST(CheckMemory, WhatLiesOnADiskTakesNone) {
+  Config config;
+  const double all = least_bytes_of_rank(config);
+  config.zero.offload_optimizer.device = OffloadDevice::nvme;
+  EXPECT_NEAR(least_bytes_of_rank(config), all - 8.0 * 124439808, 1.0);
+  config.zero.offload_optimizer.ratio = 0.25;
+  EXPECT_NEAR(least_bytes_of_rank(config), all - 2.0 * 124439808, 1.0);
+  config.zero.offload_param.device = OffloadDevice::nvme;
+  config.zero.offload_param.max_in_cpu = 1'000'000;
+  EXPECT_NEAR(least_bytes_of_rank(config), all - 6.0 * 124439808 + 4e6, 1.0);
+}
+
 TEST(CheckMemory, GridAndShardingTakeTheirPart) {
   Config config;
   const double alone = least_bytes_of_rank(config);
