@@ -23,10 +23,10 @@ std::int64_t weight_bytes(const GoldenCase& golden) {
   std::int64_t parameters = 0;
   for (const GlobalTensor& tensor : global_tensors(job.config.model))
     parameters += tensor.shape.elements();
-  EXPECT_GE(store.weight_bytes(), float_bytes * parameters);
-  EXPECT_LE(store.weight_bytes(),
+  EXPECT_GE(store.bytes().parameters, float_bytes * parameters);
+  EXPECT_LE(store.bytes().parameters,
             float_bytes * (parameters + 16 * (64 + world_size() * std::ssize(store.blocks()))));
-  return store.weight_bytes();
+  return store.bytes().parameters;
 }
 
 TEST(TrafficOfTraining, DataParallelSendsEachGradientOnce) {
