@@ -51,11 +51,7 @@ void resolve_fsdp(Settings& s, ErrorList& errors) {
 
 void check_shard_size(Settings& s, ErrorList& errors) {
   const std::string mics = zero + "mics_shard_size", hpz = zero + "zero_hpz_partition_size";
-<<<<<<< HEAD
-  if (!s.sound({"parallel.data", mics, hpz, zero + "stage"}) || s.is_auto("parallel.data")) return;
-=======
   if (s.is_auto("parallel.data") || !s.sound({"parallel.data", mics, hpz, zero + "stage"})) return;
->>>>>>> e5c29b4f912089d6a96d382fec760f1e3e68d65d
   const std::int64_t data = s.integer("parallel.data");
   for (const std::string& key : {mics, hpz}) {
     const std::int64_t size = s.integer(key);
