@@ -62,6 +62,8 @@ TEST_F(Load, ADeepSpeedFileWorksAsItIs) {
 
 TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
   EXPECT_THAT(error(R"(, "zero_optimization": {"stage": 4})"), HasSubstr("4 is not allowed"));
+  EXPECT_THAT(error(R"(, "amp": {"enabled": true, "opt_level": "O1"})"),
+              HasSubstr("amp.enabled: true is refused"));
   for (const auto* more :
        {R"("run": {"trace_steps": [10, 12]})", R"("run": {"tensorboard": true})",
         R"("tensorboard": {"enabled": true})", R"("lora": {"rank": 8})",
