@@ -17,6 +17,7 @@ struct StepMetrics {
   std::int64_t peak_memory_bytes = 0;  // largest over ranks
   std::int64_t bytes_sent_data = 0, bytes_sent_tensor = 0,
                bytes_sent_pipeline = 0;  // this step, all ranks
+  std::int64_t messages_sent_data = 0, messages_sent_tensor = 0, messages_sent_pipeline = 0;
 };
 
 class MetricsWriter {

@@ -7,6 +7,11 @@
 
 namespace triax {
 
+/// What a layer sends over the tensor axis in one call.
+struct LayerMessages {
+  Messages forward, backward;
+};
+
 /// Forward and backward of one layer on one micro-batch. Boundaries (x, y and their gradients) are
 /// (local_rows, E) float32. A frame is the layer's saved activations, one contiguous block of
 /// frame_bytes: dropping it is recompute, moving it is offload. The input x is kept by the caller.
@@ -19,6 +24,8 @@ class Layer {
   virtual std::size_t frame_bytes(const BatchShape& shape) const = 0;
   /// Most that forward or backward takes from ctx.scratch.
   virtual std::size_t scratch_bytes(const BatchShape& shape) const = 0;
+  /// Messages of this tensor rank: those that forward and backward send, exactly.
+  virtual LayerMessages messages(const BatchShape& shape) const = 0;
   /// The forward pass may be run again to fill a dropped frame.
   virtual bool recomputable() const { return false; }
 

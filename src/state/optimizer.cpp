@@ -45,12 +45,17 @@ std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
 
 }  // namespace
 
+std::int64_t moment_bytes(const std::vector<ParameterBlock>& blocks) {
+  std::int64_t elements = 0;
+  for (const ParameterBlock& block : blocks) elements += 2 * block.stepped.count();
+  return elements * static_cast<std::int64_t>(sizeof(float));
+}
+
 Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping)
     : store_(store), config_(config), clip_(gradient_clipping) {
-  std::int64_t total = 0;
-  for (const ParameterBlock& block : store.blocks()) total += block.stepped.count();
-  memory_ = Buffer(static_cast<std::size_t>(2 * total) * sizeof(float));
-  const Tensor flat = memory_.tensor(DType::f32, {2 * total});
+  memory_ = Buffer(static_cast<std::size_t>(moment_bytes(store.blocks())));
+  const Tensor flat =
+      memory_.tensor(DType::f32, {static_cast<std::int64_t>(memory_.bytes() / sizeof(float))});
   std::int64_t at = 0;
   for (const ParameterBlock& block : store.blocks()) {
     const std::int64_t count = block.stepped.count();

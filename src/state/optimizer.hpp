@@ -14,6 +14,9 @@ struct StepOptions {
   std::int64_t step = 1;  // counted from 1
 };
 
+/// Bytes of the moments that an Optimizer of these blocks will hold.
+std::int64_t moment_bytes(const std::vector<ParameterBlock>& blocks);
+
 class Optimizer {
  public:
   Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping);

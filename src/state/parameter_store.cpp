@@ -11,11 +11,27 @@ Tensor part(const Tensor& flat, const FlatRange& range) {
   return flat.slice(0, range.begin, range.count());
 }
 
+// Elements of the ranges of all blocks.
+std::int64_t elements_of(const std::vector<ParameterBlock>& blocks,
+                         FlatRange ParameterBlock::*range) {
+  std::int64_t total = 0;
+  for (const ParameterBlock& block : blocks) total += (block.*range).count();
+  return total;
+}
+
+// Bytes of a whole block of a pool.
+std::size_t whole_bytes(const std::vector<ParameterBlock>& blocks, const WholeBuffers& whole,
+                        std::size_t pool, DType type) {
+  std::int64_t elements = 0;
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    if (whole.pool[b] == static_cast<int>(pool)) elements = blocks[b].elements;
+  return static_cast<std::size_t>(elements) * size_of(type);
+}
+
 // Carves the ranges of all blocks out of one allocation.
 Buffer carve(const std::vector<ParameterBlock>& blocks, DType type,
              FlatRange ParameterBlock::*range, const auto& take) {
-  std::int64_t total = 0;
-  for (const ParameterBlock& block : blocks) total += (block.*range).count();
+  const std::int64_t total = elements_of(blocks, range);
   Buffer memory(static_cast<std::size_t>(total) * size_of(type));
   const Tensor flat = memory.tensor(type, {total});
   std::int64_t at = 0;
@@ -28,6 +44,25 @@ Buffer carve(const std::vector<ParameterBlock>& blocks, DType type,
 }
 
 }  // namespace
+
+StateBytes state_bytes(const std::vector<ParameterBlock>& blocks, const StateOptions& options,
+                       const WholeBuffers& whole) {
+  const auto kept = [&](FlatRange ParameterBlock::*range, DType type) {
+    return elements_of(blocks, range) * static_cast<std::int64_t>(size_of(type));
+  };
+  const auto pools = [&](const std::vector<int>& counts, DType type) {
+    std::int64_t bytes = 0;
+    for (std::size_t pool = 0; pool < counts.size(); ++pool)
+      bytes += BufferPool::bytes_of(whole_bytes(blocks, whole, pool, type), counts[pool]);
+    return bytes;
+  };
+  StateBytes bytes{kept(&ParameterBlock::parameters, options.type),
+                   kept(&ParameterBlock::gradients, options.gradient_type)};
+  if (options.zero_stage < 2) return bytes;
+  bytes.whole_gradients = pools(whole.gradients, options.gradient_type);
+  bytes.gathered = pools(whole.gathered, options.type);
+  return bytes;
+}
 
 ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const StateOptions& options,
                                const WholeBuffers& whole)
@@ -50,12 +85,8 @@ void ParameterStore::make_pools(const WholeBuffers& whole) {
         blocks_.size());
   const auto make = [&](const std::vector<int>& counts, DType type, const char* name) {
     std::vector<BufferPool> pools;
-    for (std::size_t pool = 0; pool < counts.size(); ++pool) {
-      std::int64_t elements = 0;
-      for (std::size_t b = 0; b < blocks_.size(); ++b)
-        if (whole.pool[b] == static_cast<int>(pool)) elements = blocks_[b].elements;
-      pools.emplace_back(name, static_cast<std::size_t>(elements) * size_of(type), counts[pool]);
-    }
+    for (std::size_t pool = 0; pool < counts.size(); ++pool)
+      pools.emplace_back(name, whole_bytes(blocks_, whole, pool, type), counts[pool]);
     return pools;
   };
   gradient_pools_ = make(whole.gradients, options_.gradient_type, "whole gradients");
@@ -109,8 +140,8 @@ const LayerParameters& ParameterStore::layer(int chunk, int index, int microbatc
   return params;
 }
 
-ParameterStore::Bytes ParameterStore::bytes() const {
-  Bytes bytes;
+StateBytes ParameterStore::bytes() const {
+  StateBytes bytes;
   bytes.parameters = static_cast<std::int64_t>(weight_memory_.bytes());
   bytes.gradients = static_cast<std::int64_t>(gradient_memory_.bytes());
   for (const BufferPool& pool : gradient_pools_) bytes.whole_gradients += pool.bytes();

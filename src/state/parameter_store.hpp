@@ -25,6 +25,15 @@ struct WholeBuffers {
   std::vector<int> gathered;   // (ZeRO 3)
 };
 
+/// Bytes of the parameters and gradients that a rank keeps, and of the buffers for whole blocks.
+struct StateBytes {
+  std::int64_t parameters = 0, gradients = 0, whole_gradients = 0, gathered = 0;
+  bool operator==(const StateBytes&) const = default;
+};
+/// What a ParameterStore of these blocks will hold.
+StateBytes state_bytes(const std::vector<ParameterBlock>& blocks, const StateOptions& options,
+                       const WholeBuffers& whole);
+
 /// Elements of a block in memory: a run of them.
 struct BlockView {
   Tensor data;  // (range.count())
@@ -50,11 +59,7 @@ class ParameterStore {
   /// where the plan has the block whole.
   const LayerParameters& layer(int chunk, int index, int microbatch);
 
-  /// Bytes of the parameters and gradients kept, and of the buffers for whole blocks.
-  struct Bytes {
-    std::int64_t parameters = 0, gradients = 0, whole_gradients = 0, gathered = 0;
-  };
-  Bytes bytes() const;
+  StateBytes bytes() const;
 
   // Gradients of a block. Start returns at once; what `stream` does after Wait sees the result.
   /// ZeRO 2: the whole gradient, which `microbatch` writes first.

@@ -7,18 +7,22 @@ namespace triax {
 
 StepMemory BufferPlan::memory() const {
   StepMemory total;
-  total.boundaries = static_cast<std::int64_t>(boundary_bytes) * boundaries;
+  total.boundaries = BufferPool::bytes_of(boundary_bytes, boundaries);
   for (std::size_t pool = 0; pool < frames.size(); ++pool)
-    total.frames += static_cast<std::int64_t>(frame_bytes[pool]) * frames[pool];
+    total.frames += BufferPool::bytes_of(frame_bytes[pool], frames[pool]);
   total.scratch = static_cast<std::int64_t>(scratch_bytes);
   return total;
+}
+
+std::size_t boundary_bytes(const BatchShape& shape, std::int64_t width) {
+  return static_cast<std::size_t>(shape.local_rows * width) * sizeof(float);
 }
 
 BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
                         const Peaks& peaks, const std::vector<std::vector<int>>& pools,
                         bool recompute) {
   BufferPlan plan;
-  plan.boundary_bytes = static_cast<std::size_t>(shape.local_rows * width) * sizeof(float);
+  plan.boundary_bytes = boundary_bytes(shape, width);
   plan.boundaries = peaks.boundaries;
   plan.frames = peaks.frames;
   plan.frame_bytes.resize(peaks.frames.size(), 0);
@@ -61,6 +65,12 @@ StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int 
       scratch_(scratch_memory_) {
   for (std::size_t pool = 0; pool < plan.frames.size(); ++pool)
     frame_pools_.emplace_back("frames", plan.frame_bytes[pool], plan.frames[pool]);
+}
+
+StepMemory StepBuffers::memory() const {
+  StepMemory total{boundary_pool_.bytes(), 0, static_cast<std::int64_t>(scratch_memory_.bytes())};
+  for (const BufferPool& pool : frame_pools_) total.frames += pool.bytes();
+  return total;
 }
 
 std::size_t StepBuffers::index(Kind kind, int id, int microbatch) const {

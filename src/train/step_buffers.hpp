@@ -13,6 +13,7 @@ namespace triax {
 /// Bytes of a step's buffers by purpose.
 struct StepMemory {
   std::int64_t boundaries = 0, frames = 0, scratch = 0;
+  bool operator==(const StepMemory&) const = default;
 };
 
 /// What the buffers of a stage are sized by: everything that is known before the run.
@@ -24,6 +25,9 @@ struct BufferPlan {
   std::size_t scratch_bytes = 0;
   StepMemory memory() const;
 };
+/// Bytes of an activation between two layers, (local_rows, width), and of its gradient.
+std::size_t boundary_bytes(const BatchShape& shape, std::int64_t width);
+
 /// `pools`: frame pool of each layer by [chunk][layer], as in PlanShape; `recompute`: the plan
 /// recomputes layers.
 BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
@@ -50,6 +54,7 @@ class StepBuffers {
   void release_frame(const Op& op);
 
   Arena& scratch() { return scratch_; }
+  StepMemory memory() const;
 
  private:
   static constexpr int none = -1;

@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "src/schedule/passes.hpp"
-#include "src/state/parameter_block.hpp"
 #include "src/train/step_buffers.hpp"
 
 namespace triax {
@@ -86,6 +85,11 @@ Peaks larger(const Peaks& a, const Peaks& b) {
 
 }  // namespace
 
+GridShape grid_shape(const ParallelConfig& parallel) {
+  return {parallel.data, parallel.pipeline, parallel.tensor, parse_axis_order(parallel.order),
+          parallel.tensor_across_nodes};
+}
+
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank) {
   return {parallel.pipeline,
           stage,
@@ -93,10 +97,19 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
           {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
 }
 
+BatchShape batch_shape(const Config& config, const TensorShard& shard) {
+  return batch_shape(config.batch.micro, config.data.sequence_length, shard);
+}
+
 DataShard data_shard(const Config& config, int data_rank) {
   const bool alone = config.parallel.data == 1;  // nothing to cut
   return {config.parallel.data, data_rank, alone ? 0 : config.zero.stage,
           config.zero.persistence_threshold};
+}
+
+StateOptions state_options(const Config& config) {
+  const DataShard data = data_shard(config, 0);
+  return {.zero_stage = data.zero_stage, .persistence_threshold = data.persistence_threshold};
 }
 
 PlanShape plan_shape(const Config& config) {
@@ -113,13 +126,18 @@ PlanShape plan_shape(const Config& config) {
     auto& layers = shape.layers.emplace_back();
     for (int chunk = 0; chunk < stage.chunks(); ++chunk) layers.push_back(stage.layers(chunk));
     shape.blocks.push_back(block_uses(stage, data));
-    shape.frame_pool.push_back(frame_pools(
-        stage, batch_shape(config.batch.micro, config.data.sequence_length, stage.place().tensor)));
+    shape.frame_pool.push_back(frame_pools(stage, batch_shape(config, stage.place().tensor)));
     if (config.recompute)
       shape.recompute.push_back(recomputed_layers(stage, config.recompute_layers));
   }
   set_limits(shape, config.zero);
   return shape;
+}
+
+WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
+  WholeBuffers whole{{}, plans.peaks[stage].gradients, plans.peaks[stage].gathered};
+  for (const BlockUse& block : plans.shape.blocks[stage]) whole.pool.push_back(block.pool);
+  return whole;
 }
 
 StepPlans step_plans(const Config& config) {

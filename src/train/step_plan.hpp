@@ -1,17 +1,27 @@
 #pragma once
 // From a job to the verified plans of its training step, for all stages.
+#include "src/comm/grid_shape.hpp"
 #include "src/config/config.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/verify.hpp"
-#include "src/state/parameter_block.hpp"
+#include "src/state/parameter_store.hpp"
 
 namespace triax {
+
+/// The grid of a job's ranks.
+GridShape grid_shape(const ParallelConfig& parallel);
 
 /// Where stage `stage` of a job stands, on tensor rank `tensor_rank`.
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank);
 
+/// The shape of a job's micro-batches on a tensor rank.
+BatchShape batch_shape(const Config& config, const TensorShard& shard);
+
 /// How parameters, gradients and optimizer state are cut on a data rank.
 DataShard data_shard(const Config& config, int data_rank);
+
+/// How a rank keeps them.
+StateOptions state_options(const Config& config);
 
 /// The shape that schedules and passes need: layers, blocks and frame pools of every stage.
 PlanShape plan_shape(const Config& config);
@@ -23,6 +33,9 @@ struct StepPlans {
   Plans evaluation;          // empty without data.valid
   std::vector<Peaks> peaks;  // by stage: the larger of both
 };
+/// The buffers that a stage's plans ask of its ParameterStore.
+WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage);
+
 /// UsageError where the schedule cannot be built for the job.
 StepPlans step_plans(const Config& config);
 

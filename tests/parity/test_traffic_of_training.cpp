@@ -1,5 +1,6 @@
 // The bytes that a step reports by axis are those that the model's sizes predict (ring formulas,
-// src/comm/traffic.hpp), summed over all ranks.
+// src/comm/traffic.hpp), summed over all ranks; and what a job's plan says of messages and memory
+// before the run is what the run counts.
 #include <gtest/gtest.h>
 
 #include "tests/io/rank_fixtures.hpp"
@@ -23,10 +24,10 @@ std::int64_t weight_bytes(const GoldenCase& golden) {
   std::int64_t parameters = 0;
   for (const GlobalTensor& tensor : global_tensors(job.config.model))
     parameters += tensor.shape.elements();
-  EXPECT_GE(store.weight_bytes(), float_bytes * parameters);
-  EXPECT_LE(store.weight_bytes(),
+  EXPECT_GE(store.bytes().parameters, float_bytes * parameters);
+  EXPECT_LE(store.bytes().parameters,
             float_bytes * (parameters + 16 * (64 + world_size() * std::ssize(store.blocks()))));
-  return store.weight_bytes();
+  return store.bytes().parameters;
 }
 
 TEST(TrafficOfTraining, DataParallelSendsEachGradientOnce) {
@@ -75,6 +76,63 @@ TEST(TrafficOfTraining, TensorParallelSumsActivationsTwiceALayerAndPass) {
   EXPECT_EQ(step.bytes_sent_tensor, sums * 2 * (n - 1) * activation + (n - 1) * statistics);
   EXPECT_EQ(step.bytes_sent_data, 0);
   EXPECT_EQ(step.bytes_sent_pipeline, 0);
+}
+
+// Places for every rank of the test, with what changes messages: stages and chunks, sequence
+// parallelism, ZeRO, accumulation, recomputation.
+std::vector<Layout> layouts() {
+  const int n = world_size();
+  std::vector<Layout> all = {
+      {.data = n, .micro = 1},
+      {.tensor = n, .micro = 2, .sequence_parallel = false},
+      {.tensor = n, .micro = 1, .recompute = 99},
+      {.pipeline = n, .micro = 1},
+      {.pipeline = n, .schedule = "gpipe", .micro = 1, .recompute = 1},
+      {.pipeline = 2, .data = n / 2, .schedule = "interleaved", .chunks = 2, .micro = 1},
+  };
+  for (const int zero : {1, 2, 3}) {
+    all.push_back({.data = n, .micro = 1, .zero = zero, .recompute = zero == 3 ? 99 : 0});
+    if (n == 2) continue;
+    all.push_back({.tensor = n / 2, .data = 2, .micro = 1, .zero = zero});
+    all.push_back(
+        {.tensor = n / 2, .data = 2, .micro = 1, .zero = zero, .sequence_parallel = false});
+    all.push_back({.pipeline = n / 2, .data = 2, .micro = 1, .zero = zero});
+  }
+  return all;
+}
+
+void expect_as_planned(const GoldenCase& golden, const Layout& layout) {
+  const LoadedJob job = load(golden_job(golden, layout), world_size());
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
+  const JobPlan plan = plan_job(job.config);
+  Trainer trainer(job, grid);
+  const Stage stage(job.config.model,
+                    stage_place(job.config.parallel, grid.pipeline_rank(), grid.tensor_rank()),
+                    job.config.data.sequence_length);
+  EXPECT_EQ(trainer.allocations(), planned_allocations(job.config, plan.steps, stage));
+  const StepMetrics metrics = trainer.train_step(0);
+  const auto expect = [&](Axis axis, std::int64_t messages, std::int64_t bytes) {
+    const Traffic planned = plan.messages.along(axis).total();
+    EXPECT_EQ(messages, static_cast<std::int64_t>(planned.messages)) << name_of(axis);
+    EXPECT_EQ(bytes, static_cast<std::int64_t>(planned.bytes)) << name_of(axis);
+  };
+  expect(Axis::data, metrics.messages_sent_data, metrics.bytes_sent_data);
+  expect(Axis::tensor, metrics.messages_sent_tensor, metrics.bytes_sent_tensor);
+  expect(Axis::pipeline, metrics.messages_sent_pipeline, metrics.bytes_sent_pipeline);
+}
+
+TEST(TrafficOfTraining, MessagesAndAllocationsAreThosePlanned) {
+  int jobs = 0;
+  for (const std::string& name : golden_names()) {
+    const GoldenCase golden = read_golden(name);
+    for (const Layout& layout : layouts()) {
+      if (!carries(golden, layout)) continue;
+      SCOPED_TRACE(name + ", " + layout.text());
+      expect_as_planned(golden, layout);
+      ++jobs;
+    }
+  }
+  EXPECT_GT(jobs, 10);
 }
 
 }  // namespace
