@@ -14,7 +14,7 @@ namespace triax {
 namespace {
 
 constexpr double gib = 1024.0 * 1024.0 * 1024.0;
-constexpr double pebibyte = gib * 1024.0 * 1024.0;
+constexpr double countable = 4e18;  // bytes that an int64 holds
 
 double count_with_blocks(ModelConfig model, int blocks) {
   model.layers = blocks;
@@ -28,12 +28,15 @@ double count_with_blocks(ModelConfig model, int blocks) {
   return count;
 }
 
-// Of parameters and of the widest activation of a micro-batch, in float32: what must fit an int64
-// many times over.
-double least_bytes(const Config& config) {
+// More than any rank will be planned to hold, as a number that may not fit an int64: parameters with
+// gradients and moments in float32, and generous frames of all layers for all micro-batches.
+double most_bytes(const Config& config) {
   const double rows = static_cast<double>(config.batch.micro) * config.data.sequence_length;
   const double width = std::max(config.model.hidden, config.model.intermediate);
-  return sizeof(float) * (count_parameters(config.model) + rows * width);
+  constexpr double widths_of_a_frame = 64.0;
+  const double frames = widths_of_a_frame * config.model.layers *
+                        static_cast<double>(config.batch.accumulation);
+  return sizeof(float) * (4.0 * count_parameters(config.model) + rows * width * frames);
 }
 
 // Of what a plan is made from: its instructions, forward and backward, and rotary positions.
@@ -109,11 +112,9 @@ void check_plannable(const Config& config, double bytes) {
                     "positions",
                     config.model.layers, config.batch.accumulation, config.data.sequence_length),
         "Lower gradient_accumulation_steps, train_batch_size or data.seq_length");
-  if (const double needed = least_bytes(config); needed > pebibyte)
+  if (const double needed = most_bytes(config); needed > countable)
     throw UsageError(
-        fmt::format("the job does not fit any machine's memory: {:.4g} GiB for one copy of the "
-                    "model and an activation",
-                    needed / gib),
+        fmt::format("the job does not fit any machine's memory: about {:.4g} GiB", needed / gib),
         fmt::format("{:.4g} parameters; micro-batches of {} x {} tokens",
                     count_parameters(config.model), config.batch.micro,
                     config.data.sequence_length),

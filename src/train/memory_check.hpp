@@ -13,7 +13,7 @@ namespace triax {
 double count_parameters(const ModelConfig& model);
 
 /// UsageError where the sizes are so large that not even the plan can be made in `bytes` of memory:
-/// its instructions would take hours or end in bad_alloc, or a rank would need a pebibyte and more.
+/// its instructions would take hours or end in bad_alloc, or the bytes are too many to count.
 void check_plannable(const Config& config, double bytes);
 
 /// UsageError where `ranks`, which share a machine with `bytes` of memory, need more than that. It

@@ -62,7 +62,8 @@ PlanShape make_shape(const ShapeOptions& options) {
   shape.microbatches = options.microbatches;
   shape.data_parallel = options.data_parallel;
   shape.zero = options.zero;
-  shape.reduce_ahead = shape.gather_ahead = options.ahead;
+  shape.gather_ahead = options.ahead;
+  if (shape.shards_gradients()) shape.reduce_ahead = options.ahead;
   for (int s = 0; s < options.stages; ++s) {
     auto& layers = shape.layers.emplace_back();
     for (int c = 0; c < options.chunks; ++c) layers.push_back(layers_of(options.layers, s, c));
