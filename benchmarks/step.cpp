@@ -26,10 +26,16 @@ struct Options {
   std::string model = "gpt2-124m";
   int tensor = 1, pipeline = 1, data = 1, zero = 0, threads = 1, steps = 7;
   std::int64_t batch = 2, micro = 0, sequence = 512;
-  bool recompute = false;
+  std::string recompute = "none";
   std::string schedule = "1f1b";
   std::string type = "f32", gradients;  // gradients: as type
 };
+
+const std::map<std::string, Recompute>& recomputes() {
+  static const std::map<std::string, Recompute> all = {
+      {"none", Recompute::none}, {"selective", Recompute::attention}, {"full", Recompute::layer}};
+  return all;
+}
 
 const std::map<std::string, DType>& types() {
   static const std::map<std::string, DType> all = {
@@ -111,7 +117,7 @@ LoadedJob make_job(const Options& options, const std::string& tokens) {
   config.precision.type = types().at(options.type);
   config.precision.gradient_type =
       options.gradients.empty() ? config.precision.type : types().at(options.gradients);
-  config.recompute = options.recompute;
+  config.recompute.what = recomputes().at(options.recompute);
   config.run.steps = options.steps;
   return job;
 }
@@ -137,9 +143,9 @@ void measure(const Options& options, const MpiSession& session) {
   const double flops =
       tokens * training_flops_per_token(job.config.model, options.sequence) / timing.seconds;
   const std::string name =
-      fmt::format("{} B={} T={} {} tensor {} pipeline {} data {} zero {} threads {}", options.model,
-                  options.batch, options.sequence, options.type, options.tensor, options.pipeline,
-                  options.data, options.zero, options.threads);
+      fmt::format("{} B={} T={} {} tensor {} pipeline {} data {} zero {} recompute {} threads {}",
+                  options.model, options.batch, options.sequence, options.type, options.tensor,
+                  options.pipeline, options.data, options.zero, options.recompute, options.threads);
   benchmark::print_result("step", name, timing,
                           {{"tokens_per_second", tokens / timing.seconds},
                            {"flops_per_second", flops},
@@ -177,7 +183,9 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   app.add_option("--schedule", options.schedule)->capture_default_str();
   app.add_option("--threads", options.threads, "Cores a rank")->capture_default_str();
-  app.add_flag("--recompute", options.recompute);
+  app.add_option("--recompute", options.recompute, "Of every layer: none, selective, full")
+      ->check(CLI::IsMember({"none", "selective", "full"}))
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
     measure(options, session);

@@ -36,11 +36,16 @@ void check_offload(Settings& s, ErrorList& errors, ErrorList& missing) {
   check_directory(s, z + "offload_optimizer.", errors, missing);
   check_directory(s, param, errors, missing);
   const auto stage = s.integer(z + "stage");
-  if (s.string(param + "device") != "none" && stage != 3 && s.sound({z + "stage"}))
-    s.error(errors, param + "device",
-            fmt::format("parameters are offloaded under ZeRO stage 3 only (stage is {}). Set "
-                        "zero_optimization.stage to 3, or {}device to \"none\"",
-                        stage, param));
+  const auto check_stage = [&](const std::string& key, bool wanted) {
+    if (wanted && stage != 3 && s.sound({z + "stage"}))
+      s.error(errors, key,
+              fmt::format("parameters are offloaded under ZeRO stage 3 only (stage is {}). Set "
+                          "zero_optimization.stage to 3, or leave this out",
+                          stage));
+  };
+  check_stage(param + "device", s.string(param + "device") != "none");
+  for (const char* old : {"cpu_offload_param", "cpu_offload_params"})
+    check_stage(z + old, s.boolean(z + old));
   if (const auto block = s.integer("aio.block_size"); block % 4096 != 0)
     s.error(errors, "aio.block_size", fmt::format("{} is not a multiple of 4096", block));
 }

@@ -12,7 +12,7 @@ namespace triax {
 
 /// How a stage's parameters and gradients are kept.
 struct StateOptions {
-  DataShard shard;          // of this data rank
+  DataShard shard = {};     // of this data rank
   DType type = DType::f32;  // of the parameters
   DType gradient_type = DType::f32;
   OffloadPlace place = {};  // of the parameters' shards, where they are in a store

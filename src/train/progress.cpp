@@ -48,10 +48,11 @@ void Progress::step(const StepMetrics& metrics) {
   if (mode_ == Mode::bar) return bar(metrics, left);
   const bool last = metrics.step + 1 == steps_;
   if ((metrics.step + 1) % interval_ != 0 && metrics.step != first_step_ && !last) return;
+  const std::string norm = metrics.skipped ? "overflows" : fmt::format("{:.3f}", metrics.grad_norm);
   fmt::print(stderr,
-             "step {:>6}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
-             metrics.step + 1, steps_, metrics.loss, metrics.grad_norm, metrics.lr,
-             metrics.tokens_per_second, duration(left));
+             "step {:>6}/{}  loss {:.4f}  grad norm {}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
+             metrics.step + 1, steps_, metrics.loss, norm, metrics.lr, metrics.tokens_per_second,
+             duration(left));
 }
 
 void Progress::bar(const StepMetrics& metrics, double seconds_left) {

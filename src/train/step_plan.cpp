@@ -56,7 +56,7 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
 
 // What may be under way beside compute: no more than the largest block, so that a small model does
 // not end up whole on every rank.
-void set_limits(PlanShape& shape, const ZeroConfig& zero) {
+void set_limits(PlanShape& shape, const ZeroConfig& zero, const DataShard& data) {
   std::int64_t largest = 0;
   for (const auto& stage : shape.blocks)
     for (const BlockUse& block : stage)
@@ -73,7 +73,9 @@ void set_limits(PlanShape& shape, const ZeroConfig& zero) {
   shape.fetch_ahead = zero.offload_optimizer.pipeline_read;
   shape.store_behind = zero.offload_optimizer.pipeline_write;
   shape.shard_buffers = zero.offload_param.buffers;
-  shape.shard_limit = zero.offload_param.buffers * zero.offload_param.buffer_size;
+  // The buffers hold shards, the plan counts whole blocks.
+  const std::int64_t shards = std::int64_t{zero.offload_param.buffers} * data.size;
+  shape.shard_limit = shards * std::min(zero.offload_param.buffer_size, shape.shard_limit / shards);
 }
 
 std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
@@ -163,7 +165,7 @@ PlanShape plan_shape(const Config& config) {
   // Sequence parallelism cuts them already.
   shape.partition_inputs =
       config.recompute.partition_inputs && parallel.tensor > 1 && !parallel.sequence_parallel;
-  set_limits(shape, config.zero);
+  set_limits(shape, config.zero, data);
   return shape;
 }
 

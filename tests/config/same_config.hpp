@@ -41,8 +41,8 @@ inline auto members(const SchedulerConfig& s) {
                   s.decay_mom_rate, s.warmup, s.min_lr);
 }
 inline auto members(const ZeroConfig& z) {
-  return std::tie(z.stage, z.overlap, z.reduce_bucket_size, z.prefetch_bucket_size,
-                  z.persistence_threshold, z.max_live_parameters);
+  return std::tie(z.stage, z.shard_size, z.overlap, z.limit_gathers, z.reduce_bucket_size,
+                  z.prefetch_bucket_size, z.persistence_threshold, z.max_live_parameters);
 }
 inline auto members(const LossScaleConfig& s) {
   return std::tie(s.enabled, s.fixed, s.initial_power, s.window, s.hysteresis,

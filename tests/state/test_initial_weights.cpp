@@ -38,8 +38,8 @@ TEST(FreshWeights, AreTheSameOnEveryGrid) {
 // values, and padding is 0.
 TEST(FreshWeights, CopiesEqualTheirOwners) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& places) {
-    const GlobalValues whole = assembled(
-        model, {}, [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
+    const GlobalValues whole =
+        assembled(model, {}, [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
     ProcessGrid grid(MPI_COMM_SELF, {});
     for (const auto& stage : stages_of(model, places)) {
       ParameterStore store(*stage, grid, {});
@@ -66,8 +66,8 @@ TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
   model.hidden = 480;
   model.head_size = 40;
   model.intermediate = 500;
-  const GlobalValues weights = assembled(
-      model, {}, [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
+  const GlobalValues weights =
+      assembled(model, {}, [](ParameterStore& store) { initialize_weights(Stream{}, store, 7); });
   const auto deviation = [&](const std::string& name) {
     const auto& values = weights.at(name);
     return summary_of(values).l2 / std::sqrt(static_cast<double>(values.size()));
@@ -86,8 +86,8 @@ TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
 TEST(FreshWeights, FollowTheSeed) {
   const ModelConfig model = golden_model("gpt2-deep");
   const auto with = [&](std::uint64_t seed) {
-    return assembled(
-        model, {}, [=](ParameterStore& store) { initialize_weights(Stream{}, store, seed); });
+    return assembled(model, {},
+                     [=](ParameterStore& store) { initialize_weights(Stream{}, store, seed); });
   };
   EXPECT_EQ(with(1), with(1));
   EXPECT_NE(with(1).at("transformer.wte.weight"), with(2).at("transformer.wte.weight"));
@@ -102,14 +102,14 @@ void expect_rounded(const ModelConfig& model, Fill&& fill) {
   ParameterStore exact(stage, grid, {});
   fill(exact, nullptr);
   for (const DType type : {DType::bf16, DType::f16}) {
-    ParameterStore store(stage, grid, {.type = type, .gradient_type = type});
-    const Optimizer optimizer(store, {}, 0.0);
+    ParameterStore store(stage, grid, {.shard = {}, .type = type, .gradient_type = type});
+    Optimizer optimizer(store, {}, 0.0);
     fill(store, &optimizer);
     std::int64_t wrong = 0, rounded = 0;
     for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b)
       with_type(type, [&]<class T>(Type<T>) {
         const float* expected = exact.weights(b).data.as<float>();
-        const float* master = optimizer.master(b).data.as<float>();
+        const float* master = optimizer.kept_state(b).master.data.as<float>();
         const T* weights = store.weights(b).data.as<T>();
         for (std::int64_t i = 0; i < store.weights(b).range.count(); ++i) {
           wrong += master[i] != expected[i] ? 1 : 0;
@@ -123,14 +123,14 @@ void expect_rounded(const ModelConfig& model, Fill&& fill) {
 }
 
 TEST(FreshWeights, In16BitsAreTheFloat32OnesRounded) {
-  expect_rounded(golden_model("gpt2-tiny"), [](ParameterStore& store, const Optimizer* optimizer) {
+  expect_rounded(golden_model("gpt2-tiny"), [](ParameterStore& store, Optimizer* optimizer) {
     initialize_weights(Stream{}, store, 7, optimizer);
   });
 }
 
 TEST(LoadedWeights, In16BitsAreTheFloat32OnesRounded) {
   const ModelConfig model = golden_model("qwen2-odd");
-  expect_rounded(model, [&](ParameterStore& store, const Optimizer* optimizer) {
+  expect_rounded(model, [&](ParameterStore& store, Optimizer* optimizer) {
     load_weights(Stream{}, store, model, read_golden("qwen2-odd").directory, optimizer);
   });
 }

@@ -17,7 +17,8 @@ TEST(ParameterBlocks, OwnEveryElementOnce) {
       GlobalValues owners = zeros(model);
       for (const auto& stage : stages_of(model, grid))
         for (int rank = 0; rank < data; ++rank)
-          for (const ParameterBlock& block : lay_out_blocks(*stage, {data, rank, data == 3}))
+          for (const ParameterBlock& block :
+               lay_out_blocks(*stage, {.size = data, .rank = rank, .zero_stage = data == 3}))
             for_each_owned(block, [&](const std::string& name, std::int64_t global, std::int64_t) {
               owners.at(name).at(static_cast<std::size_t>(global)) += 1.0F;
             });
@@ -32,7 +33,8 @@ TEST(ParameterBlocks, PartsOverTheDataAxisAreEqualAndWhole) {
   for (const int data : {1, 2, 3, 5})
     for (int rank = 0; rank < data; ++rank)
       for (const bool sharded : {false, true}) {
-        const auto blocks = lay_out_blocks(stage, {data, rank, sharded});
+        const auto blocks =
+            lay_out_blocks(stage, {.size = data, .rank = rank, .zero_stage = sharded});
         for (std::size_t b = 0; b < blocks.size(); ++b) {
           EXPECT_EQ(blocks[b].elements % (16 * data), 0);
           EXPECT_EQ(blocks[b].own.begin, blocks[b].elements / data * rank);
@@ -41,6 +43,61 @@ TEST(ParameterBlocks, PartsOverTheDataAxisAreEqualAndWhole) {
                     sharded ? blocks[b].own.count() : blocks[b].elements);
         }
       }
+}
+
+// Offloaded optimizer state: what is kept comes first, then parts that begin pages of a file.
+TEST(ParameterBlocks, AreSteppedInParts) {
+  const Stage stage(golden_model("gpt2-odd"), {}, 16);
+  for (const double share : {0.0, 0.3, 1.0}) {
+    DataShard shard{.size = 2, .rank = 1, .zero_stage = 1};
+    shard.offload.optimizer_share = share;
+    shard.offload.part_elements = 2500;
+    std::int64_t stepped = 0;
+    std::int64_t kept = 0;
+    for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
+      stepped += block.stepped.count();
+      EXPECT_EQ(block.parts.empty(), share == 0.0);
+      EXPECT_EQ(block.kept_parts, share == 0.3 ? 1 : 0);
+      std::int64_t at = block.stepped.begin;
+      for (std::size_t p = 0; p < block.parts.size(); ++p) {
+        EXPECT_EQ(block.parts[p].begin, at);
+        at = block.parts[p].end;
+        if (static_cast<int>(p) < block.kept_parts) {
+          kept += block.parts[p].count();
+          continue;
+        }
+        EXPECT_LE(block.parts[p].count(), 2048);
+        if (p + 1 < block.parts.size()) {
+          EXPECT_EQ(block.parts[p].count() % 1024, 0);
+        }
+      }
+      EXPECT_TRUE(block.parts.empty() || at == block.stepped.end);
+    }
+    EXPECT_NEAR(static_cast<double>(kept), share == 0.3 ? 0.7 * static_cast<double>(stepped) : 0.0,
+                0.01 * static_cast<double>(stepped));
+  }
+}
+
+TEST(ParameterBlocks, TheFirstShardsStayInMemory) {
+  const Stage stage(golden_model("gpt2-odd"), {}, 16);
+  DataShard shard{.size = 2, .rank = 1, .zero_stage = 3};
+  shard.offload.parameters = true;
+  shard.offload.kept_parameters = 10'000;
+  std::int64_t kept = 0;
+  int stored = 0;
+  for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
+    if (block.stored)
+      ++stored;
+    else if (block.sharded)
+      kept += block.parameters.count();
+    EXPECT_TRUE(block.sharded || !block.stored);
+  }
+  EXPECT_GT(stored, 2);
+  EXPECT_GT(kept, 0);
+  EXPECT_LE(kept, 10'000);
+  shard.offload.kept_parameters = 0;
+  for (const ParameterBlock& block : lay_out_blocks(stage, shard))
+    EXPECT_EQ(block.stored, block.sharded);
 }
 
 TEST(ParameterBlocks, ParametersAreAlignedAndApart) {

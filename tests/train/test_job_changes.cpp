@@ -42,6 +42,16 @@ TEST(JobChanges, NameDataOptimizerAndScheduler) {
                           "resumed with another scheduler.type: none there, \"cosine\" here"));
 }
 
+TEST(JobChanges, NameTheTypes) {
+  auto other = job();
+  other["bf16"]["enabled"] = true;
+  other["data_types"]["grad_accum_dtype"] = "fp32";
+  EXPECT_THAT(
+      job_changes(resolved(job()), resolved(other)),
+      ElementsAre("resumed with another bf16.enabled: false there, true here",
+                  "resumed with another data_types.grad_accum_dtype: none there, \"fp32\" here"));
+}
+
 TEST(JobChanges, GridStepsAndDirectoriesMayChange) {
   auto other = job();
   other["run"]["steps"] = 1234;

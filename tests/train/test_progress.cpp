@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace triax {
 namespace {
@@ -34,6 +35,16 @@ std::string shown(const std::string& mode, std::int64_t first, std::int64_t last
 
 std::int64_t lines_of(const std::string& text) {
   return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST(Progress, ASkippedStepHasNoNorm) {
+  testing::internal::CaptureStderr();
+  StepMetrics metrics = metrics_of(0);
+  metrics.grad_norm = std::numeric_limits<double>::quiet_NaN();
+  metrics.skipped = true;
+  Progress("lines", 0, 1, 1).step(metrics);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(text, AllOf(HasSubstr("grad norm overflows"), Not(HasSubstr("nan"))));
 }
 
 TEST(Progress, LinesComeFirstLastAndAtTheirInterval) {

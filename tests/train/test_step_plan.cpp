@@ -62,6 +62,31 @@ TEST(PlanShapeOfAJob, ZeroOverOneDataRankIsNone) {
                ZeroStage::optimizer);
 }
 
+TEST(PlanShapeOfAJob, OneDataRankGathersParametersThatLiveElsewhere) {
+  Config config = config_of("gpt2-odd", {.micro = 2, .zero = 3});
+  EXPECT_EQ(plan_shape(config).zero, ZeroStage::none);
+  config.zero.persistence_threshold = 100;
+  config.zero.offload_param.device = OffloadDevice::nvme;
+  config.zero.offload_param.max_in_cpu = 0;
+  const PlanShape shape = plan_shape(config);
+  EXPECT_EQ(shape.zero, ZeroStage::parameters);
+  for (const BlockUse& block : shape.blocks[0]) EXPECT_NE(block.stored, block.persistent);
+  EXPECT_EQ(shape.shard_buffers, 5);
+}
+
+TEST(PlanShapeOfAJob, OptimizerStateOnNvmeIsSteppedInParts) {
+  Config config = config_of("gpt2-odd", {.data = 2, .micro = 2, .zero = 1});
+  config.zero.offload_optimizer.device = OffloadDevice::nvme;
+  config.zero.offload_optimizer.pipeline_read = true;
+  config.zero.offload_optimizer.part = 1024;
+  const PlanShape shape = plan_shape(config);
+  EXPECT_TRUE(shape.fetch_ahead && !shape.store_behind);
+  EXPECT_EQ(shape.state_buffers, 4);
+  for (const BlockUse& block : shape.blocks[0])
+    EXPECT_EQ(block.parts, (block.elements / 2 + 1023) / 1024);
+  EXPECT_EQ(step_plans(config).peaks[0].states, 2);
+}
+
 TEST(PlanShapeOfAJob, RecomputesTheFirstBlocksOfAStage) {
   using Marks = std::vector<std::vector<std::vector<bool>>>;
   EXPECT_EQ(

@@ -1,0 +1,136 @@
+#include "src/state/offload_store.hpp"
+
+#include <algorithm>
+
+#include "tests/io/fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::HasSubstr;
+
+// Two datasets, of which unit p has elements [1024 p, 1024 (p + 1)), the last fewer.
+class OffloadStoreTest : public testing::Test {
+ protected:
+  static constexpr std::int64_t part = 1024;
+  static constexpr std::int64_t count = 2 * part + 10;
+
+  std::unique_ptr<OffloadStore> make(int buffers = 2) const {
+    std::vector<OffloadUnit> units;
+    for (std::int64_t first = 0; first < count; first += part) {
+      const std::int64_t here = std::min(part, count - first);
+      units.push_back({{{0, first, here}, {1, first, here}}, 0});
+    }
+    return std::make_unique<OffloadStore>(
+        OffloadPlace{.path = dir_.path("state.h5")},
+        std::vector<OffloadDataset>{{"/a", DType::f32, count}, {"/b", DType::f32, count}},
+        std::move(units), std::vector<int>{buffers});
+  }
+  static void fill(const OffloadStore& store, int unit, float value) {
+    for (const std::size_t run : {0U, 1U}) {
+      const Tensor memory = store.at(unit, run);
+      std::fill_n(memory.as<float>(), memory.elements(), value + static_cast<float>(run));
+    }
+  }
+  // Every element of the unit is `value`, those of the second run one more.
+  static bool holds(const OffloadStore& store, int unit, float value) {
+    const auto all_are = [&](const Tensor& memory, float number) {
+      return std::all_of(memory.as<float>(), memory.as<float>() + memory.elements(),
+                         [&](float found) { return found == number; });
+    };
+    return all_are(store.at(unit, 0), value) && all_are(store.at(unit, 1), value + 1.0F);
+  }
+
+  const TempDirectory dir_;
+  const Stream stream_;
+};
+
+// Buffers of two runs of a page; datasets of three pages (4096 bytes each).
+TEST_F(OffloadStoreTest, TakesWholePages) {
+  EXPECT_EQ(make(2)->bytes(), (OffloadBytes{2 * 2 * 4096, 2 * 3 * 4096}));
+  EXPECT_GE(make(2)->file_bytes(), 2 * 3 * 4096);
+  const std::vector<OffloadDataset> datasets = {{"/a", DType::bf16, 5000}};
+  EXPECT_EQ(offload_bytes(datasets, {{{{0, 0, 4096}}, 0}, {{{0, 4096, 904}}, 1}}, {3, 1}),
+            (OffloadBytes{3 * 8192 + 4096, 3 * 4096}));
+  EXPECT_EQ(offload_bytes({}, {}, {4}), OffloadBytes{});
+}
+
+TEST_F(OffloadStoreTest, StartsAsZeros) {
+  const auto store = make();
+  for (int unit = 0; unit < 3; ++unit)
+    store->visit(stream_, unit, Access::read, [&] {
+      for (const std::size_t run : {0U, 1U}) {
+        const Tensor memory = store->at(unit, run);
+        EXPECT_EQ(memory.elements(), unit < 2 ? part : 10);
+        EXPECT_EQ(std::count(memory.as<float>(), memory.as<float>() + memory.elements(), 0.0F),
+                  memory.elements());
+      }
+    });
+}
+
+TEST_F(OffloadStoreTest, UnitsComeAndGoSideBySide) {
+  const auto store = make(2);
+  store->start_read(0);
+  store->start_read(2);
+  store->wait_read(0);
+  store->wait_read(2);
+  fill(*store, 0, 7.0F);
+  fill(*store, 2, 9.0F);
+  store->start_write(0);
+  store->start_write(2);
+  store->wait_write(0);
+  store->start_read(1);  // in the buffer that unit 0 had
+  store->wait_read(1);
+  fill(*store, 1, 8.0F);
+  store->release(1);  // unchanged in the file
+  store->wait_write(2);
+  for (const auto& [unit, value] : {std::pair{0, 7.0F}, {2, 9.0F}})
+    store->visit(stream_, unit, Access::read,
+                 [&, unit = unit, value = value] { EXPECT_TRUE(holds(*store, unit, value)); });
+  store->visit(stream_, 1, Access::read, [&] { EXPECT_FALSE(holds(*store, 1, 8.0F)); });
+}
+
+TEST_F(OffloadStoreTest, VisitsReadUpdateAndReplace) {
+  const auto store = make(1);
+  store->visit(stream_, 0, Access::replace, [&] { fill(*store, 0, 3.0F); });
+  store->visit(stream_, 0, Access::update, [&] {
+    EXPECT_TRUE(holds(*store, 0, 3.0F));
+    fill(*store, 0, 4.0F);
+  });
+  store->visit(stream_, 0, Access::read, [&] {
+    EXPECT_TRUE(holds(*store, 0, 4.0F));
+    fill(*store, 0, 5.0F);  // lost
+  });
+  store->visit(stream_, 0, Access::read, [&] { EXPECT_TRUE(holds(*store, 0, 4.0F)); });
+  store->visit(stream_, 0, Access::replace, [&] {
+    EXPECT_EQ(store->at(0, 0).as<float>()[0], 0.0F);  // not what the buffer had
+  });
+}
+
+TEST_F(OffloadStoreTest, MoreUnitsThanBuffersAreAnInternalError) {
+  const auto store = make(1);
+  store->start_read(0);
+  EXPECT_THAT(error_of([&] { store->start_read(1); }), HasSubstr("no free buffer"));
+  EXPECT_THAT(error_of([&] { (void)store->at(2, 0); }), HasSubstr("not in memory"));
+}
+
+TEST_F(OffloadStoreTest, FailuresAreErrors) {
+  const auto store = make();
+  std::filesystem::resize_file(dir_.path("state.h5"), 0);
+  store->start_read(0);
+  EXPECT_THAT(error_of([&] { store->wait_read(0); }), HasSubstr("the file ends there"));
+  EXPECT_THAT(error_of([&] {
+                OffloadStore(OffloadPlace{.path = dir_.path("absent/state.h5")},
+                             {{"/a", DType::f32, 1}}, {{{{0, 0, 1}}, 0}}, {1});
+              }),
+              HasSubstr("absent/state.h5"));
+}
+
+TEST_F(OffloadStoreTest, NothingToStoreTakesNoFile) {
+  const OffloadStore store(OffloadPlace{.path = dir_.path("none.h5")}, {}, {}, {1});
+  EXPECT_FALSE(std::filesystem::exists(dir_.path("none.h5")));
+  EXPECT_EQ(store.file_bytes() + store.bytes().buffers, 0);
+}
+
+}  // namespace
+}  // namespace triax::test
