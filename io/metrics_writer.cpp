@@ -93,10 +93,12 @@ void MetricsWriter::write(const StepMetrics& m) {
   line(fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"lr":{},"tokens":{},)"
       R"("tokens_per_second":{},"step_seconds":{},)"
-      R"({}{}"peak_memory_bytes":{},"bytes_sent":{{"data":{},"tensor":{},"pipeline":{}}}}})",
+      R"({}{}"peak_memory_bytes":{},"bytes_sent":{{"data":{},"tensor":{},"pipeline":{}}},)"
+      R"("messages_sent":{{"data":{},"tensor":{},"pipeline":{}}}}})",
       m.step, number(m.loss), number(m.grad_norm), number(m.lr), m.tokens,
       number(m.tokens_per_second), number(m.step_seconds), mfu, scale, m.peak_memory_bytes,
-      m.bytes_sent_data, m.bytes_sent_tensor, m.bytes_sent_pipeline));
+      m.bytes_sent_data, m.bytes_sent_tensor, m.bytes_sent_pipeline, m.messages_sent_data,
+      m.messages_sent_tensor, m.messages_sent_pipeline));
 }
 
 void MetricsWriter::write_valid(std::int64_t step, double valid_loss, std::int64_t tokens) {

@@ -10,7 +10,9 @@
 #include "kernels/base/runtime.hpp"
 #include "src/comm/topology.hpp"
 #include "src/config/load.hpp"
+#include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
+#include "src/train/process_memory.hpp"
 #include "src/train/run_lock.hpp"
 #include "src/train/trainer.hpp"
 
@@ -56,19 +58,19 @@ int fail(MpiSession& session, const std::string& text, int status) {
 
 int train(const JobArguments& arguments, MpiSession& session) {
   check_launch(MPI_COMM_WORLD);
-  const LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
-  const ParallelConfig& parallel = job.config.parallel;
-  ProcessGrid grid(MPI_COMM_WORLD,
-                   {parallel.data, parallel.pipeline, parallel.tensor,
-                    parse_axis_order(parallel.order), parallel.tensor_across_nodes});
+  LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
+  check_plannable(job.config, node_memory());
+  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel));
+  job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
-  check_memory(job.config, grid);
+  const KernelRuntime runtime(threads_of_rank(grid));
+  JobPlan plan = plan_job(job.config);
+  check_fits(job.config, plan.memory, grid);
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
   agreed(grid.mpi(), [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
   });
-  const KernelRuntime runtime(threads_of_rank(grid));
-  Trainer trainer(job, grid);
+  Trainer trainer(job, grid, std::move(plan));
   try {
     trainer.run();
     return 0;
@@ -81,11 +83,33 @@ void print_plan(const JobArguments& arguments, const MpiSession& session) {
   if (session.rank() != 0) return;
   const LoadedJob job =
       load_job(arguments.job, arguments.overrides, session.size() > 1 ? session.size() : 0);
-  check_plan_size(job.config, node_memory());
+  check_plannable(job.config, node_memory());
   const KernelRuntime runtime;
   const StepPlans plans = step_plans(job.config);
   for (std::size_t stage = 0; stage < plans.training.size(); ++stage)
     fmt::print("stage {}\n{}", stage, text_of(plans.training[stage]));
+}
+
+void dry_run(const JobArguments& arguments, const MpiSession& session) {
+  const bool alone = session.size() == 1;
+  LoadedJob job = load_job(arguments.job, arguments.overrides, alone ? 0 : session.size());
+  check_plannable(job.config, node_memory());
+  const KernelRuntime runtime;
+  std::optional<ProcessGrid> grid;
+  if (!alone) {
+    grid.emplace(MPI_COMM_WORLD, grid_shape(job.config.parallel));
+    job = on_grid(std::move(job), *grid);
+  }
+  const JobPlan plan = plan_job(job.config);
+  if (session.rank() == 0) {
+    fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_memory()));
+    std::fflush(stdout);
+  }
+  // Where the other ranks of a larger grid would run is not known: each alone must fit.
+  if (grid)
+    check_fits(job.config, plan.memory, *grid);
+  else
+    check_fits(job.config, plan.memory, {plan.memory.fullest()}, node_memory());
 }
 
 void print_config(const JobArguments& arguments) {

@@ -13,7 +13,7 @@ constexpr int byte_tokens = 256;  // the only tokenizer: a token a byte
 struct JobArguments {
   std::string job;
   std::vector<std::string> overrides;
-  bool print_plan = false, json = false, reference = false;
+  bool print_plan = false, dry_run = false, json = false, reference = false;
   int ranks = 0;  // 0: the smallest grid that the job allows
 };
 
@@ -33,6 +33,11 @@ int train(const JobArguments& arguments, MpiSession& session);
 /// Prints the instructions of a step for each stage, on rank 0. One process may ask for a grid of
 /// any size.
 void print_plan(const JobArguments& arguments, const MpiSession& session);
+
+/// Prints what a run would take of memory and send, on rank 0: a table, or JSON. Under mpiexec for
+/// the ranks there; one process may ask for a grid of any size. UsageError, behind the table, where
+/// the job does not fit. Collective.
+void dry_run(const JobArguments& arguments, const MpiSession& session);
 
 /// Prints a job with its defaults, or the reference of keys. What a run would miss (data files that
 /// are not there) goes to standard error.

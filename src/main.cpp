@@ -65,8 +65,15 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
   add_overrides(command, job);
   command->add_flag("--print-plan", job.print_plan,
                     "Print the instructions of a step for each stage, and stop");
+  CLI::Option* dry = command->add_flag(
+      "--dry-run", job.dry_run,
+      "Print the memory of each rank by kind and the messages of a step, and stop; status 2 where "
+      "the job does not fit");
+  command->add_flag("--json", job.json, "With --dry-run: print JSON")->needs(dry);
   command->callback([&] {
-    if (job.print_plan)
+    if (job.dry_run)
+      dry_run(job, session);
+    else if (job.print_plan)
       print_plan(job, session);
     else
       status = train(job, session);

@@ -23,13 +23,22 @@ namespace {
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t page = 4096;  // what direct disk I/O asks for
 constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t alignment_of(std::size_t bytes) {
+  return bytes >= huge_page ? huge_page : bytes >= page ? page : cache_line;
+}
 }  // namespace
+
+std::size_t Buffer::footprint(std::size_t bytes) {
+  const std::size_t alignment = alignment_of(bytes);
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 Buffer::Buffer(std::size_t bytes, MemorySpace space) : bytes_(bytes), space_(space) {
   check(space == MemorySpace::host, "device memory in a build without CUDA");
   if (bytes == 0) return;
-  const std::size_t alignment = bytes >= huge_page ? huge_page : bytes >= page ? page : cache_line;
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  const std::size_t alignment = alignment_of(bytes);
+  const std::size_t rounded = footprint(bytes);
   data_ = std::aligned_alloc(alignment, rounded);
   if (data_ == nullptr)
     throw Error(fmt::format("cannot allocate {} bytes of host memory", bytes), "out of memory",

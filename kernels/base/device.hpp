@@ -48,6 +48,8 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
+  /// What a Buffer of so many bytes takes of the machine: whole lines, pages or huge pages.
+  static std::size_t footprint(std::size_t bytes);
   MemorySpace space() const { return space_; }
   /// A row-major view of the first elements.
   Tensor tensor(DType dtype, const Shape& shape) const;

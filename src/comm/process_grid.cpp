@@ -94,6 +94,7 @@ struct ProcessGrid::Impl {
   WaitPolicy policy = WaitPolicy::yield;  // until the cores are known
   OwnedComm grid;                         // Cartesian
   int node_rank = 0, node_size = 1, nodes = 1, node_cores = 1;
+  std::vector<int> ranks_of_node;
   std::unique_ptr<MpiCommunicator> world;
   std::array<std::unique_ptr<MpiCommunicator>, 3> axes;  // by Axis
   std::unique_ptr<MpiCommunicator> embedding;
@@ -175,8 +176,11 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   first_of_node = gather(first);
   check_tensor_inside_nodes(shape, first_of_node);
   nodes = 0;
-  for (int r = 0; r < shape.size(); ++r)
-    if (first_of_node[static_cast<std::size_t>(r)] == r) ++nodes;
+  for (int r = 0; r < shape.size(); ++r) {
+    const int first_there = first_of_node[static_cast<std::size_t>(r)];
+    if (first_there == r) ++nodes;
+    if (first_there == first) ranks_of_node.push_back(r);
+  }
 }
 
 void ProcessGrid::Impl::make_axes() {
@@ -251,6 +255,9 @@ int ProcessGrid::node_size() const {
 }
 int ProcessGrid::nodes() const {
   return impl_->nodes;
+}
+const std::vector<int>& ProcessGrid::ranks_of_node() const {
+  return impl_->ranks_of_node;
 }
 int ProcessGrid::node_cores() const {
   return impl_->node_cores;

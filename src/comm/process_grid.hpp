@@ -32,6 +32,8 @@ class ProcessGrid {
   int node_rank() const;  // among the ranks of this node
   int node_size() const;
   int nodes() const;
+  /// The ranks that share this rank's machine, itself among them, ascending.
+  const std::vector<int>& ranks_of_node() const;
   int node_cores() const;  // that the ranks of this node may use, together
   /// How every communicator of this grid waits; chosen once from node_size() and node_cores().
   WaitPolicy wait_policy() const;

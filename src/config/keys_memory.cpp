@@ -15,8 +15,8 @@ void add_zero(Keys& k) {
                      "reduce and gather while compute goes on")
                   .or_auto());
   k.push_back(obeyed(std::string(zero) + "reduce_bucket_size", integer, 500'000'000, at_least(1),
-                     "stages 2 and 3: gradients whose reduction may be under way at once; one "
-                     "layer always may, and never more than the largest layer")
+                     "gradients whose reduction may be under way at once; one layer always may, "
+                     "and never more than the largest layer")
                   .in("elements")
                   .or_auto());
   const auto tunes = [&](std::initializer_list<const char*> names, KeyType type,

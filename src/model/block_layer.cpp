@@ -85,6 +85,14 @@ std::size_t BlockLayer::scratch_bytes(const BatchShape& shape) const {
                          attention_norm_.scratch_bytes(shape.local_rows), bias});
 }
 
+// Of each half: rows gathered behind the norm and summed behind the output; in the backward pass
+// the gradient of the output is gathered too.
+LayerMessages BlockLayer::messages(const BatchShape& shape) const {
+  const Messages gather = gather_rows_messages(shard_, shape, width_);
+  const Messages reduce = reduce_rows_messages(shard_, shape, width_);
+  return {2 * (gather + reduce), 2 * (2 * gather + reduce)};
+}
+
 // norm(x), all rows.
 Tensor BlockLayer::enter(const Context& ctx, const LayerParameters& params, const Half& half,
                          const Tensor& x, const Scratch& scratch) const {

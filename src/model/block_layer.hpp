@@ -18,6 +18,7 @@ class BlockLayer : public Layer {
   const std::vector<ParameterSpec>& params() const override { return params_; }
   std::size_t frame_bytes(const BatchShape& shape) const override;
   std::size_t scratch_bytes(const BatchShape& shape) const override;
+  LayerMessages messages(const BatchShape& shape) const override;
   bool recomputed() const override { return recomputed_; }
   void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
                const Tensor& frame) const override;

@@ -3,6 +3,13 @@
 #include "kernels/random.hpp"
 
 namespace triax {
+namespace {
+
+std::uint64_t bytes_of_rows(const BatchShape& shape, std::int64_t width) {
+  return static_cast<std::uint64_t>(shape.rows * width) * size_of(shape.type);
+}
+
+}  // namespace
 
 BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorShard& shard,
                        DType type, DType gradient_type) {
@@ -32,6 +39,19 @@ Tensor reduce_rows(const Context& ctx, const Tensor& partial, const Tensor& loca
   }
   ctx.tensor.reduce_scatter(ctx.stream, local, partial).wait(ctx.stream);
   return local;
+}
+
+Messages gather_rows_messages(const TensorShard& shard, const BatchShape& shape,
+                              std::int64_t width) {
+  if (!shard.sequence_parallel) return {};
+  return planned_all_gather(shard.size, bytes_of_rows(shape, width));
+}
+
+Messages reduce_rows_messages(const TensorShard& shard, const BatchShape& shape,
+                              std::int64_t width) {
+  const std::uint64_t bytes = bytes_of_rows(shape, width);
+  return shard.sequence_parallel ? planned_reduce_scatter(shard.size, bytes)
+                                 : planned_all_reduce(shard.size, bytes);
 }
 
 }  // namespace triax

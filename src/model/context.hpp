@@ -4,6 +4,7 @@
 
 #include "kernels/base/arena.hpp"
 #include "src/comm/communicator.hpp"
+#include "src/comm/planned_messages.hpp"
 #include "src/model/parameter.hpp"
 
 namespace triax {
@@ -58,5 +59,11 @@ Tensor gather_rows(const Context& ctx, const Tensor& local, const Tensor& full);
 /// From partial sums over all rows to the rows this rank keeps: reduce-scatter under sequence
 /// parallelism (into `local`), else an all-reduce of `partial` in place, which is returned.
 Tensor reduce_rows(const Context& ctx, const Tensor& partial, const Tensor& local);
+
+/// What gather_rows and reduce_rows send for rows of `width` elements.
+Messages gather_rows_messages(const TensorShard& shard, const BatchShape& shape,
+                              std::int64_t width);
+Messages reduce_rows_messages(const TensorShard& shard, const BatchShape& shape,
+                              std::int64_t width);
 
 }  // namespace triax

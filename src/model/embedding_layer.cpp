@@ -53,6 +53,10 @@ std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
   return rows + embedding_scratch_bytes(shape.gradient_type, shape.rows, vocabulary_.rows);
 }
 
+LayerMessages EmbeddingLayer::messages(const BatchShape& shape) const {
+  return {reduce_rows_messages(shard_, shape, width_), gather_rows_messages(shard_, shape, width_)};
+}
+
 void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor&,
                              const Tensor& y, const Tensor&) const {
   const ArenaScope scope(ctx.scratch);

@@ -30,6 +30,7 @@ class EmbeddingLayer : public Layer {
   const std::vector<ParameterSpec>& params() const override { return params_; }
   std::size_t frame_bytes(const BatchShape&) const override { return 0; }
   std::size_t scratch_bytes(const BatchShape& shape) const override;
+  LayerMessages messages(const BatchShape& shape) const override;
   void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
                const Tensor& frame) const override;
   void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,

@@ -75,6 +75,19 @@ std::size_t HeadLayer::scratch_bytes(const BatchShape& shape) const {
   return std::max(forward, backward + norm_.scratch_bytes(shape.local_rows));
 }
 
+// The statistics of each chunk's softmax are gathered.
+LayerMessages HeadLayer::messages(const BatchShape& shape) const {
+  LayerMessages messages{gather_rows_messages(shard_, shape, width_),
+                         reduce_rows_messages(shard_, shape, width_)};
+  const std::int64_t chunk = chunk_rows(shape);
+  for (std::int64_t begin = 0; begin < shape.rows; begin += chunk) {
+    const std::int64_t statistics = shard_.size * std::min(chunk, shape.rows - begin) * 3;
+    messages.forward +=
+        planned_all_gather(shard_.size, static_cast<std::uint64_t>(statistics) * sizeof(float));
+  }
+  return messages;
+}
+
 void HeadLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                         const Tensor&, const Tensor& frame) const {
   const ArenaScope scope(ctx.scratch);

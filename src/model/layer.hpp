@@ -7,6 +7,11 @@
 
 namespace triax {
 
+/// What a layer sends over the tensor axis in one call.
+struct LayerMessages {
+  Messages forward, backward;
+};
+
 /// Forward and backward of one layer on one micro-batch. Boundaries (x, y and their gradients) are
 /// (local_rows, E) of shape.type, as the parameters. A frame is the layer's saved activations, one
 /// contiguous block of frame_bytes: dropping it is recompute, moving it is offload. The input x is
@@ -20,6 +25,8 @@ class Layer {
   virtual std::size_t frame_bytes(const BatchShape& shape) const = 0;
   /// Most that forward or backward takes from ctx.scratch.
   virtual std::size_t scratch_bytes(const BatchShape& shape) const = 0;
+  /// Messages of this tensor rank: those that forward and backward send, exactly.
+  virtual LayerMessages messages(const BatchShape& shape) const = 0;
   /// The frame is dropped behind the forward pass; another one fills it for the backward pass.
   virtual bool recomputed() const { return false; }
 

@@ -54,6 +54,8 @@ class Stage {
   bool has_head() const { return place_.stage == place_.stages - 1; }
   /// The head; only where has_head().
   const HeadLayer& head() const;
+  /// Bytes of the tables that its layers share (rotary positions).
+  std::int64_t table_bytes() const { return static_cast<std::int64_t>(rope_.bytes()); }
   /// Most scratch that any layer takes.
   std::size_t scratch_bytes(const BatchShape& shape) const;
 

@@ -158,9 +158,9 @@ struct PlanShape {
   bool data_parallel = false;  // reduce gradients over the data axis
   ZeroStage zero = ZeroStage::none;
   bool replicas = false;  // the shards of one group of data ranks are held by others too
-  /// From ZeRO 2 on: elements whose reduction may be under way while compute goes on (one block is
-  /// allowed always); 0: none.
-  std::int64_t reduce_ahead = 0;
+  /// Elements whose reduction may be under way while compute goes on (one block is allowed always):
+  /// what bounds MPI's own memory for it. 0: none.
+  std::int64_t reduce_ahead = std::numeric_limits<std::int64_t>::max();
   /// ZeRO 3: elements gathered ahead of their use (one block is allowed always); 0: none. And the
   /// most that is gathered at once, which stops the gathering ahead.
   std::int64_t gather_ahead = 0;

@@ -3,12 +3,23 @@
 #include <utility>
 
 namespace triax {
+namespace {
+
+constexpr std::size_t stride_of(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+}  // namespace
+
+std::int64_t BufferPool::bytes_of(std::size_t bytes, int count) {
+  return static_cast<std::int64_t>(stride_of(bytes)) * count;
+}
 
 BufferPool::BufferPool(std::string name, std::size_t bytes, int count)
     : name_(std::move(name)),
-      stride_((bytes + 63) / 64 * 64),
+      stride_(stride_of(bytes)),
       bytes_(bytes),
-      memory_(stride_ * static_cast<std::size_t>(count)) {
+      memory_(static_cast<std::size_t>(bytes_of(bytes, count))) {
   for (int slot = count - 1; slot >= 0; --slot) free_.push_back(slot);
 }
 

@@ -13,6 +13,8 @@ namespace triax {
 class BufferPool {
  public:
   BufferPool(std::string name, std::size_t bytes, int count);
+  /// Bytes that a pool takes.
+  static std::int64_t bytes_of(std::size_t bytes, int count);
   /// A free buffer's number; an internal error when none is free (the plan promised there is one).
   int acquire();
   void release(int slot);

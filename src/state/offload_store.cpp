@@ -5,6 +5,46 @@
 #include "io/agree.hpp"
 
 namespace triax {
+namespace {
+
+// Bytes of a run in memory and of a dataset in the file: whole pages.
+std::int64_t padded_bytes(DType type, std::int64_t elements) {
+  return padded_elements(type, elements) * static_cast<std::int64_t>(size_of(type));
+}
+
+// Bytes of a buffer of each pool: runs lie in it one behind the other, each at a page.
+std::vector<std::size_t> sizes_of_buffers(const std::vector<OffloadDataset>& datasets,
+                                          const std::vector<OffloadUnit>& units,
+                                          std::size_t pools) {
+  std::vector<std::size_t> sizes(pools, 0);
+  for (const OffloadUnit& unit : units) {
+    std::int64_t bytes = 0;
+    for (const OffloadUnit::Run& run : unit.runs)
+      bytes += padded_bytes(datasets[run.dataset].dtype, run.count);
+    auto& most = sizes[static_cast<std::size_t>(unit.pool)];
+    most = std::max(most, static_cast<std::size_t>(bytes));
+  }
+  return sizes;
+}
+
+std::int64_t stored_bytes(const std::vector<OffloadDataset>& datasets) {
+  std::int64_t bytes = 0;
+  for (const OffloadDataset& dataset : datasets)
+    bytes += padded_bytes(dataset.dtype, dataset.elements);
+  return bytes;
+}
+
+}  // namespace
+
+OffloadBytes offload_bytes(const std::vector<OffloadDataset>& datasets,
+                           const std::vector<OffloadUnit>& units, const std::vector<int>& buffers) {
+  const std::vector<std::size_t> sizes = sizes_of_buffers(datasets, units, buffers.size());
+  OffloadBytes bytes;
+  for (std::size_t pool = 0; pool < buffers.size(); ++pool)
+    bytes.buffers += BufferPool::bytes_of(sizes[pool], buffers[pool]);
+  bytes.stored = stored_bytes(datasets);
+  return bytes;
+}
 
 OffloadStore::OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset> datasets,
                            std::vector<OffloadUnit> units, const std::vector<int>& buffers)
@@ -21,22 +61,18 @@ OffloadStore::OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset
   });
 }
 
-// Runs lie in a buffer one behind the other, each at a page.
 void OffloadStore::make_pools(const std::vector<int>& buffers) {
-  std::vector<std::int64_t> bytes(buffers.size(), 0);  // of a buffer, by pool
   for (std::size_t u = 0; u < units_.size(); ++u) {
     std::int64_t end = 0;
     for (const OffloadUnit::Run& run : units_[u].runs) {
-      const DType type = datasets_[run.dataset].dtype;
       states_[u].offsets.push_back(end);
-      end += padded_elements(type, run.count) * static_cast<std::int64_t>(size_of(type));
+      end += padded_bytes(datasets_[run.dataset].dtype, run.count);
     }
     states_[u].requests.resize(units_[u].runs.size());
-    auto& most = bytes[static_cast<std::size_t>(units_[u].pool)];
-    most = std::max(most, end);
   }
+  const std::vector<std::size_t> sizes = sizes_of_buffers(datasets_, units_, buffers.size());
   for (std::size_t pool = 0; pool < buffers.size(); ++pool)
-    pools_.emplace_back("stored state", static_cast<std::size_t>(bytes[pool]), buffers[pool]);
+    pools_.emplace_back("stored state", sizes[pool], buffers[pool]);
 }
 
 Tensor OffloadStore::at(int unit, std::size_t run) const {
@@ -94,9 +130,10 @@ void OffloadStore::close(int unit, Access access) {
   wait_write(unit);
 }
 
-std::int64_t OffloadStore::buffer_bytes() const {
-  std::int64_t bytes = 0;
-  for (const BufferPool& pool : pools_) bytes += pool.bytes();
+OffloadBytes OffloadStore::bytes() const {
+  OffloadBytes bytes;
+  for (const BufferPool& pool : pools_) bytes.buffers += pool.bytes();
+  bytes.stored = stored_bytes(datasets_);
   return bytes;
 }
 

@@ -33,6 +33,15 @@ struct OffloadUnit {
   int pool = 0;  // of the buffers
 };
 
+/// What a store takes: of memory for its buffers, and of the disk for its datasets.
+struct OffloadBytes {
+  std::int64_t buffers = 0, stored = 0;
+  bool operator==(const OffloadBytes&) const = default;
+};
+/// What an OffloadStore of these will take.
+OffloadBytes offload_bytes(const std::vector<OffloadDataset>& datasets,
+                           const std::vector<OffloadUnit>& units, const std::vector<int>& buffers);
+
 /// What the visitor of stored state does with it.
 enum class Access : std::uint8_t { read, update, replace };
 
@@ -65,7 +74,7 @@ class OffloadStore {
   }
 
   std::int64_t file_bytes() const { return file_ ? file_->bytes() : 0; }
-  std::int64_t buffer_bytes() const;
+  OffloadBytes bytes() const;
   /// One line: the file, and how it is read and written.
   std::string description() const;
 

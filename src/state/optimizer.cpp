@@ -1,6 +1,7 @@
 #include "src/state/optimizer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "kernels/adamw.hpp"
@@ -50,7 +51,57 @@ FlatRange kept_range(const ParameterBlock& block) {
   return {begin, block.kept_parts > 0 ? block.parts.front().end : begin};
 }
 
+// Of the state that is not kept in memory.
+struct StoredState {
+  std::vector<OffloadDataset> datasets;
+  std::vector<OffloadUnit> units;
+  std::vector<int> first_unit;  // by block
+};
+
+// A dataset a block and kind of state, a unit a part.
+StoredState stored_state(const std::vector<ParameterBlock>& blocks, bool has_master) {
+  StoredState stored;
+  for (int b = 0; b < std::ssize(blocks); ++b) {
+    const ParameterBlock& block = blocks[static_cast<std::size_t>(b)];
+    stored.first_unit.push_back(static_cast<int>(stored.units.size()));
+    const std::int64_t begin = kept_range(block).end;
+    const std::size_t kinds = has_master ? 3 : 2;
+    for (std::size_t p = static_cast<std::size_t>(block.kept_parts); p < block.parts.size(); ++p) {
+      OffloadUnit& unit = stored.units.emplace_back();
+      for (std::size_t kind = 0; kind < kinds; ++kind)
+        unit.runs.push_back(
+            {stored.datasets.size() + kind, block.parts[p].begin - begin, block.parts[p].count()});
+    }
+    if (block.parts.empty()) continue;
+    constexpr std::array names = {"/optimizer/exp_avg", "/optimizer/exp_avg_sq", "/master"};
+    for (std::size_t kind = 0; kind < kinds; ++kind)
+      stored.datasets.push_back(
+          {fmt::format("{}/block {}", names[kind], b), DType::f32, block.stepped.end - begin});
+  }
+  return stored;
+}
+
+// Both moments and the master copy take as much each.
+void set_stored(OptimizerBytes& bytes, std::int64_t stored, bool has_master) {
+  bytes.stored_master = has_master ? stored / 3 : 0;
+  bytes.stored_moments = stored - bytes.stored_master;
+}
+
 }  // namespace
+
+OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks, DType type, int buffers) {
+  const bool has_master = type != DType::f32;
+  std::int64_t kept = 0;
+  for (const ParameterBlock& block : blocks) kept += kept_range(block).count();
+  OptimizerBytes bytes;
+  bytes.moments = 2 * kept * static_cast<std::int64_t>(sizeof(float));
+  if (has_master) bytes.master = bytes.moments / 2;
+  const StoredState stored = stored_state(blocks, has_master);
+  const OffloadBytes offload = offload_bytes(stored.datasets, stored.units, {buffers});
+  bytes.buffers = offload.buffers;
+  set_stored(bytes, offload.stored, has_master);
+  return bytes;
+}
 
 Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
                      const StateBuffers& stored)
@@ -86,32 +137,23 @@ void Optimizer::keep_in_memory() {
   }
 }
 
-// A dataset a block and kind of state, a unit a part.
 void Optimizer::make_store(const StateBuffers& stored) {
-  std::vector<OffloadDataset> datasets;
-  std::vector<OffloadUnit> units;
-  std::vector<const char*> names = {"/optimizer/exp_avg", "/optimizer/exp_avg_sq"};
-  if (has_master()) names.push_back("/master");
-  for (int b = 0; b < std::ssize(store_.blocks()); ++b) {
-    const ParameterBlock& block = store_.blocks()[static_cast<std::size_t>(b)];
-    first_unit_.push_back(static_cast<int>(units.size()));
-    const std::int64_t begin = kept_range(block).end;
-    for (std::size_t p = static_cast<std::size_t>(block.kept_parts); p < block.parts.size(); ++p) {
-      OffloadUnit& unit = units.emplace_back();
-      for (std::size_t kind = 0; kind < names.size(); ++kind)
-        unit.runs.push_back(
-            {datasets.size() + kind, block.parts[p].begin - begin, block.parts[p].count()});
-    }
-    if (block.parts.empty()) continue;
-    for (const char* name : names)
-      datasets.push_back(
-          {fmt::format("{}/block {}", name, b), DType::f32, block.stepped.end - begin});
-  }
+  StoredState state = stored_state(store_.blocks(), has_master());
+  first_unit_ = std::move(state.first_unit);
   if (stored.place.path.empty())
-    check(units.empty(), "no place for optimizer state that is not kept in memory");
+    check(state.units.empty(), "no place for optimizer state that is not kept in memory");
   else
-    offload_ = std::make_unique<OffloadStore>(stored.place, std::move(datasets), std::move(units),
-                                              std::vector<int>{stored.count});
+    offload_ =
+        std::make_unique<OffloadStore>(stored.place, std::move(state.datasets),
+                                       std::move(state.units), std::vector<int>{stored.count});
+}
+
+OptimizerBytes Optimizer::allocated() const {
+  OptimizerBytes is{bytes(), master_bytes()};
+  if (!offload_) return is;
+  is.buffers = offload_->bytes().buffers;
+  set_stored(is, offload_->bytes().stored, has_master());
+  return is;
 }
 
 int Optimizer::unit(int block, int part) const {

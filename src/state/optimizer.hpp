@@ -29,6 +29,17 @@ struct StepOptions {
   std::int64_t step = 1;  // counted from 1
 };
 
+/// Bytes of optimizer state: in memory all the time, in a store, and of the store's buffers.
+struct OptimizerBytes {
+  std::int64_t moments = 0, master = 0;
+  std::int64_t stored_moments = 0, stored_master = 0;
+  std::int64_t buffers = 0;
+  bool operator==(const OptimizerBytes&) const = default;
+};
+/// What an Optimizer of these blocks will hold, whose parameters are of `type`, with so many parts
+/// from a store at once.
+OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks, DType type, int buffers);
+
 class Optimizer {
  public:
   /// `stored`: for the parts of the store's blocks that are not kept in memory.
@@ -69,6 +80,7 @@ class Optimizer {
   /// Bytes of the moments, and of the master copy, that are in memory all the time.
   std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.bytes()); }
   std::int64_t master_bytes() const { return static_cast<std::int64_t>(master_memory_.bytes()); }
+  OptimizerBytes allocated() const;
 
  private:
   /// A run of a block's elements with one weight decay.

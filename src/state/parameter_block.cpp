@@ -58,8 +58,7 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
     end = block.params[i].offset + block.params[i].spec.shape.elements();
   }
   block.elements = round_up(end, alignment * data.size);
-  const std::int64_t part = block.elements / data.size;
-  block.own = {part * data.rank, part * (data.rank + 1)};
+  block.own = part_of_rank(block.elements, data.size, data.rank);
   const FlatRange all{0, block.elements};
   block.stepped = data.zero_stage >= 1 ? block.own : all;
   block.gradients = data.zero_stage >= 2 ? block.own : all;

@@ -87,6 +87,12 @@ struct DataShard {
   StateOffload offload = {};
 };
 
+/// Data rank `rank`'s equal part of a block of so many elements.
+inline FlatRange part_of_rank(std::int64_t elements, int data_size, int rank) {
+  const std::int64_t part = elements / data_size;
+  return {part * rank, part * (rank + 1)};
+}
+
 /// A block for each layer with parameters. A tied embedding has one of its own, shared by embedding
 /// and head of a single stage, with the same layout on first and last stage, so that shards match.
 std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& shard);

@@ -16,11 +16,47 @@ FlatRange kept_parameters(const ParameterBlock& block) {
   return block.stored ? FlatRange{} : block.parameters;
 }
 
+FlatRange kept_gradients(const ParameterBlock& block) {
+  return block.gradients;
+}
+
+// Elements of range(block) of all blocks.
+std::int64_t elements_of(const std::vector<ParameterBlock>& blocks, const auto& range) {
+  std::int64_t total = 0;
+  for (const ParameterBlock& block : blocks) total += range(block).count();
+  return total;
+}
+
+// Bytes of a whole block of a pool.
+std::size_t whole_bytes(const std::vector<ParameterBlock>& blocks, const WholeBuffers& whole,
+                        std::size_t pool, DType type) {
+  std::int64_t elements = 0;
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    if (whole.pool[b] == static_cast<int>(pool)) elements = blocks[b].elements;
+  return static_cast<std::size_t>(elements) * size_of(type);
+}
+
+// The shards in a store: a dataset and a unit each, in the order of the blocks that are stored.
+struct StoredShards {
+  std::vector<OffloadDataset> datasets;
+  std::vector<OffloadUnit> units;
+};
+StoredShards stored_shards(const std::vector<ParameterBlock>& blocks, const WholeBuffers& whole,
+                           DType type) {
+  StoredShards stored;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    if (!blocks[b].stored) continue;
+    const std::int64_t count = blocks[b].parameters.count();
+    stored.units.push_back({{{stored.datasets.size(), 0, count}}, whole.pool[b]});
+    stored.datasets.push_back({fmt::format("/model/block {}", b), type, count});
+  }
+  return stored;
+}
+
 // Carves range(block) of all blocks out of one allocation.
 Buffer carve(const std::vector<ParameterBlock>& blocks, DType type, const auto& range,
              const auto& take) {
-  std::int64_t total = 0;
-  for (const ParameterBlock& block : blocks) total += range(block).count();
+  const std::int64_t total = elements_of(blocks, range);
   Buffer memory(static_cast<std::size_t>(total) * size_of(type));
   const Tensor flat = memory.tensor(type, {total});
   std::int64_t at = 0;
@@ -33,6 +69,28 @@ Buffer carve(const std::vector<ParameterBlock>& blocks, DType type, const auto& 
 }
 
 }  // namespace
+
+StateBytes state_bytes(const std::vector<ParameterBlock>& blocks, const StateOptions& options,
+                       const WholeBuffers& whole) {
+  const auto kept = [&](const auto& range, DType type) {
+    return elements_of(blocks, range) * static_cast<std::int64_t>(size_of(type));
+  };
+  const auto pools = [&](const std::vector<int>& counts, DType type) {
+    std::int64_t bytes = 0;
+    for (std::size_t pool = 0; pool < counts.size(); ++pool)
+      bytes += BufferPool::bytes_of(whole_bytes(blocks, whole, pool, type), counts[pool]);
+    return bytes;
+  };
+  StateBytes bytes{kept(kept_parameters, options.type),
+                   kept(kept_gradients, options.gradient_type)};
+  if (options.shard.zero_stage < 2) return bytes;
+  bytes.whole_gradients = pools(whole.gradients, options.gradient_type);
+  bytes.gathered = pools(whole.gathered, options.type);
+  if (!options.shard.offload.parameters) return bytes;
+  const StoredShards stored = stored_shards(blocks, whole, options.type);
+  bytes.stored = offload_bytes(stored.datasets, stored.units, whole.shards);
+  return bytes;
+}
 
 ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const StateOptions& options,
                                const WholeBuffers& whole)
@@ -47,9 +105,9 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
   if (options.shard.groups > 1) grid.across(Axis::data, options.shard.groups);  // made together
   weight_memory_ = carve(blocks_, options.type, kept_parameters,
                          [&](std::size_t b, const BlockView& view) { states_[b].weights = view; });
-  gradient_memory_ = carve(
-      blocks_, options.gradient_type, [](const ParameterBlock& b) { return b.gradients; },
-      [&](std::size_t b, const BlockView& view) { states_[b].gradients = view; });
+  gradient_memory_ =
+      carve(blocks_, options.gradient_type, kept_gradients,
+            [&](std::size_t b, const BlockView& view) { states_[b].gradients = view; });
   if (windows()) make_pools(whole);
   if (options.shard.offload.parameters) make_store(whole);
   make_views(stage);
@@ -60,12 +118,8 @@ void ParameterStore::make_pools(const WholeBuffers& whole) {
         blocks_.size());
   const auto make = [&](const std::vector<int>& counts, DType type, const char* name) {
     std::vector<BufferPool> pools;
-    for (std::size_t pool = 0; pool < counts.size(); ++pool) {
-      std::int64_t elements = 0;
-      for (std::size_t b = 0; b < blocks_.size(); ++b)
-        if (whole.pool[b] == static_cast<int>(pool)) elements = blocks_[b].elements;
-      pools.emplace_back(name, static_cast<std::size_t>(elements) * size_of(type), counts[pool]);
-    }
+    for (std::size_t pool = 0; pool < counts.size(); ++pool)
+      pools.emplace_back(name, whole_bytes(blocks_, whole, pool, type), counts[pool]);
     return pools;
   };
   gradient_pools_ = make(whole.gradients, options_.gradient_type, "whole gradients");
@@ -74,17 +128,12 @@ void ParameterStore::make_pools(const WholeBuffers& whole) {
 }
 
 void ParameterStore::make_store(const WholeBuffers& whole) {
-  std::vector<OffloadDataset> datasets;
-  std::vector<OffloadUnit> units;
-  for (int b = 0; b < std::ssize(blocks_); ++b) {
-    if (!block(b).stored) continue;
-    of(b).unit = static_cast<int>(units.size());
-    const std::int64_t count = block(b).parameters.count();
-    units.push_back({{{datasets.size(), 0, count}}, of(b).pool});
-    datasets.push_back({fmt::format("/model/block {}", b), options_.type, count});
-  }
-  offload_ = std::make_unique<OffloadStore>(options_.place, std::move(datasets), std::move(units),
-                                            whole.shards);
+  int unit = 0;
+  for (int b = 0; b < std::ssize(blocks_); ++b)
+    if (block(b).stored) of(b).unit = unit++;
+  StoredShards stored = stored_shards(blocks_, whole, options_.type);
+  offload_ = std::make_unique<OffloadStore>(options_.place, std::move(stored.datasets),
+                                            std::move(stored.units), whole.shards);
 }
 
 BlockView ParameterStore::loaded(int index) const {
@@ -152,12 +201,13 @@ const LayerParameters& ParameterStore::layer(int chunk, int index, int microbatc
   return params;
 }
 
-ParameterStore::Bytes ParameterStore::bytes() const {
-  Bytes bytes;
+StateBytes ParameterStore::bytes() const {
+  StateBytes bytes;
   bytes.parameters = static_cast<std::int64_t>(weight_memory_.bytes());
   bytes.gradients = static_cast<std::int64_t>(gradient_memory_.bytes());
   for (const BufferPool& pool : gradient_pools_) bytes.whole_gradients += pool.bytes();
   for (const BufferPool& pool : gathered_pools_) bytes.gathered += pool.bytes();
+  if (offload_) bytes.stored = offload_->bytes();
   return bytes;
 }
 

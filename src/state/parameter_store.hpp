@@ -27,6 +27,17 @@ struct WholeBuffers {
   std::vector<int> shards;     // that came from a store
 };
 
+/// Bytes of the parameters and gradients that a rank keeps in memory, of the buffers for whole
+/// blocks, and of parameters in a store.
+struct StateBytes {
+  std::int64_t parameters = 0, gradients = 0, whole_gradients = 0, gathered = 0;
+  OffloadBytes stored = {};
+  bool operator==(const StateBytes&) const = default;
+};
+/// What a ParameterStore of these blocks will hold.
+StateBytes state_bytes(const std::vector<ParameterBlock>& blocks, const StateOptions& options,
+                       const WholeBuffers& whole);
+
 /// Elements of a block in memory: a run of them.
 struct BlockView {
   Tensor data;  // (range.count())
@@ -64,11 +75,7 @@ class ParameterStore {
     offload_->visit(stream, of(block).unit, access, [&] { visit(loaded(block)); });
   }
 
-  /// Bytes of the parameters and gradients kept, and of the buffers for whole blocks.
-  struct Bytes {
-    std::int64_t parameters = 0, gradients = 0, whole_gradients = 0, gathered = 0;
-  };
-  Bytes bytes() const;
+  StateBytes bytes() const;
 
   // Gradients of a block. Start returns at once; what `stream` does after Wait sees the result.
   /// ZeRO 2: the whole gradient, which `microbatch` writes first.

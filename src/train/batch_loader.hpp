@@ -22,6 +22,11 @@ class BatchLoader {
   /// Samples from number `end` on are left out: their rows are padding.
   void load(std::int64_t first, std::int64_t end = std::numeric_limits<std::int64_t>::max());
 
+  /// Bytes that a loader takes.
+  static std::int64_t bytes_of(const BatchConfig& batch, const BatchShape& shape) {
+    return 2 * batch.accumulation * shape.rows * static_cast<std::int64_t>(sizeof(std::int32_t));
+  }
+
   int microbatches() const { return static_cast<int>(batch_.accumulation); }
   /// Inputs and labels of a micro-batch: (rows) int32, -1 in padded rows.
   Tensor tokens(int microbatch) { return row(tokens_, microbatch); }

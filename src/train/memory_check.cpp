@@ -1,18 +1,20 @@
 #include "src/train/memory_check.hpp"
 
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
 
 #include "io/agree.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
+#include "src/train/process_memory.hpp"
 
 namespace triax {
 namespace {
 
-constexpr double element = sizeof(float);
 constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+constexpr double countable = 4e18;  // bytes that an int64 holds
 
 double count_with_blocks(ModelConfig model, int blocks) {
   model.layers = blocks;
@@ -26,75 +28,130 @@ double count_with_blocks(ModelConfig model, int blocks) {
   return count;
 }
 
-}  // namespace
-
-double node_memory() {
-  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+// More than any rank will be planned to hold, as a number that may not fit an int64: parameters
+// with gradients and moments in float32, and generous frames of all layers for all micro-batches.
+double most_bytes(const Config& config) {
+  const double rows = static_cast<double>(config.batch.micro) * config.data.sequence_length;
+  const double width = std::max(config.model.hidden, config.model.intermediate);
+  constexpr double widths_of_a_frame = 64.0;
+  const double frames =
+      widths_of_a_frame * config.model.layers * static_cast<double>(config.batch.accumulation);
+  return sizeof(float) * (4.0 * count_parameters(config.model) + rows * width * frames);
 }
+
+// Of what a plan is made from: its instructions, forward and backward, and rotary positions.
+double planning_bytes(const Config& config) {
+  const double instructions =
+      2.0 * config.model.layers * static_cast<double>(config.batch.accumulation);
+  const double positions =
+      config.model.architecture == Architecture::gpt2
+          ? 0.0
+          : static_cast<double>(config.model.head_size) * config.data.sequence_length;
+  return instructions * sizeof(Op) + positions * sizeof(float);
+}
+
+// Kinds of a rank's memory from the largest down, as far as they matter.
+std::vector<MemoryKind> largest_kinds(const KindBytes& bytes) {
+  std::vector<MemoryKind> kinds(memory_kinds.begin(), memory_kinds.end());
+  std::stable_sort(kinds.begin(), kinds.end(), [&](const MemoryKind& a, const MemoryKind& b) {
+    return bytes.*a.bytes > bytes.*b.bytes;
+  });
+  constexpr std::size_t shown = 3;
+  kinds.resize(shown);
+  std::erase_if(kinds, [&](const MemoryKind& kind) { return bytes.*kind.bytes == 0; });
+  return kinds;
+}
+
+// What cuts a kind of state over the data ranks.
+std::string zero_setting(const Config& config, int stage) {
+  const std::string setting = fmt::format("zero_optimization.stage {}", stage);
+  if (config.parallel.data == 1) return setting + " with parallel.data above 1";
+  return config.zero.stage < stage ? setting : "a larger parallel.data";
+}
+
+std::vector<std::string> settings_for(const Config& config, std::string_view kind) {
+  const std::string smaller_parts = "a larger parallel.tensor or parallel.pipeline";
+  if (kind == "parameters") return {zero_setting(config, 3), smaller_parts};
+  if (kind == "gradients") return {zero_setting(config, 2), smaller_parts};
+  if (kind == "optimizer" || kind == "master") return {zero_setting(config, 1), smaller_parts};
+  std::vector<std::string> settings;
+  if (kind == "gathered" || kind == "communication") {
+    if (config.zero.overlap) settings.push_back("zero_optimization.overlap_comm false");
+    settings.push_back(smaller_parts);
+    return settings;
+  }
+  if (config.batch.micro > 1) settings.push_back("a smaller train_micro_batch_size_per_gpu");
+  settings.push_back("a smaller data.seq_length");
+  if (kind == "activations" && config.recompute.what == Recompute::none)
+    settings.push_back("activation_checkpointing");
+  return settings;
+}
+
+std::string settings_that_shrink(const Config& config, const std::vector<MemoryKind>& kinds) {
+  std::vector<std::string> settings;
+  for (const MemoryKind& kind : kinds)
+    for (const std::string& setting : settings_for(config, kind.name))
+      if (std::find(settings.begin(), settings.end(), setting) == settings.end())
+        settings.push_back(setting);
+  return fmt::format("Settings that shrink them: {}. Or use more memory or machines",
+                     fmt::join(settings, "; "));
+}
+
+}  // namespace
 
 double count_parameters(const ModelConfig& model) {
   const double one = count_with_blocks(model, 1);
   return one + (count_with_blocks(model, 2) - one) * (model.layers - 1);
 }
 
-double least_bytes_of_rank(const Config& config) {
-  const ParallelConfig& parallel = config.parallel;
-  const double parts = static_cast<double>(parallel.tensor) * parallel.pipeline;
-  const auto share = [&](int stage) { return config.zero.stage >= stage ? parallel.data : 1.0; };
-  const auto weight = static_cast<double>(size_of(config.precision.type));
-  const auto gradient = static_cast<double>(size_of(config.precision.gradient_type));
-  const double stepped = config.precision.type == DType::f32 ? 2 * element : 3 * element;
-  // What lies on a disk takes no memory but its buffers.
-  const auto& to_disk = config.zero.offload_optimizer;
-  const double kept = to_disk.device == OffloadDevice::nvme ? 1.0 - to_disk.ratio : 1.0;
-  const auto& param = config.zero.offload_param;
-  const double count = count_parameters(config.model) / parts;
-  double shard = count / share(3);
-  if (param.device == OffloadDevice::nvme)
-    shard = std::min(shard, static_cast<double>(param.max_in_cpu));
-  const double state = weight * shard + (gradient / share(2) + kept * stepped / share(1)) * count;
-  const double rows = static_cast<double>(config.batch.micro) * config.data.sequence_length;
-  const double width = std::max(config.model.hidden, config.model.intermediate);
-  return state + weight * rows * width / parallel.tensor;
+void check_plannable(const Config& config, double bytes) {
+  if (const double needed = planning_bytes(config); needed > bytes)
+    throw UsageError(
+        fmt::format("the plan of a step does not fit: {:.4g} GiB, and there are {:.4g} GiB",
+                    needed / gib, bytes / gib),
+        fmt::format("instructions of {} layers x {} micro-batches, forward and backward, {} "
+                    "positions",
+                    config.model.layers, config.batch.accumulation, config.data.sequence_length),
+        "Lower gradient_accumulation_steps, train_batch_size or data.seq_length");
+  if (const double needed = most_bytes(config); needed > countable)
+    throw UsageError(
+        fmt::format("the job does not fit any machine's memory: about {:.4g} GiB", needed / gib),
+        fmt::format("{:.4g} parameters; micro-batches of {} x {} tokens",
+                    count_parameters(config.model), config.batch.micro,
+                    config.data.sequence_length),
+        "Check the model's sizes, train_micro_batch_size_per_gpu and data.seq_length");
 }
 
-double plan_bytes(const Config& config) {
-  return 2.0 * config.model.layers * static_cast<double>(config.batch.accumulation) * sizeof(Op);
-}
-
-void check_memory(const Config& config, double bytes) {
-  check_plan_size(config, bytes);
-  const double needed = least_bytes_of_rank(config);
+void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<int>& ranks,
+                double bytes) {
+  double needed = 0.0;
+  int fullest = ranks.front();
+  for (const int rank : ranks) {
+    needed += static_cast<double>(plan.of(rank).resident());
+    if (plan.of(rank).resident() > plan.of(fullest).resident()) fullest = rank;
+  }
   if (needed <= bytes) return;
+  const KindBytes most = plan.of(fullest).in_memory();
+  const std::vector<MemoryKind> kinds = largest_kinds(most);
+  std::vector<std::string> sizes;
+  for (const MemoryKind& kind : kinds)
+    sizes.push_back(
+        fmt::format("{} {:.4g} GiB", kind.name, static_cast<double>(most.*kind.bytes) / gib));
   throw UsageError(
-      fmt::format("the job does not fit this machine's memory: a rank needs at least {:.4g} GiB "
-                  "and has {:.4g} GiB",
-                  needed / gib, bytes / gib),
-      fmt::format("{:.4g} parameters over tensor {} x pipeline {}, with gradients and moments in "
-                  "float32; micro-batches of {} x {} tokens",
-                  count_parameters(config.model), config.parallel.tensor, config.parallel.pipeline,
-                  config.batch.micro, config.data.sequence_length),
-      "Check the model's sizes, train_micro_batch_size_per_gpu and data.seq_length, or use more "
-      "nodes with a larger parallel.tensor or parallel.pipeline");
+      fmt::format("the job does not fit this machine's memory: {} rank(s) there need {:.4g} GiB "
+                  "and it has {:.4g} GiB",
+                  ranks.size(), needed / gib, bytes / gib),
+      fmt::format("rank {} needs {:.4g} GiB, of that {}", fullest,
+                  static_cast<double>(plan.of(fullest).resident()) / gib, fmt::join(sizes, ", ")),
+      settings_that_shrink(config, kinds));
 }
 
-void check_memory(const Config& config, const ProcessGrid& grid) {
+void check_fits(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid) {
   try {
-    agreed(grid.mpi(), [&] { check_memory(config, node_memory() / grid.node_size()); });
+    agreed(grid.mpi(), [&] { check_fits(config, plan, grid.ranks_of_node(), node_memory()); });
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
-}
-
-void check_plan_size(const Config& config, double bytes) {
-  const double needed = plan_bytes(config);
-  if (needed <= bytes) return;
-  throw UsageError(
-      fmt::format("a step has too many instructions: {:.4g} GiB of them, and there are {:.4g} GiB",
-                  needed / gib, bytes / gib),
-      fmt::format("{} layers x {} micro-batches, forward and backward", config.model.layers,
-                  config.batch.accumulation),
-      "Lower gradient_accumulation_steps or train_batch_size");
 }
 
 }  // namespace triax

@@ -7,24 +7,33 @@ namespace triax {
 
 StepMemory BufferPlan::memory() const {
   StepMemory total;
-  total.boundaries = static_cast<std::int64_t>(boundary_bytes) * boundaries +
-                     static_cast<std::int64_t>(part_bytes) * parts;
+  total.boundaries =
+      BufferPool::bytes_of(boundary_bytes, boundaries) + BufferPool::bytes_of(part_bytes, parts);
   for (std::size_t pool = 0; pool < frames.size(); ++pool)
-    total.frames += static_cast<std::int64_t>(frame_bytes[pool]) * frames[pool];
+    total.frames += BufferPool::bytes_of(frame_bytes[pool], frames[pool]);
   total.scratch = static_cast<std::int64_t>(scratch_bytes);
   return total;
+}
+
+std::size_t boundary_bytes(const BatchShape& shape, std::int64_t width) {
+  return static_cast<std::size_t>(shape.local_rows * width) * size_of(shape.type);
+}
+
+std::size_t part_bytes(std::size_t boundary_bytes, int tensor_size) {
+  const auto ranks = static_cast<std::size_t>(tensor_size);
+  return (boundary_bytes + ranks - 1) / ranks;
 }
 
 BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
                         const Peaks& peaks, const std::vector<std::vector<int>>& pools) {
   BufferPlan plan;
-  plan.boundary_bytes = static_cast<std::size_t>(shape.local_rows * width) * size_of(shape.type);
+  plan.boundary_bytes = boundary_bytes(shape, width);
   plan.boundaries = peaks.boundaries;
   plan.parts = peaks.parts;
   if (plan.parts > 0) {
-    const auto ranks = static_cast<std::size_t>(stage.place().tensor.size);
-    plan.part_bytes = (plan.boundary_bytes + ranks - 1) / ranks;
-    plan.boundary_bytes = ranks * plan.part_bytes;
+    const int ranks = stage.place().tensor.size;
+    plan.part_bytes = part_bytes(plan.boundary_bytes, ranks);
+    plan.boundary_bytes = static_cast<std::size_t>(ranks) * plan.part_bytes;
   }
   plan.frames = peaks.frames;
   plan.frame_bytes.resize(peaks.frames.size(), 0);
@@ -72,6 +81,13 @@ StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int 
       scratch_(scratch_memory_) {
   for (std::size_t pool = 0; pool < plan.frames.size(); ++pool)
     frame_pools_.emplace_back("frames", plan.frame_bytes[pool], plan.frames[pool]);
+}
+
+StepMemory StepBuffers::memory() const {
+  StepMemory total{boundary_pool_.bytes() + part_pool_.bytes(), 0,
+                   static_cast<std::int64_t>(scratch_memory_.bytes())};
+  for (const BufferPool& pool : frame_pools_) total.frames += pool.bytes();
+  return total;
 }
 
 std::size_t StepBuffers::index(Kind kind, int id, int microbatch) const {

@@ -13,6 +13,7 @@ namespace triax {
 /// Bytes of a step's buffers by purpose.
 struct StepMemory {
   std::int64_t boundaries = 0, frames = 0, scratch = 0;
+  bool operator==(const StepMemory&) const = default;
 };
 
 /// What the buffers of a stage are sized by: everything that is known before the run.
@@ -26,6 +27,12 @@ struct BufferPlan {
   std::size_t scratch_bytes = 0;
   StepMemory memory() const;
 };
+/// Bytes of an activation between two layers, (local_rows, width), and of its gradient.
+std::size_t boundary_bytes(const BatchShape& shape, std::int64_t width);
+
+/// Bytes of a tensor rank's part of it, where it is cut over them: equal parts, the last padded.
+std::size_t part_bytes(std::size_t boundary_bytes, int tensor_size);
+
 /// `pools`: frame pool of each layer by [chunk][layer], as in PlanShape.
 BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
                         const Peaks& peaks, const std::vector<std::vector<int>>& pools);
@@ -57,6 +64,7 @@ class StepBuffers {
   Tensor bytes_at(Kind kind, int id, int microbatch) const;
 
   Arena& scratch() { return scratch_; }
+  StepMemory memory() const;
 
  private:
   static constexpr int none = -1;

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "src/schedule/passes.hpp"
-#include "src/state/parameter_block.hpp"
 #include "src/train/step_buffers.hpp"
 
 namespace triax {
@@ -66,6 +65,8 @@ void set_limits(PlanShape& shape, const ZeroConfig& zero, const DataShard& data)
     shape.reduce_ahead = std::min(zero.reduce_bucket_size, largest);
     shape.gather_ahead = zero.limit_gathers ? std::min(zero.prefetch_bucket_size, largest)
                                             : zero.prefetch_bucket_size;
+  } else if (zero.stage >= 2) {
+    shape.reduce_ahead = 0;
   }
   shape.gathered_limit = zero.max_live_parameters;
   shape.state_buffers = zero.offload_optimizer.buffers;
@@ -91,6 +92,11 @@ Peaks larger(const Peaks& a, const Peaks& b) {
 }
 
 }  // namespace
+
+GridShape grid_shape(const ParallelConfig& parallel) {
+  return {parallel.data, parallel.pipeline, parallel.tensor, parse_axis_order(parallel.order),
+          parallel.tensor_across_nodes};
+}
 
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank) {
   return {parallel.pipeline,
@@ -131,6 +137,12 @@ DataShard data_shard(const Config& config, int data_rank) {
           .offload = offload};
 }
 
+StateOptions state_options(const Config& config, int data_rank) {
+  return {.shard = data_shard(config, data_rank),
+          .type = config.precision.type,
+          .gradient_type = config.precision.gradient_type};
+}
+
 PlanShape plan_shape(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
   PlanShape shape;
@@ -155,6 +167,17 @@ PlanShape plan_shape(const Config& config) {
       config.recompute.partition_inputs && parallel.tensor > 1 && !parallel.sequence_parallel;
   set_limits(shape, config.zero, data);
   return shape;
+}
+
+WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
+  const Peaks& peaks = plans.peaks[stage];
+  WholeBuffers whole{{}, peaks.gradients, peaks.gathered, peaks.shards};
+  for (const BlockUse& block : plans.shape.blocks[stage]) whole.pool.push_back(block.pool);
+  return whole;
+}
+
+int state_buffers(const StepPlans& plans, std::size_t stage) {
+  return std::max(1, plans.peaks[stage].states);
 }
 
 StepPlans step_plans(const Config& config) {

@@ -1,11 +1,15 @@
 #pragma once
 // From a job to the verified plans of its training step, for all stages.
+#include "src/comm/grid_shape.hpp"
 #include "src/config/config.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/verify.hpp"
-#include "src/state/parameter_block.hpp"
+#include "src/state/parameter_store.hpp"
 
 namespace triax {
+
+/// The grid of a job's ranks.
+GridShape grid_shape(const ParallelConfig& parallel);
 
 /// Where stage `stage` of a job stands, on tensor rank `tensor_rank`.
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank);
@@ -19,6 +23,9 @@ BatchShape batch_shape(const Config& config, const TensorShard& shard);
 /// How parameters, gradients and optimizer state are cut on a data rank.
 DataShard data_shard(const Config& config, int data_rank);
 
+/// How a data rank keeps parameters and gradients; the place of what is in a store is left empty.
+StateOptions state_options(const Config& config, int data_rank);
+
 /// The shape that schedules and passes need: layers, blocks and frame pools of every stage.
 PlanShape plan_shape(const Config& config);
 
@@ -29,6 +36,11 @@ struct StepPlans {
   Plans evaluation;          // empty without data.valid
   std::vector<Peaks> peaks;  // by stage: the larger of both
 };
+/// The buffers that a stage's plans ask of its ParameterStore.
+WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage);
+/// And of its Optimizer: parts of state in memory at once, where they are in a store.
+int state_buffers(const StepPlans& plans, std::size_t stage);
+
 /// UsageError where the schedule cannot be built for the job.
 StepPlans step_plans(const Config& config);
 

@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 
 #include <chrono>
 #include <cmath>
@@ -12,21 +11,15 @@
 #include "io/agree.hpp"
 #include "kernels/random.hpp"
 #include "src/state/initial_weights.hpp"
+#include "src/train/dry_run.hpp"
 #include "src/train/job_changes.hpp"
 #include "src/train/lr_schedule.hpp"
+#include "src/train/process_memory.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
 namespace {
-
-constexpr std::array<Axis, 3> axes = {Axis::data, Axis::tensor, Axis::pipeline};
-
-std::int64_t peak_memory_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
-}
 
 TokenReader open_reader(const Config& config, const std::vector<std::string>& files, bool shuffle) {
   TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed);
@@ -43,61 +36,48 @@ OffloadPlace offload_place(const Config& config, const ProcessGrid& grid,
       config.aio.block_size, config.aio.queue_depth, grid.mpi()};
 }
 
-StateOptions state_options(const Config& config, const ProcessGrid& grid) {
-  return {.shard = data_shard(config, grid.data_rank()),
-          .type = config.precision.type,
-          .gradient_type = config.precision.gradient_type,
-          .place = offload_place(config, grid, config.zero.offload_param.nvme_path, "parameters")};
+StateOptions options_on(const ProcessGrid& grid, const Config& config) {
+  StateOptions options = state_options(config, grid.data_rank());
+  options.place = offload_place(config, grid, config.zero.offload_param.nvme_path, "parameters");
+  return options;
 }
 
-StateBuffers state_buffers(const Config& config, const ProcessGrid& grid, const Peaks& peaks) {
+StateBuffers stored_on(const ProcessGrid& grid, const Config& config, const StepPlans& plans) {
   const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
   if (offload.device != OffloadDevice::nvme) return {};
-  return {offload_place(config, grid, offload.nvme_path, "optimizer"), std::max(1, peaks.states)};
-}
-
-WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
-  const Peaks& peaks = plans.peaks[stage];
-  WholeBuffers whole{{}, peaks.gradients, peaks.gathered, peaks.shards};
-  for (const BlockUse& block : plans.shape.blocks[stage]) whole.pool.push_back(block.pool);
-  return whole;
-}
-
-// Which data ranks share a node is known only here.
-LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid) {
-  int& size = job.config.zero.shard_size;
-  if (size < 0) size = grid.run_within_node(Axis::data);
-  return job;
+  return {offload_place(config, grid, offload.nvme_path, "optimizer"),
+          state_buffers(plans, static_cast<std::size_t>(grid.pipeline_rank()))};
 }
 
 }  // namespace
 
-Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid)
+Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
     : job_(on_grid(job, grid)),
       config_(job_.config),
       grid_(grid),
-      plans_(step_plans(config_)),
+      plan_(std::move(plan)),
       stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank())),
       shape_(batch_shape(config_, stage_.place().tensor)),
-      layout_(plans_.shape, grid.pipeline_rank()),
+      layout_(plan_.steps.shape, grid.pipeline_rank()),
       train_reader_(open_reader(config_, config_.data.train, config_.data.shuffle)),
-      store_(stage_, grid, state_options(config_, grid), whole_buffers(plans_, stage_index())),
+      store_(stage_, grid, options_on(grid, config_), whole_buffers(plan_.steps, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
-                 state_buffers(config_, grid, plans_.peaks[stage_index()])),
+                 stored_on(grid, config_, plan_.steps)),
       loss_scaler_(config_.precision.loss_scale),
-      buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden, plans_.peaks[stage_index()],
-                                plans_.shape.frame_pool[stage_index()])),
-      buffers_(buffer_plan_, layout_, plans_.shape.microbatches,
+      buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden,
+                                plan_.steps.peaks[stage_index()],
+                                plan_.steps.shape.frame_pool[stage_index()])),
+      buffers_(buffer_plan_, layout_, plan_.steps.shape.microbatches,
                {shape_.local_rows, config_.model.hidden}, shape_.type,
-               plans_.shape.frame_pool[stage_index()]),
-      messages_(grid.pipeline(), layout_, plans_.shape.microbatches),
+               plan_.steps.shape.frame_pool[stage_index()]),
+      messages_(grid.pipeline(), layout_, plan_.steps.shape.microbatches),
       batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
-      training_(stream_, plans_.training[stage_index()], stage_, layout_, shape_, buffers_,
+      training_(stream_, plan_.steps.training[stage_index()], stage_, layout_, shape_, buffers_,
                 messages_, store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())
     evaluator_.emplace(open_reader(config_, config_.data.valid, false), config_, shape_,
-                       Executor(stream_, plans_.evaluation[stage_index()], stage_, layout_, shape_,
-                                buffers_, messages_, store_, nullptr, grid),
+                       Executor(stream_, plan_.steps.evaluation[stage_index()], stage_, layout_,
+                                shape_, buffers_, messages_, store_, nullptr, grid),
                        grid);
   prepare_weights();
 }
@@ -144,6 +124,41 @@ void Trainer::run() {
     after_step(step, metrics.tokens);
   }
   if (leader()) progress_->pause();
+  report_memory();
+}
+
+Allocations Trainer::allocations() const {
+  return {store_.bytes(),       optimizer_.allocated(),
+          buffers_.memory(),    batch_bytes(config_, shape_),
+          stage_.table_bytes(), plan_bytes(plan_.steps)};
+}
+
+// What the fullest rank used, by the names of the plan: what it allocated, and what is left of the
+// process's peak, which is MPI's (and of the libraries what the run touched of them).
+void Trainer::report_memory() {
+  KindBytes used = by_kind(allocations(), plan_.program);
+  used.communication = peak_resident_bytes() - used.total();
+  constexpr std::size_t count = memory_kinds.size();
+  std::vector<std::int64_t> all(count * static_cast<std::size_t>(grid_.size()));
+  const Tensor ranks(all.data(), DType::i64, {grid_.size(), std::int64_t{count}});
+  const Tensor own = ranks.slice(0, grid_.rank(), 1);
+  for (std::size_t k = 0; k < count; ++k) own.as<std::int64_t>()[k] = used.*memory_kinds[k].bytes;
+  const Stream host;
+  grid_.world().all_gather(host, ranks, own).wait(host);
+  if (!leader()) return;
+  int fullest = 0;
+  KindBytes most;
+  for (int rank = 0; rank < grid_.size(); ++rank) {
+    KindBytes there;
+    for (std::size_t k = 0; k < count; ++k)
+      there.*memory_kinds[k].bytes = all[static_cast<std::size_t>(rank) * count + k];
+    if (there.total() <= most.total()) continue;
+    fullest = rank;
+    most = there;
+  }
+  spdlog::info("rank {} was to hold {}", fullest,
+               memory_text(plan_.memory.of(fullest).in_memory()));
+  spdlog::info("rank {} has used    {}", fullest, memory_text(most));
 }
 
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
@@ -160,7 +175,7 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
 // The ten lines: load, run the plan, share the numbers.
 StepMetrics Trainer::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
-  for (std::size_t a = 0; a < axes.size(); ++a) traffic_[a] = grid_.traffic(axes[a]).bytes;
+  for (const Axis axis : all_axes) traffic_[static_cast<std::size_t>(axis)] = grid_.traffic(axis);
   const std::int64_t done = step - first_step_;
   batch_.load(first_sample_ + done * config_.batch.global);
   const StepInput input = step_input(step);
@@ -218,21 +233,29 @@ StepInput Trainer::step_input(std::int64_t step) {
 
 // Loss and traffic are sums over ranks, memory is the largest.
 void Trainer::share(StepMetrics& metrics, double loss_sum) {
-  std::array<double, 4> sums{};
+  std::array<double, 1 + 2 * all_axes.size()> sums{};
   sums[0] = stage_.has_head() && grid_.tensor_rank() == 0 ? loss_sum : 0.0;
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    sums[a + 1] = static_cast<double>(grid_.traffic(axes[a]).bytes - traffic_[a]);
+  for (const Axis axis : all_axes) {
+    const auto a = static_cast<std::size_t>(axis);
+    const Traffic now = grid_.traffic(axis);
+    sums[1 + 2 * a] = static_cast<double>(now.bytes - traffic_[a].bytes);
+    sums[2 + 2 * a] = static_cast<double>(now.messages - traffic_[a].messages);
   }
-  double memory = static_cast<double>(peak_memory_bytes());
+  auto memory = static_cast<double>(peak_resident_bytes());
   const Stream host;
-  Request sum = grid_.world().all_reduce(host, Tensor(sums.data(), {4}));
+  Request sum = grid_.world().all_reduce(host, Tensor(sums.data(), {std::ssize(sums)}));
   Request max = grid_.world().all_reduce(host, Tensor(&memory, {1}), ReduceOp::max);
   sum.wait(host);
   max.wait(host);
   metrics.loss = sums[0] / static_cast<double>(tokens_per_step());
-  metrics.bytes_sent_data = static_cast<std::int64_t>(sums[1]);
-  metrics.bytes_sent_tensor = static_cast<std::int64_t>(sums[2]);
-  metrics.bytes_sent_pipeline = static_cast<std::int64_t>(sums[3]);
+  const auto sent = [&](Axis axis, std::int64_t& bytes, std::int64_t& messages) {
+    const auto a = static_cast<std::size_t>(axis);
+    bytes = static_cast<std::int64_t>(sums[1 + 2 * a]);
+    messages = static_cast<std::int64_t>(sums[2 + 2 * a]);
+  };
+  sent(Axis::data, metrics.bytes_sent_data, metrics.messages_sent_data);
+  sent(Axis::tensor, metrics.bytes_sent_tensor, metrics.messages_sent_tensor);
+  sent(Axis::pipeline, metrics.bytes_sent_pipeline, metrics.messages_sent_pipeline);
   metrics.peak_memory_bytes = static_cast<std::int64_t>(memory);
 }
 
@@ -289,8 +312,6 @@ void Trainer::announce() const {
   std::int64_t parameters = 0;
   for (const GlobalTensor& tensor : global_tensors(config_.model))
     parameters += tensor.shape.elements();
-  const StepMemory step = buffer_plan_.memory();
-  const double mib = 1.0 / (1 << 20);
   spdlog::info("triax {}: {} ranks on {} node(s), tensor {} x pipeline {} x data {}", version,
                grid_.size(), grid_.nodes(), config_.parallel.tensor, config_.parallel.pipeline,
                config_.parallel.data);
@@ -302,19 +323,8 @@ void Trainer::announce() const {
                train_reader_.samples());
   spdlog::info("schedule {}: {} instructions on stage 0, verified", config_.parallel.schedule,
                training_.plan().size());
-  const ParameterStore::Bytes state = store_.bytes();
-  spdlog::info(
-      "rank 0 holds {:.1f} MiB: parameters {:.1f}, gradients {:.1f}, master {:.1f}, optimizer "
-      "{:.1f}, gathered {:.1f}, activations {:.1f}, scratch {:.1f}",
-      mib * static_cast<double>(state.parameters + state.gradients + optimizer_.master_bytes() +
-                                optimizer_.bytes() + state.whole_gradients + state.gathered +
-                                step.boundaries + step.frames + step.scratch),
-      mib * static_cast<double>(state.parameters), mib * static_cast<double>(state.gradients),
-      mib * static_cast<double>(optimizer_.master_bytes()),
-      mib * static_cast<double>(optimizer_.bytes()),
-      mib * static_cast<double>(state.whole_gradients + state.gathered),
-      mib * static_cast<double>(step.boundaries + step.frames),
-      mib * static_cast<double>(step.scratch));
+  spdlog::info("rank 0 will hold {}", memory_text(plan_.memory.of(0).in_memory()));
+  spdlog::info("a step sends, all ranks together: {}", messages_text(plan_.messages));
   announce_offload();
   if (config_.dump_state) spdlog::info("{}", job_.resolved);
   if (!job_.accepted.empty())
@@ -338,7 +348,7 @@ void Trainer::announce_offload() const {
       spdlog::info("zero_optimization.{} to cpu: in a build for the CPU it is there already", key);
     if (store != nullptr)
       spdlog::info("zero_optimization.{} to nvme: rank 0 keeps {:.1f} MiB of buffers and {}", key,
-                   mib * static_cast<double>(store->buffer_bytes()), store->description());
+                   mib * static_cast<double>(store->bytes().buffers), store->description());
   };
   say("offload_optimizer", config_.zero.offload_optimizer.device, optimizer_.offload());
   say("offload_param", config_.zero.offload_param.device, store_.offload());

@@ -10,9 +10,9 @@
 #include "src/train/checkpoint.hpp"
 #include "src/train/evaluator.hpp"
 #include "src/train/executor.hpp"
+#include "src/train/job_plan.hpp"
 #include "src/train/loss_scaler.hpp"
 #include "src/train/progress.hpp"
-#include "src/train/step_plan.hpp"
 
 namespace triax {
 
@@ -20,7 +20,10 @@ class Trainer {
  public:
   /// Collective. Takes all memory, and resumes, loads or makes the weights. `grid` outlives the
   /// trainer.
-  Trainer(const LoadedJob& job, ProcessGrid& grid);
+  Trainer(const LoadedJob& job, ProcessGrid& grid)
+      : Trainer(job, grid, plan_job(on_grid(job, grid).config)) {}
+  /// `plan`: of this job on this grid.
+  Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan);
   Trainer(const Trainer&) = delete;  // its parts point at each other
   Trainer& operator=(const Trainer&) = delete;
 
@@ -36,6 +39,8 @@ class Trainer {
   const Plan& plan() const { return training_.plan(); }
   const ParameterStore& store() const { return store_; }
   const Optimizer& optimizer() const { return optimizer_; }
+  /// What this rank holds, as its parts say it.
+  Allocations allocations() const;
 
  private:
   std::size_t stage_index() const;
@@ -43,6 +48,7 @@ class Trainer {
   void open_outputs(const std::vector<std::string>& hosts);
   void announce() const;
   void announce_offload() const;
+  void report_memory();
   StepInput step_input(std::int64_t step);
   void share(StepMetrics& metrics, double loss_sum);
   void after_step(std::int64_t step, std::int64_t tokens);
@@ -54,7 +60,7 @@ class Trainer {
   const Config& config_;
   ProcessGrid& grid_;
   Stream stream_;  // of the compute
-  StepPlans plans_;
+  JobPlan plan_;
   Stage stage_;
   BatchShape shape_;
   StageLayout layout_;
@@ -73,7 +79,7 @@ class Trainer {
   std::string resumed_from_;
   std::vector<std::string> changes_;  // of the job since the checkpoint
   std::vector<std::string> unused_weights_;
-  std::array<std::uint64_t, 3> traffic_{};  // bytes sent by axis when the step began
+  std::array<Traffic, all_axes.size()> traffic_{};  // sent by axis when the step began
   // Rank 0 only.
   std::optional<MetricsWriter> metrics_;
   std::optional<Progress> progress_;

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "io/checkpoint_file.hpp"
 #include "io/directory_lock.hpp"
 #include "tests/commands/program.hpp"
@@ -86,6 +88,34 @@ TEST_F(Commands, ImpossibleSizesAreTheUsersErrorBeforeAnythingIsMade) {
                    "train_micro_batch_size_per_gpu=1")
                 .status,
             2);
+}
+
+TEST_F(Commands, ADryRunPrintsAndLeavesNothing) {
+  const Outcome table = on_job("train", "--dry-run");
+  EXPECT_EQ(table.status, 0) << table.text;
+  EXPECT_THAT(table.text, AllOf(HasSubstr("stage 0: rank 0"), HasSubstr("no messages")));
+  const Outcome json = on_job("train", "--dry-run --json --set parallel.data=2 2>/dev/null");
+  EXPECT_EQ(json.status, 0);
+  const auto parsed = nlohmann::json::parse(json.text);
+  EXPECT_EQ(parsed["ranks"].size(), 2U);
+  EXPECT_GT(parsed["messages"]["data"]["count"], 0);
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
+  EXPECT_EQ(on_job("train", "--json").status, 2) << "only with --dry-run";
+}
+
+TEST_F(Commands, ADryRunThatDoesNotFitPrintsTheTableAndSaysSo) {
+  const Outcome large = on_job("train", "--dry-run --set model.n_embd=10000000");
+  EXPECT_EQ(large.status, 2);
+  EXPECT_THAT(large.text, AllOf(HasSubstr("room for 0 such"), HasSubstr("does not fit"),
+                                HasSubstr("Settings that shrink them")));
+}
+
+// The program says before the run what it holds behind it.
+TEST_F(Commands, ARunReportsWhatItUsedBesideWhatWasPlanned) {
+  const Outcome run = on_job("train");
+  ASSERT_EQ(run.status, 0) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("rank 0 was to hold"), HasSubstr("rank 0 has used"),
+                              HasSubstr("communication")));
 }
 
 TEST_F(Commands, ConfigShowsAJobWhoseDataAreMissing) {

@@ -1,5 +1,6 @@
 // The bytes that a step reports by axis are those that the model's sizes predict (ring formulas,
-// src/comm/traffic.hpp), summed over all ranks.
+// src/comm/traffic.hpp), summed over all ranks; and what a job's plan says of messages and memory
+// before the run is what the run counts.
 #include <gtest/gtest.h>
 
 #include "tests/io/rank_fixtures.hpp"
@@ -19,7 +20,7 @@ std::int64_t weight_bytes(const GoldenCase& golden) {
   const LoadedJob job = load(golden_job(golden, {.data = world_size(), .micro = 1}), world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
   const Stage stage(job.config.model, {}, golden.sequence_length);
-  const ParameterStore store(stage, grid, {});
+  const ParameterStore store(stage, grid, state_options(job.config, grid.data_rank()));
   std::int64_t parameters = 0;
   for (const GlobalTensor& tensor : global_tensors(job.config.model))
     parameters += tensor.shape.elements();
@@ -75,6 +76,142 @@ TEST(TrafficOfTraining, TensorParallelSumsActivationsTwiceALayerAndPass) {
   EXPECT_EQ(step.bytes_sent_tensor, sums * 2 * (n - 1) * activation + (n - 1) * statistics);
   EXPECT_EQ(step.bytes_sent_data, 0);
   EXPECT_EQ(step.bytes_sent_pipeline, 0);
+}
+
+// Places for every rank of the test, with what changes messages: stages and chunks, sequence
+// parallelism, ZeRO, accumulation, recomputation.
+std::vector<Layout> layouts() {
+  const int n = world_size();
+  std::vector<Layout> all = {
+      {.data = n, .micro = 1},
+      {.tensor = n, .micro = 2, .sequence_parallel = false},
+      {.tensor = n, .micro = 1, .recompute = 99},
+      {.pipeline = n, .micro = 1},
+      {.pipeline = n, .schedule = "gpipe", .micro = 1, .recompute = 1},
+      {.pipeline = 2, .data = n / 2, .schedule = "interleaved", .chunks = 2, .micro = 1},
+  };
+  for (const int zero : {1, 2, 3}) {
+    all.push_back({.data = n, .micro = 1, .zero = zero, .recompute = zero == 3 ? 99 : 0});
+    if (n == 2) continue;
+    all.push_back({.tensor = n / 2, .data = 2, .micro = 1, .zero = zero});
+    all.push_back(
+        {.tensor = n / 2, .data = 2, .micro = 1, .zero = zero, .sequence_parallel = false});
+    all.push_back({.pipeline = n / 2, .data = 2, .micro = 1, .zero = zero});
+  }
+  return all;
+}
+
+// Returns what the rank has allocated.
+Allocations expect_as_planned(const nlohmann::json& text) {
+  const LoadedJob job = load(text, world_size());
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
+  const JobPlan plan = plan_job(job.config);
+  Trainer trainer(job, grid);
+  const Stage stage = make_stage(job.config, grid.pipeline_rank(), grid.tensor_rank());
+  EXPECT_EQ(trainer.allocations(), planned_allocations(job.config, plan.steps, stage));
+  const StepMetrics metrics = trainer.train_step(0);
+  const auto expect = [&](Axis axis, std::int64_t messages, std::int64_t bytes) {
+    const Traffic planned = plan.messages.along(axis).total();
+    EXPECT_EQ(messages, static_cast<std::int64_t>(planned.messages)) << name_of(axis);
+    EXPECT_EQ(bytes, static_cast<std::int64_t>(planned.bytes)) << name_of(axis);
+  };
+  expect(Axis::data, metrics.messages_sent_data, metrics.bytes_sent_data);
+  expect(Axis::tensor, metrics.messages_sent_tensor, metrics.bytes_sent_tensor);
+  expect(Axis::pipeline, metrics.messages_sent_pipeline, metrics.bytes_sent_pipeline);
+  return trainer.allocations();
+}
+
+TEST(TrafficOfTraining, MessagesAndAllocationsAreThosePlanned) {
+  int jobs = 0;
+  for (const std::string& name : golden_names()) {
+    const GoldenCase golden = read_golden(name);
+    for (const Layout& layout : layouts()) {
+      if (!carries(golden, layout)) continue;
+      SCOPED_TRACE(name + ", " + layout.text());
+      expect_as_planned(golden_job(golden, layout));
+      ++jobs;
+    }
+  }
+  EXPECT_GT(jobs, 10);
+}
+
+// Groups of every size below the data axis.
+TEST(TrafficOfTraining, ShardGroupsAreAsPlanned) {
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  const int n = world_size();
+  for (const Layout& layout : {Layout{.data = n, .micro = 1}, Layout{.tensor = 2, .data = n / 2},
+                               Layout{.tensor = 2, .data = n / 2, .sequence_parallel = false}})
+    for (int size = 1; size < layout.data; size *= 2)
+      for (const int zero : {1, 2, 3}) {
+        SCOPED_TRACE(fmt::format("{}, ZeRO {}, groups of {}", layout.text(), zero, size));
+        auto job = golden_job(golden, layout);
+        job["zero_optimization"]["stage"] = zero;
+        job["zero_optimization"]["mics_shard_size"] = size;
+        expect_as_planned(job);
+      }
+}
+
+// 16 bits have half the bytes of activations and parameters, and a master copy.
+TEST(TrafficOfTraining, TypesOfSixteenBitsAreAsPlanned) {
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  const int n = world_size();
+  for (const char* type : {"bf16", "fp16"})
+    for (const bool wide : {false, true})
+      for (Layout layout :
+           {Layout{.data = n, .zero = 3}, Layout{.data = n, .zero = 1}, Layout{.tensor = n},
+            Layout{.tensor = n, .sequence_parallel = false}, Layout{.pipeline = n}}) {
+        layout.type = type;
+        SCOPED_TRACE(layout.text());
+        auto job = golden_job(golden, layout);
+        if (wide) job["data_types"] = {{"grad_accum_dtype", "fp32"}};
+        EXPECT_GT(expect_as_planned(job).optimizer.master, 0);
+      }
+}
+
+TEST(TrafficOfTraining, PartsOfRecomputedInputsAreAsPlanned) {
+  const int n = world_size();
+  for (const char* name : {"gpt2-tiny", "llama-odd"})
+    for (const char* type : {"f32", "bf16"})
+      for (const bool pipelined : {false, true}) {
+        const GoldenCase golden = read_golden(name);
+        const Layout layout{.tensor = pipelined ? n / 2 : n,
+                            .pipeline = pipelined ? 2 : 1,
+                            .sequence_parallel = false,
+                            .recompute = 99,
+                            .partition = true,
+                            .type = type};
+        if (layout.tensor == 1 || !carries(golden, layout)) continue;
+        SCOPED_TRACE(name + (", " + layout.text()));
+        expect_as_planned(golden_job(golden, layout));
+      }
+}
+
+TEST(TrafficOfTraining, WhatIsInStoresIsAsPlanned) {
+  const SharedDirectory directory;
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  const nlohmann::json disk = {{"device", "nvme"}, {"nvme_path", directory.path()}};
+  for (const char* type : {"f32", "bf16"})
+    for (const int zero : {1, 3})
+      for (const double ratio : {1.0, 0.5}) {
+        const Layout layout{.data = world_size(), .zero = zero, .type = type};
+        SCOPED_TRACE(fmt::format("{}, ratio {}", layout.text(), ratio));
+        auto job = golden_job(golden, layout);
+        auto& section = job["zero_optimization"];
+        section["sub_group_size"] = 2000;
+        section["offload_optimizer"] = disk;
+        section["offload_optimizer"]["ratio"] = ratio;
+        if (zero == 3) {
+          section["offload_param"] = disk;
+          section["offload_param"]["max_in_cpu"] = 0;
+        }
+        const Allocations found = expect_as_planned(job);
+        EXPECT_GT(found.optimizer.stored_moments, 0);
+        EXPECT_EQ(found.optimizer.stored_master > 0, std::string(type) == "bf16");
+        EXPECT_EQ(found.optimizer.moments == 0, ratio == 1.0);
+        EXPECT_EQ(found.state.stored.stored > 0, zero == 3);
+        EXPECT_GT(found.optimizer.buffers, 0);
+        MPI_Barrier(MPI_COMM_WORLD);
+      }
 }
 
 }  // namespace

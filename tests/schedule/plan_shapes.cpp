@@ -68,7 +68,8 @@ PlanShape make_shape(const ShapeOptions& options) {
   shape.data_parallel = options.data_parallel;
   shape.zero = options.zero;
   shape.replicas = options.replicas;
-  shape.reduce_ahead = shape.gather_ahead = options.ahead;
+  shape.gather_ahead = options.ahead;
+  if (shape.shards_gradients()) shape.reduce_ahead = options.ahead;
   if (options.offload > 0) {
     shape.state_buffers = options.offload;
     shape.fetch_ahead = options.offload >= 2;

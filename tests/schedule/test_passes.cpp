@@ -88,6 +88,27 @@ TEST(AddUpdate, ReducesEarlyThenNormThenStep) {
                           "step b1", "gather b1 start", "gather b0 wait", "gather b1 wait"));
 }
 
+// What bounds MPI's memory for reductions: with none ahead each is waited for at once, and one
+// block is always allowed.
+TEST(AddReduction, WaitsForTheOldestWhereTooMuchIsUnderWay) {
+  PlanShape shape{.stages = 1, .layers = {{3}}, .data_parallel = true};
+  shape.blocks = {{{.layers = {{0, 0}}, .elements = 20},
+                   {.layers = {{0, 1}}, .elements = 10},
+                   {.layers = {{0, 2}}, .elements = 10}}};
+  const Plan plan = {
+      {OpKind::Backward, 0, 2, 0}, {OpKind::Backward, 0, 1, 0}, {OpKind::Backward, 0, 0, 0}};
+  const auto reduced = [&](std::int64_t ahead) {
+    shape.reduce_ahead = ahead;
+    return lines_of(add_reduction({plan}, shape)[0]);
+  };
+  EXPECT_THAT(reduced(0), ElementsAre("B c0 l2 m0", "reduce b2 start", "reduce b2 wait",
+                                      "B c0 l1 m0", "reduce b1 start", "reduce b1 wait",
+                                      "B c0 l0 m0", "reduce b0 start", "reduce b0 wait"));
+  EXPECT_THAT(reduced(20), ElementsAre("B c0 l2 m0", "reduce b2 start", "B c0 l1 m0",
+                                       "reduce b1 start", "B c0 l0 m0", "reduce b0 start",
+                                       "reduce b2 wait", "reduce b1 wait", "reduce b0 wait"));
+}
+
 // Embedding, block, head with the embedding's matrix: what is whole, and when.
 PlanShape three_layers(ZeroStage zero, std::int64_t ahead) {
   PlanShape shape{.stages = 1, .microbatches = 2, .layers = {{3}}, .zero = zero};

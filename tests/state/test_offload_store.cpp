@@ -45,6 +45,16 @@ class OffloadStoreTest : public testing::Test {
   const Stream stream_;
 };
 
+// Buffers of two runs of a page; datasets of three pages (4096 bytes each).
+TEST_F(OffloadStoreTest, TakesWholePages) {
+  EXPECT_EQ(make(2)->bytes(), (OffloadBytes{2 * 2 * 4096, 2 * 3 * 4096}));
+  EXPECT_GE(make(2)->file_bytes(), 2 * 3 * 4096);
+  const std::vector<OffloadDataset> datasets = {{"/a", DType::bf16, 5000}};
+  EXPECT_EQ(offload_bytes(datasets, {{{{0, 0, 4096}}, 0}, {{{0, 4096, 904}}, 1}}, {3, 1}),
+            (OffloadBytes{3 * 8192 + 4096, 3 * 4096}));
+  EXPECT_EQ(offload_bytes({}, {}, {4}), OffloadBytes{});
+}
+
 TEST_F(OffloadStoreTest, StartsAsZeros) {
   const auto store = make();
   for (int unit = 0; unit < 3; ++unit)
@@ -119,7 +129,7 @@ TEST_F(OffloadStoreTest, FailuresAreErrors) {
 TEST_F(OffloadStoreTest, NothingToStoreTakesNoFile) {
   const OffloadStore store(OffloadPlace{.path = dir_.path("none.h5")}, {}, {}, {1});
   EXPECT_FALSE(std::filesystem::exists(dir_.path("none.h5")));
-  EXPECT_EQ(store.file_bytes() + store.buffer_bytes(), 0);
+  EXPECT_EQ(store.file_bytes() + store.bytes().buffers, 0);
 }
 
 }  // namespace

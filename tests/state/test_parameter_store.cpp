@@ -26,6 +26,7 @@ TEST(ParameterStore, LayersSeeTheirPartOfTheBlocks) {
   }
   EXPECT_EQ(store.bytes().parameters, elements * 4);
   EXPECT_EQ(store.bytes().gradients, elements * 4);
+  EXPECT_EQ(store.bytes(), state_bytes(store.blocks(), {}, {}));
 }
 
 TEST(ParameterStore, TiedLayersShareOneMatrix) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "src/train/step_plan.hpp"
 #include "tests/io/rank_fixtures.hpp"
 
 namespace triax::test {
@@ -65,10 +66,7 @@ LoadedJob load(const nlohmann::json& job, int ranks) {
 }
 
 ProcessGrid make_grid(MPI_Comm world, const Config& config) {
-  const ParallelConfig& parallel = config.parallel;
-  return {world,
-          {parallel.data, parallel.pipeline, parallel.tensor, parse_axis_order(parallel.order),
-           parallel.tensor_across_nodes}};
+  return {world, grid_shape(config.parallel)};
 }
 
 SubCommunicator::SubCommunicator(int ranks) {

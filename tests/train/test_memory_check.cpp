@@ -13,6 +13,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 
@@ -26,40 +27,48 @@ TEST(CountParameters, IsTheSumOverTheModelsTensors) {
   EXPECT_EQ(count_parameters(ModelConfig()), 124439808.0);  // GPT-2, as published
 }
 
-TEST(CheckMemory, LetsAJobPassThatFits) {
-  Config config;
-  EXPECT_NO_THROW(check_memory(config, 8 * gib));
-  EXPECT_NEAR(least_bytes_of_rank(config), 16.0 * 124439808 + 4.0 * 1024 * 3072, 1.0);
+MemoryPlan memory_of(const Config& config) {
+  return MemoryPlan(config, step_plans(config), 0);
 }
 
-TEST(CheckMemory, WhatLiesOnADiskTakesNone) {
-  Config config;
-  const double all = least_bytes_of_rank(config);
-  config.zero.offload_optimizer.device = OffloadDevice::nvme;
-  EXPECT_NEAR(least_bytes_of_rank(config), all - 8.0 * 124439808, 1.0);
-  config.zero.offload_optimizer.ratio = 0.25;
-  EXPECT_NEAR(least_bytes_of_rank(config), all - 2.0 * 124439808, 1.0);
-  config.zero.offload_param.device = OffloadDevice::nvme;
-  config.zero.offload_param.max_in_cpu = 1'000'000;
-  EXPECT_NEAR(least_bytes_of_rank(config), all - 6.0 * 124439808 + 4e6, 1.0);
+Config golden_config(const Layout& layout) {
+  return load(golden_job(read_golden("gpt2-tiny"), layout), layout.ranks()).config;
 }
 
-TEST(CheckMemory, GridAndShardingTakeTheirPart) {
-  Config config;
-  const double alone = least_bytes_of_rank(config);
-  config.parallel.tensor = 2;
-  config.parallel.pipeline = 3;
-  EXPECT_LT(least_bytes_of_rank(config), alone / 2);
-  const double replicated = least_bytes_of_rank(config);
-  config.parallel.data = 4;
-  EXPECT_EQ(least_bytes_of_rank(config), replicated);
-  config.zero.stage = 1;
-  EXPECT_LT(least_bytes_of_rank(config), 0.7 * replicated);
+TEST(CheckFits, RanksOfAMachineShareItsMemory) {
+  const Config config = golden_config({.pipeline = 2, .micro = 1});
+  const MemoryPlan plan = memory_of(config);
+  const auto first = static_cast<double>(plan.of(0).resident());
+  const auto second = static_cast<double>(plan.of(1).resident());
+  EXPECT_NO_THROW(check_fits(config, plan, {0}, first));
+  EXPECT_THROW(check_fits(config, plan, {0}, first - 1), UsageError);
+  EXPECT_THROW(check_fits(config, plan, {0, 1}, first), UsageError);
+  EXPECT_NO_THROW(check_fits(config, plan, {0, 1}, first + second));
+}
+
+TEST(CheckFits, NamesTheLargestKindsAndWhatShrinksThem) {
+  const auto refusal = [](const Config& config) {
+    return error_of([&] { check_fits(config, memory_of(config), {0}, 1000.0); });
+  };
+  Config config = golden_config({.micro = 4});
+  EXPECT_THAT(refusal(config),
+              AllOf(HasSubstr("does not fit this machine's memory: 1 rank(s)"),
+                    HasSubstr("of that activations "), HasSubstr("optimizer "),
+                    HasSubstr("a smaller train_micro_batch_size_per_gpu"),
+                    HasSubstr("activation_checkpointing"),
+                    HasSubstr("zero_optimization.stage 1 with parallel.data above 1")));
+  config.batch.micro = 1;
+  config.recompute.what = Recompute::layer;
+  EXPECT_THAT(refusal(config), AllOf(Not(HasSubstr("train_micro_batch_size_per_gpu")),
+                                     Not(HasSubstr("activation_checkpointing"))));
+  EXPECT_THAT(refusal(golden_config({.data = 2, .micro = 1})),
+              AllOf(HasSubstr("zero_optimization.stage 1;"), Not(HasSubstr("data above 1"))));
 }
 
 // The largest sizes that the table of keys allows, at once.
-TEST(CheckMemory, ImpossibleSizesAreTheUsersErrorAtOnce) {
+TEST(CheckPlannable, ImpossibleSizesAreTheUsersErrorAtOnce) {
   Config config;
+  EXPECT_NO_THROW(check_plannable(config, gib));
   config.model.layers = 10000;
   config.model.hidden = 10000000;
   config.model.heads = config.model.kv_heads = 1;
@@ -70,24 +79,22 @@ TEST(CheckMemory, ImpossibleSizesAreTheUsersErrorAtOnce) {
   config.batch.micro = 1000000000000;
   config.data.sequence_length = 1000000000;
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_THROW(check_memory(config, 1000 * gib), UsageError);
+  EXPECT_THROW(check_plannable(config, 1000 * gib), UsageError);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
-  EXPECT_THAT(error_of([&] { check_memory(config, 1000 * gib); }),
-              AllOf(HasSubstr("parameters"), HasSubstr("has 1000 GiB"),
+  EXPECT_THAT(error_of([&] { check_plannable(config, 1000 * gib); }),
+              AllOf(HasSubstr("parameters"), HasSubstr("any machine's memory"),
                     HasSubstr("1000000000000 x 1000000000 tokens")));
 }
 
-TEST(CheckMemory, APlanMayBeTooLongByItself) {
+TEST(CheckPlannable, APlanMayBeTooLongByItself) {
   Config config;
   config.batch.accumulation = 1000000000;
-  EXPECT_THAT(error_of([&] { check_memory(config, 8 * gib); }),
+  EXPECT_THAT(error_of([&] { check_plannable(config, 8 * gib); }),
               AllOf(HasSubstr("instructions"), HasSubstr("gradient_accumulation_steps")));
-  EXPECT_THROW(check_plan_size(config, 8 * gib), UsageError);
-}
-
-TEST(NodeMemory, IsThatOfThisMachine) {
-  EXPECT_GT(node_memory(), 0.1 * gib);
-  EXPECT_LT(node_memory(), 1e6 * gib);
+  config.batch.accumulation = 1;
+  config.model.architecture = Architecture::llama;
+  config.data.sequence_length = 1000000000;
+  EXPECT_THROW(check_plannable(config, 8 * gib), UsageError);
 }
 
 }  // namespace

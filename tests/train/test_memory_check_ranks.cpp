@@ -2,22 +2,26 @@
 
 #include <algorithm>
 
+#include "src/train/process_memory.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 
 namespace triax::test {
 namespace {
 
-// Each rank has a part of its node's memory: what one rank could hold, many at once cannot.
-TEST(CheckMemoryOfAGrid, IsTheSameErrorOnEveryRank) {
+// What one rank could hold, many at once cannot.
+TEST(CheckFitsOfAGrid, IsTheSameErrorOnEveryRank) {
   Config config;
+  config.data.sequence_length = 16;
   config.parallel.data = world_size();
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, config);
-  EXPECT_NO_THROW(check_memory(config, grid));
+  EXPECT_EQ(std::ssize(grid.ranks_of_node()), grid.node_size());
+  const auto check = [&] { check_fits(config, MemoryPlan(config, step_plans(config), 0), grid); };
+  EXPECT_NO_THROW(check());
+  // A vocabulary whose state alone fills a rank's part of the machine.
   const double part = node_memory() / grid.node_size();
-  // A vocabulary whose state alone fills it.
   config.model.vocabulary = static_cast<int>(std::min(1e9, part / (16.0 * 768.0)));
-  EXPECT_THROW(check_memory(config, grid), UsageError);
+  EXPECT_THROW(check(), UsageError);
 }
 
 }  // namespace

@@ -88,7 +88,8 @@ TEST(BufferPlan, PartsOfABoundaryAreEqual) {
                                        setup.plans.shape.frame_pool[0]);
   EXPECT_EQ(plan.part_bytes, 10923U);
   EXPECT_EQ(plan.boundary_bytes, 32769U);
-  EXPECT_EQ(plan.memory().boundaries, 32769 * plan.boundaries + 4 * 10923);
+  EXPECT_EQ(plan.memory().boundaries,
+            BufferPool::bytes_of(32769, plan.boundaries) + BufferPool::bytes_of(10923, 4));
 }
 
 TEST(BufferPlan, GpipeKeepsFramesOfEveryMicrobatch) {

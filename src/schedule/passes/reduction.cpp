@@ -2,6 +2,7 @@
 // that writes it. From ZeRO 2 on it is whole in a window: opened by the first instruction of a
 // micro-batch that writes it, and reduced into the shard as soon as every micro-batch that has
 // begun to write is through. With the usual order of backwards that is a window a micro-batch.
+// The oldest reductions are waited for where more would be under way than the shape allows.
 #include <deque>
 #include <set>
 
@@ -93,7 +94,6 @@ class ReductionWriter {
       state_[block].open = false;
       reducing_.push_back(block);
       in_flight_ += blocks_[block].elements;
-      if (!shape_.shards_gradients()) continue;
       const bool one_may = shape_.reduce_ahead > 0;
       while (in_flight_ > shape_.reduce_ahead && reducing_.size() > (one_may ? 1 : 0)) wait();
     }

@@ -1,0 +1,64 @@
+#pragma once
+// Messages before they are sent: what a call of Communicator will count, and what it will cost in
+// memory. For dry runs, which have neither ranks nor tensors.
+#include <algorithm>
+#include <cstdint>
+
+#include "src/comm/traffic.hpp"
+
+namespace triax {
+
+/// Messages of one rank by kind of call.
+struct Messages {
+  Traffic all_reduce = {}, reduce_scatter = {}, all_gather = {}, send = {};
+  /// The most that MPI allocates beside the caller's tensors for one of them, from its start to its
+  /// end. MPICH 4.0 takes the whole tensor for an all-reduce, the result for a reduce-scatter (in
+  /// place too), and nothing where data only moves (tests/comm/test_planned_messages.cpp).
+  std::uint64_t scratch = 0;
+
+  Traffic total() const { return all_reduce + reduce_scatter + all_gather + send; }
+
+  /// Both, one after the other.
+  Messages& operator+=(const Messages& other) {
+    all_reduce += other.all_reduce;
+    reduce_scatter += other.reduce_scatter;
+    all_gather += other.all_gather;
+    send += other.send;
+    scratch = std::max(scratch, other.scratch);
+    return *this;
+  }
+  friend Messages operator+(Messages a, const Messages& b) { return a += b; }
+  /// The same `times` over.
+  friend Messages operator*(std::uint64_t times, Messages each) {
+    for (Traffic* traffic :
+         {&each.all_reduce, &each.reduce_scatter, &each.all_gather, &each.send}) {
+      traffic->messages *= times;
+      traffic->bytes *= times;
+    }
+    if (times == 0) each.scratch = 0;
+    return each;
+  }
+  bool operator==(const Messages&) const = default;
+};
+
+// The Communicator's calls, on a group of `ranks` with tensors of so many bytes. Nothing in a group
+// of one, or of no bytes.
+
+constexpr Messages planned_all_reduce(int ranks, std::uint64_t bytes) {
+  if (ranks <= 1 || bytes == 0) return {};
+  return {.all_reduce = ring::all_reduce(ranks, bytes), .scratch = bytes};
+}
+constexpr Messages planned_reduce_scatter(int ranks, std::uint64_t input_bytes) {
+  if (ranks <= 1 || input_bytes == 0) return {};
+  return {.reduce_scatter = ring::reduce_scatter(ranks, input_bytes),
+          .scratch = input_bytes / static_cast<std::uint64_t>(ranks)};
+}
+constexpr Messages planned_all_gather(int ranks, std::uint64_t output_bytes) {
+  if (ranks <= 1 || output_bytes == 0) return {};
+  return {.all_gather = ring::all_gather(ranks, output_bytes)};
+}
+constexpr Messages planned_send(std::uint64_t bytes) {
+  return {.send = ring::send(bytes)};
+}
+
+}  // namespace triax

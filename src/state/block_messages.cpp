@@ -1,0 +1,28 @@
+#include "src/state/block_messages.hpp"
+
+namespace triax {
+
+BlockMessages block_messages(const ParameterBlock& block, const StateOptions& options,
+                             int tensor_size) {
+  const auto bytes = [](std::int64_t elements, DType type) {
+    return static_cast<std::uint64_t>(elements) * size_of(type);
+  };
+  constexpr int ends_of_the_pipeline = 2;
+  BlockMessages messages;
+  for (const PartialRange& partial : block.partial)
+    messages.tensor_sum += planned_all_reduce(
+        tensor_size / partial.parts,
+        bytes(intersect(partial.range, block.gradients).count(), options.gradient_type));
+  const DataShard& shard = options.shard;
+  const std::uint64_t gradient = bytes(block.elements, options.gradient_type);
+  messages.reduce = shard.zero_stage == 0 ? planned_all_reduce(shard.size, gradient)
+                                          : planned_reduce_scatter(shard.size, gradient);
+  messages.replica_sum =
+      planned_all_reduce(shard.groups, bytes(block.own.count(), options.gradient_type));
+  messages.tied_sum =
+      planned_all_reduce(ends_of_the_pipeline, bytes(block.stepped.count(), options.gradient_type));
+  messages.gather = planned_all_gather(shard.size, bytes(block.elements, options.type));
+  return messages;
+}
+
+}  // namespace triax

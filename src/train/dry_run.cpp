@@ -1,0 +1,155 @@
+#include "src/train/dry_run.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace triax {
+namespace {
+
+using nlohmann::ordered_json;
+
+double mib(double bytes) {
+  return bytes / (1 << 20);
+}
+
+struct PlaceOfMemory {
+  const char* name;
+  KindBytes RankMemory::*bytes;
+};
+constexpr std::array<PlaceOfMemory, 3> places = {
+    {{"device", &RankMemory::device}, {"host", &RankMemory::host}, {"nvme", &RankMemory::nvme}}};
+
+struct MessageKind {
+  const char* name;
+  Traffic Messages::*traffic;
+};
+constexpr std::array<MessageKind, 4> message_kinds = {
+    {{"all_reduce", &Messages::all_reduce},
+     {"reduce_scatter", &Messages::reduce_scatter},
+     {"all_gather", &Messages::all_gather},
+     {"send", &Messages::send}}};
+
+// Ranks of one stage that hold the same.
+struct RankKind {
+  int stage;
+  RankMemory memory;
+  std::vector<int> ranks;
+};
+
+std::vector<RankKind> kinds_of_ranks(const MemoryPlan& plan) {
+  std::vector<RankKind> kinds;
+  for (int rank = 0; rank < plan.grid().size(); ++rank) {
+    const int stage = plan.stage_of(rank);
+    const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const RankKind& kind) {
+      return kind.stage == stage && kind.memory == plan.of(rank);
+    });
+    if (found == kinds.end())
+      kinds.push_back({stage, plan.of(rank), {rank}});
+    else
+      found->ranks.push_back(rank);
+  }
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const RankKind& a, const RankKind& b) { return a.stage < b.stage; });
+  return kinds;
+}
+
+// "0-3, 8-11": runs of numbers that ascend, the first few.
+std::string runs_text(const std::vector<int>& ranks) {
+  constexpr std::size_t shown = 4;
+  std::vector<std::string> runs;
+  for (std::size_t begin = 0, end = 0; begin < ranks.size(); begin = end) {
+    for (end = begin + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
+    if (runs.size() == shown) {
+      runs.push_back("...");
+      break;
+    }
+    runs.push_back(end - begin == 1 ? fmt::format("{}", ranks[begin])
+                                    : fmt::format("{}-{}", ranks[begin], ranks[end - 1]));
+  }
+  return fmt::format("{}{}", ranks.size() == 1 ? "rank " : "ranks ", fmt::join(runs, ", "));
+}
+
+ordered_json json_of(const KindBytes& bytes) {
+  ordered_json object;
+  for (const MemoryKind& kind : memory_kinds) object[std::string(kind.name)] = bytes.*kind.bytes;
+  return object;
+}
+
+ordered_json json_of(const Traffic& traffic) {
+  return {{"count", traffic.messages}, {"bytes", traffic.bytes}};
+}
+
+std::string row_of(const std::string& label, std::size_t width, const KindBytes& bytes) {
+  std::string row = fmt::format("{:{}}", label, width);
+  for (const MemoryKind& kind : memory_kinds)
+    row += fmt::format(" {:>{}.1f}", mib(static_cast<double>(bytes.*kind.bytes)),
+                       std::max<std::size_t>(kind.name.size(), 9));
+  return row + fmt::format(" {:>10.1f}\n", mib(static_cast<double>(bytes.total())));
+}
+
+}  // namespace
+
+std::string memory_text(const KindBytes& bytes) {
+  std::vector<std::string> parts;
+  for (const MemoryKind& kind : memory_kinds)
+    if (bytes.*kind.bytes != 0)
+      parts.push_back(
+          fmt::format("{} {:.1f}", kind.name, mib(static_cast<double>(bytes.*kind.bytes))));
+  return fmt::format("{:.1f} MiB: {}", mib(static_cast<double>(bytes.total())),
+                     fmt::join(parts, ", "));
+}
+
+std::string messages_text(const MessagePlan& plan) {
+  std::string text;
+  for (const Axis axis : all_axes)
+    for (const MessageKind& kind : message_kinds)
+      if (const Traffic& traffic = plan.along(axis).*kind.traffic; traffic.messages > 0)
+        text += fmt::format("{}{}: {} {}, {:.1f} MiB", text.empty() ? "" : "; ", name_of(axis),
+                            traffic.messages, kind.name, mib(static_cast<double>(traffic.bytes)));
+  return text.empty() ? "no messages" : text;
+}
+
+std::string dry_run_table(const JobPlan& plan, double machine_bytes) {
+  const std::vector<RankKind> kinds = kinds_of_ranks(plan.memory);
+  std::size_t width = 0;
+  const auto label = [](const RankKind& kind, const char* place) {
+    return fmt::format("stage {}: {}, {}", kind.stage, runs_text(kind.ranks), place);
+  };
+  for (const RankKind& kind : kinds) width = std::max(width, label(kind, "device").size());
+  std::string text = fmt::format("{:{}}", "MiB a rank", width);
+  for (const MemoryKind& kind : memory_kinds) text += fmt::format(" {:>9}", kind.name);
+  text += fmt::format(" {:>10}\n", "total");
+  for (const RankKind& kind : kinds)
+    for (const PlaceOfMemory& place : places)
+      if (const KindBytes& bytes = kind.memory.*place.bytes; bytes.total() > 0)
+        text += row_of(label(kind, place.name), width, bytes);
+  const double largest = static_cast<double>(plan.memory.of(plan.memory.fullest()).resident());
+  text += fmt::format("this machine has {:.1f} MiB: room for {} such rank(s)\n", mib(machine_bytes),
+                      static_cast<std::int64_t>(machine_bytes / largest));
+  return text + fmt::format("a step sends, all ranks together: {}\n", messages_text(plan.messages));
+}
+
+std::string dry_run_json(const JobPlan& plan) {
+  ordered_json json;
+  ordered_json& ranks = json["ranks"] = ordered_json::array();
+  for (int rank = 0; rank < plan.memory.grid().size(); ++rank) {
+    ordered_json entry{{"rank", rank}};
+    for (const PlaceOfMemory& place : places)
+      entry[place.name] = json_of(plan.memory.of(rank).*place.bytes);
+    ranks.push_back(std::move(entry));
+  }
+  for (const Axis axis : all_axes) {
+    const Messages& messages = plan.messages.along(axis);
+    ordered_json entry = json_of(messages.total());
+    for (const MessageKind& kind : message_kinds)
+      if (const Traffic& traffic = messages.*kind.traffic; traffic.messages > 0)
+        entry["kinds"][kind.name] = json_of(traffic);
+    json["messages"][std::string(name_of(axis))] = std::move(entry);
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace triax

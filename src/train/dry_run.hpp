@@ -1,0 +1,24 @@
+#pragma once
+// What triax train --dry-run prints.
+#include <string>
+
+#include "src/train/job_plan.hpp"
+
+namespace triax {
+
+/// Bytes by kind as "1234.5 MiB: parameters 120.1, ..."; kinds of no bytes are left out.
+std::string memory_text(const KindBytes& bytes);
+
+/// Messages of an axis and kind as "data: 12 all_reduce, 45.6 MiB"; nothing sent: "no messages".
+std::string messages_text(const MessagePlan& plan);
+
+/// A line for each kind of rank with its MiB by kind, what fits the machine, and the messages of a
+/// step. `machine_bytes`: memory of this machine.
+std::string dry_run_table(const JobPlan& plan, double machine_bytes);
+
+/// {"ranks": [{"rank": 0, "device": {"parameters": BYTES, ...}, "host": {...}, "nvme": {...}},
+/// ...], "messages": {"data": {"count":, "bytes":, "kinds": {"all_reduce": {...}, ...}}, ...}}: a
+/// step's, summed over ranks.
+std::string dry_run_json(const JobPlan& plan);
+
+}  // namespace triax

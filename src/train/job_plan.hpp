@@ -1,0 +1,24 @@
+#pragma once
+// All that is known of a job before it runs.
+#include "src/comm/process_grid.hpp"
+#include "src/config/load.hpp"
+#include "src/train/memory_plan.hpp"
+
+namespace triax {
+
+struct JobPlan {
+  std::int64_t program = 0;  // bytes of this process when the plan was made
+  StepPlans steps;
+  MemoryPlan memory;
+  MessagePlan messages;
+};
+
+/// The job with what only a grid knows: the data ranks that share a node, over which state is cut
+/// where zero.shard_size is -1. A plan without a grid takes all of them for one node's.
+LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid);
+
+/// Needs the kernels' runtime, and takes no memory to speak of. UsageError where the schedule
+/// cannot be built for the job.
+JobPlan plan_job(const Config& config);
+
+}  // namespace triax

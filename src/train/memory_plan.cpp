@@ -1,0 +1,146 @@
+#include "src/train/memory_plan.hpp"
+
+#include "src/train/batch_loader.hpp"
+
+namespace triax {
+namespace {
+
+std::int64_t footprint(std::int64_t bytes) {
+  return static_cast<std::int64_t>(Buffer::footprint(static_cast<std::size_t>(bytes)));
+}
+
+std::int64_t op_bytes(const Plan& plan) {
+  return std::ssize(plan) * static_cast<std::int64_t>(sizeof(Op));
+}
+
+// What a job offloads to the host. In a build for the CPU it is where everything is: a name only.
+KindBytes on_host(const Config& config, const std::vector<ParameterBlock>& blocks,
+                  const Allocations& allocations) {
+  KindBytes host;
+  if (const auto& offload = config.zero.offload_optimizer; offload.device == OffloadDevice::cpu) {
+    const auto share = [&](std::int64_t bytes) {
+      return static_cast<std::int64_t>(offload.ratio * static_cast<double>(bytes));
+    };
+    host.optimizer = share(allocations.optimizer.moments);
+    host.master = share(allocations.optimizer.master);
+  }
+  if (config.zero.offload_param.device == OffloadDevice::cpu)
+    for (const ParameterBlock& block : blocks)
+      if (block.sharded)
+        host.parameters +=
+            block.parameters.count() * static_cast<std::int64_t>(size_of(config.precision.type));
+  return host;
+}
+
+RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_index,
+                      int tensor_rank, std::int64_t program) {
+  const Stage stage = make_stage(config, stage_index, tensor_rank);
+  const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
+  const OpMessages messages(config, stage, blocks);
+  const Allocations allocations = planned_allocations(config, plans, stage);
+  RankMemory memory;
+  memory.host = on_host(config, blocks, allocations);
+  memory.device = by_kind(allocations, program);
+  memory.device -= memory.host;
+  memory.nvme = stored_by_kind(allocations);
+  memory.device.communication = static_cast<std::int64_t>(
+      messages.peak_scratch(plans.training[static_cast<std::size_t>(stage_index)]));
+  return memory;
+}
+
+}  // namespace
+
+std::int64_t KindBytes::total() const {
+  std::int64_t sum = 0;
+  for (const MemoryKind& kind : memory_kinds) sum += this->*kind.bytes;
+  return sum;
+}
+
+KindBytes& KindBytes::operator+=(const KindBytes& other) {
+  for (const MemoryKind& kind : memory_kinds) this->*kind.bytes += other.*kind.bytes;
+  return *this;
+}
+
+KindBytes& KindBytes::operator-=(const KindBytes& other) {
+  for (const MemoryKind& kind : memory_kinds) this->*kind.bytes -= other.*kind.bytes;
+  return *this;
+}
+
+KindBytes RankMemory::in_memory() const {
+  KindBytes both = device;
+  return both += host;
+}
+
+KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
+  KindBytes bytes;
+  bytes.parameters = footprint(allocations.state.parameters);
+  bytes.gradients = footprint(allocations.state.gradients);
+  bytes.master = footprint(allocations.optimizer.master);
+  bytes.optimizer = footprint(allocations.optimizer.moments);
+  bytes.gathered =
+      footprint(allocations.state.whole_gradients) + footprint(allocations.state.gathered);
+  bytes.activations = footprint(allocations.step.boundaries) + footprint(allocations.step.frames);
+  bytes.buffers = footprint(allocations.step.scratch) +
+                  footprint(allocations.state.stored.buffers) +
+                  footprint(allocations.optimizer.buffers) + allocations.batches +
+                  allocations.tables + allocations.plans + program;
+  return bytes;
+}
+
+KindBytes stored_by_kind(const Allocations& allocations) {
+  KindBytes bytes;
+  bytes.parameters = allocations.state.stored.stored;
+  bytes.master = allocations.optimizer.stored_master;
+  bytes.optimizer = allocations.optimizer.stored_moments;
+  return bytes;
+}
+
+Allocations planned_allocations(const Config& config, const StepPlans& plans, const Stage& stage) {
+  const auto index = static_cast<std::size_t>(stage.place().stage);
+  const BatchShape shape = batch_shape(config, stage.place().tensor);
+  const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
+  Allocations allocations;
+  allocations.state = state_bytes(blocks, state_options(config, 0), whole_buffers(plans, index));
+  allocations.optimizer =
+      optimizer_bytes(blocks, config.precision.type, state_buffers(plans, index));
+  allocations.step = plan_buffers(stage, shape, config.model.hidden, plans.peaks[index],
+                                  plans.shape.frame_pool[index])
+                         .memory();
+  allocations.batches = batch_bytes(config, shape);
+  allocations.tables = stage.table_bytes();
+  allocations.plans = plan_bytes(plans);
+  return allocations;
+}
+
+std::int64_t batch_bytes(const Config& config, const BatchShape& shape) {
+  const int loaders = config.data.valid.empty() ? 1 : 2;
+  return loaders * BatchLoader::bytes_of(config.batch, shape);
+}
+
+std::int64_t plan_bytes(const StepPlans& plans) {
+  std::int64_t bytes = 0;
+  for (const Plans* all : {&plans.training, &plans.evaluation})
+    for (const Plan& plan : *all) bytes += op_bytes(plan);
+  return bytes;
+}
+
+MemoryPlan::MemoryPlan(const Config& config, const StepPlans& plans, std::int64_t program)
+    : grid_(grid_shape(config.parallel)) {
+  for (int stage = 0; stage < grid_.pipeline; ++stage)
+    for (int rank = 0; rank < grid_.tensor; ++rank)
+      places_.push_back(plan_place(config, plans, stage, rank, program));
+}
+
+const RankMemory& MemoryPlan::of(int rank) const {
+  return places_[static_cast<std::size_t>(stage_of(rank) * grid_.tensor +
+                                          grid_.coordinate(rank, Axis::tensor))];
+}
+
+int MemoryPlan::fullest() const {
+  int most = 0;
+  for (int rank = 1; rank < grid_.size(); ++rank)
+    if (of(rank).resident() > of(most).resident()) most = rank;
+  return most;
+}
+
+}  // namespace triax

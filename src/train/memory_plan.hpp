@@ -1,0 +1,91 @@
+#pragma once
+// The memory of every rank by kind, from the plan's own peaks, before any of it is taken.
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "src/state/optimizer.hpp"
+#include "src/train/message_plan.hpp"
+#include "src/train/step_buffers.hpp"
+
+namespace triax {
+
+/// Bytes by kind.
+struct KindBytes {
+  std::int64_t parameters = 0;     // that the rank keeps
+  std::int64_t gradients = 0;      // that the rank keeps
+  std::int64_t master = 0;         // float32 copies of 16-bit parameters
+  std::int64_t optimizer = 0;      // moments
+  std::int64_t gathered = 0;       // whole gradients (ZeRO 2) and parameters (ZeRO 3), for a while
+  std::int64_t activations = 0;    // between layers, and what layers keep for their backward pass
+  std::int64_t buffers = 0;        // scratch, batches, plans, and the program with its libraries
+  std::int64_t communication = 0;  // MPI's own, for messages under way
+  std::int64_t total() const;
+  KindBytes& operator+=(const KindBytes& other);
+  KindBytes& operator-=(const KindBytes& other);
+  bool operator==(const KindBytes&) const = default;
+};
+
+/// The kinds in the order in which they are shown.
+struct MemoryKind {
+  std::string_view name;
+  std::int64_t KindBytes::*bytes;
+};
+inline constexpr std::array<MemoryKind, 8> memory_kinds = {
+    {{"parameters", &KindBytes::parameters},
+     {"gradients", &KindBytes::gradients},
+     {"master", &KindBytes::master},
+     {"optimizer", &KindBytes::optimizer},
+     {"gathered", &KindBytes::gathered},
+     {"activations", &KindBytes::activations},
+     {"buffers", &KindBytes::buffers},
+     {"communication", &KindBytes::communication}}};
+
+/// By place. Without an accelerator the device is the host, and `host` is what was offloaded to it.
+/// `nvme` is a disk, which every rank has its own part of.
+struct RankMemory {
+  KindBytes device, host, nvme;
+  /// Device and host together.
+  KindBytes in_memory() const;
+  std::int64_t resident() const { return device.total() + host.total(); }
+  bool operator==(const RankMemory&) const = default;
+};
+
+/// What a rank allocates, as its parts say it: planned, or counted once they are there.
+struct Allocations {
+  StateBytes state;
+  OptimizerBytes optimizer;
+  StepMemory step;
+  std::int64_t batches = 0, tables = 0, plans = 0;
+  bool operator==(const Allocations&) const = default;
+};
+/// What is in memory. Communication is left 0; `program`: bytes of the process before anything is
+/// allocated.
+KindBytes by_kind(const Allocations& allocations, std::int64_t program);
+/// What is in stores.
+KindBytes stored_by_kind(const Allocations& allocations);
+
+/// The allocations of every rank of a stage and tensor rank: data ranks are alike.
+Allocations planned_allocations(const Config& config, const StepPlans& plans, const Stage& stage);
+/// Batches of a rank and the plans of a step, which every rank builds.
+std::int64_t batch_bytes(const Config& config, const BatchShape& shape);
+std::int64_t plan_bytes(const StepPlans& plans);
+
+class MemoryPlan {
+ public:
+  /// `program`: bytes of a process of this program that has allocated nothing yet.
+  MemoryPlan(const Config& config, const StepPlans& plans, std::int64_t program);
+
+  const GridShape& grid() const { return grid_; }
+  const RankMemory& of(int rank) const;
+  int stage_of(int rank) const { return grid_.coordinate(rank, Axis::pipeline); }
+  /// The first rank of those with the most.
+  int fullest() const;
+
+ private:
+  GridShape grid_;
+  std::vector<RankMemory> places_;  // (stage, tensor rank)
+};
+
+}  // namespace triax

@@ -1,0 +1,162 @@
+#include "src/train/message_plan.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "src/train/step_buffers.hpp"
+
+namespace triax {
+namespace {
+
+// Instructions of a plan by what they send: the micro-batch makes no difference.
+std::map<Op, std::uint64_t> counted(const Plan& plan) {
+  std::map<Op, std::uint64_t> counts;
+  for (Op op : plan) {
+    op.microbatch = 0;
+    ++counts[op];
+  }
+  return counts;
+}
+
+// What differs from data rank to data rank of a shard group: under ZeRO 2 each sums what it keeps
+// of the gradients.
+bool depends_on_data_rank(const Op& op, const StateOptions& options) {
+  return op.kind == OpKind::TensorSum && options.shard.zero_stage >= 2;
+}
+
+class Counter {
+ public:
+  Counter(const Config& config, MessagePlan& total)
+      : config_(config), options_(state_options(config, 0)), total_(total) {}
+
+  // All data ranks of a stage and tensor rank.
+  void add(const Stage& stage, const std::map<Op, std::uint64_t>& ops) {
+    const auto data = static_cast<std::uint64_t>(config_.parallel.data);
+    std::vector<ParameterBlock> blocks = lay_out_blocks(stage, options_.shard);
+    const OpMessages messages(config_, stage, blocks);
+    bool differ = false;
+    for (const auto& [op, count] : ops)
+      if (depends_on_data_rank(op, options_))
+        differ = true;
+      else
+        add(messages.of(op), count * data);
+    if (!differ) return;
+    const auto groups = static_cast<std::uint64_t>(options_.shard.groups);
+    for (int rank = 0; rank < options_.shard.size; ++rank) {
+      for (ParameterBlock& block : blocks)
+        block.gradients = part_of_rank(block.elements, options_.shard.size, rank);
+      const OpMessages own(config_, stage, blocks);
+      for (const auto& [op, count] : ops)
+        if (depends_on_data_rank(op, options_)) add(own.of(op), count * groups);
+    }
+  }
+
+ private:
+  void add(const OpMessages::Sent& sent, std::uint64_t times) {
+    total_.by_axis[static_cast<std::size_t>(sent.axis)] += times * sent.messages;
+  }
+
+  const Config& config_;
+  StateOptions options_;
+  MessagePlan& total_;
+};
+
+}  // namespace
+
+OpMessages::OpMessages(const Config& config, const Stage& stage,
+                       const std::vector<ParameterBlock>& blocks)
+    : shape_(batch_shape(config, stage.place().tensor)),
+      boundary_bytes_(boundary_bytes(shape_, config.model.hidden)) {
+  for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
+    auto& row = layers_.emplace_back();
+    for (int layer = 0; layer < stage.layers(chunk); ++layer)
+      row.push_back(stage.layer(chunk, layer).messages(shape_));
+  }
+  const int tensor = config.parallel.tensor;
+  gather_input_ = planned_all_gather(
+      tensor, static_cast<std::uint64_t>(tensor) * part_bytes(boundary_bytes_, tensor));
+  const StateOptions options = state_options(config, 0);
+  for (const ParameterBlock& block : blocks)
+    blocks_.push_back(block_messages(block, options, tensor));
+}
+
+OpMessages::Sent OpMessages::of(const Op& op) const {
+  const auto layer = [&] {
+    return layers_[static_cast<std::size_t>(op.chunk)][static_cast<std::size_t>(op.layer)];
+  };
+  const auto block = [&] { return blocks_[static_cast<std::size_t>(op.block)]; };
+  switch (op.kind) {
+    case OpKind::Forward:
+    case OpKind::Recompute:
+      return {Axis::tensor, layer().forward};
+    case OpKind::Backward:
+      return {Axis::tensor, layer().backward};
+    case OpKind::GatherInput:
+      return {Axis::tensor, gather_input_};
+    case OpKind::SendActivationStart:
+    case OpKind::SendGradientStart:
+      return {Axis::pipeline, planned_send(boundary_bytes_)};
+    case OpKind::ReplicaSum:
+      return {Axis::data, block().replica_sum};
+    case OpKind::TensorSum:
+      return {Axis::tensor, block().tensor_sum};
+    case OpKind::ReduceStart:
+      return {Axis::data, block().reduce};
+    case OpKind::TiedSum:
+      return {Axis::pipeline, block().tied_sum};
+    case OpKind::GatherStart:
+      return {Axis::data, block().gather};
+    case OpKind::DropFrame:
+    case OpKind::DropInput:
+    case OpKind::PartitionInput:
+    case OpKind::SendActivationWait:
+    case OpKind::RecvActivationStart:
+    case OpKind::RecvActivationWait:
+    case OpKind::SendGradientWait:
+    case OpKind::RecvGradientStart:
+    case OpKind::RecvGradientWait:
+    case OpKind::GradientOpen:
+    case OpKind::ReduceWait:
+    case OpKind::GradientNorm:
+    case OpKind::Step:
+    case OpKind::GatherWait:
+    case OpKind::Release:
+    case OpKind::FetchStart:
+    case OpKind::FetchWait:
+    case OpKind::StoreStart:
+    case OpKind::StoreWait:
+    case OpKind::LoadStart:
+    case OpKind::LoadWait:
+    case OpKind::Unload:
+    case OpKind::SaveStart:
+    case OpKind::SaveWait:
+      return {};
+  }
+  return {};
+}
+
+std::uint64_t OpMessages::peak_scratch(const Plan& plan) const {
+  std::uint64_t peak = 0;
+  std::uint64_t reducing = 0;  // of reductions under way; what else needs any is waited for at once
+  for (const Op& op : plan) {
+    const std::uint64_t own = of(op).messages.scratch;
+    peak = std::max(peak, reducing + own);
+    if (op.kind == OpKind::ReduceStart) reducing += own;
+    if (op.kind == OpKind::ReduceWait)
+      reducing -= blocks_[static_cast<std::size_t>(op.block)].reduce.scratch;
+  }
+  return peak;
+}
+
+MessagePlan plan_messages(const Config& config, const StepPlans& plans) {
+  MessagePlan plan;
+  Counter counter(config, plan);
+  for (int stage = 0; stage < config.parallel.pipeline; ++stage) {
+    const auto ops = counted(plans.training[static_cast<std::size_t>(stage)]);
+    for (int rank = 0; rank < config.parallel.tensor; ++rank)
+      counter.add(make_stage(config, stage, rank), ops);
+  }
+  return plan;
+}
+
+}  // namespace triax

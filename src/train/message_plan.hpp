@@ -1,0 +1,42 @@
+#pragma once
+// The messages of a step, counted from its plan: what ProcessGrid::traffic will count.
+#include <array>
+#include <vector>
+
+#include "src/state/block_messages.hpp"
+#include "src/train/step_plan.hpp"
+
+namespace triax {
+
+/// What a rank sends in each instruction of its plan.
+class OpMessages {
+ public:
+  /// `blocks`: the stage's, as they are laid out on the rank. The stage outlives this.
+  OpMessages(const Config& config, const Stage& stage, const std::vector<ParameterBlock>& blocks);
+
+  struct Sent {
+    Axis axis = Axis::data;
+    Messages messages;
+  };
+  /// The gradient norm's message goes over all ranks, and no axis counts it.
+  Sent of(const Op& op) const;
+  /// The most that MPI allocates at once, from the start of a message to its end, in one run of the
+  /// stage's plan.
+  std::uint64_t peak_scratch(const Plan& plan) const;
+
+ private:
+  BatchShape shape_;
+  std::uint64_t boundary_bytes_;
+  Messages gather_input_;  // of the parts of an input that is cut over the tensor ranks
+  std::vector<std::vector<LayerMessages>> layers_;  // by chunk
+  std::vector<BlockMessages> blocks_;
+};
+
+/// Messages of one step, summed over all ranks, by axis.
+struct MessagePlan {
+  std::array<Messages, all_axes.size()> by_axis;
+  const Messages& along(Axis axis) const { return by_axis[static_cast<std::size_t>(axis)]; }
+};
+MessagePlan plan_messages(const Config& config, const StepPlans& plans);
+
+}  // namespace triax

@@ -1,0 +1,67 @@
+#include "src/train/dry_run.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+JobPlan plan_of(const Layout& layout) {
+  return plan_job(load(golden_job(read_golden("gpt2-tiny"), layout), layout.ranks()).config);
+}
+
+TEST(DryRunJson, HasEveryRankKindAndAxis) {
+  const JobPlan plan = plan_of({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1});
+  const auto json = nlohmann::json::parse(dry_run_json(plan));
+  ASSERT_EQ(json["ranks"].size(), 8U);
+  for (int rank = 0; rank < 8; ++rank) {
+    const auto& entry = json["ranks"][static_cast<std::size_t>(rank)];
+    EXPECT_EQ(entry["rank"], rank);
+    for (const char* place : {"device", "host", "nvme"}) {
+      EXPECT_EQ(entry[place].size(), memory_kinds.size());
+      for (const char* kind : {"parameters", "gradients", "master", "optimizer", "gathered",
+                               "activations", "buffers", "communication"})
+        EXPECT_TRUE(entry[place][kind].is_number_integer()) << kind;
+    }
+    EXPECT_EQ(entry["device"]["optimizer"], plan.memory.of(rank).device.optimizer);
+    EXPECT_EQ(entry["nvme"]["optimizer"], 0);
+  }
+  for (const Axis axis : all_axes) {
+    const auto& sent = json["messages"][std::string(name_of(axis))];
+    EXPECT_EQ(sent["count"], plan.messages.along(axis).total().messages);
+    EXPECT_EQ(sent["bytes"], plan.messages.along(axis).total().bytes);
+    std::uint64_t bytes = 0;
+    for (const auto& kind : sent["kinds"]) bytes += kind["bytes"].get<std::uint64_t>();
+    EXPECT_EQ(sent["bytes"], bytes);
+  }
+}
+
+TEST(DryRunTable, HasALineForEachKindOfRank) {
+  const std::string table = dry_run_table(plan_of({.pipeline = 2, .data = 4, .micro = 1}), 1e12);
+  EXPECT_THAT(table, AllOf(HasSubstr("stage 0: ranks 0, 2, 4, 6, device"),
+                           HasSubstr("stage 1: ranks 1, 3, 5, 7, device"),
+                           HasSubstr("communication"), HasSubstr("this machine has 953674.3 MiB"),
+                           HasSubstr("pipeline: "), Not(HasSubstr("nvme"))));
+}
+
+TEST(DryRunTable, OneRankSendsNothing) {
+  EXPECT_THAT(dry_run_table(plan_of({.micro = 1}), 1e12),
+              AllOf(HasSubstr("stage 0: rank 0, device"), HasSubstr("no messages")));
+}
+
+TEST(MemoryText, LeavesOutWhatIsNotThere) {
+  KindBytes bytes;
+  bytes.gradients = 3 << 20;
+  bytes.buffers = 1 << 19;
+  EXPECT_EQ(memory_text(bytes), "3.5 MiB: gradients 3.0, buffers 0.5");
+}
+
+}  // namespace
+}  // namespace triax::test

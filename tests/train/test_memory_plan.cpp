@@ -1,0 +1,130 @@
+// That a run allocates just this: tests/parity/test_traffic_of_training.cpp.
+#include "src/train/memory_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+constexpr std::int64_t program = 1000;
+
+Config config_of(const Layout& layout) {
+  return load(golden_job(read_golden("gpt2-tiny"), layout), layout.ranks()).config;
+}
+
+MemoryPlan memory_of(const Config& config) {
+  return MemoryPlan(config, step_plans(config), program);
+}
+
+KindBytes first_rank(const Layout& layout) {
+  return memory_of(config_of(layout)).of(0).device;
+}
+
+TEST(KindBytes, TotalIsOverAllKinds) {
+  KindBytes bytes;
+  std::int64_t next = 1;
+  for (const MemoryKind& kind : memory_kinds) bytes.*kind.bytes = std::exchange(next, 2 * next);
+  EXPECT_EQ(bytes.total(), next - 1);
+  EXPECT_EQ(sizeof(KindBytes), memory_kinds.size() * sizeof(std::int64_t));
+}
+
+TEST(MemoryPlan, ZeroCutsOneKindAfterAnother) {
+  const Layout layout{.data = 2, .micro = 1};
+  const auto with_zero = [&](int stage) {
+    Layout cut = layout;
+    cut.zero = stage;
+    Config config = config_of(cut);
+    config.zero.persistence_threshold = 0;
+    return memory_of(config).of(0).device;
+  };
+  const KindBytes none = with_zero(0);
+  EXPECT_EQ(none.gathered, 0);
+  const auto halved = [](std::int64_t all, std::int64_t part) {
+    return part >= all / 2 && part <= all / 2 + 4096;
+  };
+  EXPECT_TRUE(halved(none.optimizer, with_zero(1).optimizer));
+  EXPECT_EQ(none.gradients, with_zero(1).gradients);
+  EXPECT_TRUE(halved(none.gradients, with_zero(2).gradients));
+  EXPECT_EQ(none.parameters, with_zero(2).parameters);
+  EXPECT_TRUE(halved(none.parameters, with_zero(3).parameters));
+  EXPECT_GT(with_zero(2).gathered, 0);
+  EXPECT_GT(with_zero(3).gathered, with_zero(2).gathered);
+  EXPECT_LT(with_zero(1).communication, none.communication);  // shards, not whole gradients
+}
+
+TEST(MemoryPlan, RecomputeAndSmallBatchesShrinkActivations) {
+  const KindBytes all = first_rank({.micro = 2});
+  EXPECT_LT(first_rank({.micro = 2, .recompute = 99}).activations, all.activations);
+  EXPECT_LT(first_rank({.micro = 1}).activations, all.activations);
+  EXPECT_EQ(all.communication, 0);
+  EXPECT_GT(all.buffers, program);
+}
+
+// Two bytes a parameter, and a copy of four.
+TEST(MemoryPlan, SixteenBitsHaveAMasterCopy) {
+  const KindBytes wide = first_rank({.micro = 2});
+  const KindBytes narrow = first_rank({.micro = 2, .type = "bf16"});
+  EXPECT_EQ(wide.master, 0);
+  EXPECT_NEAR(narrow.parameters, wide.parameters / 2, 4096);
+  EXPECT_NEAR(narrow.master, wide.parameters, 4096);
+  EXPECT_EQ(narrow.optimizer, wide.optimizer);
+  EXPECT_LT(narrow.activations, wide.activations);
+}
+
+TEST(MemoryPlan, WhatIsOffloadedIsElsewhere) {
+  Config config = config_of({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
+  config.zero.persistence_threshold = 0;
+  const RankMemory all = memory_of(config).of(0);
+  EXPECT_EQ(all.host, KindBytes{});
+  EXPECT_EQ(all.nvme, KindBytes{});
+
+  config.zero.offload_optimizer.device = config.zero.offload_param.device = OffloadDevice::cpu;
+  const RankMemory host = memory_of(config).of(0);
+  EXPECT_EQ(host.resident(), all.resident());
+  EXPECT_EQ(host.in_memory(), all.device);
+  EXPECT_NEAR(host.host.optimizer, all.device.optimizer, 4096);
+  EXPECT_NEAR(host.host.master, all.device.master, 4096);
+  EXPECT_NEAR(host.host.parameters, all.device.parameters, 4096);
+  EXPECT_EQ(host.nvme, KindBytes{});
+
+  config.zero.offload_optimizer.device = config.zero.offload_param.device = OffloadDevice::nvme;
+  config.zero.offload_param.max_in_cpu = 0;
+  const RankMemory disk = memory_of(config).of(0);
+  EXPECT_EQ(disk.host, KindBytes{});
+  EXPECT_EQ(disk.device.optimizer + disk.device.master + disk.device.parameters, 0);
+  EXPECT_GE(disk.nvme.optimizer, host.host.optimizer);
+  EXPECT_GE(disk.nvme.master, host.host.master);
+  EXPECT_GE(disk.nvme.parameters, host.host.parameters);
+  EXPECT_GT(disk.device.buffers, all.device.buffers);
+}
+
+TEST(MemoryPlan, RanksOfAStageAreAlikeWhereverTheyStand) {
+  Config config = config_of({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1});
+  config.parallel.order = "pipeline,data,tensor";
+  const MemoryPlan plan = memory_of(config);
+  EXPECT_EQ(plan.stage_of(3), 0);
+  EXPECT_EQ(plan.stage_of(4), 1);
+  EXPECT_EQ(plan.of(0), plan.of(3));
+  EXPECT_NE(plan.of(0), plan.of(4));
+  const int fullest = plan.fullest();
+  for (int rank = 0; rank < 8; ++rank)
+    EXPECT_LE(plan.of(rank).resident(), plan.of(fullest).resident());
+}
+
+// A large job on a small machine: nothing of its size is allocated.
+TEST(MemoryPlan, TakesNoMemoryOfTheJobs) {
+  Config config = config_of({.tensor = 2, .pipeline = 2, .micro = 1});
+  config.model.hidden = 16384;
+  config.model.intermediate = 65536;
+  config.model.heads = config.model.kv_heads = 128;
+  config.model.head_size = 128;
+  config.model.layers = 96;
+  config.parallel.data = 2500;
+  const MemoryPlan plan = memory_of(config);
+  EXPECT_GT(plan.of(9999).device.optimizer, std::int64_t{500} << 30);
+}
+
+}  // namespace
+}  // namespace triax::test

@@ -1,0 +1,29 @@
+#include "src/train/process_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/base/device.hpp"
+
+namespace triax::test {
+namespace {
+
+constexpr std::int64_t mib = std::int64_t{1} << 20;
+
+TEST(NodeMemory, IsThatOfThisMachine) {
+  EXPECT_GT(node_memory(), 100.0 * mib);
+  EXPECT_LT(node_memory(), 1e15);
+}
+
+TEST(ResidentBytes, FollowWhatIsTouched) {
+  const std::int64_t before = resident_bytes();
+  EXPECT_GT(before, mib);
+  constexpr std::int64_t size = 200 * mib;
+  {
+    const Buffer buffer(size);
+    EXPECT_NEAR(static_cast<double>(resident_bytes() - before), size, 0.05 * size);
+  }
+  EXPECT_GE(peak_resident_bytes(), before + size * 95 / 100);
+}
+
+}  // namespace
+}  // namespace triax::test
