@@ -25,7 +25,7 @@ struct State {
   }
   // A checkpoint needs no whole blocks: the pools stay empty.
   static WholeBuffers whole_of(const Stage& stage, const Layout& layout) {
-    return {std::vector<int>(lay_out_blocks(stage, shard_of(layout, 0)).size(), 0), {0}, {0}};
+    return {std::vector<int>(lay_out_blocks(stage, shard_of(layout, 0)).size(), 0), {0}, {0}, {}};
   }
   State(const ModelConfig& model, const Layout& layout)
       : grid(MPI_COMM_WORLD, {layout.data, layout.pipeline, layout.tensor}),
