@@ -1,7 +1,6 @@
 #pragma once
 // What a rank keeps on a disk instead of in memory (ZeRO-Infinity, Rajbhandari et al. 2021): an
 // OffloadFile, and the buffers through which it comes and goes.
-
 #include <memory>
 #include <string>
 #include <utility>

@@ -52,6 +52,9 @@ TEST(MetricsWriter, WritesEveryField) {
   m.bytes_sent_data = 1;
   m.bytes_sent_tensor = 2;
   m.bytes_sent_pipeline = 3;
+  m.messages_sent_data = 4;
+  m.messages_sent_tensor = 5;
+  m.messages_sent_pipeline = 6;
   {
     MetricsWriter writer(dir.path("m"), 0);
     writer.write(m);
@@ -63,7 +66,8 @@ TEST(MetricsWriter, WritesEveryField) {
   ASSERT_EQ(read.size(), 3u);
   EXPECT_EQ(read[0], json::parse(R"({"step":3,"loss":2.5,"grad_norm":0.1,"lr":6e-4,"tokens":4096,
       "tokens_per_second":1e22,"step_seconds":7.0,"peak_memory_bytes":1099511627776,
-      "bytes_sent":{"data":1,"tensor":2,"pipeline":3}})"));
+      "bytes_sent":{"data":1,"tensor":2,"pipeline":3},
+      "messages_sent":{"data":4,"tensor":5,"pipeline":6}})"));
   EXPECT_EQ(read[1].at("mfu"), 0.5);
   EXPECT_EQ(read[2], json::parse(R"({"step":3,"valid_loss":1.25,"tokens":4096})"));
 }

@@ -51,7 +51,8 @@ TEST(MessagePlan, ShardGroupsSumTheirShards) {
   EXPECT_EQ(four.reduce_scatter, (4 * one).reduce_scatter);
   EXPECT_EQ(four.all_gather, (4 * one).all_gather);
   EXPECT_EQ(one.all_reduce, Traffic{});
-  // A group gathers W bytes, W / 2 by each rank; of a shard of W / 2, each of eight sends 2 x 3 / 4.
+  // A group gathers W bytes, W / 2 by each rank; of a shard of W / 2, each of eight sends 2 x 3
+  // / 4.
   EXPECT_EQ(four.all_reduce.bytes, 6 * one.all_gather.bytes);
 }
 
