@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "io/agree.hpp"
-
 namespace triax {
 
 OffloadStore::OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset> datasets,

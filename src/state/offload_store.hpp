@@ -1,13 +1,12 @@
 #pragma once
 // What a rank keeps on a disk instead of in memory (ZeRO-Infinity, Rajbhandari et al. 2021): an
 // OffloadFile, and the buffers through which it comes and goes.
-#include <mpi.h>
-
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "io/agree.hpp"
 #include "io/offload_file.hpp"
 #include "src/state/buffer_pool.hpp"
 

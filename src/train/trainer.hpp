@@ -42,7 +42,6 @@ class Trainer {
   void prepare_weights();
   void open_outputs(const std::vector<std::string>& hosts);
   void announce() const;
-  void announce_offload() const;
   StepInput step_input(std::int64_t step);
   void share(StepMetrics& metrics, double loss_sum);
   void after_step(std::int64_t step, std::int64_t tokens);
