@@ -21,10 +21,10 @@ struct StateOptions {
 /// Buffers for whole blocks, of which a rank keeps its part only: a pool by number of elements, as
 /// a verified plan's peaks count them.
 struct WholeBuffers {
-  std::vector<int> pool;       // by block
-  std::vector<int> gradients;  // buffers at once by pool (ZeRO 2)
-  std::vector<int> gathered;   // (ZeRO 3)
-  std::vector<int> shards;     // that came from a store
+  std::vector<int> pool = {};       // by block
+  std::vector<int> gradients = {};  // buffers at once by pool (ZeRO 2)
+  std::vector<int> gathered = {};   // (ZeRO 3)
+  std::vector<int> shards = {};     // that came from a store
 };
 
 /// Bytes of the parameters and gradients that a rank keeps in memory, of the buffers for whole

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
 #include "io/agree.hpp"
@@ -14,6 +13,7 @@
 #include "src/train/dry_run.hpp"
 #include "src/train/job_changes.hpp"
 #include "src/train/lr_schedule.hpp"
+#include "src/train/offload_place.hpp"
 #include "src/train/process_memory.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/train/version.hpp"
@@ -25,15 +25,6 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
   TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed);
   reader.set_vocabulary(config.model.vocabulary);
   return reader;
-}
-
-// A file of this rank alone; runs of other directories have others.
-OffloadPlace offload_place(const Config& config, const ProcessGrid& grid,
-                           const std::string& directory, const char* what) {
-  const std::string run = std::filesystem::absolute(config.run.directory).lexically_normal();
-  return {
-      fmt::format("{}/triax-{:016x}-rank-{}-{}.h5", directory, mix_key(0, run), grid.rank(), what),
-      config.aio.block_size, config.aio.queue_depth, grid.mpi()};
 }
 
 StateOptions options_on(const ProcessGrid& grid, const Config& config) {
@@ -325,7 +316,7 @@ void Trainer::announce() const {
                training_.plan().size());
   spdlog::info("rank 0 will hold {}", memory_text(plan_.memory.of(0).in_memory()));
   spdlog::info("a step sends, all ranks together: {}", messages_text(plan_.messages));
-  announce_offload();
+  announce_offload(config_.zero, optimizer_, store_);
   if (config_.dump_state) spdlog::info("{}", job_.resolved);
   if (!job_.accepted.empty())
     spdlog::info("accepted without effect here: {}", fmt::join(job_.accepted, ", "));
@@ -339,19 +330,6 @@ void Trainer::announce() const {
   if (!resumed_from_.empty())
     spdlog::info("resumed from {} at step {} of {}", resumed_from_, first_step_, config_.run.steps);
   for (const std::string& change : changes_) spdlog::warn("{}", change);
-}
-
-void Trainer::announce_offload() const {
-  const double mib = 1.0 / (1 << 20);
-  const auto say = [&](const char* key, OffloadDevice device, const OffloadStore* store) {
-    if (device == OffloadDevice::cpu)
-      spdlog::info("zero_optimization.{} to cpu: in a build for the CPU it is there already", key);
-    if (store != nullptr)
-      spdlog::info("zero_optimization.{} to nvme: rank 0 keeps {:.1f} MiB of buffers and {}", key,
-                   mib * static_cast<double>(store->bytes().buffers), store->description());
-  };
-  say("offload_optimizer", config_.zero.offload_optimizer.device, optimizer_.offload());
-  say("offload_param", config_.zero.offload_param.device, store_.offload());
 }
 
 }  // namespace triax

@@ -47,7 +47,6 @@ class Trainer {
   void prepare_weights();
   void open_outputs(const std::vector<std::string>& hosts);
   void announce() const;
-  void announce_offload() const;
   void report_memory();
   StepInput step_input(std::int64_t step);
   void share(StepMetrics& metrics, double loss_sum);
