@@ -2,14 +2,15 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "kernels/random.hpp"
 
 namespace triax {
 
-OffloadPlace offload_place(const Config& config, const ProcessGrid& grid,
+namespace {
+
+OffloadPlace offload_place(const ProcessGrid& grid, const Config& config,
                            const std::string& directory, const char* what) {
   const std::string run = std::filesystem::absolute(config.run.directory).lexically_normal();
   return {
@@ -17,10 +18,19 @@ OffloadPlace offload_place(const Config& config, const ProcessGrid& grid,
       config.aio.block_size, config.aio.queue_depth, grid.mpi()};
 }
 
-StateBuffers state_buffers(const Config& config, const ProcessGrid& grid, const Peaks& peaks) {
+}  // namespace
+
+StateOptions parameters_on(const ProcessGrid& grid, const Config& config) {
+  StateOptions options = state_options(config, grid.data_rank());
+  options.place = offload_place(grid, config, config.zero.offload_param.nvme_path, "parameters");
+  return options;
+}
+
+StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const StepPlans& plans) {
   const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
   if (offload.device != OffloadDevice::nvme) return {};
-  return {offload_place(config, grid, offload.nvme_path, "optimizer"), std::max(1, peaks.states)};
+  return {offload_place(grid, config, offload.nvme_path, "optimizer"),
+          state_buffers(plans, static_cast<std::size_t>(grid.pipeline_rank()))};
 }
 
 void announce_offload(const ZeroConfig& zero, const Optimizer& optimizer,
@@ -31,7 +41,7 @@ void announce_offload(const ZeroConfig& zero, const Optimizer& optimizer,
       spdlog::info("zero_optimization.{} to cpu: in a build for the CPU it is there already", key);
     if (kept != nullptr)
       spdlog::info("zero_optimization.{} to nvme: rank 0 keeps {:.1f} MiB of buffers and {}", key,
-                   mib * static_cast<double>(kept->buffer_bytes()), kept->description());
+                   mib * static_cast<double>(kept->bytes().buffers), kept->description());
   };
   say("offload_optimizer", zero.offload_optimizer.device, optimizer.offload());
   say("offload_param", zero.offload_param.device, store.offload());

@@ -1,19 +1,17 @@
 #pragma once
 // Where a job's offloaded state goes on this rank, and what is said of it.
 #include "src/comm/process_grid.hpp"
-#include "src/config/config.hpp"
-#include "src/schedule/plan.hpp"
 #include "src/state/optimizer.hpp"
+#include "src/train/step_plan.hpp"
 
 namespace triax {
 
-/// A file in `directory` for this rank alone; runs of another run.directory have others. `what`
-/// ends its name.
-OffloadPlace offload_place(const Config& config, const ProcessGrid& grid,
-                           const std::string& directory, const char* what);
+/// How this rank keeps parameters and gradients, with the file of what goes to a disk: one for this
+/// rank alone; runs of another run.directory have others.
+StateOptions parameters_on(const ProcessGrid& grid, const Config& config);
 
-/// Where the optimizer's state is kept, for a plan of these peaks.
-StateBuffers state_buffers(const Config& config, const ProcessGrid& grid, const Peaks& peaks);
+/// The same of the optimizer's state.
+StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const StepPlans& plans);
 
 /// A line each for what is offloaded.
 void announce_offload(const ZeroConfig& zero, const Optimizer& optimizer,

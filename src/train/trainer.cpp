@@ -27,19 +27,6 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
   return reader;
 }
 
-StateOptions options_on(const ProcessGrid& grid, const Config& config) {
-  StateOptions options = state_options(config, grid.data_rank());
-  options.place = offload_place(config, grid, config.zero.offload_param.nvme_path, "parameters");
-  return options;
-}
-
-StateBuffers stored_on(const ProcessGrid& grid, const Config& config, const StepPlans& plans) {
-  const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
-  if (offload.device != OffloadDevice::nvme) return {};
-  return {offload_place(config, grid, offload.nvme_path, "optimizer"),
-          state_buffers(plans, static_cast<std::size_t>(grid.pipeline_rank()))};
-}
-
 }  // namespace
 
 Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
@@ -51,9 +38,9 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
       shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plan_.steps.shape, grid.pipeline_rank()),
       train_reader_(open_reader(config_, config_.data.train, config_.data.shuffle)),
-      store_(stage_, grid, options_on(grid, config_), whole_buffers(plan_.steps, stage_index())),
+      store_(stage_, grid, parameters_on(grid, config_), whole_buffers(plan_.steps, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
-                 stored_on(grid, config_, plan_.steps)),
+                 optimizer_on(grid, config_, plan_.steps)),
       loss_scaler_(config_.precision.loss_scale),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden,
                                 plan_.steps.peaks[stage_index()],
