@@ -138,8 +138,12 @@ void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Bo
   try {
     file_->write(name, boxes, data);
   } catch (const std::exception& error) {
-    failure_ = error.what();  // thrown on all ranks by publish
+    fail(error.what());
   }
+}
+
+void CheckpointWriter::fail(const std::string& why) {
+  if (failure_.empty()) failure_ = why;
 }
 
 void CheckpointWriter::publish() {

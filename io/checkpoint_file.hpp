@@ -48,8 +48,10 @@ class CheckpointWriter {
   /// The part of a tensor in `boxes` (see hdf5::File::write). A failure is kept and thrown by
   /// publish, on all ranks: one that left early would leave the others waiting.
   void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
-  /// Closes, syncs, renames, syncs the directory. A failure of any rank, here or in
-  /// write, is an Error on all, and the file is not published.
+  /// This rank could not get hold of what it was to write: kept and thrown by publish likewise.
+  void fail(const std::string& why);
+  /// Closes, syncs, renames, syncs the directory. A failure of any rank, here or in write or told
+  /// by fail, is an Error on all, and the file is not published.
   void publish();
 
  private:

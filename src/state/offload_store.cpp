@@ -116,7 +116,12 @@ void OffloadStore::release(int unit) {
 void OffloadStore::open(const Stream& stream, int unit, Access access) {
   if (access != Access::replace) {
     start_read(unit);
-    return wait_read(unit);
+    try {
+      return wait_read(unit);
+    } catch (const Error&) {
+      release(unit);  // the caller may go on without it
+      throw;
+    }
   }
   of(unit).slot = pool_of(unit).acquire();
   for (std::size_t r = 0; r < unit_of(unit).runs.size(); ++r) fill_zero(stream, at(unit, r));

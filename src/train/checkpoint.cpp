@@ -123,22 +123,9 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model) 
   check_same_config(reader, model);
 }
 
-}  // namespace
-
-void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
-                     const ModelConfig& model, ParameterStore& store, Optimizer& optimizer,
-                     const ProcessGrid& grid) {
-  std::vector<CheckpointTensor> tensors;
-  const auto add = [&](const char* group, DType type) {
-    for (const GlobalTensor& tensor : global_tensors(model))
-      tensors.push_back({group + tensor.name, type, tensor.shape});
-  };
-  add(weight_group, store.type());
-  if (optimizer.has_master()) add(master_group, DType::f32);
-  add(first_moment_group, DType::f32);
-  add(second_moment_group, DType::f32);
-  CheckpointWriter writer(path, grid.mpi());
-  writer.create(header, tensors);
+// This rank's pieces. What is on a disk comes from there: that may fail on this rank alone.
+void write_state(const Stream& stream, CheckpointWriter& writer, ParameterStore& store,
+                 Optimizer& optimizer) {
   PieceMover mover(stream);
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
@@ -158,6 +145,29 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
       save(first_moment_group, state.first);
       save(second_moment_group, state.second);
     });
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
+                     const ModelConfig& model, ParameterStore& store, Optimizer& optimizer,
+                     const ProcessGrid& grid) {
+  std::vector<CheckpointTensor> tensors;
+  const auto add = [&](const char* group, DType type) {
+    for (const GlobalTensor& tensor : global_tensors(model))
+      tensors.push_back({group + tensor.name, type, tensor.shape});
+  };
+  add(weight_group, store.type());
+  if (optimizer.has_master()) add(master_group, DType::f32);
+  add(first_moment_group, DType::f32);
+  add(second_moment_group, DType::f32);
+  CheckpointWriter writer(path, grid.mpi());
+  writer.create(header, tensors);
+  try {
+    write_state(stream, writer, store, optimizer);
+  } catch (const Error& error) {
+    writer.fail(error.what());  // the other ranks are on their way to publish()
   }
   writer.publish();
 }

@@ -60,12 +60,12 @@ void set_limits(PlanShape& shape, const ZeroConfig& zero, const DataShard& data)
   std::int64_t largest = 0;
   for (const auto& stage : shape.blocks)
     for (const BlockUse& block : stage)
-      if (zero.stage < 3 || !block.persistent) largest = std::max(largest, block.elements);
+      if (data.zero_stage < 3 || !block.persistent) largest = std::max(largest, block.elements);
   if (zero.overlap) {
     shape.reduce_ahead = std::min(zero.reduce_bucket_size, largest);
     shape.gather_ahead = zero.limit_gathers ? std::min(zero.prefetch_bucket_size, largest)
                                             : zero.prefetch_bucket_size;
-  } else if (zero.stage >= 2) {
+  } else if (data.zero_stage >= 2) {
     shape.reduce_ahead = 0;
   }
   shape.gathered_limit = zero.max_live_parameters;

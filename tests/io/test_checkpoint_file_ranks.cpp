@@ -61,6 +61,20 @@ TEST(CheckpointRanks, AFailureOfOneIsAnErrorOnAll) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
+TEST(CheckpointRanks, WhatOneRankCouldNotGetIsAnErrorOnAll) {
+  const SharedDirectory dir;
+  const std::string path = checkpoint_path(dir.path(), 1);
+  {
+    CheckpointWriter writer(path, MPI_COMM_WORLD);
+    writer.create(example_header(), {{"/model/w", DType::f32, shape}});
+    write_share(writer, "/model/w");
+    if (world_rank() == world_size() - 1) writer.fail("the disk of the moments is gone");
+    EXPECT_THAT(error_of([&] { writer.publish(); }), HasSubstr("the disk of the moments is gone"));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
 TEST(CheckpointRanks, AFullDiskOnOneRankIsAnErrorOnAll) {
   const SharedDirectory dir;
   const std::string path = checkpoint_path(dir.path(), 1);
