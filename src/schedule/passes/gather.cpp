@@ -5,13 +5,10 @@
 #include <deque>
 
 #include "src/schedule/passes.hpp"
+#include "src/schedule/passes/ops.hpp"
 
 namespace triax {
 namespace {
-
-Op on_block(OpKind kind, int block) {
-  return {.kind = kind, .block = block};
-}
 
 class GatherWriter {
  public:

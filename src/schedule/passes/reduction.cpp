@@ -7,13 +7,10 @@
 #include <set>
 
 #include "src/schedule/passes.hpp"
+#include "src/schedule/passes/ops.hpp"
 
 namespace triax {
 namespace {
-
-Op on_block(OpKind kind, int block) {
-  return {.kind = kind, .block = block};
-}
 
 class ReductionWriter {
  public:

@@ -1,14 +1,7 @@
 #include "src/schedule/passes.hpp"
+#include "src/schedule/passes/ops.hpp"
 
 namespace triax {
-namespace {
-
-Op on_block(OpKind kind, int block) {
-  return {.kind = kind, .block = block};
-}
-
-}  // namespace
-
 Plans add_update(const Plans& plans, const PlanShape& shape) {
   Plans out = plans;
   if (shape.blocks.empty()) {
