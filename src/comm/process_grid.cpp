@@ -311,19 +311,7 @@ Communicator& ProcessGrid::across(Axis axis, int parts) {
 }
 
 int ProcessGrid::run_within_node(Axis axis) const {
-  const int ranks = impl_->shape.size(axis);
-  const auto within = [&](int run) {
-    for (int r = 0; r < size(); ++r) {
-      const int first = r - impl_->shape.coordinate(r, axis) % run * impl_->shape.stride(axis);
-      if (impl_->first_of_node[static_cast<std::size_t>(r)] !=
-          impl_->first_of_node[static_cast<std::size_t>(first)])
-        return false;
-    }
-    return true;
-  };
-  for (int run = ranks; run > 1; --run)
-    if (ranks % run == 0 && within(run)) return run;
-  return 1;
+  return triax::run_within_node(impl_->shape, axis, impl_->first_of_node);
 }
 
 Traffic ProcessGrid::traffic(Axis axis) const {
