@@ -12,7 +12,6 @@
 #include "src/config/load.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
-#include "src/train/process_memory.hpp"
 #include "src/train/run_lock.hpp"
 #include "src/train/trainer.hpp"
 
@@ -48,7 +47,7 @@ std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig
 LoadedJob job_to_plan(const JobArguments& arguments, int processes,
                       std::optional<ProcessGrid>& grid) {
   LoadedJob job = load_job(arguments.job, arguments.overrides, processes == 1 ? 0 : processes);
-  check_plannable(job.config, node_memory());
+  check_plannable(job.config, memory_limit().bytes);
   if (processes > 1) {
     if (arguments.ranks_per_node > 0)
       throw UsageError("--ranks-per-node is for a plan that one process makes",
@@ -89,7 +88,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
                      "Add --dry-run or --print-plan, or leave it out");
   check_launch(MPI_COMM_WORLD);
   LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
-  check_plannable(job.config, node_memory());
+  check_plannable(job.config, memory_limit().bytes);
   ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel));
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
@@ -125,14 +124,14 @@ void dry_run(const JobArguments& arguments, const MpiSession& session) {
   const KernelRuntime runtime;
   const JobPlan plan = plan_job(job.config);
   if (session.rank() == 0) {
-    fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_memory()));
+    fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_limit()));
     std::fflush(stdout);
   }
   // Where the other ranks of a larger grid would run is not known: each alone must fit.
   if (grid)
     check_fits(job.config, plan.memory, *grid);
   else
-    check_fits(job.config, plan.memory, {plan.memory.fullest()}, node_memory());
+    check_fits(job.config, plan.memory, {plan.memory.fullest()}, memory_limit());
 }
 
 void print_config(const JobArguments& arguments) {
