@@ -114,8 +114,8 @@ TEST_F(Commands, ADryRunThatDoesNotFitPrintsTheTableAndSaysSo) {
 TEST_F(Commands, ARunReportsWhatItUsedBesideWhatWasPlanned) {
   const Outcome run = on_job("train");
   ASSERT_EQ(run.status, 0) << run.text;
-  EXPECT_THAT(run.text, AllOf(HasSubstr("rank 0 was to hold"), HasSubstr("rank 0 has used"),
-                              HasSubstr("communication")));
+  EXPECT_THAT(run.text, AllOf(HasSubstr("ZeRO stage 0"), HasSubstr("rank 0 was to hold"),
+                              HasSubstr("rank 0 has used"), HasSubstr("communication")));
 }
 
 TEST_F(Commands, ConfigShowsAJobWhoseDataAreMissing) {
