@@ -80,7 +80,8 @@ TEST(CheckFits, NamesOffloadAndRecomputeAsFarAsTheyAreNotUsed) {
   config.zero.offload_optimizer.device = OffloadDevice::nvme;
   EXPECT_THAT(refusal(config),
               AllOf(Not(HasSubstr("offload_optimizer")),
-                    HasSubstr("zero_optimization.offload_param.device nvme with max_in_cpu 0;")));
+                    HasSubstr("zero_optimization.offload_param.device nvme with max_in_cpu 0."),
+                    Not(HasSubstr("zero_optimization.stage 3"))));
   config.zero.offload_param.device = OffloadDevice::nvme;
   EXPECT_THAT(refusal(config), HasSubstr("a smaller zero_optimization.offload_param.max_in_cpu"));
   config.zero.offload_param.max_in_cpu = 0;

@@ -95,8 +95,8 @@ TEST(MemoryLimit, OfThisProcessFollowsItsLimits) {
   setrlimit(RLIMIT_DATA, &lower);
   const MemoryLimit limited = process_limit();
   setrlimit(RLIMIT_DATA, &before);
-  EXPECT_LE(limited.bytes, static_cast<double>(lower.rlim_cur));
-  EXPECT_GT(limited.bytes, 0.5 * static_cast<double>(lower.rlim_cur));
+  const auto limit = static_cast<double>(lower.rlim_cur);
+  EXPECT_NEAR(limited.bytes, limit, 0.1 * limit);
 }
 
 }  // namespace
