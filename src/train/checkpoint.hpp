@@ -16,6 +16,10 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
                      const ModelConfig& model, ParameterStore& store, Optimizer& optimizer,
                      const ProcessGrid& grid);
 
+/// The most that saving and restoring take of memory beside what they move, for blocks of a model
+/// of `type`: pieces go through a buffer where memory has them in another type or order.
+std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type);
+
 /// Fills weights, and moments where `optimizer` is given. Error where the file's model is another.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer);

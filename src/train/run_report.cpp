@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "src/train/dry_run.hpp"
@@ -94,29 +95,44 @@ void announce(const RunFacts& run) {
   for (const std::string& change : run.start.changes) spdlog::warn("{}", change);
 }
 
+KindBytes used_by_kind(KindBytes allocated, std::int64_t peak) {
+  allocated.communication = 0;
+  allocated.communication = std::max<std::int64_t>(0, peak - allocated.total());
+  return allocated;
+}
+
+std::string used_text(const KindBytes& used, std::int64_t peak) {
+  const std::int64_t untouched = used.total() - peak;
+  if (untouched <= 0) return memory_text(used);
+  constexpr double mib = 1 << 20;
+  return fmt::format("{}; {:.1f} MiB of it never were in memory", memory_text(used),
+                     static_cast<double>(untouched) / mib);
+}
+
 void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated) {
-  KindBytes used = by_kind(allocated, plan.program);
-  used.communication = peak_resident_bytes() - used.total();
-  constexpr std::size_t count = memory_kinds.size();
+  const std::int64_t peak = peak_resident_bytes();
+  const KindBytes used = used_by_kind(by_kind(allocated, plan.program), peak);
+  constexpr std::size_t count = memory_kinds.size() + 1;  // the last: the peak
   std::vector<std::int64_t> all(count * static_cast<std::size_t>(grid.size()));
   const Tensor ranks(all.data(), DType::i64, {grid.size(), std::int64_t{count}});
   const Tensor own = ranks.slice(0, grid.rank(), 1);
-  for (std::size_t k = 0; k < count; ++k) own.as<std::int64_t>()[k] = used.*memory_kinds[k].bytes;
+  for (std::size_t k = 0; k + 1 < count; ++k)
+    own.as<std::int64_t>()[k] = used.*memory_kinds[k].bytes;
+  own.as<std::int64_t>()[count - 1] = peak;
   const Stream host;
   grid.world().all_gather(host, ranks, own).wait(host);
   if (grid.rank() != 0) return;
+  const auto peak_of = [&](int rank) {
+    return all[static_cast<std::size_t>(rank + 1) * count - 1];
+  };
   int fullest = 0;
+  for (int rank = 1; rank < grid.size(); ++rank)
+    if (peak_of(rank) > peak_of(fullest)) fullest = rank;
   KindBytes most;
-  for (int rank = 0; rank < grid.size(); ++rank) {
-    KindBytes there;
-    for (std::size_t k = 0; k < count; ++k)
-      there.*memory_kinds[k].bytes = all[static_cast<std::size_t>(rank) * count + k];
-    if (there.total() <= most.total()) continue;
-    fullest = rank;
-    most = there;
-  }
+  for (std::size_t k = 0; k + 1 < count; ++k)
+    most.*memory_kinds[k].bytes = all[static_cast<std::size_t>(fullest) * count + k];
   spdlog::info("rank {} was to hold {}", fullest, memory_text(plan.memory.of(fullest).in_memory()));
-  spdlog::info("rank {} has used    {}", fullest, memory_text(most));
+  spdlog::info("rank {} has used    {}", fullest, used_text(most, peak_of(fullest)));
 }
 
 }  // namespace triax

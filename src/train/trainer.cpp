@@ -104,9 +104,13 @@ void Trainer::run() {
 }
 
 Allocations Trainer::allocations() const {
-  return {store_.bytes(),       optimizer_.allocated(),
-          buffers_.memory(),    batch_bytes(config_, shape_),
-          stage_.table_bytes(), plan_bytes(plan_.steps)};
+  return {store_.bytes(),
+          optimizer_.allocated(),
+          buffers_.memory(),
+          batch_bytes(config_, shape_),
+          stage_.table_bytes(),
+          plan_bytes(plan_.steps),
+          staging_of(config_, store_.blocks())};
 }
 
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {

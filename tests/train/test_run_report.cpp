@@ -34,9 +34,24 @@ TEST(ShardingText, SaysTheStageInEffect) {
   EXPECT_THAT(sharding_text(config), HasSubstr("; offload_optimizer nvme, offload_param cpu"));
 }
 
+TEST(UsedByKind, WhatIsLeftOfThePeakIsMpis) {
+  KindBytes allocated;
+  allocated.parameters = 30 << 20;
+  allocated.buffers = 20 << 20;
+  allocated.communication = 7;  // planned, not counted
+  const KindBytes used = used_by_kind(allocated, 60 << 20);
+  EXPECT_EQ(used.communication, 10 << 20);
+  EXPECT_EQ(used_text(used, 60 << 20),
+            "60.0 MiB: parameters 30.0, buffers 20.0, communication 10.0");
+  const KindBytes less = used_by_kind(allocated, 45 << 20);
+  EXPECT_EQ(less.communication, 0);
+  EXPECT_EQ(used_text(less, 45 << 20),
+            "50.0 MiB: parameters 30.0, buffers 20.0; 5.0 MiB of it never were in memory");
+}
+
 TEST(Surprises, SixteenBitSumsOfManyMicroBatches) {
   Config config;
-  config.precision = {.type = DType::bf16, .gradient_type = DType::bf16};
+  config.precision.type = config.precision.gradient_type = DType::bf16;
   EXPECT_THAT(surprises(config), IsEmpty());
   config.batch.accumulation = 4;
   EXPECT_THAT(surprises(config),
