@@ -1,6 +1,5 @@
 #include "src/train/trainer.hpp"
 
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
@@ -10,7 +9,6 @@
 #include "io/agree.hpp"
 #include "kernels/random.hpp"
 #include "src/state/initial_weights.hpp"
-#include "src/train/dry_run.hpp"
 #include "src/train/job_changes.hpp"
 #include "src/train/lr_schedule.hpp"
 #include "src/train/offload_place.hpp"
@@ -68,14 +66,14 @@ void Trainer::prepare_weights() {
   if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
     const CheckpointReader reader(file);
     restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_);
-    first_step_ = reader.header().step;
-    first_sample_ = reader.header().samples;
-    first_token_ = reader.header().tokens;
+    start_.step = reader.header().step;
+    start_.sample = reader.header().samples;
+    start_.token = reader.header().tokens;
     loss_scaler_.restore(reader.header().loss_scale);
-    changes_ = job_changes(reader.header().job, job_.resolved);
-    resumed_from_ = file;
+    start_.changes = job_changes(reader.header().job, job_.resolved);
+    start_.resumed_from = file;
   } else if (!config_.model.weights.empty()) {
-    unused_weights_ =
+    start_.unused_weights =
         load_weights(stream_, store_, config_.model, config_.model.weights, &optimizer_);
   } else {
     initialize_weights(stream_, store_, config_.run.seed, &optimizer_);
@@ -83,17 +81,17 @@ void Trainer::prepare_weights() {
 }
 
 void Trainer::run() {
-  if (first_step_ >= config_.run.steps) {
+  if (start_.step >= config_.run.steps) {
     if (leader())
-      spdlog::info("nothing to do: {} holds step {}, run.steps is {}", resumed_from_, first_step_,
-                   config_.run.steps);
+      spdlog::info("nothing to do: {} holds step {}, run.steps is {}", start_.resumed_from,
+                   start_.step, config_.run.steps);
     return;
   }
   const std::vector<std::string> hosts = gather_hosts(grid_);
   agreed(grid_.mpi(), [&] {
     if (leader()) open_outputs(hosts);
   });
-  for (std::int64_t step = first_step_; step < config_.run.steps; ++step) {
+  for (std::int64_t step = start_.step; step < config_.run.steps; ++step) {
     const StepMetrics metrics = train_step(step);
     if (leader()) {
       metrics_->write(metrics);
@@ -102,7 +100,7 @@ void Trainer::run() {
     after_step(step, metrics.tokens);
   }
   if (leader()) progress_->pause();
-  report_memory();
+  report_memory(grid_, plan_, allocations());
 }
 
 Allocations Trainer::allocations() const {
@@ -111,58 +109,30 @@ Allocations Trainer::allocations() const {
           stage_.table_bytes(), plan_bytes(plan_.steps)};
 }
 
-// What the fullest rank used, by the names of the plan: what it allocated, and what is left of the
-// process's peak, which is MPI's (and of the libraries what the run touched of them).
-void Trainer::report_memory() {
-  KindBytes used = by_kind(allocations(), plan_.program);
-  used.communication = peak_resident_bytes() - used.total();
-  constexpr std::size_t count = memory_kinds.size();
-  std::vector<std::int64_t> all(count * static_cast<std::size_t>(grid_.size()));
-  const Tensor ranks(all.data(), DType::i64, {grid_.size(), std::int64_t{count}});
-  const Tensor own = ranks.slice(0, grid_.rank(), 1);
-  for (std::size_t k = 0; k < count; ++k) own.as<std::int64_t>()[k] = used.*memory_kinds[k].bytes;
-  const Stream host;
-  grid_.world().all_gather(host, ranks, own).wait(host);
-  if (!leader()) return;
-  int fullest = 0;
-  KindBytes most;
-  for (int rank = 0; rank < grid_.size(); ++rank) {
-    KindBytes there;
-    for (std::size_t k = 0; k < count; ++k)
-      there.*memory_kinds[k].bytes = all[static_cast<std::size_t>(rank) * count + k];
-    if (there.total() <= most.total()) continue;
-    fullest = rank;
-    most = there;
-  }
-  spdlog::info("rank {} was to hold {}", fullest,
-               memory_text(plan_.memory.of(fullest).in_memory()));
-  spdlog::info("rank {} has used    {}", fullest, memory_text(most));
-}
-
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
-  announce();
+  announce({job_, grid_, plan_, start_, train_reader_, optimizer_, store_});
   prepare_run_directory(job_, hosts);
   // Later checkpoints are of a run that this one leaves behind, as are the later lines of
   // metrics.jsonl.
-  for (const std::string& other : set_aside_later(config_.checkpoint.directory, first_step_))
+  for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
     spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
-  metrics_.emplace(config_.run.directory + "/metrics.jsonl", first_step_);
-  progress_.emplace(config_.run.progress, first_step_, config_.run.steps, config_.steps_per_print);
+  metrics_.emplace(config_.run.directory + "/metrics.jsonl", start_.step);
+  progress_.emplace(config_.run.progress, start_.step, config_.run.steps, config_.steps_per_print);
 }
 
 // The ten lines: load, run the plan, share the numbers.
 StepMetrics Trainer::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
   for (const Axis axis : all_axes) traffic_[static_cast<std::size_t>(axis)] = grid_.traffic(axis);
-  const std::int64_t done = step - first_step_;
-  batch_.load(first_sample_ + done * config_.batch.global);
+  const std::int64_t done = step - start_.step;
+  batch_.load(start_.sample + done * config_.batch.global);
   const StepInput input = step_input(step);
   const StepOutput output = training_.run(input);
   StepMetrics metrics;
   metrics.step = step;
   metrics.lr = input.optimizer.learning_rate;
   metrics.grad_norm = output.grad_norm;
-  metrics.tokens = first_token_ + (done + 1) * tokens_per_step();
+  metrics.tokens = start_.token + (done + 1) * tokens_per_step();
   share(metrics, output.loss_sum);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   metrics.step_seconds = elapsed.count();
@@ -266,7 +236,7 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   CheckpointHeader header;
   header.step = steps_done;
   header.tokens = tokens;
-  header.samples = first_sample_ + (steps_done - first_step_) * config_.batch.global;
+  header.samples = start_.sample + (steps_done - start_.step) * config_.batch.global;
   header.job = job_.resolved;
   header.model = huggingface_config(config_.model);
   header.grid =
@@ -284,39 +254,6 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   } catch (const Error& error) {
     spdlog::warn("{}", error.what());
   }
-}
-
-void Trainer::announce() const {
-  std::int64_t parameters = 0;
-  for (const GlobalTensor& tensor : global_tensors(config_.model))
-    parameters += tensor.shape.elements();
-  spdlog::info("triax {}: {} ranks on {} node(s), tensor {} x pipeline {} x data {}", version,
-               grid_.size(), grid_.nodes(), config_.parallel.tensor, config_.parallel.pipeline,
-               config_.parallel.data);
-  spdlog::info(
-      "{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens a step",
-      1e-6 * parameters, config_.batch.global, config_.batch.micro, config_.batch.accumulation,
-      config_.parallel.data, tokens_per_step());
-  spdlog::info("{} tokens of training data, {} samples an epoch", train_reader_.tokens(),
-               train_reader_.samples());
-  spdlog::info("schedule {}: {} instructions on stage 0, verified", config_.parallel.schedule,
-               training_.plan().size());
-  spdlog::info("rank 0 will hold {}", memory_text(plan_.memory.of(0).in_memory()));
-  spdlog::info("a step sends, all ranks together: {}", messages_text(plan_.messages));
-  announce_offload(config_.zero, optimizer_, store_);
-  if (config_.dump_state) spdlog::info("{}", job_.resolved);
-  if (!job_.accepted.empty())
-    spdlog::info("accepted without effect here: {}", fmt::join(job_.accepted, ", "));
-  if (config_.recompute.partition_inputs && config_.recompute.what != Recompute::layer)
-    spdlog::warn(
-        "activation_checkpointing.partition_activations has nothing to cut: no layer is "
-        "recomputed from its input. activation_checkpointing.number_checkpoints says how many are");
-  if (!unused_weights_.empty())
-    spdlog::warn("{}: {} tensors are not part of this model: {}", config_.model.weights,
-                 unused_weights_.size(), fmt::join(unused_weights_, ", "));
-  if (!resumed_from_.empty())
-    spdlog::info("resumed from {} at step {} of {}", resumed_from_, first_step_, config_.run.steps);
-  for (const std::string& change : changes_) spdlog::warn("{}", change);
 }
 
 }  // namespace triax

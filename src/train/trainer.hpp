@@ -13,6 +13,7 @@
 #include "src/train/job_plan.hpp"
 #include "src/train/loss_scaler.hpp"
 #include "src/train/progress.hpp"
+#include "src/train/run_report.hpp"
 
 namespace triax {
 
@@ -33,7 +34,7 @@ class Trainer {
   /// One step, counted from 0. Everything but the seconds is the same on every rank.
   /// Error where loss or gradient norm is not finite.
   StepMetrics train_step(std::int64_t step);
-  std::int64_t first_step() const { return first_step_; }
+  std::int64_t first_step() const { return start_.step; }
   const Config& config() const { return config_; }
   /// This rank's plan of a step.
   const Plan& plan() const { return training_.plan(); }
@@ -46,8 +47,6 @@ class Trainer {
   std::size_t stage_index() const;
   void prepare_weights();
   void open_outputs(const std::vector<std::string>& hosts);
-  void announce() const;
-  void report_memory();
   StepInput step_input(std::int64_t step);
   void share(StepMetrics& metrics, double loss_sum);
   void after_step(std::int64_t step, std::int64_t tokens);
@@ -73,11 +72,7 @@ class Trainer {
   BatchLoader batch_;
   Executor training_;
   std::optional<Evaluator> evaluator_;
-  // Where the run stands.
-  std::int64_t first_step_ = 0, first_sample_ = 0, first_token_ = 0;
-  std::string resumed_from_;
-  std::vector<std::string> changes_;  // of the job since the checkpoint
-  std::vector<std::string> unused_weights_;
+  RunStart start_;
   std::array<Traffic, all_axes.size()> traffic_{};  // sent by axis when the step began
   // Rank 0 only.
   std::optional<MetricsWriter> metrics_;
