@@ -1,5 +1,6 @@
 #include "src/train/job_end.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -54,6 +55,21 @@ std::optional<Clock::time_point> job_end(const JobSurroundings& around) {
   const std::string job = around.variable("SLURM_JOB_ID");
   if (!number_of(job)) return {};  // it goes into a command
   return time_of(around.output_of("timeout 10 squeue --noheader --format=%e --jobs=" + job));
+}
+
+std::optional<Clock::time_point> leaving_time(const RunConfig& run, Clock::time_point start,
+                                              const JobSurroundings& around) {
+  if (run.stop_before_end <= 0.0) return {};
+  const auto seconds = [](double count) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
+  };
+  std::optional<Clock::time_point> end = job_end(around);
+  if (run.time_limit > 0.0) {
+    const Clock::time_point limit = start + seconds(run.time_limit);
+    end = end ? std::min(*end, limit) : limit;
+  }
+  if (!end) return {};
+  return *end - seconds(run.stop_before_end);
 }
 
 }  // namespace triax

@@ -48,7 +48,7 @@ std::string source_of(RunRequest request) {
   return {};
 }
 
-RunRequests::RunRequests(std::optional<Clock::time_point> leave_at) : leave_at_(leave_at) {
+RunRequests::RunRequests() {
   const sigset_t set = signals_of_a_run();
   signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   if (signals_ < 0)
@@ -57,8 +57,8 @@ RunRequests::RunRequests(std::optional<Clock::time_point> leave_at) : leave_at_(
 }
 
 RunRequests::~RunRequests() {
-  while (take(0.0) != RunRequest::none && !leave_at_) {
-  }  // what came too late to be obeyed must not end the process now
+  leave_at_.reset();
+  (void)take(0.0);  // what came too late to be obeyed must not end the process now
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   ::close(signals_);
 }
@@ -68,8 +68,8 @@ RunRequest RunRequests::take(double step) {
   signalfd_siginfo came{};
   while (::read(signals_, &came, sizeof came) == static_cast<ssize_t>(sizeof came))
     request = std::max(request, request_of(came.ssi_signo));
-  const auto next_end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(step));
+  const auto next_end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(step));
   if (leave_at_ && next_end > *leave_at_) request = RunRequest::stop_time_up;
   return request;
 }

@@ -31,11 +31,13 @@ class RunRequests {
  public:
   using Clock = std::chrono::system_clock;
 
-  /// `leave_at`: when to be gone by the clock; nothing: never.
-  explicit RunRequests(std::optional<Clock::time_point> leave_at);
+  RunRequests();
   ~RunRequests();
   RunRequests(const RunRequests&) = delete;
   RunRequests& operator=(const RunRequests&) = delete;
+
+  /// From now on stop_time_up is asked for in time to be gone then; nothing: never.
+  void leave_at(std::optional<Clock::time_point> time) { leave_at_ = time; }
 
   /// The weightiest of what came since the last call, or stop_time_up where another step of `step`
   /// seconds would end after `leave_at`.
@@ -44,7 +46,7 @@ class RunRequests {
  private:
   std::optional<Clock::time_point> leave_at_;
   sigset_t before_{};
-  int signals_ = -1;  // the file that holds those that came; -1: the system has none of these
+  int signals_ = -1;  // the file that holds those that came
 };
 
 }  // namespace triax
