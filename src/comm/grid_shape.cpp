@@ -104,4 +104,20 @@ void check_tensor_inside_nodes(const GridShape& shape, const std::vector<int>& n
                    remedy);
 }
 
+int run_within_node(const GridShape& shape, const std::vector<int>& node_of_rank, Axis axis) {
+  const auto within = [&](int run) {
+    for (int r = 0; r < shape.size(); ++r) {
+      const int first = r - shape.coordinate(r, axis) % run * shape.stride(axis);
+      if (node_of_rank[static_cast<std::size_t>(r)] !=
+          node_of_rank[static_cast<std::size_t>(first)])
+        return false;
+    }
+    return true;
+  };
+  const int ranks = shape.size(axis);
+  for (int run = ranks; run > 1; --run)
+    if (ranks % run == 0 && within(run)) return run;
+  return 1;
+}
+
 }  // namespace triax

@@ -44,4 +44,8 @@ void check_world_size(const GridShape& shape, int ranks);
 /// shape.tensor_across_nodes. `node_of_rank`: a number for the node of each rank of the grid.
 void check_tensor_inside_nodes(const GridShape& shape, const std::vector<int>& node_of_rank);
 
+/// The most neighbours along `axis` such that equal runs of them lie within a node each, for every
+/// rank of the grid. `node_of_rank`: likewise.
+int run_within_node(const GridShape& shape, const std::vector<int>& node_of_rank, Axis axis);
+
 }  // namespace triax

@@ -4,12 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "kernels/base/check.hpp"
 #include "src/comm/mpi_communicator.hpp"
 #include "src/comm/mpi_error.hpp"
+#include "src/comm/owned_handle.hpp"
 #include "src/comm/topology.hpp"
 
 namespace triax {
@@ -26,39 +26,6 @@ std::string host_name() {
   return {name.data(), static_cast<std::size_t>(length)};
 }
 
-// An MPI_Comm that is freed, for those that no MpiCommunicator owns.
-class OwnedComm {
- public:
-  OwnedComm() = default;
-  ~OwnedComm() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (comm_ != MPI_COMM_NULL && finalized == 0) MPI_Comm_free(&comm_);
-  }
-  OwnedComm(const OwnedComm&) = delete;
-  OwnedComm& operator=(const OwnedComm&) = delete;
-  MPI_Comm get() const { return comm_; }
-  MPI_Comm* address() { return &comm_; }
-
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-};
-
-class OwnedGroup {
- public:
-  OwnedGroup() = default;
-  ~OwnedGroup() {
-    if (group_ != MPI_GROUP_NULL) MPI_Group_free(&group_);
-  }
-  OwnedGroup(const OwnedGroup&) = delete;
-  OwnedGroup& operator=(const OwnedGroup&) = delete;
-  MPI_Group get() const { return group_; }
-  MPI_Group* address() { return &group_; }
-
- private:
-  MPI_Group group_ = MPI_GROUP_NULL;
-};
-
 }  // namespace
 
 struct ProcessGrid::Impl {
@@ -71,6 +38,8 @@ struct ProcessGrid::Impl {
   // Collective over the axis.
   std::unique_ptr<MpiCommunicator> subgroup(Axis axis, const std::vector<int>& members,
                                             const std::string& name) const;
+  // part() or across(), made at the first call.
+  Communicator& group(Axis axis, int parts, bool across);
 
   void wait(MPI_Request request, const char* call) const {
     check_mpi(wait_for(request, policy), call, place);
@@ -216,6 +185,24 @@ std::unique_ptr<MpiCommunicator> ProcessGrid::Impl::subgroup(Axis axis,
   return communicator(comm, name);
 }
 
+Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
+  const int ranks = shape.size(axis);
+  check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
+        name_of(axis), parts);
+  if (parts == (across ? ranks : 1)) return *axes[index_of(axis)];
+  std::unique_ptr<MpiCommunicator>& made = groups[{axis, parts, across}];
+  if (made) return *made;
+  const int run = ranks / parts;
+  const int here = coordinates[index_of(axis)];
+  std::vector<int> members;
+  for (int r = 0; r < ranks; ++r)
+    if (across ? r % run == here % run : r / run == here / run) members.push_back(r);
+  made =
+      subgroup(axis, members,
+               fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts));
+  return *made;
+}
+
 void ProcessGrid::Impl::make_embedding() {
   const int stage = coordinates[index_of(Axis::pipeline)];
   const int last = shape.pipeline - 1;
@@ -282,48 +269,14 @@ MPI_Comm ProcessGrid::mpi() const {
 }
 
 Communicator& ProcessGrid::part(Axis axis, int parts) {
-  const int ranks = impl_->shape.size(axis);
-  check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
-        name_of(axis), parts);
-  if (parts == 1) return along(axis);
-  std::unique_ptr<MpiCommunicator>& group = impl_->groups[{axis, parts, false}];
-  if (group) return *group;
-  const int run = ranks / parts;
-  std::vector<int> members(static_cast<std::size_t>(run));
-  std::iota(members.begin(), members.end(), impl_->coordinates[index_of(axis)] / run * run);
-  group = impl_->subgroup(axis, members, fmt::format("{} axis in {} parts", name_of(axis), parts));
-  return *group;
+  return impl_->group(axis, parts, false);
 }
-
 Communicator& ProcessGrid::across(Axis axis, int parts) {
-  const int ranks = impl_->shape.size(axis);
-  check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
-        name_of(axis), parts);
-  if (parts == ranks) return along(axis);
-  std::unique_ptr<MpiCommunicator>& group = impl_->groups[{axis, parts, true}];
-  if (group) return *group;
-  const int run = ranks / parts;
-  std::vector<int> members;
-  for (int r = impl_->coordinates[index_of(axis)] % run; r < ranks; r += run) members.push_back(r);
-  group =
-      impl_->subgroup(axis, members, fmt::format("{} axis across {} parts", name_of(axis), parts));
-  return *group;
+  return impl_->group(axis, parts, true);
 }
 
 int ProcessGrid::run_within_node(Axis axis) const {
-  const int ranks = impl_->shape.size(axis);
-  const auto within = [&](int run) {
-    for (int r = 0; r < size(); ++r) {
-      const int first = r - impl_->shape.coordinate(r, axis) % run * impl_->shape.stride(axis);
-      if (impl_->first_of_node[static_cast<std::size_t>(r)] !=
-          impl_->first_of_node[static_cast<std::size_t>(first)])
-        return false;
-    }
-    return true;
-  };
-  for (int run = ranks; run > 1; --run)
-    if (ranks % run == 0 && within(run)) return run;
-  return 1;
+  return triax::run_within_node(impl_->shape, impl_->first_of_node, axis);
 }
 
 Traffic ProcessGrid::traffic(Axis axis) const {

@@ -55,8 +55,7 @@ class ProcessGrid {
   Communicator& part(Axis axis, int parts);
   /// The ranks at this one's place in each of the `parts` runs. Collective likewise.
   Communicator& across(Axis axis, int parts);
-  /// The most neighbours along `axis` such that equal runs of them lie within a node each, for
-  /// every rank of the grid.
+  /// run_within_node() of this grid.
   int run_within_node(Axis axis) const;
   /// What this rank sent along `axis` since the start: along(axis) and the groups within it (runs
   /// and those across them; the embedding group counts as pipeline).
