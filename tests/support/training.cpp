@@ -1,5 +1,7 @@
 #include "tests/support/training.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -45,6 +47,23 @@ std::vector<double> norms_of(const std::vector<StepMetrics>& steps) {
   std::vector<double> norms;
   for (const StepMetrics& step : steps) norms.push_back(step.grad_norm);
   return norms;
+}
+
+void expect_same_bits(const std::vector<StepMetrics>& a, const std::vector<StepMetrics>& b) {
+  EXPECT_EQ(losses_of(a), losses_of(b));
+  EXPECT_EQ(norms_of(a), norms_of(b));
+}
+
+void expect_golden(const GoldenCase& golden, const std::vector<StepMetrics>& steps) {
+  for (const StepMetrics& step : steps) {
+    const GoldenStep& expected = golden.expected[static_cast<std::size_t>(step.step)];
+    EXPECT_NEAR(step.loss, expected.loss, golden_loss_tolerance * expected.loss)
+        << "step " << step.step;
+    EXPECT_NEAR(step.grad_norm, expected.grad_norm, golden_norm_tolerance * expected.grad_norm)
+        << "step " << step.step;
+    EXPECT_NEAR(step.lr, expected.lr, 1e-12) << "step " << step.step;
+    EXPECT_EQ(step.tokens, (step.step + 1) * golden.global_batch * golden.sequence_length);
+  }
 }
 
 ValuesOfBlock weights_of(const ParameterStore& store) {

@@ -24,6 +24,11 @@ std::vector<nlohmann::json> metrics_of(const std::string& directory);
 std::vector<double> losses_of(const std::vector<StepMetrics>& steps);
 std::vector<double> norms_of(const std::vector<StepMetrics>& steps);
 
+/// Loss and gradient norm of each step are the same bits.
+void expect_same_bits(const std::vector<StepMetrics>& a, const std::vector<StepMetrics>& b);
+/// The first steps of a golden case, to the golden tolerances.
+void expect_golden(const GoldenCase& golden, const std::vector<StepMetrics>& steps);
+
 /// A number for each element of the model's tensors, by name, in global row-major order.
 using GlobalValues = std::map<std::string, std::vector<float>>;
 
