@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <ostream>
 #include <utility>
 
@@ -64,10 +65,15 @@ std::vector<Case> all_cases() {
 
 class MemoryMatrix : public testing::TestWithParam<Case> {
  protected:
-  static void SetUpTestSuite() { alone_ = train(MPI_COMM_SELF, plain_job({.micro = 4}), steps); }
+  static void SetUpTestSuite() {
+    directory_ = std::make_unique<SharedDirectory>();
+    alone_ = train(MPI_COMM_SELF, plain_job({.micro = 4}), steps);
+  }
   static void TearDownTestSuite() {
     alone_.clear();
     plain_.clear();
+    grid_.reset();
+    directory_.reset();
   }
   // Everything in memory.
   static nlohmann::json plain_job(const Layout& layout) {
@@ -76,11 +82,20 @@ class MemoryMatrix : public testing::TestWithParam<Case> {
     job["zero_optimization"]["stage3_param_persistence_threshold"] = 100;
     return job;
   }
-  static nlohmann::json job_of(const Case& c, const std::string& directory) {
+  static nlohmann::json job_of(const Case& c) {
     auto job = plain_job(c.layout);
-    if (c.disk != Disk::nothing) offload_optimizer(job, directory);
-    if (c.disk == Disk::parameters_and_optimizer) offload_parameters(job, directory);
+    if (c.disk != Disk::nothing) offload_optimizer(job, directory_->path());
+    if (c.disk == Disk::parameters_and_optimizer) offload_parameters(job, directory_->path());
     return job;
+  }
+  // The cases of a grid follow each other and share it: to make one is dear.
+  static std::vector<StepMetrics> run(const nlohmann::json& text) {
+    const LoadedJob job = load(text, world_size());
+    const GridShape shape = grid_shape(job.config.parallel);
+    const bool same =
+        grid_ && grid_->shape().tensor == shape.tensor && grid_->shape().pipeline == shape.pipeline;
+    if (!same) grid_ = std::make_unique<ProcessGrid>(MPI_COMM_WORLD, shape);
+    return train(*grid_, job, steps);
   }
   // The same grid and stage with everything in memory and nothing recomputed: run once. One data
   // rank has nothing to cut, and gathers parameters where they are offloaded only: to the host is
@@ -94,7 +109,7 @@ class MemoryMatrix : public testing::TestWithParam<Case> {
     if (!found.empty()) return found;
     auto job = plain_job(layout);
     if (on_host) job["zero_optimization"]["offload_param"] = {{"device", "cpu"}};
-    return found = train(MPI_COMM_WORLD, job, steps);
+    return found = run(job);
   }
   static void expect_close(const std::vector<StepMetrics>& found) {
     ASSERT_EQ(found.size(), alone_.size());
@@ -106,6 +121,8 @@ class MemoryMatrix : public testing::TestWithParam<Case> {
   }
 
  private:
+  static inline std::unique_ptr<SharedDirectory> directory_;
+  static inline std::unique_ptr<ProcessGrid> grid_;                      // of the last case
   static inline std::vector<StepMetrics> alone_;                         // on one rank
   static inline std::map<std::string, std::vector<StepMetrics>> plain_;  // by what they share
 };
@@ -113,8 +130,7 @@ class MemoryMatrix : public testing::TestWithParam<Case> {
 TEST_P(MemoryMatrix, IsOneLossCurve) {
   const Case& c = GetParam();
   if (c.layout.ranks() != world_size()) GTEST_SKIP() << "needs " << c.layout.ranks() << " ranks";
-  const SharedDirectory directory;
-  const auto job = job_of(c, directory.path());
+  const auto job = job_of(c);
   if (c.disk == Disk::parameters_and_optimizer && c.layout.zero < 3) {
     EXPECT_THAT(
         error_of([&] { load(job, world_size()); }),
@@ -124,7 +140,7 @@ TEST_P(MemoryMatrix, IsOneLossCurve) {
               HasSubstr("Set zero_optimization.stage to 3, or leave this out")));
     return;
   }
-  const auto found = train(MPI_COMM_WORLD, job, steps);
+  const auto found = run(job);
   expect_close(found);
   expect_same_bits(plain(c), found);
 }

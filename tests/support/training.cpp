@@ -15,7 +15,11 @@ std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::i
   MPI_Comm_size(world, &ranks);
   const LoadedJob loaded = load(job, ranks);
   ProcessGrid grid = make_grid(world, loaded.config);
-  Trainer trainer(loaded, grid);
+  return train(grid, loaded, steps);
+}
+
+std::vector<StepMetrics> train(ProcessGrid& grid, const LoadedJob& job, std::int64_t steps) {
+  Trainer trainer(job, grid);
   std::vector<StepMetrics> metrics;
   for (std::int64_t step = 0; step < steps; ++step) metrics.push_back(trainer.train_step(step));
   return metrics;

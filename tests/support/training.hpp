@@ -12,6 +12,8 @@ namespace triax::test {
 
 /// Steps [0, steps) of a job over `world`, the same on all of its ranks. Collective.
 std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::int64_t steps);
+/// The same over a grid that is there already. Collective.
+std::vector<StepMetrics> train(ProcessGrid& grid, const LoadedJob& job, std::int64_t steps);
 
 /// Runs a job over all ranks as `triax train` does; what it leaves on disk is there on return.
 /// Collective.
