@@ -146,8 +146,9 @@ struct AioConfig {
 /// elements.
 struct ZeroConfig {
   int stage = 0;
-  int shard_size = 0;   // data ranks that share one copy of the state; 0: all; -1: those of a node
-  bool overlap = true;  // reduce and gather while compute goes on
+  int shard_size = 0;  // data ranks that share one copy of the state; 0: all; -1: those of a node
+  bool shard_by_hpz = false;  // shard_size is zero_hpz_partition_size, which means less in ZeRO++
+  bool overlap = true;        // reduce and gather while compute goes on
   bool limit_gathers = true;  // ahead of their use, to the largest layer
   std::int64_t reduce_bucket_size = 500'000'000;
   std::int64_t prefetch_bucket_size = 50'000'000;    // stage 3
