@@ -99,13 +99,13 @@ RunEnd Trainer::run() {
   RunEnd end = RunEnd::done;
   for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
     const StepMetrics metrics = train_step(step);
-    if (leader()) {
-      metrics_->write(metrics);
-      progress_->step(metrics);
-    }
+    if (leader()) record_->step(metrics);
     end = after_step(step, metrics.tokens);
   }
-  if (leader()) progress_->pause();
+  if (leader()) record_->pause();
+  agreed(grid_.mpi(), [&] {
+    if (leader()) record_->sync();
+  });
   report_memory(grid_, plan_, allocations());
   return end;
 }
@@ -124,8 +124,7 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
   // metrics.jsonl.
   for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
     spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
-  metrics_.emplace(config_.run.directory + "/metrics.jsonl", start_.step);
-  progress_.emplace(config_.run.progress, start_.step, config_.run.steps, config_.steps_per_print);
+  record_.emplace(config_, start_.step);
 }
 
 // Rank 0's clock is the job's.
@@ -238,11 +237,7 @@ RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
   if (evaluator_ && config_.run.eval_interval > 0 &&
       (done % config_.run.eval_interval == 0 || last)) {
     const double loss = evaluator_->loss();
-    if (leader()) {
-      metrics_->write_valid(step, loss, tokens);
-      progress_->pause();
-      spdlog::info("step {}: validation loss {:.4f}", done, loss);
-    }
+    if (leader()) record_->valid(step, loss, tokens);
   }
   const bool due =
       last ? config_.checkpoint.at_end
@@ -251,7 +246,7 @@ RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
   if (due) save_or_go_on(done, tokens, last || stop);
   if (!stop) return RunEnd::done;
   if (leader()) {
-    progress_->pause();
+    record_->pause();
     spdlog::warn("stopped by {} after step {} of {}: the same command goes on from there",
                  source_of(request_), done, config_.run.steps);
   }
@@ -284,7 +279,7 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
   save_checkpoint(stream_, path, header, config_.model, store_, optimizer_, grid_);
   if (!leader()) return;
-  progress_->pause();
+  record_->pause();
   spdlog::info("checkpoint {}", path);
   try {
     prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);

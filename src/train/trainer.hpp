@@ -5,14 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "io/metrics_writer.hpp"
 #include "src/config/load.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/evaluator.hpp"
 #include "src/train/executor.hpp"
 #include "src/train/job_plan.hpp"
 #include "src/train/loss_scaler.hpp"
-#include "src/train/progress.hpp"
+#include "src/train/run_record.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/run_requests.hpp"
 
@@ -85,8 +84,7 @@ class Trainer {
   RunRequest request_ = RunRequest::none;           // of any rank, since the step before
   std::array<Traffic, all_axes.size()> traffic_{};  // sent by axis when the step began
   // Rank 0 only.
-  std::optional<MetricsWriter> metrics_;
-  std::optional<Progress> progress_;
+  std::optional<RunRecord> record_;
 };
 
 }  // namespace triax
