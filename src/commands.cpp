@@ -43,6 +43,10 @@ std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig
   return tokens;
 }
 
+void warn_of(const std::vector<std::string>& missing) {
+  for (const std::string& file : missing) spdlog::warn("triax: missing: {}", file);
+}
+
 }  // namespace
 
 int fail(MpiSession& session, const std::string& text, int status) {
@@ -82,17 +86,19 @@ int train(const JobArguments& arguments, MpiSession& session) {
 void print_plan(const JobArguments& arguments, const MpiSession& session) {
   if (session.rank() != 0) return;
   const LoadedJob job =
-      load_job(arguments.job, arguments.overrides, session.size() > 1 ? session.size() : 0);
+      load_job_to_plan(arguments.job, arguments.overrides, session.size() > 1 ? session.size() : 0);
   check_plannable(job.config, node_memory());
   const KernelRuntime runtime;
   const StepPlans plans = step_plans(job.config);
   for (std::size_t stage = 0; stage < plans.training.size(); ++stage)
     fmt::print("stage {}\n{}", stage, text_of(plans.training[stage]));
+  (void)std::fflush(stdout);
+  warn_of(job.missing);
 }
 
 void dry_run(const JobArguments& arguments, const MpiSession& session) {
   const bool alone = session.size() == 1;
-  LoadedJob job = load_job(arguments.job, arguments.overrides, alone ? 0 : session.size());
+  LoadedJob job = load_job_to_plan(arguments.job, arguments.overrides, alone ? 0 : session.size());
   check_plannable(job.config, node_memory());
   const KernelRuntime runtime;
   std::optional<ProcessGrid> grid;
@@ -103,7 +109,8 @@ void dry_run(const JobArguments& arguments, const MpiSession& session) {
   const JobPlan plan = plan_job(job.config);
   if (session.rank() == 0) {
     fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_memory()));
-    std::fflush(stdout);
+    (void)std::fflush(stdout);
+    warn_of(job.missing);
   }
   // Where the other ranks of a larger grid would run is not known: each alone must fit.
   if (grid)
@@ -121,7 +128,7 @@ void print_config(const JobArguments& arguments) {
       describe_job(arguments.job, arguments.overrides, arguments.ranks, arguments.json);
   fmt::print("{}", job.text);
   (void)std::fflush(stdout);
-  for (const std::string& missing : job.missing) spdlog::warn("triax: missing: {}", missing);
+  warn_of(job.missing);
 }
 
 void generate(const GenerateArguments& arguments) {
