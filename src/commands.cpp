@@ -12,6 +12,7 @@
 #include "src/config/load.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
+#include "src/train/offload_place.hpp"
 #include "src/train/process_memory.hpp"
 #include "src/train/run_lock.hpp"
 #include "src/train/trainer.hpp"
@@ -74,6 +75,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   agreed(grid.mpi(), [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
   });
+  remove_left_offload(grid, job.config);
   Trainer trainer(job, grid, std::move(plan));
   try {
     trainer.run();
