@@ -20,6 +20,8 @@
 namespace triax {
 namespace {
 
+constexpr int stopped_early = 75;  // EX_TEMPFAIL of sysexits.h: to be run again
+
 // Cores of a rank: what OMP_NUM_THREADS says, else an equal part of its node's.
 int threads_of_rank(const ProcessGrid& grid) {
   const char* const text = std::getenv("OMP_NUM_THREADS");
@@ -78,8 +80,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   remove_left_offload(grid, job.config);
   Trainer trainer(job, grid, std::move(plan));
   try {
-    trainer.run();
-    return 0;
+    return trainer.run() == RunEnd::stopped ? stopped_early : 0;
   } catch (const std::exception& error) {
     return fail(session, error.what(), 3);  // while the memory of messages under way still stands
   }

@@ -1,6 +1,7 @@
 #include "src/comm/mpi_session.hpp"
 
 #include <malloc.h>
+#include <signal.h>
 
 #include <array>
 #include <charconv>
@@ -29,13 +30,33 @@ void keep_freed_memory() {
 #endif
 }
 
+// MPI's libraries start threads (UCX does). A signal to the process that such a thread took would
+// end it, although the main thread has it blocked.
+class NoSignalsForNewThreads {
+ public:
+  NoSignalsForNewThreads() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~NoSignalsForNewThreads() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignalsForNewThreads(const NoSignalsForNewThreads&) = delete;
+  NoSignalsForNewThreads& operator=(const NoSignalsForNewThreads&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 }  // namespace
 
 MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exceptions()) {
   keep_freed_memory();
   int provided = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread",
-            "this process");
+  {
+    const NoSignalsForNewThreads quiet;
+    check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread",
+              "this process");
+  }
   // MPICH asks the handler of MPI_COMM_WORLD what to do of a failed MPI_Test, whichever group it is
   // of.
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

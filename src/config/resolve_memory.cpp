@@ -53,6 +53,10 @@ void check_shard_size(Settings& s, ErrorList& errors) {
   const std::string mics = zero + "mics_shard_size", hpz = zero + "zero_hpz_partition_size";
   if (s.is_auto("parallel.data") || !s.sound({"parallel.data", mics, hpz, zero + "stage"})) return;
   const std::int64_t data = s.integer("parallel.data");
+  if (s.integer(mics) > 0 && s.integer(hpz) > 1 && s.integer(mics) != s.integer(hpz))
+    s.error(errors, hpz,
+            fmt::format("{}, and {} says {}. Say one of the two", s.integer(hpz), mics,
+                        s.integer(mics)));
   for (const std::string& key : {mics, hpz}) {
     const std::int64_t size = s.integer(key);
     if (size == -1 || (key == hpz && size == 1)) continue;
