@@ -12,6 +12,7 @@
 #include "src/config/load.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
+#include "src/train/offload_place.hpp"
 #include "src/train/process_memory.hpp"
 #include "src/train/run_lock.hpp"
 #include "src/train/trainer.hpp"
@@ -45,6 +46,10 @@ std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig
   return tokens;
 }
 
+void warn_of(const std::vector<std::string>& missing) {
+  for (const std::string& file : missing) spdlog::warn("triax: missing: {}", file);
+}
+
 }  // namespace
 
 int fail(MpiSession& session, const std::string& text, int status) {
@@ -72,6 +77,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   agreed(grid.mpi(), [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
   });
+  remove_left_offload(grid, job.config);
   Trainer trainer(job, grid, std::move(plan));
   try {
     return trainer.run() == RunEnd::stopped ? stopped_early : 0;
@@ -83,17 +89,19 @@ int train(const JobArguments& arguments, MpiSession& session) {
 void print_plan(const JobArguments& arguments, const MpiSession& session) {
   if (session.rank() != 0) return;
   const LoadedJob job =
-      load_job(arguments.job, arguments.overrides, session.size() > 1 ? session.size() : 0);
+      load_job_to_plan(arguments.job, arguments.overrides, session.size() > 1 ? session.size() : 0);
   check_plannable(job.config, node_memory());
   const KernelRuntime runtime;
   const StepPlans plans = step_plans(job.config);
   for (std::size_t stage = 0; stage < plans.training.size(); ++stage)
     fmt::print("stage {}\n{}", stage, text_of(plans.training[stage]));
+  (void)std::fflush(stdout);
+  warn_of(job.missing);
 }
 
 void dry_run(const JobArguments& arguments, const MpiSession& session) {
   const bool alone = session.size() == 1;
-  LoadedJob job = load_job(arguments.job, arguments.overrides, alone ? 0 : session.size());
+  LoadedJob job = load_job_to_plan(arguments.job, arguments.overrides, alone ? 0 : session.size());
   check_plannable(job.config, node_memory());
   const KernelRuntime runtime;
   std::optional<ProcessGrid> grid;
@@ -104,7 +112,8 @@ void dry_run(const JobArguments& arguments, const MpiSession& session) {
   const JobPlan plan = plan_job(job.config);
   if (session.rank() == 0) {
     fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_memory()));
-    std::fflush(stdout);
+    (void)std::fflush(stdout);
+    warn_of(job.missing);
   }
   // Where the other ranks of a larger grid would run is not known: each alone must fit.
   if (grid)
@@ -122,7 +131,7 @@ void print_config(const JobArguments& arguments) {
       describe_job(arguments.job, arguments.overrides, arguments.ranks, arguments.json);
   fmt::print("{}", job.text);
   (void)std::fflush(stdout);
-  for (const std::string& missing : job.missing) spdlog::warn("triax: missing: {}", missing);
+  warn_of(job.missing);
 }
 
 void generate(const GenerateArguments& arguments) {

@@ -5,11 +5,6 @@
 namespace triax {
 namespace {
 
-// Bytes of a run in memory and of a dataset in the file: whole pages.
-std::int64_t padded_bytes(DType type, std::int64_t elements) {
-  return padded_elements(type, elements) * static_cast<std::int64_t>(size_of(type));
-}
-
 // Bytes of a buffer of each pool: runs lie in it one behind the other, each at a page.
 std::vector<std::size_t> sizes_of_buffers(const std::vector<OffloadDataset>& datasets,
                                           const std::vector<OffloadUnit>& units,
@@ -27,8 +22,7 @@ std::vector<std::size_t> sizes_of_buffers(const std::vector<OffloadDataset>& dat
 
 std::int64_t stored_bytes(const std::vector<OffloadDataset>& datasets) {
   std::int64_t bytes = 0;
-  for (const OffloadDataset& dataset : datasets)
-    bytes += padded_bytes(dataset.dtype, dataset.elements);
+  for (const OffloadDataset& dataset : datasets) bytes += padded_bytes(dataset);
   return bytes;
 }
 

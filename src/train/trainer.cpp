@@ -32,11 +32,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
-    : job_(on_grid(job, grid)),
+Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan)
+    : job_(plan ? job : on_grid(job, grid)),
       config_(job_.config),
       grid_(grid),
-      plan_(std::move(plan)),
+      plan_(plan ? *std::move(plan) : plan_job(config_)),
       stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank())),
       shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plan_.steps.shape, grid.pipeline_rank()),

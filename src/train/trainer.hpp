@@ -25,11 +25,9 @@ enum class RunEnd : std::uint8_t {
 class Trainer {
  public:
   /// Collective. Takes all memory, and resumes, loads or makes the weights. `grid` outlives the
-  /// trainer.
-  Trainer(const LoadedJob& job, ProcessGrid& grid)
-      : Trainer(job, grid, plan_job(on_grid(job, grid).config)) {}
-  /// `plan`: of this job on this grid.
-  Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan);
+  /// trainer. `plan`: of this job, which is as on_grid() gives it; without one the job is put on
+  /// the grid and planned here.
+  Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan = std::nullopt);
   Trainer(const Trainer&) = delete;  // its parts point at each other
   Trainer& operator=(const Trainer&) = delete;
 
