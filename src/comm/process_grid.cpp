@@ -276,7 +276,7 @@ Communicator& ProcessGrid::across(Axis axis, int parts) {
 }
 
 int ProcessGrid::run_within_node(Axis axis) const {
-  return triax::run_within_node(impl_->shape, impl_->first_of_node, axis);
+  return triax::run_within_node(impl_->shape, axis, impl_->first_of_node);
 }
 
 Traffic ProcessGrid::traffic(Axis axis) const {
