@@ -47,6 +47,7 @@ RunConfig run(const Settings& s) {
   r.eval_steps = s.integer("run.eval_steps");
   r.progress = s.string("run.progress");
   r.peak_flops = s.number("run.peak_flops");
+  r.collective_timeout = s.seconds("run.collective_timeout");
   return r;
 }
 

@@ -148,7 +148,7 @@ void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<
 
 void check_fits(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid) {
   try {
-    agreed(grid.mpi(), [&] { check_fits(config, plan, grid.ranks_of_node(), node_memory()); });
+    agreed(grid, [&] { check_fits(config, plan, grid.ranks_of_node(), node_memory()); });
   } catch (const Error& error) {
     throw UsageError(error.what());
   }

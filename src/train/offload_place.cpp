@@ -15,7 +15,7 @@ OffloadPlace offload_place(const ProcessGrid& grid, const Config& config,
   const std::string run = std::filesystem::absolute(config.run.directory).lexically_normal();
   return {
       fmt::format("{}/triax-{:016x}-rank-{}-{}.h5", directory, mix_key(0, run), grid.rank(), what),
-      config.aio.block_size, config.aio.queue_depth, grid.mpi()};
+      config.aio.block_size, config.aio.queue_depth, grid};
 }
 
 }  // namespace

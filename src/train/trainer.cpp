@@ -50,6 +50,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
                plan_.steps.shape.frame_pool[stage_index()]),
       messages_(grid.pipeline(), layout_, plan_.steps.shape.microbatches),
       batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
+      texts_(grid, plan_.steps),
       training_(stream_, plan_.steps.training[stage_index()], stage_, layout_, shape_, buffers_,
                 messages_, store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())
@@ -90,7 +91,7 @@ void Trainer::run() {
     return;
   }
   const std::vector<std::string> hosts = gather_hosts(grid_);
-  agreed(grid_.mpi(), [&] {
+  agreed(grid_, [&] {
     if (leader()) open_outputs(hosts);
   });
   for (std::int64_t step = first_step_; step < config_.run.steps; ++step) {
@@ -153,6 +154,7 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
 // The ten lines: load, run the plan, share the numbers.
 StepMetrics Trainer::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
+  grid_.board().set_step(step);
   for (const Axis axis : all_axes) traffic_[static_cast<std::size_t>(axis)] = grid_.traffic(axis);
   const std::int64_t done = step - first_step_;
   batch_.load(first_sample_ + done * config_.batch.global);

@@ -13,6 +13,7 @@
 #include "src/train/job_plan.hpp"
 #include "src/train/loss_scaler.hpp"
 #include "src/train/progress.hpp"
+#include "src/train/progress_texts.hpp"
 
 namespace triax {
 
@@ -71,6 +72,7 @@ class Trainer {
   StepBuffers buffers_;
   PipelineMessages messages_;
   BatchLoader batch_;
+  ProgressTexts texts_;
   Executor training_;
   std::optional<Evaluator> evaluator_;
   // Where the run stands.
