@@ -97,14 +97,16 @@ int train(const JobArguments& arguments, MpiSession& session) {
   check_launch(MPI_COMM_WORLD);
   LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
   check_plannable(job.config, memory_limit().bytes);
-  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel));
+  const double timeout = job.config.run.collective_timeout;
+  session.end_within(timeout);
+  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout);
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   const KernelRuntime runtime(threads_of_rank(grid));
   JobPlan plan = plan_job(job.config);
   check_fits(job.config, plan.memory, grid);
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
-  agreed(grid.mpi(), [&] {
+  agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
   });
   remove_left_offload(grid, job.config);

@@ -49,6 +49,7 @@ RunConfig run(const Settings& s) {
   r.peak_flops = s.number("run.peak_flops");
   r.stop_before_end = s.seconds("run.stop_before_end");
   r.time_limit = s.seconds("run.time_limit");
+  r.collective_timeout = s.seconds("run.collective_timeout");
   return r;
 }
 

@@ -42,7 +42,7 @@ OffloadStore::OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset
                            std::vector<OffloadUnit> units, const std::vector<int>& buffers)
     : datasets_(std::move(datasets)), units_(std::move(units)), states_(units_.size()) {
   make_pools(buffers);
-  agreed(place.comm, [&] {
+  agreed(place.ranks, [&] {
     if (datasets_.empty()) return;
     OffloadFile::Options options;
     options.blocks.block_bytes = place.block_bytes;

@@ -19,13 +19,13 @@ std::string run_prefix(const Config& config) {
 OffloadPlace offload_place(const ProcessGrid& grid, const Config& config,
                            const std::string& directory, const char* what) {
   return {fmt::format("{}/{}{}-{}.h5", directory, run_prefix(config), grid.rank(), what),
-          config.aio.block_size, config.aio.queue_depth, grid.mpi()};
+          config.aio.block_size, config.aio.queue_depth, grid};
 }
 
 }  // namespace
 
 void remove_left_offload(const ProcessGrid& grid, const Config& config) {
-  agreed(grid.mpi(), [&] {
+  agreed(grid, [&] {
     if (grid.node_rank() != 0) return;
     const auto remove = [&](OffloadDevice device, const std::string& directory) {
       if (device != OffloadDevice::nvme) return;

@@ -92,7 +92,7 @@ void check_opens(const std::string& file, const std::string& directory) {
 std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint) {
   std::string file;
   std::string wrong;  // in the job
-  agreed(grid.mpi(), [&] {
+  agreed(grid, [&] {
     if (grid.rank() != 0) return;
     try {
       file = resume_file(checkpoint);

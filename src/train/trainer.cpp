@@ -53,6 +53,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
                plan_.steps.shape.frame_pool[stage_index()]),
       messages_(grid.pipeline(), layout_, plan_.steps.shape.microbatches),
       batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
+      texts_(grid, plan_.steps),
       training_(stream_, plan_.steps.training[stage_index()], stage_, layout_, shape_, buffers_,
                 messages_, store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())
@@ -93,7 +94,7 @@ RunEnd Trainer::run() {
     return RunEnd::done;
   }
   const std::vector<std::string> hosts = gather_hosts(grid_);
-  agreed(grid_.mpi(), [&] {
+  agreed(grid_, [&] {
     if (leader()) open_outputs(hosts);
   });
   RunEnd end = RunEnd::done;
@@ -103,7 +104,7 @@ RunEnd Trainer::run() {
     end = after_step(step, metrics.tokens);
   }
   if (leader()) record_->pause();
-  agreed(grid_.mpi(), [&] {
+  agreed(grid_, [&] {
     if (leader()) record_->sync();
   });
   report_memory(grid_, plan_, allocations());
@@ -144,6 +145,7 @@ void Trainer::watch_the_clock() {
 // The ten lines: load, run the plan, share the numbers.
 StepMetrics Trainer::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
+  grid_.board().set_step(step);
   for (const Axis axis : all_axes) traffic_[static_cast<std::size_t>(axis)] = grid_.traffic(axis);
   const std::int64_t done = step - start_.step;
   batch_.load(start_.sample + done * config_.batch.global);

@@ -11,6 +11,7 @@
 #include "src/train/executor.hpp"
 #include "src/train/job_plan.hpp"
 #include "src/train/loss_scaler.hpp"
+#include "src/train/progress_texts.hpp"
 #include "src/train/run_record.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/run_requests.hpp"
@@ -76,6 +77,7 @@ class Trainer {
   StepBuffers buffers_;
   PipelineMessages messages_;
   BatchLoader batch_;
+  ProgressTexts texts_;
   Executor training_;
   std::optional<Evaluator> evaluator_;
   RunStart start_;
