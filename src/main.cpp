@@ -232,7 +232,9 @@ int run(int argc, char** argv, MpiSession& session) {
   app.require_subcommand(1);
   app.footer(
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
-      "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running.");
+      "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running; 75 "
+      "stopped by "
+      "SIGUSR1, SIGTERM or the clock with a checkpoint written: run it again.");
   Arguments arguments;
   int status = 0;
   add_train(app, arguments, session, status);

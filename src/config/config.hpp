@@ -59,6 +59,9 @@ struct RunConfig {
   std::int64_t eval_steps = 0;     // global batches an evaluation reads; 0: the whole of data.valid
   std::string progress = "auto";   // "auto" (a bar on a terminal), "bar", "lines", "none"
   double peak_flops = 0.0;         // of one rank, for mfu in metrics.jsonl; 0: unknown
+  double stop_before_end = 0.0;    // seconds; 0: the clock is not looked at
+  double time_limit = 0.0;         // seconds from the start; 0: what Slurm says
+  double collective_timeout = 600.0;  // seconds that a rank waits for others, at most
 };
 
 struct CheckpointConfig {

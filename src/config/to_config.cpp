@@ -47,6 +47,9 @@ RunConfig run(const Settings& s) {
   r.eval_steps = s.integer("run.eval_steps");
   r.progress = s.string("run.progress");
   r.peak_flops = s.number("run.peak_flops");
+  r.stop_before_end = s.seconds("run.stop_before_end");
+  r.time_limit = s.seconds("run.time_limit");
+  r.collective_timeout = s.seconds("run.collective_timeout");
   return r;
 }
 

@@ -205,7 +205,7 @@ void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<
 
 void check_fits(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid) {
   try {
-    agreed(grid.mpi(), [&] {
+    agreed(grid, [&] {
       check_fits(config, plan, grid.ranks_of_node(), node_limit());
       check_fits(config, plan, {grid.rank()}, process_limit());
     });

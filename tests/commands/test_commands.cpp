@@ -127,6 +127,17 @@ TEST_F(Commands, ConfigShowsAJobWhoseDataAreMissing) {
   EXPECT_EQ(on_job("train", "--set data.train=gone.txt").status, 2);
 }
 
+TEST_F(Commands, APlanNeedsNoData) {
+  const Outcome plan = on_job("train", "--print-plan --set data.train=gone.txt");
+  EXPECT_EQ(plan.status, 0) << plan.text;
+  EXPECT_THAT(plan.text, AllOf(HasSubstr("F c0 l0 m0"), HasSubstr("no such file: gone.txt")));
+  const Outcome dry = on_job("train", "--dry-run --set data.train=gone.txt");
+  EXPECT_EQ(dry.status, 0) << dry.text;
+  EXPECT_THAT(dry.text, AllOf(HasSubstr("stage 0: rank 0"), HasSubstr("no such file: gone.txt")));
+  const Outcome here = on_job("train", "--print-plan");
+  EXPECT_THAT(here.text, Not(HasSubstr("missing")));
+}
+
 // Hybrid sharding cuts state within nodes, which a plan made by one process has to be told.
 TEST_F(Commands, APlanOfOneProcessSaysWhatItTakesForNodes) {
   const std::string hybrid =
