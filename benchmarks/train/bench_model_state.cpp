@@ -1,8 +1,8 @@
 // Bytes of model state a rank and parameter, by ZeRO stage, after a step in bf16 with the data axis
-// over all ranks: mpiexec -n N bench_model_state. One JSON line a case, of rank 0: what its stores
-// allocated against 16, 4 + 12/N, 2 + 14/N and 16/N (Rajbhandari et al. 2020; 2 more for gradients
-// in float32), and how far the process grew against all that the dry run lists.
-#include <malloc.h>
+// over all ranks: mpiexec -n N bench_model_state STAGE [bf16|f32], the type being the gradients'. A
+// process a case, as freed memory need not go back to the system. One JSON line: what rank 0's
+// stores allocated against 16, 4 + 12/N, 2 + 14/N and 16/N (Rajbhandari et al. 2020; 2 more for
+// gradients in float32), and how far the process grew against all that the dry run lists.
 #include <mpi.h>
 
 #include <chrono>
@@ -49,7 +49,7 @@ double expected_bytes(int stage, DType gradients, double ranks) {
          cut_from(3, 2.0);
 }
 
-void measure(const MpiSession& session, int stage, DType gradients, bool print = true) {
+void measure(const MpiSession& session, int stage, DType gradients) {
   const int ranks = session.size();
   ProcessGrid grid(MPI_COMM_WORLD, {.data = ranks});
   const benchmark::TokenShard shard(ranks * sequence + 1, 8192);
@@ -60,7 +60,7 @@ void measure(const MpiSession& session, int stage, DType gradients, bool print =
   trainer.train_step(0);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const double grown = static_cast<double>(resident_bytes()) - before;
-  if (session.rank() != 0 || !print) return;
+  if (session.rank() != 0) return;
   const Allocations held = trainer.allocations();
   const double parameters = count_parameters(job.config.model);
   const double state = static_cast<double>(held.state.parameters + held.state.gradients +
@@ -89,11 +89,13 @@ void measure(const MpiSession& session, int stage, DType gradients, bool print =
 int main(int argc, char** argv) {
   const MpiSession session(&argc, &argv);
   try {
+    const std::string stage = argc > 1 ? argv[1] : "", gradients = argc > 2 ? argv[2] : "bf16";
+    if (stage.size() != 1 || stage < "0" || stage > "3" ||
+        (gradients != "bf16" && gradients != "f32"))
+      throw UsageError("no such case", "a stage of 0 to 3, gradients in bf16 or f32",
+                       "Say bench_model_state STAGE [bf16|f32]");
     const KernelRuntime runtime(1);
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);       // what a case frees goes back to the system at once
-    measure(session, 3, DType::bf16, false);  // takes what libraries keep from their first step on
-    for (int stage = 0; stage <= 3; ++stage)
-      for (const DType gradients : {DType::bf16, DType::f32}) measure(session, stage, gradients);
+    measure(session, stage.front() - '0', gradients == "f32" ? DType::f32 : DType::bf16);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
