@@ -70,6 +70,13 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       "Print the memory of each rank by kind and the messages of a step, and stop; status 2 where "
       "the job does not fit");
   command->add_flag("--json", job.json, "With --dry-run: print JSON")->needs(dry);
+  command
+      ->add_option(
+          "--ranks-per-node", job.ranks_per_node,
+          "With --dry-run or --print-plan in one process: nodes of so many ranks (default: "
+          "one node; fsdp.sharding_strategy HYBRID_SHARD cuts state within nodes)")
+      ->type_name("N")
+      ->check(whole_number(1, 1 << 30));
   command->callback([&] {
     if (job.dry_run)
       dry_run(job, session);
@@ -225,7 +232,9 @@ int run(int argc, char** argv, MpiSession& session) {
   app.require_subcommand(1);
   app.footer(
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
-      "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running.");
+      "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running; 75 "
+      "stopped by "
+      "SIGUSR1, SIGTERM or the clock with a checkpoint written: run it again.");
   Arguments arguments;
   int status = 0;
   add_train(app, arguments, session, status);

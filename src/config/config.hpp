@@ -59,6 +59,9 @@ struct RunConfig {
   std::int64_t eval_steps = 0;     // global batches an evaluation reads; 0: the whole of data.valid
   std::string progress = "auto";   // "auto" (a bar on a terminal), "bar", "lines", "none"
   double peak_flops = 0.0;         // of one rank, for mfu in metrics.jsonl; 0: unknown
+  double stop_before_end = 0.0;    // seconds; 0: the clock is not looked at
+  double time_limit = 0.0;         // seconds from the start; 0: what Slurm says
+  double collective_timeout = 600.0;  // seconds that a rank waits for others, at most
 };
 
 struct CheckpointConfig {
@@ -144,8 +147,9 @@ struct AioConfig {
 /// elements.
 struct ZeroConfig {
   int stage = 0;
-  int shard_size = 0;   // data ranks that share one copy of the state; 0: all; -1: those of a node
-  bool overlap = true;  // reduce and gather while compute goes on
+  int shard_size = 0;  // data ranks that share one copy of the state; 0: all; -1: those of a node
+  bool shard_by_hpz = false;  // shard_size is zero_hpz_partition_size, which means less in ZeRO++
+  bool overlap = true;        // reduce and gather while compute goes on
   bool limit_gathers = true;  // ahead of their use, to the largest layer
   std::int64_t reduce_bucket_size = 500'000'000;
   std::int64_t prefetch_bucket_size = 50'000'000;    // stage 3

@@ -28,9 +28,10 @@ void add_zero(Keys& k) {
          "allgather_partitions", "round_robin_gradients", "grad_hooks", "legacy_stage1"},
         boolean, "how gradients travel; buckets here start during the backward pass");
   tunes({"allgather_bucket_size"}, integer, "bucket size; triax sizes buckets by layer");
-  tunes({"load_from_fp32_weights", "elastic_checkpoint", "ignore_unused_parameters",
-         "pipeline_loading_checkpoint"},
-        boolean, "triax checkpoints are float32, whole, and fit any grid");
+  tunes({"load_from_fp32_weights"}, boolean,
+        "a run goes on from the float32 weights that were stepped, where a checkpoint has them");
+  tunes({"elastic_checkpoint", "ignore_unused_parameters", "pipeline_loading_checkpoint"}, boolean,
+        "triax checkpoints are whole tensors, and fit any grid");
   tunes({"memory_efficient_linear", "override_module_apply", "log_trace_cache_warnings",
          "enable_sanity_checks", "save_muon_momentum_buffer_in_memory", "sdma_allgather"},
         boolean, "of DeepSpeed's own machinery");
@@ -76,7 +77,9 @@ void add_hybrid(Keys& k) {
                      "data ranks that share one copy of what the stage cuts (MiCS); -1: all")
                   .in("ranks"));
   k.push_back(obeyed(zero + std::string("zero_hpz_partition_size"), integer, 1, at_least(1),
-                     "the same by ZeRO++'s name; 1: all")
+                     "the same by ZeRO++'s name; 1: all. ZeRO++ keeps a second copy of the "
+                     "parameters alone in each group and cuts all else over all ranks; here the "
+                     "group has a copy of all that the stage cuts")
                   .in("ranks"));
 }
 
@@ -115,7 +118,7 @@ void add_zero_features(Keys& k) {
   no("zero_quantized_nontrainable_weights", boolean, false, "ZeRO++ quantized frozen weights",
      "it changes the weights; triax gathers them as they are");
   no("zero_quantized_gradients", boolean, false, "ZeRO++ quantized gradients",
-     "it changes the gradients; triax reduces them in float32");
+     "it changes the gradients; triax sums them in the type that data_types.grad_accum_dtype says");
   no("zenflow", object, nullptr, "asynchronous offloaded updates", "ZenFlow is not built yet");
 }
 

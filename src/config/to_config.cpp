@@ -47,6 +47,9 @@ RunConfig run(const Settings& s) {
   r.eval_steps = s.integer("run.eval_steps");
   r.progress = s.string("run.progress");
   r.peak_flops = s.number("run.peak_flops");
+  r.stop_before_end = s.seconds("run.stop_before_end");
+  r.time_limit = s.seconds("run.time_limit");
+  r.collective_timeout = s.seconds("run.collective_timeout");
   return r;
 }
 
@@ -157,6 +160,7 @@ ZeroConfig zero(const Settings& s) {
   const int mics = small(s, "zero_optimization.mics_shard_size");
   const int hpz = small(s, "zero_optimization.zero_hpz_partition_size");
   z.shard_size = std::max(mics, hpz > 1 ? hpz : 0);
+  z.shard_by_hpz = hpz > 1;
   const std::string strategy = "fsdp.sharding_strategy";
   if (s.has(strategy) && s.string(strategy) == "HYBRID_SHARD" && z.shard_size == 0)
     z.shard_size = -1;

@@ -162,7 +162,7 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
   if (optimizer.has_master()) add(master_group, DType::f32);
   add(first_moment_group, DType::f32);
   add(second_moment_group, DType::f32);
-  CheckpointWriter writer(path, grid.mpi());
+  CheckpointWriter writer(path, grid);
   writer.create(header, tensors);
   try {
     write_state(stream, writer, store, optimizer);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "src/train/progress_texts.hpp"
+
 namespace triax {
 namespace {
 using Kind = StepBuffers::Kind;
@@ -25,7 +27,11 @@ Executor::Executor(const Stream& stream, Plan plan, const Stage& stage, const St
 StepOutput Executor::run(const StepInput& input) {
   input_ = &input;
   output_ = {};
+  ProgressBoard& board = grid_.board();
+  const auto activity = optimizer_ != nullptr ? Activity::training : Activity::evaluation;
+  board.set_activity(static_cast<int>(activity));
   for (std::size_t at = 0; at < plan_.size(); ++at) {
+    board.set_position(static_cast<int>(at));
     try {
       execute(plan_[at]);
     } catch (const Error& error) {
@@ -33,6 +39,7 @@ StepOutput Executor::run(const StepInput& input) {
                               text_of(plan_[at]), error.what()));
     }
   }
+  board.set_activity(static_cast<int>(Activity::between_steps));
   return output_;
 }
 

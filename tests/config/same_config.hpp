@@ -21,7 +21,7 @@ inline auto members(const ParallelConfig& p) {
 }
 inline auto members(const RunConfig& r) {
   return std::tie(r.steps, r.seed, r.directory, r.eval_interval, r.eval_steps, r.progress,
-                  r.peak_flops);
+                  r.peak_flops, r.stop_before_end, r.time_limit);
 }
 inline auto members(const CheckpointConfig& c) {
   return std::tie(c.directory, c.interval, c.keep, c.resume, c.at_end);

@@ -58,7 +58,7 @@ const Refusal refusals[] = {
      "zero_optimization.zero_hpz_partition_size", "nothing is cut at ZeRO stage 0",
      "Set zero_optimization.stage"},
     {"TwoKindsOfGroup", ZERO(R"("stage": 3, "mics_shard_size": 2, "zero_hpz_partition_size": 4)"),
-     "zero_optimization.zero_hpz_partition_size: groups of 4",
+     "zero_optimization.zero_hpz_partition_size: 4",
      "zero_optimization.mics_shard_size says 2: state is cut over one kind of group",
      "Say one of the two"},
     {"TwoNamesOfASize",

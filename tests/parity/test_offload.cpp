@@ -201,7 +201,10 @@ TEST(Offload, ChangesAtAResumeChangeNoBit) {
     const LoadedJob loaded = load(job, world_size());
     ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
     Trainer trainer(loaded, grid);
-    if (resume == "never") return trainer.run();
+    if (resume == "never") {
+      trainer.run();
+      return;
+    }
     for (std::int64_t step = 2; step < 4; ++step) metrics.push_back(trainer.train_step(step));
   };
   std::vector<std::vector<StepMetrics>> found;
