@@ -16,18 +16,16 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr const char* single_name = "model.safetensors";
-constexpr const char* index_name = "model.safetensors.index.json";
-
 // The file or index that `path` stands for.
 fs::path resolve(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return path;
-  for (const char* name : {single_name, index_name})
+  for (const char* name : {safetensors_single_name, safetensors_index_name})
     if (fs::exists(fs::path(path) / name, ignored)) return fs::path(path) / name;
-  throw Error(path + " holds no weights",
-              fmt::format("it has neither {} nor {}", single_name, index_name),
-              "Give a Hugging Face model directory with safetensors weights");
+  throw Error(
+      path + " holds no weights",
+      fmt::format("it has neither {} nor {}", safetensors_single_name, safetensors_index_name),
+      "Give a Hugging Face model directory with safetensors weights");
 }
 
 // Tensor names and the shard that holds each.

@@ -11,6 +11,10 @@
 
 namespace triax {
 
+/// The names that readers look for in a model's directory.
+constexpr const char* safetensors_single_name = "model.safetensors";
+constexpr const char* safetensors_index_name = "model.safetensors.index.json";
+
 struct SafetensorsEntry {
   DType dtype;
   Shape shape;

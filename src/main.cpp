@@ -9,6 +9,7 @@
 #include "io/checkpoint_inspect.hpp"
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
+#include "src/huggingface_commands.hpp"
 #include "src/train/version.hpp"
 
 namespace {
@@ -153,7 +154,8 @@ void add_generate(CLI::App& app, Arguments& arguments, const MpiSession& session
 }
 
 void add_checkpoint(CLI::App& app, Arguments& arguments, const MpiSession& session) {
-  CLI::App* command = app.add_subcommand("checkpoint", "Look into checkpoint files.");
+  CLI::App* command = app.add_subcommand(
+      "checkpoint", "Look into checkpoint files, and turn them into other formats.");
   command->require_subcommand(1);
   CLI::App* inspect = command->add_subcommand(
       "inspect", "List a checkpoint's tensors: type, shape, min, max, mean, norm.");
@@ -177,7 +179,7 @@ void add_commands_to_come(CLI::App& app) {
     });
   }
   CLI::App* checkpoint = app.get_subcommand("checkpoint");
-  for (const std::string name : {"list", "verify", "diff", "export", "import"}) {
+  for (const std::string name : {"list", "verify", "diff"}) {
     CLI::App* command = checkpoint->add_subcommand(name)->group("")->allow_extras();
     command->callback([name] {
       throw UsageError(fmt::format("triax checkpoint {} is not built yet", name), {},
@@ -241,6 +243,7 @@ int run(int argc, char** argv, MpiSession& session) {
   add_config(app, arguments, session);
   add_generate(app, arguments, session);
   add_checkpoint(app, arguments, session);
+  add_huggingface(*app.get_subcommand("checkpoint"), session);
   add_commands_to_come(app);
   try {
     app.parse(argc, argv);

@@ -30,7 +30,8 @@ struct ModelConfig {
   float embedding_dropout = 0.0F;
   float attention_dropout = 0.0F;
   float residual_dropout = 0.0F;
-  std::string weights;  // directory of model.safetensors; empty: fresh weights
+  std::string weights;           // directory of model.safetensors; empty: fresh weights
+  std::string token_ids = "{}";  // JSON: config.json's bos_, eos_ and pad_token_id, for exports
 };
 
 struct DataConfig {
@@ -70,6 +71,7 @@ struct CheckpointConfig {
   int keep = 3;                 // newest files kept; 0: all
   std::string resume = "auto";  // "auto", "never", "must" or a file
   bool at_end = true;
+  bool export_at_end = false;  // 16-bit weights for Hugging Face in <run.directory>/huggingface
 };
 
 struct BatchConfig {

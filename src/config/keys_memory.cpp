@@ -40,10 +40,9 @@ void add_zero(Keys& k) {
          "stage3_module_granularity_threshold"},
         integer,
         "of ZeRO stage 3; parameters are released as soon as the next layer does not read them");
-  tunes({"gather_16bit_weights_on_model_save", "use_all_reduce_for_fetch_params",
-         "allgather_sequential", "stage3_gather_16bit_weights_on_model_save",
-         "stage3_gather_fp16_weights_on_model_save", "stage3_use_all_reduce_for_fetch_params",
-         "stage3_allgather_sequential", "mics_hierarchical_params_gather"},
+  tunes({"use_all_reduce_for_fetch_params", "allgather_sequential",
+         "stage3_use_all_reduce_for_fetch_params", "stage3_allgather_sequential",
+         "mics_hierarchical_params_gather"},
         boolean, "of ZeRO stage 3");
   tunes({"zeropp_loco_param", "leaf_module"}, object, "of ZeRO stage 3");
 }
@@ -69,6 +68,20 @@ void add_stage3(Keys& k) {
       "tensors of at most so many elements stay whole on every rank");
   add("max_live_parameters", 1'000'000'000, 0,
       "parameters that are whole at once, above which nothing is gathered ahead");
+}
+
+// Also by the name that DeepSpeed uses inside, and its older one.
+void add_export(Keys& k) {
+  const std::string name = std::string(zero) + "stage3_gather_16bit_weights_on_model_save";
+  k.push_back(
+      obeyed(name, boolean, false, anything(),
+             "after the last step, write the whole model for Hugging Face to huggingface in "
+             "run.directory, in the type of the training (float32: in bfloat16); at any "
+             "stage, and also where checkpoint.at_end is false"));
+  for (const auto* other :
+       {"gather_16bit_weights_on_model_save", "stage3_gather_fp16_weights_on_model_save"})
+    k.push_back(obeyed(std::string(zero) + other, boolean, false, anything(),
+                       "the same as stage3_gather_16bit_weights_on_model_save"));
 }
 
 // Hybrid sharding: the state is cut over groups of data ranks, and each group has all of it.
@@ -234,6 +247,7 @@ Keys memory_keys() {
   Keys k;
   add_zero(k);
   add_stage3(k);
+  add_export(k);
   add_hybrid(k);
   add_fsdp(k);
   add_zero_features(k);

@@ -27,8 +27,8 @@ LoadedJob load_job_to_plan(const std::string& path, const std::vector<std::strin
 /// ModelConfig from a Hugging Face config.json text (`source` names it in errors).
 ModelConfig model_from_huggingface(const std::string& json_text, const std::string& source);
 /// The config.json text that describes `model`, for exports and checkpoints: the inverse of the
-/// above.
-std::string huggingface_config(const ModelConfig& model);
+/// above. `type`: of the weights beside it, f32, bf16 or f16.
+std::string huggingface_config(const ModelConfig& model, DType type = DType::f32);
 
 struct JobDescription {
   std::string text;                  // a table, or JSON

@@ -60,6 +60,10 @@ CheckpointConfig checkpoint(const Settings& s) {
   c.keep = small(s, "checkpoint.keep");
   c.resume = s.string("checkpoint.resume");
   c.at_end = s.boolean("checkpoint.at_end");
+  for (const char* name :
+       {"stage3_gather_16bit_weights_on_model_save", "gather_16bit_weights_on_model_save",
+        "stage3_gather_fp16_weights_on_model_save"})
+    c.export_at_end |= s.boolean(std::string("zero_optimization.") + name);
   return c;
 }
 

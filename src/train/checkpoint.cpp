@@ -12,8 +12,6 @@
 namespace triax {
 namespace {
 
-constexpr const char* weight_group = "/model/";
-constexpr const char* master_group = "/master/";
 constexpr const char* first_moment_group = "/optimizer/exp_avg/";
 constexpr const char* second_moment_group = "/optimizer/exp_avg_sq/";
 
@@ -99,7 +97,8 @@ class PieceMover {
 // Keys of config.json that may change when a run is resumed: they shape no tensor and no trained
 // function.
 bool may_change(const std::string& key) {
-  return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range";
+  return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range" ||
+         key.ends_with("_token_id");
 }
 
 // Tensors of the same names and shapes may still be another model: heads, epsilons, RoPE.
@@ -138,7 +137,7 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model) 
 
 // This rank's pieces. What is on a disk comes from there: that may fail on this rank alone.
 void write_state(const Stream& stream, CheckpointWriter& writer, ParameterStore& store,
-                 Optimizer& optimizer) {
+                 Optimizer* optimizer) {
   PieceMover mover(stream);
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
@@ -153,8 +152,9 @@ void write_state(const Stream& stream, CheckpointWriter& writer, ParameterStore&
     };
     store.visit_weights(stream, b, Access::read,
                         [&](const BlockView& weights) { save(weight_group, weights); });
-    optimizer.visit_state(stream, b, Access::read, [&](const StateView& state) {
-      if (optimizer.has_master()) save(master_group, state.master);
+    if (optimizer == nullptr) continue;
+    optimizer->visit_state(stream, b, Access::read, [&](const StateView& state) {
+      if (optimizer->has_master()) save(master_group, state.master);
       save(first_moment_group, state.first);
       save(second_moment_group, state.second);
     });
@@ -177,7 +177,7 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 }
 
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
-                     const ModelConfig& model, ParameterStore& store, Optimizer& optimizer,
+                     const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                      const ProcessGrid& grid) {
   std::vector<CheckpointTensor> tensors;
   const auto add = [&](const char* group, DType type) {
@@ -185,9 +185,11 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
       tensors.push_back({group + tensor.name, type, tensor.shape});
   };
   add(weight_group, store.type());
-  if (optimizer.has_master()) add(master_group, DType::f32);
-  add(first_moment_group, DType::f32);
-  add(second_moment_group, DType::f32);
+  if (optimizer != nullptr) {
+    if (optimizer->has_master()) add(master_group, DType::f32);
+    add(first_moment_group, DType::f32);
+    add(second_moment_group, DType::f32);
+  }
   CheckpointWriter writer(path, grid);
   writer.create(header, tensors);
   try {
@@ -198,6 +200,10 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
   writer.publish();
 }
 
+bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
+  return reader.contains(first_moment_group + global_tensors(model).front().name);
+}
+
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer) {
   check_same_model(reader, model);
@@ -205,6 +211,7 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
   // A run goes on from what was stepped, whatever the types of both runs.
   const bool stepped_master = reader.contains(master_group + global_tensors(model).front().name);
   const char* const source = stepped_master ? master_group : weight_group;
+  const bool moments = has_optimizer(reader, model);
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     const auto restore = [&](const char* group, const BlockView& view) {
@@ -220,8 +227,12 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
     if (optimizer == nullptr) continue;
     optimizer->visit_state(stream, b, Access::replace, [&](const StateView& state) {
       if (optimizer->has_master()) restore(source, state.master);
-      restore(first_moment_group, state.first);
-      restore(second_moment_group, state.second);
+      for (const auto& [group, view] : {std::pair{first_moment_group, state.first},
+                                        std::pair{second_moment_group, state.second}})
+        if (moments)
+          restore(group, view);
+        else
+          fill_constant(stream, view.data, 0.0F);
     });
   }
 }

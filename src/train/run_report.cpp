@@ -92,6 +92,8 @@ void announce(const RunFacts& run) {
   if (!run.start.resumed_from.empty())
     spdlog::info("resumed from {} at step {} of {}", run.start.resumed_from, run.start.step,
                  config.run.steps);
+  if (run.start.fresh_optimizer)
+    spdlog::info("it has no optimizer state: the moments start from zero");
   for (const std::string& change : run.start.changes) spdlog::warn("{}", change);
 }
 

@@ -15,6 +15,7 @@ namespace triax {
 struct RunStart {
   std::int64_t step = 0, sample = 0, token = 0;
   std::string resumed_from;                 // the checkpoint; empty: none
+  bool fresh_optimizer = false;             // it has weights alone
   std::vector<std::string> changes;         // of the job since the checkpoint
   std::vector<std::string> unused_weights;  // tensors of model.weights that the model has not
 };

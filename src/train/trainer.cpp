@@ -9,6 +9,7 @@
 #include "io/agree.hpp"
 #include "kernels/random.hpp"
 #include "src/state/initial_weights.hpp"
+#include "src/train/final_export.hpp"
 #include "src/train/job_changes.hpp"
 #include "src/train/job_end.hpp"
 #include "src/train/lr_schedule.hpp"
@@ -78,6 +79,7 @@ void Trainer::prepare_weights() {
     loss_scaler_.restore(reader.header().loss_scale);
     start_.changes = job_changes(reader.header().job, job_.resolved);
     start_.resumed_from = file;
+    start_.fresh_optimizer = !has_optimizer(reader, config_.model);
   } else if (!config_.model.weights.empty()) {
     start_.unused_weights =
         load_weights(stream_, store_, config_.model, config_.model.weights, &optimizer_);
@@ -91,6 +93,7 @@ RunEnd Trainer::run() {
     if (leader())
       spdlog::info("nothing to do: {} holds step {}, run.steps is {}", start_.resumed_from,
                    start_.step, config_.run.steps);
+    export_weights(start_.resumed_from);
     return RunEnd::done;
   }
   const std::vector<std::string> hosts = gather_hosts(grid_);
@@ -107,6 +110,10 @@ RunEnd Trainer::run() {
   agreed(grid_, [&] {
     if (leader()) record_->sync();
   });
+  if (end == RunEnd::done)
+    export_weights(config_.checkpoint.at_end
+                       ? checkpoint_path(config_.checkpoint.directory, config_.run.steps)
+                       : std::string());
   report_memory(grid_, plan_, allocations());
   return end;
 }
@@ -270,6 +277,10 @@ void Trainer::save_or_go_on(std::int64_t steps_done, std::int64_t tokens, bool l
   }
 }
 
+void Trainer::export_weights(const std::string& checkpoint) {
+  if (config_.checkpoint.export_at_end) export_at_end(stream_, config_, checkpoint, store_, grid_);
+}
+
 void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   CheckpointHeader header;
   header.step = steps_done;
@@ -283,7 +294,7 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   header.version = version;
   header.loss_scale = loss_scaler_.state();
   const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
-  save_checkpoint(stream_, path, header, config_.model, store_, optimizer_, grid_);
+  save_checkpoint(stream_, path, header, config_.model, store_, &optimizer_, grid_);
   if (!leader()) return;
   record_->pause();
   spdlog::info("checkpoint {}", path);

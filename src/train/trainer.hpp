@@ -57,6 +57,7 @@ class Trainer {
   RunEnd after_step(std::int64_t step, std::int64_t tokens);
   void save_or_go_on(std::int64_t steps_done, std::int64_t tokens, bool last);
   void save(std::int64_t steps_done, std::int64_t tokens);
+  void export_weights(const std::string& checkpoint);  // empty: from memory
   std::int64_t tokens_per_step() const;
   bool leader() const { return grid_.rank() == 0; }
 

@@ -68,6 +68,52 @@ TEST_F(Commands, LinesOfAnFp16RunCarryItsScale) {
               HasSubstr(R"("loss_scale":128.0,"skipped":false)"));
 }
 
+TEST_F(Commands, AnExportIsImportedContinuedAndTrained) {
+  ASSERT_EQ(on_job("train").status, 0);
+  const std::string out = directory_.path("out");
+  const std::string file = directory_.path("imported.h5");
+  const std::string checkpoint = checkpoint_path(directory_.path("run/checkpoints"), 2);
+  const std::string to_out = " --to huggingface " + out;
+  const Outcome exported = triax("checkpoint export " + checkpoint + to_out);
+  EXPECT_EQ(exported.status, 0);
+  EXPECT_THAT(exported.text, HasSubstr(out + ": 15 tensors, f32, "));
+  const Outcome imported = triax("checkpoint import " + out + " --out " + file);
+  EXPECT_EQ(imported.status, 0) << imported.text;
+  EXPECT_THAT(imported.text, HasSubstr("step 0, no optimizer state"));
+  EXPECT_EQ(triax("generate " + file + " --prompt li --max-tokens 5").text,
+            triax("generate " + checkpoint + " --prompt li --max-tokens 5").text);
+  EXPECT_EQ(triax("checkpoint inspect " + file).status, 0);
+  const std::string weights = contents(out + "/model.safetensors");
+  const Outcome twice = triax("checkpoint export " + file + to_out);
+  EXPECT_EQ(twice.status, 3);
+  EXPECT_THAT(twice.text, HasSubstr("holds a model"));
+  EXPECT_EQ(outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " checkpoint export " + file + to_out +
+                       " --force --shard-size 4kB")
+                .status,
+            0);
+  EXPECT_EQ(triax("checkpoint export " + file + to_out + " --force").status, 0);
+  EXPECT_EQ(contents(out + "/model.safetensors"), weights);
+  const Outcome trained = on_job("train", "--set checkpoint.resume=" + file +
+                                              " --set run.directory=" + directory_.path("more"));
+  EXPECT_EQ(trained.status, 0);
+  EXPECT_THAT(trained.text,
+              AllOf(HasSubstr("at step 0 of 2"), HasSubstr("moments start from zero")));
+}
+
+TEST_F(Commands, ExportAndImportSayWhatIsWrong) {
+  const std::string file = directory_.file("x.h5", "no checkpoint");
+  EXPECT_EQ(triax("checkpoint export " + file).status, 2) << "--to is missing";
+  EXPECT_EQ(triax("checkpoint export " + file + " --to gguf out").status, 2);
+  EXPECT_EQ(triax("checkpoint export " + file + " --to huggingface out --dtype f64").status, 2);
+  EXPECT_EQ(triax("checkpoint export " + file + " --to huggingface out --shard-size -1").status, 2);
+  EXPECT_EQ(
+      triax("checkpoint export " + file + " --to huggingface " + directory_.path("out")).status, 3);
+  const Outcome missing =
+      outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " checkpoint import none --out " + file + " --force");
+  EXPECT_EQ(missing.status, 3);
+  EXPECT_THAT(missing.text, HasSubstr("none/config.json"));
+}
+
 TEST_F(Commands, ASecondRunInTheDirectoryIsTurnedAway) {
   std::filesystem::create_directory(directory_.path("run"));
   const DirectoryLock lock(directory_.path("run"), "Wait");
