@@ -60,6 +60,7 @@ struct RunConfig {
   std::string progress = "auto";   // "auto" (a bar on a terminal), "bar", "lines", "none"
   double peak_flops = 0.0;         // of one rank, for mfu in metrics.jsonl; 0: unknown
   double collective_timeout = 600.0;  // seconds that a rank waits for others, at most
+  std::int64_t max_bad_steps = 3;     // skipped in a row, as loss or gradient is not finite
 };
 
 struct CheckpointConfig {

@@ -63,6 +63,11 @@ void add_run(Keys& k) {
   k.push_back(
       obeyed("run.peak_flops", number, 0.0, at_least(0), "one rank's peak, for mfu; 0: unknown")
           .in("FLOP/s"));
+  k.push_back(
+      obeyed("run.max_bad_steps", integer, 3, from_to(0, 1e9),
+             "steps in a row that are skipped where loss or gradient is not finite (in fp16: "
+             "the loss); one more stops the run with the checkpoint from before them")
+          .in("steps"));
   k.push_back(obeyed("run.collective_timeout", duration, "10m", from_to(0.1, 1e9),
                      "longest wait of a rank for others; then the job says who did not join and "
                      "ends with status 3")

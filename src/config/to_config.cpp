@@ -48,6 +48,7 @@ RunConfig run(const Settings& s) {
   r.progress = s.string("run.progress");
   r.peak_flops = s.number("run.peak_flops");
   r.collective_timeout = s.seconds("run.collective_timeout");
+  r.max_bad_steps = s.integer("run.max_bad_steps");
   return r;
 }
 

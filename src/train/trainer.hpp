@@ -32,7 +32,7 @@ class Trainer {
   void run();
 
   /// One step, counted from 0. Everything but the seconds is the same on every rank.
-  /// Error where loss or gradient norm is not finite.
+  /// Where loss or gradient is not finite it changes nothing, and says which layer began it.
   StepMetrics train_step(std::int64_t step);
   std::int64_t first_step() const { return first_step_; }
   const Config& config() const { return config_; }
@@ -50,6 +50,8 @@ class Trainer {
   void announce() const;
   void report_memory();
   StepInput step_input(std::int64_t step);
+  void report_skipped(const StepMetrics& metrics, StepInput input);
+  [[noreturn]] void stop_after_bad_steps(std::int64_t step);
   void share(StepMetrics& metrics, double loss_sum);
   void after_step(std::int64_t step, std::int64_t tokens);
   void save(std::int64_t steps_done, std::int64_t tokens);
@@ -68,6 +70,7 @@ class Trainer {
   ParameterStore store_;
   Optimizer optimizer_;
   LossScaler loss_scaler_;
+  LossScaler good_scaler_;  // as it was before the bad steps
   BufferPlan buffer_plan_;
   StepBuffers buffers_;
   PipelineMessages messages_;
@@ -77,6 +80,7 @@ class Trainer {
   std::optional<Evaluator> evaluator_;
   // Where the run stands.
   std::int64_t first_step_ = 0, first_sample_ = 0, first_token_ = 0;
+  std::int64_t bad_steps_ = 0;  // in a row, until now
   std::string resumed_from_;
   std::vector<std::string> changes_;  // of the job since the checkpoint
   std::vector<std::string> unused_weights_;
