@@ -120,9 +120,8 @@ void MetricsWriter::sync() {
 
 void MetricsWriter::write(const StepMetrics& m) {
   const std::string mfu = m.mfu ? fmt::format(R"("mfu":{},)", number(*m.mfu)) : "";
-  const std::string scale = m.loss_scale ? fmt::format(R"("loss_scale":{},"skipped":{},)",
-                                                       number(*m.loss_scale), m.skipped)
-                                         : "";
+  std::string scale = m.loss_scale ? fmt::format(R"("loss_scale":{},)", number(*m.loss_scale)) : "";
+  if (m.loss_scale || m.skipped) scale += fmt::format(R"("skipped":{},)", m.skipped);
   line(fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"lr":{},"tokens":{},)"
       R"("tokens_per_second":{},"step_seconds":{},)"

@@ -14,7 +14,7 @@ struct StepMetrics {
   double tokens_per_second = 0, step_seconds = 0;
   std::optional<double> mfu;
   std::optional<double> loss_scale;    // of this step (fp16)
-  bool skipped = false;                // the gradients overflowed: the step changed nothing
+  bool skipped = false;                // not finite: the step changed nothing
   std::int64_t peak_memory_bytes = 0;  // largest over ranks
   std::int64_t bytes_sent_data = 0, bytes_sent_tensor = 0,
                bytes_sent_pipeline = 0;  // this step, all ranks

@@ -187,6 +187,11 @@ std::string ProgressBoard::report(double seconds) const {
   return stall_report(stall, explain_);
 }
 
+bool ProgressBoard::has_other_nodes() const {
+  const std::lock_guard lock(mutex_);
+  return !members_.empty() && members_.front().size() > node_.size();
+}
+
 std::vector<ProcessName> ProgressBoard::processes_of_node() const {
   const std::lock_guard lock(mutex_);
   std::vector<ProcessName> processes;

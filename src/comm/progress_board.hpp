@@ -65,6 +65,8 @@ class ProgressBoard final : public WaitWatch {
   /// The report of this rank's wait under way, with what all ranks of the node say; empty where it
   /// waits no longer.
   std::string report(double seconds) const;
+  /// Whether ranks of the grid are on other nodes, of which this board knows nothing.
+  bool has_other_nodes() const;
   std::vector<ProcessName> processes_of_node() const;
 
  private:

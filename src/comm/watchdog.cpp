@@ -86,13 +86,19 @@ void Watchdog::watch() {
 }
 
 void Watchdog::end(double waited) {
-  if (!board_.take_report()) std::this_thread::sleep_for(2 * grace);  // another rank ends the job
+  if (!board_.take_report())  // another rank ends the job
+    std::this_thread::sleep_for(2 * grace +
+                                std::chrono::duration<double>(std::min(30.0, seconds_)));
   const std::string report = board_.report(waited);
   fmt::print(stderr,
              "triax: {}\nThe job ends with status {}: run.collective_timeout is {:.4g} s. Look "
              "for the first failure of a rank or node, or raise it where ranks are only slow; the "
              "same command resumes the newest checkpoint\n",
              report, run_time_failure, seconds_);
+  std::fflush(stderr);
+  // A rank of each node says what its node knows; their waits began within a step of each other.
+  if (board_.has_other_nodes())
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(30.0, seconds_ / 10.0)));
   end_job(run_time_failure, board_.processes_of_node());
 }
 

@@ -13,7 +13,7 @@ namespace triax {
 /// this process was stopped does not count: a job that Slurm suspended goes on.
 class Watchdog {
  public:
-  /// `board` outlives it. `mpi`: whether MPI_Abort is to end the other ranks.
+  /// `board` outlives it.
   Watchdog(ProgressBoard& board, double seconds);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;

@@ -50,6 +50,7 @@ RunConfig run(const Settings& s) {
   r.stop_before_end = s.seconds("run.stop_before_end");
   r.time_limit = s.seconds("run.time_limit");
   r.collective_timeout = s.seconds("run.collective_timeout");
+  r.max_bad_steps = s.integer("run.max_bad_steps");
   return r;
 }
 

@@ -106,12 +106,12 @@ std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkp
   return broadcast_text(grid, file);
 }
 
-std::string broadcast_text(ProcessGrid& grid, std::string text) {
+std::string broadcast_text(ProcessGrid& grid, std::string text, int root) {
   const Stream host;
   auto length = static_cast<std::int64_t>(text.size());
-  grid.world().broadcast(host, Tensor(&length, {1}), 0).wait(host);
+  grid.world().broadcast(host, Tensor(&length, {1}), root).wait(host);
   text.resize(static_cast<std::size_t>(length));
-  grid.world().broadcast(host, Tensor(text.data(), DType::u8, {length}), 0).wait(host);
+  grid.world().broadcast(host, Tensor(text.data(), DType::u8, {length}), root).wait(host);
   return text;
 }
 

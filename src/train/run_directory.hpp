@@ -26,8 +26,8 @@ void check_opens(const std::string& file, const std::string& directory);
 /// others an older directory. Collective; throws on every rank alike.
 std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint);
 
-/// Rank 0's text, on every rank. Collective.
-std::string broadcast_text(ProcessGrid& grid, std::string text);
+/// The text of rank `root`, on every rank. Collective.
+std::string broadcast_text(ProcessGrid& grid, std::string text, int root = 0);
 
 /// The hosts of the grid, each once, on rank 0 (empty elsewhere). Collective.
 std::vector<std::string> gather_hosts(ProcessGrid& grid);

@@ -46,6 +46,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
                  optimizer_on(grid, config_, plan_.steps)),
       loss_scaler_(config_.precision.loss_scale),
+      good_scaler_(loss_scaler_),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden,
                                 plan_.steps.peaks[stage_index()],
                                 plan_.steps.shape.frame_pool[stage_index()])),
@@ -63,6 +64,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
                                 shape_, buffers_, messages_, store_, nullptr, grid),
                        grid);
   prepare_weights();
+  good_scaler_ = loss_scaler_;
 }
 
 std::size_t Trainer::stage_index() const {
@@ -104,6 +106,7 @@ RunEnd Trainer::run() {
   for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
     const StepMetrics metrics = train_step(step);
     if (leader()) record_->step(metrics);
+    if (bad_steps_ > config_.run.max_bad_steps) stop_after_bad_steps(step);
     end = after_step(step, metrics.tokens);
   }
   if (leader()) record_->pause();
@@ -174,21 +177,48 @@ StepMetrics Trainer::train_step(std::int64_t step) {
     metrics.mfu = metrics.tokens_per_second *
                   training_flops_per_token(config_.model, config_.data.sequence_length) /
                   (config_.run.peak_flops * grid_.size());
-  const bool finite = std::isfinite(metrics.loss) && std::isfinite(metrics.grad_norm);
-  if (loss_scaler_.enabled()) {
-    metrics.loss_scale = loss_scaler_.scale();
-    metrics.skipped = !std::isfinite(metrics.grad_norm);
-    loss_scaler_.update(metrics.skipped);
-    if (metrics.skipped && leader())
-      spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
-                   step, *metrics.loss_scale, loss_scaler_.scale());
-  }
-  if (!finite && !metrics.skipped)
-    throw Error(fmt::format("step {}: loss {} and gradient norm {} are not both finite", step,
-                            metrics.loss, metrics.grad_norm),
-                "the run diverged",
-                "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint");
+  metrics.skipped = !std::isfinite(metrics.grad_norm);
+  if (loss_scaler_.enabled()) metrics.loss_scale = loss_scaler_.scale();
+  loss_scaler_.update(metrics.skipped);
+  if (metrics.skipped) report_skipped(metrics, input);
+  const bool bad = metrics.skipped && (!loss_scaler_.enabled() || !std::isfinite(metrics.loss));
+  bad_steps_ = bad ? bad_steps_ + 1 : 0;
+  if (bad_steps_ == 0) good_scaler_ = loss_scaler_;
   return metrics;
+}
+
+// Overflows of float16 are how its scale is found; other steps that are not finite are looked into,
+// which takes as long as the step.
+void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
+  if (metrics.loss_scale && std::isfinite(metrics.loss)) {
+    if (leader())
+      spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
+                   metrics.step, *metrics.loss_scale, loss_scaler_.scale());
+    return;
+  }
+  NonFiniteSearch search;
+  input.search = &search;
+  training_.run(input);
+  const std::string first = search.first(grid_);
+  if (leader())
+    spdlog::warn("step {} skipped: loss {}, gradient norm {}; first not finite: {}", metrics.step,
+                 metrics.loss, metrics.grad_norm, first);
+}
+
+// Skipped steps changed nothing: the state is that from before the first of them. Where its weights
+// are not finite either, an older checkpoint is to stay the newest.
+void Trainer::stop_after_bad_steps(std::int64_t step) {
+  const std::int64_t good = step + 1 - bad_steps_;
+  loss_scaler_ = good_scaler_;
+  if (good > start_.step && writes_checkpoints(config_.checkpoint) &&
+      finite_weights(stream_, store_, grid_))
+    save(good, start_.token + (good - start_.step) * tokens_per_step());
+  throw Error(fmt::format("{} steps in a row, from step {} on, had a loss or gradient that is not "
+                          "finite",
+                          bad_steps_, good),
+              "the run diverged",
+              "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint; "
+              "run.max_bad_steps says how many such steps are skipped");
 }
 
 std::int64_t Trainer::tokens_per_step() const {
@@ -252,10 +282,10 @@ RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
     const double loss = evaluator_->loss();
     if (leader()) record_->valid(step, loss, tokens);
   }
-  const bool due =
-      last ? config_.checkpoint.at_end
-           : stop || request_ == RunRequest::save ||
-                 (config_.checkpoint.interval > 0 && done % config_.checkpoint.interval == 0);
+  const bool due = last ? config_.checkpoint.at_end
+                        : stop || request_ == RunRequest::save ||
+                              (config_.checkpoint.interval > 0 &&
+                               done % config_.checkpoint.interval == 0 && bad_steps_ == 0);
   if (due) save_or_go_on(done, tokens, last || stop);
   if (!stop) return RunEnd::done;
   if (leader()) {

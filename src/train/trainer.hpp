@@ -36,7 +36,7 @@ class Trainer {
   RunEnd run();
 
   /// One step, counted from 0. Everything but the seconds is the same on every rank.
-  /// Error where loss or gradient norm is not finite.
+  /// Where loss or gradient is not finite it changes nothing, and says which layer began it.
   StepMetrics train_step(std::int64_t step);
   std::int64_t first_step() const { return start_.step; }
   const Config& config() const { return config_; }
@@ -56,6 +56,8 @@ class Trainer {
   void share(StepMetrics& metrics, double loss_sum, double seconds);
   RunEnd after_step(std::int64_t step, std::int64_t tokens);
   void save_or_go_on(std::int64_t steps_done, std::int64_t tokens, bool last);
+  void report_skipped(const StepMetrics& metrics, StepInput input);
+  [[noreturn]] void stop_after_bad_steps(std::int64_t step);
   void save(std::int64_t steps_done, std::int64_t tokens);
   void export_weights(const std::string& checkpoint);  // empty: from memory
   std::int64_t tokens_per_step() const;
@@ -74,6 +76,7 @@ class Trainer {
   ParameterStore store_;
   Optimizer optimizer_;
   LossScaler loss_scaler_;
+  LossScaler good_scaler_;  // as it was before the bad steps
   BufferPlan buffer_plan_;
   StepBuffers buffers_;
   PipelineMessages messages_;
@@ -83,6 +86,7 @@ class Trainer {
   std::optional<Evaluator> evaluator_;
   RunStart start_;
   RunRequest request_ = RunRequest::none;           // of any rank, since the step before
+  std::int64_t bad_steps_ = 0;                      // in a row, until now
   std::array<Traffic, all_axes.size()> traffic_{};  // sent by axis when the step began
   // Rank 0 only.
   std::optional<RunRecord> record_;
