@@ -75,7 +75,7 @@ void check_shard_size(Settings& s, ErrorList& errors) {
   const std::int64_t data = s.integer("parallel.data");
   if (s.integer(mics) > 0 && s.integer(hpz) > 1 && s.integer(mics) != s.integer(hpz)) {
     s.error(errors, hpz,
-            fmt::format("{}, and {} says {}: state is cut over one kind of group. Say one of the "
+            fmt::format("{}: state is cut over one kind of group, and {} says {}. Say one of the "
                         "two",
                         s.integer(hpz), mics, s.integer(mics)));
     return;

@@ -59,7 +59,7 @@ const Refusal refusals[] = {
      "Set zero_optimization.stage"},
     {"TwoKindsOfGroup", ZERO(R"("stage": 3, "mics_shard_size": 2, "zero_hpz_partition_size": 4)"),
      "zero_optimization.zero_hpz_partition_size: 4",
-     "zero_optimization.mics_shard_size says 2: state is cut over one kind of group",
+     "state is cut over one kind of group, and zero_optimization.mics_shard_size says 2",
      "Say one of the two"},
     {"TwoNamesOfASize",
      ZERO(R"("stage": 3, "stage3_prefetch_bucket_size": 5, "prefetch_bucket_size": 6)"),
