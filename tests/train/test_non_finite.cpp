@@ -24,7 +24,7 @@ Layout layout() {
 nlohmann::json diverging_job(const std::string& directory) {
   auto job = golden_job(read_golden("gpt2-tiny"), layout());
   job.erase("scheduler");
-  job["optimizer"]["params"]["lr"] = 1e38;
+  job["optimizer"]["params"]["lr"] = 1e20;
   job["run"]["directory"] = directory;
   job["run"]["steps"] = 8;
   job["run"]["max_bad_steps"] = 1;
@@ -71,7 +71,7 @@ TEST(NonFinite, ASkippedStepChangesNothingOnAnyRank) {
   const StepMetrics bad = run.trainer.train_step(1);
   EXPECT_TRUE(bad.skipped);
   EXPECT_FALSE(std::isfinite(bad.grad_norm));
-  if (poisoned) run.a_weight() = good;
+  run.a_weight() = good;  // ZeRO gathers weights after a skipped step too
   EXPECT_EQ(collect(run.grid, run.job.config.model, run.trainer.store(),
                     first_moments_of(run.trainer.optimizer())),
             before);
