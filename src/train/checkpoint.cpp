@@ -232,7 +232,7 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
         if (moments)
           restore(group, view);
         else
-          fill_constant(stream, view.data, 0.0F);
+          fill_zero(stream, view.data);
     });
   }
 }
