@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* config_name = "config.json";
-constexpr std::int64_t piece_elements = std::int64_t{1} << 22;
+constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
 
 // A file that a reader would take for (a part of) the model; with ".tmp", what is left of one.
 bool is_weights(std::string name) {

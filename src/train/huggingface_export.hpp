@@ -10,7 +10,7 @@
 namespace triax {
 
 struct ExportOptions {
-  std::optional<DType> type;                 // f32, bf16 or f16; none: that of /model
+  std::optional<DType> type = {};            // f32, bf16 or f16; none: that of /model
   std::int64_t shard_bytes = 5'000'000'000;  // of a file's tensors, at most; a larger tensor has a
                                              // file of its own
   bool replace = false;                      // a model that the directory holds
@@ -25,7 +25,7 @@ struct ExportSummary {
 /// made. In the type of /model the weights are those bits; in another they are rounded, to nearest
 /// even, from /master where the checkpoint has it. A tied head is not written twice.
 ///
-/// The ranks share out the files; each holds 32 MiB at a time. Every file is written and synced
+/// The ranks share out the files; each holds 8 MiB at a time. Every file is written and synced
 /// under a temporary name before the first gets its own: a failure before that leaves a former
 /// export whole. config.json comes last. Collective; MPI_COMM_NULL: one process. Error where the
 /// directory holds a model and `replace` is false, where the checkpoint lacks a tensor, and of

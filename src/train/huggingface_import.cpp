@@ -14,7 +14,7 @@
 namespace triax {
 namespace {
 
-constexpr std::int64_t piece_elements = std::int64_t{1} << 22;
+constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
 
 ModelConfig read_config(const std::string& directory) {
   const MappedFile file((std::filesystem::path(directory) / "config.json").string());

@@ -9,9 +9,9 @@
 namespace triax {
 
 struct ImportOptions {
-  std::optional<DType> type;  // of /model: f32, bf16 or f16; none: that of the files, float32 where
-                              // they have several
-  bool replace = false;       // a file that is there
+  std::optional<DType> type = {};  // of /model: f32, bf16 or f16; none: that of the files, float32
+                                   // where they have several
+  bool replace = false;  // a file that is there
 };
 
 struct ImportSummary {
@@ -21,7 +21,7 @@ struct ImportSummary {
 };
 
 /// Makes the checkpoint `file` of config.json and the safetensors in `directory`: /model and
-/// nothing of an optimizer, at step 0. By one process; 16 MiB of weights at a time. Error for
+/// nothing of an optimizer, at step 0. By one process; 6 MiB of weights at a time. Error for
 /// tensors that are missing or of another shape than config.json says, and of disks; UsageError for
 /// a config.json that triax cannot train.
 ImportSummary import_huggingface(const std::string& directory, const std::string& file,

@@ -1,8 +1,10 @@
 #include "src/train/huggingface_export.hpp"
 
+#include <bit>
 #include <nlohmann/json.hpp>
 
 #include "src/config/load.hpp"
+#include "src/model/stage.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/train/huggingface_fixtures.hpp"
 

@@ -22,7 +22,7 @@ class SharedExport : public testing::Test {
 };
 
 TEST_F(SharedExport, IsThatOfOneRank) {
-  const ExportOptions options{.type = DType::bf16, .shard_bytes = 20'000};
+  const ExportOptions options{.type = DType::bf16, .shard_bytes = 10'000};
   const ExportSummary sum = export_huggingface(directory_.path("c.h5"), directory_.path("shared"),
                                                options, MPI_COMM_WORLD);
   EXPECT_GT(sum.files, 4);
@@ -40,7 +40,7 @@ TEST_F(SharedExport, IsThatOfOneRank) {
 TEST_F(SharedExport, FailsOnAllRanksAlike) {
   const auto error = error_of([&] {
     const FileSizeLimit limit(world_rank() == world_size() - 1 ? 1024 : RLIM_INFINITY);
-    export_huggingface(directory_.path("c.h5"), directory_.path("out"), {.shard_bytes = 20'000},
+    export_huggingface(directory_.path("c.h5"), directory_.path("out"), {.shard_bytes = 10'000},
                        MPI_COMM_WORLD);
   });
   EXPECT_THAT(error, HasSubstr("no room"));
