@@ -12,7 +12,11 @@ constexpr std::int64_t most_layers = 1 << 20;  // of a chunk
 constexpr std::int64_t backward_begin = std::int64_t{1} << 60;
 
 bool finite(const Stream& stream, const Tensor& values) {
-  return values.data() == nullptr || std::isfinite(sum_of_squares(stream, values));
+  if (values.data() == nullptr) return true;
+  double squares = 0.0;
+  add_sum_of_squares(stream, Tensor(&squares, {1}), values);
+  stream.synchronize();
+  return std::isfinite(squares);
 }
 
 std::int64_t place(int chunk, int layer) {
