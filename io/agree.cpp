@@ -27,7 +27,8 @@ void wait(MPI_Request request) {
 
 }  // namespace
 
-void agree(MPI_Comm comm, const std::string& failure) {
+void agree(const Ranks& ranks, const std::string& failure) {
+  const MPI_Comm comm = ranks.comm;
   int rank = 0;
   int size = 1;
   if (comm != MPI_COMM_NULL) {
@@ -38,6 +39,7 @@ void agree(MPI_Comm comm, const std::string& failure) {
     if (!failure.empty()) throw Error(failure);
     return;
   }
+  const WaitScope waiting(ranks.watch);
   MPI_Request request = MPI_REQUEST_NULL;
   const int mine = failure.empty() ? size : rank;
   int first = size;

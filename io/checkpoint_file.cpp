@@ -81,13 +81,14 @@ CheckpointHeader read_header(const hdf5::File& file, const std::string& path) {
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(const std::string& path, MPI_Comm comm)
-    : path_(path), temporary_(path + ".tmp"), comm_(comm) {
-  agreed(comm_, [&] {
-    if (rank_of(comm_) == 0) prepare(temporary_);
+CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks)
+    : path_(path), temporary_(path + ".tmp"), ranks_(ranks) {
+  agreed(ranks_, [&] {
+    if (rank_of(ranks_.comm) == 0) prepare(temporary_);
   });
   try {
-    agreed(comm_, [&] { file_.emplace(temporary_, hdf5::File::Mode::create, comm_); });
+    agreed_together(ranks_,
+                    [&] { file_.emplace(temporary_, hdf5::File::Mode::create, ranks_.comm); });
   } catch (...) {
     discard();
     throw;
@@ -98,7 +99,7 @@ CheckpointWriter::~CheckpointWriter() {
   if (!file_) return;
   // Closing is collective. A rank that unwinds alone must get to where the job is aborted, not wait
   // here for the others: it leaves the file to the end of the process.
-  if (std::uncaught_exceptions() > 0 && shared(comm_))
+  if (std::uncaught_exceptions() > 0 && shared(ranks_.comm))
     (void)new (std::nothrow) hdf5::File(std::move(*file_));
   discard();
 }
@@ -106,21 +107,24 @@ CheckpointWriter::~CheckpointWriter() {
 void CheckpointWriter::discard() noexcept {
   // HDF5 writes once more when it closes. On a full disk that needs the room that the file's data
   // hold.
-  if (rank_of(comm_) == 0 && file_) (void)!::truncate(temporary_.c_str(), 0);
-  file_.reset();
-  if (rank_of(comm_) == 0) ::unlink(temporary_.c_str());
+  if (rank_of(ranks_.comm) == 0 && file_) (void)!::truncate(temporary_.c_str(), 0);
+  if (file_) {
+    const WaitScope waiting(ranks_.watch);  // closing is collective
+    file_.reset();
+  }
+  if (rank_of(ranks_.comm) == 0) ::unlink(temporary_.c_str());
 }
 
 void CheckpointWriter::create(const CheckpointHeader& header,
                               const std::vector<CheckpointTensor>& tensors) {
   try {
-    agreed(comm_, [&] {
+    agreed(ranks_, [&] {
       auto bytes = static_cast<std::int64_t>(header.job.size() + header.model.size());
       for (const CheckpointTensor& tensor : tensors)
         bytes += tensor.shape.elements() * static_cast<std::int64_t>(size_of(tensor.dtype));
-      if (rank_of(comm_) == 0) reserve_space(temporary_, bytes);
+      if (rank_of(ranks_.comm) == 0) reserve_space(temporary_, bytes);
     });
-    agreed(comm_, [&] {
+    agreed_together(ranks_, [&] {
       write_header(*file_, header);
       for (const CheckpointTensor& tensor : tensors)
         file_->create_dataset(tensor.name, tensor.dtype, tensor.shape);
@@ -149,11 +153,11 @@ void CheckpointWriter::fail(const std::string& why) {
 void CheckpointWriter::publish() {
   check(file_.has_value(), "publish of the closed checkpoint {}", path_);
   try {
-    agree(comm_, failure_);
-    agreed(comm_, [&] { file_->close(); });
-    agreed(comm_, [&] { sync_path(temporary_); });  // each node syncs what it wrote
-    agreed(comm_, [&] {
-      if (rank_of(comm_) == 0) rename_durably(temporary_, path_);
+    agree(ranks_, failure_);
+    agreed_together(ranks_, [&] { file_->close(); });
+    agreed(ranks_, [&] { sync_path(temporary_); });  // each node syncs what it wrote
+    agreed(ranks_, [&] {
+      if (rank_of(ranks_.comm) == 0) rename_durably(temporary_, path_);
     });
     file_.reset();
   } catch (const Error& error) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/agree.hpp"
 #include "io/hdf5.hpp"
 
 namespace triax {
@@ -38,8 +39,7 @@ struct CheckpointTensor {
 class CheckpointWriter {
  public:
   /// Opens "<path>.tmp"; the directory is created. Stale .tmp files of the same name are replaced.
-  /// MPI_COMM_NULL: one process.
-  CheckpointWriter(const std::string& path, MPI_Comm comm);
+  CheckpointWriter(const std::string& path, const Ranks& ranks);
   ~CheckpointWriter();  // an unpublished file is removed
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
@@ -58,7 +58,7 @@ class CheckpointWriter {
   void discard() noexcept;
 
   std::string path_, temporary_;
-  MPI_Comm comm_;
+  Ranks ranks_;
   std::optional<hdf5::File> file_;
   std::string failure_;  // the first that write met
 };

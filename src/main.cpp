@@ -71,6 +71,13 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       "Print the memory of each rank by kind and the messages of a step, and stop; status 2 where "
       "the job does not fit");
   command->add_flag("--json", job.json, "With --dry-run: print JSON")->needs(dry);
+  command
+      ->add_option(
+          "--ranks-per-node", job.ranks_per_node,
+          "With --dry-run or --print-plan in one process: nodes of so many ranks (default: "
+          "one node; fsdp.sharding_strategy HYBRID_SHARD cuts state within nodes)")
+      ->type_name("N")
+      ->check(whole_number(1, 1 << 30));
   command->callback([&] {
     if (job.dry_run)
       dry_run(job, session);

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -11,6 +13,7 @@
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/owned_handle.hpp"
 #include "src/comm/topology.hpp"
+#include "src/comm/watchdog.hpp"
 
 namespace triax {
 namespace {
@@ -26,10 +29,23 @@ std::string host_name() {
   return {name.data(), static_cast<std::size_t>(length)};
 }
 
+// Ranks of one axis make a group; not all of the grid do, so that it is no meeting of theirs.
+class GroupWait {
+ public:
+  explicit GroupWait(ProgressBoard& board) : board_(board) { board_.begin_wait({.group = 0}); }
+  ~GroupWait() { board_.end_wait(); }
+  GroupWait(const GroupWait&) = delete;
+  GroupWait& operator=(const GroupWait&) = delete;
+
+ private:
+  ProgressBoard& board_;
+};
+
 }  // namespace
 
 struct ProcessGrid::Impl {
-  Impl(MPI_Comm user_world, const GridShape& grid_shape, const std::vector<int>& node_of_rank);
+  Impl(MPI_Comm user_world, const GridShape& grid_shape, const std::vector<int>& node_of_rank,
+       double timeout);
 
   void find_node(const std::vector<int>& node_of_rank);
   void make_axes();
@@ -37,7 +53,7 @@ struct ProcessGrid::Impl {
   // `members`: the ranks along `axis` that are with this one, itself among them, ascending.
   // Collective over the axis.
   std::unique_ptr<MpiCommunicator> subgroup(Axis axis, const std::vector<int>& members,
-                                            const std::string& name) const;
+                                            const std::string& name);
   // part() or across(), made at the first call.
   Communicator& group(Axis axis, int parts, bool across);
 
@@ -52,8 +68,11 @@ struct ProcessGrid::Impl {
     wait(request, "MPI_Ibarrier");
   }
   std::vector<int> gather(int value) const;
-  std::unique_ptr<MpiCommunicator> communicator(MPI_Comm comm, const std::string& name) const {
-    return std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name));
+  std::vector<int> members_of(MPI_Comm comm) const;
+  std::unique_ptr<MpiCommunicator> communicator(MPI_Comm comm, const std::string& name) {
+    const int group = board.add_group(name, members_of(comm));
+    return std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name),
+                                             &board, group);
   }
 
   GridShape shape;
@@ -62,6 +81,8 @@ struct ProcessGrid::Impl {
   std::string place = "a rank of MPI_COMM_WORLD";
   WaitPolicy policy = WaitPolicy::yield;  // until the cores are known
   OwnedComm grid;                         // Cartesian
+  ProgressBoard board;
+  std::optional<Watchdog> watchdog;
   int node_rank = 0, node_size = 1, nodes = 1, node_cores = 1;
   std::vector<int> ranks_of_node;
   std::unique_ptr<MpiCommunicator> world;
@@ -78,8 +99,10 @@ struct ProcessGrid::Impl {
 };
 
 ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
-                        const std::vector<int>& node_of_rank)
+                        const std::vector<int>& node_of_rank, double timeout)
     : shape(grid_shape) {
+  if (timeout > 0.0) watchdog.emplace(board, timeout);
+  const WaitScope making(&board);
   int ranks = 0;
   check_mpi(MPI_Comm_size(user_world, &ranks), "MPI_Comm_size", place);
   check_world_size(shape, ranks);
@@ -119,6 +142,22 @@ std::vector<int> ProcessGrid::Impl::gather(int value) const {
   return values;
 }
 
+std::vector<int> ProcessGrid::Impl::members_of(MPI_Comm comm) const {
+  if (comm == MPI_COMM_NULL) return {rank};
+  OwnedGroup all;
+  OwnedGroup some;
+  check_mpi(MPI_Comm_group(grid.get(), all.address()), "MPI_Comm_group", place);
+  check_mpi(MPI_Comm_group(comm, some.address()), "MPI_Comm_group", place);
+  int count = 0;
+  check_mpi(MPI_Group_size(some.get(), &count), "MPI_Group_size", place);
+  std::vector<int> own(static_cast<std::size_t>(count));
+  std::iota(own.begin(), own.end(), 0);
+  std::vector<int> members(own.size());
+  check_mpi(MPI_Group_translate_ranks(some.get(), count, own.data(), all.get(), members.data()),
+            "MPI_Group_translate_ranks", place);
+  return members;
+}
+
 void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   check(node_of_rank.empty() || static_cast<int>(node_of_rank.size()) == shape.size(),
         "a node map of {} ranks for {}", node_of_rank.size(), shape.size());
@@ -135,6 +174,7 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   MPI_Comm_rank(node.get(), &node_rank);
   MPI_Comm_size(node.get(), &node_size);
   node_cores = cores_of_node(node.get());
+  board.share(node.get(), rank, shape.size(), place);
   policy = triax::wait_policy(node_size, node_cores);
 
   // A node is known by its first rank.
@@ -168,7 +208,7 @@ void ProcessGrid::Impl::make_axes() {
 
 std::unique_ptr<MpiCommunicator> ProcessGrid::Impl::subgroup(Axis axis,
                                                              const std::vector<int>& members,
-                                                             const std::string& name) const {
+                                                             const std::string& name) {
   const MPI_Comm whole = axes[index_of(axis)]->mpi();
   MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
   if (whole != MPI_COMM_NULL) meet(whole);
@@ -197,6 +237,7 @@ Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
   std::vector<int> members;
   for (int r = 0; r < ranks; ++r)
     if (across ? r % run == here % run : r / run == here / run) members.push_back(r);
+  const GroupWait waiting(board);
   made =
       subgroup(axis, members,
                fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts));
@@ -212,10 +253,16 @@ void ProcessGrid::Impl::make_embedding() {
 }
 
 ProcessGrid::ProcessGrid(MPI_Comm world, const GridShape& shape,
-                         const std::vector<int>& node_of_rank)
-    : impl_(std::make_unique<Impl>(world, shape, node_of_rank)) {}
+                         const std::vector<int>& node_of_rank, double timeout)
+    : impl_(std::make_unique<Impl>(world, shape, node_of_rank, timeout)) {}
 ProcessGrid::~ProcessGrid() = default;
 
+ProgressBoard& ProcessGrid::board() {
+  return impl_->board;
+}
+WaitWatch* ProcessGrid::watch() const {
+  return &impl_->board;
+}
 const GridShape& ProcessGrid::shape() const {
   return impl_->shape;
 }
@@ -276,7 +323,7 @@ Communicator& ProcessGrid::across(Axis axis, int parts) {
 }
 
 int ProcessGrid::run_within_node(Axis axis) const {
-  return triax::run_within_node(impl_->shape, impl_->first_of_node, axis);
+  return triax::run_within_node(impl_->shape, axis, impl_->first_of_node);
 }
 
 Traffic ProcessGrid::traffic(Axis axis) const {

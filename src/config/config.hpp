@@ -62,6 +62,8 @@ struct RunConfig {
   double peak_flops = 0.0;         // of one rank, for mfu in metrics.jsonl; 0: unknown
   double stop_before_end = 0.0;    // seconds; 0: the clock is not looked at
   double time_limit = 0.0;         // seconds from the start; 0: what Slurm says
+  double collective_timeout = 600.0;  // seconds that a rank waits for others, at most
+  std::int64_t max_bad_steps = 3;     // skipped in a row, as loss or gradient is not finite
 };
 
 struct CheckpointConfig {

@@ -220,8 +220,11 @@ std::string treatment_name(Treatment treatment) {
 
 std::optional<std::string> problem_with(const Key& key, const json& value) {
   if (value.is_null() || (key.automatic && value == "auto") || value == key.fallback) return {};
-  if (key.treatment == Treatment::refused && has_type(key.type, value))
-    return shown(value) + " is refused (" + key.reason + ")";
+  if (key.treatment == Treatment::refused && has_type(key.type, value)) {
+    const bool makes_the_model = key.path.starts_with("model.");  // without it, it is another
+    return shown(value) + " is refused (" + key.reason + ")" +
+           (makes_the_model ? "" : ". Leave it out");
+  }
   if (!has_type(key.type, value))
     return fmt::format("expected {}{}, got {}", type_name(key.type),
                        key.automatic ? " or \"auto\"" : "", shown(value));

@@ -49,6 +49,8 @@ RunConfig run(const Settings& s) {
   r.peak_flops = s.number("run.peak_flops");
   r.stop_before_end = s.seconds("run.stop_before_end");
   r.time_limit = s.seconds("run.time_limit");
+  r.collective_timeout = s.seconds("run.collective_timeout");
+  r.max_bad_steps = s.integer("run.max_bad_steps");
   return r;
 }
 
@@ -170,13 +172,9 @@ ZeroConfig zero(const Settings& s) {
   z.limit_gathers = s.boolean("fsdp.limit_all_gathers");
   z.overlap = s.boolean("zero_optimization.overlap_comm");
   z.reduce_bucket_size = s.integer("zero_optimization.reduce_bucket_size");
-  const auto stage3 = [&](const std::string& name) {
-    const std::string inner = "zero_optimization." + name;
-    return s.integer(s.has(inner) ? inner : "zero_optimization.stage3_" + name);
-  };
-  z.prefetch_bucket_size = stage3("prefetch_bucket_size");
-  z.persistence_threshold = stage3("param_persistence_threshold");
-  z.max_live_parameters = stage3("max_live_parameters");
+  z.prefetch_bucket_size = s.integer("zero_optimization.stage3_prefetch_bucket_size");
+  z.persistence_threshold = s.integer("zero_optimization.stage3_param_persistence_threshold");
+  z.max_live_parameters = s.integer("zero_optimization.stage3_max_live_parameters");
   z.offload_optimizer = offload_optimizer(s);
   z.offload_param = offload_param(s);
   return z;

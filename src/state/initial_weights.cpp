@@ -1,5 +1,8 @@
 #include "src/state/initial_weights.hpp"
 
+#include <algorithm>
+
+#include "io/safetensors.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/random.hpp"
 #include "src/state/huggingface_weights.hpp"
@@ -67,13 +70,28 @@ std::vector<std::string> load_weights(const Stream& stream, ParameterStore& stor
   for_each_weight_run(
       stream, store, optimizer,
       [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {
-        read.resize(static_cast<std::size_t>(out.elements()));
-        const Tensor from(read.data(), {out.elements()});
-        const bool direct = out.dtype() == DType::f32;
-        source.read(piece.name, index, direct ? out : from);
-        if (!direct) convert(stream, out, from);
+        if (out.dtype() == DType::f32) return source.read(piece.name, index, out);
+        for (std::int64_t done = 0; done < out.elements(); done += staged_elements) {
+          const std::int64_t count = std::min(staged_elements, out.elements() - done);
+          read.resize(static_cast<std::size_t>(count));
+          const Tensor from(read.data(), {count});
+          source.read(piece.name, index + done, from);
+          convert(stream, out.slice(0, done, count), from);
+        }
       });
   return source.unused();
+}
+
+std::int64_t loading_bytes(const ModelConfig& model, DType type) {
+  std::int64_t elements = 0, largest = 0;
+  for (const GlobalTensor& tensor : global_tensors(model)) {
+    elements += tensor.shape.elements();
+    largest = std::max(largest, tensor.shape.elements());
+  }
+  const std::int64_t mapped = std::min<std::int64_t>(SafetensorsReader::most_mapped,
+                                                     elements * std::int64_t{sizeof(float)});
+  const std::int64_t staged = type == DType::f32 ? 0 : std::min(largest, staged_elements);
+  return mapped + staged * std::int64_t{sizeof(float)};
 }
 
 }  // namespace triax

@@ -1,7 +1,9 @@
 #include "src/train/checkpoint.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "kernels/elementwise.hpp"
@@ -22,26 +24,50 @@ std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
   return hdf5::shifted(hdf5::flat_range_boxes(range.piece->extent, range.begin, range.end), offset);
 }
 
-// Moves pieces between flat memory and a file, through a staging buffer where the piece is not
-// contiguous.
+// Where the elements of a range lie in the local tensor, if side by side.
+std::optional<FlatRange> side_by_side(const PieceRange& range, const Shape& local) {
+  std::optional<FlatRange> all;
+  bool gaps = false;
+  for_each_run(range, local, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+    gaps |= all && all->end != at;
+    all = {all ? all->begin : at, at + count};
+  });
+  return gaps ? std::nullopt : all;
+}
+
+// Moves pieces between flat memory and a file, through a staging buffer where memory has them in
+// another type or order.
 class PieceMover {
  public:
   explicit PieceMover(const Stream& stream) : stream_(stream) {}
 
   // Calls move(tensor name, boxes, memory) for every piece within `range` of the block, which must
-  // lie within the view, for which keep(piece) holds; `to_memory`: move fills the memory, else it
-  // reads it.
+  // lie within the view, for which keep(piece) holds, part by part where it is staged; `to_memory`:
+  // move fills the memory, else it reads it.
   template <class Keep, class Move>
   void each(const ParameterBlock& block, const FlatRange& range, const BlockView& view,
             bool to_memory, Keep&& keep, Move&& move) {
+    // Files are written in the type of the memory, and read as float32: what must be rounded is
+    // rounded here.
+    const DType type = to_memory ? DType::f32 : view.data.dtype();
     for (const PlacedParameter& param : block.params) {
       const FlatRange here = intersect(param.range(), range);
       for (const Piece& piece : param.spec.pieces) {
-        const PieceRange part =
+        const PieceRange whole =
             intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset);
-        if (part.begin >= part.end || !keep(piece)) continue;
-        staged(part, param, view, to_memory,
-               [&](const Tensor& memory) { move(piece.name, boxes_of(part), memory); });
+        if (whole.begin >= whole.end || !keep(piece)) continue;
+        const auto run = side_by_side(whole, param.spec.shape);
+        if (run && view.data.dtype() == type) {
+          move(piece.name, boxes_of(whole),
+               view.at({param.offset + run->begin, param.offset + run->end}));
+          continue;
+        }
+        PieceRange part = whole;
+        for (; part.begin < whole.end; part.begin = part.end) {
+          part.end = std::min(whole.end, part.begin + staged_elements);
+          staged(part, param, view, type, to_memory,
+                 [&](const Tensor& memory) { move(piece.name, boxes_of(part), memory); });
+        }
       }
     }
   }
@@ -49,31 +75,18 @@ class PieceMover {
  private:
   template <class Move>
   void staged(const PieceRange& part, const PlacedParameter& param, const BlockView& view,
-              bool to_memory, Move&& move) {
-    std::int64_t runs = 0;
-    Tensor first;
-    const auto each_run = [&](auto&& visit) {
-      std::int64_t done = 0;
-      for_each_run(part, param.spec.shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
-        const std::int64_t begin = param.offset + at;
-        visit(view.at({begin, begin + count}), done);
-        done += count;
-      });
-    };
-    each_run([&](const Tensor& run, std::int64_t) {
-      if (runs++ == 0) first = run;
-    });
+              DType type, bool to_memory, Move&& move) {
     const std::int64_t elements = part.end - part.begin;
-    // Files are written in the type of the memory, and read as float32: what must be rounded is
-    // rounded here.
-    const DType type = to_memory ? DType::f32 : view.data.dtype();
-    if (runs == 1 && first.dtype() == type) return move(first);
     staging_.resize(static_cast<std::size_t>(elements) * size_of(type));
     const Tensor all(static_cast<void*>(staging_.data()), type, {elements});
     if (to_memory) move(all);
-    each_run([&](const Tensor& run, std::int64_t done) {
-      const Tensor staged = all.slice(0, done, run.elements());
+    std::int64_t done = 0;
+    for_each_run(part, param.spec.shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+      const std::int64_t begin = param.offset + at;
+      const Tensor run = view.at({begin, begin + count});
+      const Tensor staged = all.slice(0, done, count);
       convert(stream_, to_memory ? run : staged, to_memory ? staged : run);
+      done += count;
     });
     if (!to_memory) move(all);
   }
@@ -151,6 +164,19 @@ void write_state(const Stream& stream, CheckpointWriter& writer, ParameterStore&
 
 }  // namespace
 
+std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type) {
+  std::int64_t most = 0;
+  for (const ParameterBlock& block : blocks)
+    for (const PlacedParameter& param : block.params)
+      for (const Piece& piece : param.spec.pieces) {
+        const std::int64_t elements = piece.extent.elements();
+        if (elements > most &&
+            (type != DType::f32 || !side_by_side({&piece, 0, elements}, param.spec.shape)))
+          most = elements;
+      }
+  return std::min(most, staged_elements) * std::int64_t{sizeof(float)};
+}
+
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
                      const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                      const ProcessGrid& grid) {
@@ -165,7 +191,7 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
     add(first_moment_group, DType::f32);
     add(second_moment_group, DType::f32);
   }
-  CheckpointWriter writer(path, grid.mpi());
+  CheckpointWriter writer(path, grid);
   writer.create(header, tensors);
   try {
     write_state(stream, writer, store, optimizer);
@@ -207,7 +233,7 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
         if (moments)
           restore(group, view);
         else
-          fill_constant(stream, view.data, 0.0F);
+          fill_zero(stream, view.data);
     });
   }
 }

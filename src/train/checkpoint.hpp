@@ -20,6 +20,10 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
                      const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                      const ProcessGrid& grid);
 
+/// The most that saving and restoring take of memory beside what they move, for blocks of a model
+/// of `type`: pieces go through a buffer where memory has them in another type or order.
+std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type);
+
 /// Whether a file has the moments of an optimizer; one that was imported has not.
 bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model);
 

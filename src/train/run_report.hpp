@@ -31,12 +31,25 @@ struct RunFacts {
   const ParameterStore& store;
 };
 
+/// "ZeRO stage 2: state is cut over 4 data rank(s), 2 time(s); offload_optimizer nvme,
+/// offload_param none": the stage in effect, the data ranks of a shard group and the groups.
+std::string sharding_text(const Config& config);
+
+/// A line for each setting that does something else than its user may think.
+std::vector<std::string> surprises(const Config& config);
+
 /// The lines at the start of a run, as rank 0 sees it.
 void announce(const RunFacts& run);
 
-/// What the fullest rank used, by the names of the plan: what it allocated, and what is left of the
-/// process's peak, which is MPI's (and of the libraries what the run touched of them). `allocated`:
-/// by this rank. Collective; rank 0 says it.
+/// What a process used whose most in memory was `peak` bytes: what it allocated, and what is left,
+/// which is MPI's (and of the libraries what the run touched of them). Communication is 0 where it
+/// did not touch all that it allocated.
+KindBytes used_by_kind(KindBytes allocated, std::int64_t peak);
+/// That as text: memory_text, and where `peak` is less how much never was in memory.
+std::string used_text(const KindBytes& used, std::int64_t peak);
+
+/// What the fullest rank used, by the names of the plan. `allocated`: by this rank. Collective;
+/// rank 0 says it.
 void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated);
 
 }  // namespace triax

@@ -33,11 +33,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
-    : job_(on_grid(job, grid)),
+Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan)
+    : job_(plan ? job : on_grid(job, grid)),
       config_(job_.config),
       grid_(grid),
-      plan_(std::move(plan)),
+      plan_(plan ? *std::move(plan) : plan_job(config_)),
       stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank())),
       shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plan_.steps.shape, grid.pipeline_rank()),
@@ -46,6 +46,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
                  optimizer_on(grid, config_, plan_.steps)),
       loss_scaler_(config_.precision.loss_scale),
+      good_scaler_(loss_scaler_),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden,
                                 plan_.steps.peaks[stage_index()],
                                 plan_.steps.shape.frame_pool[stage_index()])),
@@ -54,6 +55,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
                plan_.steps.shape.frame_pool[stage_index()]),
       messages_(grid.pipeline(), layout_, plan_.steps.shape.microbatches),
       batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
+      texts_(grid, plan_.steps),
       training_(stream_, plan_.steps.training[stage_index()], stage_, layout_, shape_, buffers_,
                 messages_, store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())
@@ -62,6 +64,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
                                 shape_, buffers_, messages_, store_, nullptr, grid),
                        grid);
   prepare_weights();
+  good_scaler_ = loss_scaler_;
 }
 
 std::size_t Trainer::stage_index() const {
@@ -96,19 +99,20 @@ RunEnd Trainer::run() {
     return RunEnd::done;
   }
   const std::vector<std::string> hosts = gather_hosts(grid_);
-  agreed(grid_.mpi(), [&] {
+  agreed(grid_, [&] {
     if (leader()) open_outputs(hosts);
   });
   RunEnd end = RunEnd::done;
   for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
     const StepMetrics metrics = train_step(step);
-    if (leader()) {
-      metrics_->write(metrics);
-      progress_->step(metrics);
-    }
+    if (leader()) record_->step(metrics);
+    if (bad_steps_ > config_.run.max_bad_steps) stop_after_bad_steps(step);
     end = after_step(step, metrics.tokens);
   }
-  if (leader()) progress_->pause();
+  if (leader()) record_->pause();
+  agreed(grid_, [&] {
+    if (leader()) record_->sync();
+  });
   if (end == RunEnd::done)
     export_weights(config_.checkpoint.at_end
                        ? checkpoint_path(config_.checkpoint.directory, config_.run.steps)
@@ -118,9 +122,13 @@ RunEnd Trainer::run() {
 }
 
 Allocations Trainer::allocations() const {
-  return {store_.bytes(),       optimizer_.allocated(),
-          buffers_.memory(),    batch_bytes(config_, shape_),
-          stage_.table_bytes(), plan_bytes(plan_.steps)};
+  return {store_.bytes(),
+          optimizer_.allocated(),
+          buffers_.memory(),
+          batch_bytes(config_, shape_),
+          stage_.table_bytes(),
+          plan_bytes(plan_.steps),
+          staging_of(config_, store_.blocks())};
 }
 
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
@@ -131,8 +139,7 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
   // metrics.jsonl.
   for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
     spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
-  metrics_.emplace(config_.run.directory + "/metrics.jsonl", start_.step);
-  progress_.emplace(config_.run.progress, start_.step, config_.run.steps, config_.steps_per_print);
+  record_.emplace(config_, start_.step);
 }
 
 // Rank 0's clock is the job's.
@@ -152,6 +159,7 @@ void Trainer::watch_the_clock() {
 // The ten lines: load, run the plan, share the numbers.
 StepMetrics Trainer::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
+  grid_.board().set_step(step);
   for (const Axis axis : all_axes) traffic_[static_cast<std::size_t>(axis)] = grid_.traffic(axis);
   const std::int64_t done = step - start_.step;
   batch_.load(start_.sample + done * config_.batch.global);
@@ -169,21 +177,48 @@ StepMetrics Trainer::train_step(std::int64_t step) {
     metrics.mfu = metrics.tokens_per_second *
                   training_flops_per_token(config_.model, config_.data.sequence_length) /
                   (config_.run.peak_flops * grid_.size());
-  const bool finite = std::isfinite(metrics.loss) && std::isfinite(metrics.grad_norm);
-  if (loss_scaler_.enabled()) {
-    metrics.loss_scale = loss_scaler_.scale();
-    metrics.skipped = !std::isfinite(metrics.grad_norm);
-    loss_scaler_.update(metrics.skipped);
-    if (metrics.skipped && leader())
-      spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
-                   step, *metrics.loss_scale, loss_scaler_.scale());
-  }
-  if (!finite && !metrics.skipped)
-    throw Error(fmt::format("step {}: loss {} and gradient norm {} are not both finite", step,
-                            metrics.loss, metrics.grad_norm),
-                "the run diverged",
-                "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint");
+  metrics.skipped = !std::isfinite(metrics.grad_norm);
+  if (loss_scaler_.enabled()) metrics.loss_scale = loss_scaler_.scale();
+  loss_scaler_.update(metrics.skipped);
+  if (metrics.skipped) report_skipped(metrics, input);
+  const bool bad = metrics.skipped && (!loss_scaler_.enabled() || !std::isfinite(metrics.loss));
+  bad_steps_ = bad ? bad_steps_ + 1 : 0;
+  if (bad_steps_ == 0) good_scaler_ = loss_scaler_;
   return metrics;
+}
+
+// Overflows of float16 are how its scale is found; other steps that are not finite are looked into,
+// which takes as long as the step.
+void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
+  if (metrics.loss_scale && std::isfinite(metrics.loss)) {
+    if (leader())
+      spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
+                   metrics.step, *metrics.loss_scale, loss_scaler_.scale());
+    return;
+  }
+  NonFiniteSearch search;
+  input.search = &search;
+  training_.run(input);
+  const std::string first = search.first(grid_);
+  if (leader())
+    spdlog::warn("step {} skipped: loss {}, gradient norm {}; first not finite: {}", metrics.step,
+                 metrics.loss, metrics.grad_norm, first);
+}
+
+// Skipped steps changed nothing: the state is that from before the first of them. Where its weights
+// are not finite either, an older checkpoint is to stay the newest.
+void Trainer::stop_after_bad_steps(std::int64_t step) {
+  const std::int64_t good = step + 1 - bad_steps_;
+  loss_scaler_ = good_scaler_;
+  if (good > start_.step && writes_checkpoints(config_.checkpoint) &&
+      finite_weights(stream_, store_, grid_))
+    save(good, start_.token + (good - start_.step) * tokens_per_step());
+  throw Error(fmt::format("{} steps in a row, from step {} on, had a loss or gradient that is not "
+                          "finite",
+                          bad_steps_, good),
+              "the run diverged",
+              "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint; "
+              "run.max_bad_steps says how many such steps are skipped");
 }
 
 std::int64_t Trainer::tokens_per_step() const {
@@ -245,20 +280,16 @@ RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
   if (evaluator_ && config_.run.eval_interval > 0 &&
       (done % config_.run.eval_interval == 0 || last)) {
     const double loss = evaluator_->loss();
-    if (leader()) {
-      metrics_->write_valid(step, loss, tokens);
-      progress_->pause();
-      spdlog::info("step {}: validation loss {:.4f}", done, loss);
-    }
+    if (leader()) record_->valid(step, loss, tokens);
   }
-  const bool due =
-      last ? config_.checkpoint.at_end
-           : stop || request_ == RunRequest::save ||
-                 (config_.checkpoint.interval > 0 && done % config_.checkpoint.interval == 0);
+  const bool due = last ? config_.checkpoint.at_end
+                        : stop || request_ == RunRequest::save ||
+                              (config_.checkpoint.interval > 0 &&
+                               done % config_.checkpoint.interval == 0 && bad_steps_ == 0);
   if (due) save_or_go_on(done, tokens, last || stop);
   if (!stop) return RunEnd::done;
   if (leader()) {
-    progress_->pause();
+    record_->pause();
     spdlog::warn("stopped by {} after step {} of {}: the same command goes on from there",
                  source_of(request_), done, config_.run.steps);
   }
@@ -295,7 +326,7 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
   save_checkpoint(stream_, path, header, config_.model, store_, &optimizer_, grid_);
   if (!leader()) return;
-  progress_->pause();
+  record_->pause();
   spdlog::info("checkpoint {}", path);
   try {
     prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);

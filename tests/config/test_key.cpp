@@ -74,7 +74,7 @@ TEST(Key, RefusesAllButTheDefaultWithTheReason) {
   const auto key = refused("k", KeyType::boolean, false, "m", "because");
   EXPECT_EQ(problem(key, false), "none");
   EXPECT_EQ(problem(key, nullptr), "none");
-  EXPECT_EQ(problem(key, true), "true is refused (because)");
+  EXPECT_EQ(problem(key, true), "true is refused (because). Leave it out");
   EXPECT_EQ(problem(key, "yes"), "expected boolean, got \"yes\"");
 }
 
