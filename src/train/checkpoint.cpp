@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "kernels/elementwise.hpp"
-#include "kernels/random.hpp"
 #include "src/config/load.hpp"
 
 namespace triax {

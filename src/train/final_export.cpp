@@ -45,7 +45,7 @@ void export_at_end(const Stream& stream, const Config& config, const std::string
   const bool wide = config.precision.type == DType::f32;
   const ExportOptions options{.type = wide ? DType::bf16 : config.precision.type, .replace = true};
   const ExportSummary sum =
-      export_huggingface(checkpoint.empty() ? weights : checkpoint, directory, options, grid.mpi());
+      export_huggingface(checkpoint.empty() ? weights : checkpoint, directory, options, grid);
   if (grid.rank() == 0)
     spdlog::info("weights for Hugging Face in {}: {} tensors, {}{}", directory, sum.tensors,
                  name_of(sum.type), wide ? " (rounded: the training was in f32)" : "");

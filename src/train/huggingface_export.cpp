@@ -141,20 +141,20 @@ void complete(const Export& weights, const std::string& directory) {
 }  // namespace
 
 ExportSummary export_huggingface(const std::string& checkpoint, const std::string& directory,
-                                 const ExportOptions& options, MPI_Comm comm) {
+                                 const ExportOptions& options, const Ranks& ranks) {
   int rank = 0;
   int size = 1;
-  if (comm != MPI_COMM_NULL) {
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
+  if (ranks.comm != MPI_COMM_NULL) {
+    MPI_Comm_rank(ranks.comm, &rank);
+    MPI_Comm_size(ranks.comm, &size);
   }
   std::optional<Export> weights;
-  agreed(comm, [&] { weights.emplace(checkpoint, options); });
-  agreed(comm, [&] {
+  agreed(ranks, [&] { weights.emplace(checkpoint, options); });
+  agreed(ranks, [&] {
     if (rank == 0) make_room(directory, options.replace);
   });
   std::deque<SafetensorsWriter> files;
-  agreed(comm, [&] {
+  agreed(ranks, [&] {
     for (std::size_t i = static_cast<std::size_t>(rank); i < weights->shards().size();
          i += static_cast<std::size_t>(size)) {
       const SafetensorsShard& shard = weights->shards()[i];
@@ -162,13 +162,13 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
       weights->write(shard, files.back());
     }
   });
-  agreed(comm, [&] {
+  agreed(ranks, [&] {
     if (rank == 0) fs::remove(fs::path(directory) / config_name);
   });
-  agreed(comm, [&] {
+  agreed(ranks, [&] {
     for (SafetensorsWriter& file : files) file.publish();
   });
-  agreed(comm, [&] {
+  agreed(ranks, [&] {
     if (rank == 0) complete(*weights, directory);
   });
   return weights->summary();

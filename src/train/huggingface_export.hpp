@@ -27,10 +27,9 @@ struct ExportSummary {
 ///
 /// The ranks share out the files; each holds 8 MiB at a time. Every file is written and synced
 /// under a temporary name before the first gets its own: a failure before that leaves a former
-/// export whole. config.json comes last. Collective; MPI_COMM_NULL: one process. Error where the
-/// directory holds a model and `replace` is false, where the checkpoint lacks a tensor, and of
-/// disks.
+/// export whole. config.json comes last. Collective. Error where the directory holds a model and
+/// `replace` is false, where the checkpoint lacks a tensor, and of disks.
 ExportSummary export_huggingface(const std::string& checkpoint, const std::string& directory,
-                                 const ExportOptions& options, MPI_Comm comm);
+                                 const ExportOptions& options, const Ranks& ranks);
 
 }  // namespace triax

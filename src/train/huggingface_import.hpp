@@ -11,7 +11,7 @@ namespace triax {
 struct ImportOptions {
   std::optional<DType> type = {};  // of /model: f32, bf16 or f16; none: that of the files, float32
                                    // where they have several
-  bool replace = false;  // a file that is there
+  bool replace = false;            // a file that is there
 };
 
 struct ImportSummary {

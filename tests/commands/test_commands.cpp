@@ -76,7 +76,7 @@ TEST_F(Commands, AnExportIsImportedContinuedAndTrained) {
   const std::string to_out = " --to huggingface " + out;
   const Outcome exported = triax("checkpoint export " + checkpoint + to_out);
   EXPECT_EQ(exported.status, 0);
-  EXPECT_THAT(exported.text, HasSubstr(out + ": 15 tensors, f32, "));
+  EXPECT_THAT(exported.text, HasSubstr(out + ": 16 tensors, f32, "));
   const Outcome imported = triax("checkpoint import " + out + " --out " + file);
   EXPECT_EQ(imported.status, 0) << imported.text;
   EXPECT_THAT(imported.text, HasSubstr("step 0, no optimizer state"));
