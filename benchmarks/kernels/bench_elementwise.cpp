@@ -127,7 +127,8 @@ void optimizer(const Reporter& report, const Array& g, const Array& copy) {
   const AdamWOptions options{.learning_rate = 1e-5, .weight_decay = 0.1};
   report(
       "adamw", master ? 2 * n : n, [&] { adamw(stream, p, weights, g, m, v, options); }, 6 * n);
-  report("sum_of_squares", n, [&] { sum_of_squares(stream, g); });
+  double squares = 0.0;
+  report("add_sum_of_squares", n, [&] { add_sum_of_squares(stream, Tensor(&squares, {1}), g); });
   report("fill_normal", n, [&] { fill_normal(stream, g, 3, 0, 0.0F, 0.02F); });
   report(
       "convert", n, [&] { convert(stream, g, p); }, n);

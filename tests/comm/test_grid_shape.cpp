@@ -102,12 +102,12 @@ TEST(GridShape, RunsWithinNodes) {
     for (int rank = 0; rank < 12; ++rank) nodes.push_back(rank / ranks);
     return nodes;
   };
-  EXPECT_EQ(run_within_node(shape, by_node(12), Axis::data), 6);
-  EXPECT_EQ(run_within_node(shape, by_node(6), Axis::data), 3);
-  EXPECT_EQ(run_within_node(shape, by_node(4), Axis::data), 2);
-  EXPECT_EQ(run_within_node(shape, by_node(8), Axis::data), 2) << "runs of 3 lie across nodes";
-  EXPECT_EQ(run_within_node(shape, by_node(2), Axis::data), 1);
-  EXPECT_EQ(run_within_node(shape, by_node(2), Axis::tensor), 2);
+  EXPECT_EQ(run_within_node(shape, Axis::data, by_node(12)), 6);
+  EXPECT_EQ(run_within_node(shape, Axis::data, by_node(6)), 3);
+  EXPECT_EQ(run_within_node(shape, Axis::data, by_node(4)), 2);
+  EXPECT_EQ(run_within_node(shape, Axis::data, by_node(8)), 2) << "runs of 3 lie across nodes";
+  EXPECT_EQ(run_within_node(shape, Axis::data, by_node(2)), 1);
+  EXPECT_EQ(run_within_node(shape, Axis::tensor, by_node(2)), 2);
 }
 
 }  // namespace
