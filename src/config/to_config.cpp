@@ -57,6 +57,10 @@ CheckpointConfig checkpoint(const Settings& s) {
   c.keep = small(s, "checkpoint.keep");
   c.resume = s.string("checkpoint.resume");
   c.at_end = s.boolean("checkpoint.at_end");
+  c.files = small(s, "checkpoint.files");
+  c.striping_factor = small(s, "checkpoint.striping_factor");
+  c.striping_unit = s.integer("checkpoint.striping_unit");
+  c.alignment = s.integer("checkpoint.alignment");
   return c;
 }
 

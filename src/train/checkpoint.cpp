@@ -152,7 +152,7 @@ void write_state(const Stream& stream, CheckpointWriter& writer, ParameterStore&
 
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
                      const ModelConfig& model, ParameterStore& store, Optimizer& optimizer,
-                     const ProcessGrid& grid) {
+                     const ProcessGrid& grid, const CheckpointOptions& options) {
   std::vector<CheckpointTensor> tensors;
   const auto add = [&](const char* group, DType type) {
     for (const GlobalTensor& tensor : global_tensors(model))
@@ -162,7 +162,7 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
   if (optimizer.has_master()) add(master_group, DType::f32);
   add(first_moment_group, DType::f32);
   add(second_moment_group, DType::f32);
-  CheckpointWriter writer(path, grid.mpi());
+  CheckpointWriter writer(path, grid.mpi(), options);
   writer.create(header, tensors);
   try {
     write_state(stream, writer, store, optimizer);
@@ -170,6 +170,13 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
     writer.fail(error.what());  // the other ranks are on their way to publish()
   }
   writer.publish();
+}
+
+CheckpointOptions checkpoint_options(const CheckpointConfig& config) {
+  CheckpointOptions options;
+  options.files = config.files;
+  options.hints = {config.striping_factor, config.striping_unit, config.alignment};
+  return options;
 }
 
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,

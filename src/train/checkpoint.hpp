@@ -14,7 +14,10 @@ namespace triax {
 /// grid.
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
                      const ModelConfig& model, ParameterStore& store, Optimizer& optimizer,
-                     const ProcessGrid& grid);
+                     const ProcessGrid& grid, const CheckpointOptions& options = {});
+
+/// The files and hints that a job asks for.
+CheckpointOptions checkpoint_options(const CheckpointConfig& config);
 
 /// Fills weights, and moments where `optimizer` is given. Error where the file's model is another.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
