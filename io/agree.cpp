@@ -1,5 +1,7 @@
 #include "io/agree.hpp"
 
+#include <algorithm>
+
 #include "kernels/base/check.hpp"
 #include "kernels/base/wait.hpp"
 
@@ -22,6 +24,23 @@ void wait(MPI_Request request) {
     int done = 0;
     require(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     if (done != 0) return;
+  }
+}
+
+template <class T>
+void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
+  const MPI_Comm comm = ranks.comm;
+  int size = 1;
+  if (comm != MPI_COMM_NULL) require(MPI_Comm_size(comm, &size));
+  constexpr std::size_t piece = std::size_t{1} << 24;  // counts are int
+  const WaitScope waiting(size > 1 ? ranks.watch : nullptr);
+  while (size > 1 && !values.empty()) {
+    const std::size_t count = std::min(piece, values.size());
+    MPI_Request request = MPI_REQUEST_NULL;
+    require(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(count), type, MPI_SUM,
+                           comm, &request));
+    wait(request);
+    values = values.subspan(count);
   }
 }
 
@@ -54,6 +73,14 @@ void agree(const Ranks& ranks, const std::string& failure) {
   require(MPI_Ibcast(text.data(), length, MPI_CHAR, first, comm, &request));
   wait(request);
   throw Error(fmt::format("rank {}: {}", first, text));
+}
+
+void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values) {
+  sum(ranks, values, MPI_UINT64_T);
+}
+
+void sum_over_ranks(const Ranks& ranks, std::span<double> values) {
+  sum(ranks, values, MPI_DOUBLE);
 }
 
 }  // namespace triax

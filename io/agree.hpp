@@ -3,7 +3,9 @@
 #include <mpi.h>
 
 #include <concepts>
+#include <cstdint>
 #include <exception>
+#include <span>
 #include <string>
 
 #include "kernels/base/wait.hpp"
@@ -51,5 +53,11 @@ void agreed_together(const Ranks& ranks, Action&& action) {
     action();
   });
 }
+
+/// Collective. Adds up the ranks' values, element by element, modulo 2^64; all ranks get the sums,
+/// and each must give as many. Waiting yields the core.
+void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values);
+/// Likewise of floating-point numbers. Exact where no more than one rank's is not 0.
+void sum_over_ranks(const Ranks& ranks, std::span<double> values);
 
 }  // namespace triax

@@ -37,22 +37,6 @@ void append_range(const Shape& shape, int dim, const Box& at, std::int64_t begin
   if (end % row != 0) inside(last, 0, end % row);
 }
 
-// The parts of the boxes with indices [begin, end) in dimension `dim`.
-std::vector<Box> clipped(const std::vector<Box>& boxes, int dim, std::int64_t begin,
-                         std::int64_t end) {
-  std::vector<Box> out;
-  for (Box box : boxes) {
-    auto& offset = box.offset[static_cast<std::size_t>(dim)];
-    const std::int64_t lo = std::max(offset, begin);
-    const std::int64_t hi = std::min(offset + box.extent[dim], end);
-    if (lo >= hi) continue;
-    offset = lo;
-    box.extent[dim] = hi - lo;
-    out.push_back(box);
-  }
-  return out;
-}
-
 // All boxes share one index in each dimension before `dim`, so that a cut of `dim` is a cut of the
 // order.
 void append_split(const std::vector<Box>& boxes, int dim, std::int64_t max_elements,
@@ -72,6 +56,34 @@ void append_split(const std::vector<Box>& boxes, int dim, std::int64_t max_eleme
   const std::int64_t middle = lo + (hi - lo) / 2;
   append_split(clipped(boxes, dim, lo, middle), dim, max_elements, out);
   append_split(clipped(boxes, dim, middle, hi), dim, max_elements, out);
+}
+
+// The runs of one box, in row-major order.
+void append_runs(const Shape& shape, const Box& box, std::vector<Run>& out) {
+  if (box.extent.elements() == 0) return;
+  // Dimensions from `inner` on lie whole in the box: together they are one run.
+  int inner = shape.rank();
+  std::int64_t row = 1;
+  while (inner > 0 && box.extent[inner - 1] == shape[inner - 1]) row *= shape[--inner];
+  if (inner > 0) --inner;  // part of this dimension is still one run
+  const std::int64_t whole =
+      inner < shape.rank() && box.extent[inner] != shape[inner] ? row * box.extent[inner] : row;
+  const std::int64_t runs = box.extent.elements() / whole;
+  for (std::int64_t i = 0; i < runs; ++i) {
+    std::int64_t first = 0;
+    std::int64_t stride = 1;
+    std::int64_t rest = i;
+    for (int d = shape.rank() - 1; d >= 0; --d) {
+      std::int64_t at = box.offset[static_cast<std::size_t>(d)];
+      if (d < inner) {
+        at += rest % box.extent[d];
+        rest /= box.extent[d];
+      }
+      first += at * stride;
+      stride *= shape[d];
+    }
+    out.push_back({first, whole});
+  }
 }
 
 }  // namespace
@@ -97,12 +109,39 @@ std::vector<Box> shifted(std::vector<Box> boxes,
   return boxes;
 }
 
+std::vector<Box> clipped(const std::vector<Box>& boxes, int dim, std::int64_t begin,
+                         std::int64_t end) {
+  std::vector<Box> out;
+  for (Box box : boxes) {
+    auto& offset = box.offset[static_cast<std::size_t>(dim)];
+    const std::int64_t lo = std::max(offset, begin);
+    const std::int64_t hi = std::min(offset + box.extent[dim], end);
+    if (lo >= hi) continue;
+    offset = lo;
+    box.extent[dim] = hi - lo;
+    out.push_back(box);
+  }
+  return out;
+}
+
 std::vector<std::vector<Box>> split_boxes(const std::vector<Box>& boxes,
                                           std::int64_t max_elements) {
   check(max_elements >= 1, "pieces of {} elements", max_elements);
   std::vector<std::vector<Box>> out;
   append_split(boxes, 0, max_elements, out);
   return out;
+}
+
+std::vector<Run> runs_of(const Shape& shape, const std::vector<Box>& boxes) {
+  std::vector<Run> runs;
+  for (const Box& box : boxes) {
+    check(box.extent.rank() == shape.rank(), "a box of {} dimensions in {}", box.extent.rank(),
+          shape.text());
+    append_runs(shape, box, runs);
+  }
+  const auto before = [](const Run& a, const Run& b) { return a.first < b.first; };
+  if (!std::ranges::is_sorted(runs, before)) std::ranges::sort(runs, before);
+  return runs;
 }
 
 }  // namespace triax::hdf5

@@ -26,8 +26,21 @@ std::vector<Box> flat_range_boxes(const Shape& extent, std::int64_t begin, std::
 std::vector<Box> shifted(std::vector<Box> boxes,
                          const std::array<std::int64_t, Shape::max_rank>& offset);
 
+/// The parts of the boxes with indices [begin, end) in dimension `dim`.
+std::vector<Box> clipped(const std::vector<Box>& boxes, int dim, std::int64_t begin,
+                         std::int64_t end);
+
 /// A union of boxes cut into runs of at most `max_elements` elements (>= 1), such that visiting the
 /// runs one after another, each in row-major order, is visiting the whole union in row-major order.
 std::vector<std::vector<Box>> split_boxes(const std::vector<Box>& boxes, std::int64_t max_elements);
+
+/// Consecutive elements of an array, by flat row-major index.
+struct Run {
+  std::int64_t first, count;
+};
+
+/// The elements of a union of boxes (which do not overlap) within an array of shape `shape`, as
+/// runs in row-major order. A scalar is one run.
+std::vector<Run> runs_of(const Shape& shape, const std::vector<Box>& boxes);
 
 }  // namespace triax::hdf5

@@ -1,10 +1,11 @@
 // Names of published checkpoints and their upkeep.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "io/checkpoint_file.hpp"
@@ -31,24 +32,17 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return step;
 }
 
-// The files "step-<digits>.h5<ending>" of a directory with their steps, in no order.
-std::vector<std::pair<std::int64_t, std::string>> files_of(const std::string& directory,
-                                                           std::string_view ending) {
-  std::vector<std::pair<std::int64_t, std::string>> found;
-  std::error_code error;
-  if (!fs::exists(directory, error) && !error) return {};
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (!name.ends_with(ending)) continue;
-    const auto step = step_of(std::string_view(name).substr(0, name.size() - ending.size()));
-    std::error_code ignored;  // a file that another process has just removed
-    if (step && entry->is_regular_file(ignored)) found.emplace_back(*step, entry->path().string());
-  }
-  if (error)
-    throw Error("cannot list the checkpoints in " + directory, error.message(),
-                "Check that it is a readable directory");
-  return found;
+constexpr std::array<std::pair<std::string_view, CheckpointState>, 3> endings = {
+    {{"", CheckpointState::published},
+     {".tmp", CheckpointState::unfinished},
+     {".superseded", CheckpointState::superseded}}};
+
+// The paths in one state, by step.
+std::vector<std::string> paths_in(const std::string& directory, CheckpointState state) {
+  std::vector<std::string> paths;
+  for (CheckpointPath& found : find_checkpoints(directory))
+    if (found.state == state) paths.push_back(std::move(found.path));
+  return paths;
 }
 
 }  // namespace
@@ -57,11 +51,40 @@ std::string checkpoint_path(const std::string& directory, std::int64_t step) {
   return (fs::path(directory) / fmt::format("step-{:06}.h5", step)).string();
 }
 
+std::int64_t checkpoint_step(const std::string& path) {
+  const std::string name = fs::path(path).filename().string();
+  const std::size_t suffix = name.find(".h5");
+  if (suffix == name.npos) return -1;
+  return step_of(std::string_view(name).substr(0, suffix + 3)).value_or(-1);
+}
+
+std::vector<CheckpointPath> find_checkpoints(const std::string& directory) {
+  std::vector<CheckpointPath> found;
+  std::error_code error;
+  if (!fs::exists(directory, error) && !error) return {};
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    for (const auto& [ending, state] : endings) {
+      if (!name.ends_with(ending)) continue;
+      const auto step = step_of(std::string_view(name).substr(0, name.size() - ending.size()));
+      std::error_code ignored;  // a file that another process has just removed
+      if (step && entry->is_regular_file(ignored))
+        found.push_back({entry->path().string(), *step, state});
+    }
+  }
+  if (error)
+    throw Error("cannot list the checkpoints in " + directory, error.message(),
+                "Check that it is a readable directory");
+  std::ranges::sort(found, [](const CheckpointPath& a, const CheckpointPath& b) {
+    return std::tie(a.step, a.path) < std::tie(b.step, b.path);
+  });
+  return found;
+}
+
 std::vector<std::string> list_checkpoints(const std::string& directory) {
-  std::vector<std::pair<std::int64_t, std::string>> found = files_of(directory, "");
-  std::ranges::sort(found, std::greater{});
-  std::vector<std::string> paths;
-  for (auto& [step, path] : found) paths.push_back(std::move(path));
+  std::vector<std::string> paths = paths_in(directory, CheckpointState::published);
+  std::ranges::reverse(paths);
   return paths;
 }
 
@@ -79,13 +102,48 @@ std::vector<std::string> set_aside_later(const std::string& directory, std::int6
   return renamed;
 }
 
+namespace {
+
+void remove_file(const std::string& path, const char* what) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error)
+    throw Error(fmt::format("cannot remove the {} checkpoint {}", what, path), error.message(),
+                "Check the directory's permissions");
+}
+
+// Directories of parts that neither the published nor the set aside file of their name shows. Where
+// such a file does not open, nobody knows: its directories stay.
+std::vector<std::string> stray_parts(const std::string& directory) {
+  std::vector<std::string> stray;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string name;
+    if (!is_parts_directory(entry->path().filename().string(), name) || !step_of(name)) continue;
+    const std::string path = entry->path().string();
+    bool owned = false;
+    for (const char* ending : {"", ".superseded"}) {
+      const std::string master = (fs::path(directory) / (name + ending)).string();
+      if (!fs::exists(master)) continue;
+      const std::optional<std::string> parts = parts_directory_of(master);
+      owned = owned || !parts || *parts == path;
+    }
+    if (!owned) stray.push_back(path);
+  }
+  return stray;
+}
+
+}  // namespace
+
 std::vector<std::string> remove_unfinished(const std::string& directory) {
-  std::vector<std::string> removed;
-  for (const auto& [step, path] : files_of(directory, ".tmp")) {
+  std::vector<std::string> removed = paths_in(directory, CheckpointState::unfinished);
+  for (const std::string& path : removed) remove_file(path, "unfinished");
+  for (const std::string& path : stray_parts(directory)) {
     std::error_code error;
-    fs::remove(path, error);
+    fs::remove_all(path, error);
     if (error)
-      throw Error("cannot remove the unfinished checkpoint " + path, error.message(),
+      throw Error("cannot remove the parts " + path + " of no checkpoint", error.message(),
                   "Check the directory's permissions");
     removed.push_back(path);
   }
@@ -97,11 +155,10 @@ void prune_checkpoints(const std::string& directory, int keep) {
   if (keep <= 0) return;
   const std::vector<std::string> paths = list_checkpoints(directory);
   for (std::size_t i = static_cast<std::size_t>(keep); i < paths.size(); ++i) {
-    std::error_code error;
-    fs::remove(paths[i], error);
-    if (error)
-      throw Error("cannot remove the old checkpoint " + paths[i], error.message(),
-                  "Check the directory's permissions");
+    const std::string parts = parts_directory_of(paths[i]).value_or("");
+    remove_file(paths[i], "old");
+    std::error_code ignored;  // what stays is found by remove_unfinished
+    if (!parts.empty()) fs::remove_all(parts, ignored);
   }
 }
 

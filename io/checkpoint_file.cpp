@@ -17,7 +17,6 @@
 namespace triax {
 namespace {
 
-constexpr std::int64_t newest_format = 1;
 constexpr const char* remedy = "Check free space, quota and permissions of checkpoint.directory";
 
 int rank_of(MPI_Comm comm) {
@@ -44,51 +43,27 @@ void prepare(const std::string& path) {
   ::close(fd);
 }
 
-void write_header(hdf5::File& file, const CheckpointHeader& header) {
-  file.write_attribute("/", "format_version", header.format_version);
-  file.write_attribute("/", "step", header.step);
-  file.write_attribute("/", "tokens", header.tokens);
-  file.write_attribute("/", "samples", header.samples);
-  file.write_attribute("/", "job", header.job);
-  file.write_attribute("/", "model", header.model);
-  file.write_attribute("/", "grid", header.grid);
-  file.write_attribute("/", "triax_version", header.version);
-  if (!header.loss_scale.empty()) file.write_attribute("/", "loss_scale", header.loss_scale);
-}
-
-CheckpointHeader read_header(const hdf5::File& file, const std::string& path) {
-  if (!file.has_attribute("/", "format_version") || !file.exists("/model"))
-    throw Error(path + " is not a triax checkpoint",
-                "an HDF5 file without the attribute format_version or the group /model",
-                "Give a file that triax wrote");
-  CheckpointHeader header;
-  header.format_version = file.integer_attribute("/", "format_version");
-  if (header.format_version > newest_format)
-    throw Error(fmt::format("{} is a checkpoint of format version {}", path, header.format_version),
-                fmt::format("this triax reads up to version {}", newest_format),
-                "Use a newer triax");
-  header.step = file.integer_attribute("/", "step");
-  header.tokens = file.integer_attribute("/", "tokens");
-  header.samples = file.integer_attribute("/", "samples");
-  header.job = file.string_attribute("/", "job");
-  header.model = file.string_attribute("/", "model");
-  header.grid = file.string_attribute("/", "grid");
-  header.version = file.string_attribute("/", "triax_version");
-  if (file.has_attribute("/", "loss_scale"))
-    header.loss_scale = file.string_attribute("/", "loss_scale");
-  return header;
+hdf5::File open_sealed(const std::string& path) {
+  check_seal(path);
+  return {path, hdf5::File::Mode::read};
 }
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks)
+CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks,
+                                   const CheckpointOptions& options)
     : path_(path), temporary_(path + ".tmp"), ranks_(ranks) {
+  check(options.files >= 1, "a checkpoint in {} files", options.files);
   agreed(ranks_, [&] {
     if (rank_of(ranks_.comm) == 0) prepare(temporary_);
   });
   try {
-    agreed_together(ranks_,
-                    [&] { file_.emplace(temporary_, hdf5::File::Mode::create, ranks_.comm); });
+    if (options.files > 1)
+      parts_.emplace(path, options.files, ranks_, options.hints);
+    else
+      agreed_together(ranks_, [&] {
+        file_.emplace(temporary_, hdf5::File::Mode::create, ranks_.comm, options.hints);
+      });
   } catch (...) {
     discard();
     throw;
@@ -96,15 +71,20 @@ CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks)
 }
 
 CheckpointWriter::~CheckpointWriter() {
-  if (!file_) return;
+  if (!open_) return;
   // Closing is collective. A rank that unwinds alone must get to where the job is aborted, not wait
-  // here for the others: it leaves the file to the end of the process.
-  if (std::uncaught_exceptions() > 0 && shared(ranks_.comm))
-    (void)new (std::nothrow) hdf5::File(std::move(*file_));
+  // here for the others: it leaves the files to the end of the process.
+  if (std::uncaught_exceptions() > 0 && shared(ranks_.comm)) {
+    if (file_) (void)new (std::nothrow) hdf5::File(std::move(*file_));
+    if (parts_) (void)new (std::nothrow) CheckpointParts(std::move(*parts_));
+    file_.reset();
+    parts_.reset();
+  }
   discard();
 }
 
 void CheckpointWriter::discard() noexcept {
+  open_ = false;
   // HDF5 writes once more when it closes. On a full disk that needs the room that the file's data
   // hold.
   if (rank_of(ranks_.comm) == 0 && file_) (void)!::truncate(temporary_.c_str(), 0);
@@ -113,21 +93,27 @@ void CheckpointWriter::discard() noexcept {
     file_.reset();
   }
   if (rank_of(ranks_.comm) == 0) ::unlink(temporary_.c_str());
+  if (parts_) parts_->discard();
 }
 
 void CheckpointWriter::create(const CheckpointHeader& header,
                               const std::vector<CheckpointTensor>& tensors) {
   try {
     agreed(ranks_, [&] {
+      header_ = header;
+      tensors_ = tensors;
+      sums_ = TensorChecksums(tensors);
       auto bytes = static_cast<std::int64_t>(header.job.size() + header.model.size());
       for (const CheckpointTensor& tensor : tensors)
-        bytes += tensor.shape.elements() * static_cast<std::int64_t>(size_of(tensor.dtype));
+        if (!parts_) bytes += tensor.bytes();
       if (rank_of(ranks_.comm) == 0) reserve_space(temporary_, bytes);
     });
+    if (parts_) return parts_->create(tensors);
     agreed_together(ranks_, [&] {
       write_header(*file_, header);
       for (const CheckpointTensor& tensor : tensors)
         file_->create_dataset(tensor.name, tensor.dtype, tensor.shape);
+      create_integrity(*file_, header, tensors);
     });
   } catch (...) {
     discard();
@@ -137,10 +123,14 @@ void CheckpointWriter::create(const CheckpointHeader& header,
 
 void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Box>& boxes,
                              const Tensor& data) {
-  check(file_.has_value(), "write to the closed checkpoint {}", path_);
+  check(open_, "write to the closed checkpoint {}", path_);
   if (!failure_.empty()) return;
   try {
-    file_->write(name, boxes, data);
+    sums_.add(name, boxes, data);
+    if (parts_)
+      parts_->write(name, boxes, data);
+    else
+      file_->write(name, boxes, data);
   } catch (const std::exception& error) {
     fail(error.what());
   }
@@ -150,16 +140,38 @@ void CheckpointWriter::fail(const std::string& why) {
   if (failure_.empty()) failure_ = why;
 }
 
+// Where there are parts: the file that shows them as one. By rank 0.
+void CheckpointWriter::write_master() {
+  file_.emplace(temporary_, hdf5::File::Mode::create_behind_block);
+  header_.parts = parts_->description();
+  write_header(*file_, header_);
+  parts_->link(*file_);
+  create_integrity(*file_, header_, tensors_);
+}
+
 void CheckpointWriter::publish() {
-  check(file_.has_value(), "publish of the closed checkpoint {}", path_);
+  check(open_, "publish of the closed checkpoint {}", path_);
   try {
     agree(ranks_, failure_);
-    agreed_together(ranks_, [&] { file_->close(); });
-    agreed(ranks_, [&] { sync_path(temporary_); });  // each node syncs what it wrote
+    sum_over_ranks(ranks_, sums_.all());
+    if (parts_) parts_->finish();
+    agreed(ranks_, [&] {
+      if (rank_of(ranks_.comm) != 0) return;
+      if (parts_) write_master();
+      write_integrity(*file_, tensors_, sums_);
+    });
+    agreed_together(ranks_, [&] {
+      if (file_) file_->close();
+      if (file_ && parts_) seal_master(temporary_);
+    });
+    agreed(ranks_, [&] {  // each node syncs what it wrote
+      if (file_) sync_path(temporary_);
+    });
     agreed(ranks_, [&] {
       if (rank_of(ranks_.comm) == 0) rename_durably(temporary_, path_);
     });
     file_.reset();
+    open_ = false;
   } catch (const Error& error) {
     discard();
     throw Error(fmt::format("the checkpoint {} was not written", path_), error.what(),
@@ -168,13 +180,37 @@ void CheckpointWriter::publish() {
 }
 
 CheckpointReader::CheckpointReader(const std::string& path)
-    : file_(path, hdf5::File::Mode::read), header_(read_header(file_, path)) {}
+    : path_(path),
+      file_(open_sealed(path)),
+      header_(read_header(file_, path)),
+      has_checksums_(header_.format_version >= checksums_since || file_.exists("/integrity")) {
+  if (has_checksums()) check_header(file_, path, header_);
+  check_parts(path, parse_parts(header_.parts));
+}
+
+std::int64_t CheckpointReader::file_bytes() const {
+  auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path_));
+  for (const std::int64_t part : parse_parts(header_.parts).bytes) bytes += part;
+  return bytes;
+}
 
 std::vector<CheckpointTensor> CheckpointReader::tensors() const {
   std::vector<CheckpointTensor> out;
   for (const std::string& name : file_.datasets("/"))
-    out.push_back({name, file_.dtype(name), file_.shape(name)});
+    if (!name.starts_with("/integrity/"))
+      out.push_back({name, file_.dtype(name), file_.shape(name)});
   return out;
+}
+
+std::vector<std::uint64_t> CheckpointReader::checksums(const std::string& name) const {
+  std::vector<std::uint64_t> sums = read_integrity(file_, name);
+  const auto blocks =
+      static_cast<std::size_t>(integrity_blocks(shape(name).elements(), checksum_block()));
+  if (sums.size() != blocks)
+    throw Error(fmt::format("{} is damaged", path_),
+                fmt::format("{} has {} checksums for {} blocks", name, sums.size(), blocks),
+                "Use another checkpoint");
+  return sums;
 }
 
 bool CheckpointReader::contains(const std::string& name) const {

@@ -9,86 +9,110 @@
 #include <vector>
 
 #include "io/agree.hpp"
+#include "io/checkpoint_header.hpp"
+#include "io/checkpoint_integrity.hpp"
+#include "io/checkpoint_parts.hpp"
 #include "io/hdf5.hpp"
 
 namespace triax {
 
-/// Everything but tensors.
-struct CheckpointHeader {
-  std::int64_t format_version = 1;  // of the layout
-  std::int64_t step = 0;            // steps done
-  std::int64_t tokens = 0;          // tokens trained on
-  std::int64_t samples = 0;         // data position: samples consumed since the start
-  std::string job;                  // JSON as resolved
-  std::string model;                // Hugging Face config.json
-  std::string grid;                 // JSON {"data":, "pipeline":, "tensor":} that wrote it
-  std::string version;              // of triax
-  std::string loss_scale;           // JSON; empty: none (no fp16)
+struct CheckpointOptions {
+  int files = 1;  // that the tensors' data lie in; more than 1: part files beside a master
+  hdf5::FileHints hints;
 };
 
-/// A tensor of the file: global, unpadded, unsharded.
-struct CheckpointTensor {
-  std::string name;  // "/model/transformer.wte.weight"
-  DType dtype = DType::f32;
-  Shape shape;
-};
-
-/// Writes one checkpoint. Constructor, create, publish and destructor are collective; write is
-/// independent. An Error of the collective functions is thrown on all ranks alike, and leaves
-/// published checkpoints untouched.
+/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `comm`
+/// and may be called by any one thread of each rank that no other uses `comm` in meanwhile; write
+/// and fail are independent, each rank calls them as often as it likes between create and publish.
+/// An Error of the collective functions is thrown on all ranks alike, and leaves published
+/// checkpoints untouched.
 class CheckpointWriter {
  public:
   /// Opens "<path>.tmp"; the directory is created. Stale .tmp files of the same name are replaced.
-  CheckpointWriter(const std::string& path, const Ranks& ranks);
+  CheckpointWriter(const std::string& path, const Ranks& ranks,
+                   const CheckpointOptions& options = {});
   ~CheckpointWriter();  // an unpublished file is removed
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
   /// Writes the header and makes the datasets. Error when the disk has no room for them.
   void create(const CheckpointHeader& header, const std::vector<CheckpointTensor>& tensors);
-  /// The part of a tensor in `boxes` (see hdf5::File::write). A failure is kept and thrown by
-  /// publish, on all ranks: one that left early would leave the others waiting.
+  /// The part of a tensor in `boxes` (see hdf5::File::write), in the tensor's type. All ranks
+  /// together write each element of each tensor once: a checksum counts what is written. A failure
+  /// is kept and thrown by publish, on all ranks: one that left early would leave the others
+  /// waiting. `data` may be reused when it returns.
   void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
   /// This rank could not get hold of what it was to write: kept and thrown by publish likewise.
   void fail(const std::string& why);
-  /// Closes, syncs, renames, syncs the directory. A failure of any rank, here or in write or told
-  /// by fail, is an Error on all, and the file is not published.
+  /// Adds up the ranks' checksums, closes, syncs, renames, syncs the directory. A failure of any
+  /// rank, here or in write or told by fail, is an Error on all, and the file is not published.
   void publish();
 
  private:
   void discard() noexcept;
+  void write_master();
 
   std::string path_, temporary_;
   Ranks ranks_;
-  std::optional<hdf5::File> file_;
-  std::string failure_;  // the first that write met
+  bool open_ = true;                // neither published nor discarded
+  std::optional<hdf5::File> file_;  // of all ranks; the master of parts is rank 0's
+  std::optional<CheckpointParts> parts_;
+  CheckpointHeader header_;
+  std::vector<CheckpointTensor> tensors_;
+  TensorChecksums sums_;  // of what this rank wrote
+  std::string failure_;   // the first that write met
 };
 
-/// Opens a published checkpoint; every rank reads for itself. Error: the file is absent, not HDF5,
-/// truncated, not a checkpoint of triax, or of a newer format.
+/// Opens a published checkpoint; every rank reads for itself. Error: the file or one of its parts
+/// is absent, not HDF5, truncated, not a checkpoint of triax, of a newer format, or its attributes
+/// are damaged. The tensors' data are checked by verify_checkpoint.
 class CheckpointReader {
  public:
   explicit CheckpointReader(const std::string& path);
   const CheckpointHeader& header() const { return header_; }
+  /// Bytes of the file and its parts.
+  std::int64_t file_bytes() const;
   /// Every tensor of the file, sorted by name.
   std::vector<CheckpointTensor> tensors() const;
   bool contains(const std::string& name) const;
   Shape shape(const std::string& name) const;
   void read(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) const;
 
+  /// False for files of format 1, which have no checksums.
+  bool has_checksums() const { return has_checksums_; }
+  /// Elements of a tensor that one checksum covers.
+  std::int64_t checksum_block() const { return read_integrity_block(file_, path_); }
+  /// The checksums of a tensor, as add_checksums makes them with the seed of the tensor's name.
+  std::vector<std::uint64_t> checksums(const std::string& name) const;
+  /// Error where tensors() are not those that were written.
+  void check_tensors() const { triax::check_tensors(file_, path_, tensors()); }
+
  private:
+  std::string path_;
   hdf5::File file_;
   CheckpointHeader header_;
+  bool has_checksums_;
 };
 
 /// "<directory>/step-000050.h5"
 std::string checkpoint_path(const std::string& directory, std::int64_t step);
+/// The step in a checkpoint's file name, also in that of one that is not published or was set
+/// aside; -1 for any other name.
+std::int64_t checkpoint_step(const std::string& path);
+enum class CheckpointState : std::uint8_t { published, unfinished, superseded };
+struct CheckpointPath {
+  std::string path;
+  std::int64_t step;
+  CheckpointState state;
+};
+/// Every file of a checkpoint in a directory, by step, then by name. An absent directory has none.
+std::vector<CheckpointPath> find_checkpoints(const std::string& directory);
 /// Published checkpoints in a directory, newest (highest step) first: files named
 /// "step-<digits>.h5". An absent directory has none.
 std::vector<std::string> list_checkpoints(const std::string& directory);
-/// Removes all but the `keep` newest published checkpoints (0: keeps all).
+/// Removes all but the `keep` newest published checkpoints (0: keeps all), with their parts.
 void prune_checkpoints(const std::string& directory, int keep);
-/// Removes "step-<digits>.h5.tmp", which a killed run left. Returns their names, sorted. Not while
-/// another run writes there.
+/// Removes what a killed run left: "step-<digits>.h5.tmp", and directories of parts that belong to
+/// no checkpoint. Returns their names, sorted. Not while another run writes there.
 std::vector<std::string> remove_unfinished(const std::string& directory);
 /// Renames the published checkpoints of steps after `step` to "<name>.superseded": a run that began
 /// before them has taken another way, and must neither count nor resume them. Returns their former

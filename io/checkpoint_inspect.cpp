@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "io/checkpoint_file.hpp"
+#include "io/agree.hpp"
+#include "io/tensor_pieces.hpp"
 
 namespace triax {
 namespace {
@@ -23,6 +26,27 @@ struct Statistics {
   double sum = 0, squares = 0;  // of finite elements
   std::int64_t finite = 0, nan = 0, infinite = 0;
 
+  static constexpr std::size_t numbers = 7;
+  void store(double* to) const {
+    const std::array all = {min,
+                            max,
+                            sum,
+                            squares,
+                            static_cast<double>(finite),
+                            static_cast<double>(nan),
+                            static_cast<double>(infinite)};
+    std::ranges::copy(all, to);
+  }
+  // Of a piece, as stored.
+  void join(const double* from) {
+    min = std::min(min, from[0]);
+    max = std::max(max, from[1]);
+    sum += from[2];
+    squares += from[3];
+    finite += static_cast<std::int64_t>(from[4]);
+    nan += static_cast<std::int64_t>(from[5]);
+    infinite += static_cast<std::int64_t>(from[6]);
+  }
   void add(std::span<const double> values) {
     for (const double x : values) {
       if (std::isnan(x)) {
@@ -47,18 +71,30 @@ struct Row {
   Statistics statistics;
 };
 
-Row examine(const CheckpointReader& reader, const CheckpointTensor& tensor) {
-  constexpr std::int64_t piece = std::int64_t{1} << 20;  // elements, 8 MiB
-  const std::int64_t size = tensor.shape.elements();
-  std::vector<double> buffer(static_cast<std::size_t>(std::min(piece, size)));
-  Row row{tensor, {}};
-  for (std::int64_t begin = 0; begin < size; begin += piece) {
-    const std::int64_t count = std::min(piece, size - begin);
-    reader.read(tensor.name, hdf5::flat_range_boxes(tensor.shape, begin, begin + count),
-                Tensor(buffer.data(), {count}));
-    row.statistics.add({buffer.data(), static_cast<std::size_t>(count)});
-  }
-  return row;
+// The statistics of each piece go to all ranks, which join them in order: the sums are the same
+// whoever read what.
+std::vector<Row> examine(const CheckpointReader& reader,
+                         const std::vector<CheckpointTensor>& tensors, MPI_Comm comm) {
+  const TensorPieces pieces(tensors, piece_elements, comm);
+  std::vector<double> numbers(static_cast<std::size_t>(pieces.count()) * Statistics::numbers);
+  const auto numbers_of = [&](std::int64_t index) {
+    return numbers.data() + static_cast<std::size_t>(index) * Statistics::numbers;
+  };
+  agreed(comm, [&] {
+    PieceReader values(reader);
+    pieces.each_own([&](std::int64_t index, const TensorPiece& piece) {
+      Statistics statistics;
+      statistics.add(values.read(tensors[piece.tensor], piece));
+      statistics.store(numbers_of(index));
+    });
+  });
+  sum_over_ranks(comm, numbers);
+  std::vector<Row> rows;
+  for (const CheckpointTensor& tensor : tensors) rows.push_back({tensor, {}});
+  pieces.each([&](std::int64_t index, const TensorPiece& piece) {
+    rows[piece.tensor].statistics.join(numbers_of(index));
+  });
+  return rows;
 }
 
 // A header's JSON text as JSON; as a string where it does not parse, so that a damaged one is still
@@ -143,11 +179,15 @@ std::string table_text(const std::string& path, const CheckpointHeader& header,
 
 }  // namespace
 
-std::string inspect_checkpoint(const std::string& path, bool json) {
-  const CheckpointReader reader(path);
-  std::vector<Row> rows;
-  for (const CheckpointTensor& tensor : reader.tensors()) rows.push_back(examine(reader, tensor));
-  return json ? json_text(path, reader.header(), rows) : table_text(path, reader.header(), rows);
+std::string inspect_checkpoint(const std::string& path, bool json, MPI_Comm comm) {
+  std::optional<CheckpointReader> reader;
+  std::vector<CheckpointTensor> tensors;
+  agreed(comm, [&] {
+    reader.emplace(path);
+    tensors = reader->tensors();
+  });
+  const std::vector<Row> rows = examine(*reader, tensors, comm);
+  return json ? json_text(path, reader->header(), rows) : table_text(path, reader->header(), rows);
 }
 
 }  // namespace triax

@@ -1,5 +1,7 @@
 #pragma once
 // `triax checkpoint inspect`: what a checkpoint holds, for people and for programs.
+#include <mpi.h>
+
 #include <string>
 
 namespace triax {
@@ -7,7 +9,8 @@ namespace triax {
 /// The header (step, tokens, grid, model, parameters) and a line for each tensor: name, type,
 /// shape, and over its finite elements min, max, mean and L2 norm, with the count of NaN and
 /// infinite ones. Data pass through in pieces of bounded size. `json`: one JSON object; else a
-/// table. Error as CheckpointReader's.
-std::string inspect_checkpoint(const std::string& path, bool json);
+/// table. Collective: the ranks share out the reading, the text is the same on every rank and
+/// whatever their number; MPI_COMM_NULL: one process. Error as CheckpointReader's.
+std::string inspect_checkpoint(const std::string& path, bool json, MPI_Comm comm = MPI_COMM_NULL);
 
 }  // namespace triax

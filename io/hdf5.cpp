@@ -25,28 +25,36 @@ bool is_parallel(MPI_Comm comm) {
 
 // Data sieving reads and rewrites whole file pages under a lock: poison for writers of disjoint
 // ranges.
-bool set_mpio(hid_t access, MPI_Comm comm) {
+bool set_mpio(hid_t access, MPI_Comm comm, const FileHints& hints) {
   MPI_Info info = MPI_INFO_NULL;
   if (MPI_Info_create(&info) != MPI_SUCCESS) return false;
   MPI_Info_set(info, "romio_ds_write", "disable");
   MPI_Info_set(info, "romio_ds_read", "disable");
+  const auto hint = [&](const char* key, std::int64_t value) {
+    if (value > 0) MPI_Info_set(info, key, std::to_string(value).c_str());
+  };
+  hint("striping_factor", hints.striping_factor);
+  hint("striping_unit", hints.striping_unit);
   const bool ok = H5Pset_fapl_mpio(access, comm, info) >= 0;
   MPI_Info_free(&info);
   return ok;
 }
 
-// Objects of at least `threshold` bytes begin at a page.
-Handle file_access(MPI_Comm comm, hsize_t threshold) {
+// Objects of at least `threshold` bytes begin at a multiple of the hints' alignment.
+Handle file_access(MPI_Comm comm, hsize_t threshold, const FileHints& hints) {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  constexpr hsize_t page = 4096;
+  // Of a master file the parts stay open: a dataset's are looked up at each access.
+  constexpr unsigned open_parts = 64;
   // 1.8 as the lower bound: attributes beyond 64 KiB (a long job file), still read by every tool in
   // use. Locks fail on some parallel file systems, and files are never written under a reader's
   // name.
-  const bool ok = access && H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0 &&
-                  H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
-                  H5Pset_alignment(access.id(), threshold, page) >= 0 &&
-                  H5Pset_file_locking(access.id(), false, true) >= 0 &&
-                  (!is_parallel(comm) || set_mpio(access.id(), comm));
+  const bool ok =
+      access && H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0 &&
+      H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
+      H5Pset_alignment(access.id(), threshold, static_cast<hsize_t>(hints.alignment)) >= 0 &&
+      H5Pset_elink_file_cache_size(access.id(), open_parts) >= 0 &&
+      H5Pset_file_locking(access.id(), false, true) >= 0 &&
+      (!is_parallel(comm) || set_mpio(access.id(), comm, hints));
   check(ok, "HDF5 refuses the access properties: {}", last_error());
   return access;
 }
@@ -83,13 +91,14 @@ Handle File::Impl::space_of(const Handle& dataset, const std::string& name) cons
   return space;
 }
 
-File::File(const std::string& path, Mode mode, MPI_Comm comm) : impl_(std::make_unique<Impl>()) {
+File::File(const std::string& path, Mode mode, MPI_Comm comm, const FileHints& hints)
+    : impl_(std::make_unique<Impl>()) {
   const auto lock = library_lock();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are thrown, not printed
   impl_->path = path;
   constexpr hsize_t large = 64 * 1024;
   // Where everything begins at a page, nothing begins in the rest of another's last page.
-  const Handle access = file_access(comm, mode == Mode::create_blocks ? 1 : large);
+  const Handle access = file_access(comm, mode == Mode::create_blocks ? 1 : large, hints);
   if (mode == Mode::read) {
     require_readable(path);
     impl_->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
@@ -97,8 +106,12 @@ File::File(const std::string& path, Mode mode, MPI_Comm comm) : impl_(std::make_
       throw Error("cannot open " + path + " as HDF5", last_error(),
                   "The file is truncated, damaged or of another format: use another one");
   } else {
+    const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+    const bool ready =
+        mode != Mode::create_behind_block || H5Pset_userblock(creation.id(), user_block) >= 0;
+    check(ready, "HDF5 refuses a user block: {}", last_error());
     impl_->file =
-        Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose);
+        Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
     if (!impl_->file)
       throw Error("cannot create " + path, last_error(),
                   "Check that the directory exists on every node, is writable and has free space");
@@ -124,6 +137,10 @@ void File::close() {
 
 void File::create_dataset(const std::string& name, DType dtype, const Shape& shape) {
   const auto lock = library_lock();
+  impl_->create_dataset(name, type_of(dtype), shape);
+}
+
+void File::Impl::create_dataset(const std::string& name, const Handle& type, const Shape& shape) {
   std::array<hsize_t, Shape::max_rank> extent{};
   for (int d = 0; d < shape.rank(); ++d)
     extent[static_cast<std::size_t>(d)] = static_cast<hsize_t>(shape[d]);
@@ -138,12 +155,11 @@ void File::create_dataset(const std::string& name, DType dtype, const Shape& sha
                      H5Pset_layout(creation.id(), H5D_CONTIGUOUS) >= 0 &&
                      H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY) >= 0 &&
                      H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER) >= 0;
-  impl_->require(ready && space, "prepare dataset", name);
-  const Handle type = type_of(dtype);
-  const Handle dataset(H5Dcreate2(impl_->file.id(), name.c_str(), type.id(), space.id(), links.id(),
+  require(ready && space && type, "prepare dataset", name);
+  const Handle dataset(H5Dcreate2(file.id(), name.c_str(), type.id(), space.id(), links.id(),
                                   creation.id(), H5P_DEFAULT),
                        H5Dclose);
-  impl_->require(static_cast<bool>(dataset), "create dataset", name);
+  require(static_cast<bool>(dataset), "create dataset", name);
 }
 
 namespace {

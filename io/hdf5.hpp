@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,15 +16,32 @@
 
 namespace triax::hdf5 {
 
+/// How a new file is to lie on a parallel file system; 0: as the system does.
+struct FileHints {
+  int striping_factor = 0;         // storage targets that it is spread over (MPI-IO's hint)
+  std::int64_t striping_unit = 0;  // consecutive bytes on one target (MPI-IO's hint)
+  std::int64_t alignment = 4096;   // bytes; datasets of 64 KiB and more begin at a multiple of it
+};
+
+/// Where rows [begin, end) of a virtual dataset come from: a dataset of the same name in a file,
+/// which is named relative to the directory of the virtual one's.
+struct VirtualSource {
+  std::string file;
+  std::int64_t begin, end;
+};
+
 /// An open file. Shared by all ranks of `comm` (MPI-IO), or by one process with MPI_COMM_NULL or a
 /// communicator of one rank (plain POSIX).
 class File {
  public:
   /// create_blocks: every dataset begins at a multiple of 4096 bytes of the file, and shares its
-  /// last 4096 with nothing, so that it can be read and written past HDF5.
-  enum class Mode { read, create, create_blocks };
+  /// last 4096 with nothing, so that it can be read and written past HDF5. create_behind_block: the
+  /// first user_block bytes are left to the caller.
+  enum class Mode { read, create, create_blocks, create_behind_block };
+  static constexpr std::int64_t user_block = 4096;
   /// Collective over `comm`. What creates replaces a file that is there.
-  File(const std::string& path, Mode mode, MPI_Comm comm = MPI_COMM_NULL);
+  File(const std::string& path, Mode mode, MPI_Comm comm = MPI_COMM_NULL,
+       const FileHints& hints = {});
   ~File();
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
@@ -32,6 +50,14 @@ class File {
   /// A contiguous dataset, space allocated and not filled; groups on the way are created. Rank 0 is
   /// a scalar.
   void create_dataset(const std::string& name, DType dtype, const Shape& shape);
+  /// A dataset whose rows lie in other files. They cover it; a scalar is one row. Rows whose file
+  /// is not there read as zeros.
+  void create_virtual(const std::string& name, DType dtype, const Shape& shape,
+                      const std::vector<VirtualSource>& sources);
+  /// A group, where there is none of this name yet.
+  void create_group(const std::string& name);
+  /// A dataset of so many unsigned 64-bit words.
+  void create_words(const std::string& name, std::int64_t count);
   /// Attributes of a group or dataset; one of the same name is replaced. Strings are UTF-8.
   void write_attribute(const std::string& object, const std::string& name,
                        const std::string& value);
@@ -42,6 +68,10 @@ class File {
   // overlap.
   void write(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data);
   void read(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data) const;
+
+  /// All words of a dataset made by create_words.
+  void write_words(const std::string& dataset, std::span<const std::uint64_t> words);
+  std::vector<std::uint64_t> read_words(const std::string& dataset) const;
 
   /// True when there is a group or dataset of this full name.
   bool exists(const std::string& name) const;

@@ -11,6 +11,8 @@ struct File::Impl {
 
   /// Throws unless `ok`: "cannot <what> <object> in <path> (HDF5: ...)".
   void require(bool ok, const char* what, const std::string& object) const;
+  /// Contiguous, space allocated and not filled; groups on the way are created.
+  void create_dataset(const std::string& name, const Handle& type, const Shape& shape);
   Handle dataset(const std::string& name) const;
   /// A group or dataset.
   Handle object(const std::string& name) const;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "io/agree.hpp"
+#include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/topology.hpp"
 #include "src/config/load.hpp"
@@ -164,6 +165,8 @@ void generate(const GenerateArguments& arguments) {
     throw UsageError("the prompt is empty", "a model continues text",
                      "Give --prompt at least one character");
   const KernelRuntime runtime(1);
+  if (!require_whole(arguments.checkpoint, MPI_COMM_NULL))
+    spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);
   const CheckpointReader reader(arguments.checkpoint);
   const std::int64_t length =
       static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <new>
 
-#include "io/checkpoint_inspect.hpp"
+#include "src/checkpoint_commands.hpp"
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
 #include "src/huggingface_commands.hpp"
@@ -153,22 +153,6 @@ void add_generate(CLI::App& app, Arguments& arguments, const MpiSession& session
   });
 }
 
-void add_checkpoint(CLI::App& app, Arguments& arguments, const MpiSession& session) {
-  CLI::App* command = app.add_subcommand(
-      "checkpoint", "Look into checkpoint files, and turn them into other formats.");
-  command->require_subcommand(1);
-  CLI::App* inspect = command->add_subcommand(
-      "inspect", "List a checkpoint's tensors: type, shape, min, max, mean, norm.");
-  inspect->add_option("file", arguments.generation.checkpoint, "The checkpoint file")
-      ->type_name("FILE")
-      ->required();
-  inspect->add_flag("--json", arguments.job.json, "Print JSON");
-  inspect->callback([&] {
-    if (session.rank() == 0)
-      fmt::print("{}\n", inspect_checkpoint(arguments.generation.checkpoint, arguments.job.json));
-  });
-}
-
 // Commands that users of interface pages will try: refused by name until they are built.
 void add_commands_to_come(CLI::App& app) {
   for (const std::string name : {"plan", "evaluate", "data", "report"}) {
@@ -176,14 +160,6 @@ void add_commands_to_come(CLI::App& app) {
     command->callback([name] {
       throw UsageError(fmt::format("triax {} is not built yet", name), {},
                        "See triax --help for what is");
-    });
-  }
-  CLI::App* checkpoint = app.get_subcommand("checkpoint");
-  for (const std::string name : {"list", "verify", "diff"}) {
-    CLI::App* command = checkpoint->add_subcommand(name)->group("")->allow_extras();
-    command->callback([name] {
-      throw UsageError(fmt::format("triax checkpoint {} is not built yet", name), {},
-                       "See triax checkpoint --help for what is");
     });
   }
 }
@@ -242,7 +218,7 @@ int run(int argc, char** argv, MpiSession& session) {
   add_train(app, arguments, session, status);
   add_config(app, arguments, session);
   add_generate(app, arguments, session);
-  add_checkpoint(app, arguments, session);
+  add_checkpoint(app, session, status);
   add_huggingface(*app.get_subcommand("checkpoint"), session);
   add_commands_to_come(app);
   try {

@@ -97,6 +97,23 @@ void add_checkpoint(Keys& k) {
                      "auto: from the newest file if any; never; must; or a file"));
   k.push_back(
       obeyed("checkpoint.at_end", boolean, true, anything(), "write one after the last step"));
+  k.push_back(
+      obeyed("checkpoint.files", integer, 1, from_to(1, 999),
+             "files that the data lie in; 2 or more: parts beside a file that shows them as "
+             "one, where one shared file is slow")
+          .in("files"));
+  k.push_back(obeyed("checkpoint.striping_factor", integer, 0, from_to(0, 1e6),
+                     "storage targets a file is spread over (a hint to MPI-IO, for Lustre and its "
+                     "like); 0: the directory's"));
+  k.push_back(obeyed("checkpoint.striping_unit", integer, 0, from_to(0, 1e12),
+                     "consecutive bytes on one storage target (a hint to MPI-IO); 0: the "
+                     "directory's")
+                  .in("bytes"));
+  k.push_back(
+      obeyed("checkpoint.alignment", integer, 4096, from_to(1, 1 << 30),
+             "tensors of 64 KiB and more begin at a multiple of it in the file; the striping "
+             "unit keeps ranks off each other's stripes")
+          .in("bytes"));
   k.push_back(accepted("checkpoint.tag_validation", string, "Warn",
                        "one file holds the whole state: there are no tags"));
   k.push_back(accepted("checkpoint.load_universal", boolean, false, "any grid resumes any file"));

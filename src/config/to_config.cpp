@@ -65,6 +65,10 @@ CheckpointConfig checkpoint(const Settings& s) {
        {"stage3_gather_16bit_weights_on_model_save", "gather_16bit_weights_on_model_save",
         "stage3_gather_fp16_weights_on_model_save"})
     c.export_at_end |= s.boolean(std::string("zero_optimization.") + name);
+  c.files = small(s, "checkpoint.files");
+  c.striping_factor = small(s, "checkpoint.striping_factor");
+  c.striping_unit = s.integer("checkpoint.striping_unit");
+  c.alignment = s.integer("checkpoint.alignment");
   return c;
 }
 

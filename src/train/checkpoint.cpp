@@ -178,7 +178,7 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
                      const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
-                     const ProcessGrid& grid) {
+                     const ProcessGrid& grid, const CheckpointOptions& options) {
   std::vector<CheckpointTensor> tensors;
   const auto add = [&](const char* group, DType type) {
     for (const GlobalTensor& tensor : global_tensors(model))
@@ -190,7 +190,7 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
     add(first_moment_group, DType::f32);
     add(second_moment_group, DType::f32);
   }
-  CheckpointWriter writer(path, grid);
+  CheckpointWriter writer(path, grid, options);
   writer.create(header, tensors);
   try {
     write_state(stream, writer, store, optimizer);
@@ -202,6 +202,13 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
 
 bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
   return reader.contains(first_moment_group + global_tensors(model).front().name);
+}
+
+CheckpointOptions checkpoint_options(const CheckpointConfig& config) {
+  CheckpointOptions options;
+  options.files = config.files;
+  options.hints = {config.striping_factor, config.striping_unit, config.alignment};
+  return options;
 }
 
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,

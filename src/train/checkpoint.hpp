@@ -18,7 +18,10 @@ inline constexpr const char* master_group = "/master/";
 /// weights are 16-bit. `optimizer` null: /model alone. Collective over the grid.
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
                      const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
-                     const ProcessGrid& grid);
+                     const ProcessGrid& grid, const CheckpointOptions& options = {});
+
+/// The files and hints that a job asks for.
+CheckpointOptions checkpoint_options(const CheckpointConfig& config);
 
 /// The most that saving and restoring take of memory beside what they move, for blocks of a model
 /// of `type`: pieces go through a buffer where memory has them in another type or order.

@@ -1,5 +1,6 @@
 #include "src/train/run_directory.hpp"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
+#include "io/checkpoint_verify.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
@@ -44,14 +46,27 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
 
 namespace {
 
-// Why a checkpoint cannot be opened; empty where it can.
-std::string opening_problem(const std::string& file) {
+// Why a checkpoint cannot be used; empty where it can. Collective.
+std::string problem_of(ProcessGrid& grid, const std::string& file) {
   try {
-    const CheckpointReader reader(file);
+    if (!require_whole(file, grid.mpi()) && grid.rank() == 0)
+      spdlog::warn("{} has no checksums (an older triax wrote it): its data are taken as they are",
+                   file);
     return {};
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+// The checkpoint in `directory` that comes before `file`; empty: none. As rank 0 sees them.
+std::string one_before(ProcessGrid& grid, const std::string& file, const std::string& directory) {
+  std::string before;
+  agreed(grid.mpi(), [&] {
+    if (grid.rank() != 0) return;
+    for (const std::string& other : list_checkpoints(directory))  // the newest first
+      if (before.empty() && checkpoint_step(other) < checkpoint_step(file)) before = other;
+  });
+  return broadcast_text(grid, before);
 }
 
 }  // namespace
@@ -74,15 +89,13 @@ std::string resume_file(const CheckpointConfig& checkpoint) {
   return {};
 }
 
-void check_opens(const std::string& file, const std::string& directory) {
-  if (file.empty()) return;
-  const std::string problem = opening_problem(file);
+void check_whole(ProcessGrid& grid, const std::string& file, const std::string& directory) {
+  const std::string problem = problem_of(grid, file);
   if (problem.empty()) return;
   std::string remedy = "Start anew with --set checkpoint.resume=never";
-  for (const std::string& other : list_checkpoints(directory)) {
-    if (std::filesystem::path(other).filename() >= std::filesystem::path(file).filename() ||
-        !opening_problem(other).empty())
-      continue;
+  for (std::string other = one_before(grid, file, directory); !other.empty();
+       other = one_before(grid, other, directory)) {
+    if (!problem_of(grid, other).empty()) continue;
     remedy = fmt::format("Resume the one before it with --set checkpoint.resume={}", other);
     break;
   }
@@ -96,14 +109,15 @@ std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkp
     if (grid.rank() != 0) return;
     try {
       file = resume_file(checkpoint);
-      check_opens(file, checkpoint.directory);
     } catch (const UsageError& error) {
       wrong = error.what();
     }
   });
   wrong = broadcast_text(grid, wrong);
   if (!wrong.empty()) throw UsageError(wrong);
-  return broadcast_text(grid, file);
+  file = broadcast_text(grid, file);
+  if (!file.empty()) check_whole(grid, file, checkpoint.directory);
+  return file;
 }
 
 std::string broadcast_text(ProcessGrid& grid, std::string text, int root) {

@@ -18,12 +18,13 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
 /// there and is not.
 std::string resume_file(const CheckpointConfig& checkpoint);
 
-/// Error where `file` (empty: none) is no whole checkpoint, naming the newest one before it in
-/// `directory` that is.
-void check_opens(const std::string& file, const std::string& directory);
+/// Error where `file` is no whole checkpoint (it does not open, or its data do not match their
+/// checksums), naming the newest one before it in `directory` that is. Collective: the ranks share
+/// out the reading; throws on every rank alike.
+void check_whole(ProcessGrid& grid, const std::string& file, const std::string& directory);
 
-/// What resume_file() says on rank 0, once it opens, on every rank: a parallel file system may show
-/// others an older directory. Collective; throws on every rank alike.
+/// What resume_file() says on rank 0, once it is whole, on every rank: a parallel file system may
+/// show others an older directory. Collective; throws on every rank alike.
 std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint);
 
 /// The text of rank `root`, on every rank. Collective.

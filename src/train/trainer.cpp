@@ -324,7 +324,8 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   header.version = version;
   header.loss_scale = loss_scaler_.state();
   const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
-  save_checkpoint(stream_, path, header, config_.model, store_, &optimizer_, grid_);
+  save_checkpoint(stream_, path, header, config_.model, store_, &optimizer_, grid_,
+                  checkpoint_options(config_.checkpoint));
   if (!leader()) return;
   record_->pause();
   spdlog::info("checkpoint {}", path);

@@ -19,13 +19,24 @@ inline CheckpointHeader example_header() {
 
 /// Writes and publishes tensors of whole values from one process.
 inline void write_example(const std::string& path, const std::vector<CheckpointTensor>& tensors,
-                          std::vector<std::vector<float>> values) {
+                          std::vector<std::vector<float>> values,
+                          const CheckpointHeader& header = example_header()) {
   CheckpointWriter writer(path, MPI_COMM_NULL);
-  writer.create(example_header(), tensors);
+  writer.create(header, tensors);
   for (std::size_t i = 0; i < tensors.size(); ++i)
     writer.write(tensors[i].name, {{{}, tensors[i].shape}},
                  Tensor(values[i].data(), tensors[i].shape));
   writer.publish();
+}
+
+/// Flips one bit of a file.
+inline void flip_bit(const std::string& path, std::int64_t byte, int bit) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(byte);
+  const int value = file.get();
+  check(file.good(), "byte {} of {}", byte, path);
+  file.seekp(byte);
+  file.put(static_cast<char>(value ^ (1 << bit)));
 }
 
 }  // namespace triax::test

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "tests/io/fixtures.hpp"
@@ -92,6 +93,29 @@ TEST(SplitBoxes, KeepsTheOrderOfTheUnion) {
 TEST(SplitBoxes, LeavesASmallUnionWhole) {
   EXPECT_EQ(split_boxes({{{0, 0}, {2, 2}}}, 4).size(), 1u);
   EXPECT_TRUE(split_boxes({}, 4).empty());
+}
+
+// Against the boxes' elements, one by one.
+void expect_runs(const Shape& shape, const std::vector<Box>& boxes, std::size_t count) {
+  const std::vector<Run> runs = runs_of(shape, boxes);
+  std::vector<std::int64_t> of_runs;
+  for (const Run& run : runs)
+    for (std::int64_t i = 0; i < run.count; ++i) of_runs.push_back(run.first + i);
+  std::vector<std::int64_t> expected = indices(shape, boxes);
+  std::ranges::sort(expected);
+  EXPECT_EQ(of_runs, expected) << shape.text();
+  EXPECT_EQ(runs.size(), count) << shape.text();
+}
+
+TEST(RunsOf, AreTheElementsInOrderAndAsLongAsCanBe) {
+  expect_runs({}, {{{}, {}}}, 1);
+  expect_runs({5}, {{{1}, {3}}}, 1);
+  expect_runs({4, 3, 2}, {{{}, {4, 3, 2}}}, 1);
+  expect_runs({4, 3, 2}, {{{1}, {2, 3, 2}}}, 1);
+  expect_runs({4, 3, 2}, {{{1, 1}, {2, 2, 2}}}, 2);
+  expect_runs({4, 3, 2}, {{{1, 0, 1}, {2, 3, 1}}}, 6);
+  expect_runs({4, 3, 2}, {{{1}, {0, 3, 2}}}, 0);
+  expect_runs({4, 6}, {{{0, 4}, {4, 2}}, {{0, 0}, {4, 2}}}, 8);  // columns, rows interleaved
 }
 
 }  // namespace

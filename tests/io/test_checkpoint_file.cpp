@@ -23,7 +23,7 @@ TEST(CheckpointFile, RoundTrips) {
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
   const CheckpointReader reader(path);
   const CheckpointHeader expected = example_header();
-  EXPECT_EQ(reader.header().format_version, 1);
+  EXPECT_EQ(reader.header().format_version, 2);
   EXPECT_EQ(reader.header().step, 50);
   EXPECT_EQ(reader.header().tokens, 51200);
   EXPECT_EQ(reader.header().samples, 400);
@@ -146,11 +146,11 @@ TEST(CheckpointReader, SaysWhatIsWrongWithAFile) {
     other.create_dataset("/model/x", DType::f32, {1});
     hdf5::File newer(dir.path("newer.h5"), hdf5::File::Mode::create);
     newer.create_dataset("/model/x", DType::f32, {1});
-    newer.write_attribute("/", "format_version", std::int64_t{2});
+    newer.write_attribute("/", "format_version", std::int64_t{3});
   }
   EXPECT_THAT(error(dir.path("other.h5")), HasSubstr("not a triax checkpoint"));
   EXPECT_THAT(error(dir.path("newer.h5")),
-              AllOf(HasSubstr("format version 2"), HasSubstr("newer triax")));
+              AllOf(HasSubstr("format version 3"), HasSubstr("newer triax")));
 }
 
 }  // namespace

@@ -78,20 +78,34 @@ class DamagedCheckpoint : public testing::Test {
     const std::string path = checkpoint_path(directory_.path(), step);
     std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   }
-  std::string problem(int step) const {
+  // One flipped bit in the tensor's data.
+  void flip(int step) const {
+    const std::string path = checkpoint_path(directory_.path(), step);
+    const std::int64_t offset = hdf5::File(path, hdf5::File::Mode::read).offset("/model/a");
+    flip_bit(path, offset + 5, 2);
+  }
+  std::string problem(int step) {
     return error_of(
-        [&] { check_opens(checkpoint_path(directory_.path(), step), directory_.path()); });
+        [&] { check_whole(grid_, checkpoint_path(directory_.path(), step), directory_.path()); });
   }
   TempDirectory directory_;
+  ProcessGrid grid_{MPI_COMM_SELF, {}};
 };
 
 TEST_F(DamagedCheckpoint, NamesTheWholeOneBeforeIt) {
   EXPECT_EQ(problem(30), "");
-  EXPECT_EQ(error_of([&] { check_opens("", directory_.path()); }), "");
   truncate(30);
   truncate(20);
   EXPECT_THAT(problem(30),
               AllOf(HasSubstr("step-000030.h5"), HasSubstr("truncated"),
+                    HasSubstr("--set checkpoint.resume=" + directory_.path() + "/step-000010.h5")));
+}
+
+TEST_F(DamagedCheckpoint, AFlippedBitIsDamageToo) {
+  flip(30);
+  flip(20);
+  EXPECT_THAT(problem(30),
+              AllOf(HasSubstr("step-000030.h5"), HasSubstr("/model/a block 0, bytes 0 to 12"),
                     HasSubstr("--set checkpoint.resume=" + directory_.path() + "/step-000010.h5")));
 }
 
@@ -102,17 +116,16 @@ TEST_F(DamagedCheckpoint, WithNoneBeforeItTheRunMayStartAnew) {
 
 TEST_F(DamagedCheckpoint, IsAFailureOfTheRunNotOfTheJob) {
   truncate(30);
-  ProcessGrid grid(MPI_COMM_SELF, {});
   const CheckpointConfig checkpoint{directory_.path(), 0, 3, "auto", true};
   try {
-    agreed_resume_file(grid, checkpoint);
+    agreed_resume_file(grid_, checkpoint);
     ADD_FAILURE() << "a truncated file was taken";
   } catch (const UsageError&) {
     ADD_FAILURE() << "status 2";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("step-000020.h5"));
   }
-  EXPECT_THROW(agreed_resume_file(grid, {directory_.path("absent"), 0, 3, "must", true}),
+  EXPECT_THROW(agreed_resume_file(grid_, {directory_.path("absent"), 0, 3, "must", true}),
                UsageError);
 }
 

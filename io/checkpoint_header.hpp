@@ -1,0 +1,58 @@
+#pragma once
+// What a checkpoint says of itself: attributes of its root, and the list of its tensors.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/hdf5.hpp"
+
+namespace triax {
+
+/// Everything but tensors.
+struct CheckpointHeader {
+  std::int64_t format_version = 2;  // of the layout
+  std::int64_t step = 0;            // steps done
+  std::int64_t tokens = 0;          // tokens trained on
+  std::int64_t samples = 0;         // data position: samples consumed since the start
+  std::string job;                  // JSON as resolved
+  std::string model;                // Hugging Face config.json
+  std::string grid;                 // JSON {"data":, "pipeline":, "tensor":} that wrote it
+  std::string version;              // of triax
+  std::string loss_scale;           // JSON; empty: none (no fp16)
+  std::string parts;                // JSON, set by the writer; empty: one file holds everything
+};
+
+/// The first format whose files carry checksums.
+constexpr std::int64_t checksums_since = 2;
+
+/// Calls visit(attribute's name, member) for each attribute of the root, by name.
+template <class Header, class Visit>
+void for_each_attribute(Header& header, Visit&& visit) {
+  visit("format_version", header.format_version);
+  visit("grid", header.grid);
+  visit("job", header.job);
+  visit("loss_scale", header.loss_scale);
+  visit("model", header.model);
+  visit("parts", header.parts);
+  visit("samples", header.samples);
+  visit("step", header.step);
+  visit("tokens", header.tokens);
+  visit("triax_version", header.version);
+}
+
+/// A tensor of the file: global, unpadded, unsharded.
+struct CheckpointTensor {
+  std::string name;  // "/model/transformer.wte.weight"
+  DType dtype = DType::f32;
+  Shape shape;
+  std::int64_t bytes() const {
+    return shape.elements() * static_cast<std::int64_t>(size_of(dtype));
+  }
+};
+
+/// Collective over the file's ranks.
+void write_header(hdf5::File& file, const CheckpointHeader& header);
+/// Error: `path` is no checkpoint of triax, or of a newer format.
+CheckpointHeader read_header(const hdf5::File& file, const std::string& path);
+
+}  // namespace triax

@@ -1,0 +1,136 @@
+#include "io/checkpoint_integrity.hpp"
+
+#include <algorithm>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+constexpr const char* group = "/integrity";
+
+// "name=value" lines of the attributes that are there, by name.
+struct AttributeLines {
+  std::string text;
+  void operator()(const char* name, std::int64_t value) {
+    text += fmt::format("{}={}\n", name, value);
+  }
+  void operator()(const char* name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{}={}\n", name, value);
+  }
+};
+
+std::string hexadecimal(std::uint64_t value) {
+  return fmt::format("{:016x}", value);
+}
+
+std::string header_checksum(const CheckpointHeader& header) {
+  AttributeLines lines;
+  for_each_attribute(header, lines);
+  return hexadecimal(checksum_of(lines.text));
+}
+
+// The sum of the lines' checksums: it does not depend on the tensors' order.
+std::string tensors_checksum(const std::vector<CheckpointTensor>& tensors) {
+  std::uint64_t sum = 0;
+  for (const auto& [name, dtype, shape] : tensors)
+    sum += checksum_of(fmt::format("{} {} {}\n", name, name_of(dtype), shape.text()));
+  return hexadecimal(sum);
+}
+
+void expect(const hdf5::File& file, const std::string& path, const char* attribute,
+            const std::string& value, const char* what) {
+  const std::string written = file.string_attribute(group, attribute);
+  if (written == value) return;
+  throw Error(fmt::format("{} is damaged", path),
+              fmt::format("{} have the checksum {}, {} was written", what, value, written),
+              "Use another checkpoint");
+}
+
+}  // namespace
+
+TensorChecksums::TensorChecksums(const std::vector<CheckpointTensor>& tensors) {
+  std::size_t end = 0;
+  for (const CheckpointTensor& tensor : tensors) {
+    const auto blocks =
+        static_cast<std::size_t>(integrity_blocks(tensor.shape.elements(), integrity_block));
+    places_.insert({tensor.name, {tensor.shape, tensor.dtype, end, blocks}});
+    end += blocks;
+  }
+  sums_.resize(end);
+}
+
+const TensorChecksums::Place& TensorChecksums::place(const std::string& name) const {
+  const auto found = places_.find(name);
+  check(found != places_.end(), "the checkpoint was made without {}", name);
+  return found->second;
+}
+
+void TensorChecksums::add(const std::string& name, const std::vector<hdf5::Box>& boxes,
+                          const Tensor& data) {
+  const Place& to = place(name);
+  check(data.dtype() == to.dtype, "{} is to be written as {}, not {}", name, name_of(to.dtype),
+        name_of(data.dtype()));
+  check(hdf5::elements(boxes) == data.elements(), "{} elements of {} in boxes of {}",
+        data.elements(), name, hdf5::elements(boxes));
+  const std::span<std::uint64_t> sums = std::span(sums_).subspan(to.begin, to.blocks);
+  const std::uint64_t seed = checksum_seed(name);
+  auto* at = static_cast<char*>(data.data());
+  for (const hdf5::Run& run : hdf5::runs_of(to.shape, boxes)) {
+    const Tensor part(at, to.dtype, {run.count});
+    add_checksums(sums, integrity_block, seed, run.first, part);
+    at += part.bytes();
+  }
+}
+
+std::span<const std::uint64_t> TensorChecksums::of(const std::string& name) const {
+  const Place& from = place(name);
+  return std::span(sums_).subspan(from.begin, from.blocks);
+}
+
+std::int64_t integrity_blocks(std::int64_t elements, std::int64_t block) {
+  return (elements + block - 1) / block;
+}
+
+void create_integrity(hdf5::File& file, const CheckpointHeader& header,
+                      const std::vector<CheckpointTensor>& tensors) {
+  for (const CheckpointTensor& tensor : tensors)
+    file.create_words(group + tensor.name,
+                      integrity_blocks(tensor.shape.elements(), integrity_block));
+  file.create_group(group);
+  file.write_attribute(group, "algorithm", std::string(checksum_algorithm));
+  file.write_attribute(group, "block_elements", integrity_block);
+  file.write_attribute(group, "header", header_checksum(header));
+  file.write_attribute(group, "tensors", tensors_checksum(tensors));
+}
+
+void write_integrity(hdf5::File& file, const std::vector<CheckpointTensor>& tensors,
+                     const TensorChecksums& sums) {
+  for (const CheckpointTensor& tensor : tensors)
+    file.write_words(group + tensor.name, sums.of(tensor.name));
+}
+
+void check_header(const hdf5::File& file, const std::string& path, const CheckpointHeader& header) {
+  expect(file, path, "header", header_checksum(header), "its attributes");
+}
+
+void check_tensors(const hdf5::File& file, const std::string& path,
+                   const std::vector<CheckpointTensor>& tensors) {
+  expect(file, path, "tensors", tensors_checksum(tensors), "names, types and shapes");
+}
+
+std::int64_t read_integrity_block(const hdf5::File& file, const std::string& path) {
+  const std::string algorithm = file.string_attribute(group, "algorithm");
+  const std::int64_t block = file.integer_attribute(group, "block_elements");
+  constexpr std::int64_t largest = std::int64_t{1} << 28;  // what a reader must hold
+  if (algorithm == checksum_algorithm && block >= 1 && block <= largest) return block;
+  throw Error(fmt::format("cannot verify {}", path),
+              fmt::format("its checksums are {} of blocks of {} elements", algorithm, block),
+              "Use a newer triax, or another checkpoint where this one is damaged");
+}
+
+std::vector<std::uint64_t> read_integrity(const hdf5::File& file, const std::string& tensor) {
+  return file.read_words(group + tensor);
+}
+
+}  // namespace triax

@@ -1,0 +1,69 @@
+#pragma once
+// The checksums of a checkpoint: the group /integrity (io/README.md). Internal to io/.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "io/checkpoint_header.hpp"
+#include "io/checksum.hpp"
+
+namespace triax {
+
+/// Elements that one checksum of a tensor covers, in the files written here.
+constexpr std::int64_t integrity_block = std::int64_t{1} << 20;
+
+/// The checksums that this rank's part of a checkpoint's tensors adds up to. Added to those of all
+/// other ranks they are the file's.
+class TensorChecksums {
+ public:
+  TensorChecksums() = default;
+  explicit TensorChecksums(const std::vector<CheckpointTensor>& tensors);
+  /// The elements in `boxes`, as hdf5::File::write takes them; each element of a tensor is to be
+  /// added once, in the tensor's type.
+  void add(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
+  /// Of all tensors, one after another.
+  std::span<std::uint64_t> all() { return sums_; }
+  std::span<const std::uint64_t> of(const std::string& name) const;
+
+ private:
+  struct Place {
+    Shape shape;
+    DType dtype;
+    std::size_t begin, blocks;  // in sums_
+  };
+  const Place& place(const std::string& name) const;
+  std::unordered_map<std::string, Place> places_;
+  std::vector<std::uint64_t> sums_;
+};
+
+/// Checksums that a tensor of so many elements has.
+std::int64_t integrity_blocks(std::int64_t elements, std::int64_t block);
+
+/// Makes /integrity with the checksums of header and list of tensors, and the datasets of the
+/// tensors' own. Collective over the file's ranks.
+void create_integrity(hdf5::File& file, const CheckpointHeader& header,
+                      const std::vector<CheckpointTensor>& tensors);
+/// Fills those datasets. By one rank.
+void write_integrity(hdf5::File& file, const std::vector<CheckpointTensor>& tensors,
+                     const TensorChecksums& sums);
+
+/// Error where the attributes of the root are not those that were written.
+void check_header(const hdf5::File& file, const std::string& path, const CheckpointHeader& header);
+/// Error where names, types or shapes are not those that were written.
+void check_tensors(const hdf5::File& file, const std::string& path,
+                   const std::vector<CheckpointTensor>& tensors);
+/// Elements of a block in this file.
+std::int64_t read_integrity_block(const hdf5::File& file, const std::string& path);
+/// The checksums of a tensor.
+std::vector<std::uint64_t> read_integrity(const hdf5::File& file, const std::string& tensor);
+
+/// Writes the checksum of a closed file with virtual datasets into its user block. HDF5 1.10 may
+/// crash or hang on a damaged list of virtual sources, so that it must not see one.
+void seal_master(const std::string& path);
+/// Error where a file whose HDF5 data begin behind a user block is not as it was sealed. Of other
+/// files, whatever they are, nothing is asked. Before HDF5 opens it.
+void check_seal(const std::string& path);
+
+}  // namespace triax

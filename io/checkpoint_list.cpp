@@ -1,0 +1,119 @@
+#include "io/checkpoint_list.hpp"
+
+#include <fmt/chrono.h>
+#include <sys/stat.h>
+
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "io/checkpoint_file.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Row {
+  CheckpointPath file;
+  std::string state, problem;  // problem: why it does not open
+  std::int64_t bytes = 0;
+  std::time_t changed = 0;
+  CheckpointHeader header;  // where it opens
+  std::string type;         // of the weights
+  bool opens() const { return problem.empty() && file.state != CheckpointState::unfinished; }
+};
+
+std::string type_of_weights(const CheckpointReader& reader) {
+  for (const CheckpointTensor& tensor : reader.tensors())
+    if (tensor.name.starts_with("/model/")) return std::string(name_of(tensor.dtype));
+  return "-";
+}
+
+Row row_of(const CheckpointPath& file) {
+  Row row{file, "unfinished", {}, 0, 0, {}, "-"};
+  struct stat status {};
+  if (::stat(file.path.c_str(), &status) == 0) {
+    row.bytes = status.st_size;
+    row.changed = status.st_mtime;
+  }
+  if (file.state == CheckpointState::unfinished) return row;
+  row.state = file.state == CheckpointState::superseded ? "superseded" : "whole";
+  try {
+    const CheckpointReader reader(file.path);
+    row.header = reader.header();
+    row.bytes = reader.file_bytes();
+    row.type = type_of_weights(reader);
+  } catch (const Error& error) {
+    row.state = "damaged";
+    row.problem = error.what();
+  }
+  return row;
+}
+
+std::string date_of(const Row& row) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(row.changed));
+}
+
+// {"data": 2, "pipeline": 1, "tensor": 2} as 2x1x2; as it is where it is none.
+std::string grid_text(const std::string& grid) {
+  const Json value = Json::parse(grid, nullptr, false);
+  std::string text;
+  for (const char* axis : {"data", "pipeline", "tensor"}) {
+    if (!value.is_object() || !value.contains(axis)) return grid;
+    text += (text.empty() ? "" : "x") + value[axis].dump();
+  }
+  return text;
+}
+
+std::string json_text(const std::string& directory, const std::vector<Row>& rows) {
+  Json files = Json::array();
+  for (const Row& row : rows) {
+    Json entry = {{"file", row.file.path},
+                  {"state", row.state},
+                  {"step", row.file.step},
+                  {"bytes", row.bytes},
+                  {"date", date_of(row)}};
+    if (row.opens()) {
+      const Json grid = Json::parse(row.header.grid, nullptr, false);
+      entry["tokens"] = row.header.tokens;
+      entry["grid"] = grid.is_discarded() ? Json(row.header.grid) : grid;
+      entry["dtype"] = row.type;
+      entry["format_version"] = row.header.format_version;
+    }
+    if (!row.problem.empty()) entry["problem"] = row.problem;
+    files.push_back(entry);
+  }
+  const Json out = {{"directory", directory}, {"checkpoints", files}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string table_text(const std::string& directory, const std::vector<Row>& rows) {
+  if (rows.empty()) return fmt::format("no checkpoints in {}\n", directory);
+  std::string out = fmt::format("{:>9} {:>15} {:>15}  {:<19}  {:<9} {:<5} {:<10}  {}\n", "step",
+                                "tokens", "bytes", "date", "DxPxT", "type", "state", "file");
+  for (const Row& row : rows) {
+    out += fmt::format("{:>9} {:>15} {:>15}  {}  {:<9} {:<5} {:<10}  {}\n", row.file.step,
+                       row.opens() ? fmt::format("{}", row.header.tokens) : "-", row.bytes,
+                       date_of(row), row.opens() ? grid_text(row.header.grid) : "-", row.type,
+                       row.state, std::filesystem::path(row.file.path).filename().string());
+    if (!row.problem.empty()) out += fmt::format("{:>9} {}\n", "", row.problem);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string list_checkpoints_text(const std::string& directory, bool json) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error))
+    throw Error(fmt::format("there is no directory {}", directory), error ? error.message() : "",
+                "Name the directory that holds the files step-N.h5");
+  std::vector<Row> rows;
+  for (const CheckpointPath& file : find_checkpoints(directory)) rows.push_back(row_of(file));
+  return json ? json_text(directory, rows) : table_text(directory, rows);
+}
+
+}  // namespace triax

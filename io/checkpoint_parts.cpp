@@ -1,0 +1,287 @@
+#include "io/checkpoint_parts.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "io/agree.hpp"
+#include "io/checkpoint_integrity.hpp"
+#include "io/durable.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view infix = ".parts";
+
+bool leads(MPI_Comm comm) {
+  int rank = 0;
+  if (comm != MPI_COMM_NULL) MPI_Comm_rank(comm, &rank);
+  return rank == 0;
+}
+
+std::string directory_name(const std::string& master, std::uint64_t number) {
+  return number == 0 ? fmt::format("{}{}", master, infix)
+                     : fmt::format("{}{}-{}", master, infix, number);
+}
+
+// A directory that was not there before; its number.
+std::uint64_t make_directory(const std::string& master) {
+  for (std::uint64_t number = 0;; ++number) {
+    const std::string path = directory_name(master, number);
+    if (::mkdir(path.c_str(), 0777) == 0) return number;
+    if (errno != EEXIST)
+      throw Error("cannot create the directory " + path, std::strerror(errno),
+                  "Check free space, quota and permissions of checkpoint.directory");
+  }
+}
+
+std::int64_t rows_of(const CheckpointTensor& tensor) {
+  return tensor.shape.rank() == 0 ? 1 : tensor.shape[0];
+}
+
+// In the order of the model: what belongs to its first tensor (weights, moments) before what
+// belongs to its second, so that a rank that holds a few layers writes to few parts.
+std::vector<CheckpointTensor> in_model_order(const std::vector<CheckpointTensor>& tensors) {
+  std::map<std::string, std::size_t> seen;  // tensors of each group
+  std::vector<std::pair<std::size_t, const CheckpointTensor*>> places;
+  for (const CheckpointTensor& tensor : tensors)
+    places.emplace_back(seen[tensor.name.substr(0, tensor.name.rfind('/'))]++, &tensor);
+  std::ranges::stable_sort(places, {}, [](const auto& place) { return place.first; });
+  std::vector<CheckpointTensor> out;
+  for (const auto& [ignored, tensor] : places) out.push_back(*tensor);
+  return out;
+}
+
+// Rows of a tensor as a tensor of its own.
+CheckpointTensor cut(const CheckpointTensor& tensor, const TensorSlice& slice) {
+  CheckpointTensor part = tensor;
+  if (tensor.shape.rank() > 0) part.shape[0] = slice.end - slice.begin;
+  return part;
+}
+
+}  // namespace
+
+std::vector<std::vector<TensorSlice>> deal_tensors(const std::vector<CheckpointTensor>& tensors,
+                                                   std::size_t parts) {
+  std::int64_t left = 0;
+  for (const CheckpointTensor& tensor : tensors) left += tensor.bytes();
+  std::vector<std::vector<TensorSlice>> dealt;
+  std::size_t part = 0;
+  std::int64_t room = 0;  // in this part, of its share of what was left when it was begun
+  const auto share = [&] {
+    const auto open = static_cast<std::int64_t>(parts - part);
+    return (left + open - 1) / open;
+  };
+  room = share();
+  bool empty = true;  // this part
+  for (const CheckpointTensor& tensor : tensors) {
+    std::vector<TensorSlice>& slices = dealt.emplace_back();
+    const std::int64_t rows = rows_of(tensor);
+    const std::int64_t row_bytes = rows == 0 ? 0 : tensor.bytes() / rows;
+    std::int64_t row = 0;
+    do {
+      // The rest of a tensor goes where it fits; one that is small beside the share is not cut.
+      const std::int64_t rest = (rows - row) * row_bytes;
+      std::int64_t count = rows - row;
+      if (rest > room && rest > share() / 8 && part + 1 < parts && row_bytes > 0)
+        count = std::min(count, std::max(room / row_bytes, std::int64_t{empty ? 1 : 0}));
+      if (count > 0 || rows == 0) slices.push_back({part, row, row + count});
+      row += count;
+      left -= count * row_bytes;
+      room -= count * row_bytes;
+      empty = empty && count == 0;
+      if ((room <= 0 || row < rows) && part + 1 < parts) {
+        ++part;
+        room = share();
+        empty = true;
+      }
+    } while (row < rows);
+  }
+  return dealt;
+}
+
+CheckpointParts::CheckpointParts(const std::string& master, int parts, const Ranks& ranks,
+                                 const hdf5::FileHints& hints)
+    : ranks_(ranks), written_(static_cast<std::size_t>(parts)) {
+  std::uint64_t number = 0;
+  agreed(ranks_, [&] {
+    if (leads(ranks_.comm)) number = make_directory(master);
+  });
+  sum_over_ranks(ranks_, std::span(&number, 1));
+  directory_ = directory_name(master, number);
+  files_.resize(static_cast<std::size_t>(parts));
+  try {
+    for (std::size_t part = 0; part < files_.size(); ++part)
+      agreed_together(ranks_, [&] {
+        files_[part].emplace(path(part), hdf5::File::Mode::create, ranks_.comm, hints);
+      });
+  } catch (...) {
+    discard();
+    throw;
+  }
+}
+
+std::string CheckpointParts::path(std::size_t part) const {
+  return fmt::format("{}/part-{:03}.h5", directory_, part);
+}
+
+void CheckpointParts::create(const std::vector<CheckpointTensor>& unordered) {
+  const std::vector<CheckpointTensor> tensors = in_model_order(unordered);
+  const auto dealt = deal_tensors(tensors, files_.size());
+  std::vector<std::int64_t> bytes(files_.size());
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    places_[tensors[t].name] = {tensors[t], dealt[t]};
+    for (const TensorSlice& slice : dealt[t]) bytes[slice.part] += cut(tensors[t], slice).bytes();
+  }
+  agreed(ranks_, [&] {
+    if (!leads(ranks_.comm)) return;
+    for (std::size_t part = 0; part < files_.size(); ++part) reserve_space(path(part), bytes[part]);
+  });
+  agreed_together(ranks_, [&] {
+    for (std::size_t t = 0; t < tensors.size(); ++t)
+      for (const TensorSlice& slice : dealt[t]) {
+        const CheckpointTensor part = cut(tensors[t], slice);
+        files_[slice.part]->create_dataset(part.name, part.dtype, part.shape);
+      }
+  });
+}
+
+void CheckpointParts::write(const std::string& name, const std::vector<hdf5::Box>& boxes,
+                            const Tensor& data) {
+  const auto found = places_.find(name);
+  check(found != places_.end(), "the checkpoint was made without {}", name);
+  const auto& [tensor, slices] = found->second;
+  auto* at = static_cast<char*>(data.data());
+  for (const TensorSlice& slice : slices) {
+    // The union of boxes is visited row by row: its rows in this slice are neighbours in `data`.
+    std::vector<hdf5::Box> here = boxes;
+    if (tensor.shape.rank() > 0) {
+      here = hdf5::clipped(boxes, 0, slice.begin, slice.end);
+      here = hdf5::shifted(std::move(here), {-slice.begin});
+    }
+    const std::int64_t count = hdf5::elements(here);
+    if (here.empty() || count == 0) continue;
+    const Tensor part(at, data.dtype(), {count});
+    files_[slice.part]->write(name, here, part);
+    written_[slice.part] = true;
+    at += part.bytes();
+  }
+}
+
+void CheckpointParts::finish() {
+  agreed_together(ranks_, [&] {
+    for (auto& file : files_) file->close();
+  });
+  agreed(ranks_, [&] {
+    for (std::size_t part = 0; part < files_.size(); ++part)
+      if (written_[part] || leads(ranks_.comm)) sync_path(path(part));
+    if (leads(ranks_.comm)) sync_path(directory_);
+  });
+  for (auto& file : files_) file.reset();
+}
+
+void CheckpointParts::link(hdf5::File& master) const {
+  const std::string relative = fs::path(directory_).filename().string();
+  for (const auto& [name, place] : places_) {
+    if (place.tensor.shape.elements() == 0) {
+      master.create_dataset(name, place.tensor.dtype, place.tensor.shape);
+      continue;
+    }
+    std::vector<hdf5::VirtualSource> sources;
+    for (const TensorSlice& slice : place.slices)
+      sources.push_back({relative + "/" + fs::path(path(slice.part)).filename().string(),
+                         slice.begin, slice.end});
+    master.create_virtual(name, place.tensor.dtype, place.tensor.shape, sources);
+  }
+}
+
+std::string CheckpointParts::description() const {
+  nlohmann::ordered_json bytes = nlohmann::ordered_json::array();
+  for (std::size_t part = 0; part < files_.size(); ++part)
+    bytes.push_back(fs::file_size(path(part)));
+  const nlohmann::ordered_json out = {{"directory", fs::path(directory_).filename().string()},
+                                      {"bytes", bytes}};
+  return out.dump();
+}
+
+void CheckpointParts::discard() noexcept {
+  try {
+    // HDF5 writes once more when it closes. On a full disk that needs the room of the data.
+    std::error_code ignored;
+    for (std::size_t part = 0; part < files_.size(); ++part)
+      if (files_[part] && leads(ranks_.comm)) fs::resize_file(path(part), 0, ignored);
+    for (auto& file : files_) file.reset();
+    if (leads(ranks_.comm)) fs::remove_all(directory_, ignored);
+  } catch (...) {  // no memory for a name: the next run removes the directory
+  }
+}
+
+std::vector<std::string> PartList::paths(const std::string& master) const {
+  std::vector<std::string> out;
+  for (std::size_t part = 0; part < bytes.size(); ++part)
+    out.push_back(
+        (fs::path(master).parent_path() / directory / fmt::format("part-{:03}.h5", part)).string());
+  return out;
+}
+
+PartList parse_parts(const std::string& description) {
+  if (description.empty()) return {};
+  const auto json = nlohmann::json::parse(description, nullptr, false);
+  PartList parts;
+  std::string ignored;
+  try {
+    parts = {json.at("directory").get<std::string>(),
+             json.at("bytes").get<std::vector<std::int64_t>>()};
+  } catch (const nlohmann::json::exception&) {
+  }
+  if (!is_parts_directory(parts.directory, ignored) || parts.bytes.empty())
+    throw Error(fmt::format("the checkpoint's list of parts is damaged: {}", description), {},
+                "Use another checkpoint");
+  return parts;
+}
+
+void check_parts(const std::string& master, const PartList& parts) {
+  const std::vector<std::string> paths = parts.paths(master);
+  for (std::size_t part = 0; part < paths.size(); ++part) {
+    struct stat status {};
+    if (::stat(paths[part].c_str(), &status) != 0)
+      throw Error(fmt::format("cannot open {}, a part of {}", paths[part], master),
+                  std::strerror(errno), "Keep a checkpoint and its directory of parts together");
+    if (status.st_size != parts.bytes[part])
+      throw Error(
+          fmt::format("{}, a part of {}, is damaged", paths[part], master),
+          fmt::format("it has {} bytes, {} were written", status.st_size, parts.bytes[part]),
+          "Use another checkpoint");
+  }
+}
+
+bool is_parts_directory(const std::string& name, std::string& master) {
+  const std::size_t at = name.find(infix);
+  if (at == name.npos || name.find('/') != name.npos) return false;
+  const std::string_view rest = std::string_view(name).substr(at + infix.size());
+  const bool numbered = rest.size() > 1 && rest.front() == '-' &&
+                        rest.find_first_not_of("0123456789", 1) == rest.npos;
+  master = name.substr(0, at);
+  return master.ends_with(".h5") && (rest.empty() || numbered);
+}
+
+std::optional<std::string> parts_directory_of(const std::string& master) {
+  try {
+    check_seal(master);
+    const hdf5::File file(master, hdf5::File::Mode::read);
+    if (!file.has_attribute("/", "parts")) return "";
+    const PartList parts = parse_parts(file.string_attribute("/", "parts"));
+    return (fs::path(master).parent_path() / parts.directory).string();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace triax

@@ -1,0 +1,82 @@
+#pragma once
+// The part files of a checkpoint whose data lie in several files (io/README.md). Internal to io/.
+#include <mpi.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/agree.hpp"
+#include "io/checkpoint_header.hpp"
+
+namespace triax {
+
+/// Rows of a tensor (indices of its first dimension) that lie in one part. A scalar is one row.
+struct TensorSlice {
+  std::size_t part;
+  std::int64_t begin, end;
+};
+
+/// Deals tensors to `parts` files (>= 1), in their order and about as many bytes to each: a tensor
+/// lies in one file unless a share's end falls within its rows. In the order of the tensors; the
+/// slices of each in the order of its rows.
+std::vector<std::vector<TensorSlice>> deal_tensors(const std::vector<CheckpointTensor>& tensors,
+                                                   std::size_t parts);
+
+/// Writes the parts of one checkpoint. Errors of collective functions are thrown on all ranks
+/// alike.
+class CheckpointParts {
+ public:
+  /// Collective. Makes a new directory "<master>.parts" (or ".parts-1", ... where that is taken)
+  /// and in it "part-000.h5" and so on.
+  CheckpointParts(const std::string& master, int parts, const Ranks& ranks,
+                  const hdf5::FileHints& hints);
+  /// Collective. Makes the datasets. Error when the disk has no room for them.
+  void create(const std::vector<CheckpointTensor>& tensors);
+  /// Independent: as hdf5::File::write.
+  void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
+  /// Collective. Closes the files and waits until their data are on disk.
+  void finish();
+  /// By one rank, after finish: virtual datasets of `master` that show the parts.
+  void link(hdf5::File& master) const;
+  /// By one rank, after finish: what the header says of the parts.
+  std::string description() const;
+  /// By one rank at least. Removes what was written.
+  void discard() noexcept;
+
+ private:
+  struct Place {
+    CheckpointTensor tensor;
+    std::vector<TensorSlice> slices;
+  };
+  std::string path(std::size_t part) const;
+
+  std::string directory_;
+  Ranks ranks_;
+  std::vector<std::optional<hdf5::File>> files_;
+  std::vector<bool> written_;  // parts that this rank wrote to
+  std::map<std::string, Place> places_;
+};
+
+/// What a header says of its parts: a directory beside the master, and the bytes of each file.
+struct PartList {
+  std::string directory;  // its name alone; empty: one file holds everything
+  std::vector<std::int64_t> bytes;
+  /// Paths of the part files of the checkpoint `master`.
+  std::vector<std::string> paths(const std::string& master) const;
+};
+/// Error where it is not what description() writes.
+PartList parse_parts(const std::string& description);
+/// Error where a part of the checkpoint `master` is not there, or not of its length.
+void check_parts(const std::string& master, const PartList& parts);
+
+/// True for the name of a directory that holds parts of the checkpoint file "step-<digits>.h5";
+/// `master` becomes that file's name.
+bool is_parts_directory(const std::string& name, std::string& master);
+/// The path of the directory with the parts of a checkpoint; empty: one file holds everything;
+/// nothing: it cannot be read.
+std::optional<std::string> parts_directory_of(const std::string& master);
+
+}  // namespace triax

@@ -1,0 +1,59 @@
+// A checksum of a whole small file, in the user block before its HDF5 data.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "io/checkpoint_integrity.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";  // of HDF5
+
+std::string bytes_of(const std::string& path) {
+  std::ostringstream out;
+  out << std::ifstream(path, std::ios::binary).rdbuf();
+  return out.str();
+}
+
+std::string seal_of(std::string_view bytes) {
+  return fmt::format("triax master {:016x}\n", checksum_of(bytes.substr(hdf5::File::user_block)));
+}
+
+// Where HDF5 looks for its signature: at 0, 512, and each power of 2 from there. -1: nowhere.
+std::int64_t begin_of_hdf5(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string found(signature.size(), '\0');
+  for (std::int64_t at = 0;; at = std::max<std::int64_t>(512, 2 * at)) {
+    file.seekg(at);
+    if (!file.read(found.data(), static_cast<std::streamsize>(found.size()))) return -1;
+    if (found == signature) return at;
+  }
+}
+
+}  // namespace
+
+void seal_master(const std::string& path) {
+  const std::string seal = seal_of(bytes_of(path));
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file << seal;
+  file.close();
+  if (!file)
+    throw Error("cannot write the checksum of " + path, {},
+                "Check the disk's free space and quota");
+}
+
+void check_seal(const std::string& path) {
+  const std::int64_t begin = begin_of_hdf5(path);
+  if (begin <= 0) return;
+  if (begin == hdf5::File::user_block) {
+    const std::string bytes = bytes_of(path);
+    if (std::string_view(bytes).starts_with(seal_of(bytes))) return;
+  }
+  throw Error(path + " is damaged, or not a triax checkpoint",
+              "the checksum before its HDF5 data does not match them", "Use another checkpoint");
+}
+
+}  // namespace triax

@@ -1,0 +1,49 @@
+// Arrays of 64-bit words, which no tensor is made of.
+#include "io/hdf5_impl.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax::hdf5 {
+
+void File::create_group(const std::string& name) {
+  const auto lock = library_lock();
+  if (exists(name)) return;
+  const Handle group(
+      H5Gcreate2(impl_->file.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  impl_->require(static_cast<bool>(group), "create group", name);
+}
+
+void File::create_words(const std::string& name, std::int64_t count) {
+  const auto lock = library_lock();
+  impl_->create_dataset(name, Handle(H5Tcopy(H5T_STD_U64LE), H5Tclose), {count});
+}
+
+void File::write_words(const std::string& name, std::span<const std::uint64_t> words) {
+  const auto lock = library_lock();
+  const Handle set = impl_->dataset(name);
+  const hssize_t size = H5Sget_simple_extent_npoints(impl_->space_of(set, name).id());
+  check(size == static_cast<hssize_t>(words.size()), "{} words in {} of {}", words.size(), name,
+        size);
+  if (words.empty()) return;
+  impl_->require(
+      H5Dwrite(set.id(), H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, words.data()) >= 0,
+      "write dataset", name);
+}
+
+std::vector<std::uint64_t> File::read_words(const std::string& name) const {
+  const auto lock = library_lock();
+  const Handle set = impl_->dataset(name);
+  const Handle type(H5Dget_type(set.id()), H5Tclose);
+  const hssize_t size = H5Sget_simple_extent_npoints(impl_->space_of(set, name).id());
+  // What is not in the file is not to be made room for.
+  const bool ok = H5Tequal(type.id(), H5T_STD_U64LE) > 0 && size >= 0 &&
+                  H5Dget_storage_size(set.id()) == static_cast<hsize_t>(size) * 8;
+  impl_->require(ok, "read as 64-bit words the dataset", name);
+  std::vector<std::uint64_t> words(static_cast<std::size_t>(size));
+  if (words.empty()) return words;
+  impl_->require(
+      H5Dread(set.id(), H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, words.data()) >= 0,
+      "read dataset", name);
+  return words;
+}
+
+}  // namespace triax::hdf5

@@ -1,0 +1,42 @@
+#include "io/tensor_pieces.hpp"
+
+namespace triax {
+
+TensorPieces::TensorPieces(std::span<const CheckpointTensor> tensors, std::int64_t elements,
+                           MPI_Comm comm)
+    : tensors_(tensors), elements_(elements) {
+  int rank = 0;
+  int size = 1;
+  if (comm != MPI_COMM_NULL) {
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+  }
+  for (const CheckpointTensor& tensor : tensors_) bytes_ += tensor.bytes();
+  // A piece is the rank's whose share its first byte lies in.
+  const double share = static_cast<double>(bytes_) / size;
+  std::int64_t before = 0;
+  each([&](std::int64_t index, const TensorPiece& piece) {
+    const int owner = std::min(size - 1, static_cast<int>(static_cast<double>(before) / share));
+    if (owner < rank) first_ = index + 1;
+    if (owner <= rank) last_ = index + 1;
+    if (owner == rank) own_bytes_ += bytes_of(piece);
+    before += bytes_of(piece);
+    ++count_;
+  });
+}
+
+std::int64_t TensorPieces::bytes_of(const TensorPiece& piece) const {
+  return (piece.end - piece.begin) *
+         static_cast<std::int64_t>(size_of(tensors_[piece.tensor].dtype));
+}
+
+std::span<const double> PieceReader::read(const CheckpointTensor& tensor,
+                                          const TensorPiece& piece) {
+  const std::int64_t count = piece.end - piece.begin;
+  values_.resize(static_cast<std::size_t>(count));
+  reader_.read(tensor.name, hdf5::flat_range_boxes(tensor.shape, piece.begin, piece.end),
+               Tensor(values_.data(), {count}));
+  return values_;
+}
+
+}  // namespace triax

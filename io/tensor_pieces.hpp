@@ -1,0 +1,75 @@
+#pragma once
+// The tensors of a checkpoint cut into pieces that ranks share out. Internal to io/.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "io/checkpoint_file.hpp"
+
+namespace triax {
+
+/// Consecutive elements of one tensor.
+struct TensorPiece {
+  std::size_t tensor;   // which of the list
+  std::int64_t number;  // which of the tensor's
+  std::int64_t begin, end;
+};
+
+/// All pieces of at most `elements` elements (>= 1), in the order of the tensors; each rank sees a
+/// run of neighbours of about as many bytes as any other's.
+class TensorPieces {
+ public:
+  TensorPieces(std::span<const CheckpointTensor> tensors, std::int64_t elements, MPI_Comm comm);
+  /// Of all ranks.
+  std::int64_t count() const { return count_; }
+  std::int64_t bytes() const { return bytes_; }
+  /// The bytes of this rank's.
+  std::int64_t own_bytes() const { return own_bytes_; }
+
+  /// visit(index of all, piece) for each.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    std::int64_t index = 0;
+    for (std::size_t t = 0; t < tensors_.size(); ++t) {
+      const std::int64_t size = tensors_[t].shape.elements();
+      for (std::int64_t number = 0; number * elements_ < size; ++number)
+        visit(index++,
+              TensorPiece{t, number, number * elements_, std::min(size, (number + 1) * elements_)});
+    }
+  }
+  /// The same for this rank's only.
+  template <class Visit>
+  void each_own(Visit&& visit) const {
+    each([&](std::int64_t index, const TensorPiece& piece) {
+      if (first_ <= index && index < last_) visit(index, piece);
+    });
+  }
+  std::int64_t bytes_of(const TensorPiece& piece) const;
+
+ private:
+  std::span<const CheckpointTensor> tensors_;
+  std::int64_t elements_;
+  std::int64_t count_ = 0, bytes_ = 0, own_bytes_ = 0;
+  std::int64_t first_ = 0, last_ = 0;  // own pieces
+};
+
+/// Elements of a piece that is read as double: 8 MiB.
+constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
+
+/// Reads pieces as double, one at a time.
+class PieceReader {
+ public:
+  /// `reader` outlives it.
+  explicit PieceReader(const CheckpointReader& reader) : reader_(reader) {}
+  /// Valid until the next call.
+  std::span<const double> read(const CheckpointTensor& tensor, const TensorPiece& piece);
+
+ private:
+  const CheckpointReader& reader_;
+  std::vector<double> values_;
+};
+
+}  // namespace triax

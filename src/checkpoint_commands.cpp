@@ -1,0 +1,176 @@
+#include "src/checkpoint_commands.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "io/checkpoint_diff.hpp"
+#include "io/checkpoint_inspect.hpp"
+#include "io/checkpoint_list.hpp"
+#include "io/checkpoint_verify.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+struct Arguments {
+  std::string path, other;
+  bool json = false, tensors = false;
+};
+
+// The arguments live as long as the callback that reads them.
+using Shared = std::shared_ptr<Arguments>;
+
+Shared add_arguments(CLI::App* command, const char* name, const char* meaning) {
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option(CLI::detail::to_lower(name), arguments->path, meaning)
+      ->type_name(name)
+      ->required();
+  command->add_flag("--json", arguments->json, "Print JSON");
+  return arguments;
+}
+
+void print(const MpiSession& session, const std::string& text) {
+  if (session.rank() == 0) fmt::print("{}", text);
+  (void)std::fflush(stdout);
+}
+
+// Rank 0's share of a verification as a percentage on a terminal, ten times a second at most.
+class Percentage {
+ public:
+  explicit Percentage(const MpiSession& session)
+      : shown_(session.rank() == 0 && isatty(STDERR_FILENO) != 0) {}
+  ~Percentage() {
+    if (open_) std::fputs("\r\033[K", stderr);
+  }
+  Percentage(const Percentage&) = delete;
+  Percentage& operator=(const Percentage&) = delete;
+  void operator()(std::int64_t done, std::int64_t total) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!shown_ || now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    open_ = true;
+    fmt::print(stderr, "\rverifying {:3.0f}%",
+               100.0 * static_cast<double>(done) / static_cast<double>(total));
+    (void)std::fflush(stderr);
+  }
+
+ private:
+  bool shown_;
+  bool open_ = false;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+std::string json_of(const std::string& path, const Verification& result, double rate) {
+  nlohmann::ordered_json damaged = nlohmann::ordered_json::array();
+  for (const DamagedBlock& block : result.damaged)
+    damaged.push_back({{"tensor", block.tensor},
+                       {"block", block.block},
+                       {"begin_byte", block.begin_byte},
+                       {"end_byte", block.end_byte}});
+  const nlohmann::ordered_json out = {{"file", path},
+                                      {"ok", result.damaged.empty()},
+                                      {"bytes", result.bytes},
+                                      {"seconds", result.seconds},
+                                      {"bytes_per_second", rate},
+                                      {"damaged", damaged}};
+  return out.dump(2) + '\n';
+}
+
+int verify(const Arguments& arguments, const MpiSession& session) {
+  Verification result;
+  {
+    Percentage progress(session);
+    result = verify_checkpoint(arguments.path, MPI_COMM_WORLD, std::ref(progress));
+  }
+  if (!result.has_checksums)
+    throw Error(fmt::format("cannot verify {}", arguments.path),
+                "it has no checksums: an older triax wrote it",
+                "Resume it once: the next checkpoint has them");
+  const double rate = static_cast<double>(result.bytes) / result.seconds;
+  if (arguments.json)
+    print(session, json_of(arguments.path, result, rate));
+  else if (result.damaged.empty())
+    print(session, fmt::format("ok: {}, {} bytes at {:.3g} GB/s\n", arguments.path, result.bytes,
+                               rate / 1e9));
+  else
+    print(session, fmt::format("damaged: {}, {} block(s)\n{}\n", arguments.path,
+                               result.damaged.size(), text_of(result.damaged)));
+  return result.damaged.empty() ? 0 : found_status;
+}
+
+int diff(const Arguments& arguments, const MpiSession& session) {
+  const CheckpointDifference difference =
+      diff_checkpoints(arguments.path, arguments.other, arguments.json, MPI_COMM_WORLD);
+  print(session, difference.text);
+  return difference.tensors || (difference.attributes && !arguments.tensors) ? found_status : 0;
+}
+
+void add_list(CLI::App* parent, const MpiSession& session) {
+  CLI::App* command = parent->add_subcommand(
+      "list", "List the checkpoints of a directory: step, tokens, size, date, grid, type, state.");
+  command->footer(
+      "State: whole (it opens; verify reads its data too), damaged, unfinished (being written, or "
+      "the\nwrite was killed), superseded (a later run took another way).\n"
+      "  triax checkpoint list runs/demo/checkpoints");
+  const Shared arguments = add_arguments(command, "DIR", "The directory");
+  command->callback([arguments, &session] {
+    if (session.rank() == 0)
+      print(session, list_checkpoints_text(arguments->path, arguments->json));
+  });
+}
+
+void add_inspect(CLI::App* parent, const MpiSession& session) {
+  CLI::App* command = parent->add_subcommand(
+      "inspect",
+      "List a checkpoint's tensors: type, shape, min, max, mean, norm, NaN and infinite elements.");
+  const Shared arguments = add_arguments(command, "FILE", "The checkpoint file");
+  command->callback([arguments, &session] {
+    print(session, inspect_checkpoint(arguments->path, arguments->json, MPI_COMM_WORLD));
+  });
+}
+
+void add_verify(CLI::App* parent, const MpiSession& session, int& status) {
+  CLI::App* command = parent->add_subcommand(
+      "verify", "Read a checkpoint's data and hold them against its checksums.");
+  command->footer(
+      "Exit status: 0 all of it is as it was written; 3 damaged, with the first ten damaged blocks "
+      "by\nname, or it cannot be read.\n"
+      "  triax checkpoint verify runs/demo/checkpoints/step-000100.h5\n"
+      "  mpiexec -n 8 triax checkpoint verify FILE    # the ranks share out the reading");
+  const Shared arguments = add_arguments(command, "FILE", "The checkpoint file");
+  command->callback([arguments, &session, &status] { status = verify(*arguments, session); });
+}
+
+void add_diff(CLI::App* parent, const MpiSession& session, int& status) {
+  CLI::App* command = parent->add_subcommand(
+      "diff", "Compare two checkpoints: the largest difference of each tensor, and attributes.");
+  command->footer(
+      "Relative difference: |a - b| / max(|a|, |b|). Two NaNs are equal.\n"
+      "Exit status: 0 equal; 3 different, or a file cannot be read.\n"
+      "  triax checkpoint diff --tensors a/step-000100.h5 b/step-000100.h5");
+  const Shared arguments = add_arguments(command, "A", "A checkpoint file");
+  command->add_option("b", arguments->other, "Another one")->type_name("B")->required();
+  command->add_flag("--tensors", arguments->tensors,
+                    "Attributes (job, grid, version, ...) do not count for the exit status");
+  command->callback([arguments, &session, &status] { status = diff(*arguments, session); });
+}
+
+}  // namespace
+
+void add_checkpoint(CLI::App& app, const MpiSession& session, int& status) {
+  CLI::App* command = app.add_subcommand("checkpoint", "Look into checkpoint files.");
+  command->require_subcommand(1);
+  add_list(command, session);
+  add_inspect(command, session);
+  add_verify(command, session, status);
+  add_diff(command, session, status);
+}
+
+}  // namespace triax

@@ -1,0 +1,107 @@
+// triax checkpoint list, inspect, verify, diff: alike as one process and under mpiexec.
+#include <nlohmann/json.hpp>
+
+#include "tests/commands/program.hpp"
+#include "tests/io/checkpoint_fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Outcome three_ranks(const std::string& arguments) {
+  return outcome_of(MPIEXEC " 3 " TRIAX_PROGRAM " " + arguments);
+}
+
+class CheckpointCommands : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::vector<CheckpointTensor> tensors = {{"/model/a", DType::f32, {3}},
+                                                   {"/model/b", DType::f32, {2, 2}}};
+    write_example(a_, tensors, {{1, 2, 3}, {1, 2, 3, 4}});
+    write_example(b_, tensors, {{1, 2, 3}, {1, 2, 3, 5}});
+  }
+  void damage(const std::string& path) const {
+    flip_bit(path, hdf5::File(path, hdf5::File::Mode::read).offset("/model/b") + 1, 5);
+  }
+  TempDirectory dir_;
+  std::string a_ = checkpoint_path(dir_.path(), 10);
+  std::string b_ = checkpoint_path(dir_.path(), 20);
+};
+
+TEST_F(CheckpointCommands, VerifySaysOkOrNamesTheDamage) {
+  const Outcome whole = triax("checkpoint verify " + a_);
+  EXPECT_EQ(whole.status, 0);
+  EXPECT_THAT(whole.text, AllOf(StartsWith("ok: " + a_ + ", 28 bytes at "), HasSubstr("GB/s")));
+  damage(a_);
+  const std::string expected = "damaged: " + a_ + ", 1 block(s)\n/model/b block 0, bytes 0 to 16\n";
+  const Outcome damaged = triax("checkpoint verify " + a_);
+  EXPECT_EQ(damaged.status, 3);
+  EXPECT_EQ(damaged.text, expected);
+  const Outcome ranks = three_ranks("checkpoint verify " + a_);
+  EXPECT_EQ(ranks.status, 3);
+  EXPECT_THAT(ranks.text, HasSubstr(expected));
+  const json out = json::parse(triax("checkpoint verify --json " + a_).text);
+  EXPECT_FALSE(out.at("ok"));
+  EXPECT_EQ(out.at("bytes"), 28);
+  EXPECT_EQ(out.at("damaged").at(0).at("tensor"), "/model/b");
+}
+
+TEST_F(CheckpointCommands, VerifyRefusesWhatIsNoCheckpoint) {
+  for (const std::string& path : {dir_.path("none.h5"), dir_.file("words.h5", "words")}) {
+    const Outcome outcome = triax("checkpoint verify " + path);
+    EXPECT_EQ(outcome.status, 3) << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(StartsWith("triax: "), HasSubstr(path)));
+  }
+}
+
+TEST_F(CheckpointCommands, ADamagedCheckpointIsNotGeneratedFrom) {
+  damage(a_);
+  const Outcome outcome = triax("generate " + a_ + " --prompt x");
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("is damaged"), HasSubstr("/model/b block 0")));
+}
+
+TEST_F(CheckpointCommands, ListHasARowForEach) {
+  const json out = json::parse(triax("checkpoint list --json " + dir_.path()).text);
+  ASSERT_EQ(out.at("checkpoints").size(), 2U);
+  EXPECT_EQ(out["checkpoints"][1].at("file"), b_);
+  EXPECT_THAT(triax("checkpoint list " + dir_.path()).text,
+              HasSubstr("whole       step-000010.h5"));
+  EXPECT_EQ(triax("checkpoint list " + dir_.path("none")).status, 3);
+}
+
+TEST_F(CheckpointCommands, DiffsStatusSaysWhetherTheyAreEqual) {
+  EXPECT_EQ(triax("checkpoint diff " + a_ + " " + a_).status, 0);
+  const Outcome different = triax("checkpoint diff " + a_ + " " + b_);
+  EXPECT_EQ(different.status, 3);
+  EXPECT_THAT(different.text, AllOf(HasSubstr("/model/b"), HasSubstr("1 of 2 tensors")));
+  EXPECT_THAT(three_ranks("checkpoint diff " + a_ + " " + b_).text, HasSubstr(different.text));
+  EXPECT_EQ(json::parse(triax("checkpoint diff --json " + a_ + " " + b_).text)
+                .at("tensors")
+                .at(0)
+                .at("max_absolute"),
+            1.0);
+}
+
+TEST_F(CheckpointCommands, AttributesMayBeLeftOut) {
+  CheckpointHeader header = example_header();
+  header.step = 99;
+  write_example(b_, {{"/model/a", DType::f32, {3}}, {"/model/b", DType::f32, {2, 2}}},
+                {{1, 2, 3}, {1, 2, 3, 4}}, header);
+  EXPECT_EQ(triax("checkpoint diff " + a_ + " " + b_).status, 3);
+  EXPECT_EQ(triax("checkpoint diff --tensors " + a_ + " " + b_).status, 0);
+}
+
+TEST_F(CheckpointCommands, InspectIsTheSameUnderMpiexec) {
+  const Outcome alone = triax("checkpoint inspect --json " + a_);
+  EXPECT_EQ(alone.status, 0);
+  EXPECT_EQ(json::parse(alone.text).at("parameters"), 7);
+  EXPECT_THAT(three_ranks("checkpoint inspect --json " + a_).text, HasSubstr(alone.text));
+}
+
+}  // namespace
+}  // namespace triax::test

@@ -1,0 +1,120 @@
+// Mutated checkpoints: whatever is in the file, opening, verifying and reading it ends well or in
+// an Error. TRIAX_FUZZ_FILES sets how many; run it under ASan.
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+#include "io/checkpoint_diff.hpp"
+#include "io/checkpoint_inspect.hpp"
+#include "io/checkpoint_verify.hpp"
+#include "tests/io/checkpoint_fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+
+std::uint64_t files_to_try() {
+  const char* const text = std::getenv("TRIAX_FUZZ_FILES");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 300;
+}
+
+class Mutator {
+ public:
+  explicit Mutator(std::uint64_t seed) : random_(seed) {}
+  std::string mutated(std::string bytes) {
+    switch (below(6)) {
+      case 0:  // torn
+        bytes.resize(below(bytes.size()));
+        break;
+      case 1:  // a stretch of zeros, as of a page that never reached the disk
+        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(below(bytes.size() - 512)),
+                    below(512), '\0');
+        break;
+      case 2:  // a stretch from elsewhere in the file
+        std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(below(bytes.size() - 64)), 64,
+                    bytes.begin() + static_cast<std::ptrdiff_t>(below(bytes.size() - 64)));
+        break;
+      case 3:  // more behind the end
+        bytes.append(below(5000), 'x');
+        break;
+      default:  // some bytes
+        for (std::size_t n = 1 + below(8); n > 0; --n)
+          bytes[below(bytes.size())] = static_cast<char>(below(256));
+    }
+    return bytes;
+  }
+
+ private:
+  std::size_t below(std::size_t limit) { return random_() % limit; }
+  std::mt19937_64 random_;
+};
+
+// Everything that a user may do with a file.
+void use(const std::string& path, const std::string& whole) {
+  const auto attempt = [](auto&& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      EXPECT_STRNE(error.what(), "");
+    }
+  };
+  attempt([&] { verify_checkpoint(path, MPI_COMM_NULL); });
+  attempt([&] { inspect_checkpoint(path, false); });
+  attempt([&] { diff_checkpoints(path, whole, false); });
+}
+
+const std::vector<CheckpointTensor> tensors = {
+    {"/model/transformer.wte.weight", DType::f32, {8, 3}},
+    {"/model/b", DType::f32, {7}},
+    {"/optimizer/exp_avg/b", DType::f32, {7}}};
+
+class CheckpointFuzz : public testing::Test {
+ protected:
+  void write(int files) const {
+    CheckpointOptions options;
+    options.files = files;
+    CheckpointWriter writer(whole_, MPI_COMM_NULL, options);
+    writer.create(example_header(), tensors);
+    for (const CheckpointTensor& tensor : tensors) {
+      std::vector<float> ones(static_cast<std::size_t>(tensor.shape.elements()), 1);
+      writer.write(tensor.name, {{{}, tensor.shape}}, Tensor(ones.data(), tensor.shape));
+    }
+    writer.publish();
+  }
+  TempDirectory dir_;
+  std::string whole_ = checkpoint_path(dir_.path(), 1);
+  std::string file_ = checkpoint_path(dir_.path(), 2);
+};
+
+TEST_F(CheckpointFuzz, AMutatedFileIsReadOrRefused) {
+  write(1);
+  const std::string bytes = contents(whole_);
+  Mutator mutator(11);
+  for (std::uint64_t i = 0; i < files_to_try(); ++i) {
+    dir_.file("step-000002.h5", mutator.mutated(bytes));
+    SCOPED_TRACE(i);
+    use(file_, whole_);
+  }
+}
+
+TEST_F(CheckpointFuzz, AMutatedMasterOrPartIsReadOrRefused) {
+  write(2);
+  const std::string master = contents(whole_);
+  const std::string part = contents(whole_ + ".parts/part-000.h5");
+  Mutator mutator(12);
+  for (std::uint64_t i = 0; i < files_to_try(); ++i) {
+    SCOPED_TRACE(i);
+    if (i % 2 == 0) {
+      dir_.file("step-000002.h5", mutator.mutated(master));
+      use(file_, whole_);
+    } else {
+      dir_.file("step-000001.h5.parts/part-000.h5", mutator.mutated(part));
+      use(whole_, whole_);
+      dir_.file("step-000001.h5.parts/part-000.h5", part);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace triax

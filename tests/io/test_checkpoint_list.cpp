@@ -1,0 +1,52 @@
+#include "io/checkpoint_list.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/io/checkpoint_fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using nlohmann::json;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+TEST(CheckpointList, HasEachFileWithItsState) {
+  const TempDirectory dir;
+  const std::vector<CheckpointTensor> tensors = {{"/model/a", DType::f32, {3}}};
+  for (const int step : {50, 60, 70})
+    write_example(checkpoint_path(dir.path(), step), tensors, {{1, 2, 3}});
+  EXPECT_EQ(set_aside_later(dir.path(), 60).size(), 1U);
+  std::filesystem::resize_file(checkpoint_path(dir.path(), 60), 700);
+  dir.file("step-000080.h5.tmp", "begun");
+  dir.file("notes.txt", "not listed");
+  const json out = json::parse(list_checkpoints_text(dir.path(), true));
+  ASSERT_EQ(out.at("checkpoints").size(), 4U);
+  const json& whole = out["checkpoints"][0];
+  EXPECT_EQ(whole.at("state"), "whole");
+  EXPECT_EQ(whole.at("step"), 50);
+  EXPECT_EQ(whole.at("tokens"), 51200);
+  EXPECT_EQ(whole.at("bytes"), std::filesystem::file_size(checkpoint_path(dir.path(), 50)));
+  EXPECT_EQ(whole.at("dtype"), "f32");
+  EXPECT_EQ(whole.at("grid").at("data"), 1);
+  EXPECT_EQ(out["checkpoints"][1].at("state"), "damaged");
+  EXPECT_THAT(out["checkpoints"][1].at("problem"), HasSubstr("truncated"));
+  EXPECT_EQ(out["checkpoints"][2].at("state"), "superseded");
+  EXPECT_EQ(out["checkpoints"][2].at("step"), 70);
+  EXPECT_EQ(out["checkpoints"][3].at("state"), "unfinished");
+  EXPECT_THAT(list_checkpoints_text(dir.path(), false),
+              AllOf(ContainsRegex("50 +51200 .* 1x1x1 +f32 +whole +step-000050.h5"),
+                    ContainsRegex("unfinished +step-000080.h5.tmp")));
+}
+
+TEST(CheckpointList, NoneAndNoDirectoryAreTold) {
+  const TempDirectory dir;
+  EXPECT_EQ(list_checkpoints_text(dir.path(), false), "no checkpoints in " + dir.path() + "\n");
+  EXPECT_THAT(error_of([&] { list_checkpoints_text(dir.path("none"), false); }),
+              HasSubstr("no directory " + dir.path("none")));
+}
+
+}  // namespace
+}  // namespace triax
