@@ -3,24 +3,23 @@
 //   benchmarks/step                                   GPT-2 124M, B=2, T=512, one rank
 //   mpiexec -n 2 benchmarks/step --data 2             the same work on two ranks
 #include <mpi.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "benchmarks/support/machine.hpp"
 #include "benchmarks/support/report.hpp"
+#include "benchmarks/support/training_job.hpp"
 #include "kernels/base/runtime.hpp"
-#include "kernels/random.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/train/trainer.hpp"
 
 namespace {
 
 using namespace triax;
+using benchmark::gpt2;
+using benchmark::TokenShard;
 
 struct Options {
   std::string model = "gpt2-124m";
@@ -43,52 +42,12 @@ const std::map<std::string, DType>& types() {
   return all;
 }
 
-ModelConfig gpt2(int layers, int hidden, int heads, int vocabulary) {
-  ModelConfig model;
-  model.layers = layers;
-  model.hidden = hidden;
-  model.heads = model.kv_heads = heads;
-  model.head_size = hidden / heads;
-  model.intermediate = 4 * hidden;
-  model.vocabulary = vocabulary;
-  return model;
-}
-
 const std::map<std::string, ModelConfig>& models() {
   static const std::map<std::string, ModelConfig> all = {{"gpt2-124m", gpt2(12, 768, 12, 50257)},
                                                          {"gpt2-350m", gpt2(24, 1024, 16, 50257)},
                                                          {"small", gpt2(6, 384, 6, 256)}};
   return all;
 }
-
-// An llm.c shard of random tokens, for this process alone; removed at the end.
-class TokenShard {
- public:
-  TokenShard(std::int64_t tokens, int vocabulary)
-      : path_(std::filesystem::temp_directory_path() /
-              ("triax-step-" + std::to_string(getpid()) + ".bin")) {
-    std::vector<std::int32_t> header(256, 0);
-    header[0] = 20240520;
-    header[1] = 1;
-    header[2] = static_cast<std::int32_t>(tokens);
-    std::vector<std::uint16_t> data;
-    for (std::int64_t i = 0; i < tokens; ++i)
-      data.push_back(static_cast<std::uint16_t>(philox(1, static_cast<std::uint64_t>(i))[0] %
-                                                static_cast<std::uint32_t>(vocabulary)));
-    std::ofstream file(path_, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(header.data()),
-               static_cast<std::streamsize>(header.size() * sizeof(header[0])));
-    file.write(reinterpret_cast<const char*>(data.data()),
-               static_cast<std::streamsize>(data.size() * sizeof(data[0])));
-  }
-  ~TokenShard() { std::filesystem::remove(path_); }
-  TokenShard(const TokenShard&) = delete;
-  TokenShard& operator=(const TokenShard&) = delete;
-  std::string path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 LoadedJob make_job(const Options& options, const std::string& tokens) {
   LoadedJob job;

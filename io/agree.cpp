@@ -28,9 +28,11 @@ void wait(MPI_Request request) {
 }
 
 template <class T>
-void sum(MPI_Comm comm, std::span<T> values, MPI_Datatype type) {
+void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
+  const MPI_Comm comm = ranks.comm;
   int size = 1;
   if (comm != MPI_COMM_NULL) require(MPI_Comm_size(comm, &size));
+  const WaitScope waiting(ranks.watch);
   constexpr std::size_t piece = std::size_t{1} << 24;  // counts are int
   while (size > 1 && !values.empty()) {
     const std::size_t count = std::min(piece, values.size());
@@ -44,7 +46,8 @@ void sum(MPI_Comm comm, std::span<T> values, MPI_Datatype type) {
 
 }  // namespace
 
-void agree(MPI_Comm comm, const std::string& failure) {
+void agree(const Ranks& ranks, const std::string& failure) {
+  const MPI_Comm comm = ranks.comm;
   int rank = 0;
   int size = 1;
   if (comm != MPI_COMM_NULL) {
@@ -55,6 +58,7 @@ void agree(MPI_Comm comm, const std::string& failure) {
     if (!failure.empty()) throw Error(failure);
     return;
   }
+  const WaitScope waiting(ranks.watch);
   MPI_Request request = MPI_REQUEST_NULL;
   const int mine = failure.empty() ? size : rank;
   int first = size;
@@ -71,12 +75,12 @@ void agree(MPI_Comm comm, const std::string& failure) {
   throw Error(fmt::format("rank {}: {}", first, text));
 }
 
-void sum_over_ranks(MPI_Comm comm, std::span<std::uint64_t> values) {
-  sum(comm, values, MPI_UINT64_T);
+void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values) {
+  sum(ranks, values, MPI_UINT64_T);
 }
 
-void sum_over_ranks(MPI_Comm comm, std::span<double> values) {
-  sum(comm, values, MPI_DOUBLE);
+void sum_over_ranks(const Ranks& ranks, std::span<double> values) {
+  sum(ranks, values, MPI_DOUBLE);
 }
 
 }  // namespace triax

@@ -2,34 +2,62 @@
 // Failures of one rank told to all, so that a collective operation succeeds or throws everywhere.
 #include <mpi.h>
 
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <span>
 #include <string>
 
+#include "kernels/base/wait.hpp"
+
 namespace triax {
 
+/// Ranks that act on files together: MPI_COMM_NULL stands for one process. `watch` is told of their
+/// waits for each other; null: nobody is.
+struct Ranks {
+  Ranks(MPI_Comm ranks, WaitWatch* waits = nullptr) : comm(ranks), watch(waits) {}
+  /// All ranks of a grid.
+  template <class Grid>
+  requires requires(const Grid& grid) {
+    { grid.mpi() } -> std::same_as<MPI_Comm>;
+    { grid.watch() } -> std::same_as<WaitWatch*>;
+  }
+  Ranks(const Grid& grid) : Ranks(grid.mpi(), grid.watch()) {}
+
+  MPI_Comm comm;
+  WaitWatch* watch;
+};
+
 /// Collective. `failure` is this rank's error text, empty when it had none. Throws Error on every
-/// rank, with the text of the lowest rank that failed, if any did. MPI_COMM_NULL stands for one
-/// process. Waiting yields the core.
-void agree(MPI_Comm comm, const std::string& failure);
+/// rank, with the text of the lowest rank that failed, if any did. Waiting yields
+/// the core.
+void agree(const Ranks& ranks, const std::string& failure);
 
 /// Runs `action`, which need not be collective, and agrees on its outcome.
 template <class Action>
-void agreed(MPI_Comm comm, Action&& action) {
+void agreed(const Ranks& ranks, Action&& action) {
   std::string failure;
   try {
     action();
   } catch (const std::exception& error) {
     failure = error.what();
   }
-  agree(comm, failure);
+  agree(ranks, failure);
+}
+
+/// agreed() for an `action` that is collective itself: a rank may wait for others in it.
+template <class Action>
+void agreed_together(const Ranks& ranks, Action&& action) {
+  agreed(ranks, [&] {
+    const WaitScope waiting(ranks.watch);
+    action();
+  });
 }
 
 /// Collective. Adds up the ranks' values, element by element, modulo 2^64; all ranks get the sums,
-/// and each must give as many. MPI_COMM_NULL stands for one process. Waiting yields the core.
-void sum_over_ranks(MPI_Comm comm, std::span<std::uint64_t> values);
+/// and each must give as many. Waiting yields the core.
+void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values);
 /// Likewise of floating-point numbers. Exact where no more than one rank's is not 0.
-void sum_over_ranks(MPI_Comm comm, std::span<double> values);
+void sum_over_ranks(const Ranks& ranks, std::span<double> values);
 
 }  // namespace triax

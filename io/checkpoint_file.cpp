@@ -50,19 +50,20 @@ hdf5::File open_sealed(const std::string& path) {
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(const std::string& path, MPI_Comm comm,
+CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks,
                                    const CheckpointOptions& options)
-    : path_(path), temporary_(path + ".tmp"), comm_(comm) {
+    : path_(path), temporary_(path + ".tmp"), ranks_(ranks) {
   check(options.files >= 1, "a checkpoint in {} files", options.files);
-  agreed(comm_, [&] {
-    if (rank_of(comm_) == 0) prepare(temporary_);
+  agreed(ranks_, [&] {
+    if (rank_of(ranks_.comm) == 0) prepare(temporary_);
   });
   try {
     if (options.files > 1)
-      parts_.emplace(path, options.files, comm_, options.hints);
+      parts_.emplace(path, options.files, ranks_, options.hints);
     else
-      agreed(comm_,
-             [&] { file_.emplace(temporary_, hdf5::File::Mode::create, comm_, options.hints); });
+      agreed_together(ranks_, [&] {
+        file_.emplace(temporary_, hdf5::File::Mode::create, ranks_.comm, options.hints);
+      });
   } catch (...) {
     discard();
     throw;
@@ -73,7 +74,7 @@ CheckpointWriter::~CheckpointWriter() {
   if (!open_) return;
   // Closing is collective. A rank that unwinds alone must get to where the job is aborted, not wait
   // here for the others: it leaves the files to the end of the process.
-  if (std::uncaught_exceptions() > 0 && shared(comm_)) {
+  if (std::uncaught_exceptions() > 0 && shared(ranks_.comm)) {
     if (file_) (void)new (std::nothrow) hdf5::File(std::move(*file_));
     if (parts_) (void)new (std::nothrow) CheckpointParts(std::move(*parts_));
     file_.reset();
@@ -86,26 +87,29 @@ void CheckpointWriter::discard() noexcept {
   open_ = false;
   // HDF5 writes once more when it closes. On a full disk that needs the room that the file's data
   // hold.
-  if (rank_of(comm_) == 0 && file_) (void)!::truncate(temporary_.c_str(), 0);
-  file_.reset();
-  if (rank_of(comm_) == 0) ::unlink(temporary_.c_str());
+  if (rank_of(ranks_.comm) == 0 && file_) (void)!::truncate(temporary_.c_str(), 0);
+  if (file_) {
+    const WaitScope waiting(ranks_.watch);  // closing is collective
+    file_.reset();
+  }
+  if (rank_of(ranks_.comm) == 0) ::unlink(temporary_.c_str());
   if (parts_) parts_->discard();
 }
 
 void CheckpointWriter::create(const CheckpointHeader& header,
                               const std::vector<CheckpointTensor>& tensors) {
   try {
-    agreed(comm_, [&] {
+    agreed(ranks_, [&] {
       header_ = header;
       tensors_ = tensors;
       sums_ = TensorChecksums(tensors);
       auto bytes = static_cast<std::int64_t>(header.job.size() + header.model.size());
       for (const CheckpointTensor& tensor : tensors)
         if (!parts_) bytes += tensor.bytes();
-      if (rank_of(comm_) == 0) reserve_space(temporary_, bytes);
+      if (rank_of(ranks_.comm) == 0) reserve_space(temporary_, bytes);
     });
     if (parts_) return parts_->create(tensors);
-    agreed(comm_, [&] {
+    agreed_together(ranks_, [&] {
       write_header(*file_, header);
       for (const CheckpointTensor& tensor : tensors)
         file_->create_dataset(tensor.name, tensor.dtype, tensor.shape);
@@ -148,23 +152,23 @@ void CheckpointWriter::write_master() {
 void CheckpointWriter::publish() {
   check(open_, "publish of the closed checkpoint {}", path_);
   try {
-    agree(comm_, failure_);
-    sum_over_ranks(comm_, sums_.all());
+    agree(ranks_, failure_);
+    sum_over_ranks(ranks_, sums_.all());
     if (parts_) parts_->finish();
-    agreed(comm_, [&] {
-      if (rank_of(comm_) != 0) return;
+    agreed(ranks_, [&] {
+      if (rank_of(ranks_.comm) != 0) return;
       if (parts_) write_master();
       write_integrity(*file_, tensors_, sums_);
     });
-    agreed(comm_, [&] {
+    agreed_together(ranks_, [&] {
       if (file_) file_->close();
       if (file_ && parts_) seal_master(temporary_);
     });
-    agreed(comm_, [&] {  // each node syncs what it wrote
+    agreed(ranks_, [&] {  // each node syncs what it wrote
       if (file_) sync_path(temporary_);
     });
-    agreed(comm_, [&] {
-      if (rank_of(comm_) == 0) rename_durably(temporary_, path_);
+    agreed(ranks_, [&] {
+      if (rank_of(ranks_.comm) == 0) rename_durably(temporary_, path_);
     });
     file_.reset();
     open_ = false;

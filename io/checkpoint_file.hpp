@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/agree.hpp"
 #include "io/checkpoint_header.hpp"
 #include "io/checkpoint_integrity.hpp"
 #include "io/checkpoint_parts.hpp"
@@ -20,16 +21,16 @@ struct CheckpointOptions {
   hdf5::FileHints hints;
 };
 
-/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `comm`
-/// and may be called by any one thread of each rank that no other uses `comm` in meanwhile; write
-/// and fail are independent, each rank calls them as often as it likes between create and publish.
-/// An Error of the collective functions is thrown on all ranks alike, and leaves published
-/// checkpoints untouched.
+/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `ranks`
+/// and may be called by any one thread of each rank that no other uses their communicator in
+/// meanwhile; write and fail are independent, each rank calls them as often as it likes between
+/// create and publish. An Error of the collective functions is thrown on all ranks alike, and
+/// leaves published checkpoints untouched.
 class CheckpointWriter {
  public:
   /// Opens "<path>.tmp"; the directory is created. Stale .tmp files of the same name are replaced.
-  /// MPI_COMM_NULL: one process.
-  CheckpointWriter(const std::string& path, MPI_Comm comm, const CheckpointOptions& options = {});
+  CheckpointWriter(const std::string& path, const Ranks& ranks,
+                   const CheckpointOptions& options = {});
   ~CheckpointWriter();  // an unpublished file is removed
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
@@ -51,7 +52,7 @@ class CheckpointWriter {
   void write_master();
 
   std::string path_, temporary_;
-  MPI_Comm comm_;
+  Ranks ranks_;
   bool open_ = true;                // neither published nor discarded
   std::optional<hdf5::File> file_;  // of all ranks; the master of parts is rank 0's
   std::optional<CheckpointParts> parts_;

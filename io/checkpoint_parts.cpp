@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "io/agree.hpp"
 #include "io/checkpoint_integrity.hpp"
 #include "io/durable.hpp"
 #include "kernels/base/check.hpp"
@@ -107,20 +106,21 @@ std::vector<std::vector<TensorSlice>> deal_tensors(const std::vector<CheckpointT
   return dealt;
 }
 
-CheckpointParts::CheckpointParts(const std::string& master, int parts, MPI_Comm comm,
+CheckpointParts::CheckpointParts(const std::string& master, int parts, const Ranks& ranks,
                                  const hdf5::FileHints& hints)
-    : comm_(comm), written_(static_cast<std::size_t>(parts)) {
+    : ranks_(ranks), written_(static_cast<std::size_t>(parts)) {
   std::uint64_t number = 0;
-  agreed(comm_, [&] {
-    if (leads(comm_)) number = make_directory(master);
+  agreed(ranks_, [&] {
+    if (leads(ranks_.comm)) number = make_directory(master);
   });
-  sum_over_ranks(comm_, std::span(&number, 1));
+  sum_over_ranks(ranks_, std::span(&number, 1));
   directory_ = directory_name(master, number);
   files_.resize(static_cast<std::size_t>(parts));
   try {
     for (std::size_t part = 0; part < files_.size(); ++part)
-      agreed(comm_,
-             [&] { files_[part].emplace(path(part), hdf5::File::Mode::create, comm_, hints); });
+      agreed(ranks_, [&] {
+        files_[part].emplace(path(part), hdf5::File::Mode::create, ranks_.comm, hints);
+      });
   } catch (...) {
     discard();
     throw;
@@ -139,11 +139,11 @@ void CheckpointParts::create(const std::vector<CheckpointTensor>& unordered) {
     places_[tensors[t].name] = {tensors[t], dealt[t]};
     for (const TensorSlice& slice : dealt[t]) bytes[slice.part] += cut(tensors[t], slice).bytes();
   }
-  agreed(comm_, [&] {
-    if (!leads(comm_)) return;
+  agreed(ranks_, [&] {
+    if (!leads(ranks_.comm)) return;
     for (std::size_t part = 0; part < files_.size(); ++part) reserve_space(path(part), bytes[part]);
   });
-  agreed(comm_, [&] {
+  agreed_together(ranks_, [&] {
     for (std::size_t t = 0; t < tensors.size(); ++t)
       for (const TensorSlice& slice : dealt[t]) {
         const CheckpointTensor part = cut(tensors[t], slice);
@@ -175,13 +175,13 @@ void CheckpointParts::write(const std::string& name, const std::vector<hdf5::Box
 }
 
 void CheckpointParts::finish() {
-  agreed(comm_, [&] {
+  agreed_together(ranks_, [&] {
     for (auto& file : files_) file->close();
   });
-  agreed(comm_, [&] {
+  agreed(ranks_, [&] {
     for (std::size_t part = 0; part < files_.size(); ++part)
-      if (written_[part] || leads(comm_)) sync_path(path(part));
-    if (leads(comm_)) sync_path(directory_);
+      if (written_[part] || leads(ranks_.comm)) sync_path(path(part));
+    if (leads(ranks_.comm)) sync_path(directory_);
   });
   for (auto& file : files_) file.reset();
 }
@@ -215,9 +215,12 @@ void CheckpointParts::discard() noexcept {
     // HDF5 writes once more when it closes. On a full disk that needs the room of the data.
     std::error_code ignored;
     for (std::size_t part = 0; part < files_.size(); ++part)
-      if (files_[part] && leads(comm_)) fs::resize_file(path(part), 0, ignored);
-    for (auto& file : files_) file.reset();
-    if (leads(comm_)) fs::remove_all(directory_, ignored);
+      if (files_[part] && leads(ranks_.comm)) fs::resize_file(path(part), 0, ignored);
+    {
+      const WaitScope waiting(ranks_.watch);  // closing is collective
+      for (auto& file : files_) file.reset();
+    }
+    if (leads(ranks_.comm)) fs::remove_all(directory_, ignored);
   } catch (...) {  // no memory for a name: the next run removes the directory
   }
 }

@@ -1,13 +1,12 @@
 #pragma once
 // The part files of a checkpoint whose data lie in several files (io/README.md). Internal to io/.
-#include <mpi.h>
-
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "io/agree.hpp"
 #include "io/checkpoint_header.hpp"
 
 namespace triax {
@@ -30,7 +29,7 @@ class CheckpointParts {
  public:
   /// Collective. Makes a new directory "<master>.parts" (or ".parts-1", ... where that is taken)
   /// and in it "part-000.h5" and so on.
-  CheckpointParts(const std::string& master, int parts, MPI_Comm comm,
+  CheckpointParts(const std::string& master, int parts, const Ranks& ranks,
                   const hdf5::FileHints& hints);
   /// Collective. Makes the datasets. Error when the disk has no room for them.
   void create(const std::vector<CheckpointTensor>& tensors);
@@ -53,7 +52,7 @@ class CheckpointParts {
   std::string path(std::size_t part) const;
 
   std::string directory_;
-  MPI_Comm comm_;
+  Ranks ranks_;
   std::vector<std::optional<hdf5::File>> files_;
   std::vector<bool> written_;  // parts that this rank wrote to
   std::map<std::string, Place> places_;

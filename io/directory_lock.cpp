@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "kernels/base/check.hpp"
 
@@ -27,9 +28,25 @@ std::string holder_of(int fd) {
   return line.empty() ? "an unnamed process" : line.substr(0, line.find('\n'));
 }
 
+// 0 where the lock is held now, or why it is not.
+int lock(int fd, std::chrono::milliseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds pause{100};
+  const Clock::time_point end = Clock::now() + patience;
+  while (true) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return 0;
+    const int failure = errno;
+    if (failure == EWOULDBLOCK && Clock::now() < end)
+      std::this_thread::sleep_for(pause);
+    else if (failure != EINTR)
+      return failure;
+  }
+}
+
 }  // namespace
 
-DirectoryLock::DirectoryLock(const std::string& directory, const std::string& remedy) {
+DirectoryLock::DirectoryLock(const std::string& directory, const std::string& remedy,
+                             std::chrono::milliseconds patience) {
   const std::string path = directory + "/.lock";
   // NFS makes of flock a lock of the whole file, which must be open for writing.
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -37,9 +54,7 @@ DirectoryLock::DirectoryLock(const std::string& directory, const std::string& re
     refusal_ = fmt::format("cannot open {}: {}", path, std::strerror(errno));
     return;
   }
-  int failure = 0;
-  do failure = ::flock(fd_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-  while (failure == EINTR);
+  const int failure = lock(fd_, patience);
   const std::string holder = holder_of(fd_);
   if (failure == 0) {
     const std::string text = this_process();

@@ -1,5 +1,6 @@
 #pragma once
 // One run at a time in a directory.
+#include <chrono>
 #include <string>
 
 namespace triax {
@@ -8,9 +9,13 @@ namespace triax {
 /// file that was left behind is no obstacle. The file names host and process of its holder.
 class DirectoryLock {
  public:
-  /// The directory must be there. Error where another process holds the lock, naming it; `remedy`
-  /// says what to do then.
-  DirectoryLock(const std::string& directory, const std::string& remedy);
+  /// Some file systems let go of a lock seconds after its process was killed.
+  static constexpr std::chrono::milliseconds usual_patience{5000};
+
+  /// The directory must be there. Error where another process holds the lock for all of `patience`,
+  /// naming it; `remedy` says what to do then.
+  DirectoryLock(const std::string& directory, const std::string& remedy,
+                std::chrono::milliseconds patience = usual_patience);
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "kernels/base/check.hpp"
 
@@ -49,6 +50,23 @@ void rename_durably(const std::string& from, const std::string& to) {
     throw Error("cannot rename " + from + " to " + to, std::strerror(errno),
                 "Check the directory's permissions");
   sync_path(directory_of(to));
+}
+
+void write_durably(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".tmp";
+  errno = 0;
+  std::ofstream file(temporary, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) {
+    const std::string why = std::strerror(errno);
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    throw Error("cannot write " + path, why,
+                "Check free space, quota and permissions of its directory");
+  }
+  sync_path(temporary);
+  rename_durably(temporary, path);
 }
 
 void reserve_space(const std::string& path, std::int64_t bytes) {

@@ -1,5 +1,5 @@
 #pragma once
-// Files that appear whole or not at all: sync, rename, sync the directory. Internal to io/.
+// Files that appear whole or not at all: sync, rename, sync the directory.
 #include <cstdint>
 #include <string>
 
@@ -11,6 +11,8 @@ std::string directory_of(const std::string& path);
 void sync_path(const std::string& path);
 /// rename(2), then the directory's sync: after it, `to` is the new file even if the machine stops.
 void rename_durably(const std::string& from, const std::string& to);
+/// A small file of this text, whole and on the disk under its name or not at all.
+void write_durably(const std::string& path, const std::string& text);
 /// Reserves room for `bytes` in an existing file, which is at least that long afterwards. Error
 /// when there is no room (disk, quota or limit); file systems that cannot reserve are believed to
 /// have it.

@@ -23,6 +23,8 @@ class MappedFile {
   std::size_t size() const { return size_; }  // bytes
   const std::byte* data() const { return data_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// Takes what was touched out of this process's memory; the next touch maps it again.
+  void drop() const;
 
  private:
   std::string path_;

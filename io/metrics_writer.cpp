@@ -1,11 +1,14 @@
 #include "io/metrics_writer.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -74,22 +77,51 @@ void drop_lines(const std::string& path, std::int64_t first_step) {
 
 MetricsWriter::MetricsWriter(const std::string& path, std::int64_t first_step) : path_(path) {
   drop_lines(path, first_step);
-  errno = 0;
-  file_.open(path, std::ios::app);
-  if (!file_) fail(path);
+  file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0) fail(path);
+}
+
+MetricsWriter::~MetricsWriter() {
+  ::close(file_);
 }
 
 void MetricsWriter::line(const std::string& text) {
-  errno = 0;
-  file_ << text << '\n' << std::flush;
-  if (!file_) fail(path_);
+  waiting_ += text;
+  waiting_ += '\n';
+  flush();
+}
+
+// All that waits, or nothing of it: a torn line would follow the run to its end.
+void MetricsWriter::flush() {
+  const off_t end = ::lseek(file_, 0, SEEK_END);  // -1 for a pipe
+  std::size_t done = 0;
+  while (done < waiting_.size()) {
+    const ssize_t count = ::write(file_, waiting_.data() + done, waiting_.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  if (done == waiting_.size()) {
+    waiting_.clear();
+    problem_.clear();
+    return;
+  }
+  problem_ = fmt::format("cannot write {} ({})", path_, std::strerror(errno));
+  if (end < 0 || ::ftruncate(file_, end) != 0) waiting_.erase(0, done);
+}
+
+void MetricsWriter::sync() {
+  flush();
+  if (!waiting_.empty())
+    throw Error(problem_, fmt::format("{} bytes of lines are not in it", waiting_.size()),
+                "Free some space, or raise the quota");
+  sync_path(path_);
 }
 
 void MetricsWriter::write(const StepMetrics& m) {
   const std::string mfu = m.mfu ? fmt::format(R"("mfu":{},)", number(*m.mfu)) : "";
-  const std::string scale = m.loss_scale ? fmt::format(R"("loss_scale":{},"skipped":{},)",
-                                                       number(*m.loss_scale), m.skipped)
-                                         : "";
+  std::string scale = m.loss_scale ? fmt::format(R"("loss_scale":{},)", number(*m.loss_scale)) : "";
+  if (m.loss_scale || m.skipped) scale += fmt::format(R"("skipped":{},)", m.skipped);
   line(fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"lr":{},"tokens":{},)"
       R"("tokens_per_second":{},"step_seconds":{},)"

@@ -1,7 +1,6 @@
 #pragma once
 // metrics.jsonl: one JSON object a line, floats written so that they read back bit for bit.
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,25 +14,38 @@ struct StepMetrics {
   double tokens_per_second = 0, step_seconds = 0;
   std::optional<double> mfu;
   std::optional<double> loss_scale;    // of this step (fp16)
-  bool skipped = false;                // the gradients overflowed: the step changed nothing
+  bool skipped = false;                // not finite: the step changed nothing
   std::int64_t peak_memory_bytes = 0;  // largest over ranks
   std::int64_t bytes_sent_data = 0, bytes_sent_tensor = 0,
                bytes_sent_pipeline = 0;  // this step, all ranks
   std::int64_t messages_sent_data = 0, messages_sent_tensor = 0, messages_sent_pipeline = 0;
 };
 
+/// Lines reach the file one by one. Where the disk is full they wait in memory, in order, and go
+/// out with the next one that fits: a run goes on, and loses none.
 class MetricsWriter {
  public:
   /// Opens (creates) `path` to append. Lines of steps >= `first_step`, and a torn last line, are
-  /// removed first, so that a resumed run repeats no step; the rewrite is atomic.
+  /// removed first, so that a resumed run repeats no step; the rewrite is atomic. Error where it
+  /// cannot be opened.
   MetricsWriter(const std::string& path, std::int64_t first_step);
+  ~MetricsWriter();
+  MetricsWriter(const MetricsWriter&) = delete;
+  MetricsWriter& operator=(const MetricsWriter&) = delete;
   void write(const StepMetrics& metrics);
   void write_valid(std::int64_t step, double valid_loss, std::int64_t tokens);
+  /// Why lines wait; empty: none do.
+  const std::string& problem() const { return problem_; }
+  /// All lines on disk, safe from a crash of the machine. Error where some still wait.
+  void sync();
 
  private:
   void line(const std::string& text);
+  void flush();
+
   std::string path_;
-  std::ofstream file_;
+  int file_ = -1;
+  std::string waiting_, problem_;
 };
 
 }  // namespace triax

@@ -17,24 +17,46 @@
 namespace triax {
 namespace {
 
-std::int64_t padded_bytes(const OffloadDataset& dataset) {
-  return padded_elements(dataset.dtype, dataset.elements) *
-         static_cast<std::int64_t>(size_of(dataset.dtype));
+enum class Lock : std::uint8_t { taken, of_another, unknown };
+
+// Locks an open file. The lock belongs to it, and goes with the process. It is not flock(2): HDF5's
+// own tools take that one to read, and are to read these files.
+Lock lock(int fd) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(fd, F_OFD_SETLK, &whole) == 0) return Lock::taken;
+  return errno == EAGAIN || errno == EACCES ? Lock::of_another
+                                            : Lock::unknown;  // a file system without locks
 }
 
 }  // namespace
 
+std::vector<std::string> remove_left_files(const std::string& directory,
+                                           const std::string& prefix) {
+  std::vector<std::string> removed;
+  std::error_code error;  // a directory that cannot be read has nothing to remove
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (!entry->path().filename().string().starts_with(prefix)) continue;
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) continue;
+    if (lock(fd) == Lock::taken && ::unlink(path.c_str()) == 0) removed.push_back(path);
+    ::close(fd);
+  }
+  std::sort(removed.begin(), removed.end());
+  return removed;
+}
+
 /// The lock of a file, which is made where it is not there, and its removal.
-///
-/// The lock belongs to the open file and goes with the process. It is not flock(2): HDF5's own
-/// tools take that one to read, and are to read this file.
 class OffloadFile::Claim {
  public:
   explicit Claim(const std::string& path) : path_(path) {
     // The process that had the file may remove it between our open and our lock.
     while (fd_ < 0) {
       open();
-      lock();
+      refuse_others();
       if (!is_ours()) ::close(std::exchange(fd_, -1));
     }
   }
@@ -55,13 +77,8 @@ class OffloadFile::Claim {
                   "Check that its directory exists on every node and is writable");
   }
 
-  void lock() {
-    struct flock whole {};
-    whole.l_type = F_WRLCK;
-    whole.l_whence = SEEK_SET;
-    if (::fcntl(fd_, F_OFD_SETLK, &whole) == 0) return;
-    const int failure = errno;
-    if (failure != EAGAIN && failure != EACCES) return;  // a file system without locks
+  void refuse_others() {
+    if (lock(fd_) != Lock::of_another) return;
     ::close(fd_);
     throw Error("cannot use " + path_, "another process is using it",
                 "End that process, or choose another directory");
@@ -143,8 +160,7 @@ OffloadFile::Range OffloadFile::range(std::size_t dataset, std::int64_t first,
   check(first % page == 0 && (count % page == 0 || end >= is.elements),
         "elements {} to {} of {} do not fill pages of {}", first, end, is.name, page);
   const auto width = static_cast<std::int64_t>(size_of(is.dtype));
-  return {extent.offset + first * width,
-          static_cast<std::size_t>(padded_elements(is.dtype, count) * width)};
+  return {extent.offset + first * width, static_cast<std::size_t>(padded_bytes(is.dtype, count))};
 }
 
 BlockRequest OffloadFile::read(std::size_t dataset, std::int64_t first, const Tensor& to) {

@@ -25,6 +25,18 @@ constexpr std::int64_t padded_elements(DType dtype, std::int64_t elements) {
   const std::int64_t page = BlockFile::alignment / static_cast<std::int64_t>(size_of(dtype));
   return (elements + page - 1) / page * page;
 }
+/// The bytes of these: what a dataset takes in the file, and a part of it in memory.
+constexpr std::int64_t padded_bytes(DType dtype, std::int64_t elements) {
+  return padded_elements(dtype, elements) * static_cast<std::int64_t>(size_of(dtype));
+}
+inline std::int64_t padded_bytes(const OffloadDataset& dataset) {
+  return padded_bytes(dataset.dtype, dataset.elements);
+}
+
+/// Removes the files of a directory whose names begin with `prefix` and on which no process lives,
+/// and returns their paths: what killed runs left. Where the file system has no locks, none. No
+/// process makes such a file meanwhile.
+std::vector<std::string> remove_left_files(const std::string& directory, const std::string& prefix);
 
 /// The file. One thread uses it, and nothing is allocated per call (see BlockFile).
 class OffloadFile {

@@ -1,6 +1,7 @@
 #include "io/safetensors.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -15,18 +16,16 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr const char* single_name = "model.safetensors";
-constexpr const char* index_name = "model.safetensors.index.json";
-
 // The file or index that `path` stands for.
 fs::path resolve(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return path;
-  for (const char* name : {single_name, index_name})
+  for (const char* name : {safetensors_single_name, safetensors_index_name})
     if (fs::exists(fs::path(path) / name, ignored)) return fs::path(path) / name;
-  throw Error(path + " holds no weights",
-              fmt::format("it has neither {} nor {}", single_name, index_name),
-              "Give a Hugging Face model directory with safetensors weights");
+  throw Error(
+      path + " holds no weights",
+      fmt::format("it has neither {} nor {}", safetensors_single_name, safetensors_index_name),
+      "Give a Hugging Face model directory with safetensors weights");
 }
 
 // Tensor names and the shard that holds each.
@@ -90,6 +89,15 @@ struct SafetensorsReader::Impl {
   std::map<std::string, Located> tensors;           // every tensor of the files
   std::map<std::string, SafetensorsEntry> entries;  // those that a DType and a Shape can name
 
+  std::atomic<std::size_t> touched = 0;  // bytes since the files were dropped
+
+  // Pages that are read count as this process's memory as long as they are mapped.
+  void touch(std::size_t bytes) {
+    constexpr std::size_t around = std::size_t{64} << 10;  // what Linux maps with a page
+    if (touched.fetch_add(std::max(bytes, around)) + bytes < most_mapped / 2) return;
+    touched = 0;
+    for (const auto& [name, file] : files) file.drop();
+  }
   void add(const std::string& name, const MappedFile& file, const SafetensorsInfo& info) {
     tensors.insert_or_assign(name, Located{&file, info});
     if (!info.dtype || info.shape.size() > Shape::max_rank) return;
@@ -165,8 +173,13 @@ void SafetensorsReader::read(const std::string& name, std::int64_t begin, const 
   check(begin >= 0 && begin + out.elements() <= size, "elements [{}, {}) of {} with {}", begin,
         begin + out.elements(), name, size);
   const std::byte* const from = found->second.file->data() + info.begin + begin * width;
-  if (out.elements() > 0)
-    convert(*info.dtype, from, {out.as<float>(), static_cast<std::size_t>(out.elements())});
+  const auto bytes = static_cast<std::size_t>(out.elements() * width);
+  constexpr std::size_t at_once = most_mapped / 2;
+  for (std::size_t done = 0; done < bytes; done += at_once) {
+    const std::size_t now = std::min(at_once, bytes - done), w = static_cast<std::size_t>(width);
+    convert(*info.dtype, from + done, {out.as<float>() + done / w, now / w});
+    impl_->touch(now);
+  }
 }
 
 }  // namespace triax

@@ -11,6 +11,10 @@
 
 namespace triax {
 
+/// The names that readers look for in a model's directory.
+constexpr const char* safetensors_single_name = "model.safetensors";
+constexpr const char* safetensors_index_name = "model.safetensors.index.json";
+
 struct SafetensorsEntry {
   DType dtype;
   Shape shape;
@@ -31,7 +35,9 @@ class SafetensorsReader {
   /// Elements [begin, begin + out.elements()) in row-major order, converted to float32 (f32, f16,
   /// bf16, f64 on disk). out: contiguous f32 in host memory. Error: no such tensor, or not a
   /// floating-point one. Safe from several threads.
+  /// The files are in memory as far as most_mapped bytes of them.
   void read(const std::string& name, std::int64_t begin, const Tensor& out) const;
+  static constexpr std::size_t most_mapped = std::size_t{16} << 20;
 
  private:
   struct Impl;

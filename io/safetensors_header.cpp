@@ -25,15 +25,13 @@ const std::map<std::string, std::size_t, std::less<>>& widths() {
   return table;
 }
 
+constexpr std::pair<DType, const char*> type_names[] = {
+    {DType::f64, "F64"}, {DType::f32, "F32"}, {DType::bf16, "BF16"}, {DType::f16, "F16"},
+    {DType::i64, "I64"}, {DType::i32, "I32"}, {DType::u16, "U16"},   {DType::u8, "U8"}};
+
 std::optional<DType> dtype_of_name(const std::string& name) {
-  if (name == "F64") return DType::f64;
-  if (name == "F32") return DType::f32;
-  if (name == "BF16") return DType::bf16;
-  if (name == "F16") return DType::f16;
-  if (name == "I64") return DType::i64;
-  if (name == "I32") return DType::i32;
-  if (name == "U16") return DType::u16;
-  if (name == "U8") return DType::u8;
+  for (const auto& [dtype, known] : type_names)
+    if (name == known) return dtype;
   return {};
 }
 
@@ -99,6 +97,13 @@ void check_coverage(const MappedFile& file, const std::map<std::string, Safetens
 }
 
 }  // namespace
+
+std::string safetensors_type(DType dtype) {
+  for (const auto& [known, name] : type_names)
+    if (known == dtype) return name;
+  check(false, "{} has no name in safetensors", name_of(dtype));
+  return {};
+}
 
 std::map<std::string, SafetensorsInfo> read_safetensors_header(const MappedFile& file) {
   constexpr std::size_t length_bytes = 8;

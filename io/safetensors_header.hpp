@@ -20,6 +20,9 @@ struct SafetensorsInfo {
   std::size_t begin = 0, end = 0;  // bytes in the file
 };
 
+/// The format's name of a type: "BF16".
+std::string safetensors_type(DType dtype);
+
 /// Error unless the header's length, JSON and entries are sound: every tensor inside the file,
 /// shape x type equal to its bytes, and all of them together covering the data without gap or
 /// overlap.

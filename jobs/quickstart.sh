@@ -22,6 +22,14 @@ fail() {
   exit 1
 }
 
+# Holds the run to the end of this script and of what it starts: the runs of two quickstarts at once would be one.
+hold_run() {
+  mkdir -p "$run"
+  exec {held}>>"$run/.quickstart"
+  flock --nonblock "$held" || fail "another quickstart is running in $PWD. Wait for it, or stop it."
+  [[ ! -e $run/.lock ]] || flock --nonblock "$run/.lock" true || fail "a run works in $PWD/$run. Wait for it, or stop it."
+}
+
 # The checkout's sources and documents, one after another, in the order of their names.
 own_text() {
   local -a names=(-name '*.md' -o -name '*.hpp' -o -name '*.cpp' -o -name '*.txt' -o -name '*.cmake' -o -name '*.sh')
@@ -77,9 +85,9 @@ main() {
   [[ -z $text || $text == /* ]] || text=$start/$text
   [[ -z $text || -r $text ]] || fail "cannot read $text"
 
+  hold_run
   jobs/setup.sh
   build_preset release triax
-  mkdir -p "$run"
   if [[ -z $text ]]; then
     text=$run/text.txt
     own_text >"$text"

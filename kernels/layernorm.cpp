@@ -1,14 +1,13 @@
 #include "kernels/layernorm.hpp"
 
-#include <algorithm>
 #include <cmath>
 
-#include "kernels/base/gradient_row.hpp"
 #include "kernels/base/lane_sum.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
+#include "kernels/gradient_row.hpp"
 
 namespace triax {
 namespace {
@@ -86,22 +85,11 @@ void layernorm_backward(const Stream&, const Tensor& dx, const Tensor& dweight, 
   float* gain_partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
   float* shift_partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
   with_type(dx.dtype(), [&]<class T>(Type<T>) {
-    const Rows<T> out = rows_of<T>(dx, "dx");
-    const Rows<T> upstream = rows_like(dy, out, "dy");
-    const Rows<T> in = rows_like(x, out, "x");
-    const Rows<T> skip = residual.empty() ? Rows<T>{} : rows_like(residual, out, "residual");
-    const T* gain = elements_of<T>(weight, out.columns, "weight");
-    parallel_for(blocks, [=](std::int64_t b) {
-      float* gain_sums = gain_partials + b * columns;
-      float* shift_sums = shift_partials + b * columns;
-      std::fill_n(gain_sums, columns, 0.0F);
-      std::fill_n(shift_sums, columns, 0.0F);
-      const std::int64_t end = std::min(out.rows, (b + 1) * rows_per_block);
-      for (std::int64_t r = b * rows_per_block; r < end; ++r) {
-        const GradientRow<T> row{out[r], upstream[r], skip.data ? skip[r] : nullptr, in[r]};
-        backward_row(row, gain, gain_sums, shift_sums, columns, epsilon);
-      }
-    });
+    const T* gain = elements_of<T>(weight, columns, "weight");
+    for_each_gradient_row<T, 2>(dx, dy, residual, x, {gain_partials, shift_partials},
+                                [=](const GradientRow<T>& row, const auto& sums) {
+                                  backward_row(row, gain, sums[0], sums[1], columns, epsilon);
+                                });
   });
   add_partial_rows(dweight, gain_partials, blocks, accumulate);
   add_partial_rows(dbias, shift_partials, blocks, accumulate);

@@ -30,41 +30,24 @@ double sum_in_parts(std::int64_t n, const Term& term) {
   return total;
 }
 
-double sum_elements(const Tensor& x) {
-  return with_type(x.dtype(), [&]<class T>(Type<T>) {
+}  // namespace
+
+void add_sum(const Stream&, const Tensor& total, const Tensor& x) {
+  with_type(x.dtype(), [&]<class T>(Type<T>) {
     const T* data = elements_of<T>(x, x.elements(), "x");
-    return sum_in_parts(x.elements(), [=](std::int64_t i) { return double{float{data[i]}}; });
+    *elements_of<double>(total, 1, "total") +=
+        sum_in_parts(x.elements(), [=](std::int64_t i) { return double{float{data[i]}}; });
   });
 }
 
-double sum_squared_elements(const Tensor& x) {
-  return with_type(x.dtype(), [&]<class T>(Type<T>) {
+void add_sum_of_squares(const Stream&, const Tensor& total, const Tensor& x) {
+  with_type(x.dtype(), [&]<class T>(Type<T>) {
     const T* data = elements_of<T>(x, x.elements(), "x");
-    return sum_in_parts(x.elements(), [=](std::int64_t i) {
+    *elements_of<double>(total, 1, "total") += sum_in_parts(x.elements(), [=](std::int64_t i) {
       const double value = float{data[i]};
       return value * value;
     });
   });
-}
-
-}  // namespace
-
-void add_sum(const Stream&, const Tensor& total, const Tensor& x) {
-  *elements_of<double>(total, 1, "total") += sum_elements(x);
-}
-
-void add_sum_of_squares(const Stream&, const Tensor& total, const Tensor& x) {
-  *elements_of<double>(total, 1, "total") += sum_squared_elements(x);
-}
-
-double sum(const Stream& stream, const Tensor& x) {
-  stream.synchronize();
-  return sum_elements(x);
-}
-
-double sum_of_squares(const Stream& stream, const Tensor& x) {
-  stream.synchronize();
-  return sum_squared_elements(x);
 }
 
 }  // namespace triax

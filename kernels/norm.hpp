@@ -11,10 +11,4 @@ void add_sum(const Stream& stream, const Tensor& total, const Tensor& x);
 /// total += the sum of the squares of x, likewise.
 void add_sum_of_squares(const Stream& stream, const Tensor& total, const Tensor& x);
 
-/// The same sum as a number; waits for the stream.
-double sum(const Stream& stream, const Tensor& x);
-
-/// The same sum of squares as a number; waits for the stream.
-double sum_of_squares(const Stream& stream, const Tensor& x);
-
 }  // namespace triax

@@ -1,14 +1,13 @@
 #include "kernels/rmsnorm.hpp"
 
-#include <algorithm>
 #include <cmath>
 
-#include "kernels/base/gradient_row.hpp"
 #include "kernels/base/lane_sum.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
+#include "kernels/gradient_row.hpp"
 
 namespace triax {
 namespace {
@@ -65,20 +64,11 @@ void rmsnorm_backward(const Stream&, const Tensor& dx, const Tensor& dweight, co
         columns);
   float* partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
   with_type(dx.dtype(), [&]<class T>(Type<T>) {
-    const Rows<T> out = rows_of<T>(dx, "dx");
-    const Rows<T> upstream = rows_like(dy, out, "dy");
-    const Rows<T> in = rows_like(x, out, "x");
-    const Rows<T> skip = residual.empty() ? Rows<T>{} : rows_like(residual, out, "residual");
-    const T* gain = elements_of<T>(weight, out.columns, "weight");
-    parallel_for(blocks, [=](std::int64_t b) {
-      float* sums = partials + b * columns;
-      std::fill_n(sums, columns, 0.0F);
-      const std::int64_t end = std::min(out.rows, (b + 1) * rows_per_block);
-      for (std::int64_t r = b * rows_per_block; r < end; ++r) {
-        const GradientRow<T> row{out[r], upstream[r], skip.data ? skip[r] : nullptr, in[r]};
-        backward_row(row, gain, sums, columns, epsilon);
-      }
-    });
+    const T* gain = elements_of<T>(weight, columns, "weight");
+    for_each_gradient_row<T, 1>(dx, dy, residual, x, {partials},
+                                [=](const GradientRow<T>& row, const auto& sums) {
+                                  backward_row(row, gain, sums[0], columns, epsilon);
+                                });
   });
   add_partial_rows(dweight, partials, blocks, accumulate);
 }

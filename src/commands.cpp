@@ -13,12 +13,14 @@
 #include "src/config/load.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
-#include "src/train/process_memory.hpp"
+#include "src/train/offload_place.hpp"
 #include "src/train/run_lock.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
 namespace {
+
+constexpr int stopped_early = 75;  // EX_TEMPFAIL of sysexits.h: to be run again
 
 // Cores of a rank: what OMP_NUM_THREADS says, else an equal part of its node's.
 int threads_of_rank(const ProcessGrid& grid) {
@@ -44,6 +46,38 @@ std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig
   return tokens;
 }
 
+void warn_of(const std::vector<std::string>& missing) {
+  for (const std::string& file : missing) spdlog::warn("triax: missing: {}", file);
+}
+
+// The job on the grid there, which a plan and a run must agree on; without one, on nodes as the
+// command line says.
+LoadedJob job_to_plan(const JobArguments& arguments, int processes,
+                      std::optional<ProcessGrid>& grid) {
+  LoadedJob job =
+      load_job_to_plan(arguments.job, arguments.overrides, processes == 1 ? 0 : processes);
+  check_plannable(job.config, memory_limit().bytes);
+  if (processes > 1) {
+    if (arguments.ranks_per_node > 0)
+      throw UsageError("--ranks-per-node is for a plan that one process makes",
+                       fmt::format("the nodes of these {} ranks are known", processes),
+                       "Leave it out, or start triax without mpiexec");
+    grid.emplace(MPI_COMM_WORLD, grid_shape(job.config.parallel));
+    return on_grid(std::move(job), *grid);
+  }
+  const bool by_node = job.config.zero.shard_size < 0;
+  job = on_nodes(std::move(job), arguments.ranks_per_node);
+  if (by_node && arguments.ranks_per_node == 0)
+    spdlog::warn(
+        "HYBRID_SHARD: taken as one node of {} ranks, so state is cut over all {} data ranks. "
+        "--ranks-per-node N plans for nodes of N ranks",
+        grid_shape(job.config.parallel).size(), job.config.parallel.data);
+  else if (by_node)
+    spdlog::info("HYBRID_SHARD: nodes of {} ranks, state is cut over {} of the {} data ranks",
+                 arguments.ranks_per_node, job.config.zero.shard_size, job.config.parallel.data);
+  return job;
+}
+
 }  // namespace
 
 int fail(MpiSession& session, const std::string& text, int status) {
@@ -58,59 +92,60 @@ int fail(MpiSession& session, const std::string& text, int status) {
 }
 
 int train(const JobArguments& arguments, MpiSession& session) {
+  if (arguments.ranks_per_node > 0)
+    throw UsageError("--ranks-per-node is for a plan: a run finds the nodes of its ranks", {},
+                     "Add --dry-run or --print-plan, or leave it out");
   check_launch(MPI_COMM_WORLD);
   LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
-  check_plannable(job.config, node_memory());
-  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel));
+  check_plannable(job.config, memory_limit().bytes);
+  const double timeout = job.config.run.collective_timeout;
+  session.end_within(timeout);
+  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout);
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   const KernelRuntime runtime(threads_of_rank(grid));
   JobPlan plan = plan_job(job.config);
   check_fits(job.config, plan.memory, grid);
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
-  agreed(grid.mpi(), [&] {
+  agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
   });
+  remove_left_offload(grid, job.config);
   Trainer trainer(job, grid, std::move(plan));
   try {
-    trainer.run();
-    return 0;
+    return trainer.run() == RunEnd::stopped ? stopped_early : 0;
   } catch (const std::exception& error) {
     return fail(session, error.what(), 3);  // while the memory of messages under way still stands
   }
 }
 
 void print_plan(const JobArguments& arguments, const MpiSession& session) {
+  std::optional<ProcessGrid> grid;
+  const LoadedJob job = job_to_plan(arguments, session.size(), grid);
   if (session.rank() != 0) return;
-  const LoadedJob job =
-      load_job(arguments.job, arguments.overrides, session.size() > 1 ? session.size() : 0);
-  check_plannable(job.config, node_memory());
   const KernelRuntime runtime;
   const StepPlans plans = step_plans(job.config);
   for (std::size_t stage = 0; stage < plans.training.size(); ++stage)
     fmt::print("stage {}\n{}", stage, text_of(plans.training[stage]));
+  (void)std::fflush(stdout);
+  warn_of(job.missing);
 }
 
 void dry_run(const JobArguments& arguments, const MpiSession& session) {
-  const bool alone = session.size() == 1;
-  LoadedJob job = load_job(arguments.job, arguments.overrides, alone ? 0 : session.size());
-  check_plannable(job.config, node_memory());
-  const KernelRuntime runtime;
   std::optional<ProcessGrid> grid;
-  if (!alone) {
-    grid.emplace(MPI_COMM_WORLD, grid_shape(job.config.parallel));
-    job = on_grid(std::move(job), *grid);
-  }
+  const LoadedJob job = job_to_plan(arguments, session.size(), grid);
+  const KernelRuntime runtime;
   const JobPlan plan = plan_job(job.config);
   if (session.rank() == 0) {
-    fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_memory()));
-    std::fflush(stdout);
+    fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_limit()));
+    (void)std::fflush(stdout);
+    warn_of(job.missing);
   }
   // Where the other ranks of a larger grid would run is not known: each alone must fit.
   if (grid)
     check_fits(job.config, plan.memory, *grid);
   else
-    check_fits(job.config, plan.memory, {plan.memory.fullest()}, node_memory());
+    check_fits(job.config, plan.memory, {plan.memory.fullest()}, memory_limit());
 }
 
 void print_config(const JobArguments& arguments) {
@@ -122,7 +157,7 @@ void print_config(const JobArguments& arguments) {
       describe_job(arguments.job, arguments.overrides, arguments.ranks, arguments.json);
   fmt::print("{}", job.text);
   (void)std::fflush(stdout);
-  for (const std::string& missing : job.missing) spdlog::warn("triax: missing: {}", missing);
+  warn_of(job.missing);
 }
 
 void generate(const GenerateArguments& arguments) {

@@ -14,7 +14,8 @@ struct JobArguments {
   std::string job;
   std::vector<std::string> overrides;
   bool print_plan = false, dry_run = false, json = false, reference = false;
-  int ranks = 0;  // 0: the smallest grid that the job allows
+  int ranks = 0;           // 0: the smallest grid that the job allows
+  int ranks_per_node = 0;  // of a plan that one process makes; 0: all of them on one node
 };
 
 struct GenerateArguments {
@@ -31,12 +32,13 @@ int fail(MpiSession& session, const std::string& text, int status);
 int train(const JobArguments& arguments, MpiSession& session);
 
 /// Prints the instructions of a step for each stage, on rank 0. One process may ask for a grid of
-/// any size.
+/// any size. What a run would miss (data files that are not there) goes to standard error.
+/// Collective.
 void print_plan(const JobArguments& arguments, const MpiSession& session);
 
 /// Prints what a run would take of memory and send, on rank 0: a table, or JSON. Under mpiexec for
-/// the ranks there; one process may ask for a grid of any size. UsageError, behind the table, where
-/// the job does not fit. Collective.
+/// the ranks there; one process may ask for a grid of any size. What a run would miss goes to
+/// standard error. UsageError, behind the table, where the job does not fit. Collective.
 void dry_run(const JobArguments& arguments, const MpiSession& session);
 
 /// Prints a job with its defaults, or the reference of keys. What a run would miss (data files that

@@ -9,6 +9,7 @@
 #include "src/checkpoint_commands.hpp"
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
+#include "src/huggingface_commands.hpp"
 #include "src/train/version.hpp"
 
 namespace {
@@ -70,6 +71,13 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       "Print the memory of each rank by kind and the messages of a step, and stop; status 2 where "
       "the job does not fit");
   command->add_flag("--json", job.json, "With --dry-run: print JSON")->needs(dry);
+  command
+      ->add_option(
+          "--ranks-per-node", job.ranks_per_node,
+          "With --dry-run or --print-plan in one process: nodes of so many ranks (default: "
+          "one node; fsdp.sharding_strategy HYBRID_SHARD cuts state within nodes)")
+      ->type_name("N")
+      ->check(whole_number(1, 1 << 30));
   command->callback([&] {
     if (job.dry_run)
       dry_run(job, session);
@@ -154,14 +162,6 @@ void add_commands_to_come(CLI::App& app) {
                        "See triax --help for what is");
     });
   }
-  CLI::App* checkpoint = app.get_subcommand("checkpoint");
-  for (const std::string name : {"export", "import"}) {
-    CLI::App* command = checkpoint->add_subcommand(name)->group("")->allow_extras();
-    command->callback([name] {
-      throw UsageError(fmt::format("triax checkpoint {} is not built yet", name), {},
-                       "See triax checkpoint --help for what is");
-    });
-  }
 }
 
 std::vector<std::string> subcommands_of(const CLI::App& command) {
@@ -210,13 +210,16 @@ int run(int argc, char** argv, MpiSession& session) {
   app.require_subcommand(1);
   app.footer(
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
-      "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running.");
+      "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running; 75 "
+      "stopped by "
+      "SIGUSR1, SIGTERM or the clock with a checkpoint written: run it again.");
   Arguments arguments;
   int status = 0;
   add_train(app, arguments, session, status);
   add_config(app, arguments, session);
   add_generate(app, arguments, session);
   add_checkpoint(app, session, status);
+  add_huggingface(*app.get_subcommand("checkpoint"), session);
   add_commands_to_come(app);
   try {
     app.parse(argc, argv);

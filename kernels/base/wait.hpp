@@ -29,4 +29,29 @@ class Patience {
   int pauses_before_nap_;
 };
 
+/// Is told when a rank waits for others, outside of training (src/comm, ProgressBoard), so that a
+/// wait without end can be explained.
+class WaitWatch {
+ public:
+  virtual ~WaitWatch() = default;
+  virtual void begins() = 0;
+  virtual void ends() = 0;
+};
+
+/// The wait of a scope; `watch` may be null.
+class WaitScope {
+ public:
+  explicit WaitScope(WaitWatch* watch) : watch_(watch) {
+    if (watch_ != nullptr) watch_->begins();
+  }
+  ~WaitScope() {
+    if (watch_ != nullptr) watch_->ends();
+  }
+  WaitScope(const WaitScope&) = delete;
+  WaitScope& operator=(const WaitScope&) = delete;
+
+ private:
+  WaitWatch* watch_;
+};
+
 }  // namespace triax

@@ -104,4 +104,19 @@ void check_tensor_inside_nodes(const GridShape& shape, const std::vector<int>& n
                    remedy);
 }
 
+int run_within_node(const GridShape& shape, Axis axis, const std::vector<int>& node_of_rank) {
+  check(std::ssize(node_of_rank) == shape.size(), "a map of {} ranks for a grid of {}",
+        node_of_rank.size(), shape.size());
+  const int ranks = shape.size(axis);
+  const auto node = [&](int rank) { return node_of_rank[static_cast<std::size_t>(rank)]; };
+  const auto within = [&](int run) {
+    for (int r = 0; r < shape.size(); ++r)
+      if (node(r) != node(r - shape.coordinate(r, axis) % run * shape.stride(axis))) return false;
+    return true;
+  };
+  for (int run = ranks; run > 1; --run)
+    if (ranks % run == 0 && within(run)) return run;
+  return 1;
+}
+
 }  // namespace triax

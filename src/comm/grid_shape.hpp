@@ -44,4 +44,8 @@ void check_world_size(const GridShape& shape, int ranks);
 /// shape.tensor_across_nodes. `node_of_rank`: a number for the node of each rank of the grid.
 void check_tensor_inside_nodes(const GridShape& shape, const std::vector<int>& node_of_rank);
 
+/// The largest number of neighbours along `axis` into which the axis can be cut evenly so that all
+/// of each group share a node; at least 1. `node_of_rank` as above.
+int run_within_node(const GridShape& shape, Axis axis, const std::vector<int>& node_of_rank);
+
 }  // namespace triax

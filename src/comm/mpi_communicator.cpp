@@ -94,8 +94,13 @@ void check_part(const Tensor& part, const Tensor& whole, int rank, int size) {
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator(MPI_Comm comm, WaitPolicy policy, std::string where)
-    : comm_(comm), policy_(policy), where_(std::move(where)) {
+MpiCommunicator::MpiCommunicator(MPI_Comm comm, WaitPolicy policy, std::string where,
+                                 ProgressBoard* board, int board_group)
+    : comm_(comm),
+      policy_(policy),
+      where_(std::move(where)),
+      board_(board),
+      board_group_(board_group) {
   if (comm_ == MPI_COMM_NULL) return;
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler", where_);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank", where_);
@@ -120,7 +125,8 @@ Request MpiCommunicator::all_reduce(const Stream& stream, const Tensor& data, Re
   const MPI_Op reduction = operation(op, data.dtype(), sums_);
   if (size_ == 1 || data.elements() == 0) return {};
   const mpi::Count count = mpi::count_of(data.elements());
-  const std::size_t slot = take_slot(stream, "MPI_Iallreduce");
+  const std::size_t slot =
+      take_slot(stream, "MPI_Iallreduce", CallKind::all_reduce, byte_count(data));
   traffic_ += ring::all_reduce(size_, byte_count(data));
   return started(slot, mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type, reduction, comm_,
                                        &slots_[slot].request));
@@ -137,7 +143,8 @@ Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& outp
   }
   const mpi::Count count = mpi::count_of(output.elements());
   const MPI_Op sum = operation(ReduceOp::sum, input.dtype(), sums_);
-  const std::size_t index = take_slot(stream, "MPI_Ireduce_scatter_block");
+  const std::size_t index =
+      take_slot(stream, "MPI_Ireduce_scatter_block", CallKind::reduce_scatter, byte_count(input));
   Slot& slot = slots_[index];
   traffic_ += ring::reduce_scatter(size_, byte_count(input));
   if (output.data() != part_of(input, rank_, output))
@@ -163,7 +170,8 @@ Request MpiCommunicator::all_gather(const Stream& stream, const Tensor& output,
   const MPI_Datatype type = movable_type(input.dtype());
   const mpi::Count count = mpi::count_of(input.elements());
   const bool in_place = input.data() == part_of(output, rank_, input);
-  const std::size_t slot = take_slot(stream, "MPI_Iallgather");
+  const std::size_t slot =
+      take_slot(stream, "MPI_Iallgather", CallKind::all_gather, byte_count(output));
   traffic_ += ring::all_gather(size_, byte_count(output));
   return started(slot, mpi::iallgather(in_place ? MPI_IN_PLACE : input.data(), count, type,
                                        output.data(), count, type, comm_, &slots_[slot].request));
@@ -174,7 +182,7 @@ Request MpiCommunicator::broadcast(const Stream& stream, const Tensor& data, int
   check(root >= 0 && root < size_, "broadcast from rank {} of {}", root, size_);
   if (size_ == 1 || data.elements() == 0) return {};
   const mpi::Count count = mpi::count_of(data.elements());
-  const std::size_t slot = take_slot(stream, "MPI_Ibcast");
+  const std::size_t slot = take_slot(stream, "MPI_Ibcast", CallKind::broadcast, byte_count(data));
   traffic_ += ring::broadcast(size_, byte_count(data));
   return started(slot, mpi::ibcast(data.data(), count, movable_type(data.dtype()), root, comm_,
                                    &slots_[slot].request));
@@ -184,7 +192,8 @@ Request MpiCommunicator::send(const Stream& stream, const Tensor& data, int to, 
   check_message(data);
   check_peer(to, tag);
   const mpi::Count count = mpi::count_of(data.elements());
-  const std::size_t slot = take_slot(stream, "MPI_Isend");
+  const std::size_t slot =
+      take_slot(stream, "MPI_Isend", CallKind::send, byte_count(data), to, tag);
   traffic_ += ring::send(byte_count(data));
   return started(slot, mpi::isend(data.data(), count, movable_type(data.dtype()), to, tag, comm_,
                                   &slots_[slot].request));
@@ -194,7 +203,8 @@ Request MpiCommunicator::receive(const Stream& stream, const Tensor& data, int f
   check_message(data);
   check_peer(from, tag);
   const mpi::Count count = mpi::count_of(data.elements());
-  const std::size_t slot = take_slot(stream, "MPI_Irecv");
+  const std::size_t slot =
+      take_slot(stream, "MPI_Irecv", CallKind::receive, byte_count(data), from, tag);
   slots_[slot].expected_bytes = data.bytes();
   return started(slot, mpi::irecv(data.data(), count, movable_type(data.dtype()), from, tag, comm_,
                                   &slots_[slot].request));
@@ -202,7 +212,7 @@ Request MpiCommunicator::receive(const Stream& stream, const Tensor& data, int f
 
 Request MpiCommunicator::barrier(const Stream& stream) {
   if (size_ == 1) return {};
-  const std::size_t slot = take_slot(stream, "MPI_Ibarrier");
+  const std::size_t slot = take_slot(stream, "MPI_Ibarrier", CallKind::barrier, 0);
   return started(slot, MPI_Ibarrier(comm_, &slots_[slot].request));
 }
 
@@ -216,7 +226,8 @@ void MpiCommunicator::check_peer(int peer, int tag) const {
                 "Use fewer micro-batches or pipeline chunks, or another MPI library");
 }
 
-std::size_t MpiCommunicator::take_slot(const Stream& stream, const char* call) {
+std::size_t MpiCommunicator::take_slot(const Stream& stream, const char* call, CallKind kind,
+                                       std::uint64_t bytes, int peer, int tag) {
   stream.synchronize();  // MPI knows no streams: what makes the message's data must be done
   if (free_slots_.empty()) {
     slots_.emplace_back();
@@ -225,8 +236,16 @@ std::size_t MpiCommunicator::take_slot(const Stream& stream, const char* call) {
   }
   const std::size_t slot = free_slots_.back();
   free_slots_.pop_back();
-  slots_[slot] = Slot{.call = call, .expected_bytes = not_a_receive};
+  slots_[slot] =
+      Slot{.message = noted(kind, bytes, peer, tag), .call = call, .expected_bytes = not_a_receive};
   return slot;
+}
+
+ProgressBoard::Message MpiCommunicator::noted(CallKind kind, std::uint64_t bytes, int peer,
+                                              int tag) const {
+  if (board_ == nullptr) return {};
+  return peer < 0 ? board_->start(board_group_, kind, bytes)
+                  : board_->peer_message(board_group_, kind, bytes, peer, tag);
 }
 
 Request MpiCommunicator::started(std::size_t slot, int code) {
@@ -241,6 +260,7 @@ void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& stat
   const Slot& slot = slots_[index];
   free_slots_.push_back(index);
   check_mpi(code, slot.call, where_);
+  if (board_ != nullptr) board_->finish(slot.message);
   if (slot.found_bytes > 0) std::memmove(slot.result, slot.found, slot.found_bytes);
   if (slot.expected_bytes == not_a_receive) return;
   MPI_Count bytes = 0;
@@ -253,7 +273,9 @@ void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& stat
 // The caller itself waits, so that whatever it issues next, to any stream, finds the data.
 void MpiCommunicator::wait(std::uintptr_t handle, const Stream&) {
   MPI_Status status;
+  if (board_ != nullptr) board_->begin_wait(slots_[handle].message);
   const int code = wait_for(slots_[handle].request, policy_, &status);
+  if (board_ != nullptr) board_->end_wait();
   finish(handle, code, status);
 }
 

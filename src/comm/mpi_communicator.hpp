@@ -9,6 +9,7 @@
 
 #include "src/comm/communicator.hpp"
 #include "src/comm/float16_sum.hpp"
+#include "src/comm/progress_board.hpp"
 #include "src/comm/wait.hpp"
 
 namespace triax {
@@ -24,8 +25,9 @@ class MpiCommunicator final : public Communicator {
  public:
   /// Owns `comm` from here on. MPI_COMM_NULL stands for the group of this rank alone. `where` names
   /// this rank and the group in errors: "rank 5 (data 1, pipeline 0, tensor 1) on host, tensor
-  /// axis".
-  MpiCommunicator(MPI_Comm comm, WaitPolicy policy, std::string where);
+  /// axis". `board`: where its messages are noted as those of group `board_group`; null: nowhere.
+  MpiCommunicator(MPI_Comm comm, WaitPolicy policy, std::string where,
+                  ProgressBoard* board = nullptr, int board_group = 0);
   ~MpiCommunicator() override;
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -54,6 +56,7 @@ class MpiCommunicator final : public Communicator {
   /// One message under way; `handle` of its Request is its index.
   struct Slot {
     MPI_Request request = MPI_REQUEST_NULL;
+    ProgressBoard::Message message;
     const char* call = "";            // for errors
     std::int64_t expected_bytes = 0;  // of a receive; -1: not a receive
     // Bytes to move when complete: MPI leaves the result of an in-place reduce-scatter elsewhere.
@@ -62,7 +65,10 @@ class MpiCommunicator final : public Communicator {
     std::size_t found_bytes = 0;
   };
 
-  std::size_t take_slot(const Stream& stream, const char* call);
+  /// For a message of `kind`; a collective is noted as begun.
+  std::size_t take_slot(const Stream& stream, const char* call, CallKind kind, std::uint64_t bytes,
+                        int peer = -1, int tag = 0);
+  ProgressBoard::Message noted(CallKind kind, std::uint64_t bytes, int peer, int tag) const;
   /// The Request of a call just made into `slot`, or the Error of its return code.
   Request started(std::size_t slot, int code);
   /// Checks and frees a slot whose request is complete.
@@ -72,6 +78,8 @@ class MpiCommunicator final : public Communicator {
   MPI_Comm comm_;
   WaitPolicy policy_;
   std::string where_;
+  ProgressBoard* board_;
+  int board_group_;
   int rank_ = 0;
   int size_ = 1;
   int largest_tag_ = 0;

@@ -1,6 +1,7 @@
 #include "src/comm/mpi_session.hpp"
 
 #include <malloc.h>
+#include <signal.h>
 
 #include <array>
 #include <charconv>
@@ -13,6 +14,7 @@
 #include "kernels/base/check.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/wait.hpp"
+#include "src/comm/watchdog.hpp"
 
 namespace triax {
 namespace {
@@ -29,13 +31,45 @@ void keep_freed_memory() {
 #endif
 }
 
+// MPI's libraries start threads (UCX does). A signal to the process that such a thread took would
+// end it, although the main thread has it blocked.
+class NoSignalsForNewThreads {
+ public:
+  NoSignalsForNewThreads() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~NoSignalsForNewThreads() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignalsForNewThreads(const NoSignalsForNewThreads&) = delete;
+  NoSignalsForNewThreads& operator=(const NoSignalsForNewThreads&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// Whether `request` was complete after so many seconds at most; false too where MPI fails.
+bool complete_within(MPI_Request& request, double seconds) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (Patience others(WaitPolicy::yield);; others.pause()) {
+    int done = 0;
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (done != 0) return true;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    if (passed.count() >= seconds) return false;
+  }
+}
+
 }  // namespace
 
 MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exceptions()) {
   keep_freed_memory();
   int provided = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread",
-            "this process");
+  {
+    const NoSignalsForNewThreads quiet;
+    check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread",
+              "this process");
+  }
   // MPICH asks the handler of MPI_COMM_WORLD what to do of a failed MPI_Test, whichever group it is
   // of.
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -54,29 +88,29 @@ MpiSession::~MpiSession() {
   // MPI_Finalize spins for the last rank; this does not. A rank that all_arrive() saw leave with
   // the others has met their barrier there.
   MPI_Request request = MPI_REQUEST_NULL;
-  if (!arrived_ && MPI_Ibarrier(exit_, &request) == MPI_SUCCESS)
-    static_cast<void>(wait_for(request, WaitPolicy::yield));
+  if (!arrived_ && MPI_Ibarrier(exit_, &request) == MPI_SUCCESS &&
+      !complete_within(request, limit_)) {
+    fmt::print(stderr,
+               "triax: rank {} has ended and waited {} s for the others to end "
+               "(run.collective_timeout)\n",
+               rank_, limit_);
+    abort(run_time_failure);
+  }
   MPI_Comm_free(&exit_);
   MPI_Finalize();
 }
 
 bool MpiSession::all_arrive() {
-  constexpr auto patience = std::chrono::seconds(2);
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  constexpr double patience = 2.0;
   MPI_Request request = MPI_REQUEST_NULL;
-  int arrived = 0;
   if (MPI_Ibarrier(exit_, &request) != MPI_SUCCESS) return false;
-  for (Patience others(WaitPolicy::yield);; others.pause()) {
-    if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-    if (arrived != 0 || std::chrono::steady_clock::now() >= deadline) break;
-  }
-  arrived_ = arrived != 0;
+  arrived_ = complete_within(request, patience);
   return arrived_;
 }
 
 void MpiSession::abort(int status) const {
   std::fflush(nullptr);
-  if (size_ > 1) MPI_Abort(MPI_COMM_WORLD, status);
+  if (size_ > 1) end_job(status);
   std::_Exit(status);
 }
 

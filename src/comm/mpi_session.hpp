@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -32,13 +33,18 @@ class MpiSession {
   /// false when some have not within two seconds, and may be waiting for this rank: abort() then.
   bool all_arrive();
 
+  /// How long a rank that has ended waits for the others to end; then the job ends with status 3.
+  /// Without: for ever.
+  void end_within(double seconds) { limit_ = seconds; }
+
   /// Ends every rank of the job at once; mpiexec's exit status is `status`.
   [[noreturn]] void abort(int status) const;
 
  private:
   MPI_Comm exit_ = MPI_COMM_NULL;  // for leaving together, apart from all other messages
   bool arrived_ = false;
-  int exceptions_;  // under way when the session began
+  double limit_ = std::numeric_limits<double>::infinity();  // seconds
+  int exceptions_;                                          // under way when the session began
   int rank_ = 0;
   int size_ = 1;
 };

@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "kernels/base/check.hpp"
 #include "src/comm/mpi_communicator.hpp"
 #include "src/comm/mpi_error.hpp"
+#include "src/comm/owned_handle.hpp"
 #include "src/comm/topology.hpp"
+#include "src/comm/watchdog.hpp"
 
 namespace triax {
 namespace {
@@ -26,43 +29,23 @@ std::string host_name() {
   return {name.data(), static_cast<std::size_t>(length)};
 }
 
-// An MPI_Comm that is freed, for those that no MpiCommunicator owns.
-class OwnedComm {
+// Ranks of one axis make a group; not all of the grid do, so that it is no meeting of theirs.
+class GroupWait {
  public:
-  OwnedComm() = default;
-  ~OwnedComm() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (comm_ != MPI_COMM_NULL && finalized == 0) MPI_Comm_free(&comm_);
-  }
-  OwnedComm(const OwnedComm&) = delete;
-  OwnedComm& operator=(const OwnedComm&) = delete;
-  MPI_Comm get() const { return comm_; }
-  MPI_Comm* address() { return &comm_; }
+  explicit GroupWait(ProgressBoard& board) : board_(board) { board_.begin_wait({.group = 0}); }
+  ~GroupWait() { board_.end_wait(); }
+  GroupWait(const GroupWait&) = delete;
+  GroupWait& operator=(const GroupWait&) = delete;
 
  private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-};
-
-class OwnedGroup {
- public:
-  OwnedGroup() = default;
-  ~OwnedGroup() {
-    if (group_ != MPI_GROUP_NULL) MPI_Group_free(&group_);
-  }
-  OwnedGroup(const OwnedGroup&) = delete;
-  OwnedGroup& operator=(const OwnedGroup&) = delete;
-  MPI_Group get() const { return group_; }
-  MPI_Group* address() { return &group_; }
-
- private:
-  MPI_Group group_ = MPI_GROUP_NULL;
+  ProgressBoard& board_;
 };
 
 }  // namespace
 
 struct ProcessGrid::Impl {
-  Impl(MPI_Comm user_world, const GridShape& grid_shape, const std::vector<int>& node_of_rank);
+  Impl(MPI_Comm user_world, const GridShape& grid_shape, const std::vector<int>& node_of_rank,
+       double timeout);
 
   void find_node(const std::vector<int>& node_of_rank);
   void make_axes();
@@ -70,7 +53,9 @@ struct ProcessGrid::Impl {
   // `members`: the ranks along `axis` that are with this one, itself among them, ascending.
   // Collective over the axis.
   std::unique_ptr<MpiCommunicator> subgroup(Axis axis, const std::vector<int>& members,
-                                            const std::string& name) const;
+                                            const std::string& name);
+  // part() or across(), made at the first call.
+  Communicator& group(Axis axis, int parts, bool across);
 
   void wait(MPI_Request request, const char* call) const {
     check_mpi(wait_for(request, policy), call, place);
@@ -83,8 +68,11 @@ struct ProcessGrid::Impl {
     wait(request, "MPI_Ibarrier");
   }
   std::vector<int> gather(int value) const;
-  std::unique_ptr<MpiCommunicator> communicator(MPI_Comm comm, const std::string& name) const {
-    return std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name));
+  std::vector<int> members_of(MPI_Comm comm) const;
+  std::unique_ptr<MpiCommunicator> communicator(MPI_Comm comm, const std::string& name) {
+    const int group = board.add_group(name, members_of(comm));
+    return std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name),
+                                             &board, group);
   }
 
   GridShape shape;
@@ -93,6 +81,8 @@ struct ProcessGrid::Impl {
   std::string place = "a rank of MPI_COMM_WORLD";
   WaitPolicy policy = WaitPolicy::yield;  // until the cores are known
   OwnedComm grid;                         // Cartesian
+  ProgressBoard board;
+  std::optional<Watchdog> watchdog;
   int node_rank = 0, node_size = 1, nodes = 1, node_cores = 1;
   std::vector<int> ranks_of_node;
   std::unique_ptr<MpiCommunicator> world;
@@ -109,8 +99,10 @@ struct ProcessGrid::Impl {
 };
 
 ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
-                        const std::vector<int>& node_of_rank)
+                        const std::vector<int>& node_of_rank, double timeout)
     : shape(grid_shape) {
+  if (timeout > 0.0) watchdog.emplace(board, timeout);
+  const WaitScope making(&board);
   int ranks = 0;
   check_mpi(MPI_Comm_size(user_world, &ranks), "MPI_Comm_size", place);
   check_world_size(shape, ranks);
@@ -150,6 +142,22 @@ std::vector<int> ProcessGrid::Impl::gather(int value) const {
   return values;
 }
 
+std::vector<int> ProcessGrid::Impl::members_of(MPI_Comm comm) const {
+  if (comm == MPI_COMM_NULL) return {rank};
+  OwnedGroup all;
+  OwnedGroup some;
+  check_mpi(MPI_Comm_group(grid.get(), all.address()), "MPI_Comm_group", place);
+  check_mpi(MPI_Comm_group(comm, some.address()), "MPI_Comm_group", place);
+  int count = 0;
+  check_mpi(MPI_Group_size(some.get(), &count), "MPI_Group_size", place);
+  std::vector<int> own(static_cast<std::size_t>(count));
+  std::iota(own.begin(), own.end(), 0);
+  std::vector<int> members(own.size());
+  check_mpi(MPI_Group_translate_ranks(some.get(), count, own.data(), all.get(), members.data()),
+            "MPI_Group_translate_ranks", place);
+  return members;
+}
+
 void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   check(node_of_rank.empty() || static_cast<int>(node_of_rank.size()) == shape.size(),
         "a node map of {} ranks for {}", node_of_rank.size(), shape.size());
@@ -166,6 +174,7 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   MPI_Comm_rank(node.get(), &node_rank);
   MPI_Comm_size(node.get(), &node_size);
   node_cores = cores_of_node(node.get());
+  board.share(node.get(), rank, shape.size(), place);
   policy = triax::wait_policy(node_size, node_cores);
 
   // A node is known by its first rank.
@@ -199,7 +208,7 @@ void ProcessGrid::Impl::make_axes() {
 
 std::unique_ptr<MpiCommunicator> ProcessGrid::Impl::subgroup(Axis axis,
                                                              const std::vector<int>& members,
-                                                             const std::string& name) const {
+                                                             const std::string& name) {
   const MPI_Comm whole = axes[index_of(axis)]->mpi();
   MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
   if (whole != MPI_COMM_NULL) meet(whole);
@@ -216,6 +225,25 @@ std::unique_ptr<MpiCommunicator> ProcessGrid::Impl::subgroup(Axis axis,
   return communicator(comm, name);
 }
 
+Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
+  const int ranks = shape.size(axis);
+  check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
+        name_of(axis), parts);
+  if (parts == (across ? ranks : 1)) return *axes[index_of(axis)];
+  std::unique_ptr<MpiCommunicator>& made = groups[{axis, parts, across}];
+  if (made) return *made;
+  const int run = ranks / parts;
+  const int here = coordinates[index_of(axis)];
+  std::vector<int> members;
+  for (int r = 0; r < ranks; ++r)
+    if (across ? r % run == here % run : r / run == here / run) members.push_back(r);
+  const GroupWait waiting(board);
+  made =
+      subgroup(axis, members,
+               fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts));
+  return *made;
+}
+
 void ProcessGrid::Impl::make_embedding() {
   const int stage = coordinates[index_of(Axis::pipeline)];
   const int last = shape.pipeline - 1;
@@ -225,10 +253,16 @@ void ProcessGrid::Impl::make_embedding() {
 }
 
 ProcessGrid::ProcessGrid(MPI_Comm world, const GridShape& shape,
-                         const std::vector<int>& node_of_rank)
-    : impl_(std::make_unique<Impl>(world, shape, node_of_rank)) {}
+                         const std::vector<int>& node_of_rank, double timeout)
+    : impl_(std::make_unique<Impl>(world, shape, node_of_rank, timeout)) {}
 ProcessGrid::~ProcessGrid() = default;
 
+ProgressBoard& ProcessGrid::board() {
+  return impl_->board;
+}
+WaitWatch* ProcessGrid::watch() const {
+  return &impl_->board;
+}
 const GridShape& ProcessGrid::shape() const {
   return impl_->shape;
 }
@@ -282,48 +316,14 @@ MPI_Comm ProcessGrid::mpi() const {
 }
 
 Communicator& ProcessGrid::part(Axis axis, int parts) {
-  const int ranks = impl_->shape.size(axis);
-  check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
-        name_of(axis), parts);
-  if (parts == 1) return along(axis);
-  std::unique_ptr<MpiCommunicator>& group = impl_->groups[{axis, parts, false}];
-  if (group) return *group;
-  const int run = ranks / parts;
-  std::vector<int> members(static_cast<std::size_t>(run));
-  std::iota(members.begin(), members.end(), impl_->coordinates[index_of(axis)] / run * run);
-  group = impl_->subgroup(axis, members, fmt::format("{} axis in {} parts", name_of(axis), parts));
-  return *group;
+  return impl_->group(axis, parts, false);
 }
-
 Communicator& ProcessGrid::across(Axis axis, int parts) {
-  const int ranks = impl_->shape.size(axis);
-  check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
-        name_of(axis), parts);
-  if (parts == ranks) return along(axis);
-  std::unique_ptr<MpiCommunicator>& group = impl_->groups[{axis, parts, true}];
-  if (group) return *group;
-  const int run = ranks / parts;
-  std::vector<int> members;
-  for (int r = impl_->coordinates[index_of(axis)] % run; r < ranks; r += run) members.push_back(r);
-  group =
-      impl_->subgroup(axis, members, fmt::format("{} axis across {} parts", name_of(axis), parts));
-  return *group;
+  return impl_->group(axis, parts, true);
 }
 
 int ProcessGrid::run_within_node(Axis axis) const {
-  const int ranks = impl_->shape.size(axis);
-  const auto within = [&](int run) {
-    for (int r = 0; r < size(); ++r) {
-      const int first = r - impl_->shape.coordinate(r, axis) % run * impl_->shape.stride(axis);
-      if (impl_->first_of_node[static_cast<std::size_t>(r)] !=
-          impl_->first_of_node[static_cast<std::size_t>(first)])
-        return false;
-    }
-    return true;
-  };
-  for (int run = ranks; run > 1; --run)
-    if (ranks % run == 0 && within(run)) return run;
-  return 1;
+  return triax::run_within_node(impl_->shape, axis, impl_->first_of_node);
 }
 
 Traffic ProcessGrid::traffic(Axis axis) const {

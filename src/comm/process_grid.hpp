@@ -8,6 +8,7 @@
 
 #include "src/comm/communicator.hpp"
 #include "src/comm/grid_shape.hpp"
+#include "src/comm/progress_board.hpp"
 #include "src/comm/wait.hpp"
 
 namespace triax {
@@ -18,7 +19,9 @@ class ProcessGrid {
   /// A tensor group that would span nodes (MPI_Comm_split_type) is a UsageError with the remedy.
   /// All ranks throw alike. `node_of_rank` replaces what MPI says of nodes: a number for each rank
   /// of `world` (tests, and machines whose fast links join several nodes or part of one).
-  ProcessGrid(MPI_Comm world, const GridShape& shape, const std::vector<int>& node_of_rank = {});
+  /// `timeout`: seconds after which a wait in this grid ends the job (Watchdog); 0: never.
+  ProcessGrid(MPI_Comm world, const GridShape& shape, const std::vector<int>& node_of_rank = {},
+              double timeout = 0.0);
   ~ProcessGrid();
   ProcessGrid(const ProcessGrid&) = delete;
   ProcessGrid& operator=(const ProcessGrid&) = delete;
@@ -39,6 +42,11 @@ class ProcessGrid {
   WaitPolicy wait_policy() const;
   std::string place() const;  // "rank 5 (data 1, pipeline 0, tensor 1) on host"
 
+  /// What the ranks do, for the report of a wait without end.
+  ProgressBoard& board();
+  /// For waits outside of its communicators.
+  WaitWatch* watch() const;
+
   /// All ranks of the grid.
   Communicator& world();
   /// The ranks that differ from this one along `axis` only.
@@ -55,8 +63,7 @@ class ProcessGrid {
   Communicator& part(Axis axis, int parts);
   /// The ranks at this one's place in each of the `parts` runs. Collective likewise.
   Communicator& across(Axis axis, int parts);
-  /// The most neighbours along `axis` such that equal runs of them lie within a node each, for
-  /// every rank of the grid.
+  /// run_within_node() of this grid.
   int run_within_node(Axis axis) const;
   /// What this rank sent along `axis` since the start: along(axis) and the groups within it (runs
   /// and those across them; the embedding group counts as pipeline).

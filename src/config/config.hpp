@@ -30,7 +30,8 @@ struct ModelConfig {
   float embedding_dropout = 0.0F;
   float attention_dropout = 0.0F;
   float residual_dropout = 0.0F;
-  std::string weights;  // directory of model.safetensors; empty: fresh weights
+  std::string weights;           // directory of model.safetensors; empty: fresh weights
+  std::string token_ids = "{}";  // JSON: config.json's bos_, eos_ and pad_token_id, for exports
 };
 
 struct DataConfig {
@@ -59,6 +60,10 @@ struct RunConfig {
   std::int64_t eval_steps = 0;     // global batches an evaluation reads; 0: the whole of data.valid
   std::string progress = "auto";   // "auto" (a bar on a terminal), "bar", "lines", "none"
   double peak_flops = 0.0;         // of one rank, for mfu in metrics.jsonl; 0: unknown
+  double stop_before_end = 0.0;    // seconds; 0: the clock is not looked at
+  double time_limit = 0.0;         // seconds from the start; 0: what Slurm says
+  double collective_timeout = 600.0;  // seconds that a rank waits for others, at most
+  std::int64_t max_bad_steps = 3;     // skipped in a row, as loss or gradient is not finite
 };
 
 struct CheckpointConfig {
@@ -67,6 +72,7 @@ struct CheckpointConfig {
   int keep = 3;                 // newest files kept; 0: all
   std::string resume = "auto";  // "auto", "never", "must" or a file
   bool at_end = true;
+  bool export_at_end = false;      // 16-bit weights for Hugging Face in <run.directory>/huggingface
   int files = 1;                   // that the data lie in; more than 1: parts beside a master
   int striping_factor = 0;         // hints for a parallel file system; 0: its own default
   std::int64_t striping_unit = 0;  // bytes
@@ -148,8 +154,9 @@ struct AioConfig {
 /// elements.
 struct ZeroConfig {
   int stage = 0;
-  int shard_size = 0;   // data ranks that share one copy of the state; 0: all; -1: those of a node
-  bool overlap = true;  // reduce and gather while compute goes on
+  int shard_size = 0;  // data ranks that share one copy of the state; 0: all; -1: those of a node
+  bool shard_by_hpz = false;  // shard_size is zero_hpz_partition_size, which means less in ZeRO++
+  bool overlap = true;        // reduce and gather while compute goes on
   bool limit_gathers = true;  // ahead of their use, to the largest layer
   std::int64_t reduce_bucket_size = 500'000'000;
   std::int64_t prefetch_bucket_size = 50'000'000;    // stage 3

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/config/key_table.hpp"
 #include "src/config/load.hpp"
 
 namespace triax {
@@ -53,11 +54,14 @@ ordered_json llama(const ModelConfig& m) {
 
 }  // namespace
 
-std::string huggingface_config(const ModelConfig& model) {
+std::string huggingface_config(const ModelConfig& model, DType type) {
   auto j = model.architecture == Architecture::gpt2 ? gpt2(model) : llama(model);
   j["tie_word_embeddings"] = model.tied_embeddings;
   j["initializer_range"] = shortest(model.initializer_range);
-  j["torch_dtype"] = "float32";
+  // Null where none is known: readers' own defaults are of other vocabularies.
+  for (const char* key : token_id_keys) j[key] = nullptr;
+  j.update(ordered_json::parse(model.token_ids));
+  j["torch_dtype"] = type == DType::bf16 ? "bfloat16" : type == DType::f16 ? "float16" : "float32";
   return j.dump(2) + "\n";
 }
 

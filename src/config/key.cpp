@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "src/config/duration.hpp"
+
 namespace triax {
 namespace {
 using nlohmann::json;
@@ -39,6 +41,8 @@ bool has_type(KeyType type, const json& v) {
       return is_whole(v);
     case KeyType::number:
       return v.is_number();
+    case KeyType::duration:
+      return seconds_of(v).has_value();
     case KeyType::string:
       return v.is_string();
     case KeyType::strings:
@@ -171,6 +175,11 @@ Key refused(std::string path, KeyType type, json fallback, std::string meaning,
   return key;
 }
 
+std::optional<double> seconds_of(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  return value.is_string() ? parse_duration(value.get<std::string>()) : std::nullopt;
+}
+
 std::string type_name(KeyType type) {
   switch (type) {
     case KeyType::boolean:
@@ -179,6 +188,8 @@ std::string type_name(KeyType type) {
       return "integer";
     case KeyType::number:
       return "number";
+    case KeyType::duration:
+      return "duration (\"30s\", \"10m\", \"2h\", or seconds)";
     case KeyType::string:
       return "string";
     case KeyType::strings:
@@ -209,15 +220,19 @@ std::string treatment_name(Treatment treatment) {
 
 std::optional<std::string> problem_with(const Key& key, const json& value) {
   if (value.is_null() || (key.automatic && value == "auto") || value == key.fallback) return {};
-  if (key.treatment == Treatment::refused && has_type(key.type, value))
-    return shown(value) + " is refused (" + key.reason + ")";
+  if (key.treatment == Treatment::refused && has_type(key.type, value)) {
+    const bool makes_the_model = key.path.starts_with("model.");  // without it, it is another
+    return shown(value) + " is refused (" + key.reason + ")" +
+           (makes_the_model ? "" : ". Leave it out");
+  }
   if (!has_type(key.type, value))
     return fmt::format("expected {}{}, got {}", type_name(key.type),
                        key.automatic ? " or \"auto\"" : "", shown(value));
   const auto is_value = [&](const json& v) { return same(key, v, value); };
   if (std::ranges::any_of(key.not_built, is_value))
     return shown(value) + " is not built yet" + (key.reason.empty() ? "" : " (" + key.reason + ")");
-  if (!is_allowed(key.allowed, value))
+  const json& in_unit = key.type == KeyType::duration ? json(*seconds_of(value)) : value;
+  if (!is_allowed(key.allowed, in_unit))
     return fmt::format("{} is not allowed (allowed: {}{})", shown(value), key.allowed.text(),
                        key.automatic ? ", or \"auto\"" : "");
   return {};

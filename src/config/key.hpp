@@ -14,6 +14,7 @@ enum class KeyType : std::uint8_t {
   boolean,
   integer,  // 5e8 is one too, as in DeepSpeed's files
   number,
+  duration,  // seconds, or a text such as "10m" (parse_duration)
   string,
   strings,  // a string or a list of strings
   numbers,  // a list of numbers
@@ -74,6 +75,9 @@ Key obeyed(std::string path, KeyType type, nlohmann::json fallback, Allowed allo
 Key accepted(std::string path, KeyType type, nlohmann::json fallback, std::string meaning);
 Key refused(std::string path, KeyType type, nlohmann::json fallback, std::string meaning,
             std::string reason);
+
+/// Seconds of a value of the type `duration`; nothing where it is none.
+std::optional<double> seconds_of(const nlohmann::json& value);
 
 std::string type_name(KeyType type);
 std::string treatment_name(Treatment treatment);

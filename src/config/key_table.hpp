@@ -16,6 +16,9 @@ std::vector<Key> memory_keys();     // zero_optimization, activation_checkpointi
 std::vector<Key> deepspeed_keys();  // the rest of ds_config.json
 std::vector<Key> technique_keys();  // its sections on curricula, compression and quantization
 
+/// Keys of a config.json that only readers of an export use.
+inline constexpr const char* token_id_keys[] = {"bos_token_id", "eos_token_id", "pad_token_id"};
+
 class KeyTable {
  public:
   KeyTable();

@@ -12,14 +12,21 @@ void add_accepted(Keys& k, const std::string& section, Names names, const char* 
 }
 
 void add_communication(Keys& k) {
-  const char* float32 = "gradients are summed in float32";
-  k.push_back(accepted("communication_data_type", string, nullptr, float32));
-  k.push_back(accepted("seq_parallel_communication_data_type", string, nullptr, float32));
+  k.push_back(obeyed("communication_data_type", string, nullptr,
+                     one_of_any_case({"fp32", "bf16", "fp16"}),
+                     "type in which gradients are summed between ranks. It is the type in which "
+                     "they are kept (data_types.grad_accum_dtype); another is refused"));
+  k.push_back(accepted("seq_parallel_communication_data_type", string, nullptr,
+                       "of DeepSpeed-Ulysses, which is not built"));
   k.push_back(obeyed("gradient_allreduce_op", string, "mean", one_of({"mean"}),
                      "gradients are of the mean loss of the global batch")
                   .without({"sum"}));
-  k.push_back(accepted("prescale_gradients", boolean, false, float32));
-  k.push_back(accepted("gradient_predivide_factor", number, 1.0, float32));
+  // What both ask for, no overflow where ranks are summed, needs neither here.
+  const char* divided =
+      "gradients are of the global batch's mean from the backward pass on; no rank divides them "
+      "before or after they are summed";
+  k.push_back(accepted("prescale_gradients", boolean, false, divided));
+  k.push_back(accepted("gradient_predivide_factor", number, 1.0, divided));
   k.push_back(accepted("sparse_gradients", boolean, false, "embedding gradients travel dense"));
   k.push_back(accepted("disable_allgather", boolean, false, "of DeepSpeed's own machinery"));
   k.push_back(accepted("zero_allow_untested_optimizer", boolean, false, "AdamW is tested"));

@@ -63,6 +63,21 @@ void add_run(Keys& k) {
   k.push_back(
       obeyed("run.peak_flops", number, 0.0, at_least(0), "one rank's peak, for mfu; 0: unknown")
           .in("FLOP/s"));
+  k.push_back(obeyed("run.stop_before_end", duration, 0, at_least(0),
+                     "write a checkpoint and leave with status 75 so long before the job ends "
+                     "(Slurm's end, or run.time_limit); 0: do not look at the clock"));
+  k.push_back(obeyed("run.time_limit", duration, 0, at_least(0),
+                     "the job's time from the start of the program, where Slurm does not say; 0: "
+                     "none"));
+  k.push_back(
+      obeyed("run.max_bad_steps", integer, 3, from_to(0, 1e9),
+             "steps in a row that are skipped where loss or gradient is not finite (in fp16: "
+             "the loss); one more stops the run with the checkpoint from before them")
+          .in("steps"));
+  k.push_back(obeyed("run.collective_timeout", duration, "10m", from_to(0.1, 1e9),
+                     "longest wait of a rank for others; then the job says who did not join and "
+                     "ends with status 3")
+                  .in("s"));
   k.push_back(refused("run.trace_steps", numbers, nullptr, "[first, end) steps to trace",
                       "traces are not built yet"));
   k.push_back(refused("run.tensorboard", boolean, false, "TensorBoard event files",

@@ -28,9 +28,10 @@ void add_zero(Keys& k) {
          "allgather_partitions", "round_robin_gradients", "grad_hooks", "legacy_stage1"},
         boolean, "how gradients travel; buckets here start during the backward pass");
   tunes({"allgather_bucket_size"}, integer, "bucket size; triax sizes buckets by layer");
-  tunes({"load_from_fp32_weights", "elastic_checkpoint", "ignore_unused_parameters",
-         "pipeline_loading_checkpoint"},
-        boolean, "triax checkpoints are float32, whole, and fit any grid");
+  tunes({"load_from_fp32_weights"}, boolean,
+        "a run goes on from the float32 weights that were stepped, where a checkpoint has them");
+  tunes({"elastic_checkpoint", "ignore_unused_parameters", "pipeline_loading_checkpoint"}, boolean,
+        "triax checkpoints are whole tensors, and fit any grid");
   tunes({"memory_efficient_linear", "override_module_apply", "log_trace_cache_warnings",
          "enable_sanity_checks", "save_muon_momentum_buffer_in_memory", "sdma_allgather"},
         boolean, "of DeepSpeed's own machinery");
@@ -39,10 +40,9 @@ void add_zero(Keys& k) {
          "stage3_module_granularity_threshold"},
         integer,
         "of ZeRO stage 3; parameters are released as soon as the next layer does not read them");
-  tunes({"gather_16bit_weights_on_model_save", "use_all_reduce_for_fetch_params",
-         "allgather_sequential", "stage3_gather_16bit_weights_on_model_save",
-         "stage3_gather_fp16_weights_on_model_save", "stage3_use_all_reduce_for_fetch_params",
-         "stage3_allgather_sequential", "mics_hierarchical_params_gather"},
+  tunes({"use_all_reduce_for_fetch_params", "allgather_sequential",
+         "stage3_use_all_reduce_for_fetch_params", "stage3_allgather_sequential",
+         "mics_hierarchical_params_gather"},
         boolean, "of ZeRO stage 3");
   tunes({"zeropp_loco_param", "leaf_module"}, object, "of ZeRO stage 3");
 }
@@ -70,13 +70,29 @@ void add_stage3(Keys& k) {
       "parameters that are whole at once, above which nothing is gathered ahead");
 }
 
+// Also by the name that DeepSpeed uses inside, and its older one.
+void add_export(Keys& k) {
+  const std::string name = std::string(zero) + "stage3_gather_16bit_weights_on_model_save";
+  k.push_back(
+      obeyed(name, boolean, false, anything(),
+             "after the last step, write the whole model for Hugging Face to huggingface in "
+             "run.directory, in the type of the training (float32: in bfloat16); at any "
+             "stage, and also where checkpoint.at_end is false"));
+  for (const auto* other :
+       {"gather_16bit_weights_on_model_save", "stage3_gather_fp16_weights_on_model_save"})
+    k.push_back(obeyed(std::string(zero) + other, boolean, false, anything(),
+                       "the same as stage3_gather_16bit_weights_on_model_save"));
+}
+
 // Hybrid sharding: the state is cut over groups of data ranks, and each group has all of it.
 void add_hybrid(Keys& k) {
   k.push_back(obeyed(zero + std::string("mics_shard_size"), integer, -1, at_least(-1),
                      "data ranks that share one copy of what the stage cuts (MiCS); -1: all")
                   .in("ranks"));
   k.push_back(obeyed(zero + std::string("zero_hpz_partition_size"), integer, 1, at_least(1),
-                     "the same by ZeRO++'s name; 1: all")
+                     "the same by ZeRO++'s name; 1: all. ZeRO++ keeps a second copy of the "
+                     "parameters alone in each group and cuts all else over all ranks; here the "
+                     "group has a copy of all that the stage cuts")
                   .in("ranks"));
 }
 
@@ -115,7 +131,7 @@ void add_zero_features(Keys& k) {
   no("zero_quantized_nontrainable_weights", boolean, false, "ZeRO++ quantized frozen weights",
      "it changes the weights; triax gathers them as they are");
   no("zero_quantized_gradients", boolean, false, "ZeRO++ quantized gradients",
-     "it changes the gradients; triax reduces them in float32");
+     "it changes the gradients; triax sums them in the type that data_types.grad_accum_dtype says");
   no("zenflow", object, nullptr, "asynchronous offloaded updates", "ZenFlow is not built yet");
 }
 
@@ -231,6 +247,7 @@ Keys memory_keys() {
   Keys k;
   add_zero(k);
   add_stage3(k);
+  add_export(k);
   add_hybrid(k);
   add_fsdp(k);
   add_zero_features(k);

@@ -25,9 +25,12 @@ void add_common(Keys& k) {
                      "standard deviation of fresh weights"));
   k.push_back(refused("model.quantization_config", object, nullptr, "quantized weights",
                       "quantized models are not built yet"));
-  for (const auto* name : {"torch_dtype", "dtype", "transformers_version", "use_cache",
-                           "bos_token_id", "eos_token_id", "pad_token_id", "_name_or_path"})
+  for (const auto* name :
+       {"torch_dtype", "dtype", "transformers_version", "use_cache", "_name_or_path"})
     k.push_back(accepted(std::string("model.") + name, any, nullptr, "Hugging Face bookkeeping"));
+  for (const auto* name : token_id_keys)
+    k.push_back(obeyed(std::string("model.") + name, any, nullptr, anything(),
+                       "goes into exports as it is; training makes no use of it"));
 }
 
 // The cut into pipeline stages takes the square of the blocks: a million would take hours.

@@ -200,9 +200,10 @@ void add_precision(Keys& k) {
                        "unused while torch_autocast.enabled is false"));
   k.push_back(accepted("torch_autocast.lower_precision_safe_modules", strings, nullptr,
                        "unused while torch_autocast.enabled is false"));
-  k.push_back(obeyed("data_types.grad_accum_dtype", string, nullptr,
-                     one_of({"fp32", "bf16", "fp16"}),
-                     "type in which gradients are kept and summed; absent: the model's type"));
+  k.push_back(obeyed(
+      "data_types.grad_accum_dtype", string, nullptr, one_of({"fp32", "bf16", "fp16"}),
+      "type in which gradients are kept, and summed over micro-batches and between ranks; absent: "
+      "the model's type"));
   k.push_back(accepted("data_types.param_dtype", string, nullptr,
                        "parameters have the type that bf16 and fp16 say"));
   k.push_back(accepted("data_types.buffer_dtype", string, nullptr,

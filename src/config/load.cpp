@@ -65,16 +65,31 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
   return {std::move(settings), model, std::move(missing)};
 }
 
-LoadedJob load_job(const std::string& path, const std::vector<std::string>& overrides, int ranks) {
-  const KeyTable table;
-  const auto job = resolve_job(table, path, overrides, ranks);
-  job.missing.raise();
-  LoadedJob loaded{to_config(job.settings, job.model), resolved_text(job.settings), {}};
+namespace {
+
+LoadedJob loaded_job(const ResolvedJob& job) {
+  LoadedJob loaded{
+      to_config(job.settings, job.model), resolved_text(job.settings), {}, job.missing.texts()};
   for (const auto& key : job.settings.paths()) {
     const auto& setting = job.settings.at(key);
     if (setting.given && setting.treatment == Treatment::accepted) loaded.accepted.push_back(key);
   }
   return loaded;
+}
+
+}  // namespace
+
+LoadedJob load_job(const std::string& path, const std::vector<std::string>& overrides, int ranks) {
+  const KeyTable table;
+  const auto job = resolve_job(table, path, overrides, ranks);
+  job.missing.raise();
+  return loaded_job(job);
+}
+
+LoadedJob load_job_to_plan(const std::string& path, const std::vector<std::string>& overrides,
+                           int ranks) {
+  const KeyTable table;
+  return loaded_job(resolve_job(table, path, overrides, ranks));
 }
 
 }  // namespace triax

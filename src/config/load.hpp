@@ -12,18 +12,23 @@ struct LoadedJob {
   std::string resolved;  // JSON text of the job with every default filled in, for job.json
   std::vector<std::string>
       accepted;  // keys that are DeepSpeed's and have no meaning here, for one startup line
+  std::vector<std::string> missing;  // of describe_job's kind; empty after load_job
 };
 
 /// Reads a job file for a job of `ranks` ranks. `overrides` are "KEY=VALUE" with dotted keys.
 /// UsageError with every error of the job, a line each: path, line in which file, what is wrong,
 /// nearest key.
 LoadedJob load_job(const std::string& path, const std::vector<std::string>& overrides, int ranks);
+/// The same of a job that is looked at and not run: files that are not there are no errors, but in
+/// `missing`.
+LoadedJob load_job_to_plan(const std::string& path, const std::vector<std::string>& overrides,
+                           int ranks);
 
 /// ModelConfig from a Hugging Face config.json text (`source` names it in errors).
 ModelConfig model_from_huggingface(const std::string& json_text, const std::string& source);
 /// The config.json text that describes `model`, for exports and checkpoints: the inverse of the
-/// above.
-std::string huggingface_config(const ModelConfig& model);
+/// above. `type`: of the weights beside it, f32, bf16 or f16.
+std::string huggingface_config(const ModelConfig& model, DType type = DType::f32);
 
 struct JobDescription {
   std::string text;                  // a table, or JSON

@@ -188,12 +188,20 @@ void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.attention_dropout = static_cast<float>(s.number("model.attention_dropout"));
 }
 
+std::string token_ids(const Settings& s) {
+  json ids = json::object();
+  for (const std::string key : token_id_keys)
+    if (s.has("model." + key)) ids[key] = s.at("model." + key).value;
+  return ids.dump();
+}
+
 ModelConfig to_model(Settings& s, ErrorList& errors) {
   ModelConfig m;
   m.architecture = family(s.string("model.architecture"))->architecture;
   m.vocabulary = static_cast<int>(s.integer("model.vocab_size"));
   m.tied_embeddings = s.boolean("model.tie_word_embeddings");
   m.initializer_range = static_cast<float>(s.number("model.initializer_range"));
+  m.token_ids = token_ids(s);
   if (m.architecture == Architecture::gpt2)
     gpt2_shape(s, m, errors);
   else

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "src/config/paths.hpp"
@@ -64,18 +65,37 @@ void check_resume(Settings& s, ErrorList& missing) {
           "no such file: " + resume + ". Say auto, never, must or a checkpoint file");
 }
 
+// Gradients travel as they are kept: no second copy in another type.
+void check_communication_type(Settings& s, const std::string& kept, bool chosen,
+                              ErrorList& errors) {
+  const std::string key = "communication_data_type";
+  if (!s.has(key)) return;
+  std::string asked = s.string(key);
+  std::ranges::transform(asked, asked.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (asked == kept) return;
+  const std::string remedy = asked == "fp32" ? "Say data_types.grad_accum_dtype \"fp32\""
+                             : chosen        ? "Leave out this key or data_types.grad_accum_dtype"
+                                             : "Leave it out";
+  s.error(errors, key,
+          fmt::format("\"{}\", but gradients are {} here, and are summed between ranks in the type "
+                      "in which they are kept. {}",
+                      s.string(key), kept, remedy));
+}
+
 void resolve_precision(Settings& s, ErrorList& errors) {
   const std::string bf16 = s.given("bfloat16.enabled") ? "bfloat16.enabled" : "bf16.enabled";
   for (const std::string key : {"fp16.enabled", "bf16.enabled", "bfloat16.enabled"})
     replace_auto(s, key, false);
   if (s.boolean("fp16.enabled") && s.boolean(bf16))
     s.error(errors, "fp16.enabled", "a model trains in one type: set fp16 or bf16, not both");
+  const std::string model = s.boolean("fp16.enabled") ? "fp16" : s.boolean(bf16) ? "bf16" : "fp32";
   const std::string sums = "data_types.grad_accum_dtype";
-  if (!s.has(sums) || s.string(sums) == "fp32") return;
-  if (!s.boolean(s.string(sums) == "fp16" ? "fp16.enabled" : bf16))
+  const std::string kept = s.has(sums) ? s.string(sums) : model;
+  if (kept != "fp32" && kept != model)
     s.error(errors, sums,
-            fmt::format("\"{0}\" asks for a model of that type. Say fp32, or enable {0}",
-                        s.string(sums)));
+            fmt::format("\"{0}\" asks for a model of that type. Say fp32, or enable {0}", kept));
+  else
+    check_communication_type(s, kept, s.has(sums), errors);
 }
 
 }  // namespace

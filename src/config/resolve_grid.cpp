@@ -112,8 +112,11 @@ void resolve_batch(Settings& s, ErrorList& errors) {
   const auto rest = [&](const std::string& key, int64_t known) {  // g / (known x data), where whole
     const bool whole = known <= g / data && g % (known * data) == 0;
     if (!whole)
-      s.error(errors, global,
-              fmt::format("{} is no multiple of {} {} x parallel.data {}", g, key, known, data));
+      s.error(
+          errors, global,
+          fmt::format("{} is no multiple of {} {} x parallel.data {}. Say a multiple, or auto for "
+                      "one of them",
+                      g, key, known, data));
     return whole ? g / (known * data) : int64_t{1};
   };
   if (g > 0 && m > 0 && a > 0) {
@@ -136,7 +139,8 @@ void resolve_batch(Settings& s, ErrorList& errors) {
     m = std::max<int64_t>(m, 1);
     a = std::max<int64_t>(a, 1);
     if (static_cast<double>(m) * static_cast<double>(a) * static_cast<double>(data) > 1e12)
-      s.error(errors, global, "more than 1e12 samples a step");
+      s.error(errors, global,
+              "more than 1e12 samples a step. Lower " + micro + " or " + accumulation);
     else
       g = m * a * data;
   }
@@ -160,9 +164,10 @@ void check_schedule(Settings& s, ErrorList& errors) {
   const auto accumulation = s.integer("gradient_accumulation_steps");
   if (schedule == "interleaved" && accumulation % stages != 0)
     s.error(errors, "gradient_accumulation_steps",
-            fmt::format(
-                "{} is not a multiple of parallel.pipeline {}, as the interleaved schedule needs",
-                accumulation, stages));
+            fmt::format("{} is not a multiple of parallel.pipeline {}, as the interleaved schedule "
+                        "needs. Say a "
+                        "multiple, or parallel.schedule 1f1b",
+                        accumulation, stages));
 }
 
 }  // namespace triax

@@ -24,6 +24,26 @@ void resolve_sizes(Settings& s, const ModelConfig& m) {
   }
 }
 
+// What DeepSpeed calls stage3_x outside and x inside is one thing: a number by either name holds.
+void unite_names(Settings& s, ErrorList& errors) {
+  for (const char* name :
+       {"prefetch_bucket_size", "param_persistence_threshold", "max_live_parameters"}) {
+    const std::string outside = zero + "stage3_" + name, inside = zero + name;
+    const auto says = [&](const std::string& key) {
+      return s.given(key) && s.at(key).source != "auto";
+    };
+    if (!s.given(inside) || !s.sound({inside, outside})) continue;
+    if (!says(outside))
+      s.resolve(outside, s.at(inside).value, inside);
+    else if (!says(inside))
+      s.resolve(inside, s.at(outside).value, outside);
+    else if (s.at(outside).value != s.at(inside).value)
+      s.error(errors, inside,
+              fmt::format("{}, and {}, the same by another name, says {}. Say one of the two",
+                          s.at(inside).value.dump(), outside, s.at(outside).value.dump()));
+  }
+}
+
 std::int64_t stage_of(const std::string& strategy) {
   if (strategy == "NO_SHARD") return 0;
   return strategy == "SHARD_GRAD_OP" ? 2 : 3;
@@ -53,6 +73,13 @@ void check_shard_size(Settings& s, ErrorList& errors) {
   const std::string mics = zero + "mics_shard_size", hpz = zero + "zero_hpz_partition_size";
   if (s.is_auto("parallel.data") || !s.sound({"parallel.data", mics, hpz, zero + "stage"})) return;
   const std::int64_t data = s.integer("parallel.data");
+  if (s.integer(mics) > 0 && s.integer(hpz) > 1 && s.integer(mics) != s.integer(hpz)) {
+    s.error(errors, hpz,
+            fmt::format("{}: state is cut over one kind of group, and {} says {}. Say one of the "
+                        "two",
+                        s.integer(hpz), mics, s.integer(mics)));
+    return;
+  }
   for (const std::string& key : {mics, hpz}) {
     const std::int64_t size = s.integer(key);
     if (size == -1 || (key == hpz && size == 1)) continue;
@@ -72,6 +99,7 @@ void check_shard_size(Settings& s, ErrorList& errors) {
 
 void resolve_memory(Settings& s, const ModelConfig& m, ErrorList& errors) {
   resolve_sizes(s, m);
+  unite_names(s, errors);
   resolve_fsdp(s, errors);
   check_shard_size(s, errors);
 }

@@ -47,7 +47,10 @@ void check_offload(Settings& s, ErrorList& errors, ErrorList& missing) {
   for (const char* old : {"cpu_offload_param", "cpu_offload_params"})
     check_stage(z + old, s.boolean(z + old));
   if (const auto block = s.integer("aio.block_size"); block % 4096 != 0)
-    s.error(errors, "aio.block_size", fmt::format("{} is not a multiple of 4096", block));
+    s.error(errors, "aio.block_size",
+            fmt::format("{} is not a multiple of 4096, as reads and writes past the page cache "
+                        "need. Say one, or leave this out",
+                        block));
 }
 
 }  // namespace triax

@@ -46,6 +46,12 @@ bool Settings::boolean(const std::string& path) const {
   return at(path).value.get<bool>();
 }
 
+double Settings::seconds(const std::string& path) const {
+  const auto seconds = seconds_of(at(path).value);
+  check(seconds.has_value(), "{} is no duration", path);
+  return *seconds;
+}
+
 std::string Settings::string(const std::string& path) const {
   check(at(path).value.is_string(), "{} is no string", path);
   return at(path).value.get<std::string>();

@@ -45,6 +45,7 @@ class Settings {
   std::int64_t integer(const std::string& path) const;
   double number(const std::string& path) const;
   bool boolean(const std::string& path) const;
+  double seconds(const std::string& path) const;  // of a duration
   std::string string(const std::string& path) const;
 
   /// Keys found wrong: they hold their defaults, and what depends on them is not checked further.

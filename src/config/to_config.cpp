@@ -47,6 +47,10 @@ RunConfig run(const Settings& s) {
   r.eval_steps = s.integer("run.eval_steps");
   r.progress = s.string("run.progress");
   r.peak_flops = s.number("run.peak_flops");
+  r.stop_before_end = s.seconds("run.stop_before_end");
+  r.time_limit = s.seconds("run.time_limit");
+  r.collective_timeout = s.seconds("run.collective_timeout");
+  r.max_bad_steps = s.integer("run.max_bad_steps");
   return r;
 }
 
@@ -57,6 +61,10 @@ CheckpointConfig checkpoint(const Settings& s) {
   c.keep = small(s, "checkpoint.keep");
   c.resume = s.string("checkpoint.resume");
   c.at_end = s.boolean("checkpoint.at_end");
+  for (const char* name :
+       {"stage3_gather_16bit_weights_on_model_save", "gather_16bit_weights_on_model_save",
+        "stage3_gather_fp16_weights_on_model_save"})
+    c.export_at_end |= s.boolean(std::string("zero_optimization.") + name);
   c.files = small(s, "checkpoint.files");
   c.striping_factor = small(s, "checkpoint.striping_factor");
   c.striping_unit = s.integer("checkpoint.striping_unit");
@@ -161,19 +169,16 @@ ZeroConfig zero(const Settings& s) {
   const int mics = small(s, "zero_optimization.mics_shard_size");
   const int hpz = small(s, "zero_optimization.zero_hpz_partition_size");
   z.shard_size = std::max(mics, hpz > 1 ? hpz : 0);
+  z.shard_by_hpz = hpz > 1;
   const std::string strategy = "fsdp.sharding_strategy";
   if (s.has(strategy) && s.string(strategy) == "HYBRID_SHARD" && z.shard_size == 0)
     z.shard_size = -1;
   z.limit_gathers = s.boolean("fsdp.limit_all_gathers");
   z.overlap = s.boolean("zero_optimization.overlap_comm");
   z.reduce_bucket_size = s.integer("zero_optimization.reduce_bucket_size");
-  const auto stage3 = [&](const std::string& name) {
-    const std::string inner = "zero_optimization." + name;
-    return s.integer(s.has(inner) ? inner : "zero_optimization.stage3_" + name);
-  };
-  z.prefetch_bucket_size = stage3("prefetch_bucket_size");
-  z.persistence_threshold = stage3("param_persistence_threshold");
-  z.max_live_parameters = stage3("max_live_parameters");
+  z.prefetch_bucket_size = s.integer("zero_optimization.stage3_prefetch_bucket_size");
+  z.persistence_threshold = s.integer("zero_optimization.stage3_param_persistence_threshold");
+  z.max_live_parameters = s.integer("zero_optimization.stage3_max_live_parameters");
   z.offload_optimizer = offload_optimizer(s);
   z.offload_param = offload_param(s);
   return z;

@@ -13,7 +13,10 @@ struct OpRow {
   const char* verb;
   const char* phase;  // written after the fields
   OpFields fields;
+  OpGroup group;
+  bool sends = false;
 };
+constexpr bool sent = true;
 
 constexpr OpFields on_layer{.chunk = true, .layer = true, .microbatch = true};
 constexpr OpFields on_message{.chunk = true, .microbatch = true};
@@ -21,41 +24,41 @@ constexpr OpFields on_block{.block = true};
 constexpr OpFields on_part{.block = true, .part = true};
 
 constexpr std::array<OpRow, op_kind_count> op_rows{{
-    {OpKind::Forward, "F", "", on_layer},
-    {OpKind::Recompute, "R", "", on_layer},
-    {OpKind::Backward, "B", "", on_layer},
-    {OpKind::DropFrame, "drop frame", "", on_layer},
-    {OpKind::DropInput, "drop input", "", on_layer},
-    {OpKind::PartitionInput, "part input", "", on_layer},
-    {OpKind::GatherInput, "gather input", "", on_layer},
-    {OpKind::SendActivationStart, "send act", " start", on_message},
-    {OpKind::SendActivationWait, "send act", " wait", on_message},
-    {OpKind::RecvActivationStart, "recv act", " start", on_message},
-    {OpKind::RecvActivationWait, "recv act", " wait", on_message},
-    {OpKind::SendGradientStart, "send grad", " start", on_message},
-    {OpKind::SendGradientWait, "send grad", " wait", on_message},
-    {OpKind::RecvGradientStart, "recv grad", " start", on_message},
-    {OpKind::RecvGradientWait, "recv grad", " wait", on_message},
-    {OpKind::GradientOpen, "open grad", "", {.microbatch = true, .block = true}},
-    {OpKind::ReplicaSum, "replica sum", "", on_block},
-    {OpKind::TensorSum, "tensor sum", "", on_block},
-    {OpKind::ReduceStart, "reduce", " start", on_block},
-    {OpKind::ReduceWait, "reduce", " wait", on_block},
-    {OpKind::TiedSum, "tied sum", "", on_block},
-    {OpKind::GradientNorm, "norm", "", {}},
-    {OpKind::Step, "step", "", on_part},
-    {OpKind::GatherStart, "gather", " start", on_block},
-    {OpKind::GatherWait, "gather", " wait", on_block},
-    {OpKind::Release, "release", "", on_block},
-    {OpKind::FetchStart, "fetch", " start", on_part},
-    {OpKind::FetchWait, "fetch", " wait", on_part},
-    {OpKind::StoreStart, "store", " start", on_part},
-    {OpKind::StoreWait, "store", " wait", on_part},
-    {OpKind::LoadStart, "load", " start", on_block},
-    {OpKind::LoadWait, "load", " wait", on_block},
-    {OpKind::Unload, "unload", "", on_block},
-    {OpKind::SaveStart, "save", " start", on_block},
-    {OpKind::SaveWait, "save", " wait", on_block},
+    {OpKind::Forward, "F", "", on_layer, OpGroup::compute, sent},
+    {OpKind::Recompute, "R", "", on_layer, OpGroup::compute, sent},
+    {OpKind::Backward, "B", "", on_layer, OpGroup::compute, sent},
+    {OpKind::DropFrame, "drop frame", "", on_layer, OpGroup::buffer},
+    {OpKind::DropInput, "drop input", "", on_layer, OpGroup::buffer},
+    {OpKind::PartitionInput, "part input", "", on_layer, OpGroup::buffer},
+    {OpKind::GatherInput, "gather input", "", on_layer, OpGroup::buffer, sent},
+    {OpKind::SendActivationStart, "send act", " start", on_message, OpGroup::message, sent},
+    {OpKind::SendActivationWait, "send act", " wait", on_message, OpGroup::message},
+    {OpKind::RecvActivationStart, "recv act", " start", on_message, OpGroup::message},
+    {OpKind::RecvActivationWait, "recv act", " wait", on_message, OpGroup::message},
+    {OpKind::SendGradientStart, "send grad", " start", on_message, OpGroup::message, sent},
+    {OpKind::SendGradientWait, "send grad", " wait", on_message, OpGroup::message},
+    {OpKind::RecvGradientStart, "recv grad", " start", on_message, OpGroup::message},
+    {OpKind::RecvGradientWait, "recv grad", " wait", on_message, OpGroup::message},
+    {OpKind::GradientOpen, "open grad", "", {.microbatch = true, .block = true}, OpGroup::block},
+    {OpKind::ReplicaSum, "replica sum", "", on_block, OpGroup::block, sent},
+    {OpKind::TensorSum, "tensor sum", "", on_block, OpGroup::block, sent},
+    {OpKind::ReduceStart, "reduce", " start", on_block, OpGroup::block, sent},
+    {OpKind::ReduceWait, "reduce", " wait", on_block, OpGroup::block},
+    {OpKind::TiedSum, "tied sum", "", on_block, OpGroup::block, sent},
+    {OpKind::GradientNorm, "norm", "", {}, OpGroup::block},
+    {OpKind::Step, "step", "", on_part, OpGroup::block},
+    {OpKind::GatherStart, "gather", " start", on_block, OpGroup::block, sent},
+    {OpKind::GatherWait, "gather", " wait", on_block, OpGroup::block},
+    {OpKind::Release, "release", "", on_block, OpGroup::block},
+    {OpKind::FetchStart, "fetch", " start", on_part, OpGroup::store},
+    {OpKind::FetchWait, "fetch", " wait", on_part, OpGroup::store},
+    {OpKind::StoreStart, "store", " start", on_part, OpGroup::store},
+    {OpKind::StoreWait, "store", " wait", on_part, OpGroup::store},
+    {OpKind::LoadStart, "load", " start", on_block, OpGroup::store},
+    {OpKind::LoadWait, "load", " wait", on_block, OpGroup::store},
+    {OpKind::Unload, "unload", "", on_block, OpGroup::store},
+    {OpKind::SaveStart, "save", " start", on_block, OpGroup::store},
+    {OpKind::SaveWait, "save", " wait", on_block, OpGroup::store},
 }};
 
 constexpr bool rows_follow_the_enum() {
@@ -64,6 +67,12 @@ constexpr bool rows_follow_the_enum() {
   return true;
 }
 static_assert(rows_follow_the_enum());
+
+const OpRow& row_of(OpKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  if (index >= op_rows.size()) throw std::out_of_range("there is no such instruction");
+  return op_rows[index];
+}
 
 void require(bool ok, const std::string& text) {
   if (!ok) throw std::invalid_argument(text);
@@ -142,7 +151,15 @@ void check_blocks(const PlanShape& shape) {
 }  // namespace
 
 OpFields fields_of(OpKind kind) {
-  return op_rows.at(static_cast<std::size_t>(kind)).fields;
+  return row_of(kind).fields;
+}
+
+OpGroup group_of(OpKind kind) {
+  return row_of(kind).group;
+}
+
+bool sends(OpKind kind) {
+  return row_of(kind).sends;
 }
 
 bool PlanShape::recomputes(int stage, int chunk, int layer) const {
@@ -173,9 +190,9 @@ void check_shape(const PlanShape& shape) {
 }
 
 std::string text_of(const Op& op) {
-  const auto kind = static_cast<std::size_t>(op.kind);
-  if (kind >= op_rows.size()) return "unknown instruction " + std::to_string(kind);
-  const OpRow& row = op_rows[kind];
+  if (const auto kind = static_cast<int>(op.kind); kind >= op_kind_count)
+    return "unknown instruction " + std::to_string(kind);
+  const OpRow& row = row_of(op.kind);
   std::string text = row.verb;
   if (row.fields.chunk) text += " c" + std::to_string(op.chunk);
   if (row.fields.layer && op.layer != all) text += " l" + std::to_string(op.layer);

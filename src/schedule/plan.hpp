@@ -102,8 +102,22 @@ struct OpFields {
   bool block = false;
   bool part = false;
 };
-/// kind must be one of OpKind's (std::out_of_range otherwise).
+
+/// What an instruction is about.
+enum class OpGroup : std::uint8_t {
+  compute,  // runs a layer, and reads its parameters
+  buffer,   // what a layer keeps or has read is dropped, cut or made whole
+  message,  // between pipeline neighbours
+  block,    // gradients and parameters, of one block or (the norm) of all
+  store     // what of a block is in a store comes or goes
+};
+
+// kind must be one of OpKind's (std::out_of_range otherwise).
 OpFields fields_of(OpKind kind);
+OpGroup group_of(OpKind kind);
+/// It sends messages to other ranks, where the grid has others for them. Receives are not counted:
+/// who sends counts.
+bool sends(OpKind kind);
 
 using Plan = std::vector<Op>;
 using Plans = std::vector<Plan>;  // one per pipeline stage
@@ -195,7 +209,6 @@ void check_shape(const PlanShape& shape);
 /// The most that is in use at once on a stage.
 struct Peaks {
   int boundaries = 0;          // activations and gradients together
-  int messages = 0;            // messages started and not yet waited for
   std::vector<int> frames;     // by pool
   std::vector<int> gradients;  // whole gradients of blocks (ZeRO 2), by pool
   std::vector<int> gathered;   // whole parameters of blocks (ZeRO 3), by pool

@@ -1,10 +1,11 @@
 #include "src/state/initial_weights.hpp"
 
-#include <set>
+#include <algorithm>
 
 #include "io/safetensors.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/random.hpp"
+#include "src/state/huggingface_weights.hpp"
 
 namespace triax {
 namespace {
@@ -40,21 +41,6 @@ void for_each_weight_run(const Stream& stream, ParameterStore& store, Optimizer*
   }
 }
 
-// Hugging Face files hold GPT-2's tensors with or without the "transformer." of the full model.
-std::string find_name(const SafetensorsReader& reader, const std::string& name) {
-  if (reader.contains(name)) return name;
-  for (const std::string prefix : {"transformer.", "model."})
-    if (name.starts_with(prefix) && reader.contains(name.substr(prefix.size())))
-      return name.substr(prefix.size());
-  return {};
-}
-
-// What GPT-2 checkpoints carry beside parameters: the causal mask.
-bool is_buffer(const std::string& name) {
-  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
-         name.ends_with("rotary_emb.inv_freq");
-}
-
 }  // namespace
 
 void initialize_weights(const Stream& stream, ParameterStore& store, std::uint64_t seed,
@@ -79,35 +65,33 @@ void initialize_weights(const Stream& stream, ParameterStore& store, std::uint64
 std::vector<std::string> load_weights(const Stream& stream, ParameterStore& store,
                                       const ModelConfig& model, const std::string& directory,
                                       Optimizer* optimizer) {
-  const SafetensorsReader reader(directory);
-  std::set<std::string> unused;
-  for (const auto& entry : reader.entries())
-    if (!is_buffer(entry.first)) unused.insert(entry.first);
-  for (const GlobalTensor& tensor : global_tensors(model)) {
-    const std::string name = find_name(reader, tensor.name);
-    if (name.empty())
-      throw Error(fmt::format("{}: tensor {} is missing", directory, tensor.name),
-                  "the model of config.json needs it",
-                  "Check that weights and config.json belong together");
-    const Shape& shape = reader.entries().at(name).shape;
-    if (shape != tensor.shape)
-      throw Error(fmt::format("{}: tensor {} has shape {}", directory, name, shape.text()),
-                  fmt::format("config.json asks for {}", tensor.shape.text()),
-                  "Check that weights and config.json belong together");
-    unused.erase(name);
-  }
-  if (model.tied_embeddings) unused.erase("lm_head.weight");
+  const HuggingfaceWeights source(directory, model);
   std::vector<float> read;
   for_each_weight_run(
       stream, store, optimizer,
       [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {
-        read.resize(static_cast<std::size_t>(out.elements()));
-        const Tensor from(read.data(), {out.elements()});
-        const bool direct = out.dtype() == DType::f32;
-        reader.read(find_name(reader, piece.name), index, direct ? out : from);
-        if (!direct) convert(stream, out, from);
+        if (out.dtype() == DType::f32) return source.read(piece.name, index, out);
+        for (std::int64_t done = 0; done < out.elements(); done += staged_elements) {
+          const std::int64_t count = std::min(staged_elements, out.elements() - done);
+          read.resize(static_cast<std::size_t>(count));
+          const Tensor from(read.data(), {count});
+          source.read(piece.name, index + done, from);
+          convert(stream, out.slice(0, done, count), from);
+        }
       });
-  return {unused.begin(), unused.end()};
+  return source.unused();
+}
+
+std::int64_t loading_bytes(const ModelConfig& model, DType type) {
+  std::int64_t elements = 0, largest = 0;
+  for (const GlobalTensor& tensor : global_tensors(model)) {
+    elements += tensor.shape.elements();
+    largest = std::max(largest, tensor.shape.elements());
+  }
+  const std::int64_t mapped = std::min<std::int64_t>(SafetensorsReader::most_mapped,
+                                                     elements * std::int64_t{sizeof(float)});
+  const std::int64_t staged = type == DType::f32 ? 0 : std::min(largest, staged_elements);
+  return mapped + staged * std::int64_t{sizeof(float)};
 }
 
 }  // namespace triax

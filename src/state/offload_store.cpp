@@ -5,11 +5,6 @@
 namespace triax {
 namespace {
 
-// Bytes of a run in memory and of a dataset in the file: whole pages.
-std::int64_t padded_bytes(DType type, std::int64_t elements) {
-  return padded_elements(type, elements) * static_cast<std::int64_t>(size_of(type));
-}
-
 // Bytes of a buffer of each pool: runs lie in it one behind the other, each at a page.
 std::vector<std::size_t> sizes_of_buffers(const std::vector<OffloadDataset>& datasets,
                                           const std::vector<OffloadUnit>& units,
@@ -27,8 +22,7 @@ std::vector<std::size_t> sizes_of_buffers(const std::vector<OffloadDataset>& dat
 
 std::int64_t stored_bytes(const std::vector<OffloadDataset>& datasets) {
   std::int64_t bytes = 0;
-  for (const OffloadDataset& dataset : datasets)
-    bytes += padded_bytes(dataset.dtype, dataset.elements);
+  for (const OffloadDataset& dataset : datasets) bytes += padded_bytes(dataset);
   return bytes;
 }
 
@@ -48,7 +42,7 @@ OffloadStore::OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset
                            std::vector<OffloadUnit> units, const std::vector<int>& buffers)
     : datasets_(std::move(datasets)), units_(std::move(units)), states_(units_.size()) {
   make_pools(buffers);
-  agreed(place.comm, [&] {
+  agreed(place.ranks, [&] {
     if (datasets_.empty()) return;
     OffloadFile::Options options;
     options.blocks.block_bytes = place.block_bytes;

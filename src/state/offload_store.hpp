@@ -17,7 +17,7 @@ struct OffloadPlace {
   std::string path;  // the file; empty: nothing is offloaded
   std::int64_t block_bytes = std::int64_t{1} << 20;
   int queue_depth = 8;
-  MPI_Comm comm = MPI_COMM_SELF;  // ranks that make their files together
+  Ranks ranks = MPI_COMM_SELF;  // those that make their files together
 };
 
 /// What is in memory together, in one buffer: runs of datasets.
@@ -46,7 +46,7 @@ enum class Access : std::uint8_t { read, update, replace };
 
 class OffloadStore {
  public:
-  /// Collective over place.comm: where one rank fails, all throw its Error (no such directory, no
+  /// Collective over place.ranks: where one rank fails, all throw its Error (no such directory, no
   /// room on the disk). The file's elements are zero; it is removed when the object goes.
   /// `buffers`: units of a pool in memory at once, at least 1 where there are any.
   OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset> datasets,

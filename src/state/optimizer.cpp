@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "kernels/adamw.hpp"
 #include "kernels/norm.hpp"
@@ -172,8 +173,8 @@ StateView Optimizer::state_of(int index, int part) const {
 }
 
 double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
-                                std::optional<double> loss_scale) {
-  norm_squares_ = 0.0;
+                                std::optional<double> loss_scale, bool usable) {
+  norm_squares_ = usable ? 0.0 : std::numeric_limits<double>::quiet_NaN();
   const Tensor total(&norm_squares_, {1});
   for (std::size_t b = 0; b < counted_.size(); ++b)
     for (const FlatRange& range : counted_[b])
@@ -182,14 +183,14 @@ double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
   stream.synchronize();
   const double scale = loss_scale.value_or(1.0);
   const double norm = std::sqrt(norm_squares_) / scale;
-  overflow_ = loss_scale && !std::isfinite(norm);
+  skip_ = !std::isfinite(norm);
   const double clip = clip_ > 0.0 ? std::min(1.0, clip_ / (norm + 1e-6)) : 1.0;
   gradient_scale_ = static_cast<float>(clip / scale);
   return norm;
 }
 
 void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
-  if (overflow_) return;
+  if (skip_) return;
   const StateView state = state_of(index, part);
   AdamWOptions adamw_options;
   adamw_options.learning_rate = options.learning_rate;

@@ -49,10 +49,10 @@ class Optimizer {
   /// The L2 norm of the whole model's gradient: each tensor counted once, however it is sharded,
   /// replicated or tied. Collective over the grid; fixes the clip factor for step(). `loss_scale`:
   /// what the loss, and so the gradients, were multiplied with (fp16). Returns the norm before
-  /// clipping, of the gradients without that factor; where a scaled loss makes it infinite or NaN,
-  /// step() will change nothing.
+  /// clipping, of the gradients without that factor. Where it is not finite, step() will change
+  /// nothing on any rank; it is NaN where `usable` is false on one.
   double gradient_norm(const Stream& stream, Communicator& world,
-                       std::optional<double> loss_scale = {});
+                       std::optional<double> loss_scale = {}, bool usable = true);
   /// AdamW on `stepped` of one block, or on a part of it (PlanShape's parts; -1: on all).
   void step(const Stream& stream, int block, int part, const StepOptions& options);
 
@@ -97,7 +97,7 @@ class Optimizer {
   OptimizerConfig config_;
   double clip_;
   float gradient_scale_ = 1.0F;
-  bool overflow_ = false;  // of the step's scaled gradients
+  bool skip_ = false;  // the gradients are not finite
   Buffer memory_, master_memory_;
   std::vector<StateView> kept_;  // by block
   std::unique_ptr<OffloadStore> offload_;

@@ -87,6 +87,10 @@ struct DataShard {
   StateOffload offload = {};
 };
 
+/// Elements that go at once through a buffer between state and a file, where the file has them in
+/// another type or order.
+constexpr std::int64_t staged_elements = 1 << 20;
+
 /// Data rank `rank`'s equal part of a block of so many elements.
 inline FlatRange part_of_rank(std::int64_t elements, int data_size, int rank) {
   const std::int64_t part = elements / data_size;

@@ -7,8 +7,9 @@
 namespace triax {
 namespace {
 
-Tensor part(const Tensor& flat, const FlatRange& range) {
-  return flat.slice(0, range.begin, range.count());
+// This rank's part of a whole block.
+Tensor own_part(const Tensor& whole, const ParameterBlock& block) {
+  return whole.slice(0, block.own.begin, block.own.count());
 }
 
 // What of a block's parameters is in memory all the time.
@@ -98,7 +99,8 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
       options_(options),
       shard_group_(grid.part(Axis::data, options.shard.groups)),
       blocks_(lay_out_blocks(stage, options.shard)),
-      states_(blocks_.size()) {
+      states_(blocks_.size()),
+      layers_(stage, blocks_) {
   check(shard_group_.size() == options.shard.size && shard_group_.rank() == options.shard.rank,
         "shard {} of {} on rank {} of {}", options.shard.rank, options.shard.size,
         shard_group_.rank(), shard_group_.size());
@@ -110,7 +112,7 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
             [&](std::size_t b, const BlockView& view) { states_[b].gradients = view; });
   if (windows()) make_pools(whole);
   if (options.shard.offload.parameters) make_store(whole);
-  make_views(stage);
+  show_kept();
 }
 
 void ParameterStore::make_pools(const WholeBuffers& whole) {
@@ -155,50 +157,11 @@ void ParameterStore::start_save(int index) {
   offload_->start_write(of(index).unit);
 }
 
-void ParameterStore::make_views(const Stage& stage) {
-  for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
-    auto& layers = layers_.emplace_back();
-    auto& blocks = block_of_.emplace_back();
-    for (int layer = 0; layer < stage.layers(chunk); ++layer) {
-      const std::size_t count = stage.layer(chunk, layer).params().size();
-      layers.push_back({std::vector<Tensor>(count), std::vector<Gradient>(count)});
-      blocks.emplace_back(count, none);
-    }
-  }
+void ParameterStore::show_kept() {
   for (int b = 0; b < std::ssize(blocks_); ++b) {
-    for (const PlacedParameter& param : block(b).params)
-      for (const ParameterUse& use : param.uses)
-        block_of_[static_cast<std::size_t>(use.chunk)][static_cast<std::size_t>(use.layer)]
-                 [use.index] = b;
-    if (!block(b).sharded) show_weights(b, weights(b).data);
-    if (!windows()) show_gradient(b, gradients(b).data);
+    if (!block(b).sharded) layers_.show_weights(b, weights(b).data);
+    if (!windows()) layers_.show_gradient(b, gradients(b).data);
   }
-}
-
-void ParameterStore::show_weights(int index, const Tensor& weights) {
-  for (const PlacedParameter& param : block(index).params)
-    for (const ParameterUse& use : param.uses)
-      layers_[static_cast<std::size_t>(use.chunk)][static_cast<std::size_t>(use.layer)]
-          .weights[use.index] =
-          weights.empty() ? Tensor{} : part(weights, param.range()).reshape(param.spec.shape);
-}
-
-void ParameterStore::show_gradient(int index, const Tensor& gradient) {
-  for (const PlacedParameter& param : block(index).params)
-    for (const ParameterUse& use : param.uses)
-      layers_[static_cast<std::size_t>(use.chunk)][static_cast<std::size_t>(use.layer)]
-          .gradients[use.index]
-          .data =
-          gradient.empty() ? Tensor{} : part(gradient, param.range()).reshape(param.spec.shape);
-}
-
-const LayerParameters& ParameterStore::layer(int chunk, int index, int microbatch) {
-  const auto c = static_cast<std::size_t>(chunk);
-  const auto l = static_cast<std::size_t>(index);
-  LayerParameters& params = layers_[c][l];
-  for (std::size_t i = 0; i < params.gradients.size(); ++i)
-    params.gradients[i].accumulate = microbatch != of(block_of_[c][l][i]).first_microbatch;
-  return params;
 }
 
 StateBytes ParameterStore::bytes() const {
@@ -230,8 +193,7 @@ Tensor ParameterStore::whole_weights(int index) const {
 void ParameterStore::open_gradient(int index, int microbatch) {
   State& state = of(index);
   state.gradient_slot = gradient_pools_[static_cast<std::size_t>(state.pool)].acquire();
-  state.first_microbatch = microbatch;
-  show_gradient(index, whole_gradient(index));
+  layers_.show_gradient(index, whole_gradient(index), microbatch);
 }
 
 void ParameterStore::sum_over_replicas(const Stream& stream, int index) {
@@ -256,7 +218,7 @@ void ParameterStore::start_reduce(const Stream& stream, int index) {
   }
   // The first of a step goes where it is kept; what follows is added there when it has arrived.
   const Tensor to =
-      windows() && !state.summed ? state.gradients.data : part(whole, block(index).own);
+      windows() && !state.summed ? state.gradients.data : own_part(whole, block(index));
   state.reduce = shard_group_.reduce_scatter(stream, to, whole);
 }
 
@@ -265,9 +227,9 @@ void ParameterStore::wait_reduce(const Stream& stream, int index) {
   state.reduce.wait(stream);
   if (!windows()) return;
   if (state.summed)
-    accumulate(stream, state.gradients.data, part(whole_gradient(index), block(index).own));
+    accumulate(stream, state.gradients.data, own_part(whole_gradient(index), block(index)));
   state.summed = true;
-  show_gradient(index, {});
+  layers_.show_gradient(index, {});
   gradient_pools_[static_cast<std::size_t>(state.pool)].release(
       std::exchange(state.gradient_slot, none));
 }
@@ -284,7 +246,7 @@ void ParameterStore::start_gather(const Stream& stream, int index) {
   State& state = of(index);
   if (block(index).sharded) {
     state.gathered_slot = gathered_pools_[static_cast<std::size_t>(state.pool)].acquire();
-    show_weights(index, whole_weights(index));
+    layers_.show_weights(index, whole_weights(index));
   }
   state.gather =
       shard_group_.all_gather(stream, whole_weights(index), weights(index).at(block(index).own));
@@ -292,7 +254,7 @@ void ParameterStore::start_gather(const Stream& stream, int index) {
 
 void ParameterStore::release(int index) {
   State& state = of(index);
-  show_weights(index, {});
+  layers_.show_weights(index, {});
   gathered_pools_[static_cast<std::size_t>(state.pool)].release(
       std::exchange(state.gathered_slot, none));
 }

@@ -5,6 +5,7 @@
 
 #include "src/comm/process_grid.hpp"
 #include "src/state/buffer_pool.hpp"
+#include "src/state/layer_views.hpp"
 #include "src/state/offload_store.hpp"
 #include "src/state/parameter_block.hpp"
 
@@ -53,6 +54,8 @@ class ParameterStore {
   /// `grid` outlives the store. `whole` may be empty up to ZeRO 1. Collective over the data axis.
   ParameterStore(const Stage& stage, ProcessGrid& grid, const StateOptions& options,
                  const WholeBuffers& whole = {});
+  ParameterStore(const ParameterStore&) = delete;  // its parts point at each other
+  ParameterStore& operator=(const ParameterStore&) = delete;
 
   const std::vector<ParameterBlock>& blocks() const { return blocks_; }
   /// Of the parameters' elements.
@@ -65,7 +68,9 @@ class ParameterStore {
   const BlockView& gradients(int block) const { return of(block).gradients; }
   /// Parameters and gradients of a layer, as it wants them for a micro-batch. They point to memory
   /// where the plan has the block whole.
-  const LayerParameters& layer(int chunk, int index, int microbatch);
+  const LayerParameters& layer(int chunk, int index, int microbatch) {
+    return layers_.layer(chunk, index, microbatch);
+  }
 
   /// Calls visit(BlockView) with what this rank keeps of a block's parameters, wherever it is:
   /// between steps, one at a time. With Access::replace it is zero before.
@@ -110,23 +115,19 @@ class ParameterStore {
     int unit = none;  // of the store
     // Whole buffers of the pools, where they are held.
     int gradient_slot = none, gathered_slot = none;
-    int first_microbatch = 0;  // that writes the whole gradient
-    bool summed = false;       // the kept gradient has part of this step's already (ZeRO 2)
+    bool summed = false;  // the kept gradient has part of this step's already (ZeRO 2)
     Request reduce, gather;
   };
   void make_pools(const WholeBuffers& whole);
   void make_store(const WholeBuffers& whole);
   BlockView loaded(int block) const;
-  void make_views(const Stage& stage);
+  void show_kept();
   bool windows() const { return options_.shard.zero_stage >= 2; }
   const ParameterBlock& block(int index) const { return blocks_[static_cast<std::size_t>(index)]; }
   State& of(int block) { return states_[static_cast<std::size_t>(block)]; }
   const State& of(int block) const { return states_[static_cast<std::size_t>(block)]; }
   Tensor whole_gradient(int block) const;
   Tensor whole_weights(int block) const;
-  /// Points the layers' views of a block to `gradient` or `weights`; empty: to nothing.
-  void show_gradient(int block, const Tensor& gradient);
-  void show_weights(int block, const Tensor& weights);
 
   ProcessGrid& grid_;
   StateOptions options_;
@@ -134,10 +135,9 @@ class ParameterStore {
   std::vector<ParameterBlock> blocks_;
   Buffer weight_memory_, gradient_memory_;
   std::vector<State> states_;  // by block
+  LayerViews layers_;
   std::vector<BufferPool> gradient_pools_, gathered_pools_;
   std::unique_ptr<OffloadStore> offload_;
-  std::vector<std::vector<LayerParameters>> layers_;     // by chunk
-  std::vector<std::vector<std::vector<int>>> block_of_;  // by chunk, layer, parameter
 };
 
 }  // namespace triax

@@ -1,7 +1,9 @@
 #include "src/train/checkpoint.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "kernels/elementwise.hpp"
@@ -10,8 +12,6 @@
 namespace triax {
 namespace {
 
-constexpr const char* weight_group = "/model/";
-constexpr const char* master_group = "/master/";
 constexpr const char* first_moment_group = "/optimizer/exp_avg/";
 constexpr const char* second_moment_group = "/optimizer/exp_avg_sq/";
 
@@ -23,26 +23,50 @@ std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
   return hdf5::shifted(hdf5::flat_range_boxes(range.piece->extent, range.begin, range.end), offset);
 }
 
-// Moves pieces between flat memory and a file, through a staging buffer where the piece is not
-// contiguous.
+// Where the elements of a range lie in the local tensor, if side by side.
+std::optional<FlatRange> side_by_side(const PieceRange& range, const Shape& local) {
+  std::optional<FlatRange> all;
+  bool gaps = false;
+  for_each_run(range, local, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+    gaps |= all && all->end != at;
+    all = {all ? all->begin : at, at + count};
+  });
+  return gaps ? std::nullopt : all;
+}
+
+// Moves pieces between flat memory and a file, through a staging buffer where memory has them in
+// another type or order.
 class PieceMover {
  public:
   explicit PieceMover(const Stream& stream) : stream_(stream) {}
 
   // Calls move(tensor name, boxes, memory) for every piece within `range` of the block, which must
-  // lie within the view, for which keep(piece) holds; `to_memory`: move fills the memory, else it
-  // reads it.
+  // lie within the view, for which keep(piece) holds, part by part where it is staged; `to_memory`:
+  // move fills the memory, else it reads it.
   template <class Keep, class Move>
   void each(const ParameterBlock& block, const FlatRange& range, const BlockView& view,
             bool to_memory, Keep&& keep, Move&& move) {
+    // Files are written in the type of the memory, and read as float32: what must be rounded is
+    // rounded here.
+    const DType type = to_memory ? DType::f32 : view.data.dtype();
     for (const PlacedParameter& param : block.params) {
       const FlatRange here = intersect(param.range(), range);
       for (const Piece& piece : param.spec.pieces) {
-        const PieceRange part =
+        const PieceRange whole =
             intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset);
-        if (part.begin >= part.end || !keep(piece)) continue;
-        staged(part, param, view, to_memory,
-               [&](const Tensor& memory) { move(piece.name, boxes_of(part), memory); });
+        if (whole.begin >= whole.end || !keep(piece)) continue;
+        const auto run = side_by_side(whole, param.spec.shape);
+        if (run && view.data.dtype() == type) {
+          move(piece.name, boxes_of(whole),
+               view.at({param.offset + run->begin, param.offset + run->end}));
+          continue;
+        }
+        PieceRange part = whole;
+        for (; part.begin < whole.end; part.begin = part.end) {
+          part.end = std::min(whole.end, part.begin + staged_elements);
+          staged(part, param, view, type, to_memory,
+                 [&](const Tensor& memory) { move(piece.name, boxes_of(part), memory); });
+        }
       }
     }
   }
@@ -50,31 +74,18 @@ class PieceMover {
  private:
   template <class Move>
   void staged(const PieceRange& part, const PlacedParameter& param, const BlockView& view,
-              bool to_memory, Move&& move) {
-    std::int64_t runs = 0;
-    Tensor first;
-    const auto each_run = [&](auto&& visit) {
-      std::int64_t done = 0;
-      for_each_run(part, param.spec.shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
-        const std::int64_t begin = param.offset + at;
-        visit(view.at({begin, begin + count}), done);
-        done += count;
-      });
-    };
-    each_run([&](const Tensor& run, std::int64_t) {
-      if (runs++ == 0) first = run;
-    });
+              DType type, bool to_memory, Move&& move) {
     const std::int64_t elements = part.end - part.begin;
-    // Files are written in the type of the memory, and read as float32: what must be rounded is
-    // rounded here.
-    const DType type = to_memory ? DType::f32 : view.data.dtype();
-    if (runs == 1 && first.dtype() == type) return move(first);
     staging_.resize(static_cast<std::size_t>(elements) * size_of(type));
     const Tensor all(static_cast<void*>(staging_.data()), type, {elements});
     if (to_memory) move(all);
-    each_run([&](const Tensor& run, std::int64_t done) {
-      const Tensor staged = all.slice(0, done, run.elements());
+    std::int64_t done = 0;
+    for_each_run(part, param.spec.shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+      const std::int64_t begin = param.offset + at;
+      const Tensor run = view.at({begin, begin + count});
+      const Tensor staged = all.slice(0, done, count);
       convert(stream_, to_memory ? run : staged, to_memory ? staged : run);
+      done += count;
     });
     if (!to_memory) move(all);
   }
@@ -86,7 +97,8 @@ class PieceMover {
 // Keys of config.json that may change when a run is resumed: they shape no tensor and no trained
 // function.
 bool may_change(const std::string& key) {
-  return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range";
+  return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range" ||
+         key.ends_with("_token_id");
 }
 
 // Tensors of the same names and shapes may still be another model: heads, epsilons, RoPE.
@@ -125,7 +137,7 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model) 
 
 // This rank's pieces. What is on a disk comes from there: that may fail on this rank alone.
 void write_state(const Stream& stream, CheckpointWriter& writer, ParameterStore& store,
-                 Optimizer& optimizer) {
+                 Optimizer* optimizer) {
   PieceMover mover(stream);
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
@@ -140,8 +152,9 @@ void write_state(const Stream& stream, CheckpointWriter& writer, ParameterStore&
     };
     store.visit_weights(stream, b, Access::read,
                         [&](const BlockView& weights) { save(weight_group, weights); });
-    optimizer.visit_state(stream, b, Access::read, [&](const StateView& state) {
-      if (optimizer.has_master()) save(master_group, state.master);
+    if (optimizer == nullptr) continue;
+    optimizer->visit_state(stream, b, Access::read, [&](const StateView& state) {
+      if (optimizer->has_master()) save(master_group, state.master);
       save(first_moment_group, state.first);
       save(second_moment_group, state.second);
     });
@@ -150,8 +163,21 @@ void write_state(const Stream& stream, CheckpointWriter& writer, ParameterStore&
 
 }  // namespace
 
+std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type) {
+  std::int64_t most = 0;
+  for (const ParameterBlock& block : blocks)
+    for (const PlacedParameter& param : block.params)
+      for (const Piece& piece : param.spec.pieces) {
+        const std::int64_t elements = piece.extent.elements();
+        if (elements > most &&
+            (type != DType::f32 || !side_by_side({&piece, 0, elements}, param.spec.shape)))
+          most = elements;
+      }
+  return std::min(most, staged_elements) * std::int64_t{sizeof(float)};
+}
+
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
-                     const ModelConfig& model, ParameterStore& store, Optimizer& optimizer,
+                     const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                      const ProcessGrid& grid, const CheckpointOptions& options) {
   std::vector<CheckpointTensor> tensors;
   const auto add = [&](const char* group, DType type) {
@@ -159,10 +185,12 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
       tensors.push_back({group + tensor.name, type, tensor.shape});
   };
   add(weight_group, store.type());
-  if (optimizer.has_master()) add(master_group, DType::f32);
-  add(first_moment_group, DType::f32);
-  add(second_moment_group, DType::f32);
-  CheckpointWriter writer(path, grid.mpi(), options);
+  if (optimizer != nullptr) {
+    if (optimizer->has_master()) add(master_group, DType::f32);
+    add(first_moment_group, DType::f32);
+    add(second_moment_group, DType::f32);
+  }
+  CheckpointWriter writer(path, grid, options);
   writer.create(header, tensors);
   try {
     write_state(stream, writer, store, optimizer);
@@ -179,6 +207,10 @@ CheckpointOptions checkpoint_options(const CheckpointConfig& config) {
   return options;
 }
 
+bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
+  return reader.contains(first_moment_group + global_tensors(model).front().name);
+}
+
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer) {
   check_same_model(reader, model);
@@ -186,6 +218,7 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
   // A run goes on from what was stepped, whatever the types of both runs.
   const bool stepped_master = reader.contains(master_group + global_tensors(model).front().name);
   const char* const source = stepped_master ? master_group : weight_group;
+  const bool moments = has_optimizer(reader, model);
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     const auto restore = [&](const char* group, const BlockView& view) {
@@ -201,8 +234,12 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
     if (optimizer == nullptr) continue;
     optimizer->visit_state(stream, b, Access::replace, [&](const StateView& state) {
       if (optimizer->has_master()) restore(source, state.master);
-      restore(first_moment_group, state.first);
-      restore(second_moment_group, state.second);
+      for (const auto& [group, view] : {std::pair{first_moment_group, state.first},
+                                        std::pair{second_moment_group, state.second}})
+        if (moments)
+          restore(group, view);
+        else
+          fill_zero(stream, view.data);
     });
   }
 }

@@ -10,16 +10,28 @@
 
 namespace triax {
 
-/// Writes `path`: /model, /optimizer/exp_avg and /optimizer/exp_avg_sq. Collective over the
-/// grid.
+// Where a file has weights, and their float32 copies where those are 16-bit.
+inline constexpr const char* weight_group = "/model/";
+inline constexpr const char* master_group = "/master/";
+
+/// Writes `path`: /model, /optimizer/exp_avg and /optimizer/exp_avg_sq, and /master where the
+/// weights are 16-bit. `optimizer` null: /model alone. Collective over the grid.
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
-                     const ModelConfig& model, ParameterStore& store, Optimizer& optimizer,
+                     const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                      const ProcessGrid& grid, const CheckpointOptions& options = {});
 
 /// The files and hints that a job asks for.
 CheckpointOptions checkpoint_options(const CheckpointConfig& config);
 
-/// Fills weights, and moments where `optimizer` is given. Error where the file's model is another.
+/// The most that saving and restoring take of memory beside what they move, for blocks of a model
+/// of `type`: pieces go through a buffer where memory has them in another type or order.
+std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type);
+
+/// Whether a file has the moments of an optimizer; one that was imported has not.
+bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model);
+
+/// Fills weights, and moments where `optimizer` is given: with zeros where the file has none. Error
+/// where the file's model is another.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer);
 

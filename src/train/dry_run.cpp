@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -112,7 +113,7 @@ std::string messages_text(const MessagePlan& plan) {
   return text.empty() ? "no messages" : text;
 }
 
-std::string dry_run_table(const JobPlan& plan, double machine_bytes) {
+std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit) {
   const std::vector<RankKind> kinds = kinds_of_ranks(plan.memory);
   std::size_t width = 0;
   const auto label = [](const RankKind& kind, const char* place) {
@@ -127,8 +128,8 @@ std::string dry_run_table(const JobPlan& plan, double machine_bytes) {
       if (const KindBytes& bytes = kind.memory.*place.bytes; bytes.total() > 0)
         text += row_of(label(kind, place.name), width, bytes);
   const double largest = static_cast<double>(plan.memory.of(plan.memory.fullest()).resident());
-  text += fmt::format("this machine has {:.1f} MiB: room for {} such rank(s)\n", mib(machine_bytes),
-                      static_cast<std::int64_t>(machine_bytes / largest));
+  text += fmt::format("{} has {:.1f} MiB: room for {:.0f} such rank(s)\n", limit.what,
+                      mib(limit.bytes), std::floor(limit.bytes / largest));
   return text + fmt::format("a step sends, all ranks together: {}\n", messages_text(plan.messages));
 }
 

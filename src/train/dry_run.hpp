@@ -3,6 +3,7 @@
 #include <string>
 
 #include "src/train/job_plan.hpp"
+#include "src/train/memory_limit.hpp"
 
 namespace triax {
 
@@ -13,8 +14,8 @@ std::string memory_text(const KindBytes& bytes);
 std::string messages_text(const MessagePlan& plan);
 
 /// A line for each kind of rank with its MiB by kind, what fits the machine, and the messages of a
-/// step. `machine_bytes`: memory of this machine.
-std::string dry_run_table(const JobPlan& plan, double machine_bytes);
+/// step. `limit`: what the ranks of this machine share.
+std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit);
 
 /// {"ranks": [{"rank": 0, "device": {"parameters": BYTES, ...}, "host": {...}, "nvme": {...}},
 /// ...], "messages": {"data": {"count":, "bytes":, "kinds": {"all_reduce": {...}, ...}}, ...}}: a

@@ -1,6 +1,9 @@
 #include "src/train/executor.hpp"
 
+#include <cmath>
 #include <utility>
+
+#include "src/train/progress_texts.hpp"
 
 namespace triax {
 namespace {
@@ -25,7 +28,11 @@ Executor::Executor(const Stream& stream, Plan plan, const Stage& stage, const St
 StepOutput Executor::run(const StepInput& input) {
   input_ = &input;
   output_ = {};
+  ProgressBoard& board = grid_.board();
+  const auto activity = optimizer_ != nullptr ? Activity::training : Activity::evaluation;
+  board.set_activity(static_cast<int>(activity));
   for (std::size_t at = 0; at < plan_.size(); ++at) {
+    board.set_position(static_cast<int>(at));
     try {
       execute(plan_[at]);
     } catch (const Error& error) {
@@ -33,6 +40,7 @@ StepOutput Executor::run(const StepInput& input) {
                               text_of(plan_[at]), error.what()));
     }
   }
+  board.set_activity(static_cast<int>(Activity::between_steps));
   return output_;
 }
 
@@ -111,7 +119,9 @@ void Executor::execute(const Op& op) {
       store_.sum_tied(stream_, op.block);
       break;
     case OpKind::GradientNorm:
-      output_.grad_norm = optimizer_->gradient_norm(stream_, grid_.world(), input_->fp16_scale);
+      output_.grad_norm =
+          optimizer_->gradient_norm(stream_, grid_.world(), input_->fp16_scale,
+                                    std::isfinite(output_.loss_sum) && input_->search == nullptr);
       store_.end_gradients();
       break;
     case OpKind::Step:
@@ -182,7 +192,16 @@ void Executor::forward(const Op& op) {
   const Tensor frame = buffers_.acquire_frame(op);
   stage_.layer(op.chunk, op.layer)
       .forward(context(op), store_.layer(op.chunk, op.layer, op.microbatch), x, y, frame);
+  if (input_->search != nullptr) [[unlikely]]
+    search_forward(op, y);
   store_.progress();
+}
+
+void Executor::search_forward(const Op& op, const Tensor& y) {
+  const int chunk = layout_.global_chunk(op.chunk);
+  input_->search->forward(stream_, chunk, op.layer, stage_.name(op.chunk, op.layer), y);
+  if (!layout_.has_output(op.chunk, op.layer))
+    input_->search->loss(output_.loss_sum, chunk, op.layer);
 }
 
 void Executor::recompute(const Op& op) {
@@ -223,6 +242,9 @@ void Executor::backward(const Op& op) {
   stage_.layer(op.chunk, op.layer)
       .backward(context(op), store_.layer(op.chunk, op.layer, op.microbatch), x, dy, dx,
                 buffers_.frame(op));
+  if (input_->search != nullptr) [[unlikely]]
+    input_->search->backward(stream_, layout_.global_chunk(op.chunk), op.layer,
+                             stage_.name(op.chunk, op.layer), dx);
   buffers_.release_frame(op);
   if (has_input) buffers_.release(Kind::activation, input, m);
   if (has_output) buffers_.release(Kind::gradient, input + 1, m);

@@ -9,6 +9,7 @@
 #include "src/state/optimizer.hpp"
 #include "src/state/parameter_store.hpp"
 #include "src/train/batch_loader.hpp"
+#include "src/train/non_finite.hpp"
 #include "src/train/pipeline_messages.hpp"
 #include "src/train/step_buffers.hpp"
 
@@ -21,12 +22,15 @@ struct StepInput {
   std::optional<double> fp16_scale;
   std::uint64_t dropout_key = 0;
   StepOptions optimizer;  // unused by evaluation plans
+  /// Told what each layer makes, in a step that then changes nothing; null: a step as usual.
+  NonFiniteSearch* search = nullptr;
 };
 
 struct StepOutput {
   double loss_sum =
       0.0;  // over this rank's micro-batches; on the last stage only, the same on its tensor ranks
-  double grad_norm = 0.0;  // before clipping, on every rank
+  double grad_norm = 0.0;  // before clipping, on every rank; where it or the loss is not finite, so
+                           // is this, and the step changed nothing
 };
 
 class Executor {
@@ -43,6 +47,7 @@ class Executor {
  private:
   void execute(const Op& op);
   void forward(const Op& op);
+  void search_forward(const Op& op, const Tensor& y);
   void recompute(const Op& op);
   void backward(const Op& op);
   void partition_input(const Op& op);

@@ -43,7 +43,7 @@ std::string shown(const std::map<std::string, json>& values, const std::string& 
 std::vector<std::string> job_changes(const std::string& there, const std::string& here) {
   const json before = json::parse(there, nullptr, false);
   const json now = json::parse(here, nullptr, false);
-  if (!before.is_object() || !now.is_object()) return {};
+  if (!before.is_object() || before.empty() || !now.is_object()) return {};  // empty: an import
   const auto old_values = values_of(before);
   const auto new_values = values_of(now);
   auto all = new_values;

@@ -1,6 +1,7 @@
 #include "src/train/job_plan.hpp"
 
 #include <utility>
+#include <vector>
 
 #include "src/train/process_memory.hpp"
 
@@ -9,6 +10,18 @@ namespace triax {
 LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid) {
   int& size = job.config.zero.shard_size;
   if (size < 0) size = grid.run_within_node(Axis::data);
+  return job;
+}
+
+LoadedJob on_nodes(LoadedJob job, int ranks_per_node) {
+  const GridShape shape = grid_shape(job.config.parallel);
+  std::vector<int> node_of_rank(static_cast<std::size_t>(shape.size()), 0);
+  if (ranks_per_node > 0)
+    for (int rank = 0; rank < shape.size(); ++rank)
+      node_of_rank[static_cast<std::size_t>(rank)] = rank / ranks_per_node;
+  check_tensor_inside_nodes(shape, node_of_rank);
+  int& size = job.config.zero.shard_size;
+  if (size < 0) size = run_within_node(shape, Axis::data, node_of_rank);
   return job;
 }
 

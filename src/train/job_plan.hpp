@@ -14,8 +14,12 @@ struct JobPlan {
 };
 
 /// The job with what only a grid knows: the data ranks that share a node, over which state is cut
-/// where zero.shard_size is -1. A plan without a grid takes all of them for one node's.
+/// where zero.shard_size is -1.
 LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid);
+
+/// The same without a grid, for nodes of `ranks_per_node` ranks each; 0: all ranks on one node.
+/// UsageError where a tensor group would span nodes.
+LoadedJob on_nodes(LoadedJob job, int ranks_per_node);
 
 /// Needs the kernels' runtime, and takes no memory to speak of. UsageError where the schedule
 /// cannot be built for the job.

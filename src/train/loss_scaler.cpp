@@ -16,7 +16,18 @@ LossScaler::LossScaler(const LossScaleConfig& config)
 
 void LossScaler::update(bool overflow) {
   if (overflow) ++skipped_;
-  if (!config_.enabled || config_.fixed > 0.0) return;
+  skipped_in_a_row_ = overflow ? skipped_in_a_row_ + 1 : 0;
+  if (!config_.enabled) return;
+  if (config_.fixed > 0.0) {
+    if (skipped_in_a_row_ < most_skipped_in_a_row) return;
+    throw Error(fmt::format("gradients overflow in {} steps one after another, at the fixed loss "
+                            "scale {}",
+                            skipped_in_a_row_, scale_),
+                "no step changes the weights, and a fixed scale does not fall: it is too large, or "
+                "weights or gradients are not numbers any more",
+                "Lower fp16.loss_scale, set it to 0 (dynamic), resume an earlier checkpoint, or "
+                "train in bf16");
+  }
   if (overflow) {
     quiet_steps_ = 0;
     if (hysteresis_left_ > 1) {

@@ -9,6 +9,8 @@ namespace triax {
 
 class LossScaler {
  public:
+  static constexpr std::int64_t most_skipped_in_a_row = 100;
+
   /// 1 for ever where `config` is not enabled.
   explicit LossScaler(const LossScaleConfig& config);
 
@@ -17,7 +19,8 @@ class LossScaler {
   bool enabled() const { return config_.enabled; }
   /// Steps whose gradients overflowed: they changed nothing.
   std::int64_t skipped() const { return skipped_; }
-  /// After each step, on every rank alike. Error where a dynamic scale overflows at its least.
+  /// After each step, on every rank alike. Error where a dynamic scale overflows at its least, and
+  /// where a fixed one overflowed in most_skipped_in_a_row steps.
   void update(bool overflow);
 
   /// For a checkpoint: a JSON object; "" where there is nothing to say. A run that goes on without
@@ -32,6 +35,7 @@ class LossScaler {
   int hysteresis_left_ = 1;
   std::int64_t quiet_steps_ = 0;  // since the last overflow
   std::int64_t skipped_ = 0;
+  std::int64_t skipped_in_a_row_ = 0;  // of this run
 };
 
 }  // namespace triax

@@ -8,7 +8,6 @@
 #include "io/agree.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
-#include "src/train/process_memory.hpp"
 
 namespace triax {
 namespace {
@@ -62,28 +61,87 @@ std::vector<MemoryKind> largest_kinds(const KindBytes& bytes) {
   return kinds;
 }
 
+using Texts = std::vector<std::string>;
+
 // What cuts a kind of state over the data ranks.
 std::string zero_setting(const Config& config, int stage) {
   const std::string setting = fmt::format("zero_optimization.stage {}", stage);
   if (config.parallel.data == 1) return setting + " with parallel.data above 1";
-  return config.zero.stage < stage ? setting : "a larger parallel.data";
+  if (config.zero.stage < stage) return setting;
+  const bool groups = config.zero.shard_size > 0 && config.zero.shard_size < config.parallel.data;
+  return groups ? "a larger zero_optimization.mics_shard_size" : "a larger parallel.data";
 }
 
-std::vector<std::string> settings_for(const Config& config, std::string_view kind) {
-  const std::string smaller_parts = "a larger parallel.tensor or parallel.pipeline";
-  if (kind == "parameters") return {zero_setting(config, 3), smaller_parts};
-  if (kind == "gradients") return {zero_setting(config, 2), smaller_parts};
-  if (kind == "optimizer" || kind == "master") return {zero_setting(config, 1), smaller_parts};
-  std::vector<std::string> settings;
-  if (kind == "gathered" || kind == "communication") {
-    if (config.zero.overlap) settings.push_back("zero_optimization.overlap_comm false");
-    settings.push_back(smaller_parts);
-    return settings;
-  }
+// What takes more of the parameters out of memory.
+Texts parameter_offload(const Config& config) {
+  const OffloadParamConfig& offload = config.zero.offload_param;
+  const std::string section = "zero_optimization.offload_param.";
+  if (offload.device != OffloadDevice::nvme)
+    return {section + "device nvme with max_in_cpu 0" +
+            (config.zero.stage < 3 ? " and zero_optimization.stage 3" : "")};
+  if (offload.max_in_cpu > 0) return {"a smaller " + section + "max_in_cpu"};
+  return {};
+}
+
+Texts optimizer_offload(const Config& config) {
+  const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
+  const std::string section = "zero_optimization.offload_optimizer.";
+  if (offload.device != OffloadDevice::nvme) return {section + "device nvme"};
+  if (offload.ratio < 1.0) return {section + "ratio 1"};
+  return {};
+}
+
+// What keeps less of each layer for its backward pass.
+Texts more_recompute(const Config& config) {
+  const RecomputeConfig& recompute = config.recompute;
+  const std::string section = "activation_checkpointing.";
+  if (recompute.what == Recompute::none)
+    return {section + "number_checkpoints, to recompute layers"};
+  if (recompute.what == Recompute::attention) return {section + "granularity full"};
+  if (recompute.layers > 0 && recompute.layers * config.parallel.pipeline < config.model.layers)
+    return {"a larger " + section + "number_checkpoints"};
+  return {};
+}
+
+Texts gradient_type(const Config& config) {
+  const PrecisionConfig& precision = config.precision;
+  if (precision.gradient_type == precision.type) return {};
+  return {fmt::format("data_types.grad_accum_dtype {}",
+                      precision.type == DType::bf16 ? "bf16" : "fp16")};
+}
+
+Texts step_sizes(const Config& config) {
+  Texts settings;
   if (config.batch.micro > 1) settings.push_back("a smaller train_micro_batch_size_per_gpu");
   settings.push_back("a smaller data.seq_length");
-  if (kind == "activations" && config.recompute.what == Recompute::none)
-    settings.push_back("activation_checkpointing");
+  return settings;
+}
+
+Texts settings_for(const Config& config, std::string_view kind) {
+  Texts settings;
+  const auto add = [&](const Texts& more) {
+    settings.insert(settings.end(), more.begin(), more.end());
+  };
+  const Texts smaller_parts = {"a larger parallel.tensor or parallel.pipeline"};
+  if (kind == "parameters") {
+    add({zero_setting(config, 3)});
+    add(parameter_offload(config));
+    add(smaller_parts);
+  } else if (kind == "gradients") {
+    add({zero_setting(config, 2)});
+    add(gradient_type(config));
+    add(smaller_parts);
+  } else if (kind == "optimizer" || kind == "master") {
+    add({zero_setting(config, 1)});
+    add(optimizer_offload(config));
+    add(smaller_parts);
+  } else if (kind == "gathered" || kind == "communication") {
+    if (config.zero.overlap) add({"zero_optimization.overlap_comm false"});
+    add(smaller_parts);
+  } else {
+    add(step_sizes(config));
+    if (kind == "activations") add(more_recompute(config));
+  }
   return settings;
 }
 
@@ -123,14 +181,14 @@ void check_plannable(const Config& config, double bytes) {
 }
 
 void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<int>& ranks,
-                double bytes) {
+                const MemoryLimit& limit) {
   double needed = 0.0;
   int fullest = ranks.front();
   for (const int rank : ranks) {
     needed += static_cast<double>(plan.of(rank).resident());
     if (plan.of(rank).resident() > plan.of(fullest).resident()) fullest = rank;
   }
-  if (needed <= bytes) return;
+  if (needed <= limit.bytes) return;
   const KindBytes most = plan.of(fullest).in_memory();
   const std::vector<MemoryKind> kinds = largest_kinds(most);
   std::vector<std::string> sizes;
@@ -138,9 +196,8 @@ void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<
     sizes.push_back(
         fmt::format("{} {:.4g} GiB", kind.name, static_cast<double>(most.*kind.bytes) / gib));
   throw UsageError(
-      fmt::format("the job does not fit this machine's memory: {} rank(s) there need {:.4g} GiB "
-                  "and it has {:.4g} GiB",
-                  ranks.size(), needed / gib, bytes / gib),
+      fmt::format("the job does not fit {}: {} rank(s) there need {:.4g} GiB and it has {:.4g} GiB",
+                  limit.what, ranks.size(), needed / gib, limit.bytes / gib),
       fmt::format("rank {} needs {:.4g} GiB, of that {}", fullest,
                   static_cast<double>(plan.of(fullest).resident()) / gib, fmt::join(sizes, ", ")),
       settings_that_shrink(config, kinds));
@@ -148,7 +205,10 @@ void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<
 
 void check_fits(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid) {
   try {
-    agreed(grid.mpi(), [&] { check_fits(config, plan, grid.ranks_of_node(), node_memory()); });
+    agreed(grid, [&] {
+      check_fits(config, plan, grid.ranks_of_node(), node_limit());
+      check_fits(config, plan, {grid.rank()}, process_limit());
+    });
   } catch (const Error& error) {
     throw UsageError(error.what());
   }

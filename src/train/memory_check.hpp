@@ -4,6 +4,7 @@
 
 #include "src/comm/process_grid.hpp"
 #include "src/config/config.hpp"
+#include "src/train/memory_limit.hpp"
 #include "src/train/memory_plan.hpp"
 
 namespace triax {
@@ -16,12 +17,12 @@ double count_parameters(const ModelConfig& model);
 /// its instructions would take hours or end in bad_alloc, or the bytes are too many to count.
 void check_plannable(const Config& config, double bytes);
 
-/// UsageError where `ranks`, which share a machine with `bytes` of memory, need more than that. It
-/// names the largest kinds and the settings that shrink them.
+/// UsageError where `ranks`, which share `limit`, need more than that. It names the largest kinds
+/// and the settings that shrink them.
 void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<int>& ranks,
-                double bytes);
+                const MemoryLimit& limit);
 
-/// The same for every machine of a grid. Collective; all ranks throw alike.
+/// The same for every machine and process of a grid. Collective; all ranks throw alike.
 void check_fits(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid);
 
 }  // namespace triax

@@ -1,6 +1,10 @@
 #include "src/train/memory_plan.hpp"
 
+#include <algorithm>
+
+#include "src/state/initial_weights.hpp"
 #include "src/train/batch_loader.hpp"
+#include "src/train/checkpoint.hpp"
 
 namespace triax {
 namespace {
@@ -83,7 +87,7 @@ KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
   bytes.buffers = footprint(allocations.step.scratch) +
                   footprint(allocations.state.stored.buffers) +
                   footprint(allocations.optimizer.buffers) + allocations.batches +
-                  allocations.tables + allocations.plans + program;
+                  allocations.tables + allocations.plans + allocations.staging + program;
   return bytes;
 }
 
@@ -109,6 +113,7 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   allocations.batches = batch_bytes(config, shape);
   allocations.tables = stage.table_bytes();
   allocations.plans = plan_bytes(plans);
+  allocations.staging = staging_of(config, blocks);
   return allocations;
 }
 
@@ -122,6 +127,12 @@ std::int64_t plan_bytes(const StepPlans& plans) {
   for (const Plans* all : {&plans.training, &plans.evaluation})
     for (const Plan& plan : *all) bytes += op_bytes(plan);
   return bytes;
+}
+
+std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks) {
+  const std::int64_t checkpoints = staging_bytes(blocks, config.precision.type);
+  if (config.model.weights.empty()) return checkpoints;
+  return std::max(checkpoints, loading_bytes(config.model, config.precision.type));
 }
 
 MemoryPlan::MemoryPlan(const Config& config, const StepPlans& plans, std::int64_t program)

@@ -19,7 +19,8 @@ struct KindBytes {
   std::int64_t optimizer = 0;      // moments
   std::int64_t gathered = 0;       // whole gradients (ZeRO 2) and parameters (ZeRO 3), for a while
   std::int64_t activations = 0;    // between layers, and what layers keep for their backward pass
-  std::int64_t buffers = 0;        // scratch, batches, plans, and the program with its libraries
+  std::int64_t buffers = 0;        // scratch, batches, plans, what is on its way to or from files,
+                                   // and the program with its libraries
   std::int64_t communication = 0;  // MPI's own, for messages under way
   std::int64_t total() const;
   KindBytes& operator+=(const KindBytes& other);
@@ -58,6 +59,7 @@ struct Allocations {
   OptimizerBytes optimizer;
   StepMemory step;
   std::int64_t batches = 0, tables = 0, plans = 0;
+  std::int64_t staging = 0;  // between state and files, for a while
   bool operator==(const Allocations&) const = default;
 };
 /// What is in memory. Communication is left 0; `program`: bytes of the process before anything is
@@ -71,6 +73,8 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
 /// Batches of a rank and the plans of a step, which every rank builds.
 std::int64_t batch_bytes(const Config& config, const BatchShape& shape);
 std::int64_t plan_bytes(const StepPlans& plans);
+/// The most that loading weights, and saving and restoring checkpoints, take for a while.
+std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks);
 
 class MemoryPlan {
  public:

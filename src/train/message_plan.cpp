@@ -106,33 +106,10 @@ OpMessages::Sent OpMessages::of(const Op& op) const {
       return {Axis::pipeline, block().tied_sum};
     case OpKind::GatherStart:
       return {Axis::data, block().gather};
-    case OpKind::DropFrame:
-    case OpKind::DropInput:
-    case OpKind::PartitionInput:
-    case OpKind::SendActivationWait:
-    case OpKind::RecvActivationStart:
-    case OpKind::RecvActivationWait:
-    case OpKind::SendGradientWait:
-    case OpKind::RecvGradientStart:
-    case OpKind::RecvGradientWait:
-    case OpKind::GradientOpen:
-    case OpKind::ReduceWait:
-    case OpKind::GradientNorm:
-    case OpKind::Step:
-    case OpKind::GatherWait:
-    case OpKind::Release:
-    case OpKind::FetchStart:
-    case OpKind::FetchWait:
-    case OpKind::StoreStart:
-    case OpKind::StoreWait:
-    case OpKind::LoadStart:
-    case OpKind::LoadWait:
-    case OpKind::Unload:
-    case OpKind::SaveStart:
-    case OpKind::SaveWait:
+    default:
+      check(!sends(op.kind), "what {} sends is not planned", text_of(op));
       return {};
   }
-  return {};
 }
 
 std::uint64_t OpMessages::peak_scratch(const Plan& plan) const {

@@ -4,21 +4,38 @@
 
 #include <filesystem>
 
+#include "io/agree.hpp"
 #include "kernels/random.hpp"
 
 namespace triax {
-
 namespace {
+
+// What the names of a run's files begin with: runs of another run.directory have others.
+std::string run_prefix(const Config& config) {
+  const std::string run = std::filesystem::absolute(config.run.directory).lexically_normal();
+  return fmt::format("triax-{:016x}-rank-", mix_key(0, run));
+}
 
 OffloadPlace offload_place(const ProcessGrid& grid, const Config& config,
                            const std::string& directory, const char* what) {
-  const std::string run = std::filesystem::absolute(config.run.directory).lexically_normal();
-  return {
-      fmt::format("{}/triax-{:016x}-rank-{}-{}.h5", directory, mix_key(0, run), grid.rank(), what),
-      config.aio.block_size, config.aio.queue_depth, grid.mpi()};
+  return {fmt::format("{}/{}{}-{}.h5", directory, run_prefix(config), grid.rank(), what),
+          config.aio.block_size, config.aio.queue_depth, grid};
 }
 
 }  // namespace
+
+void remove_left_offload(const ProcessGrid& grid, const Config& config) {
+  agreed(grid, [&] {
+    if (grid.node_rank() != 0) return;
+    const auto remove = [&](OffloadDevice device, const std::string& directory) {
+      if (device != OffloadDevice::nvme) return;
+      for (const std::string& path : remove_left_files(directory, run_prefix(config)))
+        spdlog::warn("removed {}, which a run that was stopped left", path);
+    };
+    remove(config.zero.offload_optimizer.device, config.zero.offload_optimizer.nvme_path);
+    remove(config.zero.offload_param.device, config.zero.offload_param.nvme_path);
+  });
+}
 
 StateOptions parameters_on(const ProcessGrid& grid, const Config& config) {
   StateOptions options = state_options(config, grid.data_rank());

@@ -13,6 +13,10 @@ StateOptions parameters_on(const ProcessGrid& grid, const Config& config);
 /// The same of the optimizer's state.
 StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const StepPlans& plans);
 
+/// Removes what a killed run of the same run.directory left of these files, on whatever grid it
+/// ran: the first rank of each node does. Collective, before any is made.
+void remove_left_offload(const ProcessGrid& grid, const Config& config);
+
 /// A line each for what is offloaded.
 void announce_offload(const ZeroConfig& zero, const Optimizer& optimizer,
                       const ParameterStore& store);

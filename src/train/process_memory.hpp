@@ -1,11 +1,14 @@
 #pragma once
 // What the system says of this process's memory.
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace triax {
 
-/// Bytes of memory of this machine.
-double node_memory();
+/// Bytes of a line "VmHWM:     1234 kB" of this process's status; 0 where there is none. `proc`:
+/// the folder /proc.
+std::int64_t status_bytes(std::string_view key, const std::string& proc = "/proc");
 
 /// Bytes of this process in memory now, libraries included (VmRSS); 0 where the system does not
 /// say.

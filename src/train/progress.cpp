@@ -48,7 +48,8 @@ void Progress::step(const StepMetrics& metrics) {
   if (mode_ == Mode::bar) return bar(metrics, left);
   const bool last = metrics.step + 1 == steps_;
   if ((metrics.step + 1) % interval_ != 0 && metrics.step != first_step_ && !last) return;
-  const std::string norm = metrics.skipped ? "overflows" : fmt::format("{:.3f}", metrics.grad_norm);
+  const std::string norm = metrics.skipped ? (metrics.loss_scale ? "overflows" : "not finite")
+                                           : fmt::format("{:.3f}", metrics.grad_norm);
   fmt::print(stderr,
              "step {:>6}/{}  loss {:.4f}  grad norm {}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
              metrics.step + 1, steps_, metrics.loss, norm, metrics.lr, metrics.tokens_per_second,

@@ -18,32 +18,14 @@
 
 namespace triax {
 
-// A file that appears and goes again: permission bits alone do not tell (root, read-only mounts,
-// full disks).
-void check_writable(const std::string& directory, const char* key) {
-  const std::string probe = directory + "/.triax-write-test";
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  errno = 0;
-  std::ofstream file(probe);
-  file << key;
-  file.close();
-  if (!file)
-    throw Error(fmt::format("cannot write in {}", directory),
-                error ? error.message() : std::strerror(errno),
-                fmt::format("Set {} to a directory that can be written", key));
-  std::filesystem::remove(probe, error);
-}
-
 bool writes_checkpoints(const CheckpointConfig& checkpoint) {
   return checkpoint.at_end || checkpoint.interval > 0;
 }
 
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts) {
   const std::string& directory = job.config.run.directory;
-  check_writable(directory, "run.directory");
-  if (writes_checkpoints(job.config.checkpoint))
-    check_writable(job.config.checkpoint.directory, "checkpoint.directory");
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
   nlohmann::ordered_json resolved = nlohmann::ordered_json::parse(job.resolved);
   const ParallelConfig& parallel = job.config.parallel;
   resolved["triax"] = {
@@ -52,11 +34,14 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
        {{"data", parallel.data}, {"pipeline", parallel.pipeline}, {"tensor", parallel.tensor}}},
       {"hosts", hosts}};
   const std::string path = directory + "/job.json";
+  errno = 0;
   std::ofstream file(path);
   file << resolved.dump(2) << '\n';
   file.close();
   if (!file)
-    throw Error(fmt::format("cannot write {}", path), std::strerror(errno), "Free some space");
+    throw Error(fmt::format("cannot write {}", path),
+                error ? error.message() : std::strerror(errno),
+                "Free some space, or set run.directory to a directory that can be written");
 }
 
 namespace {
@@ -64,7 +49,7 @@ namespace {
 // Why a checkpoint cannot be used; empty where it can. Collective.
 std::string problem_of(ProcessGrid& grid, const std::string& file) {
   try {
-    if (!require_whole(file, grid.mpi()) && grid.rank() == 0)
+    if (!require_whole(file, grid) && grid.rank() == 0)
       spdlog::warn("{} has no checksums (an older triax wrote it): its data are taken as they are",
                    file);
     return {};
@@ -76,7 +61,7 @@ std::string problem_of(ProcessGrid& grid, const std::string& file) {
 // The checkpoint in `directory` that comes before `file`; empty: none. As rank 0 sees them.
 std::string one_before(ProcessGrid& grid, const std::string& file, const std::string& directory) {
   std::string before;
-  agreed(grid.mpi(), [&] {
+  agreed(grid, [&] {
     if (grid.rank() != 0) return;
     for (const std::string& other : list_checkpoints(directory))  // the newest first
       if (before.empty() && checkpoint_step(other) < checkpoint_step(file)) before = other;
@@ -120,7 +105,7 @@ void check_whole(ProcessGrid& grid, const std::string& file, const std::string& 
 std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint) {
   std::string file;
   std::string wrong;  // in the job
-  agreed(grid.mpi(), [&] {
+  agreed(grid, [&] {
     if (grid.rank() != 0) return;
     try {
       file = resume_file(checkpoint);
@@ -135,12 +120,12 @@ std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkp
   return file;
 }
 
-std::string broadcast_text(ProcessGrid& grid, std::string text) {
+std::string broadcast_text(ProcessGrid& grid, std::string text, int root) {
   const Stream host;
   auto length = static_cast<std::int64_t>(text.size());
-  grid.world().broadcast(host, Tensor(&length, {1}), 0).wait(host);
+  grid.world().broadcast(host, Tensor(&length, {1}), root).wait(host);
   text.resize(static_cast<std::size_t>(length));
-  grid.world().broadcast(host, Tensor(text.data(), DType::u8, {length}), 0).wait(host);
+  grid.world().broadcast(host, Tensor(text.data(), DType::u8, {length}), root).wait(host);
   return text;
 }
 

@@ -8,14 +8,10 @@
 
 namespace triax {
 
-/// Makes the directory that the job names under `key`. Error where it cannot be written: better now
-/// than at the first checkpoint.
-void check_writable(const std::string& directory, const char* key);
-
 bool writes_checkpoints(const CheckpointConfig& checkpoint);
 
-/// Makes run.directory and the checkpoints' directory, and writes job.json: the resolved job with
-/// version, grid and hosts. Rank 0 only. Error where a directory cannot be written.
+/// Writes job.json to run.directory, which is made where it is not there: the resolved job with
+/// version, grid and hosts. Rank 0 only. Error where it cannot be written.
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts);
 
 /// The checkpoint that checkpoint.resume asks for; empty: start anew. UsageError where one must be
@@ -31,8 +27,8 @@ void check_whole(ProcessGrid& grid, const std::string& file, const std::string& 
 /// show others an older directory. Collective; throws on every rank alike.
 std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint);
 
-/// Rank 0's text, on every rank. Collective.
-std::string broadcast_text(ProcessGrid& grid, std::string text);
+/// The text of rank `root`, on every rank. Collective.
+std::string broadcast_text(ProcessGrid& grid, std::string text, int root = 0);
 
 /// The hosts of the grid, each once, on rank 0 (empty elsewhere). Collective.
 std::vector<std::string> gather_hosts(ProcessGrid& grid);

@@ -85,10 +85,13 @@ std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
 }
 
 Peaks larger(const Peaks& a, const Peaks& b) {
-  return {std::max(a.boundaries, b.boundaries), std::max(a.messages, b.messages),
-          larger(a.frames, b.frames),           larger(a.gradients, b.gradients),
-          larger(a.gathered, b.gathered),       std::max(a.states, b.states),
-          larger(a.shards, b.shards),           std::max(a.parts, b.parts)};
+  return {std::max(a.boundaries, b.boundaries),
+          larger(a.frames, b.frames),
+          larger(a.gradients, b.gradients),
+          larger(a.gathered, b.gathered),
+          std::max(a.states, b.states),
+          larger(a.shards, b.shards),
+          std::max(a.parts, b.parts)};
 }
 
 }  // namespace

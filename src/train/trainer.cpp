@@ -1,6 +1,5 @@
 #include "src/train/trainer.hpp"
 
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
@@ -10,8 +9,9 @@
 #include "io/agree.hpp"
 #include "kernels/random.hpp"
 #include "src/state/initial_weights.hpp"
-#include "src/train/dry_run.hpp"
+#include "src/train/final_export.hpp"
 #include "src/train/job_changes.hpp"
+#include "src/train/job_end.hpp"
 #include "src/train/lr_schedule.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/process_memory.hpp"
@@ -27,13 +27,17 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
   return reader;
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 }  // namespace
 
-Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
-    : job_(on_grid(job, grid)),
+Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan)
+    : job_(plan ? job : on_grid(job, grid)),
       config_(job_.config),
       grid_(grid),
-      plan_(std::move(plan)),
+      plan_(plan ? *std::move(plan) : plan_job(config_)),
       stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank())),
       shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plan_.steps.shape, grid.pipeline_rank()),
@@ -42,6 +46,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
                  optimizer_on(grid, config_, plan_.steps)),
       loss_scaler_(config_.precision.loss_scale),
+      good_scaler_(loss_scaler_),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden,
                                 plan_.steps.peaks[stage_index()],
                                 plan_.steps.shape.frame_pool[stage_index()])),
@@ -50,6 +55,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
                plan_.steps.shape.frame_pool[stage_index()]),
       messages_(grid.pipeline(), layout_, plan_.steps.shape.microbatches),
       batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
+      texts_(grid, plan_.steps),
       training_(stream_, plan_.steps.training[stage_index()], stage_, layout_, shape_, buffers_,
                 messages_, store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())
@@ -58,6 +64,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan)
                                 shape_, buffers_, messages_, store_, nullptr, grid),
                        grid);
   prepare_weights();
+  good_scaler_ = loss_scaler_;
 }
 
 std::size_t Trainer::stage_index() const {
@@ -68,124 +75,150 @@ void Trainer::prepare_weights() {
   if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
     const CheckpointReader reader(file);
     restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_);
-    first_step_ = reader.header().step;
-    first_sample_ = reader.header().samples;
-    first_token_ = reader.header().tokens;
+    start_.step = reader.header().step;
+    start_.sample = reader.header().samples;
+    start_.token = reader.header().tokens;
     loss_scaler_.restore(reader.header().loss_scale);
-    changes_ = job_changes(reader.header().job, job_.resolved);
-    resumed_from_ = file;
+    start_.changes = job_changes(reader.header().job, job_.resolved);
+    start_.resumed_from = file;
+    start_.fresh_optimizer = !has_optimizer(reader, config_.model);
   } else if (!config_.model.weights.empty()) {
-    unused_weights_ =
+    start_.unused_weights =
         load_weights(stream_, store_, config_.model, config_.model.weights, &optimizer_);
   } else {
     initialize_weights(stream_, store_, config_.run.seed, &optimizer_);
   }
 }
 
-void Trainer::run() {
-  if (first_step_ >= config_.run.steps) {
+RunEnd Trainer::run() {
+  if (start_.step >= config_.run.steps) {
     if (leader())
-      spdlog::info("nothing to do: {} holds step {}, run.steps is {}", resumed_from_, first_step_,
-                   config_.run.steps);
-    return;
+      spdlog::info("nothing to do: {} holds step {}, run.steps is {}", start_.resumed_from,
+                   start_.step, config_.run.steps);
+    export_weights(start_.resumed_from);
+    return RunEnd::done;
   }
   const std::vector<std::string> hosts = gather_hosts(grid_);
-  agreed(grid_.mpi(), [&] {
+  agreed(grid_, [&] {
     if (leader()) open_outputs(hosts);
   });
-  for (std::int64_t step = first_step_; step < config_.run.steps; ++step) {
+  RunEnd end = RunEnd::done;
+  for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
     const StepMetrics metrics = train_step(step);
-    if (leader()) {
-      metrics_->write(metrics);
-      progress_->step(metrics);
-    }
-    after_step(step, metrics.tokens);
+    if (leader()) record_->step(metrics);
+    if (bad_steps_ > config_.run.max_bad_steps) stop_after_bad_steps(step);
+    end = after_step(step, metrics.tokens);
   }
-  if (leader()) progress_->pause();
-  report_memory();
+  if (leader()) record_->pause();
+  agreed(grid_, [&] {
+    if (leader()) record_->sync();
+  });
+  if (end == RunEnd::done)
+    export_weights(config_.checkpoint.at_end
+                       ? checkpoint_path(config_.checkpoint.directory, config_.run.steps)
+                       : std::string());
+  report_memory(grid_, plan_, allocations());
+  return end;
 }
 
 Allocations Trainer::allocations() const {
-  return {store_.bytes(),       optimizer_.allocated(),
-          buffers_.memory(),    batch_bytes(config_, shape_),
-          stage_.table_bytes(), plan_bytes(plan_.steps)};
-}
-
-// What the fullest rank used, by the names of the plan: what it allocated, and what is left of the
-// process's peak, which is MPI's (and of the libraries what the run touched of them).
-void Trainer::report_memory() {
-  KindBytes used = by_kind(allocations(), plan_.program);
-  used.communication = peak_resident_bytes() - used.total();
-  constexpr std::size_t count = memory_kinds.size();
-  std::vector<std::int64_t> all(count * static_cast<std::size_t>(grid_.size()));
-  const Tensor ranks(all.data(), DType::i64, {grid_.size(), std::int64_t{count}});
-  const Tensor own = ranks.slice(0, grid_.rank(), 1);
-  for (std::size_t k = 0; k < count; ++k) own.as<std::int64_t>()[k] = used.*memory_kinds[k].bytes;
-  const Stream host;
-  grid_.world().all_gather(host, ranks, own).wait(host);
-  if (!leader()) return;
-  int fullest = 0;
-  KindBytes most;
-  for (int rank = 0; rank < grid_.size(); ++rank) {
-    KindBytes there;
-    for (std::size_t k = 0; k < count; ++k)
-      there.*memory_kinds[k].bytes = all[static_cast<std::size_t>(rank) * count + k];
-    if (there.total() <= most.total()) continue;
-    fullest = rank;
-    most = there;
-  }
-  spdlog::info("rank {} was to hold {}", fullest,
-               memory_text(plan_.memory.of(fullest).in_memory()));
-  spdlog::info("rank {} has used    {}", fullest, memory_text(most));
+  return {store_.bytes(),
+          optimizer_.allocated(),
+          buffers_.memory(),
+          batch_bytes(config_, shape_),
+          stage_.table_bytes(),
+          plan_bytes(plan_.steps),
+          staging_of(config_, store_.blocks())};
 }
 
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
-  announce();
+  watch_the_clock();
+  announce({job_, grid_, plan_, start_, train_reader_, optimizer_, store_});
   prepare_run_directory(job_, hosts);
   // Later checkpoints are of a run that this one leaves behind, as are the later lines of
   // metrics.jsonl.
-  for (const std::string& other : set_aside_later(config_.checkpoint.directory, first_step_))
+  for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
     spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
-  metrics_.emplace(config_.run.directory + "/metrics.jsonl", first_step_);
-  progress_.emplace(config_.run.progress, first_step_, config_.run.steps, config_.steps_per_print);
+  record_.emplace(config_, start_.step);
+}
+
+// Rank 0's clock is the job's.
+void Trainer::watch_the_clock() {
+  if (config_.run.stop_before_end <= 0.0) return;
+  const auto leave = leaving_time(config_.run, RunRequests::Clock::now(), surroundings());
+  requests_.leave_at(leave);
+  if (leave)
+    spdlog::info("the run will stop by itself in {:.0f} s, run.stop_before_end before the job ends",
+                 std::chrono::duration<double>(*leave - RunRequests::Clock::now()).count());
+  else
+    spdlog::warn(
+        "run.stop_before_end has no effect: no end of the job is known (SLURM_JOB_END_TIME and "
+        "squeue say none). Set run.time_limit");
 }
 
 // The ten lines: load, run the plan, share the numbers.
 StepMetrics Trainer::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
+  grid_.board().set_step(step);
   for (const Axis axis : all_axes) traffic_[static_cast<std::size_t>(axis)] = grid_.traffic(axis);
-  const std::int64_t done = step - first_step_;
-  batch_.load(first_sample_ + done * config_.batch.global);
+  const std::int64_t done = step - start_.step;
+  batch_.load(start_.sample + done * config_.batch.global);
   const StepInput input = step_input(step);
   const StepOutput output = training_.run(input);
   StepMetrics metrics;
   metrics.step = step;
   metrics.lr = input.optimizer.learning_rate;
   metrics.grad_norm = output.grad_norm;
-  metrics.tokens = first_token_ + (done + 1) * tokens_per_step();
-  share(metrics, output.loss_sum);
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  metrics.step_seconds = elapsed.count();
+  metrics.tokens = start_.token + (done + 1) * tokens_per_step();
+  share(metrics, output.loss_sum, seconds_since(start));
+  metrics.step_seconds = seconds_since(start);
   metrics.tokens_per_second = static_cast<double>(tokens_per_step()) / metrics.step_seconds;
   if (config_.run.peak_flops > 0.0)
     metrics.mfu = metrics.tokens_per_second *
                   training_flops_per_token(config_.model, config_.data.sequence_length) /
                   (config_.run.peak_flops * grid_.size());
-  const bool finite = std::isfinite(metrics.loss) && std::isfinite(metrics.grad_norm);
-  if (loss_scaler_.enabled()) {
-    metrics.loss_scale = loss_scaler_.scale();
-    metrics.skipped = !std::isfinite(metrics.grad_norm);
-    loss_scaler_.update(metrics.skipped);
-    if (metrics.skipped && leader())
-      spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
-                   step, *metrics.loss_scale, loss_scaler_.scale());
-  }
-  if (!finite && !metrics.skipped)
-    throw Error(fmt::format("step {}: loss {} and gradient norm {} are not both finite", step,
-                            metrics.loss, metrics.grad_norm),
-                "the run diverged",
-                "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint");
+  metrics.skipped = !std::isfinite(metrics.grad_norm);
+  if (loss_scaler_.enabled()) metrics.loss_scale = loss_scaler_.scale();
+  loss_scaler_.update(metrics.skipped);
+  if (metrics.skipped) report_skipped(metrics, input);
+  const bool bad = metrics.skipped && (!loss_scaler_.enabled() || !std::isfinite(metrics.loss));
+  bad_steps_ = bad ? bad_steps_ + 1 : 0;
+  if (bad_steps_ == 0) good_scaler_ = loss_scaler_;
   return metrics;
+}
+
+// Overflows of float16 are how its scale is found; other steps that are not finite are looked into,
+// which takes as long as the step.
+void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
+  if (metrics.loss_scale && std::isfinite(metrics.loss)) {
+    if (leader())
+      spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
+                   metrics.step, *metrics.loss_scale, loss_scaler_.scale());
+    return;
+  }
+  NonFiniteSearch search;
+  input.search = &search;
+  training_.run(input);
+  const std::string first = search.first(grid_);
+  if (leader())
+    spdlog::warn("step {} skipped: loss {}, gradient norm {}; first not finite: {}", metrics.step,
+                 metrics.loss, metrics.grad_norm, first);
+}
+
+// Skipped steps changed nothing: the state is that from before the first of them. Where its weights
+// are not finite either, an older checkpoint is to stay the newest.
+void Trainer::stop_after_bad_steps(std::int64_t step) {
+  const std::int64_t good = step + 1 - bad_steps_;
+  loss_scaler_ = good_scaler_;
+  if (good > start_.step && writes_checkpoints(config_.checkpoint) &&
+      finite_weights(stream_, store_, grid_))
+    save(good, start_.token + (good - start_.step) * tokens_per_step());
+  throw Error(fmt::format("{} steps in a row, from step {} on, had a loss or gradient that is not "
+                          "finite",
+                          bad_steps_, good),
+              "the run diverged",
+              "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint; "
+              "run.max_bad_steps says how many such steps are skipped");
 }
 
 std::int64_t Trainer::tokens_per_step() const {
@@ -209,8 +242,8 @@ StepInput Trainer::step_input(std::int64_t step) {
   return input;
 }
 
-// Loss and traffic are sums over ranks, memory is the largest.
-void Trainer::share(StepMetrics& metrics, double loss_sum) {
+// Loss and traffic are sums over ranks, memory and what is asked of the run the largest.
+void Trainer::share(StepMetrics& metrics, double loss_sum, double seconds) {
   std::array<double, 1 + 2 * all_axes.size()> sums{};
   sums[0] = stage_.has_head() && grid_.tensor_rank() == 0 ? loss_sum : 0.0;
   for (const Axis axis : all_axes) {
@@ -219,10 +252,12 @@ void Trainer::share(StepMetrics& metrics, double loss_sum) {
     sums[1 + 2 * a] = static_cast<double>(now.bytes - traffic_[a].bytes);
     sums[2 + 2 * a] = static_cast<double>(now.messages - traffic_[a].messages);
   }
-  auto memory = static_cast<double>(peak_resident_bytes());
+  std::array<double, 2> largest = {static_cast<double>(peak_resident_bytes()),
+                                   static_cast<double>(requests_.take(seconds))};
   const Stream host;
   Request sum = grid_.world().all_reduce(host, Tensor(sums.data(), {std::ssize(sums)}));
-  Request max = grid_.world().all_reduce(host, Tensor(&memory, {1}), ReduceOp::max);
+  Request max =
+      grid_.world().all_reduce(host, Tensor(largest.data(), {std::ssize(largest)}), ReduceOp::max);
   sum.wait(host);
   max.wait(host);
   metrics.loss = sums[0] / static_cast<double>(tokens_per_step());
@@ -234,39 +269,53 @@ void Trainer::share(StepMetrics& metrics, double loss_sum) {
   sent(Axis::data, metrics.bytes_sent_data, metrics.messages_sent_data);
   sent(Axis::tensor, metrics.bytes_sent_tensor, metrics.messages_sent_tensor);
   sent(Axis::pipeline, metrics.bytes_sent_pipeline, metrics.messages_sent_pipeline);
-  metrics.peak_memory_bytes = static_cast<std::int64_t>(memory);
+  metrics.peak_memory_bytes = static_cast<std::int64_t>(largest[0]);
+  request_ = static_cast<RunRequest>(largest[1]);
 }
 
-void Trainer::after_step(std::int64_t step, std::int64_t tokens) {
+RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
   const std::int64_t done = step + 1;
   const bool last = done == config_.run.steps;
+  const bool stop = !last && stops(request_);
   if (evaluator_ && config_.run.eval_interval > 0 &&
       (done % config_.run.eval_interval == 0 || last)) {
     const double loss = evaluator_->loss();
-    if (leader()) {
-      metrics_->write_valid(step, loss, tokens);
-      progress_->pause();
-      spdlog::info("step {}: validation loss {:.4f}", done, loss);
-    }
+    if (leader()) record_->valid(step, loss, tokens);
   }
-  const bool due = last
-                       ? config_.checkpoint.at_end
-                       : config_.checkpoint.interval > 0 && done % config_.checkpoint.interval == 0;
-  if (!due) return;
+  const bool due = last ? config_.checkpoint.at_end
+                        : stop || request_ == RunRequest::save ||
+                              (config_.checkpoint.interval > 0 &&
+                               done % config_.checkpoint.interval == 0 && bad_steps_ == 0);
+  if (due) save_or_go_on(done, tokens, last || stop);
+  if (!stop) return RunEnd::done;
+  if (leader()) {
+    record_->pause();
+    spdlog::warn("stopped by {} after step {} of {}: the same command goes on from there",
+                 source_of(request_), done, config_.run.steps);
+  }
+  return RunEnd::stopped;
+}
+
+// A run is worth more than a file, unless it is the last one. The error is the same on all ranks.
+void Trainer::save_or_go_on(std::int64_t steps_done, std::int64_t tokens, bool last) {
   try {
-    save(done, tokens);
-  } catch (const Error& error) {  // on all ranks alike; the run is worth more than this file
+    save(steps_done, tokens);
+  } catch (const Error& error) {
     if (last) throw;
     if (leader())
-      spdlog::error("no checkpoint at step {}, training goes on: {}", done, error.what());
+      spdlog::error("no checkpoint at step {}, training goes on: {}", steps_done, error.what());
   }
+}
+
+void Trainer::export_weights(const std::string& checkpoint) {
+  if (config_.checkpoint.export_at_end) export_at_end(stream_, config_, checkpoint, store_, grid_);
 }
 
 void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   CheckpointHeader header;
   header.step = steps_done;
   header.tokens = tokens;
-  header.samples = first_sample_ + (steps_done - first_step_) * config_.batch.global;
+  header.samples = start_.sample + (steps_done - start_.step) * config_.batch.global;
   header.job = job_.resolved;
   header.model = huggingface_config(config_.model);
   header.grid =
@@ -275,49 +324,16 @@ void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
   header.version = version;
   header.loss_scale = loss_scaler_.state();
   const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
-  save_checkpoint(stream_, path, header, config_.model, store_, optimizer_, grid_,
+  save_checkpoint(stream_, path, header, config_.model, store_, &optimizer_, grid_,
                   checkpoint_options(config_.checkpoint));
   if (!leader()) return;
-  progress_->pause();
+  record_->pause();
   spdlog::info("checkpoint {}", path);
   try {
     prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
   } catch (const Error& error) {
     spdlog::warn("{}", error.what());
   }
-}
-
-void Trainer::announce() const {
-  std::int64_t parameters = 0;
-  for (const GlobalTensor& tensor : global_tensors(config_.model))
-    parameters += tensor.shape.elements();
-  spdlog::info("triax {}: {} ranks on {} node(s), tensor {} x pipeline {} x data {}", version,
-               grid_.size(), grid_.nodes(), config_.parallel.tensor, config_.parallel.pipeline,
-               config_.parallel.data);
-  spdlog::info(
-      "{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens a step",
-      1e-6 * parameters, config_.batch.global, config_.batch.micro, config_.batch.accumulation,
-      config_.parallel.data, tokens_per_step());
-  spdlog::info("{} tokens of training data, {} samples an epoch", train_reader_.tokens(),
-               train_reader_.samples());
-  spdlog::info("schedule {}: {} instructions on stage 0, verified", config_.parallel.schedule,
-               training_.plan().size());
-  spdlog::info("rank 0 will hold {}", memory_text(plan_.memory.of(0).in_memory()));
-  spdlog::info("a step sends, all ranks together: {}", messages_text(plan_.messages));
-  announce_offload(config_.zero, optimizer_, store_);
-  if (config_.dump_state) spdlog::info("{}", job_.resolved);
-  if (!job_.accepted.empty())
-    spdlog::info("accepted without effect here: {}", fmt::join(job_.accepted, ", "));
-  if (config_.recompute.partition_inputs && config_.recompute.what != Recompute::layer)
-    spdlog::warn(
-        "activation_checkpointing.partition_activations has nothing to cut: no layer is "
-        "recomputed from its input. activation_checkpointing.number_checkpoints says how many are");
-  if (!unused_weights_.empty())
-    spdlog::warn("{}: {} tensors are not part of this model: {}", config_.model.weights,
-                 unused_weights_.size(), fmt::join(unused_weights_, ", "));
-  if (!resumed_from_.empty())
-    spdlog::info("resumed from {} at step {} of {}", resumed_from_, first_step_, config_.run.steps);
-  for (const std::string& change : changes_) spdlog::warn("{}", change);
 }
 
 }  // namespace triax

@@ -5,35 +5,40 @@
 #include <string>
 #include <vector>
 
-#include "io/metrics_writer.hpp"
 #include "src/config/load.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/evaluator.hpp"
 #include "src/train/executor.hpp"
 #include "src/train/job_plan.hpp"
 #include "src/train/loss_scaler.hpp"
-#include "src/train/progress.hpp"
+#include "src/train/progress_texts.hpp"
+#include "src/train/run_record.hpp"
+#include "src/train/run_report.hpp"
+#include "src/train/run_requests.hpp"
 
 namespace triax {
+
+enum class RunEnd : std::uint8_t {
+  done,
+  stopped,  // by a signal or the clock, with a checkpoint written: to be run again
+};
 
 class Trainer {
  public:
   /// Collective. Takes all memory, and resumes, loads or makes the weights. `grid` outlives the
-  /// trainer.
-  Trainer(const LoadedJob& job, ProcessGrid& grid)
-      : Trainer(job, grid, plan_job(on_grid(job, grid).config)) {}
-  /// `plan`: of this job on this grid.
-  Trainer(const LoadedJob& job, ProcessGrid& grid, JobPlan plan);
+  /// trainer. `plan`: of this job, which is as on_grid() gives it; without one the job is put on
+  /// the grid and planned here.
+  Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan = std::nullopt);
   Trainer(const Trainer&) = delete;  // its parts point at each other
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains to the last step; writes metrics, job.json and checkpoints.
-  void run();
+  /// Trains to the last step, or until asked to stop; writes metrics, job.json and checkpoints.
+  RunEnd run();
 
   /// One step, counted from 0. Everything but the seconds is the same on every rank.
-  /// Error where loss or gradient norm is not finite.
+  /// Where loss or gradient is not finite it changes nothing, and says which layer began it.
   StepMetrics train_step(std::int64_t step);
-  std::int64_t first_step() const { return first_step_; }
+  std::int64_t first_step() const { return start_.step; }
   const Config& config() const { return config_; }
   /// This rank's plan of a step.
   const Plan& plan() const { return training_.plan(); }
@@ -46,15 +51,19 @@ class Trainer {
   std::size_t stage_index() const;
   void prepare_weights();
   void open_outputs(const std::vector<std::string>& hosts);
-  void announce() const;
-  void report_memory();
+  void watch_the_clock();
   StepInput step_input(std::int64_t step);
-  void share(StepMetrics& metrics, double loss_sum);
-  void after_step(std::int64_t step, std::int64_t tokens);
+  void share(StepMetrics& metrics, double loss_sum, double seconds);
+  RunEnd after_step(std::int64_t step, std::int64_t tokens);
+  void save_or_go_on(std::int64_t steps_done, std::int64_t tokens, bool last);
+  void report_skipped(const StepMetrics& metrics, StepInput input);
+  [[noreturn]] void stop_after_bad_steps(std::int64_t step);
   void save(std::int64_t steps_done, std::int64_t tokens);
+  void export_weights(const std::string& checkpoint);  // empty: from memory
   std::int64_t tokens_per_step() const;
   bool leader() const { return grid_.rank() == 0; }
 
+  RunRequests requests_;  // first: signals wait while the rest is made
   LoadedJob job_;
   const Config& config_;
   ProcessGrid& grid_;
@@ -67,21 +76,20 @@ class Trainer {
   ParameterStore store_;
   Optimizer optimizer_;
   LossScaler loss_scaler_;
+  LossScaler good_scaler_;  // as it was before the bad steps
   BufferPlan buffer_plan_;
   StepBuffers buffers_;
   PipelineMessages messages_;
   BatchLoader batch_;
+  ProgressTexts texts_;
   Executor training_;
   std::optional<Evaluator> evaluator_;
-  // Where the run stands.
-  std::int64_t first_step_ = 0, first_sample_ = 0, first_token_ = 0;
-  std::string resumed_from_;
-  std::vector<std::string> changes_;  // of the job since the checkpoint
-  std::vector<std::string> unused_weights_;
+  RunStart start_;
+  RunRequest request_ = RunRequest::none;           // of any rank, since the step before
+  std::int64_t bad_steps_ = 0;                      // in a row, until now
   std::array<Traffic, all_axes.size()> traffic_{};  // sent by axis when the step began
   // Rank 0 only.
-  std::optional<MetricsWriter> metrics_;
-  std::optional<Progress> progress_;
+  std::optional<RunRecord> record_;
 };
 
 }  // namespace triax

@@ -95,5 +95,20 @@ TEST(GridShape, AdvisesAnotherOrderWhereTheOrderSplitsGroups) {
               HasSubstr("tensor last in parallel.order"));
 }
 
+TEST(GridShape, RunsWithinNodes) {
+  const GridShape shape{.data = 6, .tensor = 2};
+  const auto by_node = [](int ranks) {
+    std::vector<int> nodes;
+    for (int rank = 0; rank < 12; ++rank) nodes.push_back(rank / ranks);
+    return nodes;
+  };
+  EXPECT_EQ(run_within_node(shape, by_node(12), Axis::data), 6);
+  EXPECT_EQ(run_within_node(shape, by_node(6), Axis::data), 3);
+  EXPECT_EQ(run_within_node(shape, by_node(4), Axis::data), 2);
+  EXPECT_EQ(run_within_node(shape, by_node(8), Axis::data), 2) << "runs of 3 lie across nodes";
+  EXPECT_EQ(run_within_node(shape, by_node(2), Axis::data), 1);
+  EXPECT_EQ(run_within_node(shape, by_node(2), Axis::tensor), 2);
+}
+
 }  // namespace
 }  // namespace triax

@@ -34,10 +34,10 @@ TEST(CommandLine, UnknownNamesComeWithTheNearest) {
 TEST(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
   expect_usage_error(
       "", "triax needs a command (train, config, generate, checkpoint). See triax --help");
-  expect_usage_error(
-      "checkpoint",
-      "triax checkpoint needs a command (list, inspect, verify, diff). See triax checkpoint "
-      "--help");
+  expect_usage_error("checkpoint",
+                     "triax checkpoint needs a command (list, inspect, verify, diff, export, "
+                     "import). See triax checkpoint "
+                     "--help");
   expect_usage_error("train", "job is required. See triax train --help");
   expect_usage_error("train a b",
                      "one argument too many for triax train: b. See triax train --help");
@@ -73,7 +73,8 @@ TEST(CommandLine, IsAnsweredOnceUnderMpiexec) {
 TEST(CommandLine, HelpAndVersionAreNoErrors) {
   for (const char* command :
        {"--help", "train --help", "config --help", "generate --help", "checkpoint inspect --help",
-        "checkpoint list --help", "checkpoint verify --help", "checkpoint diff --help"}) {
+        "checkpoint list --help", "checkpoint verify --help", "checkpoint diff --help",
+        "checkpoint export --help", "checkpoint import --help"}) {
     const Outcome outcome = triax(command);
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_THAT(outcome.text, AllOf(HasSubstr("Usage: triax"), Not(HasSubstr("not built"))));

@@ -68,6 +68,52 @@ TEST_F(Commands, LinesOfAnFp16RunCarryItsScale) {
               HasSubstr(R"("loss_scale":128.0,"skipped":false)"));
 }
 
+TEST_F(Commands, AnExportIsImportedContinuedAndTrained) {
+  ASSERT_EQ(on_job("train").status, 0);
+  const std::string out = directory_.path("out");
+  const std::string file = directory_.path("imported.h5");
+  const std::string checkpoint = checkpoint_path(directory_.path("run/checkpoints"), 2);
+  const std::string to_out = " --to huggingface " + out;
+  const Outcome exported = triax("checkpoint export " + checkpoint + to_out);
+  EXPECT_EQ(exported.status, 0);
+  EXPECT_THAT(exported.text, HasSubstr(out + ": 16 tensors, f32, "));
+  const Outcome imported = triax("checkpoint import " + out + " --out " + file);
+  EXPECT_EQ(imported.status, 0) << imported.text;
+  EXPECT_THAT(imported.text, HasSubstr("step 0, no optimizer state"));
+  EXPECT_EQ(triax("generate " + file + " --prompt li --max-tokens 5").text,
+            triax("generate " + checkpoint + " --prompt li --max-tokens 5").text);
+  EXPECT_EQ(triax("checkpoint inspect " + file).status, 0);
+  const std::string weights = contents(out + "/model.safetensors");
+  const Outcome twice = triax("checkpoint export " + file + to_out);
+  EXPECT_EQ(twice.status, 3);
+  EXPECT_THAT(twice.text, HasSubstr("holds a model"));
+  EXPECT_EQ(outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " checkpoint export " + file + to_out +
+                       " --force --shard-size 4kB")
+                .status,
+            0);
+  EXPECT_EQ(triax("checkpoint export " + file + to_out + " --force").status, 0);
+  EXPECT_EQ(contents(out + "/model.safetensors"), weights);
+  const Outcome trained = on_job("train", "--set checkpoint.resume=" + file +
+                                              " --set run.directory=" + directory_.path("more"));
+  EXPECT_EQ(trained.status, 0);
+  EXPECT_THAT(trained.text,
+              AllOf(HasSubstr("at step 0 of 2"), HasSubstr("moments start from zero")));
+}
+
+TEST_F(Commands, ExportAndImportSayWhatIsWrong) {
+  const std::string file = directory_.file("x.h5", "no checkpoint");
+  EXPECT_EQ(triax("checkpoint export " + file).status, 2) << "--to is missing";
+  EXPECT_EQ(triax("checkpoint export " + file + " --to gguf out").status, 2);
+  EXPECT_EQ(triax("checkpoint export " + file + " --to huggingface out --dtype f64").status, 2);
+  EXPECT_EQ(triax("checkpoint export " + file + " --to huggingface out --shard-size -1").status, 2);
+  EXPECT_EQ(
+      triax("checkpoint export " + file + " --to huggingface " + directory_.path("out")).status, 3);
+  const Outcome missing =
+      outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " checkpoint import none --out " + file + " --force");
+  EXPECT_EQ(missing.status, 3);
+  EXPECT_THAT(missing.text, HasSubstr("none/config.json"));
+}
+
 TEST_F(Commands, ASecondRunInTheDirectoryIsTurnedAway) {
   std::filesystem::create_directory(directory_.path("run"));
   const DirectoryLock lock(directory_.path("run"), "Wait");
@@ -114,8 +160,8 @@ TEST_F(Commands, ADryRunThatDoesNotFitPrintsTheTableAndSaysSo) {
 TEST_F(Commands, ARunReportsWhatItUsedBesideWhatWasPlanned) {
   const Outcome run = on_job("train");
   ASSERT_EQ(run.status, 0) << run.text;
-  EXPECT_THAT(run.text, AllOf(HasSubstr("rank 0 was to hold"), HasSubstr("rank 0 has used"),
-                              HasSubstr("communication")));
+  EXPECT_THAT(run.text, AllOf(HasSubstr("ZeRO stage 0"), HasSubstr("rank 0 was to hold"),
+                              HasSubstr("rank 0 has used"), HasSubstr("communication")));
 }
 
 TEST_F(Commands, ConfigShowsAJobWhoseDataAreMissing) {
@@ -125,6 +171,55 @@ TEST_F(Commands, ConfigShowsAJobWhoseDataAreMissing) {
   const Outcome quiet = on_job("config", "--json --set data.train=gone.txt 2>/dev/null");
   EXPECT_THAT(quiet.text, Not(HasSubstr("no such file")));
   EXPECT_EQ(on_job("train", "--set data.train=gone.txt").status, 2);
+}
+
+TEST_F(Commands, APlanNeedsNoData) {
+  const Outcome plan = on_job("train", "--print-plan --set data.train=gone.txt");
+  EXPECT_EQ(plan.status, 0) << plan.text;
+  EXPECT_THAT(plan.text, AllOf(HasSubstr("F c0 l0 m0"), HasSubstr("no such file: gone.txt")));
+  const Outcome dry = on_job("train", "--dry-run --set data.train=gone.txt");
+  EXPECT_EQ(dry.status, 0) << dry.text;
+  EXPECT_THAT(dry.text, AllOf(HasSubstr("stage 0: rank 0"), HasSubstr("no such file: gone.txt")));
+  const Outcome here = on_job("train", "--print-plan");
+  EXPECT_THAT(here.text, Not(HasSubstr("missing")));
+}
+
+// Hybrid sharding cuts state within nodes, which a plan made by one process has to be told.
+TEST_F(Commands, APlanOfOneProcessSaysWhatItTakesForNodes) {
+  const std::string hybrid =
+      "--dry-run --json --set parallel.data=8 --set train_batch_size=8 "
+      "--set fsdp.sharding_strategy=HYBRID_SHARD ";
+  const Outcome one_node = on_job("train", hybrid);
+  EXPECT_EQ(one_node.status, 0);
+  EXPECT_THAT(one_node.text, HasSubstr("taken as one node of 8 ranks, so state is cut over all 8"));
+  EXPECT_THAT(on_job("train", hybrid + "--ranks-per-node 2").text,
+              HasSubstr("nodes of 2 ranks, state is cut over 2 of the 8 data ranks"));
+  const auto parameters = [&](const std::string& more) {
+    const Outcome json = on_job("train", hybrid + more + " 2>/dev/null");
+    return nlohmann::json::parse(json.text)["ranks"][0]["device"]["parameters"].get<double>();
+  };
+  EXPECT_NEAR(parameters("--ranks-per-node 2"), 4 * parameters(""), 0.2 * parameters(""));
+  EXPECT_EQ(parameters("--ranks-per-node 8"), parameters(""));
+  EXPECT_THAT(on_job("train", "--dry-run").text, Not(HasSubstr("node")));
+  const Outcome split = on_job("train", "--dry-run --ranks-per-node 1 --set parallel.tensor=2");
+  EXPECT_EQ(split.status, 2);
+  EXPECT_THAT(split.text, HasSubstr("a tensor group of 2 ranks spans nodes"));
+}
+
+TEST_F(Commands, ThePlanOfManyRanksIsThatOfTheirNodes) {
+  const std::string plan = "train " + directory_.path("job.json") +
+                           " --print-plan --set fsdp.sharding_strategy=HYBRID_SHARD "
+                           "--set train_batch_size=4 --set parallel.data=";
+  const Outcome many = outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " " + plan + "2 2>/dev/null");
+  ASSERT_EQ(many.status, 0) << many.text;
+  EXPECT_EQ(many.text, triax(plan + "2 2>/dev/null").text);
+  EXPECT_THAT(many.text, Not(HasSubstr("taken as")));
+  EXPECT_NE(triax(plan + "4 --ranks-per-node 2 2>/dev/null").text,
+            triax(plan + "4 2>/dev/null").text);
+  const Outcome told = outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " " + plan + "2 --ranks-per-node 1");
+  EXPECT_EQ(told.status, 2);
+  EXPECT_THAT(told.text, HasSubstr("the nodes of these 2 ranks are known"));
+  EXPECT_THAT(on_job("train", "--ranks-per-node 1").text, HasSubstr("is for a plan"));
 }
 
 }  // namespace

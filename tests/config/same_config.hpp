@@ -10,7 +10,7 @@ inline auto members(const ModelConfig& m) {
   return std::tie(m.architecture, m.layers, m.heads, m.kv_heads, m.head_size, m.hidden,
                   m.intermediate, m.positions, m.vocabulary, m.norm_epsilon, m.rope_theta,
                   m.tied_embeddings, m.qkv_bias, m.initializer_range, m.embedding_dropout,
-                  m.attention_dropout, m.residual_dropout, m.weights);
+                  m.attention_dropout, m.residual_dropout, m.weights, m.token_ids);
 }
 inline auto members(const DataConfig& d) {
   return std::tie(d.train, d.valid, d.sequence_length, d.shuffle, d.seed, d.tokenizer);
@@ -21,10 +21,10 @@ inline auto members(const ParallelConfig& p) {
 }
 inline auto members(const RunConfig& r) {
   return std::tie(r.steps, r.seed, r.directory, r.eval_interval, r.eval_steps, r.progress,
-                  r.peak_flops);
+                  r.peak_flops, r.stop_before_end, r.time_limit);
 }
 inline auto members(const CheckpointConfig& c) {
-  return std::tie(c.directory, c.interval, c.keep, c.resume, c.at_end);
+  return std::tie(c.directory, c.interval, c.keep, c.resume, c.at_end, c.export_at_end);
 }
 inline auto members(const BatchConfig& b) {
   return std::tie(b.global, b.micro, b.accumulation);

@@ -26,6 +26,7 @@ TEST(HuggingFaceConfig, ReadsBackAsTheSameModel) {
   auto qwen2 = llama;
   qwen2.architecture = Architecture::qwen2;
   qwen2.tied_embeddings = qwen2.qkv_bias = true;
+  qwen2.token_ids = R"({"bos_token_id":1,"eos_token_id":[2,3]})";
   for (const auto& model : {gpt2, llama, qwen2}) {
     const auto text = huggingface_config(model);
     EXPECT_TRUE(testing_support::same(model_from_huggingface(text, "config.json"), model)) << text;
@@ -37,6 +38,19 @@ TEST(HuggingFaceConfig, WritesShortNumbers) {
   EXPECT_EQ(j["layer_norm_epsilon"], 1e-5);
   EXPECT_EQ(j["model_type"], "gpt2");
   EXPECT_EQ(j["architectures"][0], "GPT2LMHeadModel");
+}
+
+TEST(HuggingFaceConfig, NamesTheTypeAndTheTokenIds) {
+  ModelConfig model;
+  const auto config = [&](DType type) {
+    return nlohmann::json::parse(huggingface_config(model, type));
+  };
+  EXPECT_EQ(config(DType::f32)["torch_dtype"], "float32");
+  EXPECT_EQ(config(DType::bf16)["torch_dtype"], "bfloat16");
+  EXPECT_EQ(config(DType::f16)["torch_dtype"], "float16");
+  EXPECT_TRUE(config(DType::f32).at("eos_token_id").is_null());
+  model.token_ids = R"({"eos_token_id":[2,3]})";
+  EXPECT_EQ(config(DType::f32)["eos_token_id"], (nlohmann::json{2, 3}));
 }
 
 }  // namespace

@@ -45,6 +45,20 @@ TEST(Key, ChecksRanges) {
       "[0.5,1] is not allowed (allowed: 0 <= x < 1)");
 }
 
+TEST(Key, ChecksDurations) {
+  const auto key = obeyed("k", KeyType::duration, "10m", from_to(1, 3600), "m");
+  for (const json& good : {json("30s"), json("1h"), json(1), json(2.5), json("10m")})
+    EXPECT_EQ(problem(key, good), "none") << good;
+  EXPECT_EQ(problem(key, "ten minutes"),
+            "expected duration (\"30s\", \"10m\", \"2h\", or seconds), got \"ten minutes\"");
+  EXPECT_EQ(problem(key, true),
+            "expected duration (\"30s\", \"10m\", \"2h\", or seconds), got true");
+  EXPECT_EQ(problem(key, "2h"), "\"2h\" is not allowed (allowed: 1 <= x <= 3600)");
+  EXPECT_EQ(problem(key, 0), "0 is not allowed (allowed: 1 <= x <= 3600)");
+  EXPECT_EQ(seconds_of("2m"), 120.0);
+  EXPECT_EQ(seconds_of(2), 2.0);
+}
+
 TEST(Key, ChecksChoices) {
   const auto key =
       obeyed("k", KeyType::string, "a", one_of({"a", "b"}), "m").without({"c"}).or_auto();
@@ -60,7 +74,7 @@ TEST(Key, RefusesAllButTheDefaultWithTheReason) {
   const auto key = refused("k", KeyType::boolean, false, "m", "because");
   EXPECT_EQ(problem(key, false), "none");
   EXPECT_EQ(problem(key, nullptr), "none");
-  EXPECT_EQ(problem(key, true), "true is refused (because)");
+  EXPECT_EQ(problem(key, true), "true is refused (because). Leave it out");
   EXPECT_EQ(problem(key, "yes"), "expected boolean, got \"yes\"");
 }
 

@@ -60,6 +60,16 @@ TEST_F(Load, ADeepSpeedFileWorksAsItIs) {
     EXPECT_THAT(job.accepted, testing::Not(testing::Contains(obeyed)));
 }
 
+TEST_F(Load, AnExportAtTheEndHasThreeNames) {
+  EXPECT_FALSE(config("").checkpoint.export_at_end);
+  for (const char* name :
+       {"stage3_gather_16bit_weights_on_model_save", "gather_16bit_weights_on_model_save",
+        "stage3_gather_fp16_weights_on_model_save"})
+    EXPECT_TRUE(config(fmt::format(R"(, "zero_optimization": {{"{}": true}})", name))
+                    .checkpoint.export_at_end)
+        << name;
+}
+
 TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
   EXPECT_THAT(error(R"(, "zero_optimization": {"stage": 4})"), HasSubstr("4 is not allowed"));
   EXPECT_THAT(error(R"(, "amp": {"enabled": true, "opt_level": "O1"})"),

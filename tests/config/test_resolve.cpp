@@ -149,6 +149,28 @@ TEST_F(Resolve, DeepSpeedsActivationCheckpointingAlone) {
   EXPECT_TRUE(c.recompute.partition_inputs);
 }
 
+// Gradients are summed between ranks in the type in which they are kept.
+TEST_F(Resolve, CommunicationTypesThatAreNotTheGradientsAreRefused) {
+  const std::string bf16 = R"(, "bf16": {"enabled": true})",
+                    fp16 = R"(, "fp16": {"enabled": true})";
+  const std::string wide = R"(, "data_types": {"grad_accum_dtype": "fp32"})";
+  const auto asks = [](const std::string& type) {
+    return R"(, "communication_data_type": ")" + type + "\"";
+  };
+  for (const std::string& more :
+       {asks("fp32"), bf16 + asks("bf16"), fp16 + asks("FP16"), bf16 + wide + asks("fp32")})
+    EXPECT_EQ(error(more), "") << more;
+  for (const std::string& model : {bf16, fp16})
+    EXPECT_THAT(error(model + asks("fp32")),
+                testing::AllOf(HasSubstr("communication_data_type: \"fp32\", but gradients are"),
+                               HasSubstr("Say data_types.grad_accum_dtype \"fp32\"")));
+  EXPECT_THAT(error(fp16 + wide + asks("fp16")),
+              HasSubstr("Leave out this key or data_types.grad_accum_dtype"));
+  EXPECT_THAT(error(asks("bf16")), HasSubstr("gradients are fp32 here"));
+  EXPECT_THAT(error(asks("fp8")), HasSubstr("communication_data_type"));
+  EXPECT_EQ(config(bf16 + asks("bf16")).precision.gradient_type, DType::bf16);
+}
+
 TEST_F(Resolve, SequenceLength) {
   EXPECT_EQ(config("").data.sequence_length, 128) << "the model's positions";
   EXPECT_EQ(config("", 1, {"model.n_positions=4096"}).data.sequence_length, 1024);

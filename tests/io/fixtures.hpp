@@ -51,6 +51,14 @@ inline std::string contents(const std::string& path) {
   return out.str();
 }
 
+/// Bytes of files that are mapped and in memory now (RssFile).
+inline std::int64_t mapped_in_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssFile:")) return std::stoll(line.substr(8)) * 1024;
+  return 0;
+}
+
 /// The bytes of numbers, for making binary files.
 template <class T>
 std::string bytes_of(const std::vector<T>& values) {

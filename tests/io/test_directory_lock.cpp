@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <memory>
+#include <thread>
 
 #include "kernels/base/check.hpp"
 #include "tests/io/fixtures.hpp"
@@ -20,11 +22,13 @@ std::string this_host() {
   return name.data();
 }
 
+constexpr std::chrono::milliseconds none{0};
+
 TEST(DirectoryLock, KeepsASecondRunOutAndNamesTheFirst) {
   const TempDirectory directory;
   const DirectoryLock lock(directory.path(), "Wait");
   EXPECT_EQ(lock.refusal(), "");
-  EXPECT_THAT(error_of([&] { DirectoryLock(directory.path(), "Wait"); }),
+  EXPECT_THAT(error_of([&] { DirectoryLock(directory.path(), "Wait", none); }),
               AllOf(HasSubstr(directory.path()), HasSubstr(fmt::format("process {}", getpid())),
                     HasSubstr(this_host()), HasSubstr("Wait")));
 }
@@ -34,6 +38,17 @@ TEST(DirectoryLock, IsFreeAgainAfterwards) {
   { const DirectoryLock lock(directory.path(), "Wait"); }
   EXPECT_EQ(contents(directory.path(".lock")), "");
   EXPECT_NO_THROW(DirectoryLock(directory.path(), "Wait"));
+}
+
+TEST(DirectoryLock, IsWaitedForAWhile) {
+  const TempDirectory directory;
+  auto first = std::make_unique<DirectoryLock>(directory.path(), "Wait");
+  std::thread release([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    first.reset();
+  });
+  EXPECT_NO_THROW(DirectoryLock(directory.path(), "Wait", std::chrono::seconds(60)));
+  release.join();
 }
 
 TEST(DirectoryLock, OfADeadProcessIsNoObstacle) {

@@ -18,6 +18,18 @@ TEST(MappedFile, HoldsTheFile) {
   EXPECT_EQ(load<std::uint16_t>(moved.data() + 1), 'e' + 256 * 'l');
 }
 
+TEST(MappedFile, WhatIsDroppedIsReadAgain) {
+  const test::TempDirectory dir;
+  const std::string bytes(64 << 20, 'x');
+  const MappedFile file(dir.file("a", bytes));
+  const auto before = test::mapped_in_memory();
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), reinterpret_cast<const char*>(file.data())));
+  EXPECT_GT(test::mapped_in_memory(), before + (60 << 20));
+  file.drop();
+  EXPECT_LT(test::mapped_in_memory(), before + (4 << 20));
+  EXPECT_EQ(std::to_integer<char>(file.data()[5]), 'x');
+}
+
 TEST(MappedFile, AnEmptyFileIsEmpty) {
   const TempDirectory dir;
   EXPECT_TRUE(MappedFile(dir.file("a", "")).bytes().empty());

@@ -154,5 +154,26 @@ TEST(MetricsWriter, FailuresNameTheFile) {
   EXPECT_THAT(error_of([&] { full.write_valid(0, 1, 1); }), HasSubstr("No space left"));
 }
 
+TEST(MetricsWriter, LinesWaitWhileTheDiskIsFull) {
+  const TempDirectory dir;
+  const std::string path = dir.path("m");
+  MetricsWriter writer(path, 0);
+  StepMetrics m;
+  writer.write(m);
+  EXPECT_THAT(writer.problem(), testing::IsEmpty());
+  const auto one = std::filesystem::file_size(path);
+  {
+    const FileSizeLimit full(one + one / 2);
+    for (m.step = 1; m.step < 4; ++m.step) writer.write(m);
+    EXPECT_THAT(writer.problem(), HasSubstr(path));
+    EXPECT_EQ(std::filesystem::file_size(path), one) << "no torn line";
+    EXPECT_THAT(error_of([&] { writer.sync(); }), HasSubstr("Free some space"));
+  }
+  writer.write_valid(3, 1.5, 10);
+  EXPECT_THAT(writer.problem(), testing::IsEmpty());
+  writer.sync();
+  EXPECT_THAT(steps(path), ElementsAre(0, 1, 2, 3, 3));
+}
+
 }  // namespace
 }  // namespace triax

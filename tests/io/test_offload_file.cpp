@@ -260,5 +260,19 @@ TEST(OffloadFile, Hdf5ToolsReadItWhileItLives) {
   EXPECT_THAT(file.description(), AllOf(HasSubstr(path), HasSubstr("blocks of 1048576 bytes")));
 }
 
+TEST(RemoveLeftFiles, TakesTheDeadOnesOfTheName) {
+  const TempDirectory directory;
+  OffloadFile::Options keep;
+  keep.keep = true;
+  { const OffloadFile dead(directory.path("run-1.h5"), few, keep); }
+  { const OffloadFile other(directory.path("other.h5"), few, keep); }
+  const OffloadFile alive(directory.path("run-0.h5"), few, {});
+  EXPECT_THAT(remove_left_files(directory.path(), "run-"),
+              testing::ElementsAre(directory.path("run-1.h5")));
+  EXPECT_TRUE(std::filesystem::exists(directory.path("run-0.h5")));
+  EXPECT_TRUE(std::filesystem::exists(directory.path("other.h5")));
+  EXPECT_THAT(remove_left_files(directory.path("absent"), ""), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace triax

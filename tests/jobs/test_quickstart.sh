@@ -18,6 +18,18 @@ for script in setup test quickstart; do
   "$source/jobs/$script.sh" --help | grep -q "^Usage: jobs/$script.sh" || fail "$script.sh --help"
 done
 
+# In a checkout whose setup fails: a quickstart that would start ends there, one beside a running run before it.
+mkdir -p checkout/runs/quickstart
+cp -r "$source/jobs" checkout/jobs
+printf '#!/bin/sh\necho setup ran\nexit 1\n' >checkout/jobs/setup.sh
+[[ $(checkout/jobs/quickstart.sh 2>&1) == "setup ran" ]] || fail "a quickstart that nothing is in the way of"
+for lock in .quickstart .lock; do
+  touch checkout/runs/quickstart/metrics.jsonl
+  refusal=$(flock "checkout/runs/quickstart/$lock" checkout/jobs/quickstart.sh 2>&1) && fail "a quickstart beside a running one"
+  [[ $refusal == "quickstart: a"*"Wait for it"* ]] || fail "the refusal says: $refusal"
+  [[ -e checkout/runs/quickstart/metrics.jsonl ]] || fail "the running run was deleted"
+done
+
 for _ in 1 2 3 4 5 6 7 8; do cat "$source/LICENSE"; done >text.txt
 "${launch[@]}" "$triax" train "$source/jobs/examples/quickstart.json" --set data.train=text.txt --set data.valid=text.txt \
   --set run.directory=run --set run.steps=4 --set checkpoint.interval=2

@@ -11,6 +11,18 @@
 namespace triax {
 namespace {
 
+double sum(const Tensor& x) {
+  double total = 0.0;
+  add_sum(Stream(), Tensor(&total, {1}), x);
+  return total;
+}
+
+double sum_of_squares(const Tensor& x) {
+  double total = 0.0;
+  add_sum_of_squares(Stream(), Tensor(&total, {1}), x);
+  return total;
+}
+
 class Norm : public testing::TestWithParam<std::tuple<DType, std::int64_t>> {
  protected:
   std::int64_t n = std::get<1>(GetParam());
@@ -21,20 +33,19 @@ class Norm : public testing::TestWithParam<std::tuple<DType, std::int64_t>> {
 TEST_P(Norm, SumsAgreeWithReferenceInDouble) {
   double magnitude = 0.0;
   for (const double value : x.doubles()) magnitude += std::fabs(value);
-  EXPECT_NEAR(sum(Stream(), view), reference::sum(x.doubles()), 1e-12 * magnitude);
+  EXPECT_NEAR(sum(view), reference::sum(x.doubles()), 1e-12 * magnitude);
   const double squares = reference::sum_of_squares(x.doubles());
-  EXPECT_NEAR(sum_of_squares(Stream(), view), squares, 1e-12 * squares);
-  EXPECT_EQ(sum_of_squares(Stream(), view), sum_of_squares(Stream(), view))
-      << "the same bits each time";
+  EXPECT_NEAR(sum_of_squares(view), squares, 1e-12 * squares);
+  EXPECT_EQ(sum_of_squares(view), sum_of_squares(view)) << "the same bits each time";
 }
 
 TEST_P(Norm, SumsAddToATotalInMemory) {
   double total = 0.5;
   add_sum(Stream(), Tensor(&total, {1}), view);
-  EXPECT_EQ(total, 0.5 + sum(Stream(), view));
+  EXPECT_EQ(total, 0.5 + sum(view));
   total = 0.5;
   add_sum_of_squares(Stream(), Tensor(&total, {1}), view);
-  EXPECT_EQ(total, 0.5 + sum_of_squares(Stream(), view));
+  EXPECT_EQ(total, 0.5 + sum_of_squares(view));
 }
 
 INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Norm,
@@ -51,24 +62,24 @@ TEST(Norm, TotalsAreOneDouble) {
 
 TEST(Norm, OfNothing) {
   float none = 1.0F;
-  EXPECT_EQ(sum(Stream(), Tensor(&none, {0})), 0.0);
-  EXPECT_EQ(sum_of_squares(Stream(), Tensor(&none, {0})), 0.0);
+  EXPECT_EQ(sum(Tensor(&none, {0})), 0.0);
+  EXPECT_EQ(sum_of_squares(Tensor(&none, {0})), 0.0);
 }
 
 TEST(Norm, SquaresBeyondFloat) {
   std::vector<float> x(5, 1e30F);
-  EXPECT_NEAR(sum_of_squares(Stream(), Tensor(x.data(), {5})), 5e60, 1e55);
+  EXPECT_NEAR(sum_of_squares(Tensor(x.data(), {5})), 5e60, 1e55);
 }
 
 TEST(Norm, NotANumberShows) {
   std::vector<float> x(100, 1.0F);
   x[57] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(sum_of_squares(Stream(), Tensor(x.data(), {100}))));
+  EXPECT_TRUE(std::isnan(sum_of_squares(Tensor(x.data(), {100}))));
 }
 
 TEST(Norm, RefusesStridedViews) {
   std::vector<float> x(12);
-  EXPECT_THROW(sum(Stream(), Tensor(x.data(), {3, 4}).slice(1, 0, 2)), Error);
+  EXPECT_THROW(sum(Tensor(x.data(), {3, 4}).slice(1, 0, 2)), Error);
 }
 
 }  // namespace

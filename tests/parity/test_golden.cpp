@@ -98,18 +98,6 @@ const std::vector<Layout> layouts = {
     {.tensor = 2, .pipeline = 4, .schedule = "gpipe", .micro = 2, .sequence_parallel = false},
 };
 
-void expect_golden(const GoldenCase& golden, const std::vector<StepMetrics>& steps) {
-  for (const StepMetrics& step : steps) {
-    const GoldenStep& expected = golden.expected[static_cast<std::size_t>(step.step)];
-    EXPECT_NEAR(step.loss, expected.loss, golden_loss_tolerance * expected.loss)
-        << "step " << step.step;
-    EXPECT_NEAR(step.grad_norm, expected.grad_norm, golden_norm_tolerance * expected.grad_norm)
-        << "step " << step.step;
-    EXPECT_NEAR(step.lr, expected.lr, 1e-12) << "step " << step.step;
-    EXPECT_EQ(step.tokens, (step.step + 1) * golden.global_batch * golden.sequence_length);
-  }
-}
-
 // With ZeRO 2 and 3 the first half of a case: the whole of it in test_golden_tensors.cpp.
 std::int64_t steps_on(const Layout& layout) {
   return std::min(PARITY_STEPS, layout.zero >= 2 ? 10 : 20);

@@ -24,11 +24,6 @@ std::vector<StepMetrics> train_unclipped(const GoldenCase& golden, const Layout&
   return test::train(ranks.mpi(), job, steps);
 }
 
-void expect_same_bits(const std::vector<StepMetrics>& a, const std::vector<StepMetrics>& b) {
-  EXPECT_EQ(losses_of(a), losses_of(b));
-  EXPECT_EQ(norms_of(a), norms_of(b));
-}
-
 // The layouts of `all` that the ranks can be split into.
 std::vector<Layout> possible(const std::vector<Layout>& all) {
   std::vector<Layout> some;

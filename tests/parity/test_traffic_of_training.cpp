@@ -46,6 +46,37 @@ TEST(TrafficOfTraining, DataParallelSendsEachGradientOnce) {
     }
 }
 
+// Without accumulation (Rajbhandari et al. 2020): a reduce-scatter of the gradients and an
+// all-gather of the weights up to stage 2, and one more of the weights in stage 3, where they are
+// gathered for the forward and for the backward pass. There the first and the last layer are
+// gathered once: what the embedding is read for is over with the forward pass, and nothing is
+// between the head's two. (A tied table is gathered for both, that is twice.)
+TEST(TrafficOfTraining, EachStageSendsWhatItsAuthorsCount) {
+  const std::int64_t n = world_size();
+  for (const char* name : {"gpt2-tiny", "llama-tiny"})
+    for (const int zero : {0, 1, 2, 3}) {
+      SCOPED_TRACE(fmt::format("{}, ZeRO {}", name, zero));
+      const GoldenCase golden = read_golden(name);
+      const Layout layout{
+          .data = world_size(), .micro = static_cast<int>(golden.global_batch / n), .zero = zero};
+      const LoadedJob job = load(golden_job(golden, layout), world_size());
+      ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
+      Trainer trainer(job, grid);
+      std::int64_t bytes = 0, gathered_once = 0;
+      for (const ParameterBlock& block : trainer.store().blocks()) {
+        bytes += float_bytes * block.elements;
+        const int first = block.params.front().uses.front().layer;
+        if (block.tied) continue;
+        if (first == 0 || first > job.config.model.layers)
+          gathered_once += float_bytes * block.elements;
+      }
+      EXPECT_GT(gathered_once, 0);
+      EXPECT_LT(gathered_once, bytes / 2);
+      const std::int64_t trips = zero == 3 ? 3 * bytes - gathered_once : 2 * bytes;
+      EXPECT_EQ(trainer.train_step(0).bytes_sent_data, (n - 1) * trips);
+    }
+}
+
 TEST(TrafficOfTraining, PipelineSendsActivationsAndTheirGradients) {
   const GoldenCase golden = read_golden("llama-tiny");  // untied: nothing else is sent
   const std::int64_t n = world_size();

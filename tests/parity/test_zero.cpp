@@ -27,11 +27,6 @@ std::vector<StepMetrics> train_job(const nlohmann::json& job) {
   return train(MPI_COMM_WORLD, job, steps);
 }
 
-void expect_same_bits(const std::vector<StepMetrics>& a, const std::vector<StepMetrics>& b) {
-  EXPECT_EQ(losses_of(a), losses_of(b));
-  EXPECT_EQ(norms_of(a), norms_of(b));
-}
-
 // Calls visit(case, layout) for a tied and an untied model on every layout.
 template <class Visit>
 void for_each_job(int zero, Visit&& visit) {

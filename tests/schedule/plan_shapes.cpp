@@ -1,5 +1,9 @@
 #include "tests/schedule/plan_shapes.hpp"
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
 namespace triax::test {
 namespace {
 
@@ -110,6 +114,27 @@ std::string text_of(const ShapeOptions& o) {
          (o.persistent ? ", persistent" : "") + (o.replicas ? ", replicas" : "") +
          (o.offload > 0 ? ", offload to " + std::to_string(o.offload) + " buffers" : "") +
          (o.tied ? ", tied" : "") + (o.tensor_sum ? ", tensor sum" : "");
+}
+
+PlanShape three_layers(ZeroStage zero, std::int64_t ahead) {
+  PlanShape shape{.stages = 1, .microbatches = 2, .layers = {{3}}, .zero = zero};
+  shape.reduce_ahead = shape.gather_ahead = ahead;
+  shape.blocks = {{{.layers = {{0, 0, false, false}, {0, 2, true, false}}, .elements = 100},
+                   {.layers = {{0, 1}}, .tensor_sum = true, .elements = 30, .pool = 1},
+                   {.layers = {{0, 2}}, .persistent = true, .elements = 5, .pool = 2}}};
+  return shape;
+}
+
+std::vector<std::string> lines_of(const Plan& plan) {
+  std::vector<std::string> lines;
+  for (const Op& op : plan) lines.push_back(text_of(op));
+  return lines;
+}
+
+std::ptrdiff_t position_of(const Plan& plan, const Op& op) {
+  const auto found = std::find(plan.begin(), plan.end(), op);
+  EXPECT_NE(found, plan.end()) << text_of(op);
+  return found - plan.begin();
 }
 
 }  // namespace triax::test

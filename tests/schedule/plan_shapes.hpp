@@ -1,6 +1,8 @@
 #pragma once
 // Shapes that the tests of plans go through.
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "src/schedule/plan.hpp"
 
@@ -33,5 +35,13 @@ struct ShapeOptions {
 /// A model with blocks of one or more layers; tied: the first and the last layer share a tensor.
 PlanShape make_shape(const ShapeOptions& options);
 std::string text_of(const ShapeOptions& options);
+
+/// Embedding, block, head with the embedding's matrix: what is whole, and when.
+PlanShape three_layers(ZeroStage zero, std::int64_t ahead);
+
+/// The text of each instruction.
+std::vector<std::string> lines_of(const Plan& plan);
+/// Where `op` stands; a failed expectation where it does not.
+std::ptrdiff_t position_of(const Plan& plan, const Op& op);
 
 }  // namespace triax::test

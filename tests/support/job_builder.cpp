@@ -60,6 +60,20 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
   return job;
 }
 
+void offload_optimizer(nlohmann::json& job, const std::string& directory) {
+  auto& zero = job["zero_optimization"];
+  zero["offload_optimizer"] = {{"device", "nvme"},
+                               {"nvme_path", directory},
+                               {"pipeline_read", true},
+                               {"pipeline_write", true}};
+  zero["sub_group_size"] = 2000;
+}
+
+void offload_parameters(nlohmann::json& job, const std::string& directory) {
+  job["zero_optimization"]["offload_param"] = {
+      {"device", "nvme"}, {"nvme_path", directory}, {"max_in_cpu", 0}};
+}
+
 LoadedJob load(const nlohmann::json& job, int ranks) {
   const TempDirectory own;  // of this rank: nobody waits for another's file
   return load_job(own.file("job.json", job.dump()), {}, ranks);

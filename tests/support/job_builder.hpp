@@ -40,6 +40,11 @@ bool carries(const GoldenCase& golden, const Layout& layout);
 /// change what they are about, as in job["run"]["steps"] = 5.
 nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout);
 
+/// Puts a job's optimizer state, or its parameters, on a disk: files in `directory`, in many parts,
+/// and nothing kept in memory.
+void offload_optimizer(nlohmann::json& job, const std::string& directory);
+void offload_parameters(nlohmann::json& job, const std::string& directory);
+
 /// The job file, read as the program reads it, for so many ranks.
 LoadedJob load(const nlohmann::json& job, int ranks);
 

@@ -1,5 +1,7 @@
 #include "tests/support/training.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -13,7 +15,11 @@ std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::i
   MPI_Comm_size(world, &ranks);
   const LoadedJob loaded = load(job, ranks);
   ProcessGrid grid = make_grid(world, loaded.config);
-  Trainer trainer(loaded, grid);
+  return train(grid, loaded, steps);
+}
+
+std::vector<StepMetrics> train(ProcessGrid& grid, const LoadedJob& job, std::int64_t steps) {
+  Trainer trainer(job, grid);
   std::vector<StepMetrics> metrics;
   for (std::int64_t step = 0; step < steps; ++step) metrics.push_back(trainer.train_step(step));
   return metrics;
@@ -45,6 +51,23 @@ std::vector<double> norms_of(const std::vector<StepMetrics>& steps) {
   std::vector<double> norms;
   for (const StepMetrics& step : steps) norms.push_back(step.grad_norm);
   return norms;
+}
+
+void expect_same_bits(const std::vector<StepMetrics>& a, const std::vector<StepMetrics>& b) {
+  EXPECT_EQ(losses_of(a), losses_of(b));
+  EXPECT_EQ(norms_of(a), norms_of(b));
+}
+
+void expect_golden(const GoldenCase& golden, const std::vector<StepMetrics>& steps) {
+  for (const StepMetrics& step : steps) {
+    const GoldenStep& expected = golden.expected[static_cast<std::size_t>(step.step)];
+    EXPECT_NEAR(step.loss, expected.loss, golden_loss_tolerance * expected.loss)
+        << "step " << step.step;
+    EXPECT_NEAR(step.grad_norm, expected.grad_norm, golden_norm_tolerance * expected.grad_norm)
+        << "step " << step.step;
+    EXPECT_NEAR(step.lr, expected.lr, 1e-12) << "step " << step.step;
+    EXPECT_EQ(step.tokens, (step.step + 1) * golden.global_batch * golden.sequence_length);
+  }
 }
 
 ValuesOfBlock weights_of(const ParameterStore& store) {

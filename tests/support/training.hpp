@@ -12,6 +12,8 @@ namespace triax::test {
 
 /// Steps [0, steps) of a job over `world`, the same on all of its ranks. Collective.
 std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::int64_t steps);
+/// The same over a grid that is there already. Collective.
+std::vector<StepMetrics> train(ProcessGrid& grid, const LoadedJob& job, std::int64_t steps);
 
 /// Runs a job over all ranks as `triax train` does; what it leaves on disk is there on return.
 /// Collective.
@@ -23,6 +25,11 @@ std::vector<nlohmann::json> metrics_of(const std::string& directory);
 /// The losses of the steps, and their gradient norms.
 std::vector<double> losses_of(const std::vector<StepMetrics>& steps);
 std::vector<double> norms_of(const std::vector<StepMetrics>& steps);
+
+/// Loss and gradient norm of each step are the same bits.
+void expect_same_bits(const std::vector<StepMetrics>& a, const std::vector<StepMetrics>& b);
+/// The first steps of a golden case, to the golden tolerances.
+void expect_golden(const GoldenCase& golden, const std::vector<StepMetrics>& steps);
 
 /// A number for each element of the model's tensors, by name, in global row-major order.
 using GlobalValues = std::map<std::string, std::vector<float>>;

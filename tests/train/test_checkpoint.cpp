@@ -94,7 +94,7 @@ CheckpointHeader header_of(const ModelConfig& model) {
 }
 
 void save(const std::string& path, const ModelConfig& model, State& state) {
-  save_checkpoint(Stream{}, path, header_of(model), model, state.store, state.optimizer,
+  save_checkpoint(Stream{}, path, header_of(model), model, state.store, &state.optimizer,
                   state.grid);
 }
 
@@ -174,6 +174,34 @@ TEST(Checkpoint, WithoutOptimizerOnlyWeightsAreRead) {
   const auto weight = restored.store.weights(0);
   EXPECT_EQ(weight.data.as<float>()[0], saved.store.weights(0).data.as<float>()[0]);
   EXPECT_EQ(restored.optimizer.kept_state(0).first.data.as<float>()[0], 0.0F);
+}
+
+TEST(Checkpoint, OfWeightsAloneLeavesMomentsOfZero) {
+  const SharedDirectory directory;
+  const ModelConfig model = golden_model("gpt2-odd");
+  const Layout layout{.data = world_size(), .zero = 1};
+  State state(model, layout);
+  fill(state);
+  save_checkpoint(Stream{}, directory.path("step-1.h5"), header_of(model), model, state.store,
+                  nullptr, state.grid);
+  const CheckpointReader reader(directory.path("step-1.h5"));
+  EXPECT_EQ(reader.tensors().size(), global_tensors(model).size());
+  EXPECT_FALSE(has_optimizer(reader, model));
+  State expected(model, layout);
+  fill(expected);
+  restore_checkpoint(Stream{}, reader, model, state.store, &state.optimizer);
+  for (int b = 0; b < static_cast<int>(state.store.blocks().size()); ++b) {
+    const auto same = [](const BlockView& a, const BlockView& c) {
+      return std::equal(a.data.as<float>(), a.data.as<float>() + a.range.count(),
+                        c.data.as<float>());
+    };
+    EXPECT_TRUE(same(state.store.weights(b), expected.store.weights(b)));
+    for (const BlockView& moments :
+         {state.optimizer.kept_state(b).first, state.optimizer.kept_state(b).second})
+      EXPECT_EQ(std::count(moments.data.as<float>(),
+                           moments.data.as<float>() + moments.range.count(), 0.0F),
+                moments.range.count());
+  }
 }
 
 TEST(Checkpoint, AnotherModelIsRefused) {

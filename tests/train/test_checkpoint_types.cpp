@@ -61,6 +61,41 @@ TEST(CheckpointTypes, EachResumesEveryOther) {
   }
 }
 
+// Pieces that do not fit the staging buffer go through it part by part: columns of c_attn where
+// they are saved, and all that is rounded where it is restored.
+TEST(CheckpointTypes, PiecesLargerThanTheStagingBuffer) {
+  if (world_size() > 2) return;
+  const SharedDirectory directory;
+  auto job = job_in(directory.path("run"), {.tensor = world_size(), .micro = 1, .type = "bf16"});
+  job["model"] = {{"architecture", "gpt2"}, {"n_layer", 1},   {"n_head", 2},
+                  {"n_inner", 8},           {"n_embd", 1456}, {"n_positions", 64},
+                  {"vocab_size", 1600}};
+  job["run"]["steps"] = 1;
+  job["checkpoint"]["at_end"] = true;
+  train_to_the_end(job);
+  const std::string file = directory.path("run/checkpoints/step-000001.h5");
+  job["checkpoint"] = {{"resume", file}, {"at_end", false}};
+  const LoadedJob loaded = load(job, world_size());
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
+  const Trainer trainer(loaded, grid);
+  EXPECT_EQ(trainer.allocations().staging, staged_elements * 4);
+  const GlobalValues weights =
+      collect(grid, loaded.config.model, trainer.store(), weights_of(trainer.store()));
+  const CheckpointReader reader(file);
+  for (const std::string name : {"transformer.wte.weight", "transformer.h.0.attn.c_attn.weight"}) {
+    const auto& found = weights.at(name);
+    ASSERT_GT(std::ssize(found) / world_size(), staged_elements) << name;
+    const Shape shape = reader.shape("/model/" + name);
+    std::vector<float> saved(found.size());
+    for (const char* group : {"/model/", "/master/"}) {
+      reader.read(group + name, hdf5::flat_range_boxes(shape, 0, shape.elements()),
+                  Tensor(saved.data(), shape));
+      for (float& value : saved) value = static_cast<float>(Bf16(value));
+      EXPECT_EQ(found, saved) << name << group;
+    }
+  }
+}
+
 // A float32 run resumes a 16-bit one from what that stepped: its float32 master weights.
 TEST(CheckpointTypes, MasterWeightsLoseNothing) {
   const SharedDirectory directory;

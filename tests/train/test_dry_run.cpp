@@ -44,15 +44,16 @@ TEST(DryRunJson, HasEveryRankKindAndAxis) {
 }
 
 TEST(DryRunTable, HasALineForEachKindOfRank) {
-  const std::string table = dry_run_table(plan_of({.pipeline = 2, .data = 4, .micro = 1}), 1e12);
-  EXPECT_THAT(table, AllOf(HasSubstr("stage 0: ranks 0, 2, 4, 6, device"),
-                           HasSubstr("stage 1: ranks 1, 3, 5, 7, device"),
-                           HasSubstr("communication"), HasSubstr("this machine has 953674.3 MiB"),
-                           HasSubstr("pipeline: "), Not(HasSubstr("nvme"))));
+  const std::string table = dry_run_table(plan_of({.pipeline = 2, .data = 4, .micro = 1}), {1e12});
+  EXPECT_THAT(table,
+              AllOf(HasSubstr("stage 0: ranks 0, 2, 4, 6, device"),
+                    HasSubstr("stage 1: ranks 1, 3, 5, 7, device"), HasSubstr("communication"),
+                    HasSubstr("this machine's memory has 953674.3 MiB"), HasSubstr("pipeline: "),
+                    Not(HasSubstr("nvme"))));
 }
 
 TEST(DryRunTable, OneRankSendsNothing) {
-  EXPECT_THAT(dry_run_table(plan_of({.micro = 1}), 1e12),
+  EXPECT_THAT(dry_run_table(plan_of({.micro = 1}), {1e12}),
               AllOf(HasSubstr("stage 0: rank 0, device"), HasSubstr("no messages")));
 }
 

@@ -77,6 +77,16 @@ TEST(LossScaler, AFixedScaleStays) {
   EXPECT_EQ(scaler.skipped(), 3);
 }
 
+// Weights that are not numbers would be skipped for ever.
+TEST(LossScaler, AFixedScaleThatOverflowsOnAndOnEndsTheRun) {
+  LossScaler scaler({.enabled = true, .fixed = 128.0});
+  const std::string nearly(LossScaler::most_skipped_in_a_row - 1, 'o');
+  scales(scaler, nearly + "." + nearly);
+  EXPECT_THAT(error_of([&] { scaler.update(true); }),
+              AllOf(HasSubstr("100 steps one after another"), HasSubstr("loss scale 128"),
+                    HasSubstr("fp16.loss_scale")));
+}
+
 TEST(LossScaler, GoesOnFromItsState) {
   const LossScaleConfig config{.enabled = true, .initial_power = 6, .window = 3, .hysteresis = 2};
   for (const std::string before : {"", "o", ".o.", "..", "oo..", "o.o.."}) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "src/train/process_memory.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 
@@ -19,7 +18,7 @@ TEST(CheckFitsOfAGrid, IsTheSameErrorOnEveryRank) {
   const auto check = [&] { check_fits(config, MemoryPlan(config, step_plans(config), 0), grid); };
   EXPECT_NO_THROW(check());
   // A vocabulary whose state alone fills a rank's part of the machine.
-  const double part = node_memory() / grid.node_size();
+  const double part = node_limit().bytes / grid.node_size();
   config.model.vocabulary = static_cast<int>(std::min(1e9, part / (16.0 * 768.0)));
   EXPECT_THROW(check(), UsageError);
 }

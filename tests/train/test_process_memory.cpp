@@ -9,11 +9,6 @@ namespace {
 
 constexpr std::int64_t mib = std::int64_t{1} << 20;
 
-TEST(NodeMemory, IsThatOfThisMachine) {
-  EXPECT_GT(node_memory(), 100.0 * mib);
-  EXPECT_LT(node_memory(), 1e15);
-}
-
 TEST(ResidentBytes, FollowWhatIsTouched) {
   const std::int64_t before = resident_bytes();
   EXPECT_GT(before, mib);

@@ -16,11 +16,13 @@ Config config_in(const std::string& run, const std::string& checkpoints) {
   return config;
 }
 
+constexpr std::chrono::milliseconds none{0};
+
 TEST(RunLock, HoldsTheRunsDirectory) {
   const TempDirectory directory;
   const Config config = config_in(directory.path("a/run"), directory.path("a/run/checkpoints"));
   const RunLock lock(config);
-  EXPECT_THAT(error_of([&] { RunLock again(config); }),
+  EXPECT_THAT(error_of([&] { RunLock again(config, none); }),
               AllOf(HasSubstr("another run works in " + config.run.directory), HasSubstr("process"),
                     HasSubstr("run.directory")));
 }
@@ -30,7 +32,7 @@ TEST(RunLock, HoldsCheckpointsThatTwoRunsShare) {
   const std::string shared = directory.path("shared");
   const RunLock lock(config_in(directory.path("a"), shared));
   EXPECT_THAT(
-      error_of([&] { RunLock again(config_in(directory.path("b"), shared)); }),
+      error_of([&] { RunLock again(config_in(directory.path("b"), shared), none); }),
       AllOf(HasSubstr("another run works in " + shared), HasSubstr("checkpoint.directory")));
   Config reader = config_in(directory.path("c"), shared);
   reader.checkpoint.at_end = false;
@@ -48,7 +50,7 @@ TEST(RunLock, RemovesWhatAKilledRunLeftButNotARunningOnes) {
   {
     const RunLock lock(config);
     directory.file("run/checkpoints/step-000010.h5.tmp", "x");
-    EXPECT_THROW(RunLock{config}, Error);
+    EXPECT_THROW((RunLock{config, none}), Error);
     EXPECT_TRUE(std::filesystem::exists(directory.path("run/checkpoints/step-000010.h5.tmp")));
   }
   const RunLock next(config);

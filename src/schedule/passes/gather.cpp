@@ -40,10 +40,7 @@ class GatherWriter {
  private:
   enum class State { absent, gathering, present };
 
-  static bool reads(const Op& op) {
-    return op.kind == OpKind::Forward || op.kind == OpKind::Recompute ||
-           op.kind == OpKind::Backward;
-  }
+  static bool reads(const Op& op) { return group_of(op.kind) == OpGroup::compute; }
 
   std::vector<int> blocks_read_by(const Op& op) const {
     std::vector<int> read;

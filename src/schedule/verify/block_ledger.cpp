@@ -107,6 +107,7 @@ void BlockLedger::write(Block& block, std::size_t use, const Op& op) {
 }
 
 void BlockLedger::execute(const Op& op) {
+  if (group_of(op.kind) == OpGroup::store) return store(op);
   switch (op.kind) {
     case OpKind::GradientNorm:
       require(!norm_done_, "the norm is taken twice");
@@ -124,16 +125,6 @@ void BlockLedger::execute(const Op& op) {
       return blocks_[op.block].sharded ? gather(op.block, op.kind) : advance(op.block, op.kind);
     case OpKind::Step:
       return step(op);
-    case OpKind::FetchStart:
-    case OpKind::FetchWait:
-    case OpKind::StoreStart:
-    case OpKind::StoreWait:
-    case OpKind::LoadStart:
-    case OpKind::LoadWait:
-    case OpKind::Unload:
-    case OpKind::SaveStart:
-    case OpKind::SaveWait:
-      return store(op);
     default:
       return advance(op.block, op.kind);
   }

@@ -21,7 +21,7 @@ void require(bool ok, const char* text) {
 }
 
 bool computes(const Op& op) {
-  return op.kind == OpKind::Forward || op.kind == OpKind::Recompute || op.kind == OpKind::Backward;
+  return group_of(op.kind) == OpGroup::compute;
 }
 
 bool in_range(bool used, int value, int size) {
@@ -77,7 +77,6 @@ void StageSimulator::check_end() const {
 
 Peaks StageSimulator::peaks() const {
   return {boundaries_.peak(),
-          peak_messages_,
           frames_.peaks(),
           blocks_.gradient_peaks(),
           blocks_.gathered_peaks(),
@@ -134,13 +133,24 @@ void StageSimulator::check_use(const Op& op) const {
 }
 
 void StageSimulator::apply(const Op& op) {
+  switch (group_of(op.kind)) {
+    case OpGroup::compute:
+      return op.kind == OpKind::Forward     ? forward(op)
+             : op.kind == OpKind::Recompute ? recompute(op)
+                                            : backward(op);
+    case OpGroup::buffer:
+      return buffer(op);
+    case OpGroup::message:
+      return message(op);
+    case OpGroup::block:
+    case OpGroup::store:
+      require(op.kind != OpKind::GradientNorm || backwards_left_ == 0, "backwards are yet to come");
+      return blocks_.execute(op);
+  }
+}
+
+void StageSimulator::buffer(const Op& op) {
   switch (op.kind) {
-    case OpKind::Forward:
-      return forward(op);
-    case OpKind::Recompute:
-      return recompute(op);
-    case OpKind::Backward:
-      return backward(op);
     case OpKind::DropFrame:
       return frames_.release(compute(op), pool(op));
     case OpKind::DropInput:
@@ -150,33 +160,8 @@ void StageSimulator::apply(const Op& op) {
                                  "its input");
     case OpKind::PartitionInput:
       return partition_input(op);
-    case OpKind::GatherInput:
-      return gather_input(op);
-    case OpKind::GradientNorm:
-      require(backwards_left_ == 0, "backwards are yet to come");
-      [[fallthrough]];
-    case OpKind::GradientOpen:
-    case OpKind::ReplicaSum:
-    case OpKind::TensorSum:
-    case OpKind::ReduceStart:
-    case OpKind::ReduceWait:
-    case OpKind::TiedSum:
-    case OpKind::Step:
-    case OpKind::GatherStart:
-    case OpKind::GatherWait:
-    case OpKind::Release:
-    case OpKind::FetchStart:
-    case OpKind::FetchWait:
-    case OpKind::StoreStart:
-    case OpKind::StoreWait:
-    case OpKind::LoadStart:
-    case OpKind::LoadWait:
-    case OpKind::Unload:
-    case OpKind::SaveStart:
-    case OpKind::SaveWait:
-      return blocks_.execute(op);
     default:
-      return message(op);
+      return gather_input(op);
   }
 }
 
@@ -270,7 +255,6 @@ void StageSimulator::start_message(int index, State state, const char* what) {
     boundaries_.acquire(index, state, what);
   else
     boundaries_.change(index, State::valid, state, what);
-  peak_messages_ = std::max(peak_messages_, ++messages_);
 }
 
 void StageSimulator::end_message(int index, State state, const char* what) {
@@ -278,7 +262,6 @@ void StageSimulator::end_message(int index, State state, const char* what) {
     boundaries_.change(index, state, State::valid, what);
   else
     boundaries_.release(index, state, what);
-  --messages_;
 }
 
 void StageSimulator::check_all_done(const std::vector<bool>& done, OpKind kind) const {

@@ -35,6 +35,7 @@ class StageSimulator {
   void check_form(const Op& op) const;
   void check_use(const Op& op) const;
   void apply(const Op& op);
+  void buffer(const Op& op);
   void forward(const Op& op);
   void recompute(const Op& op);
   void backward(const Op& op);
@@ -63,8 +64,6 @@ class StageSimulator {
   std::vector<bool> forward_done_;  // by compute()
   std::vector<bool> backward_done_;
   int backwards_left_;
-  int messages_ = 0;  // started, not yet waited for
-  int peak_messages_ = 0;
 };
 
 }  // namespace triax

@@ -13,7 +13,7 @@ class StoreLedger {
   explicit StoreLedger(const std::vector<BlockUse>& blocks);
 
   // All of these throw std::logic_error where the instruction may not stand here.
-  /// One of FetchStart to SaveWait. Whether a gathering reads the shard is the caller's concern.
+  /// An instruction of OpGroup::store. Whether a gathering reads the shard is the caller's concern.
   void execute(const Op& op);
   /// A Step needs its part's optimizer state, and the shard of the parameters, which it changes.
   /// True when all parts of the block are stepped.

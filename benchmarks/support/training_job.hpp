@@ -1,0 +1,27 @@
+#pragma once
+// Models and data for benchmarks that train.
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "src/config/config.hpp"
+
+namespace triax::benchmark {
+
+/// A model of GPT-2's shape.
+ModelConfig gpt2(int layers, int hidden, int heads, int vocabulary);
+
+/// An llm.c shard of random tokens, for this process alone; removed at the end.
+class TokenShard {
+ public:
+  TokenShard(std::int64_t tokens, int vocabulary);
+  ~TokenShard();
+  TokenShard(const TokenShard&) = delete;
+  TokenShard& operator=(const TokenShard&) = delete;
+  std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace triax::benchmark

@@ -1,0 +1,104 @@
+// Bytes of model state a rank and parameter, by ZeRO stage, after a step in bf16 with the data axis
+// over all ranks: mpiexec -n N bench_model_state STAGE [bf16|f32], the type being the gradients'. A
+// process a case, as freed memory need not go back to the system. One JSON line: what rank 0's
+// stores allocated against 16, 4 + 12/N, 2 + 14/N and 16/N (Rajbhandari et al. 2020; 2 more for
+// gradients in float32), and how far the process grew against all that the dry run lists.
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "benchmarks/support/report.hpp"
+#include "benchmarks/support/training_job.hpp"
+#include "kernels/base/runtime.hpp"
+#include "src/comm/mpi_session.hpp"
+#include "src/train/memory_check.hpp"
+#include "src/train/process_memory.hpp"
+#include "src/train/trainer.hpp"
+
+namespace {
+
+using namespace triax;
+
+constexpr int sequence = 64;
+
+LoadedJob make_job(int ranks, int stage, DType gradients, const std::string& tokens) {
+  LoadedJob job;
+  Config& config = job.config;
+  config.model = benchmark::gpt2(8, 512, 8, 8192);
+  config.data.train = {tokens};
+  config.data.shuffle = false;
+  config.data.sequence_length = sequence;
+  config.parallel.data = ranks;
+  config.batch = {ranks, 1, 1};
+  config.checkpoint.resume = "never";
+  config.zero.stage = stage;
+  config.zero.persistence_threshold = 0;
+  config.precision.type = DType::bf16;
+  config.precision.gradient_type = gradients;
+  config.run.steps = 1;
+  return job;
+}
+
+// By what each stage cuts: 12 bytes of master weights and moments, gradients, 2 bytes of weights.
+double expected_bytes(int stage, DType gradients, double ranks) {
+  const auto cut_from = [&](int first, double bytes) {
+    return stage >= first ? bytes / ranks : bytes;
+  };
+  return cut_from(1, 12.0) + cut_from(2, static_cast<double>(size_of(gradients))) +
+         cut_from(3, 2.0);
+}
+
+void measure(const MpiSession& session, int stage, DType gradients) {
+  const int ranks = session.size();
+  ProcessGrid grid(MPI_COMM_WORLD, {.data = ranks});
+  const benchmark::TokenShard shard(ranks * sequence + 1, 8192);
+  const LoadedJob job = make_job(ranks, stage, gradients, shard.path());
+  const double before = static_cast<double>(resident_bytes());
+  const auto start = std::chrono::steady_clock::now();
+  Trainer trainer(job, grid);
+  trainer.train_step(0);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double grown = static_cast<double>(resident_bytes()) - before;
+  if (session.rank() != 0) return;
+  const Allocations held = trainer.allocations();
+  const double parameters = count_parameters(job.config.model);
+  const double state = static_cast<double>(held.state.parameters + held.state.gradients +
+                                           held.optimizer.master + held.optimizer.moments);
+  const double expected = expected_bytes(stage, gradients, ranks);
+  const KindBytes listed = by_kind(held, 0);
+  benchmark::print_result(
+      "model_state",
+      fmt::format("ranks={} stage={} gradients={}", ranks, stage, name_of(gradients)),
+      {seconds.count(), 0.0},
+      {{"parameters", parameters},
+       {"state_bytes", state},
+       {"bytes_per_parameter", state / parameters},
+       {"expected_per_parameter", expected},
+       {"of_expected", state / (expected * parameters)},
+       {"gathered_bytes", static_cast<double>(listed.gathered)},
+       {"activation_bytes", static_cast<double>(listed.activations)},
+       {"buffer_bytes", static_cast<double>(listed.buffers)},
+       {"listed_bytes", static_cast<double>(listed.total())},
+       {"grown_bytes", grown},
+       {"grown_of_listed", grown / static_cast<double>(listed.total())}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const MpiSession session(&argc, &argv);
+  try {
+    const std::string stage = argc > 1 ? argv[1] : "", gradients = argc > 2 ? argv[2] : "bf16";
+    if (stage.size() != 1 || stage < "0" || stage > "3" ||
+        (gradients != "bf16" && gradients != "f32"))
+      throw UsageError("no such case", "a stage of 0 to 3, gradients in bf16 or f32",
+                       "Say bench_model_state STAGE [bf16|f32]");
+    const KernelRuntime runtime(1);
+    measure(session, stage.front() - '0', gradients == "f32" ? DType::f32 : DType::bf16);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    session.abort(3);
+  }
+}

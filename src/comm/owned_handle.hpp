@@ -1,0 +1,40 @@
+#pragma once
+// MPI handles that are freed when they go.
+#include <mpi.h>
+
+namespace triax {
+
+/// A communicator that no MpiCommunicator owns.
+class OwnedComm {
+ public:
+  OwnedComm() = default;
+  ~OwnedComm() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (comm_ != MPI_COMM_NULL && finalized == 0) MPI_Comm_free(&comm_);
+  }
+  OwnedComm(const OwnedComm&) = delete;
+  OwnedComm& operator=(const OwnedComm&) = delete;
+  MPI_Comm get() const { return comm_; }
+  MPI_Comm* address() { return &comm_; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+class OwnedGroup {
+ public:
+  OwnedGroup() = default;
+  ~OwnedGroup() {
+    if (group_ != MPI_GROUP_NULL) MPI_Group_free(&group_);
+  }
+  OwnedGroup(const OwnedGroup&) = delete;
+  OwnedGroup& operator=(const OwnedGroup&) = delete;
+  MPI_Group get() const { return group_; }
+  MPI_Group* address() { return &group_; }
+
+ private:
+  MPI_Group group_ = MPI_GROUP_NULL;
+};
+
+}  // namespace triax

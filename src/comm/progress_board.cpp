@@ -1,0 +1,202 @@
+#include "src/comm/progress_board.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/base/check.hpp"
+#include "src/comm/mpi_error.hpp"
+
+namespace triax {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+template <std::size_t N>
+void set_text(std::array<char, N>& to, const std::string& text) {
+  to.fill('\0');
+  std::copy_n(text.begin(), std::min(text.size(), N - 1), to.begin());
+}
+
+template <std::size_t N>
+std::string text_of(const std::array<char, N>& text) {
+  return {text.begin(), std::find(text.begin(), text.end(), '\0')};
+}
+
+std::uint64_t head(const ProgressBoard::Message& message, bool finished) {
+  return std::uint64_t{message.number} << 32 | static_cast<std::uint64_t>(message.kind) << 1 |
+         static_cast<std::uint64_t>(finished);
+}
+
+void name_process(ProgressSlot& slot) {
+  const ProcessName process = this_process();
+  slot.process = process.number;
+  slot.born = process.born;
+}
+
+}  // namespace
+
+ProgressBoard::ProgressBoard()
+    : alone_(std::make_unique<ProgressSlot>()), node_{alone_.get()}, own_(alone_.get()) {
+  name_process(*alone_);
+  set_text(alone_->place, "a rank");
+}
+
+void ProgressBoard::share(MPI_Comm node, int rank, int ranks, const std::string& place) {
+  int size = 1;
+  int node_rank = 0;
+  check_mpi(MPI_Comm_size(node, &size), "MPI_Comm_size", place);
+  check_mpi(MPI_Comm_rank(node, &node_rank), "MPI_Comm_rank", place);
+  std::vector<ProgressSlot*> slots = node_;
+  if (size > 1) {
+    shared_ = std::make_unique<SharedSlots>(node, place);
+    slots = shared_->slots();
+  }
+  ProgressSlot& slot = *slots[static_cast<std::size_t>(node_rank)];
+  slot.rank = rank;
+  name_process(slot);
+  set_text(slot.place, place);
+  slot.group = -1;
+  slot.waits = waits();  // a wait under way goes on
+  {
+    const std::lock_guard lock(mutex_);
+    node_ = std::move(slots);
+    own_ = &slot;
+  }
+  std::vector<int> all(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) all[static_cast<std::size_t>(r)] = r;
+  add_group("outside of training", std::move(all));
+}
+
+int ProgressBoard::add_group(const std::string& name, std::vector<int> members) {
+  ProgressSlot& slot = own();
+  const int index = slot.groups_made.load(relaxed);
+  check(index < static_cast<int>(slot.groups.size()), "more than {} groups of ranks", index);
+  set_text(slot.groups[static_cast<std::size_t>(index)].name, name);
+  started_.push_back(0);
+  const std::lock_guard lock(mutex_);
+  members_.push_back(std::move(members));
+  slot.groups_made.store(index + 1, std::memory_order_release);
+  return index;
+}
+
+ProgressBoard::Message ProgressBoard::start(int group, CallKind kind, std::uint64_t bytes) {
+  const auto index = static_cast<std::size_t>(group);
+  const Message message{group, ++started_[index], kind, bytes};
+  auto& operation = own().groups[index].operations[message.number % GroupSlot::recent];
+  store(operation.bytes, bytes);
+  store(operation.head, head(message, false));
+  return message;
+}
+
+ProgressBoard::Message ProgressBoard::peer_message(int group, CallKind kind, std::uint64_t bytes,
+                                                   int peer, int tag) const {
+  // Only this thread adds groups.
+  const std::vector<int>& members = members_[static_cast<std::size_t>(group)];
+  return {group, 0, kind, bytes, members[static_cast<std::size_t>(peer)], tag};
+}
+
+// Of collectives that end in another order than they began, a newer one may have the place.
+void ProgressBoard::finish(const Message& message) {
+  if (message.number == 0) return;
+  auto& operation = own()
+                        .groups[static_cast<std::size_t>(message.group)]
+                        .operations[message.number % GroupSlot::recent];
+  if (operation.head.load(relaxed) >> 32 == message.number)
+    store(operation.head, head(message, true));
+}
+
+void ProgressBoard::begin_wait(const Message& message) {
+  ProgressSlot& slot = own();
+  store(slot.group, message.group);
+  store(slot.number, message.number);
+  store(slot.kind, message.kind);
+  store(slot.bytes, message.bytes);
+  store(slot.peer, message.peer);
+  store(slot.tag, message.tag);
+  slot.waits.store(slot.waits.load(relaxed) + 1, std::memory_order_release);
+}
+
+void ProgressBoard::end_wait() {
+  ProgressSlot& slot = own();
+  slot.waits.store(slot.waits.load(relaxed) + 1, std::memory_order_release);
+}
+
+void ProgressBoard::begins() {
+  meeting_ = {};
+  if (!started_.empty()) meeting_ = start(0, CallKind::meeting, 0);
+  begin_wait(meeting_);
+}
+
+void ProgressBoard::ends() {
+  end_wait();
+  finish(meeting_);
+}
+
+void ProgressBoard::explain_with(ExplainProgress explain) {
+  const std::lock_guard lock(mutex_);
+  explain_ = std::move(explain);
+}
+
+bool ProgressBoard::take_report() {
+  const std::lock_guard lock(mutex_);
+  return !node_.front()->reported.exchange(true);
+}
+
+RankProgress ProgressBoard::read(const ProgressSlot& slot) const {
+  RankProgress progress;
+  progress.rank = slot.rank;
+  progress.place = text_of(slot.place);
+  progress.process = state_of({slot.process, slot.born});
+  progress.process_number = slot.process;
+  progress.activity = slot.activity.load(relaxed);
+  progress.position = slot.position.load(relaxed);
+  progress.step = slot.step.load(relaxed);
+  const int groups = slot.groups_made.load(std::memory_order_acquire);
+  for (int g = 0; g < groups; ++g) {
+    const GroupSlot& group = slot.groups[static_cast<std::size_t>(g)];
+    for (const auto& operation : group.operations) {
+      const std::uint64_t is = operation.head.load(relaxed);
+      if (is != 0)
+        progress.collectives.push_back({text_of(group.name), static_cast<std::uint32_t>(is >> 32),
+                                        static_cast<CallKind>(is >> 1 & 0x7f),
+                                        operation.bytes.load(relaxed), -1, 0, (is & 1) != 0});
+    }
+  }
+  if (slot.waits.load(std::memory_order_acquire) % 2 == 0) return progress;
+  const int g = slot.group.load(relaxed);
+  progress.waits_for = MessageSeen{
+      g >= 0 && g < groups ? text_of(slot.groups[static_cast<std::size_t>(g)].name) : "start-up",
+      slot.number.load(relaxed),
+      slot.kind.load(relaxed),
+      slot.bytes.load(relaxed),
+      slot.peer.load(relaxed),
+      slot.tag.load(relaxed)};
+  return progress;
+}
+
+std::string ProgressBoard::report(double seconds) const {
+  const std::lock_guard lock(mutex_);
+  Stall stall;
+  stall.seconds = seconds;
+  stall.waiter = read(own());
+  if (!stall.waiter.waits_for) return "";
+  const int group = own().group.load(relaxed);
+  if (group >= 0 && group < std::ssize(members_))
+    stall.members = members_[static_cast<std::size_t>(group)];
+  for (const ProgressSlot* slot : node_) stall.seen.push_back(read(*slot));
+  return stall_report(stall, explain_);
+}
+
+bool ProgressBoard::has_other_nodes() const {
+  const std::lock_guard lock(mutex_);
+  return !members_.empty() && members_.front().size() > node_.size();
+}
+
+std::vector<ProcessName> ProgressBoard::processes_of_node() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ProcessName> processes;
+  for (const ProgressSlot* slot : node_) processes.push_back({slot->process, slot->born});
+  return processes;
+}
+
+}  // namespace triax

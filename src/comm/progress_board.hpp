@@ -1,0 +1,91 @@
+#pragma once
+// What the ranks of a node do, each in its own slot of memory that all of them read. Writing costs
+// a few plain stores a message; reading needs no message, and works when the others are stopped or
+// dead.
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/base/wait.hpp"
+#include "src/comm/shared_slots.hpp"
+#include "src/comm/stall_report.hpp"
+
+namespace triax {
+
+class ProgressBoard final : public WaitWatch {
+ public:
+  /// A message of this rank.
+  struct Message {
+    int group = -1;            // of add_group
+    std::uint32_t number = 0;  // of the group's collectives; 0: point to point
+    CallKind kind = CallKind::meeting;
+    std::uint64_t bytes = 0;
+    int peer = -1, tag = 0;  // point to point: rank in the grid
+  };
+
+  /// A board of this rank alone, until share().
+  ProgressBoard();
+  ProgressBoard(const ProgressBoard&) = delete;
+  ProgressBoard& operator=(const ProgressBoard&) = delete;
+
+  /// Collective over `node`, the ranks of a node. `rank` of `ranks`: in the grid; `place` names it.
+  /// Groups are added afterwards.
+  void share(MPI_Comm node, int rank, int ranks, const std::string& place);
+  /// `members`: ranks of the grid, by rank of the group. `name` is the same on all of them.
+  int add_group(const std::string& name, std::vector<int> members);
+
+  // For the thread that sends messages.
+  /// A collective begins.
+  Message start(int group, CallKind kind, std::uint64_t bytes);
+  /// To or from `peer`, a rank of the group.
+  Message peer_message(int group, CallKind kind, std::uint64_t bytes, int peer, int tag) const;
+  void finish(const Message& message);
+  /// From begin_wait to end_wait the rank waits for a message: one at a time.
+  void begin_wait(const Message& message);
+  void end_wait();
+  /// A wait for all ranks of the grid, outside of training.
+  void begins() override;
+  void ends() override;
+  /// Where it is in its work; see explain_with.
+  void set_activity(int activity) { store(own().activity, activity); }
+  void set_step(std::int64_t step) { store(own().step, step); }
+  void set_position(int position) { store(own().position, position); }
+
+  // For any thread.
+  /// How activity, step and position read; called by the thread that reports.
+  void explain_with(ExplainProgress explain);
+  /// Odd while this rank waits; each wait has a number of its own.
+  std::uint32_t waits() const { return own().waits.load(std::memory_order_acquire); }
+  /// True once on a node: for the rank that is to report.
+  bool take_report();
+  /// The report of this rank's wait under way, with what all ranks of the node say; empty where it
+  /// waits no longer.
+  std::string report(double seconds) const;
+  /// Whether ranks of the grid are on other nodes, of which this board knows nothing.
+  bool has_other_nodes() const;
+  std::vector<ProcessName> processes_of_node() const;
+
+ private:
+  template <class T>
+  static void store(std::atomic<T>& field, T value) {
+    field.store(value, std::memory_order_relaxed);
+  }
+  ProgressSlot& own() const { return *own_.load(std::memory_order_acquire); }
+  RankProgress read(const ProgressSlot& slot) const;
+
+  std::unique_ptr<ProgressSlot> alone_;
+  std::unique_ptr<SharedSlots> shared_;
+  std::vector<ProgressSlot*> node_;  // by rank of the node
+  std::atomic<ProgressSlot*> own_;
+  Message meeting_;
+  std::vector<std::uint32_t> started_;     // collectives, by group
+  mutable std::mutex mutex_;               // of what follows, and of node_
+  std::vector<std::vector<int>> members_;  // by group
+  ExplainProgress explain_;
+};
+
+}  // namespace triax

@@ -1,0 +1,60 @@
+#pragma once
+// What a rank says of its own progress, in memory that the other ranks of its node read. One thread
+// writes a slot; a reader sees each field whole, and fields that may be a moment apart.
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace triax {
+
+enum class CallKind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  barrier,
+  meeting,  // outside of training: ranks make groups, open or close a file together, agree
+  send,
+  receive
+};
+std::string_view name_of(CallKind kind);
+
+/// The last collectives of one group of ranks. The n-th of a group is the n-th on all its ranks.
+struct GroupSlot {
+  static constexpr std::size_t recent = 16;
+  struct Operation {
+    std::atomic<std::uint64_t> head{0};  // number (from 1) << 32 | kind << 1 | finished
+    std::atomic<std::uint64_t> bytes{0};
+  };
+  std::array<char, 48> name{};               // ranks of the group know it by the same name
+  std::array<Operation, recent> operations;  // number n at n % recent
+};
+
+struct alignas(64) ProgressSlot {
+  static constexpr std::size_t most_groups = 24;
+  std::array<char, 160> place{};  // "rank 5 (data 1, pipeline 0, tensor 1) on host"
+  std::int32_t rank = 0;          // in the grid
+  std::int32_t process = 0;
+  std::uint64_t born = 0;  // ProcessName
+  // Where in its work: numbers that whoever owns the work can explain.
+  std::atomic<std::int32_t> activity{0};
+  std::atomic<std::int32_t> position{0};
+  std::atomic<std::int64_t> step{0};
+  // The wait under way, where `waits` is odd: each begins and ends by counting.
+  std::atomic<std::uint32_t> waits{0};
+  std::atomic<std::int32_t> group{0};
+  std::atomic<std::uint32_t> number{0};
+  std::atomic<CallKind> kind{};
+  std::atomic<std::int32_t> peer{0};
+  std::atomic<std::int32_t> tag{0};
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<bool> reported{false};  // in a node's first slot: a rank of the node reports
+  std::atomic<std::int32_t> groups_made{0};
+  std::array<GroupSlot, most_groups> groups;
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "processes share the slots");
+
+}  // namespace triax

@@ -1,0 +1,133 @@
+#include "src/comm/stall_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace triax {
+namespace {
+
+std::string text_of(const MessageSeen& message) {
+  if (message.kind == CallKind::meeting && message.number == 0)
+    return "the ranks with which it makes a group";
+  const std::string_view kind = name_of(message.kind);
+  if (message.kind == CallKind::send || message.kind == CallKind::receive)
+    return fmt::format("a {} of {} bytes {} rank {} (tag {}), {}", kind, message.bytes,
+                       message.kind == CallKind::send ? "to" : "from", message.peer, message.tag,
+                       message.group);
+  const std::string bytes = message.bytes > 0 ? fmt::format(" of {} bytes", message.bytes) : "";
+  return fmt::format("{} {}{}, {}", kind, message.number, bytes, message.group);
+}
+
+// What `rank` did in the operation: nothing where it has not come to it. One that is forgotten was
+// left behind long ago.
+std::optional<MessageSeen> part_of(const RankProgress& rank, const MessageSeen& operation) {
+  std::uint32_t newest = 0;
+  for (const MessageSeen& own : rank.collectives) {
+    if (own.group != operation.group) continue;
+    if (own.number == operation.number) return own;
+    newest = std::max(newest, own.number);
+  }
+  if (newest < operation.number) return {};
+  MessageSeen forgotten = operation;
+  forgotten.finished = true;
+  return forgotten;
+}
+
+std::string state_text(const RankProgress& rank) {
+  switch (rank.process) {
+    case ProcessState::gone:
+      return fmt::format("its process {} is gone", rank.process_number);
+    case ProcessState::stopped:
+      return fmt::format("its process {} is stopped by a signal", rank.process_number);
+    case ProcessState::running:
+      break;
+  }
+  return rank.waits_for ? "waits for " + text_of(*rank.waits_for) : "waits for no rank";
+}
+
+std::string where_text(const RankProgress& rank, const ExplainProgress& explain) {
+  const std::string where = explain ? explain(rank) : "";
+  return fmt::format("{}: {}{}{}", rank.place, state_text(rank), where.empty() ? "" : "; at ",
+                     where);
+}
+
+struct Parts {
+  std::vector<int> finished, joined, not_seen;
+  std::vector<std::string> differ, absent, lost;
+};
+
+Parts parts_of(const Stall& stall, const ExplainProgress& explain) {
+  const MessageSeen& operation = *stall.waiter.waits_for;
+  Parts parts;
+  for (const int member : stall.members) {
+    const auto found = std::ranges::find(stall.seen, member, &RankProgress::rank);
+    if (found == stall.seen.end()) {
+      parts.not_seen.push_back(member);
+      continue;
+    }
+    const bool to_peer = operation.number == 0;
+    const auto part = to_peer ? std::nullopt : part_of(*found, operation);
+    if (to_peer ? member == operation.peer : !part)
+      parts.absent.push_back(where_text(*found, explain));
+    else if (found->process != ProcessState::running)
+      parts.lost.push_back(where_text(*found, explain));
+    else if (!part)
+      continue;  // not of the two that exchange a message
+    else if (part->kind != operation.kind || part->bytes != operation.bytes)
+      parts.differ.push_back(fmt::format("{}: {}", found->place, text_of(*part)));
+    else
+      (part->finished ? parts.finished : parts.joined).push_back(member);
+  }
+  return parts;
+}
+
+void add_ranks(std::string& text, const char* what, const std::vector<int>& ranks) {
+  if (!ranks.empty())
+    text +=
+        fmt::format("\n  {}: rank{} {}", what, ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "));
+}
+
+}  // namespace
+
+std::string_view name_of(CallKind kind) {
+  switch (kind) {
+    case CallKind::all_reduce:
+      return "all-reduce";
+    case CallKind::reduce_scatter:
+      return "reduce-scatter";
+    case CallKind::all_gather:
+      return "all-gather";
+    case CallKind::broadcast:
+      return "broadcast";
+    case CallKind::barrier:
+      return "barrier";
+    case CallKind::meeting:
+      return "meeting";
+    case CallKind::send:
+      return "send";
+    case CallKind::receive:
+      return "receive";
+  }
+  return "?";
+}
+
+std::string stall_report(const Stall& stall, const ExplainProgress& explain) {
+  const RankProgress& waiter = stall.waiter;
+  const std::string where = explain ? explain(waiter) : "";
+  std::string text = fmt::format("{} has waited {:.3g} s for {}{}{}", waiter.place, stall.seconds,
+                                 text_of(*waiter.waits_for), where.empty() ? "" : ", at ", where);
+  const Parts parts = parts_of(stall, explain);
+  add_ranks(text, "finished it", parts.finished);
+  add_ranks(text, "joined it", parts.joined);
+  for (const std::string& differs : parts.differ) text += "\n  came with another: " + differs;
+  for (const std::string& absent : parts.absent) text += "\n  did not join: " + absent;
+  for (const std::string& lost : parts.lost) text += "\n  lost: " + lost;
+  add_ranks(text, "not heard of, on other nodes", parts.not_seen);
+  for (const RankProgress& rank : stall.seen)
+    if (std::ranges::find(stall.members, rank.rank) == stall.members.end())
+      text += "\n  " + where_text(rank, explain);
+  return text;
+}
+
+}  // namespace triax

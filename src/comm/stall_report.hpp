@@ -1,0 +1,50 @@
+#pragma once
+// What is said of a wait without end: a text made of what each rank says of its progress.
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/comm/process_name.hpp"
+#include "src/comm/progress_slot.hpp"
+
+namespace triax {
+
+/// A message that a rank takes part in.
+struct MessageSeen {
+  std::string group;         // "tensor axis"
+  std::uint32_t number = 0;  // of the group's collectives, from 1; 0: point to point
+  CallKind kind = CallKind::meeting;
+  std::uint64_t bytes = 0;
+  int peer = -1;  // point to point: rank in the grid
+  int tag = 0;
+  bool finished = false;
+};
+
+/// A copy of a ProgressSlot.
+struct RankProgress {
+  int rank = 0;
+  std::string place;
+  ProcessState process = ProcessState::running;
+  int process_number = 0;
+  int activity = 0, position = 0;
+  std::int64_t step = 0;
+  std::optional<MessageSeen> waits_for;
+  std::vector<MessageSeen> collectives;  // the last ones, the newest last in each group
+};
+
+/// "step 3, plan position 17 (F c0 l2 m1)" of a rank's activity, step and position.
+using ExplainProgress = std::function<std::string(const RankProgress&)>;
+
+struct Stall {
+  RankProgress waiter;
+  double seconds = 0.0;
+  std::vector<int> members;        // of the group that the waiter waits in
+  std::vector<RankProgress> seen;  // all ranks of whom something is known, the waiter among them
+};
+
+/// Which operation, which ranks of its group finished or joined it, which did not and where they
+/// are, and what all other ranks do. Several lines, without a last newline.
+std::string stall_report(const Stall& stall, const ExplainProgress& explain);
+
+}  // namespace triax

@@ -1,0 +1,39 @@
+#pragma once
+// Ends a job whose ranks wait for ever.
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "src/comm/progress_board.hpp"
+
+namespace triax {
+
+/// A thread that looks at this rank's waits, a few times in `seconds`. One that lasts as long ends
+/// the job with status 3, and one rank of the node says why (ProgressBoard::report). Time in which
+/// this process was stopped does not count: a job that Slurm suspended goes on.
+class Watchdog {
+ public:
+  /// `board` outlives it.
+  Watchdog(ProgressBoard& board, double seconds);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  void watch();
+  [[noreturn]] void end(double waited);
+
+  ProgressBoard& board_;
+  double seconds_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+/// Ends every rank of the job with `status`, by MPI_Abort. Where that has not ended this process
+/// within a few seconds (a launcher that does not answer, ranks that died), it kills `others` on
+/// this node and leaves. Any thread may call it.
+[[noreturn]] void end_job(int status, const std::vector<ProcessName>& others = {});
+
+}  // namespace triax

@@ -1,0 +1,132 @@
+#include "src/huggingface_commands.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "io/agree.hpp"
+#include "kernels/base/runtime.hpp"
+#include "src/train/huggingface_export.hpp"
+#include "src/train/huggingface_import.hpp"
+
+namespace triax {
+namespace {
+
+struct Arguments {
+  std::string from, to, format, type;
+  std::uint64_t shard_bytes = 5'000'000'000;
+  bool force = false;
+};
+
+// The arguments live as long as the callback that reads them.
+using Shared = std::shared_ptr<Arguments>;
+
+const std::map<std::string, DType> types = {
+    {"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}};
+
+std::optional<DType> type_of(const Arguments& arguments) {
+  if (arguments.type.empty()) return {};
+  return types.at(arguments.type);
+}
+
+void add_type(CLI::App* command, const Shared& arguments, const char* meaning) {
+  command->add_option("--dtype", arguments->type, meaning)
+      ->type_name("TYPE")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+}
+
+void run_export(const Arguments& arguments, const MpiSession& session) {
+  const KernelRuntime runtime(1);
+  const ExportOptions options{type_of(arguments), static_cast<std::int64_t>(arguments.shard_bytes),
+                              arguments.force};
+  const ExportSummary sum =
+      export_huggingface(arguments.from, arguments.to, options, MPI_COMM_WORLD);
+  if (session.rank() == 0)
+    fmt::print("{}: {} tensors, {}, {} bytes in {} file{}\n", arguments.to, sum.tensors,
+               name_of(sum.type), sum.bytes, sum.files, sum.files == 1 ? "" : "s");
+}
+
+void run_import(const Arguments& arguments) {
+  const KernelRuntime runtime(1);
+  const ImportSummary sum =
+      import_huggingface(arguments.from, arguments.to, {type_of(arguments), arguments.force});
+  fmt::print("{}: {} tensors, {}, {} bytes, step 0, no optimizer state\n", arguments.to,
+             sum.tensors, name_of(sum.type), sum.bytes);
+  if (!sum.unused.empty())
+    spdlog::warn("{}: {} tensors are not part of this model: {}", arguments.from, sum.unused.size(),
+                 fmt::join(sum.unused, ", "));
+}
+
+void add_export(CLI::App& parent, const MpiSession& session) {
+  CLI::App* command = parent.add_subcommand(
+      "export", "Write a checkpoint's weights as a Hugging Face model directory.");
+  command->footer(
+      "config.json and model.safetensors, or shards with their index, as transformers'\n"
+      "from_pretrained reads them. A tokenizer's files are not written.\n"
+      "  triax checkpoint export runs/demo/checkpoints/step-000100.h5 --to huggingface out\n"
+      "  triax checkpoint export FILE --to huggingface out --dtype bf16 --shard-size 2GB\n"
+      "  mpiexec -n 8 triax checkpoint export FILE --to huggingface out    # the ranks share the "
+      "shards");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("file", arguments->from, "The checkpoint file")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--to", arguments->format, "The format: huggingface")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"huggingface"}))
+      ->required();
+  command->add_option("directory", arguments->to, "The directory to write to; it is made")
+      ->type_name("OUT_DIR")
+      ->required();
+  add_type(command, arguments,
+           "f32, bf16 or f16 (default: the type of /model, unchanged). Another is rounded to "
+           "nearest even, from the float32 weights of /master where the file has them");
+  command
+      ->add_option("--shard-size", arguments->shard_bytes,
+                   "Most bytes of a file, as 5000000000 or 5GB (1000-based; the default)")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--force", arguments->force, "Replace a model that OUT_DIR holds");
+  command->callback([arguments, &session] { run_export(*arguments, session); });
+}
+
+void add_import(CLI::App& parent, const MpiSession& session) {
+  CLI::App* command = parent.add_subcommand(
+      "import", "Make a checkpoint of step 0 from a Hugging Face model directory.");
+  command->footer(
+      "The file has weights and no optimizer state: a run that resumes it starts with moments of "
+      "zero.\n"
+      "  triax checkpoint import DIR --out gpt2.h5\n"
+      "  triax generate gpt2.h5 --prompt \"The \"\n"
+      "  triax train job.json --set checkpoint.resume=gpt2.h5");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("directory", arguments->from, "config.json and safetensors")
+      ->type_name("HF_DIR")
+      ->required();
+  command->add_option("--out", arguments->to, "The checkpoint to write")
+      ->type_name("FILE")
+      ->required();
+  add_type(command, arguments,
+           "f32, bf16 or f16 (default: that of the files; f32 where they have several)");
+  command->add_flag("--force", arguments->force, "Replace FILE where it is there");
+  command->callback([arguments, &session] {
+    agreed(MPI_COMM_WORLD, [&] {
+      if (session.rank() == 0) run_import(*arguments);
+    });
+  });
+}
+
+}  // namespace
+
+void add_huggingface(CLI::App& checkpoint, const MpiSession& session) {
+  add_export(checkpoint, session);
+  add_import(checkpoint, session);
+}
+
+}  // namespace triax

@@ -1,0 +1,14 @@
+#pragma once
+// triax checkpoint export and import: to and from what Hugging Face's transformers load.
+#include "src/comm/mpi_session.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace triax {
+
+/// Adds `export` and `import` below the command `checkpoint`. `session` outlives the app.
+void add_huggingface(CLI::App& checkpoint, const MpiSession& session);
+
+}  // namespace triax

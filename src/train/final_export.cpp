@@ -1,0 +1,54 @@
+#include "src/train/final_export.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+
+#include "io/agree.hpp"
+#include "src/config/load.hpp"
+#include "src/train/checkpoint.hpp"
+#include "src/train/huggingface_export.hpp"
+#include "src/train/version.hpp"
+
+namespace triax {
+namespace {
+
+// A file of this rank's making, removed whatever happens.
+struct Removed {
+  std::string path;
+  bool mine;
+  ~Removed() {
+    std::error_code ignored;
+    if (mine && !path.empty()) std::filesystem::remove(path, ignored);
+  }
+};
+
+void save_weights(const Stream& stream, const std::string& path, const Config& config,
+                  ParameterStore& store, const ProcessGrid& grid) {
+  CheckpointHeader header;
+  header.step = config.run.steps;
+  header.job = header.grid = "{}";
+  header.model = huggingface_config(config.model);
+  header.version = version;
+  save_checkpoint(stream, path, header, config.model, store, nullptr, grid);
+}
+
+}  // namespace
+
+void export_at_end(const Stream& stream, const Config& config, const std::string& checkpoint,
+                   ParameterStore& store, const ProcessGrid& grid) {
+  const std::filesystem::path run = config.run.directory;
+  const std::string directory = (run / "huggingface").string();
+  const std::string weights = checkpoint.empty() ? (run / "huggingface.h5").string() : "";
+  const Removed temporary{weights, grid.rank() == 0};
+  if (!weights.empty()) save_weights(stream, weights, config, store, grid);
+  const bool wide = config.precision.type == DType::f32;
+  const ExportOptions options{.type = wide ? DType::bf16 : config.precision.type, .replace = true};
+  const ExportSummary sum =
+      export_huggingface(checkpoint.empty() ? weights : checkpoint, directory, options, grid);
+  if (grid.rank() == 0)
+    spdlog::info("weights for Hugging Face in {}: {} tensors, {}{}", directory, sum.tensors,
+                 name_of(sum.type), wide ? " (rounded: the training was in f32)" : "");
+}
+
+}  // namespace triax

@@ -1,0 +1,177 @@
+#include "src/train/huggingface_export.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <set>
+#include <vector>
+
+#include "io/agree.hpp"
+#include "io/checkpoint_file.hpp"
+#include "io/durable.hpp"
+#include "io/safetensors.hpp"
+#include "io/safetensors_writer.hpp"
+#include "kernels/elementwise.hpp"
+#include "src/config/load.hpp"
+#include "src/model/stage.hpp"
+#include "src/train/checkpoint.hpp"
+
+namespace triax {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* config_name = "config.json";
+constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
+
+// A file that a reader would take for (a part of) the model; with ".tmp", what is left of one.
+bool is_weights(std::string name) {
+  if (name.ends_with(".tmp")) name.resize(name.size() - 4);
+  return name == safetensors_index_name ||
+         (name.starts_with("model") && name.ends_with(".safetensors"));
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory))
+    names.push_back(entry.path().filename().string());
+  return names;
+}
+
+// Makes the directory. Error where it holds a model that is not to be replaced.
+void make_room(const std::string& directory, bool replace) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error)
+    throw Error("cannot create the directory " + directory, error.message(),
+                "Give another directory");
+  for (const std::string& name : names_in(directory))
+    if (!replace && !name.ends_with(".tmp") && (is_weights(name) || name == config_name))
+      throw Error(fmt::format("{} holds a model", directory), fmt::format("there is {}", name),
+                  "Give another directory, or --force");
+}
+
+// What of a checkpoint goes into an export, and where.
+class Export {
+ public:
+  Export(const std::string& checkpoint, const ExportOptions& options)
+      : reader_(checkpoint),
+        model_(model_from_huggingface(reader_.header().model, "the checkpoint's model")) {
+    for (const CheckpointTensor& tensor : reader_.tensors()) types_[tensor.name] = tensor.dtype;
+    const std::vector<GlobalTensor> tensors = global_tensors(model_);
+    for (const GlobalTensor& tensor : tensors) require(checkpoint, weight_group, tensor);
+    const DType stored = types_.at(weight_group + tensors.front().name);
+    type_ = options.type.value_or(stored);
+    const bool master = type_ != stored && types_.contains(master_group + tensors.front().name);
+    group_ = master ? master_group : weight_group;
+    std::vector<SafetensorsTensor> out;
+    for (const GlobalTensor& tensor : tensors) {
+      require(checkpoint, group_, tensor);
+      out.push_back({tensor.name, type_, tensor.shape});
+    }
+    shards_ = cut_into_shards(out, options.shard_bytes);
+  }
+
+  const std::vector<SafetensorsShard>& shards() const { return shards_; }
+  std::string config() const { return huggingface_config(model_, type_); }
+
+  ExportSummary summary() const {
+    ExportSummary sum{.files = std::ssize(shards_), .type = type_};
+    for (const SafetensorsShard& shard : shards_)
+      for (const SafetensorsTensor& tensor : shard.tensors) {
+        ++sum.tensors;
+        sum.bytes += tensor.bytes();
+      }
+    return sum;
+  }
+
+  // One file, tensor by tensor in pieces. A piece is read in the type of the checkpoint, so that
+  // what is not converted keeps its bits.
+  void write(const SafetensorsShard& shard, SafetensorsWriter& writer) {
+    for (const SafetensorsTensor& tensor : shard.tensors) {
+      const std::string name = group_ + tensor.name;
+      const DType stored = types_.at(name);
+      for (std::int64_t begin = 0; begin < tensor.shape.elements(); begin += piece_elements) {
+        const std::int64_t end = std::min(begin + piece_elements, tensor.shape.elements());
+        const Tensor from = staging(stored_, stored, end - begin);
+        reader_.read(name, hdf5::flat_range_boxes(tensor.shape, begin, end), from);
+        const bool same = stored == type_;
+        const Tensor to = same ? from : staging(converted_, type_, end - begin);
+        if (!same) convert(Stream{}, to, from);
+        writer.write(tensor.name, begin, to);
+      }
+    }
+    writer.finish();
+  }
+
+ private:
+  void require(const std::string& file, const std::string& group, const GlobalTensor& tensor) {
+    const std::string name = group + tensor.name;
+    if (!types_.contains(name) || reader_.shape(name) != tensor.shape)
+      throw Error(fmt::format("{} has no tensor {} of shape {}", file, name, tensor.shape.text()),
+                  "its attribute `model` asks for one", "Use another checkpoint of the run");
+  }
+  static Tensor staging(std::vector<std::byte>& memory, DType type, std::int64_t elements) {
+    memory.resize(static_cast<std::size_t>(elements) * size_of(type));
+    return {static_cast<void*>(memory.data()), type, {elements}};
+  }
+
+  CheckpointReader reader_;
+  ModelConfig model_;
+  std::map<std::string, DType> types_;  // of the checkpoint's tensors
+  DType type_ = DType::f32;
+  std::string group_;
+  std::vector<SafetensorsShard> shards_;
+  std::vector<std::byte> stored_, converted_;
+};
+
+// By one rank, when every rank's own files have their names: removes what is left of a former
+// model, and says what there is now.
+void complete(const Export& weights, const std::string& directory) {
+  std::set<std::string> ours;
+  for (const SafetensorsShard& shard : weights.shards()) ours.insert(shard.file);
+  for (const std::string& name : names_in(directory))
+    if (is_weights(name) && !ours.contains(name)) fs::remove(fs::path(directory) / name);
+  if (weights.shards().size() > 1)
+    write_durably((fs::path(directory) / safetensors_index_name).string(),
+                  safetensors_index(weights.shards()));
+  write_durably((fs::path(directory) / config_name).string(), weights.config());
+}
+
+}  // namespace
+
+ExportSummary export_huggingface(const std::string& checkpoint, const std::string& directory,
+                                 const ExportOptions& options, const Ranks& ranks) {
+  int rank = 0;
+  int size = 1;
+  if (ranks.comm != MPI_COMM_NULL) {
+    MPI_Comm_rank(ranks.comm, &rank);
+    MPI_Comm_size(ranks.comm, &size);
+  }
+  std::optional<Export> weights;
+  agreed(ranks, [&] { weights.emplace(checkpoint, options); });
+  agreed(ranks, [&] {
+    if (rank == 0) make_room(directory, options.replace);
+  });
+  std::deque<SafetensorsWriter> files;
+  agreed(ranks, [&] {
+    for (std::size_t i = static_cast<std::size_t>(rank); i < weights->shards().size();
+         i += static_cast<std::size_t>(size)) {
+      const SafetensorsShard& shard = weights->shards()[i];
+      files.emplace_back((fs::path(directory) / shard.file).string(), shard.tensors);
+      weights->write(shard, files.back());
+    }
+  });
+  agreed(ranks, [&] {
+    if (rank == 0) fs::remove(fs::path(directory) / config_name);
+  });
+  agreed(ranks, [&] {
+    for (SafetensorsWriter& file : files) file.publish();
+  });
+  agreed(ranks, [&] {
+    if (rank == 0) complete(*weights, directory);
+  });
+  return weights->summary();
+}
+
+}  // namespace triax

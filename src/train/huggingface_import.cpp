@@ -1,0 +1,70 @@
+#include "src/train/huggingface_import.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "io/checkpoint_file.hpp"
+#include "io/mapped_file.hpp"
+#include "kernels/elementwise.hpp"
+#include "src/config/load.hpp"
+#include "src/state/huggingface_weights.hpp"
+#include "src/train/checkpoint.hpp"
+#include "src/train/version.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
+
+ModelConfig read_config(const std::string& directory) {
+  const MappedFile file((std::filesystem::path(directory) / "config.json").string());
+  const auto* const text = reinterpret_cast<const char*>(file.data());
+  return model_from_huggingface({text, file.size()}, file.path());
+}
+
+void write_tensor(CheckpointWriter& writer, const HuggingfaceWeights& weights,
+                  const GlobalTensor& tensor, DType type) {
+  std::vector<float> read;
+  std::vector<std::uint16_t> rounded;
+  for (std::int64_t begin = 0; begin < tensor.shape.elements(); begin += piece_elements) {
+    const std::int64_t end = std::min(begin + piece_elements, tensor.shape.elements());
+    const std::int64_t count = end - begin;
+    read.resize(static_cast<std::size_t>(count));
+    const Tensor values(read.data(), {count});
+    weights.read(tensor.name, begin, values);
+    rounded.resize(type == DType::f32 ? 0 : static_cast<std::size_t>(count));
+    const Tensor out =
+        type == DType::f32 ? values : Tensor(static_cast<void*>(rounded.data()), type, {count});
+    if (type != DType::f32) convert(Stream{}, out, values);
+    writer.write(weight_group + tensor.name, hdf5::flat_range_boxes(tensor.shape, begin, end), out);
+  }
+}
+
+}  // namespace
+
+ImportSummary import_huggingface(const std::string& directory, const std::string& file,
+                                 const ImportOptions& options) {
+  if (!options.replace && std::filesystem::exists(file))
+    throw Error(fmt::format("{} is there already", file), {}, "Give another name, or --force");
+  const ModelConfig model = read_config(directory);
+  const HuggingfaceWeights weights(directory, model);
+  ImportSummary sum{.type = options.type.value_or(weights.type()), .unused = weights.unused()};
+  std::vector<CheckpointTensor> tensors;
+  for (const GlobalTensor& tensor : global_tensors(model)) {
+    tensors.push_back({weight_group + tensor.name, sum.type, tensor.shape});
+    sum.bytes += tensor.shape.elements() * static_cast<std::int64_t>(size_of(sum.type));
+  }
+  sum.tensors = std::ssize(tensors);
+  CheckpointHeader header;
+  header.job = header.grid = "{}";
+  header.model = huggingface_config(model);
+  header.version = version;
+  CheckpointWriter writer(file, MPI_COMM_NULL);
+  writer.create(header, tensors);
+  for (const GlobalTensor& tensor : global_tensors(model))
+    write_tensor(writer, weights, tensor, sum.type);
+  writer.publish();
+  return sum;
+}
+
+}  // namespace triax

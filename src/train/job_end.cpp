@@ -1,0 +1,75 @@
+#include "src/train/job_end.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+namespace triax {
+namespace {
+
+using Clock = std::chrono::system_clock;
+
+std::optional<std::int64_t> number_of(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return {};
+  return value;
+}
+
+// squeue's %e: "2026-11-21T22:50:28" in local time; "NONE", "N/A" or "Unknown" without a limit.
+std::optional<Clock::time_point> time_of(const std::string& text) {
+  std::tm local{};
+  if (strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &local) == nullptr) return {};
+  local.tm_isdst = -1;
+  const std::time_t seconds = std::mktime(&local);
+  if (seconds < 0) return {};
+  return Clock::from_time_t(seconds);
+}
+
+std::string output_of_command(const std::string& command) {
+  std::FILE* const pipe = ::popen((command + " 2>/dev/null").c_str(), "r");
+  if (pipe == nullptr) return {};
+  std::string text;
+  std::array<char, 256> part{};
+  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;)
+    text.append(part.data(), n);
+  return ::pclose(pipe) == 0 ? text : std::string();
+}
+
+}  // namespace
+
+JobSurroundings surroundings() {
+  return {[](const char* name) -> std::string {
+            const char* const value = std::getenv(name);
+            return value != nullptr ? value : "";
+          },
+          output_of_command};
+}
+
+std::optional<Clock::time_point> job_end(const JobSurroundings& around) {
+  if (const auto seconds = number_of(around.variable("SLURM_JOB_END_TIME")))
+    return Clock::from_time_t(*seconds);
+  const std::string job = around.variable("SLURM_JOB_ID");
+  if (!number_of(job)) return {};  // it goes into a command
+  return time_of(around.output_of("timeout 10 squeue --noheader --format=%e --jobs=" + job));
+}
+
+std::optional<Clock::time_point> leaving_time(const RunConfig& run, Clock::time_point start,
+                                              const JobSurroundings& around) {
+  if (run.stop_before_end <= 0.0) return {};
+  const auto seconds = [](double count) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
+  };
+  std::optional<Clock::time_point> end = job_end(around);
+  if (run.time_limit > 0.0) {
+    const Clock::time_point limit = start + seconds(run.time_limit);
+    end = end ? std::min(*end, limit) : limit;
+  }
+  if (!end) return {};
+  return *end - seconds(run.stop_before_end);
+}
+
+}  // namespace triax

@@ -1,0 +1,103 @@
+#include "src/train/memory_limit.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "src/train/process_memory.hpp"
+
+namespace triax {
+namespace {
+namespace fs = std::filesystem;
+
+void take_lesser(MemoryLimit& least, double bytes, const std::string& what) {
+  if (bytes < least.bytes) least = {bytes, what};
+}
+
+// The number that a text begins with; nothing where it begins with a word, as "max" or "unlimited".
+std::optional<double> leading_number(const std::string& text) {
+  std::istringstream words(text);
+  double number = 0.0;
+  if (words >> number) return number;
+  return {};
+}
+
+std::optional<double> number_in(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  if (!std::getline(in, line)) return {};
+  return leading_number(line);
+}
+
+// The rest of the first line that begins with `key`; "" where there is none.
+std::string line_of(const fs::path& file, std::string_view key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key)) return line.substr(key.size());
+  return {};
+}
+
+// A cgroup and all around it, up to where the hierarchy is mounted. In a container the mount may
+// begin inside the path: folders that are not there are passed over, the mount itself is looked at.
+void take_cgroups(MemoryLimit& least, const fs::path& mount, const std::string& path,
+                  const char* file) {
+  fs::path group = path.find("..") == std::string::npos ? fs::path(path) : fs::path("/");
+  for (;; group = group.parent_path()) {
+    const fs::path limit = mount / group.relative_path() / file;
+    if (const auto bytes = number_in(limit))
+      take_lesser(least, *bytes, fmt::format("the cgroup's memory ({})", limit.string()));
+    if (!group.has_relative_path()) return;
+  }
+}
+
+}  // namespace
+
+MemoryLimit node_limit(const SystemFiles& system) {
+  MemoryLimit least;
+  if (const auto kib = leading_number(line_of(system.proc + "/meminfo", "MemTotal:")))
+    take_lesser(least, *kib * 1024.0, "this machine's memory");
+  // Lines "hierarchy:controllers:path"; version 2 has no controllers there.
+  std::ifstream groups(system.proc + "/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const auto first = line.find(':');
+    const auto second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
+    const std::string path = line.substr(second + 1);
+    if (controllers == ",,")
+      for (const char* mount : {"", "unified"})
+        take_cgroups(least, fs::path(system.cgroup) / mount, path, "memory.max");
+    else if (controllers.find(",memory,") != std::string::npos)
+      take_cgroups(least, fs::path(system.cgroup) / "memory", path, "memory.limit_in_bytes");
+  }
+  return least;
+}
+
+MemoryLimit process_limit(const SystemFiles& system) {
+  const std::string limits = system.proc + "/self/limits";
+  const auto counted = [&](const char* key) {
+    return static_cast<double>(status_bytes(key, system.proc));
+  };
+  // Pages that are mapped and not in memory count for the limit, and not for a plan.
+  const double resident = counted("VmRSS:");
+  MemoryLimit least;
+  if (const auto bytes = leading_number(line_of(limits, "Max address space")))
+    take_lesser(least, *bytes - counted("VmSize:") + resident,
+                "a process's address space (ulimit -v)");
+  if (const auto bytes = leading_number(line_of(limits, "Max data size")))
+    take_lesser(least, *bytes - counted("VmData:") + resident, "a process's data (ulimit -d)");
+  return least;
+}
+
+MemoryLimit memory_limit(const SystemFiles& system) {
+  MemoryLimit least = node_limit(system);
+  const MemoryLimit own = process_limit(system);
+  take_lesser(least, own.bytes, own.what);
+  return least;
+}
+
+}  // namespace triax

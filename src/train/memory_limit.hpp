@@ -1,0 +1,34 @@
+#pragma once
+// How much memory there is for the ranks of a machine, and for one of them.
+#include <limits>
+#include <string>
+
+namespace triax {
+
+/// Bytes, and the name of what has them: "this machine's memory", "the cgroup ...". Infinite: no
+/// limit.
+struct MemoryLimit {
+  double bytes = std::numeric_limits<double>::infinity();
+  std::string what = "this machine's memory";
+};
+
+/// Where the system tells of itself.
+struct SystemFiles {
+  std::string proc = "/proc";
+  std::string cgroup = "/sys/fs/cgroup";
+};
+
+/// What the ranks on this machine share: the least of its memory (MemTotal), and of the limits of
+/// this process's cgroup and those around it: memory.max (cgroup v2) and memory.limit_in_bytes
+/// (v1).
+MemoryLimit node_limit(const SystemFiles& system = {});
+
+/// What this process may hold beside what it maps and does not use: by its address space
+/// (RLIMIT_AS, ulimit -v) and its data (RLIMIT_DATA, ulimit -d). Comparable to a rank's bytes in a
+/// MemoryPlan, which count the program as far as it is in memory.
+MemoryLimit process_limit(const SystemFiles& system = {});
+
+/// The lesser of both, for a job that is not a plan yet.
+MemoryLimit memory_limit(const SystemFiles& system = {});
+
+}  // namespace triax

@@ -1,0 +1,71 @@
+#include "src/train/non_finite.hpp"
+
+#include <cmath>
+
+#include "kernels/norm.hpp"
+#include "src/train/run_directory.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::int64_t most_layers = 1 << 20;  // of a chunk
+constexpr std::int64_t backward_begin = std::int64_t{1} << 60;
+
+bool finite(const Stream& stream, const Tensor& values) {
+  if (values.data() == nullptr) return true;
+  double squares = 0.0;
+  add_sum_of_squares(stream, Tensor(&squares, {1}), values);
+  stream.synchronize();
+  return std::isfinite(squares);
+}
+
+std::int64_t place(int chunk, int layer) {
+  return chunk * most_layers + layer;
+}
+
+}  // namespace
+
+void NonFiniteSearch::found(std::int64_t order, const std::string& what) {
+  if (order >= order_) return;
+  order_ = order;
+  what_ = what;
+}
+
+void NonFiniteSearch::forward(const Stream& stream, int chunk, int layer, const std::string& name,
+                              const Tensor& values) {
+  if (!finite(stream, values)) found(place(chunk, layer), "the output of " + name);
+}
+
+void NonFiniteSearch::backward(const Stream& stream, int chunk, int layer, const std::string& name,
+                               const Tensor& values) {
+  if (!finite(stream, values))
+    found(backward_begin - place(chunk, layer), "the gradient of the input of " + name);
+}
+
+void NonFiniteSearch::loss(double value, int chunk, int layer) {
+  if (!std::isfinite(value)) found(place(chunk, layer), "the loss of the head");
+}
+
+std::string NonFiniteSearch::first(ProcessGrid& grid) const {
+  const Stream host;
+  std::int64_t order = order_;
+  grid.world().all_reduce(host, Tensor(&order, DType::i64, {1}), ReduceOp::min).wait(host);
+  if (order == none) return "no layer's output nor gradient: the gradient of a parameter";
+  std::int64_t rank = order == order_ ? grid.rank() : grid.size();
+  grid.world().all_reduce(host, Tensor(&rank, DType::i64, {1}), ReduceOp::min).wait(host);
+  return broadcast_text(grid, fmt::format("{}, on {}", what_, grid.place()),
+                        static_cast<int>(rank));
+}
+
+bool finite_weights(const Stream& stream, ParameterStore& store, ProcessGrid& grid) {
+  std::int64_t bad = 0;
+  for (int b = 0; b < std::ssize(store.blocks()); ++b)
+    store.visit_weights(stream, b, Access::read, [&](const BlockView& weights) {
+      if (!finite(stream, weights.data)) bad = 1;
+    });
+  const Stream host;
+  grid.world().all_reduce(host, Tensor(&bad, DType::i64, {1})).wait(host);
+  return bad == 0;
+}
+
+}  // namespace triax

@@ -1,0 +1,37 @@
+#pragma once
+// Where a loss or gradient that is not finite began.
+#include <cstdint>
+#include <string>
+
+#include "src/comm/process_grid.hpp"
+#include "src/state/parameter_store.hpp"
+
+namespace triax {
+
+/// Looks at what each layer makes while a step is run once more, and keeps the first that is not
+/// finite: in the order of the forward pass an output, else in that of the backward pass the
+/// gradient of an input.
+class NonFiniteSearch {
+ public:
+  /// `chunk`: in the model, not the stage. `values`: empty where the layer makes none.
+  void forward(const Stream& stream, int chunk, int layer, const std::string& name,
+               const Tensor& values);
+  void backward(const Stream& stream, int chunk, int layer, const std::string& name,
+                const Tensor& values);
+  void loss(double value, int chunk, int layer);
+
+  /// Of all ranks: "the output of block 3, on rank 5 (...)". Collective.
+  std::string first(ProcessGrid& grid) const;
+
+ private:
+  void found(std::int64_t order, const std::string& what);
+
+  static constexpr std::int64_t none = INT64_MAX;
+  std::int64_t order_ = none;  // in the order of the passes
+  std::string what_;
+};
+
+/// Whether all weights of the model are finite, wherever they are. Collective.
+bool finite_weights(const Stream& stream, ParameterStore& store, ProcessGrid& grid);
+
+}  // namespace triax

@@ -1,0 +1,36 @@
+#include "src/train/progress_texts.hpp"
+
+namespace triax {
+namespace {
+
+std::string text_at(const Plan& plan, int position) {
+  if (position < 0 || position >= std::ssize(plan)) return "";
+  return fmt::format("plan position {} ({})", position,
+                     text_of(plan[static_cast<std::size_t>(position)]));
+}
+
+}  // namespace
+
+ProgressTexts::ProgressTexts(ProcessGrid& grid, const StepPlans& plans) : grid_(grid) {
+  grid.board().explain_with([&plans, shape = grid.shape()](const RankProgress& rank) {
+    const auto stage = static_cast<std::size_t>(shape.coordinate(rank.rank, Axis::pipeline));
+    switch (static_cast<Activity>(rank.activity)) {
+      case Activity::start_up:
+        return std::string("its start");
+      case Activity::between_steps:
+        return fmt::format("step {}, between plans", rank.step);
+      case Activity::training:
+        return fmt::format("step {}, {}", rank.step, text_at(plans.training[stage], rank.position));
+      case Activity::evaluation:
+        return fmt::format("step {}, validation, {}", rank.step,
+                           text_at(plans.evaluation[stage], rank.position));
+    }
+    return std::string();
+  });
+}
+
+ProgressTexts::~ProgressTexts() {
+  grid_.board().explain_with({});
+}
+
+}  // namespace triax

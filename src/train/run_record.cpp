@@ -1,0 +1,36 @@
+#include "src/train/run_record.hpp"
+
+#include <spdlog/spdlog.h>
+
+namespace triax {
+
+RunRecord::RunRecord(const Config& config, std::int64_t first_step)
+    : metrics_(config.run.directory + "/metrics.jsonl", first_step),
+      progress_(config.run.progress, first_step, config.run.steps, config.steps_per_print) {}
+
+void RunRecord::step(const StepMetrics& metrics) {
+  metrics_.write(metrics);
+  progress_.step(metrics);
+  tell_problem();
+}
+
+void RunRecord::valid(std::int64_t step, double loss, std::int64_t tokens) {
+  metrics_.write_valid(step, loss, tokens);
+  pause();
+  spdlog::info("step {}: validation loss {:.4f}", step + 1, loss);
+  tell_problem();
+}
+
+void RunRecord::tell_problem() {
+  const bool waiting = !metrics_.problem().empty();
+  if (waiting == told_) return;
+  told_ = waiting;
+  pause();
+  if (waiting)
+    spdlog::error("{}: training goes on, lines wait in memory. Free some space",
+                  metrics_.problem());
+  else
+    spdlog::info("the lines of metrics.jsonl that waited are written");
+}
+
+}  // namespace triax

@@ -1,0 +1,28 @@
+#pragma once
+// What rank 0 tells of a run while it goes on: lines of metrics.jsonl, and progress for the eye.
+#include "io/metrics_writer.hpp"
+#include "src/config/config.hpp"
+#include "src/train/progress.hpp"
+
+namespace triax {
+
+/// A full disk does not end a run: the lines wait, which is said once.
+class RunRecord {
+ public:
+  RunRecord(const Config& config, std::int64_t first_step);
+  void step(const StepMetrics& metrics);
+  void valid(std::int64_t step, double loss, std::int64_t tokens);
+  /// Before something else is said: ends the line of a progress bar.
+  void pause() { progress_.pause(); }
+  /// What was written so far is on disk. Error where lines wait.
+  void sync() { metrics_.sync(); }
+
+ private:
+  void tell_problem();
+
+  MetricsWriter metrics_;
+  Progress progress_;
+  bool told_ = false;
+};
+
+}  // namespace triax

@@ -1,0 +1,140 @@
+#include "src/train/run_report.hpp"
+
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "src/train/dry_run.hpp"
+#include "src/train/offload_place.hpp"
+#include "src/train/process_memory.hpp"
+#include "src/train/version.hpp"
+
+namespace triax {
+namespace {
+
+const char* name_of(OffloadDevice device) {
+  if (device == OffloadDevice::none) return "none";
+  return device == OffloadDevice::cpu ? "cpu" : "nvme";
+}
+
+std::string zero_text(const Config& config) {
+  const DataShard shard = data_shard(config, 0);
+  const int ranks = shard.size * shard.groups;
+  if (shard.zero_stage > 0)
+    return fmt::format("ZeRO stage {}: state is cut over {} data rank(s), {} time(s)",
+                       shard.zero_stage, shard.size, shard.groups);
+  if (config.zero.stage > 0)
+    return fmt::format("ZeRO stage 0, not {}: {} data rank(s) in groups of one have nothing to cut",
+                       config.zero.stage, config.parallel.data);
+  return fmt::format("ZeRO stage 0: each of {} data rank(s) keeps all state", ranks);
+}
+
+}  // namespace
+
+std::string sharding_text(const Config& config) {
+  return fmt::format("{}; offload_optimizer {}, offload_param {}", zero_text(config),
+                     name_of(config.zero.offload_optimizer.device),
+                     name_of(config.zero.offload_param.device));
+}
+
+std::vector<std::string> surprises(const Config& config) {
+  std::vector<std::string> lines;
+  if (config.zero.shard_by_hpz && config.zero.shard_size < config.parallel.data)
+    lines.push_back(fmt::format(
+        "zero_optimization.zero_hpz_partition_size: all that ZeRO stage {} cuts is cut over {} "
+        "data "
+        "ranks and kept {} times, as by mics_shard_size; ZeRO++ would keep the parameters so, and "
+        "cut the rest over all {}",
+        config.zero.stage, config.zero.shard_size, config.parallel.data / config.zero.shard_size,
+        config.parallel.data));
+  if (config.batch.accumulation > 1 && config.precision.gradient_type != DType::f32)
+    lines.push_back(fmt::format(
+        "gradients of {} micro-batches are summed in {}, which loses small ones. "
+        "data_types.grad_accum_dtype fp32 sums them in float32, for 2 bytes a parameter more",
+        config.batch.accumulation,
+        config.precision.gradient_type == DType::bf16 ? "bf16" : "fp16"));
+  if (config.recompute.partition_inputs && config.recompute.what != Recompute::layer)
+    lines.push_back(
+        "activation_checkpointing.partition_activations has nothing to cut: no layer is "
+        "recomputed from its input. activation_checkpointing.number_checkpoints says how many are");
+  return lines;
+}
+
+void announce(const RunFacts& run) {
+  const Config& config = run.job.config;
+  std::int64_t parameters = 0;
+  for (const GlobalTensor& tensor : global_tensors(config.model))
+    parameters += tensor.shape.elements();
+  spdlog::info("triax {}: {} ranks on {} node(s), tensor {} x pipeline {} x data {}", version,
+               run.grid.size(), run.grid.nodes(), config.parallel.tensor, config.parallel.pipeline,
+               config.parallel.data);
+  spdlog::info(
+      "{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens a step",
+      1e-6 * parameters, config.batch.global, config.batch.micro, config.batch.accumulation,
+      config.parallel.data, config.batch.global * config.data.sequence_length);
+  spdlog::info("{} tokens of training data, {} samples an epoch", run.data.tokens(),
+               run.data.samples());
+  spdlog::info("schedule {}: {} instructions on stage 0, verified", config.parallel.schedule,
+               run.plan.steps.training[0].size());
+  spdlog::info("{}", sharding_text(config));
+  spdlog::info("rank 0 will hold {}", memory_text(run.plan.memory.of(0).in_memory()));
+  spdlog::info("a step sends, all ranks together: {}", messages_text(run.plan.messages));
+  announce_offload(config.zero, run.optimizer, run.store);
+  if (config.dump_state) spdlog::info("{}", run.job.resolved);
+  if (!run.job.accepted.empty())
+    spdlog::info("accepted without effect here: {}", fmt::join(run.job.accepted, ", "));
+  for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
+  if (!run.start.unused_weights.empty())
+    spdlog::warn("{}: {} tensors are not part of this model: {}", config.model.weights,
+                 run.start.unused_weights.size(), fmt::join(run.start.unused_weights, ", "));
+  if (!run.start.resumed_from.empty())
+    spdlog::info("resumed from {} at step {} of {}", run.start.resumed_from, run.start.step,
+                 config.run.steps);
+  if (run.start.fresh_optimizer)
+    spdlog::info("it has no optimizer state: the moments start from zero");
+  for (const std::string& change : run.start.changes) spdlog::warn("{}", change);
+}
+
+KindBytes used_by_kind(KindBytes allocated, std::int64_t peak) {
+  allocated.communication = 0;
+  allocated.communication = std::max<std::int64_t>(0, peak - allocated.total());
+  return allocated;
+}
+
+std::string used_text(const KindBytes& used, std::int64_t peak) {
+  const std::int64_t untouched = used.total() - peak;
+  if (untouched <= 0) return memory_text(used);
+  constexpr double mib = 1 << 20;
+  return fmt::format("{}; {:.1f} MiB of it never were in memory", memory_text(used),
+                     static_cast<double>(untouched) / mib);
+}
+
+void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated) {
+  const std::int64_t peak = peak_resident_bytes();
+  const KindBytes used = used_by_kind(by_kind(allocated, plan.program), peak);
+  constexpr std::size_t count = memory_kinds.size() + 1;  // the last: the peak
+  std::vector<std::int64_t> all(count * static_cast<std::size_t>(grid.size()));
+  const Tensor ranks(all.data(), DType::i64, {grid.size(), std::int64_t{count}});
+  const Tensor own = ranks.slice(0, grid.rank(), 1);
+  for (std::size_t k = 0; k + 1 < count; ++k)
+    own.as<std::int64_t>()[k] = used.*memory_kinds[k].bytes;
+  own.as<std::int64_t>()[count - 1] = peak;
+  const Stream host;
+  grid.world().all_gather(host, ranks, own).wait(host);
+  if (grid.rank() != 0) return;
+  const auto peak_of = [&](int rank) {
+    return all[static_cast<std::size_t>(rank + 1) * count - 1];
+  };
+  int fullest = 0;
+  for (int rank = 1; rank < grid.size(); ++rank)
+    if (peak_of(rank) > peak_of(fullest)) fullest = rank;
+  KindBytes most;
+  for (std::size_t k = 0; k + 1 < count; ++k)
+    most.*memory_kinds[k].bytes = all[static_cast<std::size_t>(fullest) * count + k];
+  spdlog::info("rank {} was to hold {}", fullest, memory_text(plan.memory.of(fullest).in_memory()));
+  spdlog::info("rank {} has used    {}", fullest, used_text(most, peak_of(fullest)));
+}
+
+}  // namespace triax

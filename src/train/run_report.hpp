@@ -1,0 +1,55 @@
+#pragma once
+// What a run says of itself: at its start, and at its end of its memory.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/token_reader.hpp"
+#include "src/config/load.hpp"
+#include "src/state/optimizer.hpp"
+#include "src/train/job_plan.hpp"
+
+namespace triax {
+
+/// Where a run begins: at the beginning, or behind what a checkpoint holds.
+struct RunStart {
+  std::int64_t step = 0, sample = 0, token = 0;
+  std::string resumed_from;                 // the checkpoint; empty: none
+  bool fresh_optimizer = false;             // it has weights alone
+  std::vector<std::string> changes;         // of the job since the checkpoint
+  std::vector<std::string> unused_weights;  // tensors of model.weights that the model has not
+};
+
+/// The parts of a run that announce() speaks of.
+struct RunFacts {
+  const LoadedJob& job;
+  const ProcessGrid& grid;
+  const JobPlan& plan;
+  const RunStart& start;
+  const TokenReader& data;
+  const Optimizer& optimizer;
+  const ParameterStore& store;
+};
+
+/// "ZeRO stage 2: state is cut over 4 data rank(s), 2 time(s); offload_optimizer nvme,
+/// offload_param none": the stage in effect, the data ranks of a shard group and the groups.
+std::string sharding_text(const Config& config);
+
+/// A line for each setting that does something else than its user may think.
+std::vector<std::string> surprises(const Config& config);
+
+/// The lines at the start of a run, as rank 0 sees it.
+void announce(const RunFacts& run);
+
+/// What a process used whose most in memory was `peak` bytes: what it allocated, and what is left,
+/// which is MPI's (and of the libraries what the run touched of them). Communication is 0 where it
+/// did not touch all that it allocated.
+KindBytes used_by_kind(KindBytes allocated, std::int64_t peak);
+/// That as text: memory_text, and where `peak` is less how much never was in memory.
+std::string used_text(const KindBytes& used, std::int64_t peak);
+
+/// What the fullest rank used, by the names of the plan. `allocated`: by this rank. Collective;
+/// rank 0 says it.
+void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated);
+
+}  // namespace triax

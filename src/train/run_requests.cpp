@@ -1,0 +1,77 @@
+#include "src/train/run_requests.hpp"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+sigset_t signals_of_a_run() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM}) sigaddset(&set, signal);
+  return set;
+}
+
+RunRequest request_of(std::uint32_t signal) {
+  switch (signal) {
+    case SIGUSR2:
+      return RunRequest::save;
+    case SIGUSR1:
+      return RunRequest::stop_user;
+    default:
+      return RunRequest::stop_ended;
+  }
+}
+
+}  // namespace
+
+std::string source_of(RunRequest request) {
+  switch (request) {
+    case RunRequest::none:
+      return "nothing";
+    case RunRequest::save:
+      return "SIGUSR2";
+    case RunRequest::stop_user:
+      return "SIGUSR1";
+    case RunRequest::stop_ended:
+      return "SIGTERM";
+    case RunRequest::stop_time_up:
+      return "the end of the job's time";
+  }
+  return {};
+}
+
+RunRequests::RunRequests() {
+  const sigset_t set = signals_of_a_run();
+  signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (signals_ < 0)
+    throw Error("cannot wait for signals", std::strerror(errno), "Raise the limit of open files");
+  pthread_sigmask(SIG_BLOCK, &set, &before_);
+}
+
+RunRequests::~RunRequests() {
+  leave_at_.reset();
+  (void)take(0.0);  // what came too late to be obeyed must not end the process now
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  ::close(signals_);
+}
+
+RunRequest RunRequests::take(double step) {
+  RunRequest request = RunRequest::none;
+  signalfd_siginfo came{};
+  while (::read(signals_, &came, sizeof came) == static_cast<ssize_t>(sizeof came))
+    request = std::max(request, request_of(came.ssi_signo));
+  const auto next_end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(step));
+  if (leave_at_ && next_end > *leave_at_) request = RunRequest::stop_time_up;
+  return request;
+}
+
+}  // namespace triax

@@ -1,0 +1,98 @@
+#include "src/comm/progress_board.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <numeric>
+
+#include "src/comm/watchdog.hpp"
+
+namespace triax {
+namespace {
+
+using testing::HasSubstr;
+
+struct World {
+  int rank = 0, size = 1;
+  ProgressBoard board;
+  int group = 0;
+
+  World() {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    board.share(MPI_COMM_WORLD, rank, size, "rank " + std::to_string(rank));
+    std::vector<int> all(static_cast<std::size_t>(size));
+    std::iota(all.begin(), all.end(), 0);
+    group = board.add_group("all ranks", all);
+  }
+  ~World() { MPI_Barrier(MPI_COMM_WORLD); }
+};
+
+TEST(ProgressBoard, ShowsWhatOtherRanksDo) {
+  World world;
+  ProgressBoard& board = world.board;
+  const bool last = world.rank == world.size - 1;
+  const auto first = board.start(world.group, CallKind::barrier, 0);
+  board.finish(first);
+  ProgressBoard::Message second = first;
+  if (!last || world.size == 1) second = board.start(world.group, CallKind::all_reduce, 8);
+  board.set_position(world.rank);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) {
+    board.begin_wait(second);
+    const std::string text = board.report(1.0);
+    EXPECT_THAT(text, HasSubstr("rank 0 has waited 1 s for all-reduce 2 of 8 bytes, all ranks"));
+    EXPECT_THAT(text, HasSubstr(world.size > 2 ? "joined it: ranks 0" : "joined it: rank 0"));
+    if (world.size > 1) {
+      EXPECT_THAT(text, HasSubstr("did not join: rank " + std::to_string(world.size - 1)));
+    }
+    board.end_wait();
+  }
+  EXPECT_EQ(board.report(1.0), "") << "it waits for nothing";
+}
+
+TEST(ProgressBoard, OneRankOfANodeReports) {
+  World world;
+  int takes = world.board.take_report() ? 1 : 0;
+  EXPECT_FALSE(world.board.take_report());
+  int all = 0;
+  MPI_Allreduce(&takes, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  EXPECT_EQ(all, 1);
+}
+
+TEST(ProgressBoard, AWaitUnderWayGoesOnWhenItIsShared) {
+  ProgressBoard board;
+  board.begins();
+  board.share(MPI_COMM_WORLD, 0, 1, "a rank");
+  EXPECT_EQ(board.waits() % 2, 1U);
+  board.ends();
+  EXPECT_EQ(board.waits() % 2, 0U);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(ProcessName, TellsRunningStoppedAndGone) {
+  EXPECT_EQ(state_of(this_process()), ProcessState::running);
+  ProcessName other = this_process();
+  ++other.born;
+  EXPECT_EQ(state_of(other), ProcessState::gone) << "another process has its number";
+}
+
+// A rank that works, however long, and one whose waits are short are left alone: else the test
+// would end with status 3.
+TEST(Watchdog, LeavesWorkAndShortWaitsAlone) {
+  ProgressBoard board;
+  const Watchdog watchdog(board, 0.2);
+  usleep(500'000);
+  for (int wait = 0; wait < 10; ++wait) {
+    board.begins();
+    usleep(50'000);
+    board.ends();
+  }
+}
+
+}  // namespace
+}  // namespace triax

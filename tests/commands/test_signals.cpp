@@ -1,0 +1,111 @@
+// A run that is signalled, by itself and under mpiexec: what it leaves, and how it goes on.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "io/checkpoint_file.hpp"
+#include "tests/commands/program.hpp"
+#include "tests/io/fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class SignalledRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string text;
+    for (int i = 0; i < 400; ++i) text += "line " + std::to_string(i) + "\n";
+    directory_.file("text.txt", text);
+    directory_.file("job.json", R"({
+      "model": {"architecture": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
+      "data": {"train": "text.txt", "valid": "text.txt"}, "run": {"steps": 1000000, "eval_interval": 3, "eval_steps": 1}, "train_batch_size": 4,
+      "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10}}})");
+  }
+
+  std::string train(const std::string& run, const std::string& more) const {
+    return TRIAX_PROGRAM " train " + directory_.path("job.json") +
+           " --set run.directory=" + directory_.path(run) + " " + more;
+  }
+  // Runs `command`, and `then` once the run has written a line of metrics; $! is the command.
+  Outcome with_a_signal(const std::string& command, const std::string& run,
+                        const std::string& then) const {
+    return outcome_of(
+        fmt::format("bash -c 'trap \"kill -9 $p\" EXIT; {} & p=$!; until [ -s {}/metrics.jsonl ]; "
+                    "do sleep 0.05; done; {}; wait $p'",
+                    command, directory_.path(run), then));
+  }
+  std::int64_t newest_step(const std::string& run) const {
+    const auto found = list_checkpoints(directory_.path(run + "/checkpoints"));
+    return found.empty() ? -1 : CheckpointReader(found.front()).header().step;
+  }
+  // What is the same in every run: losses, norms, rates and tokens of all steps.
+  std::vector<std::string> numbers(const std::string& run) const {
+    std::vector<std::string> lines;
+    std::istringstream text(contents(directory_.path(run + "/metrics.jsonl")));
+    for (std::string line; std::getline(text, line);) {
+      const auto parsed = nlohmann::json::parse(line);
+      std::string kept;
+      for (const char* key : {"step", "loss", "grad_norm", "lr", "tokens", "valid_loss"})
+        if (parsed.contains(key)) kept += parsed[key].dump() + " ";
+      lines.push_back(kept);
+    }
+    return lines;
+  }
+  // Resumed for five steps more, the run has the numbers of one that was never disturbed.
+  void expect_goes_on(const std::string& run, const std::string& launch,
+                      const std::string& layout) {
+    const std::int64_t stopped = newest_step(run);
+    ASSERT_GT(stopped, 0);
+    const std::string more = fmt::format("{} --set run.steps={}", layout, stopped + 5);
+    ASSERT_EQ(outcome_of(launch + train(run, more)).status, 0);
+    ASSERT_EQ(outcome_of(launch + train("whole", more)).status, 0);
+    EXPECT_EQ(numbers(run), numbers("whole"));
+  }
+  TempDirectory directory_;
+};
+
+TEST_F(SignalledRun, LeavesWithACheckpointAndStatus75AndGoesOnBitForBit) {
+  const Outcome stopped = with_a_signal(train("run", ""), "run", "kill -USR1 $p");
+  EXPECT_EQ(stopped.status, 75) << stopped.text;
+  EXPECT_THAT(stopped.text, AllOf(HasSubstr("stopped by SIGUSR1 after step"),
+                                  HasSubstr("the same command goes on")));
+  expect_goes_on("run", "", "");
+}
+
+TEST_F(SignalledRun, ASignalToOneRankStopsAll) {
+  const std::string launch = MPIEXEC " 4 ";
+  const Outcome stopped = with_a_signal(
+      launch + train("run", "--set parallel.tensor=2"), "run",
+      "kill -TERM $(pgrep -f \"^" TRIAX_PROGRAM ".*" + directory_.path("run") + "\" | tail -1)");
+  EXPECT_EQ(stopped.status, 75) << stopped.text;
+  EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGTERM after step"));
+  expect_goes_on("run", launch, "--set parallel.tensor=2");
+}
+
+TEST_F(SignalledRun, Sigusr2WritesACheckpointAndGoesOn) {
+  const Outcome stopped =
+      with_a_signal(train("run", ""), "run",
+                    "kill -USR2 $p; until ls " + directory_.path("run/checkpoints") +
+                        "/*.h5; do sleep 0.05; done; kill -TERM $p");
+  EXPECT_EQ(stopped.status, 75) << stopped.text;
+  EXPECT_EQ(list_checkpoints(directory_.path("run/checkpoints")).size(), 2U) << stopped.text;
+}
+
+TEST_F(SignalledRun, LeavesBeforeItsTimeIsUp) {
+  const Outcome stopped =
+      outcome_of(train("run", "--set run.time_limit=3s --set run.stop_before_end=2s"));
+  EXPECT_EQ(stopped.status, 75) << stopped.text;
+  EXPECT_THAT(stopped.text, HasSubstr("stopped by the end of the job's time"));
+  EXPECT_GT(newest_step("run"), 0);
+  const Outcome endless =
+      outcome_of(train("other", "--set run.steps=2 --set run.stop_before_end=2s"));
+  EXPECT_EQ(endless.status, 0);
+  EXPECT_THAT(endless.text, HasSubstr("run.stop_before_end has no effect"));
+}
+
+}  // namespace
+}  // namespace triax::test

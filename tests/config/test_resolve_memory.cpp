@@ -1,0 +1,43 @@
+#include <gmock/gmock.h>
+
+#include "tests/config/job_files.hpp"
+
+namespace triax {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ResolveMemory : public testing_support::JobFiles {
+ protected:
+  ZeroConfig zero(const std::string& members, int ranks = 8) const {
+    return config(R"(, "zero_optimization": {)" + members + "}", ranks).zero;
+  }
+  std::string refusal(const std::string& members, int ranks = 8) const {
+    return error(R"(, "zero_optimization": {)" + members + "}", ranks);
+  }
+};
+
+TEST_F(ResolveMemory, AShardGroupHasTheSizeOfEitherName) {
+  EXPECT_EQ(zero(R"("stage": 3)").shard_size, 0);
+  EXPECT_EQ(zero(R"("stage": 1, "mics_shard_size": 4)").shard_size, 4);
+  EXPECT_FALSE(zero(R"("stage": 1, "mics_shard_size": 4)").shard_by_hpz);
+  for (const char* stage : {"1", "2", "3"}) {
+    const ZeroConfig by_hpz =
+        zero(std::string(R"("zero_hpz_partition_size": 2, "stage": )") + stage);
+    EXPECT_EQ(by_hpz.shard_size, 2) << stage;
+    EXPECT_TRUE(by_hpz.shard_by_hpz) << stage;
+  }
+  EXPECT_EQ(zero(R"("stage": 3, "zero_hpz_partition_size": 2, "mics_shard_size": 2)").shard_size,
+            2);
+  EXPECT_FALSE(zero(R"("stage": 3, "zero_hpz_partition_size": 1)").shard_by_hpz);
+}
+
+TEST_F(ResolveMemory, TwoSizesOfAShardGroupAreRefused) {
+  EXPECT_THAT(refusal(R"("stage": 3, "zero_hpz_partition_size": 2, "mics_shard_size": 4)"),
+              AllOf(HasSubstr("zero_optimization.zero_hpz_partition_size: 2"),
+                    HasSubstr("mics_shard_size says 4. Say one of the two")));
+}
+
+}  // namespace
+}  // namespace triax

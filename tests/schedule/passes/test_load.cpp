@@ -1,0 +1,43 @@
+#include "src/schedule/passes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/schedule/verify.hpp"
+#include "tests/schedule/plan_shapes.hpp"
+
+namespace triax {
+namespace {
+
+using test::lines_of;
+using test::three_layers;
+using testing::ElementsAre;
+
+TEST(AddLoads, ShardsComeAheadOfGatheringAndOfSteps) {
+  PlanShape shape = three_layers(ZeroStage::parameters, 1);
+  shape.microbatches = 1;
+  shape.blocks[0][0].stored = shape.blocks[0][1].stored = true;
+  shape.shard_buffers = 2;
+  const Plan plan = training_plans("1f1b", shape)[0];
+  EXPECT_THAT(
+      lines_of(plan),
+      ElementsAre("load b0 start", "load b1 start", "load b0 wait", "gather b0 start",
+                  "gather b0 wait", "unload b0", "load b0 start", "load b1 wait", "gather b1 start",
+                  "F c0 l0 m0", "release b0", "gather b1 wait", "unload b1", "load b1 start",
+                  "load b0 wait", "gather b0 start", "F c0 l1 m0", "release b1", "gather b0 wait",
+                  "unload b0", "load b0 start", "load b1 wait", "gather b1 start",
+                  "open grad m0 b0", "F c0 l2 m0", "release b0", "open grad m0 b2", "B c0 l2 m0",
+                  "reduce b2 start", "gather b1 wait", "unload b1", "load b1 start",
+                  "open grad m0 b1", "B c0 l1 m0", "reduce b1 start", "reduce b2 wait",
+                  "release b1", "B c0 l0 m0", "reduce b0 start", "reduce b1 wait", "reduce b0 wait",
+                  "tensor sum b1", "norm", "load b0 wait", "step b0", "save b0 start",
+                  "load b1 wait", "step b1", "save b0 wait", "save b1 start", "step b2",
+                  "gather b2 start", "gather b2 wait", "save b1 wait"));
+  EXPECT_EQ(verify({plan}, shape, PlanUse::training)[0].shards, (std::vector<int>{1, 1, 0}));
+  shape.shard_limit = 99;
+  const Plan limited = training_plans("1f1b", shape)[0];
+  EXPECT_EQ(text_of(limited[1]), "load b0 wait");  // one is loaded whatever the limit
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,90 @@
+#include "tests/schedule/plan_subjects.hpp"
+
+#include <stdexcept>
+
+#include "src/schedule/passes.hpp"
+#include "tests/schedule/plan_shapes.hpp"
+
+namespace triax::test {
+
+Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
+                 ZeroStage zero, bool partition, int offload) {
+  const PlanShape shape = make_shape({.stages = stages,
+                                      .chunks = chunks,
+                                      .microbatches = microbatches,
+                                      .layers = Layers::uneven,
+                                      .recompute = Marks::some,
+                                      .partition = partition,
+                                      .pools = true,
+                                      .data_parallel = true,
+                                      .zero = zero,
+                                      .ahead = 25,
+                                      .replicas = zero != ZeroStage::optimizer,
+                                      .persistent = true,
+                                      .offload = offload,
+                                      .tied = true,
+                                      .tensor_sum = true});
+  return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
+              std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : "") +
+              ", offload " + std::to_string(offload),
+          shape, training_plans(schedule, shape)};
+}
+
+std::vector<Subject> subjects() {
+  const PlanShape evaluated =
+      make_shape({.stages = 3, .chunks = 2, .microbatches = 4, .layers = Layers::uneven});
+  const PlanShape gathered = make_shape({.stages = 3,
+                                         .chunks = 2,
+                                         .microbatches = 4,
+                                         .layers = Layers::uneven,
+                                         .zero = ZeroStage::parameters,
+                                         .ahead = 25,
+                                         .persistent = true});
+  const PlanShape loaded = make_shape({.stages = 2,
+                                       .chunks = 2,
+                                       .microbatches = 2,
+                                       .layers = Layers::uneven,
+                                       .zero = ZeroStage::parameters,
+                                       .ahead = 25,
+                                       .offload = 3});
+  const PlanShape alone =
+      make_shape({.stages = 1, .chunks = 3, .microbatches = 2, .layers = Layers::uneven});
+  return {training("gpipe", 3, 2, 4),
+          training("gpipe", 1, 3, 2),
+          training("1f1b", 4, 1, 5),
+          training("interleaved", 2, 3, 4),
+          training("gpipe", 1, 3, 2, ZeroStage::gradients),
+          training("1f1b", 3, 1, 4, ZeroStage::gradients),
+          training("gpipe", 1, 3, 2, ZeroStage::parameters),
+          training("1f1b", 3, 1, 4, ZeroStage::parameters),
+          training("interleaved", 2, 2, 4, ZeroStage::parameters),
+          training("1f1b", 2, 1, 2, ZeroStage::none, false, 1),
+          training("gpipe", 1, 3, 2, ZeroStage::optimizer, false, 2),
+          training("1f1b", 2, 1, 3, ZeroStage::gradients, false, 3),
+          training("1f1b", 2, 1, 3, ZeroStage::parameters, false, 1),
+          training("gpipe", 1, 3, 2, ZeroStage::parameters, false, 2),
+          training("interleaved", 2, 2, 4, ZeroStage::parameters, false, 4),
+          {"evaluation on 2, offload", loaded, evaluation_plans(loaded), PlanUse::evaluation},
+          {"evaluation on 3", evaluated, evaluation_plans(evaluated), PlanUse::evaluation},
+          {"evaluation on 3, ZeRO 3", gathered, evaluation_plans(gathered), PlanUse::evaluation},
+          {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation},
+          training("gpipe", 1, 3, 2, ZeroStage::gradients, true),
+          training("1f1b", 3, 1, 4, ZeroStage::optimizer, true),
+          training("interleaved", 2, 2, 4, ZeroStage::parameters, true)};
+}
+
+std::optional<std::string> error_of(const Subject& subject, const Plans& plans) {
+  try {
+    verify(plans, subject.shape, subject.use);
+  } catch (const std::logic_error& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+std::string place(const Subject& subject, int stage, int position) {
+  return subject.name + ", stage " + std::to_string(stage) + ", op " + std::to_string(position) +
+         " (" + text_of(subject.plans[stage][position]) + ")";
+}
+
+}  // namespace triax::test

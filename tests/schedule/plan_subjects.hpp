@@ -1,0 +1,47 @@
+#pragma once
+// Whole plans for the tests that make a mistake in them.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/schedule/verify.hpp"
+
+namespace triax::test {
+
+struct Subject {
+  std::string name;
+  PlanShape shape;
+  Plans plans;
+  PlanUse use = PlanUse::training;
+
+  int instructions() const {
+    int count = 0;
+    for (const Plan& plan : plans) count += static_cast<int>(plan.size());
+    return count;
+  }
+};
+
+Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
+                 ZeroStage zero = ZeroStage::optimizer, bool partition = false, int offload = 0);
+
+/// Plans in which every instruction and every feature occurs.
+std::vector<Subject> subjects();
+
+/// What verify() says, or nothing.
+std::optional<std::string> error_of(const Subject& subject, const Plans& plans);
+
+/// The instruction, for messages.
+std::string place(const Subject& subject, int stage, int position);
+
+/// Calls use(plans, stage, position) for each instruction, with a copy of the plans to change.
+template <class Use>
+void for_each_instruction(const Subject& subject, const Use& use) {
+  Plans plans = subject.plans;
+  for (int s = 0; s < subject.shape.stages; ++s)
+    for (int i = 0; i < std::ssize(subject.plans[s]); ++i) {
+      use(plans, s, i);
+      plans[s] = subject.plans[s];
+    }
+}
+
+}  // namespace triax::test

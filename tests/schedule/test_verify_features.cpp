@@ -1,0 +1,103 @@
+// Whole plans in which several instructions that belong together are missing, or are there though
+// nobody asked for them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/schedule/plan_subjects.hpp"
+
+namespace triax {
+namespace {
+
+using test::error_of;
+using test::Subject;
+using test::training;
+using testing::HasSubstr;
+
+Plans without(const Plans& plans, const auto& unwanted) {
+  Plans left = plans;
+  for (Plan& plan : left) std::erase_if(plan, unwanted);
+  return left;
+}
+
+TEST(Features, ThatAreMissingAsAWholeAreFound) {
+  const Subject subject = training("1f1b", 3, 1, 4);
+  const auto error_without = [&](std::initializer_list<OpKind> kinds) {
+    const auto unwanted = [&](const Op& op) {
+      return std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end();
+    };
+    return error_of(subject, without(subject.plans, unwanted)).value_or("accepted");
+  };
+  EXPECT_THAT(error_without({OpKind::TensorSum}),
+              HasSubstr("(reduce b2 start): the next for block 2 is tensor sum b2"));
+  EXPECT_THAT(error_without({OpKind::ReduceStart, OpKind::ReduceWait}),
+              HasSubstr("(tied sum b2): the next for block 2 is reduce b2 start"));
+  EXPECT_THAT(error_without({OpKind::TiedSum}),
+              HasSubstr("(norm): the next for block 2 is tied sum b2"));
+  EXPECT_THAT(error_without({OpKind::GradientNorm}),
+              HasSubstr("(step b0): the next for block 0 is norm"));
+  EXPECT_THAT(error_without({OpKind::GatherStart, OpKind::GatherWait}),
+              HasSubstr("end: gather b0 start is missing"));
+  EXPECT_THAT(error_without({OpKind::Step, OpKind::GatherStart, OpKind::GatherWait}),
+              HasSubstr("step b0 is missing"));
+  EXPECT_THAT(error_without({OpKind::Backward}), HasSubstr("its backward does not follow at once"));
+  EXPECT_THAT(error_without({OpKind::SendActivationWait}),
+              HasSubstr("end: activations or gradients are left in use"));
+  EXPECT_THAT(error_without({OpKind::SendActivationStart, OpKind::SendActivationWait}),
+              HasSubstr("waits for ever"));
+}
+
+// An input that is kept whole costs memory, which the peaks tell, and is right.
+TEST(Features, AWholeInputMayBeKept) {
+  const Subject subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
+  const Plans kept = without(subject.plans, [](const Op& op) {
+    return op.kind == OpKind::PartitionInput || op.kind == OpKind::GatherInput;
+  });
+  const auto before = verify(subject.plans, subject.shape, PlanUse::training);
+  const auto after = verify(kept, subject.shape, PlanUse::training);
+  EXPECT_GT(before[1].parts, 0);
+  EXPECT_EQ(after[1].parts, 0);
+  EXPECT_LT(before[1].boundaries, after[1].boundaries);
+}
+
+// So does a frame that is kept although it could be dropped.
+TEST(Features, AFrameMayBeKept) {
+  const Subject subject = training("1f1b", 3, 1, 4);
+  const Plans kept = without(subject.plans, [](const Op& op) {
+    return op.kind == OpKind::DropFrame || op.kind == OpKind::Recompute;
+  });
+  const auto before = verify(subject.plans, subject.shape, PlanUse::training);
+  const auto after = verify(kept, subject.shape, PlanUse::training);
+  EXPECT_LT(before[0].frames, after[0].frames);
+}
+
+TEST(Features, NobodyAskedForAreFound) {
+  Subject subject = training("1f1b", 3, 1, 4);
+  const auto error_with = [&](auto&& change) {
+    Subject other = subject;
+    change(other.shape);
+    return error_of(other, other.plans).value_or("accepted");
+  };
+  EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][0].parts = 2; }),
+              HasSubstr("(step b0): there is no such part"));
+  EXPECT_THAT(error_with([](PlanShape& s) { s.recompute.clear(); }),
+              HasSubstr("does not recompute this layer"));
+  EXPECT_THAT(error_with([](PlanShape& s) { s.data_parallel = false; }), HasSubstr("(reduce b"));
+  EXPECT_THAT(error_with([](PlanShape& s) { s.zero = ZeroStage::none; }),
+              HasSubstr("block 0 is finished"));
+  EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][0].tensor_sum = false; }),
+              HasSubstr("(tensor sum b0)"));
+  EXPECT_THAT(
+      error_with([](PlanShape& s) { s.blocks[0][0].tied = s.blocks[2].back().tied = false; }),
+      HasSubstr("(tied sum b"));
+  subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
+  EXPECT_THAT(error_with([](PlanShape& s) { s.partition_inputs = false; }),
+              HasSubstr("does not partition the input of this layer"));
+  subject.use = PlanUse::evaluation;
+  EXPECT_THAT(error_with([](PlanShape&) {}),
+              HasSubstr("a forward-only plan has no such instruction"));
+}
+
+}  // namespace
+}  // namespace triax

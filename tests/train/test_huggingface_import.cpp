@@ -1,0 +1,83 @@
+#include "src/train/huggingface_import.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "io/checkpoint_file.hpp"
+#include "src/config/load.hpp"
+#include "src/model/stage.hpp"
+#include "tests/train/huggingface_fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class HuggingfaceImport : public testing::Test {
+ protected:
+  // A copy of a golden directory whose config.json has another value.
+  std::string changed(const std::string& golden, const std::string& key, nlohmann::json value) {
+    const std::string copy = directory_.path(golden);
+    std::filesystem::create_directory(copy);
+    const std::string from = read_golden(golden).directory;
+    std::filesystem::copy(from + "/model.safetensors", copy,
+                          std::filesystem::copy_options::overwrite_existing);
+    auto config = nlohmann::json::parse(contents(from + "/config.json"));
+    config[key] = std::move(value);
+    directory_.file(golden + "/config.json", config.dump());
+    return copy;
+  }
+  std::string error(const std::string& from) {
+    return error_of([&] { import_huggingface(from, directory_.path("c.h5"), {}); });
+  }
+  TempDirectory directory_;
+};
+
+TEST_F(HuggingfaceImport, MakesACheckpointOfStep0) {
+  const std::string file = imported(directory_, "qwen2-odd");
+  const CheckpointReader reader(file);
+  EXPECT_EQ(reader.header().step, 0);
+  EXPECT_EQ(reader.header().samples, 0);
+  const ModelConfig model = model_from_huggingface(reader.header().model, file);
+  EXPECT_EQ(reader.tensors().size(), global_tensors(model).size()) << "weights alone";
+  for (const GlobalTensor& tensor : global_tensors(model))
+    EXPECT_EQ(reader.shape("/model/" + tensor.name), tensor.shape);
+}
+
+TEST_F(HuggingfaceImport, KeepsTheTokenIds) {
+  const nlohmann::json ids = {7, 9};
+  const std::string from = changed("gpt2-odd", "eos_token_id", ids);
+  import_huggingface(from, directory_.path("c.h5"), {});
+  export_huggingface(directory_.path("c.h5"), directory_.path("out"), {}, MPI_COMM_NULL);
+  EXPECT_EQ(nlohmann::json::parse(contents(directory_.path("out/config.json")))["eos_token_id"],
+            ids);
+}
+
+TEST_F(HuggingfaceImport, WeightsOfAnotherModelAreRefused) {
+  EXPECT_THAT(error(changed("gpt2-odd", "n_layer", 7)),
+              AllOf(HasSubstr("transformer.h.6"), HasSubstr("missing")));
+  EXPECT_THAT(error(changed("gpt2-odd", "vocab_size", 132)),
+              AllOf(HasSubstr("(131, 48)"), HasSubstr("(132, 48)")));
+  EXPECT_THAT(error(changed("gpt2-odd", "model_type", "mamba")), HasSubstr("mamba"));
+  EXPECT_THAT(error(directory_.path("none")), HasSubstr("none/config.json"));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("c.h5")));
+}
+
+TEST_F(HuggingfaceImport, NamesThatTheModelHasNotAreSaid) {
+  const std::string from = changed("gpt2-odd", "n_layer", 5);
+  const auto sum = import_huggingface(from, directory_.path("c.h5"), {});
+  EXPECT_EQ(sum.unused.size(), 12U);
+}
+
+TEST_F(HuggingfaceImport, AFileThatIsThereIsReplacedOnlyWhenAsked) {
+  const std::string from = read_golden("gpt2-odd").directory;
+  const std::string file = directory_.file("c.h5", "mine");
+  EXPECT_THAT(error(from), AllOf(HasSubstr("there already"), HasSubstr("--force")));
+  EXPECT_EQ(contents(file), "mine");
+  import_huggingface(from, file, {.replace = true});
+  EXPECT_EQ(CheckpointReader(file).header().step, 0);
+}
+
+}  // namespace
+}  // namespace triax::test

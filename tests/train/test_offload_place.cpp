@@ -1,0 +1,41 @@
+#include "src/train/offload_place.hpp"
+
+#include "tests/io/fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::HasSubstr;
+
+Config offloaded_in(const std::string& directory, const std::string& run) {
+  Config config = load(golden_job(read_golden("gpt2-tiny"), {.micro = 2}), 1).config;
+  config.run.directory = run;
+  config.zero.offload_param.device = OffloadDevice::nvme;
+  config.zero.offload_param.nvme_path = directory;
+  return config;
+}
+
+TEST(RemoveLeftOffload, TakesTheFilesOfItsRunOfAnyRank) {
+  const TempDirectory directory;
+  const Config config = offloaded_in(directory.path(), "runs/a");
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, config);
+  const std::string own = parameters_on(grid, config).place.path;
+  std::string far = own;
+  ASSERT_THAT(own, HasSubstr("-rank-0-"));
+  far.replace(far.find("-rank-0-"), 8, "-rank-7-");
+  const std::string other =
+      parameters_on(grid, offloaded_in(directory.path(), "runs/b")).place.path;
+  for (const std::string& path : {own, far, other}) std::ofstream(path) << "left";
+  Config in_memory = config;
+  in_memory.zero.offload_param.device = OffloadDevice::none;
+  remove_left_offload(grid, in_memory);
+  EXPECT_TRUE(std::filesystem::exists(far)) << "a directory that this job does not use";
+  remove_left_offload(grid, config);
+  EXPECT_FALSE(std::filesystem::exists(own));
+  EXPECT_FALSE(std::filesystem::exists(far));
+  EXPECT_TRUE(std::filesystem::exists(other));
+}
+
+}  // namespace
+}  // namespace triax::test

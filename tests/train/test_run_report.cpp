@@ -1,0 +1,84 @@
+#include "src/train/run_report.hpp"
+
+#include <gmock/gmock.h>
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Config over(int data_ranks, int stage, int shard_size) {
+  Config config;
+  config.parallel.data = data_ranks;
+  config.zero.stage = stage;
+  config.zero.shard_size = shard_size;
+  return config;
+}
+
+TEST(ShardingText, SaysTheStageInEffect) {
+  const std::string none = "; offload_optimizer none, offload_param none";
+  EXPECT_EQ(sharding_text(over(4, 0, 0)),
+            "ZeRO stage 0: each of 4 data rank(s) keeps all state" + none);
+  EXPECT_EQ(sharding_text(over(8, 2, 4)),
+            "ZeRO stage 2: state is cut over 4 data rank(s), 2 time(s)" + none);
+  EXPECT_EQ(sharding_text(over(8, 3, 0)),
+            "ZeRO stage 3: state is cut over 8 data rank(s), 1 time(s)" + none);
+  for (const auto& [ranks, size] : {std::pair{1, 0}, std::pair{4, 1}})
+    EXPECT_THAT(sharding_text(over(ranks, 2, size)), HasSubstr("ZeRO stage 0, not 2"));
+  Config config = over(2, 3, 0);
+  config.zero.offload_optimizer.device = OffloadDevice::nvme;
+  config.zero.offload_param.device = OffloadDevice::cpu;
+  EXPECT_THAT(sharding_text(config), HasSubstr("; offload_optimizer nvme, offload_param cpu"));
+}
+
+TEST(UsedByKind, WhatIsLeftOfThePeakIsMpis) {
+  KindBytes allocated;
+  allocated.parameters = 30 << 20;
+  allocated.buffers = 20 << 20;
+  allocated.communication = 7;  // planned, not counted
+  const KindBytes used = used_by_kind(allocated, 60 << 20);
+  EXPECT_EQ(used.communication, 10 << 20);
+  EXPECT_EQ(used_text(used, 60 << 20),
+            "60.0 MiB: parameters 30.0, buffers 20.0, communication 10.0");
+  const KindBytes less = used_by_kind(allocated, 45 << 20);
+  EXPECT_EQ(less.communication, 0);
+  EXPECT_EQ(used_text(less, 45 << 20),
+            "50.0 MiB: parameters 30.0, buffers 20.0; 5.0 MiB of it never were in memory");
+}
+
+TEST(Surprises, SixteenBitSumsOfManyMicroBatches) {
+  Config config;
+  config.precision.type = config.precision.gradient_type = DType::bf16;
+  EXPECT_THAT(surprises(config), IsEmpty());
+  config.batch.accumulation = 4;
+  EXPECT_THAT(surprises(config),
+              ElementsAre(AllOf(HasSubstr("gradients of 4 micro-batches are summed in bf16"),
+                                HasSubstr("data_types.grad_accum_dtype fp32"))));
+  config.precision.gradient_type = DType::f32;
+  EXPECT_THAT(surprises(config), IsEmpty());
+}
+
+TEST(Surprises, HpzCutsMoreThanInZeroPlusPlus) {
+  Config config = over(8, 3, 2);
+  EXPECT_THAT(surprises(config), IsEmpty());
+  config.zero.shard_by_hpz = true;
+  EXPECT_THAT(surprises(config),
+              ElementsAre(AllOf(HasSubstr("cut over 2 data ranks and kept 4 times"),
+                                HasSubstr("ZeRO++ would keep the parameters so"))));
+  config.zero.shard_size = 8;
+  EXPECT_THAT(surprises(config), IsEmpty());
+}
+
+TEST(Surprises, PartitionedInputsNeedRecomputedLayers) {
+  Config config;
+  config.recompute.partition_inputs = true;
+  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("partition_activations has nothing")));
+  config.recompute.what = Recompute::layer;
+  EXPECT_THAT(surprises(config), IsEmpty());
+}
+
+}  // namespace
+}  // namespace triax::test
