@@ -1,6 +1,7 @@
 #include "io/agree.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/wait.hpp"
@@ -25,6 +26,18 @@ void wait(MPI_Request request) {
     require(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     if (done != 0) return;
   }
+}
+
+// `text` of the rank `root`, which may not be longer than an int counts.
+std::string broadcast(MPI_Comm comm, int root, std::string text) {
+  auto length = static_cast<int>(text.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  require(MPI_Ibcast(&length, 1, MPI_INT, root, comm, &request));
+  wait(request);
+  text.resize(static_cast<std::size_t>(length));
+  require(MPI_Ibcast(text.data(), length, MPI_CHAR, root, comm, &request));
+  wait(request);
+  return text;
 }
 
 template <class T>
@@ -65,14 +78,14 @@ void agree(const Ranks& ranks, const std::string& failure) {
   require(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm, &request));
   wait(request);
   if (first == size) return;
-  auto length = static_cast<int>(failure.size());
-  require(MPI_Ibcast(&length, 1, MPI_INT, first, comm, &request));
-  wait(request);
-  std::string text = failure;
-  text.resize(static_cast<std::size_t>(length));
-  require(MPI_Ibcast(text.data(), length, MPI_CHAR, first, comm, &request));
-  wait(request);
+  const std::string text = broadcast(comm, first, failure);
   throw Error(fmt::format("rank {}: {}", first, text));
+}
+
+std::string text_of_first(const Ranks& ranks, std::string text) {
+  if (ranks.comm == MPI_COMM_NULL) return text;
+  const WaitScope waiting(ranks.watch);
+  return broadcast(ranks.comm, 0, std::move(text));
 }
 
 void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values) {

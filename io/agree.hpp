@@ -54,6 +54,9 @@ void agreed_together(const Ranks& ranks, Action&& action) {
   });
 }
 
+/// Collective. Rank 0's text, on every rank. Waiting yields the core.
+std::string text_of_first(const Ranks& ranks, std::string text);
+
 /// Collective. Adds up the ranks' values, element by element, modulo 2^64; all ranks get the sums,
 /// and each must give as many. Waiting yields the core.
 void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values);

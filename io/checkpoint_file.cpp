@@ -48,6 +48,15 @@ hdf5::File open_sealed(const std::string& path) {
   return {path, hdf5::File::Mode::read};
 }
 
+// Rank 0's texts of a header.
+struct SharedTexts {
+  const Ranks& ranks;
+  void operator()(const char*, std::int64_t) const {}
+  void operator()(const char*, std::string& text) const {
+    text = text_of_first(ranks, std::move(text));
+  }
+};
+
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks,
@@ -99,21 +108,23 @@ void CheckpointWriter::discard() noexcept {
 void CheckpointWriter::create(const CheckpointHeader& header,
                               const std::vector<CheckpointTensor>& tensors) {
   try {
+    // HDF5's ranks write attributes each a part, and must all have the same.
+    header_ = header;
+    for_each_attribute(header_, SharedTexts{ranks_});
     agreed(ranks_, [&] {
-      header_ = header;
       tensors_ = tensors;
       sums_ = TensorChecksums(tensors);
-      auto bytes = static_cast<std::int64_t>(header.job.size() + header.model.size());
+      auto bytes = static_cast<std::int64_t>(header_.job.size() + header_.model.size());
       for (const CheckpointTensor& tensor : tensors)
         if (!parts_) bytes += tensor.bytes();
       if (rank_of(ranks_.comm) == 0) reserve_space(temporary_, bytes);
     });
     if (parts_) return parts_->create(tensors);
     agreed_together(ranks_, [&] {
-      write_header(*file_, header);
+      write_header(*file_, header_);
       for (const CheckpointTensor& tensor : tensors)
         file_->create_dataset(tensor.name, tensor.dtype, tensor.shape);
-      create_integrity(*file_, header, tensors);
+      create_integrity(*file_, header_, tensors);
     });
   } catch (...) {
     discard();

@@ -34,7 +34,8 @@ class CheckpointWriter {
   ~CheckpointWriter();  // an unpublished file is removed
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
-  /// Writes the header and makes the datasets. Error when the disk has no room for them.
+  /// Writes the header, rank 0's texts in it, and makes the datasets. Error when the disk has no
+  /// room for them.
   void create(const CheckpointHeader& header, const std::vector<CheckpointTensor>& tensors);
   /// The part of a tensor in `boxes` (see hdf5::File::write), in the tensor's type. All ranks
   /// together write each element of each tensor once: a checksum counts what is written. A failure

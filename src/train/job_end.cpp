@@ -1,5 +1,7 @@
 #include "src/train/job_end.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -70,6 +72,20 @@ std::optional<Clock::time_point> leaving_time(const RunConfig& run, Clock::time_
   }
   if (!end) return {};
   return *end - seconds(run.stop_before_end);
+}
+
+std::optional<Clock::time_point> announced_leaving_time(const RunConfig& run) {
+  if (run.stop_before_end <= 0.0) return {};
+  const Clock::time_point now = Clock::now();
+  const auto leave = leaving_time(run, now, surroundings());
+  if (leave)
+    spdlog::info("the run will stop by itself in {:.0f} s, run.stop_before_end before the job ends",
+                 std::chrono::duration<double>(*leave - now).count());
+  else
+    spdlog::warn(
+        "run.stop_before_end has no effect: no end of the job is known (SLURM_JOB_END_TIME and "
+        "squeue say none). Set run.time_limit");
+  return leave;
 }
 
 }  // namespace triax

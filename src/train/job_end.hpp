@@ -28,4 +28,8 @@ std::optional<std::chrono::system_clock::time_point> leaving_time(
     const RunConfig& run, std::chrono::system_clock::time_point start,
     const JobSurroundings& around);
 
+/// leaving_time() of a run that starts now, said in a line; a warning where stop_before_end is set
+/// and no end is known.
+std::optional<std::chrono::system_clock::time_point> announced_leaving_time(const RunConfig& run);
+
 }  // namespace triax

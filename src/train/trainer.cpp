@@ -16,7 +16,6 @@
 #include "src/train/offload_place.hpp"
 #include "src/train/process_memory.hpp"
 #include "src/train/run_directory.hpp"
-#include "src/train/version.hpp"
 
 namespace triax {
 namespace {
@@ -45,6 +44,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
       store_(stage_, grid, parameters_on(grid, config_), whole_buffers(plan_.steps, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
                  optimizer_on(grid, config_, plan_.steps)),
+      checkpoints_(job_, grid, store_, optimizer_),
       loss_scaler_(config_.precision.loss_scale),
       good_scaler_(loss_scaler_),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden,
@@ -132,7 +132,7 @@ Allocations Trainer::allocations() const {
 }
 
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
-  watch_the_clock();
+  requests_.leave_at(announced_leaving_time(config_.run));  // rank 0's clock is the job's
   announce({job_, grid_, plan_, start_, train_reader_, optimizer_, store_});
   prepare_run_directory(job_, hosts);
   // Later checkpoints are of a run that this one leaves behind, as are the later lines of
@@ -140,20 +140,6 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
   for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
     spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
   record_.emplace(config_, start_.step);
-}
-
-// Rank 0's clock is the job's.
-void Trainer::watch_the_clock() {
-  if (config_.run.stop_before_end <= 0.0) return;
-  const auto leave = leaving_time(config_.run, RunRequests::Clock::now(), surroundings());
-  requests_.leave_at(leave);
-  if (leave)
-    spdlog::info("the run will stop by itself in {:.0f} s, run.stop_before_end before the job ends",
-                 std::chrono::duration<double>(*leave - RunRequests::Clock::now()).count());
-  else
-    spdlog::warn(
-        "run.stop_before_end has no effect: no end of the job is known (SLURM_JOB_END_TIME and "
-        "squeue say none). Set run.time_limit");
 }
 
 // The ten lines: load, run the plan, share the numbers.
@@ -312,28 +298,12 @@ void Trainer::export_weights(const std::string& checkpoint) {
 }
 
 void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
-  CheckpointHeader header;
-  header.step = steps_done;
-  header.tokens = tokens;
-  header.samples = start_.sample + (steps_done - start_.step) * config_.batch.global;
-  header.job = job_.resolved;
-  header.model = huggingface_config(config_.model);
-  header.grid =
-      fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,
-                  config_.parallel.pipeline, config_.parallel.tensor);
-  header.version = version;
-  header.loss_scale = loss_scaler_.state();
-  const std::string path = checkpoint_path(config_.checkpoint.directory, steps_done);
-  save_checkpoint(stream_, path, header, config_.model, store_, &optimizer_, grid_,
-                  checkpoint_options(config_.checkpoint));
+  const std::int64_t samples = start_.sample + (steps_done - start_.step) * config_.batch.global;
+  const std::string path =
+      checkpoints_.save(stream_, {steps_done, tokens, samples}, loss_scaler_.state());
   if (!leader()) return;
   record_->pause();
   spdlog::info("checkpoint {}", path);
-  try {
-    prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
-  } catch (const Error& error) {
-    spdlog::warn("{}", error.what());
-  }
 }
 
 }  // namespace triax

@@ -12,6 +12,7 @@
 #include "src/train/job_plan.hpp"
 #include "src/train/loss_scaler.hpp"
 #include "src/train/progress_texts.hpp"
+#include "src/train/run_checkpoints.hpp"
 #include "src/train/run_record.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/run_requests.hpp"
@@ -51,7 +52,6 @@ class Trainer {
   std::size_t stage_index() const;
   void prepare_weights();
   void open_outputs(const std::vector<std::string>& hosts);
-  void watch_the_clock();
   StepInput step_input(std::int64_t step);
   void share(StepMetrics& metrics, double loss_sum, double seconds);
   RunEnd after_step(std::int64_t step, std::int64_t tokens);
@@ -75,6 +75,7 @@ class Trainer {
   TokenReader train_reader_;  // before the memory: a missing file is found early
   ParameterStore store_;
   Optimizer optimizer_;
+  RunCheckpoints checkpoints_;
   LossScaler loss_scaler_;
   LossScaler good_scaler_;  // as it was before the bad steps
   BufferPlan buffer_plan_;

@@ -43,8 +43,11 @@ TEST(Progress, ASkippedStepHasNoNorm) {
   metrics.grad_norm = std::numeric_limits<double>::quiet_NaN();
   metrics.skipped = true;
   Progress("lines", 0, 1, 1).step(metrics);
+  metrics.loss_scale = 1024.0;
+  Progress("lines", 0, 1, 1).step(metrics);
   const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(text, AllOf(HasSubstr("grad norm overflows"), Not(HasSubstr("nan"))));
+  EXPECT_THAT(text, AllOf(HasSubstr("grad norm not finite"), HasSubstr("grad norm overflows"),
+                          Not(HasSubstr("nan"))));
 }
 
 TEST(Progress, LinesComeFirstLastAndAtTheirInterval) {

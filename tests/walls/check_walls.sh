@@ -39,7 +39,7 @@ check_includes() {
       owner["^liburing"]                         = "io/ benchmarks/io/"
       owner["^mpi[.]h"]                          = "src/comm/ io/ src/main.cpp tests/ benchmarks/"
       owner["^(hwloc|nccl)"]                     = "src/comm/"
-      owner["^CLI/"]                             = "src/main.cpp src/huggingface_commands benchmarks/"
+      owner["^CLI/"]                             = "src/main.cpp src/huggingface_commands src/checkpoint_commands benchmarks/"
       owner["^(gtest|gmock)/"]                   = "tests/"
       owner["^benchmark/"]                       = "benchmarks/"
     }
