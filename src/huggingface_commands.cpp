@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "io/agree.hpp"
+#include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/train/huggingface_export.hpp"
 #include "src/train/huggingface_import.hpp"
@@ -44,6 +44,8 @@ void run_export(const Arguments& arguments, const MpiSession& session) {
   const KernelRuntime runtime(1);
   const ExportOptions options{type_of(arguments), static_cast<std::int64_t>(arguments.shard_bytes),
                               arguments.force};
+  if (!require_whole(arguments.from, MPI_COMM_WORLD) && session.rank() == 0)
+    spdlog::warn("{} has no checksums: its data are taken as they are", arguments.from);
   const ExportSummary sum =
       export_huggingface(arguments.from, arguments.to, options, MPI_COMM_WORLD);
   if (session.rank() == 0)

@@ -28,6 +28,15 @@ void check_directory(Settings& s, const std::string& section, ErrorList& errors,
     s.error(missing, key, path + " cannot be written. Change its permissions, or name another");
 }
 
+// DeepSpeed's former switches say "cpu" where the section may say another device.
+void check_old_name(Settings& s, const std::string& old, const std::string& section,
+                    ErrorList& errors) {
+  if (s.boolean(old) && s.string(section + "device") == "nvme")
+    s.error(errors, old,
+            fmt::format("true means host memory, but {}device is \"nvme\". Leave one of them out",
+                        section));
+}
+
 }  // namespace
 
 void check_offload(Settings& s, ErrorList& errors, ErrorList& missing) {
@@ -44,8 +53,11 @@ void check_offload(Settings& s, ErrorList& errors, ErrorList& missing) {
                           stage));
   };
   check_stage(param + "device", s.string(param + "device") != "none");
-  for (const char* old : {"cpu_offload_param", "cpu_offload_params"})
+  for (const char* old : {"cpu_offload_param", "cpu_offload_params"}) {
     check_stage(z + old, s.boolean(z + old));
+    check_old_name(s, z + old, param, errors);
+  }
+  check_old_name(s, z + "cpu_offload", z + "offload_optimizer.", errors);
   if (const auto block = s.integer("aio.block_size"); block % 4096 != 0)
     s.error(errors, "aio.block_size",
             fmt::format("{} is not a multiple of 4096, as reads and writes past the page cache "

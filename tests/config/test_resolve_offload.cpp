@@ -66,6 +66,14 @@ TEST_F(ResolveOffload, OldNamesMeanTheCpu) {
               OffloadDevice::cpu);
 }
 
+TEST_F(ResolveOffload, AnOldNameBesideTheDiskIsRefused) {
+  EXPECT_THAT(
+      error(zero(R"("cpu_offload": true, "offload_optimizer": )" + nvme(""))),
+      AllOf(HasSubstr("zero_optimization.cpu_offload"), HasSubstr("Leave one of them out")));
+  EXPECT_THAT(error(zero(R"("stage": 3, "cpu_offload_param": true, "offload_param": )" + nvme(""))),
+              HasSubstr("zero_optimization.cpu_offload_param"));
+}
+
 TEST_F(ResolveOffload, DirectoriesMustBeThere) {
   const auto error_with = [&](const std::string& path) {
     return error(zero(R"("offload_optimizer": {"device": "nvme")" + path + "}"));
