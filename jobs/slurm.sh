@@ -5,16 +5,16 @@
 # The head of a script, down to its first empty line, is its help.
 print_help() { sed -n '2,/^$/s/^# \{0,1\}//p' "$1"; }
 
-# begin_job SCRIPT ARGUMENT...: prints the help where it is asked for, ends outside Slurm, and sets
-#   name   of the script         job    as Slurm's commands take it; an index of an array is a job of its own
+# begin_job NAME ARGUMENT...: prints the help where it is asked for, ends outside Slurm, and sets
+#   name   NAME                  job    as Slurm's commands take it; an index of an array is a job of its own
 #   build  the build folder      triax  the program: $TRIAX, that of the checkout, or the one on PATH
 begin_job() {
-  name=$(basename "$1")
+  name=$1
   case ${2:-} in
-    -h | --help) print_help "$1"; exit 0 ;;
+    -h | --help) print_help "$jobs/$name"; exit 0 ;;
   esac
   if [[ -z ${SLURM_JOB_ID:-} ]]; then
-    echo "$name: this is not a job of Slurm. Submit it: sbatch $1 ... (see bash $1 --help)" >&2
+    echo "$name: this is not a job of Slurm. Submit it: sbatch $jobs/$name ... (see bash $jobs/$name --help)" >&2
     exit 2
   fi
   job=$SLURM_JOB_ID

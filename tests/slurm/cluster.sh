@@ -92,11 +92,12 @@ stop() {
   for file in "$dir"/slurmd.*.pid "$dir"/slurmctld.pid "$dir"/munged.pid; do
     if [[ -s $file ]] && pid=$(<"$file") && kill "$pid" 2>/dev/null; then pids+=("$pid"); fi
   done
+  [[ ${#pids[@]} -gt 0 ]] || return 0
   for _ in $(seq 50); do
-    [[ ${#pids[@]} -eq 0 ]] || kill -0 "${pids[@]}" 2>/dev/null || break
+    ps -o stat= -p "${pids[*]}" | grep -qv '^Z' || return 0
     sleep 0.1
   done
-  [[ ${#pids[@]} -eq 0 ]] || kill -KILL "${pids[@]}" 2>/dev/null || true
+  kill -KILL "${pids[@]}" 2>/dev/null || true
 }
 
 case $action in
