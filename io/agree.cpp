@@ -32,8 +32,8 @@ void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
   const MPI_Comm comm = ranks.comm;
   int size = 1;
   if (comm != MPI_COMM_NULL) require(MPI_Comm_size(comm, &size));
+  const WaitScope waiting(ranks.watch);
   constexpr std::size_t piece = std::size_t{1} << 24;  // counts are int
-  const WaitScope waiting(size > 1 ? ranks.watch : nullptr);
   while (size > 1 && !values.empty()) {
     const std::size_t count = std::min(piece, values.size());
     MPI_Request request = MPI_REQUEST_NULL;

@@ -11,7 +11,6 @@
 #include <optional>
 #include <type_traits>
 
-#include "io/agree.hpp"
 #include "io/tensor_pieces.hpp"
 
 namespace triax {
@@ -81,7 +80,8 @@ Comparison matched(const Contents& a, const Contents& b) {
   return out;
 }
 
-void compare_values(const Contents& a, const Contents& b, std::vector<Row>& rows, MPI_Comm comm) {
+void compare_values(const Contents& a, const Contents& b, std::vector<Row>& rows,
+                    const Ranks& ranks) {
   std::vector<CheckpointTensor> comparable;
   std::vector<std::size_t> row_of;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -89,9 +89,9 @@ void compare_values(const Contents& a, const Contents& b, std::vector<Row>& rows
     comparable.push_back(rows[i].a);
     row_of.push_back(i);
   }
-  const TensorPieces pieces(comparable, piece_elements, comm);
+  const TensorPieces pieces(comparable, piece_elements, ranks);
   std::vector<double> numbers(static_cast<std::size_t>(pieces.count()) * Values::numbers);
-  agreed(comm, [&] {
+  agreed(ranks, [&] {
     PieceReader read_a(a.reader);
     PieceReader read_b(b.reader);
     pieces.each_own([&](std::int64_t index, const TensorPiece& piece) {
@@ -103,7 +103,7 @@ void compare_values(const Contents& a, const Contents& b, std::vector<Row>& rows
       std::ranges::copy(all, numbers.data() + static_cast<std::size_t>(index) * Values::numbers);
     });
   });
-  sum_over_ranks(comm, numbers);
+  sum_over_ranks(ranks, numbers);
   pieces.each([&](std::int64_t index, const TensorPiece& piece) {
     const double* n = numbers.data() + static_cast<std::size_t>(index) * Values::numbers;
     rows[row_of[piece.tensor]].values.join({n[0], n[1], n[2]});
@@ -208,15 +208,15 @@ std::string table_text(const Comparison& comparison) {
 }  // namespace
 
 CheckpointDifference diff_checkpoints(const std::string& a, const std::string& b, bool json,
-                                      MPI_Comm comm) {
+                                      const Ranks& ranks) {
   std::optional<Contents> left;
   std::optional<Contents> right;
-  agreed(comm, [&] {
+  agreed(ranks, [&] {
     left.emplace(a);
     right.emplace(b);
   });
   Comparison comparison = matched(*left, *right);
-  compare_values(*left, *right, comparison.rows, comm);
+  compare_values(*left, *right, comparison.rows, ranks);
   compare_attributes(*left, *right, comparison);
   return {comparison.tensors_differ(), !comparison.attributes.empty(),
           json ? json_text(comparison) : table_text(comparison)};

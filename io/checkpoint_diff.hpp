@@ -1,8 +1,8 @@
 #pragma once
 // `triax checkpoint diff`: in what two checkpoints differ.
-#include <mpi.h>
-
 #include <string>
+
+#include "io/agree.hpp"
 
 namespace triax {
 
@@ -18,6 +18,6 @@ struct CheckpointDifference {
 /// differs by infinity. Collective: the ranks share out the reading; the result is the same on
 /// every rank. Error as CheckpointReader's.
 CheckpointDifference diff_checkpoints(const std::string& a, const std::string& b, bool json,
-                                      MPI_Comm comm = MPI_COMM_NULL);
+                                      const Ranks& ranks = MPI_COMM_NULL);
 
 }  // namespace triax

@@ -21,11 +21,11 @@ struct CheckpointOptions {
   hdf5::FileHints hints;
 };
 
-/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `comm`
-/// and may be called by any one thread of each rank that no other uses `comm` in meanwhile; write
-/// and fail are independent, each rank calls them as often as it likes between create and publish.
-/// An Error of the collective functions is thrown on all ranks alike, and leaves published
-/// checkpoints untouched.
+/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `ranks`
+/// and may be called by any one thread of each rank that no other uses their communicator in
+/// meanwhile; write and fail are independent, each rank calls them as often as it likes between
+/// create and publish. An Error of the collective functions is thrown on all ranks alike, and
+/// leaves published checkpoints untouched.
 class CheckpointWriter {
  public:
   /// Opens "<path>.tmp"; the directory is created. Stale .tmp files of the same name are replaced.

@@ -12,7 +12,6 @@
 #include <span>
 #include <vector>
 
-#include "io/agree.hpp"
 #include "io/tensor_pieces.hpp"
 
 namespace triax {
@@ -74,13 +73,13 @@ struct Row {
 // The statistics of each piece go to all ranks, which join them in order: the sums are the same
 // whoever read what.
 std::vector<Row> examine(const CheckpointReader& reader,
-                         const std::vector<CheckpointTensor>& tensors, MPI_Comm comm) {
-  const TensorPieces pieces(tensors, piece_elements, comm);
+                         const std::vector<CheckpointTensor>& tensors, const Ranks& ranks) {
+  const TensorPieces pieces(tensors, piece_elements, ranks);
   std::vector<double> numbers(static_cast<std::size_t>(pieces.count()) * Statistics::numbers);
   const auto numbers_of = [&](std::int64_t index) {
     return numbers.data() + static_cast<std::size_t>(index) * Statistics::numbers;
   };
-  agreed(comm, [&] {
+  agreed(ranks, [&] {
     PieceReader values(reader);
     pieces.each_own([&](std::int64_t index, const TensorPiece& piece) {
       Statistics statistics;
@@ -88,7 +87,7 @@ std::vector<Row> examine(const CheckpointReader& reader,
       statistics.store(numbers_of(index));
     });
   });
-  sum_over_ranks(comm, numbers);
+  sum_over_ranks(ranks, numbers);
   std::vector<Row> rows;
   for (const CheckpointTensor& tensor : tensors) rows.push_back({tensor, {}});
   pieces.each([&](std::int64_t index, const TensorPiece& piece) {
@@ -179,14 +178,14 @@ std::string table_text(const std::string& path, const CheckpointHeader& header,
 
 }  // namespace
 
-std::string inspect_checkpoint(const std::string& path, bool json, MPI_Comm comm) {
+std::string inspect_checkpoint(const std::string& path, bool json, const Ranks& ranks) {
   std::optional<CheckpointReader> reader;
   std::vector<CheckpointTensor> tensors;
-  agreed(comm, [&] {
+  agreed(ranks, [&] {
     reader.emplace(path);
     tensors = reader->tensors();
   });
-  const std::vector<Row> rows = examine(*reader, tensors, comm);
+  const std::vector<Row> rows = examine(*reader, tensors, ranks);
   return json ? json_text(path, reader->header(), rows) : table_text(path, reader->header(), rows);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // `triax checkpoint inspect`: what a checkpoint holds, for people and for programs.
-#include <mpi.h>
-
 #include <string>
+
+#include "io/agree.hpp"
 
 namespace triax {
 
@@ -11,6 +11,7 @@ namespace triax {
 /// infinite ones. Data pass through in pieces of bounded size. `json`: one JSON object; else a
 /// table. Collective: the ranks share out the reading, the text is the same on every rank and
 /// whatever their number; MPI_COMM_NULL: one process. Error as CheckpointReader's.
-std::string inspect_checkpoint(const std::string& path, bool json, MPI_Comm comm = MPI_COMM_NULL);
+std::string inspect_checkpoint(const std::string& path, bool json,
+                               const Ranks& ranks = MPI_COMM_NULL);
 
 }  // namespace triax

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "io/agree.hpp"
 #include "io/checkpoint_integrity.hpp"
 #include "io/durable.hpp"
 #include "kernels/base/check.hpp"
@@ -119,7 +118,7 @@ CheckpointParts::CheckpointParts(const std::string& master, int parts, const Ran
   files_.resize(static_cast<std::size_t>(parts));
   try {
     for (std::size_t part = 0; part < files_.size(); ++part)
-      agreed_together(ranks_, [&] {
+      agreed(ranks_, [&] {
         files_[part].emplace(path(part), hdf5::File::Mode::create, ranks_.comm, hints);
       });
   } catch (...) {
@@ -217,7 +216,10 @@ void CheckpointParts::discard() noexcept {
     std::error_code ignored;
     for (std::size_t part = 0; part < files_.size(); ++part)
       if (files_[part] && leads(ranks_.comm)) fs::resize_file(path(part), 0, ignored);
-    for (auto& file : files_) file.reset();
+    {
+      const WaitScope waiting(ranks_.watch);  // closing is collective
+      for (auto& file : files_) file.reset();
+    }
     if (leads(ranks_.comm)) fs::remove_all(directory_, ignored);
   } catch (...) {  // no memory for a name: the next run removes the directory
   }

@@ -1,7 +1,5 @@
 #pragma once
 // The part files of a checkpoint whose data lie in several files (io/README.md). Internal to io/.
-#include <mpi.h>
-
 #include <cstdint>
 #include <map>
 #include <optional>

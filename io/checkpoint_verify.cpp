@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <optional>
 
-#include "io/agree.hpp"
 #include "io/checksum.hpp"
 #include "io/tensor_pieces.hpp"
 #include "kernels/base/check.hpp"
@@ -57,18 +56,18 @@ std::vector<std::uint64_t> damaged_blocks(const Contents& contents, const Tensor
 
 }  // namespace
 
-Verification verify_checkpoint(const std::string& path, MPI_Comm comm,
+Verification verify_checkpoint(const std::string& path, const Ranks& ranks,
                                const VerifyProgress& progress) {
   const auto start = Clock::now();
   std::optional<Contents> contents;
-  agreed(comm, [&] { contents.emplace(path); });
+  agreed(ranks, [&] { contents.emplace(path); });
   Verification result;
   result.has_checksums = contents->reader->has_checksums();
   if (!result.has_checksums) return result;
-  const TensorPieces pieces(contents->tensors, contents->block, comm);
+  const TensorPieces pieces(contents->tensors, contents->block, ranks);
   std::vector<std::uint64_t> damaged;
-  agreed(comm, [&] { damaged = damaged_blocks(*contents, pieces, progress); });
-  sum_over_ranks(comm, damaged);
+  agreed(ranks, [&] { damaged = damaged_blocks(*contents, pieces, progress); });
+  sum_over_ranks(ranks, damaged);
   pieces.each([&](std::int64_t index, const TensorPiece& piece) {
     if (damaged[static_cast<std::size_t>(index)] == 0) return;
     const CheckpointTensor& tensor = contents->tensors[piece.tensor];
@@ -90,8 +89,8 @@ std::string text_of(const std::vector<DamagedBlock>& damaged) {
   return text;
 }
 
-bool require_whole(const std::string& path, MPI_Comm comm) {
-  const Verification result = verify_checkpoint(path, comm);
+bool require_whole(const std::string& path, const Ranks& ranks) {
+  const Verification result = verify_checkpoint(path, ranks);
   if (result.damaged.empty()) return result.has_checksums;
   throw Error(fmt::format("{} is damaged", path),
               fmt::format("{} of its blocks do not match their checksums, the first is {}",

@@ -1,11 +1,11 @@
 #pragma once
 // `triax checkpoint verify`: the data of a checkpoint against its checksums.
-#include <mpi.h>
-
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "io/agree.hpp"
 
 namespace triax {
 
@@ -30,7 +30,7 @@ using VerifyProgress = std::function<void(std::int64_t done, std::int64_t total)
 /// Collective; the same on every rank. The ranks share out the blocks; each reads one at a time.
 /// Error as CheckpointReader's, and where the list of tensors is damaged or data cannot be read.
 /// MPI_COMM_NULL: one process.
-Verification verify_checkpoint(const std::string& path, MPI_Comm comm,
+Verification verify_checkpoint(const std::string& path, const Ranks& ranks,
                                const VerifyProgress& progress = {});
 
 /// The damage, for people: the first ten blocks, a line each, and how many more there are.
@@ -38,6 +38,6 @@ std::string text_of(const std::vector<DamagedBlock>& damaged);
 
 /// Collective. verify_checkpoint, and an Error that names damaged blocks where there are any.
 /// False where the file has no checksums.
-bool require_whole(const std::string& path, MPI_Comm comm);
+bool require_whole(const std::string& path, const Ranks& ranks);
 
 }  // namespace triax

@@ -3,13 +3,13 @@
 namespace triax {
 
 TensorPieces::TensorPieces(std::span<const CheckpointTensor> tensors, std::int64_t elements,
-                           MPI_Comm comm)
+                           const Ranks& ranks)
     : tensors_(tensors), elements_(elements) {
   int rank = 0;
   int size = 1;
-  if (comm != MPI_COMM_NULL) {
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
+  if (ranks.comm != MPI_COMM_NULL) {
+    MPI_Comm_rank(ranks.comm, &rank);
+    MPI_Comm_size(ranks.comm, &size);
   }
   for (const CheckpointTensor& tensor : tensors_) bytes_ += tensor.bytes();
   // A piece is the rank's whose share its first byte lies in.

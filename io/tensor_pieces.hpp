@@ -1,7 +1,5 @@
 #pragma once
 // The tensors of a checkpoint cut into pieces that ranks share out. Internal to io/.
-#include <mpi.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -22,7 +20,8 @@ struct TensorPiece {
 /// run of neighbours of about as many bytes as any other's.
 class TensorPieces {
  public:
-  TensorPieces(std::span<const CheckpointTensor> tensors, std::int64_t elements, MPI_Comm comm);
+  TensorPieces(std::span<const CheckpointTensor> tensors, std::int64_t elements,
+               const Ranks& ranks);
   /// Of all ranks.
   std::int64_t count() const { return count_; }
   std::int64_t bytes() const { return bytes_; }

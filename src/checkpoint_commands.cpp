@@ -165,7 +165,8 @@ void add_diff(CLI::App* parent, const MpiSession& session, int& status) {
 }  // namespace
 
 void add_checkpoint(CLI::App& app, const MpiSession& session, int& status) {
-  CLI::App* command = app.add_subcommand("checkpoint", "Look into checkpoint files.");
+  CLI::App* command = app.add_subcommand(
+      "checkpoint", "Look into checkpoint files, and turn them into other formats.");
   command->require_subcommand(1);
   add_list(command, session);
   add_inspect(command, session);

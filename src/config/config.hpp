@@ -72,7 +72,7 @@ struct CheckpointConfig {
   int keep = 3;                 // newest files kept; 0: all
   std::string resume = "auto";  // "auto", "never", "must" or a file
   bool at_end = true;
-  bool export_at_end = false;  // 16-bit weights for Hugging Face in <run.directory>/huggingface
+  bool export_at_end = false;      // 16-bit weights for Hugging Face in <run.directory>/huggingface
   int files = 1;                   // that the data lie in; more than 1: parts beside a master
   int striping_factor = 0;         // hints for a parallel file system; 0: its own default
   std::int64_t striping_unit = 0;  // bytes

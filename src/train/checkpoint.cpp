@@ -200,15 +200,15 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
   writer.publish();
 }
 
-bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
-  return reader.contains(first_moment_group + global_tensors(model).front().name);
-}
-
 CheckpointOptions checkpoint_options(const CheckpointConfig& config) {
   CheckpointOptions options;
   options.files = config.files;
   options.hints = {config.striping_factor, config.striping_unit, config.alignment};
   return options;
+}
+
+bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
+  return reader.contains(first_moment_group + global_tensors(model).front().name);
 }
 
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,

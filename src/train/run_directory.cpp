@@ -49,7 +49,7 @@ namespace {
 // Why a checkpoint cannot be used; empty where it can. Collective.
 std::string problem_of(ProcessGrid& grid, const std::string& file) {
   try {
-    if (!require_whole(file, grid.mpi()) && grid.rank() == 0)
+    if (!require_whole(file, grid) && grid.rank() == 0)
       spdlog::warn("{} has no checksums (an older triax wrote it): its data are taken as they are",
                    file);
     return {};
@@ -61,7 +61,7 @@ std::string problem_of(ProcessGrid& grid, const std::string& file) {
 // The checkpoint in `directory` that comes before `file`; empty: none. As rank 0 sees them.
 std::string one_before(ProcessGrid& grid, const std::string& file, const std::string& directory) {
   std::string before;
-  agreed(grid.mpi(), [&] {
+  agreed(grid, [&] {
     if (grid.rank() != 0) return;
     for (const std::string& other : list_checkpoints(directory))  // the newest first
       if (before.empty() && checkpoint_step(other) < checkpoint_step(file)) before = other;
