@@ -20,8 +20,8 @@ begin_job() {
   job=$SLURM_JOB_ID
   if [[ -n ${SLURM_ARRAY_TASK_ID:-} ]]; then job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID; fi
   build=$jobs/../build
-  triax=${TRIAX:-$build/src/triax}
-  [[ -x $triax ]] || triax=$(command -v triax) || fail "there is no triax. Build it (jobs/test.sh), or set TRIAX=FILE"
+  triax=$(command -v "${TRIAX:-$build/src/triax}" || { [[ -z ${TRIAX:-} ]] && command -v triax; }) ||
+    fail "there is no program ${TRIAX:-$build/src/triax}. Build it (jobs/test.sh), or set TRIAX=FILE"
   # srun does not take it from the job, and without it triax shares a node's cores among its ranks by itself.
   if [[ -n ${SLURM_CPUS_PER_TASK:-} ]]; then export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$SLURM_CPUS_PER_TASK}; fi
   set_end_time
