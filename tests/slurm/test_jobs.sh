@@ -20,7 +20,7 @@ cd "$work"
 
 end() {
   local status=$?
-  [[ $status -eq 0 ]] || tail -n 30 "$work"/*.out cluster/slurm*.log 2>/dev/null | cut -c1-250
+  [[ $status -eq 0 ]] || tail -n 30 "$work"/*.out cluster/slurm*.log 2>/dev/null | cut -c1-250 || true
   timeout 10 scancel --user=root 2>/dev/null || true
   for _ in $(seq 50); do [[ -n $(timeout 5 squeue --noheader 2>/dev/null) ]] || break; sleep 0.2; done
   "$source/tests/slurm/cluster.sh" stop "$work/cluster" || true
