@@ -3,7 +3,7 @@
 # Called by test.sh and quickstart.sh; does nothing when all is there.
 set -euo pipefail
 
-readonly packages=(
+packages=(
   g++ cmake ninja-build pkg-config git
   mpich libmpich-dev libhdf5-mpich-dev hdf5-tools   # ranks, and one file written by all of them
   libtrilinos-kokkos-dev libdnnl-dev libhwloc-dev   # kernels, matrix products, cores of a node
@@ -12,12 +12,14 @@ readonly packages=(
   libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
+readonly test_packages=(slurm-wlm munge)            # tests/slurm starts a cluster of its own from them
 
 usage() {
   cat <<END
-Usage: jobs/setup.sh
+Usage: jobs/setup.sh [--tests]
 Installs the packages that triax is built from, through apt, as root or with sudo:
   ${packages[*]}
+With --tests also what only tests need, which are skipped without it: ${test_packages[*]}
 TRIAX_NO_INSTALL=1: install nothing, build with what CMake finds (modules of a cluster, for example).
 END
 }
@@ -62,6 +64,7 @@ main() {
     usage
     return
   fi
+  if [[ ${1:-} == --tests ]]; then packages+=("${test_packages[@]}"); fi
   if [[ -n ${TRIAX_NO_INSTALL:-} ]]; then
     return
   fi

@@ -28,7 +28,7 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
-jobs/setup.sh
+jobs/setup.sh --tests
 build_preset "$preset" all
 
 # A test of several ranks counts as so many processors: one that does not fit runs alone.

@@ -96,6 +96,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
     throw UsageError("--ranks-per-node is for a plan: a run finds the nodes of its ranks", {},
                      "Add --dry-run or --print-plan, or leave it out");
   check_launch(MPI_COMM_WORLD);
+  const RunRequests early;  // signals wait from here on, for the trainer's own
   LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
   check_plannable(job.config, memory_limit().bytes);
   const double timeout = job.config.run.collective_timeout;

@@ -1,0 +1,54 @@
+#!/bin/bash
+# Submits a run as a chain of jobs: each stops by itself before its time limit, the next one goes on.
+#
+#   jobs/chain.sh [OPTION]... [SBATCH_OPTION]... JOB.json [--set KEY=VALUE]...
+#   jobs/chain.sh --segments 6 --time=02:00:00 --nodes=4 job.json --set run.steps=100000
+#
+#   --segments N            jobs of the chain (default 4). One that finds the run done ends at once.
+#   --stop-before-end TIME  how long before its time limit a segment stops (run.stop_before_end; default 180s)
+#   --after any|ok          a segment that failed is followed by the next one (any, the default), or ends the chain (ok)
+#   --join JOBID            the first segment waits for that job
+#
+# Options of sbatch are written with = (--time=..., --partition=...). Prints the jobs' numbers, a line each;
+# `scancel` takes them. Where requeueing is allowed jobs/train.sbatch alone does the same with one job.
+# Variables of jobs/train.sbatch are obeyed: TRIAX, LAUNCHER, SLURM_MPI_TYPE.
+
+set -euo pipefail
+jobs=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+# shellcheck source=jobs/slurm.sh
+. "$jobs/slurm.sh"
+# shellcheck disable=SC2034  # for fail
+name=chain.sh
+segments=4 stop=180s after=any previous=
+options=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    -h | --help) print_help "$jobs/chain.sh"; exit 0 ;;
+    --segments | --stop-before-end | --after | --join)
+      [[ $# -ge 2 ]] || fail "$1 needs a value (see --help)"
+      case $1 in
+        --segments) segments=$2 ;;
+        --stop-before-end) stop=$2 ;;
+        --after) after=$2 ;;
+        --join) previous=$2 ;;
+      esac
+      shift 2
+      ;;
+    -*) options+=("$1"); shift ;;
+    *) break ;;
+  esac
+done
+[[ $# -ge 1 ]] || fail "no job file is given (see --help)"
+[[ -r $1 ]] || fail "cannot read $1. Options of sbatch are written with =: --time=02:00:00"
+[[ $segments =~ ^[1-9][0-9]*$ ]] || fail "--segments $segments is not a number of jobs"
+[[ $after == any || $after == ok ]] || fail "--after $after is neither any nor ok"
+
+# A segment that was stopped ends with status 0 (REQUEUE=no): afterok takes it as done.
+for ((segment = 0; segment < segments; ++segment)); do
+  dependency=()
+  [[ -z $previous ]] || dependency=(--dependency="after$after:$previous" --kill-on-invalid-dep=yes)
+  previous=$(REQUEUE=no sbatch --parsable --no-requeue "${dependency[@]}" "${options[@]}" "$jobs/train.sbatch" "$@" \
+    --set run.stop_before_end="$stop")
+  previous=${previous%%;*}
+  echo "$previous"
+done

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# jobs/*.sbatch and jobs/chain.sh on a Slurm cluster of this test's own (cluster.sh): a training job on 2 nodes x 4
+# ranks lives through a signal and through the loss of a rank, with the numbers of one that nothing happened to; a
+# sweep, a chain and an inspection run through; srun without PMI is refused.
+# Usage: test_jobs.sh SOURCE TRIAX. Status 77: not to be tried here, and why.
+set -euo pipefail
+source=$1
+export TRIAX=$2
+PATH=$PATH:/usr/sbin:/sbin
+unset "${!SLURM_@}"
+for program in slurmctld slurmd sbatch munged mungekey; do
+  command -v "$program" >/dev/null || { echo "skipped: $program is not installed (slurm-wlm, munge)"; exit 77; }
+done
+[[ $(id -u) -eq 0 ]] || { echo "skipped: the daemons of a cluster are started by root"; exit 77; }
+
+work=$(mktemp -d)
+chmod 755 "$work"  # munged's socket is for all
+export SLURM_CONF=$work/cluster/slurm.conf
+cd "$work"
+
+end() {
+  local status=$?
+  [[ $status -eq 0 ]] || tail -n 30 "$work"/*.out cluster/slurm*.log 2>/dev/null | cut -c1-250 || true
+  timeout 10 scancel --user=root 2>/dev/null || true
+  for _ in $(seq 50); do [[ -n $(timeout 5 squeue --noheader 2>/dev/null) ]] || break; sleep 0.2; done
+  "$source/tests/slurm/cluster.sh" stop "$work/cluster" || true
+  rm -rf "$work"
+}
+trap end EXIT
+trap 'exit 1' TERM INT
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+wait_until() {  # seconds what command...
+  local deadline=$((SECONDS + $1)) what=$2
+  shift 2
+  until "$@"; do
+    [[ $SECONDS -lt $deadline ]] || fail "waited too long for: $what"
+    sleep 0.1
+  done
+}
+
+submit() { timeout 20 sbatch --parsable --time=10 "$@"; }
+state() { timeout 10 scontrol show job "$1" | sed -n "s/^ *JobState=\([A-Z]*\) .*/\1/p" | sort -u; }
+in_state() { [[ $(state "$1") == "$2" ]]; }
+has_steps() { [[ $(grep -c '"loss"' "$1/metrics.jsonl" 2>/dev/null) -ge $2 ]]; }
+set_steps() { sed -i "s/\"steps\": [0-9]*/\"steps\": $2/" "$1.json"; }
+resume_now() { timeout 10 scontrol update job="$1" StartTime=now 2>/dev/null || true; }  # else within 20 s
+no_rank_of() { ! pgrep -f "train $work/$1.json" >/dev/null; }
+says() { grep -q -- "$2" "$1" || fail "$1 does not say: $2"; }
+# Step, loss and gradient norm of all steps.
+numbers() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),"grad_norm":\([^,]*\),.*/\1 \2 \3/p' "$1/metrics.jsonl"; }
+last_step() { numbers "$1" | awk 'END { print $1 + 0 }'; }
+
+same_numbers() {  # run: as far as it goes those of the whole run, each step once
+  numbers whole | head -n "$(numbers "$1" | wc -l)" | cmp - <(numbers "$1") ||
+    fail "the numbers of $1 are not those of a run that nothing happened to"
+}
+
+job() {  # name steps: a job file in this directory, which trains in a folder of the same name
+  cat >"$work/$1.json" <<JOB
+{"model": {"architecture": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
+ "data": {"train": ["text"], "seq_length": 16},
+ "parallel": {"tensor": ${3:-2}, "pipeline": ${3:-2}, "data": "auto"},
+ "run": {"steps": $2, "directory": "$1", "progress": "none"},
+ "checkpoint": {"interval": 10, "keep": 2},
+ "train_batch_size": 4, "gradient_accumulation_steps": 2, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
+JOB
+}
+
+"$source/tests/slurm/cluster.sh" start "$work/cluster"
+for i in $(seq 3000); do echo "line $i of a text to train on"; done >text
+train=$source/jobs/train.sbatch
+
+echo "== a job is signalled, and requeued by its status"
+job signalled 1000000
+signalled=$(submit --output=signalled.out "$train" "$work/signalled.json")
+wait_until 30 "steps of the job" has_steps signalled 12
+timeout 10 scancel --signal=USR1 "$signalled"
+wait_until 30 "the job to be requeued" in_state "$signalled" PENDING
+says signalled.out "stopped by SIGUSR1 after step"
+first=$(last_step signalled)
+[[ -f $(printf 'signalled/checkpoints/step-%06d.h5' $((first + 1))) ]] || fail "no checkpoint after step $first"
+set_steps signalled $((first + 15))
+
+echo "== a rank is killed, and the job requeued by scontrol"
+sed -i /^RequeueExit/d "$SLURM_CONF"
+timeout 10 scontrol reconfigure
+job killed 1000000
+killed=$(submit --output=killed.out "$train" "$work/killed.json")
+wait_until 30 "steps of the job" has_steps killed 22
+kill -KILL "$(pgrep -f "^$TRIAX train $work/killed.json" | sed -n 4p)"
+wait_until 20 "the other ranks to end" no_rank_of killed
+wait_until 30 "the job to be requeued" in_state "$killed" PENDING
+says killed.out "job $killed failed with status"
+set_steps killed $(($(last_step killed) + 15))
+
+echo "== meanwhile: a sweep, a chain, a job without PMI, one that is cancelled"
+job sweep 5 1
+printf '# two rates\noptimizer.params.lr=1e-3\n\noptimizer.params.lr=1e-2 run.steps=6\n' >list
+sweep=$(submit --array=0-1 --ntasks-per-node=1 "$source/jobs/array-sweep.sbatch" "$work/sweep.json" list)
+job chained 1000000 1
+mapfile -t chain < <(timeout 60 "$source/jobs/chain.sh" --segments 3 --after ok --stop-before-end 293s --time=5 \
+  --nodes=1 --ntasks-per-node=2 --output=chained.out "$work/chained.json")
+timeout 10 scontrol hold "${chain[1]}"
+wait_until 40 "the sweep" in_state "$sweep" COMPLETED
+[[ $(last_step list.runs/0) -eq 4 && $(last_step list.runs/1) -eq 5 ]] || fail "the runs of the sweep"
+timeout 20 srun --mpi=none --ntasks=4 "$TRIAX" train "$work/sweep.json" >refused.out 2>&1 && fail "srun without PMI is taken"
+says refused.out "Start with srun --mpi=pmi2"
+job cancelled 1000000 1
+cancelled=$(submit --nodes=1 --ntasks-per-node=1 --output=cancelled.out "$train" "$work/cancelled.json")
+wait_until 30 "steps of the job" has_steps cancelled 2
+timeout 10 scancel "$cancelled"
+wait_until 30 "the first segment" in_state "${chain[0]}" COMPLETED
+says chained.out "stopped by the end of the job's time"
+set_steps chained $(($(last_step chained) + 15))
+timeout 10 scontrol release "${chain[1]}"
+wait_until 40 "the last segment" in_state "${chain[2]}" COMPLETED
+numbers chained | awk '$1 != NR - 1 { exit 1 }' || fail "the chain left out or repeated a step"
+says chained.out "resumed from"
+says chained.out "nothing to do"
+in_state "$cancelled" CANCELLED || fail "the cancelled job is $(state "$cancelled")"
+
+echo "== the two jobs go on to their end"
+resume_now "$signalled"
+wait_until 60 "the signalled job" in_state "$signalled" COMPLETED
+says signalled.out "restart 1,"
+resume_now "$killed"
+wait_until 60 "the job that lost a rank" in_state "$killed" COMPLETED
+says killed.out "restart 1,"
+job whole $(($(last_step signalled) > $(last_step killed) ? $(last_step signalled) + 1 : $(last_step killed) + 1))
+whole=$(LAUNCHER=mpiexec submit --output=whole.out "$train" "$work/whole.json")
+wait_until 60 "the job that nothing happens to" in_state "$whole" COMPLETED
+[[ $(last_step signalled) -eq $((first + 14)) ]] || fail "the signalled job ended after step $(last_step signalled)"
+same_numbers signalled
+same_numbers killed
+
+echo "== its checkpoints are inspected"
+inspect=$(submit --output=inspect.out "$source/jobs/inspect.sbatch" whole/checkpoints)
+wait_until 30 "the inspection" in_state "$inspect" COMPLETED
+says inspect.out transformer.wte.weight
+echo "passed in $SECONDS s"
