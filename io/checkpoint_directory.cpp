@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "io/checkpoint_file.hpp"
+#include "io/durable.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
@@ -92,11 +93,7 @@ std::vector<std::string> set_aside_later(const std::string& directory, std::int6
   std::vector<std::string> renamed;
   for (const std::string& path : list_checkpoints(directory)) {
     if (*step_of(fs::path(path).filename().string()) <= step) break;  // newest first
-    std::error_code error;
-    fs::rename(path, path + ".superseded", error);
-    if (error)
-      throw Error("cannot rename the checkpoint " + path + " of another run", error.message(),
-                  "Check the directory's permissions");
+    rename_durably(path, path + ".superseded");
     renamed.push_back(path);
   }
   return renamed;

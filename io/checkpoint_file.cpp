@@ -97,8 +97,9 @@ void CheckpointWriter::discard() noexcept {
   // HDF5 writes once more when it closes. On a full disk that needs the room that the file's data
   // hold.
   if (rank_of(ranks_.comm) == 0 && file_) (void)!::truncate(temporary_.c_str(), 0);
-  if (file_) {
-    const WaitScope waiting(ranks_.watch);  // closing is collective
+  {
+    // Closing is collective, but of the master of parts, which is rank 0's alone.
+    const WaitScope waiting(file_ && !parts_ ? ranks_.watch : nullptr);
     file_.reset();
   }
   if (rank_of(ranks_.comm) == 0) ::unlink(temporary_.c_str());
@@ -179,14 +180,24 @@ void CheckpointWriter::publish() {
       if (file_) sync_path(temporary_);
     });
     agreed(ranks_, [&] {
-      if (rank_of(ranks_.comm) == 0) rename_durably(temporary_, path_);
+      if (rank_of(ranks_.comm) == 0) rename_path(temporary_, path_);
     });
-    file_.reset();
-    open_ = false;
   } catch (const Error& error) {
     discard();
     throw Error(fmt::format("the checkpoint {} was not written", path_), error.what(),
                 "Earlier checkpoints are untouched");
+  }
+  file_.reset();
+  open_ = false;  // from here on it has its name
+  try {
+    agreed(ranks_, [&] {
+      if (rank_of(ranks_.comm) == 0) sync_path(directory_of(path_));
+    });
+  } catch (const Error& error) {
+    throw Error(fmt::format("the checkpoint {} was written, but may be gone after a crash of the "
+                            "machine",
+                            path_),
+                error.what(), "Check the disk of checkpoint.directory");
   }
 }
 

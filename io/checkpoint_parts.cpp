@@ -118,7 +118,7 @@ CheckpointParts::CheckpointParts(const std::string& master, int parts, const Ran
   files_.resize(static_cast<std::size_t>(parts));
   try {
     for (std::size_t part = 0; part < files_.size(); ++part)
-      agreed(ranks_, [&] {
+      agreed_together(ranks_, [&] {
         files_[part].emplace(path(part), hdf5::File::Mode::create, ranks_.comm, hints);
       });
   } catch (...) {

@@ -45,10 +45,14 @@ void sync_path(const std::string& path) {
                 "Check the disk's health, free space and quota");
 }
 
-void rename_durably(const std::string& from, const std::string& to) {
+void rename_path(const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) != 0)
     throw Error("cannot rename " + from + " to " + to, std::strerror(errno),
                 "Check the directory's permissions");
+}
+
+void rename_durably(const std::string& from, const std::string& to) {
+  rename_path(from, to);
   sync_path(directory_of(to));
 }
 

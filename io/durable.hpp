@@ -9,6 +9,8 @@ namespace triax {
 std::string directory_of(const std::string& path);
 /// Waits until a file's (or directory's) data are on disk. Error with the system's reason.
 void sync_path(const std::string& path);
+/// rename(2). Error with the system's reason.
+void rename_path(const std::string& from, const std::string& to);
 /// rename(2), then the directory's sync: after it, `to` is the new file even if the machine stops.
 void rename_durably(const std::string& from, const std::string& to);
 /// A small file of this text, whole and on the disk under its name or not at all.

@@ -82,6 +82,7 @@ MetricsWriter::MetricsWriter(const std::string& path, std::int64_t first_step) :
 }
 
 MetricsWriter::~MetricsWriter() {
+  flush();
   ::close(file_);
 }
 

@@ -22,7 +22,8 @@ struct StepMetrics {
 };
 
 /// Lines reach the file one by one. Where the disk is full they wait in memory, in order, and go
-/// out with the next one that fits: a run goes on, and loses none.
+/// out with the next one that fits: a run goes on. Those that still wait when it ends are lost, and
+/// sync() says so before.
 class MetricsWriter {
  public:
   /// Opens (creates) `path` to append. Lines of steps >= `first_step`, and a torn last line, are

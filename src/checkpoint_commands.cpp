@@ -167,6 +167,7 @@ void add_diff(CLI::App* parent, const MpiSession& session, int& status) {
 void add_checkpoint(CLI::App& app, const MpiSession& session, int& status) {
   CLI::App* command = app.add_subcommand(
       "checkpoint", "Look into checkpoint files, and turn them into other formats.");
+  command->parse_complete_callback([] { check_launch(MPI_COMM_WORLD); });
   command->require_subcommand(1);
   add_list(command, session);
   add_inspect(command, session);

@@ -9,7 +9,8 @@
 
 namespace triax {
 
-/// Starts MPI (MPI_THREAD_FUNNELED: the main thread alone speaks to it) and ends it. Works under
+/// Starts MPI (MPI_THREAD_FUNNELED: the main thread alone speaks to it,
+/// but for the MPI_Abort of a watchdog) and ends it. Works under
 /// mpiexec, srun, and as a plain single process. Exactly one lives in a process. main() declares it
 /// outside its try block:
 ///

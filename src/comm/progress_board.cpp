@@ -142,6 +142,11 @@ bool ProgressBoard::take_report() {
   return !node_.front()->reported.exchange(true);
 }
 
+void ProgressBoard::give_report_back() {
+  const std::lock_guard lock(mutex_);
+  node_.front()->reported = false;
+}
+
 RankProgress ProgressBoard::read(const ProgressSlot& slot) const {
   RankProgress progress;
   progress.rank = slot.rank;

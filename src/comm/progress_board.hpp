@@ -62,6 +62,8 @@ class ProgressBoard final : public WaitWatch {
   std::uint32_t waits() const { return own().waits.load(std::memory_order_acquire); }
   /// True once on a node: for the rank that is to report.
   bool take_report();
+  /// For one that has nothing to report after all.
+  void give_report_back();
   /// The report of this rank's wait under way, with what all ranks of the node say; empty where it
   /// waits no longer.
   std::string report(double seconds) const;

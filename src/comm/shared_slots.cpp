@@ -17,22 +17,30 @@
 namespace triax {
 namespace {
 
-using Name = std::array<char, 64>;
+// What the node's first rank tells the others of the memory that it made.
+struct Made {
+  std::array<char, 64> name{};
+  int error = 0;  // of the system; 0: the memory is there
+};
 
-void meet(MPI_Comm node, const std::string& where) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Ibarrier(node, &request), "MPI_Ibarrier", where);
-  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Ibarrier", where);
+int create(Made& made, std::size_t bytes) {
+  const ProcessName process = this_process();
+  fmt::format_to_n(made.name.data(), made.name.size() - 1, "/triax-{}-{}", process.number,
+                   process.born);
+  const int file = shm_open(made.name.data(), O_CREAT | O_EXCL | O_RDWR, 0600);
+  // Without room now, the first store would end the process.
+  made.error = file < 0 ? errno : posix_fallocate(file, 0, static_cast<off_t>(bytes));
+  return file;
 }
 
-// The node's first rank makes the memory, whose name begins with its error number.
-int create(Name& name, std::size_t bytes) {
-  const ProcessName process = this_process();
-  fmt::format_to_n(name.data(), name.size() - 1, "/triax-{}-{}", process.number, process.born);
-  const int file = shm_open(name.data(), O_CREAT | O_EXCL | O_RDWR, 0600);
-  // Without room now, the first store would end the process.
-  if (file >= 0) errno = posix_fallocate(file, 0, static_cast<off_t>(bytes));
-  return file;
+// The largest of the ranks' error numbers, once all are here.
+int agreed_error(MPI_Comm node, int error, const std::string& where) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int largest = 0;
+  check_mpi(MPI_Iallreduce(&error, &largest, 1, MPI_INT, MPI_MAX, node, &request), "MPI_Iallreduce",
+            where);
+  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Iallreduce", where);
+  return largest;
 }
 
 }  // namespace
@@ -43,16 +51,16 @@ SharedSlots::SharedSlots(MPI_Comm node, const std::string& where) {
   check_mpi(MPI_Comm_rank(node, &rank), "MPI_Comm_rank", where);
   check_mpi(MPI_Comm_size(node, &size), "MPI_Comm_size", where);
   bytes_ = static_cast<std::size_t>(size) * sizeof(ProgressSlot);
-  Name name{};
-  errno = 0;
-  int file = rank == 0 ? create(name, bytes_) : -1;
-  int error = errno;
+  Made made;
+  int file = rank == 0 ? create(made, bytes_) : -1;
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Ibcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, node, &request),
-            "MPI_Ibcast", where);
+  check_mpi(MPI_Ibcast(&made, sizeof made, MPI_BYTE, 0, node, &request), "MPI_Ibcast", where);
   check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Ibcast", where);
-  if (rank != 0) file = shm_open(name.data(), O_RDWR, 0600);
-  if (file < 0) error = errno;
+  int error = made.error;
+  if (error == 0 && rank != 0) {
+    file = shm_open(made.name.data(), O_RDWR, 0600);
+    if (file < 0) error = errno;
+  }
   if (error == 0) memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory_ == MAP_FAILED) error = errno;
   if (file >= 0) close(file);
@@ -60,8 +68,8 @@ SharedSlots::SharedSlots(MPI_Comm node, const std::string& where) {
     return static_cast<char*>(memory_) + static_cast<std::size_t>(r) * sizeof(ProgressSlot);
   };
   if (error == 0) new (slot(rank)) ProgressSlot;
-  meet(node, where);
-  if (rank == 0) shm_unlink(name.data());
+  error = agreed_error(node, error, where);
+  if (rank == 0) shm_unlink(made.name.data());
   if (error != 0)
     throw Error(fmt::format("no memory for the ranks of a node to share, on {}", where),
                 std::strerror(error), "Check the room in /dev/shm");

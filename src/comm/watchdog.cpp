@@ -81,15 +81,22 @@ void Watchdog::watch() {
     const std::uint32_t now = board_.waits();
     waited = now == seen && now % 2 != 0 ? waited + passed : 0.0;
     seen = now;
-    if (waited >= seconds_) end(waited);
+    if (waited < seconds_) continue;
+    end(waited, lock);
+    waited = 0.0;
   }
 }
 
-void Watchdog::end(double waited) {
-  if (!board_.take_report())  // another rank ends the job
-    std::this_thread::sleep_for(2 * grace +
-                                std::chrono::duration<double>(std::min(30.0, seconds_)));
+// Returns where the wait has ended after all.
+void Watchdog::end(double waited, std::unique_lock<std::mutex>& lock) {
+  const std::uint32_t wait = board_.waits();
+  if (!board_.take_report()) {  // another rank ends the job
+    ended_.wait_for(lock, 2 * grace + std::chrono::duration<double>(std::min(30.0, seconds_)),
+                    [&] { return over_; });
+    if (board_.waits() != wait) return;
+  }
   const std::string report = board_.report(waited);
+  if (report.empty()) return board_.give_report_back();
   fmt::print(stderr,
              "triax: {}\nThe job ends with status {}: run.collective_timeout is {:.4g} s. Look "
              "for the first failure of a rank or node, or raise it where ranks are only slow; the "

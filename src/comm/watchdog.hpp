@@ -21,7 +21,7 @@ class Watchdog {
 
  private:
   void watch();
-  [[noreturn]] void end(double waited);
+  void end(double waited, std::unique_lock<std::mutex>& lock);
 
   ProgressBoard& board_;
   double seconds_;

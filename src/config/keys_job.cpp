@@ -67,7 +67,7 @@ void add_run(Keys& k) {
                      "write a checkpoint and leave with status 75 so long before the job ends "
                      "(Slurm's end, or run.time_limit); 0: do not look at the clock"));
   k.push_back(obeyed("run.time_limit", duration, 0, at_least(0),
-                     "the job's time from the start of the program, where Slurm does not say; 0: "
+                     "the job's time from where training starts, where Slurm does not say; 0: "
                      "none"));
   k.push_back(
       obeyed("run.max_bad_steps", integer, 3, from_to(0, 1e9),

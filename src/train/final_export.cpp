@@ -13,7 +13,7 @@
 namespace triax {
 namespace {
 
-// A file of this rank's making, removed whatever happens.
+// A file of this rank's making, removed when it goes.
 struct Removed {
   std::string path;
   bool mine;

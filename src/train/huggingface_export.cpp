@@ -1,6 +1,7 @@
 #include "src/train/huggingface_export.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <filesystem>
 #include <set>
@@ -12,6 +13,7 @@
 #include "io/safetensors.hpp"
 #include "io/safetensors_writer.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/norm.hpp"
 #include "src/config/load.hpp"
 #include "src/model/stage.hpp"
 #include "src/train/checkpoint.hpp"
@@ -98,6 +100,7 @@ class Export {
         const bool same = stored == type_;
         const Tensor to = same ? from : staging(converted_, type_, end - begin);
         if (!same) convert(Stream{}, to, from);
+        if (!same) require_finite(tensor.name, from, to);
         writer.write(tensor.name, begin, to);
       }
     }
@@ -110,6 +113,17 @@ class Export {
     if (!types_.contains(name) || reader_.shape(name) != tensor.shape)
       throw Error(fmt::format("{} has no tensor {} of shape {}", file, name, tensor.shape.text()),
                   "its attribute `model` asks for one", "Use another checkpoint of the run");
+  }
+  // float16 ends at 65504: what is beyond it would be written as infinite.
+  void require_finite(const std::string& name, const Tensor& from, const Tensor& to) const {
+    if (type_ != DType::f16 || all_finite(to) || !all_finite(from)) return;
+    throw Error(fmt::format("{} has values that float16 cannot hold", name),
+                "they are larger than 65504", "Export with --dtype bf16 or f32");
+  }
+  static bool all_finite(const Tensor& values) {
+    double squares = 0.0;
+    add_sum_of_squares(Stream{}, Tensor(&squares, {1}), values);
+    return std::isfinite(squares);
   }
   static Tensor staging(std::vector<std::byte>& memory, DType type, std::int64_t elements) {
     memory.resize(static_cast<std::size_t>(elements) * size_of(type));

@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/checkpoint_verify.hpp"
+#include "io/durable.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
@@ -34,14 +32,13 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
        {{"data", parallel.data}, {"pipeline", parallel.pipeline}, {"tensor", parallel.tensor}}},
       {"hosts", hosts}};
   const std::string path = directory + "/job.json";
-  errno = 0;
-  std::ofstream file(path);
-  file << resolved.dump(2) << '\n';
-  file.close();
-  if (!file)
-    throw Error(fmt::format("cannot write {}", path),
-                error ? error.message() : std::strerror(errno),
-                "Free some space, or set run.directory to a directory that can be written");
+  try {
+    write_durably(path, resolved.dump(2) + '\n');
+  } catch (const Error& failure) {
+    // A run that goes on is worth more than the news of its hosts.
+    if (!std::filesystem::exists(path, error)) throw;
+    spdlog::warn("{} stays as the run before wrote it: {}", path, failure.what());
+  }
 }
 
 namespace {

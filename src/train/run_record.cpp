@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "kernels/base/check.hpp"
+
 namespace triax {
 
 RunRecord::RunRecord(const Config& config, std::int64_t first_step)
@@ -19,6 +21,15 @@ void RunRecord::valid(std::int64_t step, double loss, std::int64_t tokens) {
   pause();
   spdlog::info("step {}: validation loss {:.4f}", step + 1, loss);
   tell_problem();
+}
+
+void RunRecord::close(bool done) {
+  try {
+    metrics_.sync();
+  } catch (const Error& error) {
+    if (done) throw;
+    spdlog::error("{}", error.what());
+  }
 }
 
 void RunRecord::tell_problem() {

@@ -14,8 +14,9 @@ class RunRecord {
   void valid(std::int64_t step, double loss, std::int64_t tokens);
   /// Before something else is said: ends the line of a progress bar.
   void pause() { progress_.pause(); }
-  /// What was written so far is on disk. Error where lines wait.
-  void sync() { metrics_.sync(); }
+  /// All lines on disk. Where some still wait: an Error if the run is done, else a warning, for the
+  /// run is to go on from its checkpoint.
+  void close(bool done);
 
  private:
   void tell_problem();

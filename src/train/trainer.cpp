@@ -110,14 +110,14 @@ RunEnd Trainer::run() {
     end = after_step(step, metrics.tokens);
   }
   if (leader()) record_->pause();
-  agreed(grid_, [&] {
-    if (leader()) record_->sync();
-  });
   if (end == RunEnd::done)
     export_weights(config_.checkpoint.at_end
                        ? checkpoint_path(config_.checkpoint.directory, config_.run.steps)
                        : std::string());
   report_memory(grid_, plan_, allocations());
+  agreed(grid_, [&] {
+    if (leader()) record_->close(end == RunEnd::done);
+  });
   return end;
 }
 

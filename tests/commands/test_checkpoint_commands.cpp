@@ -65,6 +65,17 @@ TEST_F(CheckpointCommands, ADamagedCheckpointIsNotGeneratedFrom) {
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("is damaged"), HasSubstr("/model/b block 0")));
 }
 
+// Each of them would take itself for rank 0.
+TEST_F(CheckpointCommands, ProcessesThatDoNotSeeEachOtherAreRefused) {
+  for (const std::string command : {"verify " + a_, "inspect " + a_,
+                                    "export " + a_ + " --to huggingface " + dir_.path("out")}) {
+    const Outcome alone =
+        outcome_of("env SLURM_STEP_NUM_TASKS=2 " TRIAX_PROGRAM " checkpoint " + command);
+    EXPECT_EQ(alone.status, 2) << command;
+    EXPECT_THAT(alone.text, AllOf(HasSubstr("srun has 2 processes"), HasSubstr("--mpi=pmi2")));
+  }
+}
+
 TEST_F(CheckpointCommands, ListHasARowForEach) {
   const json out = json::parse(triax("checkpoint list --json " + dir_.path()).text);
   ASSERT_EQ(out.at("checkpoints").size(), 2U);

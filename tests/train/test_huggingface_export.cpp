@@ -85,35 +85,35 @@ TEST(HuggingfaceExport, ShardsHoldTheSame) {
 
 // 1 + 2^-8 + 2^-12: bf16 is 1.0078125 (up), f16 of the master 1.00390625 + ..., f16 of the bf16
 // another number.
-TEST(HuggingfaceExport, AnotherTypeIsRoundedFromTheMasterWeights) {
-  const TempDirectory dir;
+// A checkpoint in bf16 whose weights are all `master`, rounded in /model.
+void write_with_master(const std::string& path, float master) {
   const std::string directory = read_golden("gpt2-odd").directory;
   const ModelConfig model = model_from_huggingface(contents(directory + "/config.json"), "golden");
-  const float master = 1.0F + 0x1p-8F + 0x1p-12F;
-  const auto rounded = static_cast<float>(Bf16(master));
   std::vector<CheckpointTensor> tensors;
-  std::vector<std::vector<float>> values;
   for (const GlobalTensor& tensor : global_tensors(model)) {
-    const auto size = static_cast<std::size_t>(tensor.shape.elements());
-    tensors.push_back({"/model/" + tensor.name, DType::f32, tensor.shape});
-    values.emplace_back(size, rounded);
+    tensors.push_back({"/model/" + tensor.name, DType::bf16, tensor.shape});
     tensors.push_back({"/master/" + tensor.name, DType::f32, tensor.shape});
-    values.emplace_back(size, master);
   }
   CheckpointHeader header = example_header();
   header.model = huggingface_config(model);
-  CheckpointWriter writer(dir.path("c.h5"), MPI_COMM_NULL);
-  for (CheckpointTensor& tensor : tensors)
-    if (tensor.name.starts_with("/model/")) tensor.dtype = DType::bf16;
+  CheckpointWriter writer(path, MPI_COMM_NULL);
   writer.create(header, tensors);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    std::vector<Bf16> narrow(values[i].begin(), values[i].end());
-    const bool is_narrow = tensors[i].dtype == DType::bf16;
-    writer.write(tensors[i].name, {{{}, tensors[i].shape}},
-                 is_narrow ? Tensor(narrow.data(), tensors[i].shape)
-                           : Tensor(values[i].data(), tensors[i].shape));
+  for (const CheckpointTensor& tensor : tensors) {
+    const auto size = static_cast<std::size_t>(tensor.shape.elements());
+    std::vector<float> values(size, master);
+    std::vector<Bf16> narrow(size, Bf16(master));
+    writer.write(tensor.name, {{{}, tensor.shape}},
+                 tensor.dtype == DType::bf16 ? Tensor(narrow.data(), tensor.shape)
+                                             : Tensor(values.data(), tensor.shape));
   }
   writer.publish();
+}
+
+TEST(HuggingfaceExport, AnotherTypeIsRoundedFromTheMasterWeights) {
+  const TempDirectory dir;
+  const float master = 1.0F + 0x1p-8F + 0x1p-12F;
+  const auto rounded = static_cast<float>(Bf16(master));
+  write_with_master(dir.path("c.h5"), master);
   const auto first = [&](std::optional<DType> type) {
     export_alone(dir.path("c.h5"), dir.path("out"), {.type = type, .replace = true});
     return std::bit_cast<float>(bits_of(dir.path("out")).begin()->second.front());
@@ -123,6 +123,15 @@ TEST(HuggingfaceExport, AnotherTypeIsRoundedFromTheMasterWeights) {
   EXPECT_EQ(first(DType::f32), master);
   EXPECT_EQ(first(DType::f16), static_cast<float>(F16(master)));
   EXPECT_NE(static_cast<float>(F16(master)), static_cast<float>(F16(rounded)));
+}
+
+TEST(HuggingfaceExport, WhatFloat16CannotHoldIsRefused) {
+  const TempDirectory dir;
+  write_with_master(dir.path("c.h5"), 70000.0F);
+  EXPECT_THAT(
+      error_of([&] { export_alone(dir.path("c.h5"), dir.path("out"), {.type = DType::f16}); }),
+      AllOf(HasSubstr("float16 cannot hold"), HasSubstr("--dtype bf16")));
+  export_alone(dir.path("c.h5"), dir.path("out"), {.type = DType::bf16});
 }
 
 TEST(HuggingfaceExport, AModelThatIsThereIsReplacedOnlyWhenAsked) {
