@@ -67,8 +67,9 @@ TEST_F(CheckpointCommands, ADamagedCheckpointIsNotGeneratedFrom) {
 
 // Each of them would take itself for rank 0.
 TEST_F(CheckpointCommands, ProcessesThatDoNotSeeEachOtherAreRefused) {
-  for (const std::string command : {"verify " + a_, "inspect " + a_,
-                                    "export " + a_ + " --to huggingface " + dir_.path("out")}) {
+  for (const std::string& command :
+       std::vector<std::string>{"verify " + a_, "inspect " + a_,
+                                "export " + a_ + " --to huggingface " + dir_.path("out")}) {
     const Outcome alone =
         outcome_of("env SLURM_STEP_NUM_TASKS=2 " TRIAX_PROGRAM " checkpoint " + command);
     EXPECT_EQ(alone.status, 2) << command;
