@@ -14,7 +14,7 @@ constexpr std::int64_t steps = std::min(PARITY_STEPS, 10);
 
 nlohmann::json dropout_job(const GoldenCase& golden, const Layout& layout) {
   auto job = golden_job(golden, layout);
-  for (const char* place : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) job["model"][place] = 0.1;
+  add_dropout(job);
   return job;
 }
 

@@ -75,8 +75,7 @@ TEST(Placement, RecomputeChangesNoBitWithDropoutInBfloat16) {
       const SubCommunicator ranks(layout.ranks());
       auto job = golden_job(golden, layout);
       job["bf16"] = {{"enabled", true}};
-      for (const char* place : {"resid_pdrop", "embd_pdrop", "attn_pdrop"})
-        job["model"][place] = 0.1;
+      add_dropout(job);
       return test::train(ranks.mpi(), job, steps);
     };
     SCOPED_TRACE(layout.text());

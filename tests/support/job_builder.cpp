@@ -74,6 +74,10 @@ void offload_parameters(nlohmann::json& job, const std::string& directory) {
       {"device", "nvme"}, {"nvme_path", directory}, {"max_in_cpu", 0}};
 }
 
+void add_dropout(nlohmann::json& job) {
+  for (const char* place : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) job["model"][place] = 0.1;
+}
+
 LoadedJob load(const nlohmann::json& job, int ranks) {
   const TempDirectory own;  // of this rank: nobody waits for another's file
   return load_job(own.file("job.json", job.dump()), {}, ranks);

@@ -45,6 +45,9 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout);
 void offload_optimizer(nlohmann::json& job, const std::string& directory);
 void offload_parameters(nlohmann::json& job, const std::string& directory);
 
+/// Dropout everywhere that a GPT-2 has it.
+void add_dropout(nlohmann::json& job);
+
 /// The job file, read as the program reads it, for so many ranks.
 LoadedJob load(const nlohmann::json& job, int ranks);
 

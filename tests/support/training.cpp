@@ -30,7 +30,11 @@ void train_to_the_end(const nlohmann::json& job) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const LoadedJob loaded = load(job, ranks);
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
-  Trainer(loaded, grid).run();
+  train_to_the_end(grid, loaded);
+}
+
+void train_to_the_end(ProcessGrid& grid, const LoadedJob& job) {
+  Trainer(job, grid).run();
   grid.world().barrier(Stream{}).wait(Stream{});
 }
 
@@ -39,6 +43,23 @@ std::vector<nlohmann::json> metrics_of(const std::string& directory) {
   std::ifstream file(directory + "/metrics.jsonl");
   for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
   return lines;
+}
+
+void expect_resumed(const std::vector<nlohmann::json>& found,
+                    const std::vector<nlohmann::json>& straight, std::size_t begin,
+                    double loss_tolerance, double norm_tolerance) {
+  ASSERT_EQ(found.size() + begin, straight.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto& expected = straight[begin + i];
+    EXPECT_EQ(expected["step"], begin + i);
+    for (const char* key : {"step", "tokens", "lr"}) EXPECT_EQ(found[i][key], expected[key]) << key;
+    for (const auto& [key, tolerance] :
+         {std::pair{"loss", loss_tolerance}, {"grad_norm", norm_tolerance}}) {
+      const double value = expected[key];
+      EXPECT_NEAR(found[i][key], value, tolerance * value)
+          << key << " of step " << expected["step"];
+    }
+  }
 }
 
 std::vector<double> losses_of(const std::vector<StepMetrics>& steps) {

@@ -18,9 +18,16 @@ std::vector<StepMetrics> train(ProcessGrid& grid, const LoadedJob& job, std::int
 /// Runs a job over all ranks as `triax train` does; what it leaves on disk is there on return.
 /// Collective.
 void train_to_the_end(const nlohmann::json& job);
+/// The same over a grid that is there already. Collective.
+void train_to_the_end(ProcessGrid& grid, const LoadedJob& job);
 
 /// Lines of a run's metrics.jsonl.
 std::vector<nlohmann::json> metrics_of(const std::string& directory);
+/// `found` holds the lines of steps [begin, end) of the run whose lines are `straight`, [0, end),
+/// none twice. The tolerances are relative; 0 asks for the same bits.
+void expect_resumed(const std::vector<nlohmann::json>& found,
+                    const std::vector<nlohmann::json>& straight, std::size_t begin,
+                    double loss_tolerance, double norm_tolerance);
 
 /// The losses of the steps, and their gradient norms.
 std::vector<double> losses_of(const std::vector<StepMetrics>& steps);
