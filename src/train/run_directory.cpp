@@ -36,7 +36,9 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
     write_durably(path, resolved.dump(2) + '\n');
   } catch (const Error& failure) {
     // A run that goes on is worth more than the news of its hosts.
-    if (!std::filesystem::exists(path, error)) throw;
+    if (!std::filesystem::exists(path, error))
+      throw Error(fmt::format("cannot write {}", path), failure.what(),
+                  "Free some space, or set run.directory to a directory that can be written");
     spdlog::warn("{} stays as the run before wrote it: {}", path, failure.what());
   }
 }

@@ -38,10 +38,8 @@ RunLock::RunLock(const Config& config, std::chrono::milliseconds patience) : pat
   const std::string& directory = config.run.directory;
   const std::string& checkpoints = config.checkpoint.directory;
   take(directory, "run.directory");
+  if (!writes_checkpoints(config.checkpoint)) return;
   std::error_code absent;  // then they are not the same
-  // A run that plans no checkpoint writes one when a signal asks for it.
-  if (!writes_checkpoints(config.checkpoint) && !std::filesystem::exists(checkpoints, absent))
-    return;
   if (!std::filesystem::equivalent(directory, checkpoints, absent))
     take(checkpoints, "checkpoint.directory");
   const std::vector<std::string> removed = remove_unfinished(checkpoints);
