@@ -20,6 +20,13 @@ bool writes_checkpoints(const CheckpointConfig& checkpoint) {
   return checkpoint.at_end || checkpoint.interval > 0;
 }
 
+bool owns_checkpoints(const Config& config) {
+  const std::filesystem::path checkpoints(config.checkpoint.directory);
+  std::error_code absent;
+  return writes_checkpoints(config.checkpoint) ||
+         std::filesystem::equivalent(checkpoints.parent_path(), config.run.directory, absent);
+}
+
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts) {
   const std::string& directory = job.config.run.directory;
   std::error_code error;

@@ -136,8 +136,8 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
   announce({job_, grid_, plan_, start_, train_reader_, optimizer_, store_});
   prepare_run_directory(job_, hosts);
   // Later checkpoints are of a run that this one leaves behind, as are the later lines of
-  // metrics.jsonl. A run that writes none may share the directory with one that does.
-  if (writes_checkpoints(config_.checkpoint))
+  // metrics.jsonl.
+  if (owns_checkpoints(config_))
     for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
       spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
   record_.emplace(config_, start_.step);
