@@ -28,23 +28,10 @@ void wait(MPI_Request request) {
   }
 }
 
-// `text` of the rank `root`, which may not be longer than an int counts.
-std::string broadcast(MPI_Comm comm, int root, std::string text) {
-  auto length = static_cast<int>(text.size());
-  MPI_Request request = MPI_REQUEST_NULL;
-  require(MPI_Ibcast(&length, 1, MPI_INT, root, comm, &request));
-  wait(request);
-  text.resize(static_cast<std::size_t>(length));
-  require(MPI_Ibcast(text.data(), length, MPI_CHAR, root, comm, &request));
-  wait(request);
-  return text;
-}
-
 template <class T>
 void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
   const MPI_Comm comm = ranks.comm;
-  int size = 1;
-  if (comm != MPI_COMM_NULL) require(MPI_Comm_size(comm, &size));
+  const int size = ranks.size;
   const WaitScope waiting(ranks.watch);
   constexpr std::size_t piece = std::size_t{1} << 24;  // counts are int
   while (size > 1 && !values.empty()) {
@@ -59,33 +46,42 @@ void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
 
 }  // namespace
 
+Ranks::Ranks(MPI_Comm ranks, WaitWatch* waits) : comm(ranks), watch(waits) {
+  if (comm == MPI_COMM_NULL) return;
+  require(MPI_Comm_rank(comm, &rank));
+  require(MPI_Comm_size(comm, &size));
+}
+
 void agree(const Ranks& ranks, const std::string& failure) {
-  const MPI_Comm comm = ranks.comm;
-  int rank = 0;
-  int size = 1;
-  if (comm != MPI_COMM_NULL) {
-    require(MPI_Comm_rank(comm, &rank));
-    require(MPI_Comm_size(comm, &size));
-  }
+  const int size = ranks.size;
   if (size == 1) {
     if (!failure.empty()) throw Error(failure);
     return;
   }
-  const WaitScope waiting(ranks.watch);
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int mine = failure.empty() ? size : rank;
   int first = size;
-  require(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm, &request));
-  wait(request);
+  {
+    const WaitScope waiting(ranks.watch);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int mine = failure.empty() ? size : ranks.rank;
+    require(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, ranks.comm, &request));
+    wait(request);
+  }
   if (first == size) return;
-  const std::string text = broadcast(comm, first, failure);
+  const std::string text = broadcast_text(ranks, failure, first);
   throw Error(fmt::format("rank {}: {}", first, text));
 }
 
-std::string text_of_first(const Ranks& ranks, std::string text) {
-  if (ranks.comm == MPI_COMM_NULL) return text;
+std::string broadcast_text(const Ranks& ranks, std::string text, int root) {
+  if (ranks.size == 1) return text;
   const WaitScope waiting(ranks.watch);
-  return broadcast(ranks.comm, 0, std::move(text));
+  auto length = static_cast<int>(text.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  require(MPI_Ibcast(&length, 1, MPI_INT, root, ranks.comm, &request));
+  wait(request);
+  text.resize(static_cast<std::size_t>(length));
+  require(MPI_Ibcast(text.data(), length, MPI_CHAR, root, ranks.comm, &request));
+  wait(request);
+  return text;
 }
 
 void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values) {

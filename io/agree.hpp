@@ -15,7 +15,7 @@ namespace triax {
 /// Ranks that act on files together: MPI_COMM_NULL stands for one process. `watch` is told of their
 /// waits for each other; null: nobody is.
 struct Ranks {
-  Ranks(MPI_Comm ranks, WaitWatch* waits = nullptr) : comm(ranks), watch(waits) {}
+  Ranks(MPI_Comm ranks, WaitWatch* waits = nullptr);
   /// All ranks of a grid.
   template <class Grid>
   requires requires(const Grid& grid) {
@@ -26,6 +26,8 @@ struct Ranks {
 
   MPI_Comm comm;
   WaitWatch* watch;
+  int rank = 0;  // this one's
+  int size = 1;
 };
 
 /// Collective. `failure` is this rank's error text, empty when it had none. Throws Error on every
@@ -54,8 +56,8 @@ void agreed_together(const Ranks& ranks, Action&& action) {
   });
 }
 
-/// Collective. Rank 0's text, on every rank. Waiting yields the core.
-std::string text_of_first(const Ranks& ranks, std::string text);
+/// Collective. The text of the rank `root`, on every rank. Waiting yields the core.
+std::string broadcast_text(const Ranks& ranks, std::string text, int root = 0);
 
 /// Collective. Adds up the ranks' values, element by element, modulo 2^64; all ranks get the sums,
 /// and each must give as many. Waiting yields the core.

@@ -19,18 +19,6 @@ namespace {
 
 constexpr const char* remedy = "Check free space, quota and permissions of checkpoint.directory";
 
-int rank_of(MPI_Comm comm) {
-  int rank = 0;
-  if (comm != MPI_COMM_NULL) MPI_Comm_rank(comm, &rank);
-  return rank;
-}
-
-bool shared(MPI_Comm comm) {
-  int size = 1;
-  if (comm != MPI_COMM_NULL) MPI_Comm_size(comm, &size);
-  return size > 1;
-}
-
 // Makes the directory and an empty file, with the system's own reasons, which HDF5 over MPI would
 // hide.
 void prepare(const std::string& path) {
@@ -53,7 +41,7 @@ struct SharedTexts {
   const Ranks& ranks;
   void operator()(const char*, std::int64_t) const {}
   void operator()(const char*, std::string& text) const {
-    text = text_of_first(ranks, std::move(text));
+    text = broadcast_text(ranks, std::move(text));
   }
 };
 
@@ -64,7 +52,7 @@ CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks,
     : path_(path), temporary_(path + ".tmp"), ranks_(ranks) {
   check(options.files >= 1, "a checkpoint in {} files", options.files);
   agreed(ranks_, [&] {
-    if (rank_of(ranks_.comm) == 0) prepare(temporary_);
+    if (ranks_.rank == 0) prepare(temporary_);
   });
   try {
     if (options.files > 1)
@@ -83,7 +71,7 @@ CheckpointWriter::~CheckpointWriter() {
   if (!open_) return;
   // Closing is collective. A rank that unwinds alone must get to where the job is aborted, not wait
   // here for the others: it leaves the files to the end of the process.
-  if (std::uncaught_exceptions() > 0 && shared(ranks_.comm)) {
+  if (std::uncaught_exceptions() > 0 && ranks_.size > 1) {
     if (file_) (void)new (std::nothrow) hdf5::File(std::move(*file_));
     if (parts_) (void)new (std::nothrow) CheckpointParts(std::move(*parts_));
     file_.reset();
@@ -96,13 +84,13 @@ void CheckpointWriter::discard() noexcept {
   open_ = false;
   // HDF5 writes once more when it closes. On a full disk that needs the room that the file's data
   // hold.
-  if (rank_of(ranks_.comm) == 0 && file_) (void)!::truncate(temporary_.c_str(), 0);
+  if (ranks_.rank == 0 && file_) (void)!::truncate(temporary_.c_str(), 0);
   {
     // Closing is collective, but of the master of parts, which is rank 0's alone.
     const WaitScope waiting(file_ && !parts_ ? ranks_.watch : nullptr);
     file_.reset();
   }
-  if (rank_of(ranks_.comm) == 0) ::unlink(temporary_.c_str());
+  if (ranks_.rank == 0) ::unlink(temporary_.c_str());
   if (parts_) parts_->discard();
 }
 
@@ -118,7 +106,7 @@ void CheckpointWriter::create(const CheckpointHeader& header,
       auto bytes = static_cast<std::int64_t>(header_.job.size() + header_.model.size());
       for (const CheckpointTensor& tensor : tensors)
         if (!parts_) bytes += tensor.bytes();
-      if (rank_of(ranks_.comm) == 0) reserve_space(temporary_, bytes);
+      if (ranks_.rank == 0) reserve_space(temporary_, bytes);
     });
     if (parts_) return parts_->create(tensors);
     agreed_together(ranks_, [&] {
@@ -168,7 +156,7 @@ void CheckpointWriter::publish() {
     sum_over_ranks(ranks_, sums_.all());
     if (parts_) parts_->finish();
     agreed(ranks_, [&] {
-      if (rank_of(ranks_.comm) != 0) return;
+      if (ranks_.rank != 0) return;
       if (parts_) write_master();
       write_integrity(*file_, tensors_, sums_);
     });
@@ -180,7 +168,7 @@ void CheckpointWriter::publish() {
       if (file_) sync_path(temporary_);
     });
     agreed(ranks_, [&] {
-      if (rank_of(ranks_.comm) == 0) rename_path(temporary_, path_);
+      if (ranks_.rank == 0) rename_path(temporary_, path_);
     });
   } catch (const Error& error) {
     discard();
@@ -191,7 +179,7 @@ void CheckpointWriter::publish() {
   open_ = false;  // from here on it has its name
   try {
     agreed(ranks_, [&] {
-      if (rank_of(ranks_.comm) == 0) sync_path(directory_of(path_));
+      if (ranks_.rank == 0) sync_path(directory_of(path_));
     });
   } catch (const Error& error) {
     throw Error(fmt::format("the checkpoint {} was written, but may be gone after a crash of the "

@@ -19,12 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view infix = ".parts";
 
-bool leads(MPI_Comm comm) {
-  int rank = 0;
-  if (comm != MPI_COMM_NULL) MPI_Comm_rank(comm, &rank);
-  return rank == 0;
-}
-
 std::string directory_name(const std::string& master, std::uint64_t number) {
   return number == 0 ? fmt::format("{}{}", master, infix)
                      : fmt::format("{}{}-{}", master, infix, number);
@@ -111,7 +105,7 @@ CheckpointParts::CheckpointParts(const std::string& master, int parts, const Ran
     : ranks_(ranks), written_(static_cast<std::size_t>(parts)) {
   std::uint64_t number = 0;
   agreed(ranks_, [&] {
-    if (leads(ranks_.comm)) number = make_directory(master);
+    if (ranks_.rank == 0) number = make_directory(master);
   });
   sum_over_ranks(ranks_, std::span(&number, 1));
   directory_ = directory_name(master, number);
@@ -140,7 +134,7 @@ void CheckpointParts::create(const std::vector<CheckpointTensor>& unordered) {
     for (const TensorSlice& slice : dealt[t]) bytes[slice.part] += cut(tensors[t], slice).bytes();
   }
   agreed(ranks_, [&] {
-    if (!leads(ranks_.comm)) return;
+    if (ranks_.rank != 0) return;
     for (std::size_t part = 0; part < files_.size(); ++part) reserve_space(path(part), bytes[part]);
   });
   agreed_together(ranks_, [&] {
@@ -180,8 +174,8 @@ void CheckpointParts::finish() {
   });
   agreed(ranks_, [&] {
     for (std::size_t part = 0; part < files_.size(); ++part)
-      if (written_[part] || leads(ranks_.comm)) sync_path(path(part));
-    if (leads(ranks_.comm)) sync_path(directory_);
+      if (written_[part] || ranks_.rank == 0) sync_path(path(part));
+    if (ranks_.rank == 0) sync_path(directory_);
   });
   for (auto& file : files_) file.reset();
 }
@@ -215,12 +209,12 @@ void CheckpointParts::discard() noexcept {
     // HDF5 writes once more when it closes. On a full disk that needs the room of the data.
     std::error_code ignored;
     for (std::size_t part = 0; part < files_.size(); ++part)
-      if (files_[part] && leads(ranks_.comm)) fs::resize_file(path(part), 0, ignored);
+      if (files_[part] && ranks_.rank == 0) fs::resize_file(path(part), 0, ignored);
     {
       const WaitScope waiting(ranks_.watch);  // closing is collective
       for (auto& file : files_) file.reset();
     }
-    if (leads(ranks_.comm)) fs::remove_all(directory_, ignored);
+    if (ranks_.rank == 0) fs::remove_all(directory_, ignored);
   } catch (...) {  // no memory for a name: the next run removes the directory
   }
 }

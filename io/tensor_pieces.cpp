@@ -5,12 +5,8 @@ namespace triax {
 TensorPieces::TensorPieces(std::span<const CheckpointTensor> tensors, std::int64_t elements,
                            const Ranks& ranks)
     : tensors_(tensors), elements_(elements) {
-  int rank = 0;
-  int size = 1;
-  if (ranks.comm != MPI_COMM_NULL) {
-    MPI_Comm_rank(ranks.comm, &rank);
-    MPI_Comm_size(ranks.comm, &size);
-  }
+  const int rank = ranks.rank;
+  const int size = ranks.size;
   for (const CheckpointTensor& tensor : tensors_) bytes_ += tensor.bytes();
   // A piece is the rank's whose share its first byte lies in.
   const double share = static_cast<double>(bytes_) / size;

@@ -156,12 +156,8 @@ void complete(const Export& weights, const std::string& directory) {
 
 ExportSummary export_huggingface(const std::string& checkpoint, const std::string& directory,
                                  const ExportOptions& options, const Ranks& ranks) {
-  int rank = 0;
-  int size = 1;
-  if (ranks.comm != MPI_COMM_NULL) {
-    MPI_Comm_rank(ranks.comm, &rank);
-    MPI_Comm_size(ranks.comm, &size);
-  }
+  const int rank = ranks.rank;
+  const int size = ranks.size;
   std::optional<Export> weights;
   agreed(ranks, [&] { weights.emplace(checkpoint, options); });
   agreed(ranks, [&] {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "io/agree.hpp"
 #include "kernels/norm.hpp"
-#include "src/train/run_directory.hpp"
 
 namespace triax {
 namespace {

@@ -126,15 +126,6 @@ std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkp
   return file;
 }
 
-std::string broadcast_text(ProcessGrid& grid, std::string text, int root) {
-  const Stream host;
-  auto length = static_cast<std::int64_t>(text.size());
-  grid.world().broadcast(host, Tensor(&length, {1}), root).wait(host);
-  text.resize(static_cast<std::size_t>(length));
-  grid.world().broadcast(host, Tensor(text.data(), DType::u8, {length}), root).wait(host);
-  return text;
-}
-
 std::vector<std::string> gather_hosts(ProcessGrid& grid) {
   constexpr std::size_t length = 64;
   std::array<char, length> own{};

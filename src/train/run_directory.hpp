@@ -31,9 +31,6 @@ void check_whole(ProcessGrid& grid, const std::string& file, const std::string& 
 /// show others an older directory. Collective; throws on every rank alike.
 std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint);
 
-/// The text of rank `root`, on every rank. Collective.
-std::string broadcast_text(ProcessGrid& grid, std::string text, int root = 0);
-
 /// The hosts of the grid, each once, on rank 0 (empty elsewhere). Collective.
 std::vector<std::string> gather_hosts(ProcessGrid& grid);
 
