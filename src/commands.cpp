@@ -10,6 +10,7 @@
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/topology.hpp"
+#include "src/comm/watchdog.hpp"
 #include "src/config/load.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
@@ -105,8 +106,9 @@ int train(const JobArguments& arguments, MpiSession& session) {
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   const KernelRuntime runtime(threads_of_rank(grid));
-  JobPlan plan = plan_job(job.config);
-  check_fits(job.config, plan.memory, grid);
+  const auto check = [&](const MemoryPlan& memory) { check_fits(job.config, memory, grid); };
+  JobPlan plan = plan_job(job.config, check);
+  check(plan.memory);
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
   agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
@@ -116,7 +118,8 @@ int train(const JobArguments& arguments, MpiSession& session) {
   try {
     return trainer.run() == RunEnd::stopped ? stopped_early : 0;
   } catch (const std::exception& error) {
-    return fail(session, error.what(), 3);  // while the memory of messages under way still stands
+    return fail(session, error.what(),
+                run_time_failure);  // while the memory of messages under way still stands
   }
 }
 
@@ -134,19 +137,20 @@ void print_plan(const JobArguments& arguments, const MpiSession& session) {
 
 void dry_run(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
-  const LoadedJob job = job_to_plan(arguments, session.size(), grid);
+  LoadedJob job = job_to_plan(arguments, session.size(), grid);
   const KernelRuntime runtime;
-  const JobPlan plan = plan_job(job.config);
+  // Where the other ranks of a larger grid would run is not known: each alone must fit.
+  const auto check = [&](const MemoryPlan& memory) {
+    if (grid) return check_fits(job.config, memory, *grid);
+    check_fits(job.config, memory, {memory.fullest()}, memory_limit());
+  };
+  const JobPlan plan = plan_job(job.config, check);
   if (session.rank() == 0) {
     fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_limit()));
     (void)std::fflush(stdout);
     warn_of(job.missing);
   }
-  // Where the other ranks of a larger grid would run is not known: each alone must fit.
-  if (grid)
-    check_fits(job.config, plan.memory, *grid);
-  else
-    check_fits(job.config, plan.memory, {plan.memory.fullest()}, memory_limit());
+  check(plan.memory);
 }
 
 void print_config(const JobArguments& arguments) {
