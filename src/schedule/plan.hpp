@@ -169,7 +169,7 @@ struct PlanShape {
   /// Memory pool that each layer's frame comes from (layers with frames of equal size share one):
   /// frame_pool[stage][chunk][layer], counted from 0; empty: one pool for all.
   std::vector<std::vector<std::vector<int>>> frame_pool = {};
-  bool data_parallel = false;  // reduce gradients over the data axis
+  bool data_parallel = false;  // state is cut, and gradients are reduced, over data ranks
   ZeroStage zero = ZeroStage::none;
   bool replicas = false;  // the shards of one group of data ranks are held by others too
   /// Elements whose reduction may be under way while compute goes on (one block is allowed always):
@@ -190,9 +190,10 @@ struct PlanShape {
   int shard_buffers = 0;
   std::int64_t shard_limit = std::numeric_limits<std::int64_t>::max();
 
-  bool shards_optimizer() const { return zero >= ZeroStage::optimizer; }
-  bool shards_gradients() const { return zero >= ZeroStage::gradients; }
-  /// The block's parameters are whole only between GatherWait and Release.
+  bool shards_optimizer() const { return data_parallel && zero >= ZeroStage::optimizer; }
+  bool shards_gradients() const { return data_parallel && zero >= ZeroStage::gradients; }
+  /// The block's parameters are whole only between GatherWait and Release: on one data rank too,
+  /// where they are gathered from a store.
   bool shards_parameters(const BlockUse& block) const {
     return zero == ZeroStage::parameters && !block.persistent;
   }

@@ -122,14 +122,15 @@ class Collector {
 
  private:
   bool stays_whole(const ParameterSpec& spec) const {
-    return data_.zero_stage == 3 && spec.shape.elements() <= data_.persistence_threshold;
+    return spec.shape.elements() <= data_.persistence_threshold;
   }
   int open(const std::string& name, const ParameterSpec& first) {
     ParameterBlock& block = blocks_.emplace_back();
     block.name = name;
     block.tied = first.tied;
     block.duplicate = (first.tied && !stage_.has_embedding()) || data_.group > 0;
-    block.sharded = data_.zero_stage == 3 && (first.tied || !stays_whole(first));
+    block.small = !first.tied && stays_whole(first);
+    block.sharded = data_.zero_stage == 3 && !block.small;
     return static_cast<int>(blocks_.size()) - 1;
   }
   const Stage& stage_;

@@ -62,6 +62,7 @@ struct ParameterBlock {
   int kept_parts = 0;
   bool stored = false;     // `parameters` are in a store, in memory for a while only (ZeRO 3)
   bool sharded = false;    // ZeRO 3: the whole parameters are there between gather and release only
+  bool small = false;      // of small parameters, which ZeRO 3 keeps whole
   bool tied = false;       // the token embedding where the head uses it too
   bool duplicate = false;  // another rank counts and saves it: the first stage, where it is the
                            // last stage's copy of a tied embedding; the first shard group
@@ -82,9 +83,12 @@ struct DataShard {
   int group = 0;           // whose like `groups` have
   int groups = 1;
   int zero_stage = 0;
-  std::int64_t persistence_threshold = 0;  // ZeRO 3: parameters of at most so many elements (a
-                                           // tensor rank's) stay whole
+  std::int64_t persistence_threshold = 0;  // parameters of at most so many elements (a tensor
+                                           // rank's) have a block of their own, which ZeRO 3
+                                           // keeps whole
   StateOffload offload = {};
+  /// Gradients are whole for a while only. One rank has all of them all the time.
+  bool cuts_gradients() const { return zero_stage >= 2 && size > 1; }
 };
 
 /// Elements that go at once through a buffer between state and a file, where the file has them in

@@ -110,7 +110,7 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
   gradient_memory_ =
       carve(blocks_, options.gradient_type, kept_gradients,
             [&](std::size_t b, const BlockView& view) { states_[b].gradients = view; });
-  if (windows()) make_pools(whole);
+  if (options.shard.zero_stage >= 2) make_pools(whole);
   if (options.shard.offload.parameters) make_store(whole);
   show_kept();
 }

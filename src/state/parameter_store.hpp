@@ -122,7 +122,7 @@ class ParameterStore {
   void make_store(const WholeBuffers& whole);
   BlockView loaded(int block) const;
   void show_kept();
-  bool windows() const { return options_.shard.zero_stage >= 2; }
+  bool windows() const { return options_.shard.cuts_gradients(); }
   const ParameterBlock& block(int index) const { return blocks_[static_cast<std::size_t>(index)]; }
   State& of(int block) { return states_[static_cast<std::size_t>(block)]; }
   const State& of(int block) const { return states_[static_cast<std::size_t>(block)]; }

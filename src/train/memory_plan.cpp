@@ -30,7 +30,7 @@ KindBytes on_host(const Config& config, const std::vector<ParameterBlock>& block
   }
   if (config.zero.offload_param.device == OffloadDevice::cpu)
     for (const ParameterBlock& block : blocks)
-      if (block.sharded)
+      if (!block.small)
         host.parameters +=
             block.parameters.count() * static_cast<std::int64_t>(size_of(config.precision.type));
   return host;

@@ -21,7 +21,7 @@ std::map<Op, std::uint64_t> counted(const Plan& plan) {
 // What differs from data rank to data rank of a shard group: under ZeRO 2 each sums what it keeps
 // of the gradients.
 bool depends_on_data_rank(const Op& op, const StateOptions& options) {
-  return op.kind == OpKind::TensorSum && options.shard.zero_stage >= 2;
+  return op.kind == OpKind::TensorSum && options.shard.cuts_gradients();
 }
 
 class Counter {

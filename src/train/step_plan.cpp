@@ -128,15 +128,19 @@ DataShard data_shard(const Config& config, int data_rank) {
   offload.kept_parameters = zero.offload_param.max_in_cpu;
   const int ranks = config.parallel.data;
   const int size = zero.stage >= 1 && zero.shard_size > 0 ? zero.shard_size : ranks;
-  // One rank has nothing to cut; but parameters that live elsewhere are gathered from there.
-  const bool alone = size == 1 && zero.offload_param.device == OffloadDevice::none;
-  if (alone) return {.size = ranks, .rank = data_rank, .offload = offload};
+  const std::int64_t threshold = zero.stage == 3 ? zero.persistence_threshold : 0;
+  // One rank has nothing to cut; but parameters that live on a disk are gathered from there. Its
+  // blocks are the same without: where parameters live changes no sum.
+  const bool alone = size == 1 && !offload.parameters;
+  if (alone)
+    return {
+        .size = ranks, .rank = data_rank, .persistence_threshold = threshold, .offload = offload};
   return {.size = size,
           .rank = data_rank % size,
           .group = data_rank / size,
           .groups = ranks / size,
           .zero_stage = zero.stage,
-          .persistence_threshold = zero.persistence_threshold,
+          .persistence_threshold = threshold,
           .offload = offload};
 }
 
@@ -152,8 +156,8 @@ PlanShape plan_shape(const Config& config) {
   shape.stages = parallel.pipeline;
   shape.chunks = parallel.chunks;
   shape.microbatches = static_cast<int>(config.batch.accumulation);
-  shape.data_parallel = parallel.data > 1;
   const DataShard data = data_shard(config, 0);
+  shape.data_parallel = data.size > 1;
   shape.zero = static_cast<ZeroStage>(data.zero_stage);
   shape.replicas = data.groups > 1;
   for (int s = 0; s < parallel.pipeline; ++s) {

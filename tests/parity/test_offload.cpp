@@ -30,11 +30,9 @@ std::vector<Layout> layouts() {
   return all;
 }
 
-// Parameters that are gathered, so that the same work is done with and without offload.
 nlohmann::json job_of(const std::string& name, const Layout& layout) {
   auto job = golden_job(read_golden(name), layout);
   job["zero_optimization"]["stage3_param_persistence_threshold"] = 100;
-  if (layout.zero == 3) job["zero_optimization"]["offload_param"] = {{"device", "cpu"}};
   return job;
 }
 

@@ -117,7 +117,8 @@ std::string text_of(const ShapeOptions& o) {
 }
 
 PlanShape three_layers(ZeroStage zero, std::int64_t ahead) {
-  PlanShape shape{.stages = 1, .microbatches = 2, .layers = {{3}}, .zero = zero};
+  PlanShape shape{
+      .stages = 1, .microbatches = 2, .layers = {{3}}, .data_parallel = true, .zero = zero};
   shape.reduce_ahead = shape.gather_ahead = ahead;
   shape.blocks = {{{.layers = {{0, 0, false, false}, {0, 2, true, false}}, .elements = 100},
                    {.layers = {{0, 1}}, .tensor_sum = true, .elements = 30, .pool = 1},
