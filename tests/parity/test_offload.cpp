@@ -90,6 +90,11 @@ TEST(Offload, EverySettingChangesNoBit) {
     zero["offload_optimizer"]["ratio"] = 0.4;
     zero["offload_param"]["max_in_cpu"] = 20000;
   });
+  check_with("a share in memory", [](auto& zero) { zero["offload_param"]["ratio"] = 0.5; });
+  check_with("parameters without pipelining", [](auto& zero) {
+    zero["offload_param"]["pipeline_read"] = zero["offload_param"]["pipeline_write"] = false;
+  });
+  check_with("small buffers", [](auto& zero) { zero["offload_optimizer"]["buffer_size"] = 1024; });
   check_with("one part a block", [](auto& zero) { zero["sub_group_size"] = 1e9; });
   check_with("in memory", [](auto& zero) { zero["offload_optimizer"]["ratio"] = 0.0; });
 }
