@@ -72,6 +72,21 @@ TEST(Surprises, HpzCutsMoreThanInZeroPlusPlus) {
   EXPECT_THAT(surprises(config), IsEmpty());
 }
 
+TEST(Surprises, GroupsOfOneCutNothing) {
+  Config config = over(8, 3, 1);
+  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("ZeRO stage 3 cuts nothing")));
+  config.zero.stage = 0;
+  EXPECT_THAT(surprises(config), IsEmpty());
+}
+
+TEST(Surprises, InputsOnTheHostNeedRecomputedLayers) {
+  Config config;
+  config.recompute.inputs_on_host = true;
+  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("cpu_checkpointing has nothing")));
+  config.recompute.what = Recompute::layer;
+  EXPECT_THAT(surprises(config), IsEmpty());
+}
+
 TEST(Surprises, PartitionedInputsNeedRecomputedLayers) {
   Config config;
   config.recompute.partition_inputs = true;
