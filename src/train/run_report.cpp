@@ -22,6 +22,10 @@ const char* name_of(OffloadDevice device) {
 std::string zero_text(const Config& config) {
   const DataShard shard = data_shard(config, 0);
   const int ranks = shard.size * shard.groups;
+  if (shard.zero_stage > 0 && shard.size == 1)
+    return fmt::format(
+        "ZeRO stage {}: one data rank has nothing to cut, and gathers parameters from the disk",
+        shard.zero_stage);
   if (shard.zero_stage > 0)
     return fmt::format("ZeRO stage {}: state is cut over {} data rank(s), {} time(s)",
                        shard.zero_stage, shard.size, shard.groups);
