@@ -72,7 +72,8 @@ void add_run(Keys& k) {
   k.push_back(
       obeyed("run.max_bad_steps", integer, 3, from_to(0, 1e9),
              "steps in a row that are skipped where loss or gradient is not finite (in fp16: "
-             "the loss); one more stops the run with the checkpoint from before them")
+             "the loss, or any overflow at a fixed fp16.loss_scale); one more stops the run with "
+             "the checkpoint from before them")
           .in("steps"));
   k.push_back(obeyed("run.collective_timeout", duration, "10m", from_to(0.1, 1e9),
                      "longest wait of a rank for others; then the job says who did not join and "

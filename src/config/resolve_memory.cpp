@@ -16,7 +16,8 @@ void resolve_sizes(Settings& s, const ModelConfig& m) {
     if (s.is_auto(path)) s.resolve(path, value);
   };
   replace_auto(zero + "overlap_comm", true);
-  replace_auto(zero + "reduce_bucket_size", std::max<std::int64_t>(1, width * width));
+  for (const char* name : {"reduce_bucket_size", "allgather_bucket_size"})
+    replace_auto(zero + name, std::max<std::int64_t>(1, width * width));
   for (const std::string& prefix : {zero, zero + "stage3_"}) {
     replace_auto(prefix + "prefetch_bucket_size", width * width * 9 / 10);
     replace_auto(prefix + "param_persistence_threshold", 10 * width);

@@ -9,7 +9,7 @@
 namespace triax {
 
 struct JobPlan {
-  std::int64_t program = 0;  // bytes of this process when the plan was made
+  std::int64_t program = 0;  // bytes of this process before it allocates, libraries included
   StepPlans steps;
   MemoryPlan memory;
   MessagePlan messages;

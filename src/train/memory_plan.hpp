@@ -87,6 +87,9 @@ class MemoryPlan {
   int stage_of(int rank) const { return grid_.coordinate(rank, Axis::pipeline); }
   /// The first rank of those with the most.
   int fullest() const;
+  /// The ranks of that of the nodes with `ranks_per_node` neighbouring ranks each which takes the
+  /// most.
+  std::vector<int> fullest_node(int ranks_per_node) const;
 
  private:
   GridShape grid_;
