@@ -111,6 +111,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
   });
+  grid.report_across_nodes(job.config.run.directory);
   remove_left_offload(grid, job.config);
   Trainer trainer(job, grid, std::move(plan));
   try {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -50,6 +51,7 @@ struct ProcessGrid::Impl {
   void find_node(const std::vector<int>& node_of_rank);
   void make_axes();
   void make_embedding();
+  void report_across_nodes(const std::string& directory);
   // `members`: the ranks along `axis` that are with this one, itself among them, ascending.
   // Collective over the axis.
   std::unique_ptr<MpiCommunicator> subgroup(Axis axis, const std::vector<int>& members,
@@ -257,8 +259,33 @@ ProcessGrid::ProcessGrid(MPI_Comm world, const GridShape& shape,
     : impl_(std::make_unique<Impl>(world, shape, node_of_rank, timeout)) {}
 ProcessGrid::~ProcessGrid() = default;
 
+// A name of its own: what an earlier run left behind must not count.
+void ProcessGrid::Impl::report_across_nodes(const std::string& directory) {
+  if (nodes == 1 || !watchdog) return;
+  namespace fs = std::filesystem;
+  const std::string prefix = ".stall-";
+  std::error_code error;
+  if (rank == 0)
+    for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+         entry.increment(error)) {
+      std::error_code ignored;
+      if (entry->path().filename().string().starts_with(prefix))
+        fs::remove_all(entry->path(), ignored);
+    }
+  const ProcessName process = this_process();
+  std::array<std::uint64_t, 2> name = {static_cast<std::uint64_t>(process.number), process.born};
+  const WaitScope waiting(&board);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibcast(name.data(), 2, MPI_UINT64_T, 0, grid.get(), &request), "MPI_Ibcast", place);
+  wait(request, "MPI_Ibcast");
+  watchdog->exchange_in(fmt::format("{}/{}{}-{}", directory, prefix, name[0], name[1]));
+}
+
 ProgressBoard& ProcessGrid::board() {
   return impl_->board;
+}
+void ProcessGrid::report_across_nodes(const std::string& directory) {
+  impl_->report_across_nodes(directory);
 }
 WaitWatch* ProcessGrid::watch() const {
   return &impl_->board;
