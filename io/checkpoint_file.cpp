@@ -108,12 +108,19 @@ void CheckpointWriter::create(const CheckpointHeader& header,
         if (!parts_) bytes += tensor.bytes();
       if (ranks_.rank == 0) reserve_space(temporary_, bytes);
     });
-    if (parts_) return parts_->create(tensors);
+    if (parts_) {
+      parts_->create(tensors);
+      data_ = parts_->data();
+      return;
+    }
     agreed_together(ranks_, [&] {
       write_header(*file_, header_);
       for (const CheckpointTensor& tensor : tensors)
         file_->create_dataset(tensor.name, tensor.dtype, tensor.shape);
       create_integrity(*file_, header_, tensors);
+      data_ = std::make_unique<CheckpointData>(std::vector{temporary_});
+      for (const auto& [name, dtype, shape] : tensors)
+        data_->place(name, dtype, shape, {{0, 0, shape.elements(), file_->offset(name)}});
     });
   } catch (...) {
     discard();
@@ -127,10 +134,16 @@ void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Bo
   if (!failure_.empty()) return;
   try {
     sums_.add(name, boxes, data);
-    if (parts_)
-      parts_->write(name, boxes, data);
-    else
-      file_->write(name, boxes, data);
+    data_->write(name, boxes, data);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+void CheckpointWriter::flush() {
+  if (!failure_.empty()) return;
+  try {
+    data_->sync();
   } catch (const std::exception& error) {
     fail(error.what());
   }
@@ -151,6 +164,7 @@ void CheckpointWriter::write_master() {
 
 void CheckpointWriter::publish() {
   check(open_, "publish of the closed checkpoint {}", path_);
+  flush();
   try {
     agree(ranks_, failure_);
     sum_over_ranks(ranks_, sums_.all());

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,11 +22,10 @@ struct CheckpointOptions {
   hdf5::FileHints hints;
 };
 
-/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `ranks`
-/// and may be called by any one thread of each rank that no other uses their communicator in
-/// meanwhile; write and fail are independent, each rank calls them as often as it likes between
-/// create and publish. An Error of the collective functions is thrown on all ranks alike, and
-/// leaves published checkpoints untouched.
+/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `ranks`;
+/// write, flush and fail are independent: each rank calls them as often as it likes between create
+/// and publish, from any one thread, for they use neither MPI nor HDF5. An Error of the collective
+/// functions is thrown on all ranks alike, and leaves published checkpoints untouched.
 class CheckpointWriter {
  public:
   /// Opens "<path>.tmp"; the directory is created. Stale .tmp files of the same name are replaced.
@@ -42,6 +42,8 @@ class CheckpointWriter {
   /// is kept and thrown by publish, on all ranks: one that left early would leave the others
   /// waiting. `data` may be reused when it returns.
   void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
+  /// Waits until what this rank wrote is on disk; publish does too. A failure is kept likewise.
+  void flush();
   /// This rank could not get hold of what it was to write: kept and thrown by publish likewise.
   void fail(const std::string& why);
   /// Adds up the ranks' checksums, closes, syncs, renames, syncs the directory. A failure of any
@@ -57,6 +59,7 @@ class CheckpointWriter {
   bool open_ = true;                // neither published nor discarded
   std::optional<hdf5::File> file_;  // of all ranks; the master of parts is rank 0's
   std::optional<CheckpointParts> parts_;
+  std::unique_ptr<CheckpointData> data_;  // from create on
   CheckpointHeader header_;
   std::vector<CheckpointTensor> tensors_;
   TensorChecksums sums_;  // of what this rank wrote
