@@ -22,7 +22,7 @@ struct CheckpointOptions {
   hdf5::FileHints hints;
 };
 
-/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `ranks`;
+/// Writes one checkpoint. Constructor, create and publish are collective over `ranks`;
 /// write, flush and fail are independent: each rank calls them as often as it likes between create
 /// and publish, from any one thread, for they use neither MPI nor HDF5. An Error of the collective
 /// functions is thrown on all ranks alike, and leaves published checkpoints untouched.
@@ -35,7 +35,7 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
   /// Writes the header, rank 0's texts in it, and makes the datasets. Error when the disk has no
-  /// room for them.
+  /// room for them. Rank 0 writes all that is not a tensor's data.
   void create(const CheckpointHeader& header, const std::vector<CheckpointTensor>& tensors);
   /// The part of a tensor in `boxes` (see hdf5::File::write), in the tensor's type. All ranks
   /// together write each element of each tensor once: a checksum counts what is written. A failure
@@ -52,12 +52,13 @@ class CheckpointWriter {
 
  private:
   void discard() noexcept;
+  std::vector<std::uint64_t> write_structure(const std::vector<CheckpointTensor>& datasets);
   void write_master();
 
   std::string path_, temporary_;
   Ranks ranks_;
-  bool open_ = true;                // neither published nor discarded
-  std::optional<hdf5::File> file_;  // of all ranks; the master of parts is rank 0's
+  hdf5::FileHints hints_;
+  bool open_ = true;  // neither published nor discarded
   std::optional<CheckpointParts> parts_;
   std::unique_ptr<CheckpointData> data_;  // from create on
   CheckpointHeader header_;

@@ -1,5 +1,7 @@
 // A checksum of a whole small file, in the user block before its HDF5 data.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string_view>
@@ -37,11 +39,12 @@ std::int64_t begin_of_hdf5(const std::string& path) {
 
 void seal_master(const std::string& path) {
   const std::string seal = seal_of(bytes_of(path));
+  errno = 0;
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file << seal;
   file.close();
   if (!file)
-    throw Error("cannot write the checksum of " + path, {},
+    throw Error("cannot write the checksum of " + path, std::strerror(errno),
                 "Check the disk's free space and quota");
 }
 

@@ -5,6 +5,11 @@
 
 namespace triax::hdf5 {
 
+/// How a file is opened or created.
+Handle file_access(MPI_Comm comm, File::Mode mode, const FileHints& hints);
+/// Error where it cannot be.
+Handle create_file(const std::string& path, File::Mode mode, const Handle& access);
+
 struct File::Impl {
   std::string path;
   Handle file;

@@ -4,6 +4,7 @@
 // HDF5 1.10 must not meet a write that fails: a file that it cannot create or close crashes the
 // program at its end, and ranks that share a file wait for each other for ever. So it makes the
 // structure here, where nothing fails, and the disk is left to calls that say what went wrong.
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -11,9 +12,13 @@
 
 namespace triax::hdf5 {
 
+/// An empty file, in place of one that is there, that lies on the file system as the hints say.
+/// Error with the system's reason.
+void create_empty(const std::string& path, const FileHints& hints);
+
 class FileInMemory {
  public:
-  /// One process's. Takes memory for what is written only, not for datasets whose space is merely
+  /// One process's. Takes memory for what is written, not for datasets whose space is merely
   /// allocated.
   explicit FileInMemory(File::Mode mode, const FileHints& hints = {});
   ~FileInMemory();
@@ -23,16 +28,14 @@ class FileInMemory {
   /// Until close().
   File& file() { return *file_; }
   void close();
-  /// By which it can be opened in this process.
-  const std::string& path() const { return path_; }
   /// After close(): writes the bytes into `path`, an existing file, which gets this one's length,
   /// and room on the disk for all of it. What lies beside written bytes, up to the end of their
   /// pages, becomes zero. Error with the system's reason.
   void put_into(const std::string& path) const;
 
  private:
-  int memory_ = -1;
-  std::string path_;
+  struct Driver;
+  std::unique_ptr<Driver> driver_;  // before the file that uses it
   std::optional<File> file_;
 };
 
