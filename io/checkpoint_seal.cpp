@@ -14,10 +14,17 @@ namespace {
 
 constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";  // of HDF5
 
+// Of a file with a user block.
 std::string bytes_of(const std::string& path) {
+  errno = 0;
   std::ostringstream out;
   out << std::ifstream(path, std::ios::binary).rdbuf();
-  return out.str();
+  std::string bytes = out.str();
+  if (bytes.size() < static_cast<std::size_t>(hdf5::File::user_block))
+    throw Error("cannot read " + path,
+                errno != 0 ? std::strerror(errno) : "it is shorter than its user block",
+                "Check the disk's health and the file's permissions");
+  return bytes;
 }
 
 std::string seal_of(std::string_view bytes) {
