@@ -1,17 +1,16 @@
 #include "io/checkpoint_file.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <new>
+#include <iterator>
 #include <utility>
 
 #include "io/agree.hpp"
 #include "io/durable.hpp"
+#include "io/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
@@ -19,16 +18,13 @@ namespace {
 
 constexpr const char* remedy = "Check free space, quota and permissions of checkpoint.directory";
 
-// Makes the directory and an empty file, with the system's own reasons, which HDF5 over MPI would
-// hide.
-void prepare(const std::string& path) {
+// Makes the directory and an empty file.
+void prepare(const std::string& path, const hdf5::FileHints& hints) {
   std::error_code error;
   std::filesystem::create_directories(directory_of(path), error);
   if (error)
     throw Error("cannot create the directory " + directory_of(path), error.message(), remedy);
-  const int fd = ::open(path.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) throw Error("cannot write the checkpoint " + path, std::strerror(errno), remedy);
-  ::close(fd);
+  hdf5::create_empty(path, hints);
 }
 
 hdf5::File open_sealed(const std::string& path) {
@@ -52,15 +48,11 @@ CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks,
     : path_(path), temporary_(path + ".tmp"), ranks_(ranks), options_(options) {
   check(options.files >= 1, "a checkpoint in {} files", options.files);
   agreed(ranks_, [&] {
-    if (ranks_.rank == 0) prepare(temporary_);
+    if (ranks_.rank == 0)
+      prepare(temporary_, options.files > 1 ? hdf5::FileHints() : options.hints);
   });
   try {
-    if (options.files > 1)
-      parts_.emplace(path, options.files, ranks_, options.hints);
-    else
-      agreed_together(ranks_, [&] {
-        file_.emplace(temporary_, hdf5::File::Mode::create, ranks_.comm, options.hints);
-      });
+    if (options.files > 1) parts_.emplace(path, options.files, ranks_, options.hints);
   } catch (...) {
     discard();
     throw;
@@ -69,28 +61,17 @@ CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks,
 
 CheckpointWriter::~CheckpointWriter() {
   if (!open_) return;
-  // Closing is collective. A rank that unwinds alone must get to where the job is aborted, not wait
-  // here for the others: it leaves the files to the end of the process.
-  if (std::uncaught_exceptions() > 0 && ranks_.size > 1) {
-    if (file_) (void)new (std::nothrow) hdf5::File(std::move(*file_));
-    if (parts_) (void)new (std::nothrow) CheckpointParts(std::move(*parts_));
-    (void)data_.release();
-    file_.reset();
-    parts_.reset();
-  }
+  // Files that ranks write together are closed by all of them. A rank that unwinds alone must get
+  // to where the job is aborted, not wait here for the others.
+  if (std::uncaught_exceptions() > 0 && options_.collective) (void)data_.release();
   discard();
 }
 
 void CheckpointWriter::discard() noexcept {
   open_ = false;
-  // HDF5 writes once more when it closes. On a full disk that needs the room that the file's data
-  // hold.
-  if (ranks_.rank == 0 && file_) (void)!::truncate(temporary_.c_str(), 0);
   {
-    // Closing is collective, but of the master of parts, which is rank 0's alone.
-    const WaitScope waiting(file_ && !parts_ ? ranks_.watch : nullptr);
+    const WaitScope waiting(options_.collective ? ranks_.watch : nullptr);
     data_.reset();
-    file_.reset();
   }
   if (ranks_.rank == 0) ::unlink(temporary_.c_str());
   if (parts_) parts_->discard();
@@ -99,31 +80,29 @@ void CheckpointWriter::discard() noexcept {
 void CheckpointWriter::create(const CheckpointHeader& header,
                               const std::vector<CheckpointTensor>& tensors) {
   try {
-    // HDF5's ranks write attributes each a part, and must all have the same.
     header_ = header;
     for_each_attribute(header_, SharedTexts{ranks_});
+    std::vector<CheckpointTensor> datasets = tensors;
+    std::vector<std::uint64_t> offsets;  // rank 0's, which alone knows them
     agreed(ranks_, [&] {
       tensors_ = tensors;
       sums_ = TensorChecksums(tensors);
-      auto bytes = static_cast<std::int64_t>(header_.job.size() + header_.model.size());
-      for (const CheckpointTensor& tensor : tensors)
-        if (!parts_) bytes += tensor.bytes();
-      if (ranks_.rank == 0) reserve_space(temporary_, bytes);
+      std::ranges::move(integrity_datasets(tensors), std::back_inserter(datasets));
+      offsets.resize(datasets.size());
+      if (ranks_.rank == 0 && !parts_) offsets = write_structure(datasets);
     });
     if (parts_) {
       parts_->create(tensors);
       places_ = parts_->places();
       return open_data();
     }
-    agreed_together(ranks_, [&] {
-      write_header(*file_, header_);
-      for (const CheckpointTensor& tensor : tensors)
-        file_->create_dataset(tensor.name, tensor.dtype, tensor.shape);
-      create_integrity(*file_, header_, tensors);
-      places_ = CheckpointPlaces({temporary_});
-      for (const auto& [name, dtype, shape] : tensors)
-        places_.add(name, dtype, shape, {{0, 0, shape.elements(), file_->offset(name)}});
-    });
+    sum_over_ranks(ranks_, offsets);
+    places_ = CheckpointPlaces({temporary_});
+    for (std::size_t i = 0; i < datasets.size(); ++i) {
+      const auto& [name, dtype, shape] = datasets[i];
+      places_.add(name, dtype, shape,
+                  {{0, 0, shape.elements(), static_cast<std::int64_t>(offsets[i])}});
+    }
     open_data();
   } catch (...) {
     discard();
@@ -135,6 +114,22 @@ void CheckpointWriter::open_data() {
   data_ = options_.collective && ranks_.size > 1
               ? collective_writer(places_.paths(), ranks_, options_.hints)
               : independent_writer(places_.paths());
+}
+
+// Where the data of the datasets lie.
+std::vector<std::uint64_t> CheckpointWriter::write_structure(
+    const std::vector<CheckpointTensor>& datasets) {
+  hdf5::FileInMemory memory(hdf5::File::Mode::create, options_.hints);
+  write_header(memory.file(), header_);
+  for (const CheckpointTensor& tensor : tensors_)
+    memory.file().create_dataset(tensor.name, tensor.dtype, tensor.shape);
+  create_integrity(memory.file(), header_, tensors_);
+  std::vector<std::uint64_t> offsets;
+  for (const CheckpointTensor& dataset : datasets)
+    offsets.push_back(static_cast<std::uint64_t>(memory.file().offset(dataset.name)));
+  memory.close();
+  memory.put_into(temporary_);
+  return offsets;
 }
 
 void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Box>& boxes,
@@ -163,11 +158,16 @@ void CheckpointWriter::fail(const std::string& why) {
 
 // Where there are parts: the file that shows them as one. By rank 0.
 void CheckpointWriter::write_master() {
-  file_.emplace(temporary_, hdf5::File::Mode::create_behind_block);
+  hdf5::FileInMemory memory(hdf5::File::Mode::create_behind_block);
   header_.parts = parts_->description();
-  write_header(*file_, header_);
-  parts_->link(*file_);
-  create_integrity(*file_, header_, tensors_);
+  write_header(memory.file(), header_);
+  parts_->link(memory.file());
+  create_integrity(memory.file(), header_, tensors_);
+  write_integrity(memory.file(), tensors_, sums_);
+  memory.close();
+  memory.put_into(temporary_);
+  seal_master(temporary_);
+  sync_path(temporary_);
 }
 
 void CheckpointWriter::publish() {
@@ -177,28 +177,23 @@ void CheckpointWriter::publish() {
     agree(ranks_, failure_);
     data_.reset();
     sum_over_ranks(ranks_, sums_.all());
-    if (parts_) parts_->finish();
     agreed(ranks_, [&] {
       if (ranks_.rank != 0) return;
-      if (parts_) write_master();
-      write_integrity(*file_, tensors_, sums_);
-    });
-    agreed_together(ranks_, [&] {
-      if (file_) file_->close();
-      if (file_ && parts_) seal_master(temporary_);
-    });
-    agreed(ranks_, [&] {  // each node syncs what it wrote
-      if (file_) sync_path(temporary_);
-    });
-    agreed(ranks_, [&] {
-      if (ranks_.rank == 0) rename_path(temporary_, path_);
+      if (parts_) {
+        parts_->finish();
+        write_master();
+      } else {
+        const auto own = independent_writer(places_.paths());
+        write_integrity(places_, *own, tensors_, sums_);
+        own->finish();
+      }
+      rename_path(temporary_, path_);
     });
   } catch (const Error& error) {
     discard();
     throw Error(fmt::format("the checkpoint {} was not written", path_), error.what(),
                 "Earlier checkpoints are untouched");
   }
-  file_.reset();
   open_ = false;  // from here on it has its name
   try {
     agreed(ranks_, [&] {

@@ -24,11 +24,11 @@ struct CheckpointOptions {
   bool collective = false;  // ranks write together (segment_writer.hpp)
 };
 
-/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `ranks`;
-/// write, flush and fail are independent: each rank calls them as often as it likes between create
-/// and publish, from any one thread, for they use neither MPI nor HDF5. With options.collective
-/// ranks wait for each other in write, and nobody calls flush. An Error of the collective functions
-/// is thrown on all ranks alike, and leaves published checkpoints untouched.
+/// Writes one checkpoint. Constructor, create and publish are collective over `ranks`; write, flush
+/// and fail are independent: each rank calls them as often as it likes between create and publish,
+/// from any one thread, for they use neither MPI nor HDF5. With options.collective ranks wait for
+/// each other in write, and nobody calls flush. An Error of the collective functions is thrown on
+/// all ranks alike, and leaves published checkpoints untouched.
 class CheckpointWriter {
  public:
   /// Opens "<path>.tmp"; the directory is created. Stale .tmp files of the same name are replaced.
@@ -38,7 +38,7 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
   /// Writes the header, rank 0's texts in it, and makes the datasets. Error when the disk has no
-  /// room for them.
+  /// room for them. Rank 0 writes all that is not a tensor's data.
   void create(const CheckpointHeader& header, const std::vector<CheckpointTensor>& tensors);
   /// The part of a tensor in `boxes` (see hdf5::File::write), in the tensor's type. All ranks
   /// together write each element of each tensor once: a checksum counts what is written. A failure
@@ -54,15 +54,15 @@ class CheckpointWriter {
   void publish();
 
  private:
-  void open_data();
   void discard() noexcept;
+  std::vector<std::uint64_t> write_structure(const std::vector<CheckpointTensor>& datasets);
+  void open_data();
   void write_master();
 
   std::string path_, temporary_;
   Ranks ranks_;
   CheckpointOptions options_;
-  bool open_ = true;                // neither published nor discarded
-  std::optional<hdf5::File> file_;  // of all ranks; the master of parts is rank 0's
+  bool open_ = true;  // neither published nor discarded
   std::optional<CheckpointParts> parts_;
   CheckpointPlaces places_;              // from create on
   std::unique_ptr<SegmentWriter> data_;  // from create on

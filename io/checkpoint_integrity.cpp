@@ -104,10 +104,30 @@ void create_integrity(hdf5::File& file, const CheckpointHeader& header,
   file.write_attribute(group, "tensors", tensors_checksum(tensors));
 }
 
+std::vector<CheckpointTensor> integrity_datasets(const std::vector<CheckpointTensor>& tensors) {
+  std::vector<CheckpointTensor> datasets;
+  for (const CheckpointTensor& tensor : tensors)
+    datasets.push_back({group + tensor.name,
+                        DType::i64,
+                        {integrity_blocks(tensor.shape.elements(), integrity_block)}});
+  return datasets;
+}
+
 void write_integrity(hdf5::File& file, const std::vector<CheckpointTensor>& tensors,
                      const TensorChecksums& sums) {
   for (const CheckpointTensor& tensor : tensors)
     file.write_words(group + tensor.name, sums.of(tensor.name));
+}
+
+void write_integrity(const CheckpointPlaces& places, SegmentWriter& writer,
+                     const std::vector<CheckpointTensor>& tensors, const TensorChecksums& sums) {
+  for (const CheckpointTensor& dataset : integrity_datasets(tensors)) {
+    const auto words = sums.of(dataset.name.substr(std::string_view(group).size()));
+    if (words.empty()) continue;
+    writer.write(places.segments(
+        dataset.name, {{{0}, dataset.shape}},
+        Tensor(const_cast<std::uint64_t*>(words.data()), DType::i64, dataset.shape)));
+  }
 }
 
 void check_header(const hdf5::File& file, const std::string& path, const CheckpointHeader& header) {

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "io/checkpoint_header.hpp"
+#include "io/checkpoint_places.hpp"
 #include "io/checksum.hpp"
+#include "io/segment_writer.hpp"
 
 namespace triax {
 
@@ -42,12 +44,16 @@ class TensorChecksums {
 std::int64_t integrity_blocks(std::int64_t elements, std::int64_t block);
 
 /// Makes /integrity with the checksums of header and list of tensors, and the datasets of the
-/// tensors' own. Collective over the file's ranks.
+/// tensors' own.
 void create_integrity(hdf5::File& file, const CheckpointHeader& header,
                       const std::vector<CheckpointTensor>& tensors);
+/// Those datasets, their words as i64.
+std::vector<CheckpointTensor> integrity_datasets(const std::vector<CheckpointTensor>& tensors);
 /// Fills those datasets. By one rank.
 void write_integrity(hdf5::File& file, const std::vector<CheckpointTensor>& tensors,
                      const TensorChecksums& sums);
+void write_integrity(const CheckpointPlaces& places, SegmentWriter& writer,
+                     const std::vector<CheckpointTensor>& tensors, const TensorChecksums& sums);
 
 /// Error where the attributes of the root are not those that were written.
 void check_header(const hdf5::File& file, const std::string& path, const CheckpointHeader& header);

@@ -10,6 +10,7 @@
 
 #include "io/checkpoint_integrity.hpp"
 #include "io/durable.hpp"
+#include "io/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
@@ -102,23 +103,13 @@ std::vector<std::vector<TensorSlice>> deal_tensors(const std::vector<CheckpointT
 
 CheckpointParts::CheckpointParts(const std::string& master, int parts, const Ranks& ranks,
                                  const hdf5::FileHints& hints)
-    : ranks_(ranks) {
+    : ranks_(ranks), hints_(hints), parts_(static_cast<std::size_t>(parts)) {
   std::uint64_t number = 0;
   agreed(ranks_, [&] {
     if (ranks_.rank == 0) number = make_directory(master);
   });
   sum_over_ranks(ranks_, std::span(&number, 1));
   directory_ = directory_name(master, number);
-  files_.resize(static_cast<std::size_t>(parts));
-  try {
-    for (std::size_t part = 0; part < files_.size(); ++part)
-      agreed_together(ranks_, [&] {
-        files_[part].emplace(path(part), hdf5::File::Mode::create, ranks_.comm, hints);
-      });
-  } catch (...) {
-    discard();
-    throw;
-  }
 }
 
 std::string CheckpointParts::path(std::size_t part) const {
@@ -127,51 +118,62 @@ std::string CheckpointParts::path(std::size_t part) const {
 
 void CheckpointParts::create(const std::vector<CheckpointTensor>& unordered) {
   const std::vector<CheckpointTensor> tensors = in_model_order(unordered);
-  const auto dealt = deal_tensors(tensors, files_.size());
-  std::vector<std::int64_t> bytes(files_.size());
+  const auto dealt = deal_tensors(tensors, parts_);
+  std::size_t slices = 0;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
-    places_[tensors[t].name] = {tensors[t], dealt[t]};
-    for (const TensorSlice& slice : dealt[t]) bytes[slice.part] += cut(tensors[t], slice).bytes();
+    places_[tensors[t].name] = {tensors[t], dealt[t], slices};
+    slices += dealt[t].size();
   }
+  offsets_.resize(slices);
   agreed(ranks_, [&] {
-    if (ranks_.rank != 0) return;
-    for (std::size_t part = 0; part < files_.size(); ++part) reserve_space(path(part), bytes[part]);
+    if (ranks_.rank == 0)
+      for (std::size_t part = 0; part < parts_; ++part) create_part(part, tensors);
   });
-  agreed_together(ranks_, [&] {
-    for (std::size_t t = 0; t < tensors.size(); ++t)
-      for (const TensorSlice& slice : dealt[t]) {
-        const CheckpointTensor part = cut(tensors[t], slice);
-        files_[slice.part]->create_dataset(part.name, part.dtype, part.shape);
-      }
+  sum_over_ranks(ranks_, offsets_);
+}
+
+// By rank 0, which alone knows where the data lie.
+void CheckpointParts::create_part(std::size_t part, const std::vector<CheckpointTensor>& tensors) {
+  hdf5::FileInMemory memory(hdf5::File::Mode::create, hints_);
+  const auto visit = [&](auto&& action) {
+    for (const CheckpointTensor& tensor : tensors) {
+      const Place& place = places_.at(tensor.name);
+      for (std::size_t s = 0; s < place.slices.size(); ++s)
+        if (place.slices[s].part == part) action(place, s);
+    }
+  };
+  visit([&](const Place& place, std::size_t s) {
+    const CheckpointTensor rows = cut(place.tensor, place.slices[s]);
+    memory.file().create_dataset(rows.name, rows.dtype, rows.shape);
   });
+  visit([&](const Place& place, std::size_t s) {
+    offsets_[place.first_slice + s] =
+        static_cast<std::uint64_t>(memory.file().offset(place.tensor.name));
+  });
+  memory.close();
+  hdf5::create_empty(path(part), hints_);
+  memory.put_into(path(part));
 }
 
 CheckpointPlaces CheckpointParts::places() const {
   std::vector<std::string> paths;
-  for (std::size_t part = 0; part < files_.size(); ++part) paths.push_back(path(part));
+  for (std::size_t part = 0; part < parts_; ++part) paths.push_back(path(part));
   CheckpointPlaces places(std::move(paths));
   for (const auto& [name, place] : places_) {
-    const auto& [tensor, slices] = place;
+    const auto& [tensor, slices, first_slice] = place;
     const std::int64_t row = tensor.shape.elements() / std::max<std::int64_t>(1, rows_of(tensor));
     std::vector<DataExtent> extents;
-    for (const TensorSlice& slice : slices)
-      extents.push_back(
-          {slice.part, slice.begin * row, slice.end * row, files_[slice.part]->offset(name)});
+    for (std::size_t s = 0; s < slices.size(); ++s)
+      extents.push_back({slices[s].part, slices[s].begin * row, slices[s].end * row,
+                         static_cast<std::int64_t>(offsets_[first_slice + s])});
     places.add(name, tensor.dtype, tensor.shape, std::move(extents));
   }
   return places;
 }
 
-void CheckpointParts::finish() {
-  agreed_together(ranks_, [&] {
-    for (auto& file : files_) file->close();
-  });
-  agreed(ranks_, [&] {
-    if (ranks_.rank != 0) return;
-    for (std::size_t part = 0; part < files_.size(); ++part) sync_path(path(part));
-    sync_path(directory_);
-  });
-  for (auto& file : files_) file.reset();
+void CheckpointParts::finish() const {
+  for (std::size_t part = 0; part < parts_; ++part) sync_path(path(part));
+  sync_path(directory_);
 }
 
 void CheckpointParts::link(hdf5::File& master) const {
@@ -191,8 +193,7 @@ void CheckpointParts::link(hdf5::File& master) const {
 
 std::string CheckpointParts::description() const {
   nlohmann::ordered_json bytes = nlohmann::ordered_json::array();
-  for (std::size_t part = 0; part < files_.size(); ++part)
-    bytes.push_back(fs::file_size(path(part)));
+  for (std::size_t part = 0; part < parts_; ++part) bytes.push_back(fs::file_size(path(part)));
   const nlohmann::ordered_json out = {{"directory", fs::path(directory_).filename().string()},
                                       {"bytes", bytes}};
   return out.dump();
@@ -200,14 +201,7 @@ std::string CheckpointParts::description() const {
 
 void CheckpointParts::discard() noexcept {
   try {
-    // HDF5 writes once more when it closes. On a full disk that needs the room of the data.
     std::error_code ignored;
-    for (std::size_t part = 0; part < files_.size(); ++part)
-      if (files_[part] && ranks_.rank == 0) fs::resize_file(path(part), 0, ignored);
-    {
-      const WaitScope waiting(ranks_.watch);  // closing is collective
-      for (auto& file : files_) file.reset();
-    }
     if (ranks_.rank == 0) fs::remove_all(directory_, ignored);
   } catch (...) {  // no memory for a name: the next run removes the directory
   }

@@ -2,6 +2,7 @@
 // The part files of a checkpoint whose data lie in several files (io/README.md). Internal to io/.
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,16 +29,16 @@ std::vector<std::vector<TensorSlice>> deal_tensors(const std::vector<CheckpointT
 /// alike.
 class CheckpointParts {
  public:
-  /// Collective. Makes a new directory "<master>.parts" (or ".parts-1", ... where that is taken)
-  /// and in it "part-000.h5" and so on.
+  /// Collective. Makes a new directory "<master>.parts" (or ".parts-1", ... where that is taken).
   CheckpointParts(const std::string& master, int parts, const Ranks& ranks,
                   const hdf5::FileHints& hints);
-  /// Collective. Makes the datasets. Error when the disk has no room for them.
+  /// Collective. Makes "part-000.h5" and so on with their datasets. Error when the disk has no room
+  /// for them.
   void create(const std::vector<CheckpointTensor>& tensors);
   /// After create: where the tensors' data lie.
   CheckpointPlaces places() const;
-  /// Collective. Closes the files and waits until their structure is on disk.
-  void finish();
+  /// By one rank: waits until the files and their directory are on disk.
+  void finish() const;
   /// By one rank, after finish: virtual datasets of `master` that show the parts.
   void link(hdf5::File& master) const;
   /// By one rank, after finish: what the header says of the parts.
@@ -49,12 +50,16 @@ class CheckpointParts {
   struct Place {
     CheckpointTensor tensor;
     std::vector<TensorSlice> slices;
+    std::size_t first_slice;  // of offsets_
   };
+  void create_part(std::size_t part, const std::vector<CheckpointTensor>& tensors);
   std::string path(std::size_t part) const;
 
   std::string directory_;
   Ranks ranks_;
-  std::vector<std::optional<hdf5::File>> files_;
+  hdf5::FileHints hints_;
+  std::size_t parts_;
+  std::vector<std::uint64_t> offsets_;  // where the data of each slice begin in its file
   std::map<std::string, Place> places_;
 };
 

@@ -1,5 +1,7 @@
 // A checksum of a whole small file, in the user block before its HDF5 data.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string_view>
@@ -12,10 +14,17 @@ namespace {
 
 constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";  // of HDF5
 
+// Of a file with a user block.
 std::string bytes_of(const std::string& path) {
+  errno = 0;
   std::ostringstream out;
   out << std::ifstream(path, std::ios::binary).rdbuf();
-  return out.str();
+  std::string bytes = out.str();
+  if (bytes.size() < static_cast<std::size_t>(hdf5::File::user_block))
+    throw Error("cannot read " + path,
+                errno != 0 ? std::strerror(errno) : "it is shorter than its user block",
+                "Check the disk's health and the file's permissions");
+  return bytes;
 }
 
 std::string seal_of(std::string_view bytes) {
@@ -37,11 +46,12 @@ std::int64_t begin_of_hdf5(const std::string& path) {
 
 void seal_master(const std::string& path) {
   const std::string seal = seal_of(bytes_of(path));
+  errno = 0;
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file << seal;
   file.close();
   if (!file)
-    throw Error("cannot write the checksum of " + path, {},
+    throw Error("cannot write the checksum of " + path, std::strerror(errno),
                 "Check the disk's free space and quota");
 }
 

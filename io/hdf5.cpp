@@ -40,8 +40,12 @@ bool set_mpio(hid_t access, MPI_Comm comm, const FileHints& hints) {
   return ok;
 }
 
-// Objects of at least `threshold` bytes begin at a multiple of the hints' alignment.
-Handle file_access(MPI_Comm comm, hsize_t threshold, const FileHints& hints) {
+}  // namespace
+
+Handle file_access(MPI_Comm comm, File::Mode mode, const FileHints& hints) {
+  constexpr hsize_t large = 64 * 1024;
+  // Where everything begins at a page, nothing begins in the rest of another's last page.
+  const hsize_t threshold = mode == File::Mode::create_blocks ? 1 : large;
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   // Of a master file the parts stay open: a dataset's are looked up at each access.
   constexpr unsigned open_parts = 64;
@@ -58,6 +62,20 @@ Handle file_access(MPI_Comm comm, hsize_t threshold, const FileHints& hints) {
   check(ok, "HDF5 refuses the access properties: {}", last_error());
   return access;
 }
+
+Handle create_file(const std::string& path, File::Mode mode, const Handle& access) {
+  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  const bool ready = mode != File::Mode::create_behind_block ||
+                     H5Pset_userblock(creation.id(), File::user_block) >= 0;
+  check(ready, "HDF5 refuses a user block: {}", last_error());
+  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
+  if (!file)
+    throw Error("cannot create " + path, last_error(),
+                "Check that the directory exists on every node, is writable and has free space");
+  return file;
+}
+
+namespace {
 
 // What HDF5 would report with a stack of its own, in plain words.
 void require_readable(const std::string& path) {
@@ -96,9 +114,7 @@ File::File(const std::string& path, Mode mode, MPI_Comm comm, const FileHints& h
   const auto lock = library_lock();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are thrown, not printed
   impl_->path = path;
-  constexpr hsize_t large = 64 * 1024;
-  // Where everything begins at a page, nothing begins in the rest of another's last page.
-  const Handle access = file_access(comm, mode == Mode::create_blocks ? 1 : large, hints);
+  const Handle access = file_access(comm, mode, hints);
   if (mode == Mode::read) {
     require_readable(path);
     impl_->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
@@ -106,17 +122,11 @@ File::File(const std::string& path, Mode mode, MPI_Comm comm, const FileHints& h
       throw Error("cannot open " + path + " as HDF5", last_error(),
                   "The file is truncated, damaged or of another format: use another one");
   } else {
-    const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
-    const bool ready =
-        mode != Mode::create_behind_block || H5Pset_userblock(creation.id(), user_block) >= 0;
-    check(ready, "HDF5 refuses a user block: {}", last_error());
-    impl_->file =
-        Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
-    if (!impl_->file)
-      throw Error("cannot create " + path, last_error(),
-                  "Check that the directory exists on every node, is writable and has free space");
+    impl_->file = create_file(path, mode, access);
   }
 }
+
+File::File(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 File::~File() {
   if (!impl_) return;

@@ -97,7 +97,9 @@ class File {
   void close();
 
  private:
+  friend class FileInMemory;
   struct Impl;
+  explicit File(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -135,6 +135,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
   });
+  grid.report_across_nodes(job.config.run.directory);
   remove_left_offload(grid, job.config);
   check_offload_writable(job.config, plan.memory, grid);
   check_offload_room(job.config, plan.memory, grid);

@@ -12,6 +12,9 @@ ProcessGrid::~ProcessGrid() = default;
 ProgressBoard& ProcessGrid::board() {
   return impl_->board;
 }
+void ProcessGrid::report_across_nodes(const std::string& directory) {
+  impl_->report_across_nodes(directory);
+}
 WaitWatch* ProcessGrid::watch() const {
   return &impl_->board;
 }

@@ -44,6 +44,9 @@ class ProcessGrid {
 
   /// What the ranks do, for the report of a wait without end.
   ProgressBoard& board();
+  /// Collective. From here on that report has what ranks of other nodes do: `directory` is one that
+  /// all nodes see, and of this run.
+  void report_across_nodes(const std::string& directory);
   /// For waits outside of its communicators.
   WaitWatch* watch() const;
 

@@ -1,6 +1,7 @@
 #include "src/comm/process_grid_impl.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <utility>
 
@@ -183,6 +184,28 @@ void ProcessGrid::Impl::make_embedding() {
   std::vector<int> members = {stage};
   if (last > 0 && (stage == 0 || stage == last)) members = {0, last};
   embedding = subgroup(Axis::pipeline, members, "embedding group");
+}
+
+// A name of its own: what an earlier run left behind must not count.
+void ProcessGrid::Impl::report_across_nodes(const std::string& directory) {
+  if (nodes == 1 || !watchdog) return;
+  namespace fs = std::filesystem;
+  const std::string prefix = ".stall-";
+  std::error_code error;
+  if (rank == 0)
+    for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+         entry.increment(error)) {
+      std::error_code ignored;
+      if (entry->path().filename().string().starts_with(prefix))
+        fs::remove_all(entry->path(), ignored);
+    }
+  const ProcessName process = this_process();
+  std::array<std::uint64_t, 2> name = {static_cast<std::uint64_t>(process.number), process.born};
+  const WaitScope waiting(&board);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibcast(name.data(), 2, MPI_UINT64_T, 0, grid.get(), &request), "MPI_Ibcast", place);
+  wait(request, "MPI_Ibcast");
+  watchdog->exchange_in(fmt::format("{}/{}{}-{}", directory, prefix, name[0], name[1]));
 }
 
 }  // namespace triax

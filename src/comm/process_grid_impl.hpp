@@ -28,6 +28,7 @@ struct ProcessGrid::Impl {
   void find_node(const std::vector<int>& node_of_rank);
   void make_axes();
   void make_embedding();
+  void report_across_nodes(const std::string& directory);
   // `members`: the ranks along `axis` that are with this one, itself among them, ascending.
   // Collective over the axis.
   std::unique_ptr<MpiCommunicator> subgroup(Axis axis, const std::vector<int>& members,

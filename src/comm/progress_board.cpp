@@ -1,6 +1,7 @@
 #include "src/comm/progress_board.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -31,6 +32,10 @@ void name_process(ProgressSlot& slot) {
   const ProcessName process = this_process();
   slot.process = process.number;
   slot.born = process.born;
+}
+
+ProcessState process_of(const ProgressSlot& slot) {
+  return state_of({slot.process, slot.born});
 }
 
 }  // namespace
@@ -147,11 +152,11 @@ void ProgressBoard::give_report_back() {
   node_.front()->reported = false;
 }
 
-RankProgress ProgressBoard::read(const ProgressSlot& slot) const {
+RankProgress ProgressBoard::read(const ProgressSlot& slot, ProcessState process) {
   RankProgress progress;
   progress.rank = slot.rank;
   progress.place = text_of(slot.place);
-  progress.process = state_of({slot.process, slot.born});
+  progress.process = process;
   progress.process_number = slot.process;
   progress.activity = slot.activity.load(relaxed);
   progress.position = slot.position.load(relaxed);
@@ -179,16 +184,18 @@ RankProgress ProgressBoard::read(const ProgressSlot& slot) const {
   return progress;
 }
 
-std::string ProgressBoard::report(double seconds) const {
+std::string ProgressBoard::report(double seconds,
+                                  const std::vector<RankProgress>& elsewhere) const {
   const std::lock_guard lock(mutex_);
   Stall stall;
   stall.seconds = seconds;
-  stall.waiter = read(own());
+  stall.waiter = read(own(), ProcessState::running);
   if (!stall.waiter.waits_for) return "";
   const int group = own().group.load(relaxed);
   if (group >= 0 && group < std::ssize(members_))
     stall.members = members_[static_cast<std::size_t>(group)];
-  for (const ProgressSlot* slot : node_) stall.seen.push_back(read(*slot));
+  for (const ProgressSlot* slot : node_) stall.seen.push_back(read(*slot, process_of(*slot)));
+  stall.seen.insert(stall.seen.end(), elsewhere.begin(), elsewhere.end());
   return stall_report(stall, explain_);
 }
 
@@ -202,6 +209,47 @@ std::vector<ProcessName> ProgressBoard::processes_of_node() const {
   std::vector<ProcessName> processes;
   for (const ProgressSlot* slot : node_) processes.push_back({slot->process, slot->born});
   return processes;
+}
+
+std::string ProgressBoard::node_image() const {
+  const std::lock_guard lock(mutex_);
+  std::string image;
+  for (const ProgressSlot* slot : node_) {
+    image += static_cast<char>(process_of(*slot));
+    image.append(reinterpret_cast<const char*>(slot), sizeof *slot);
+  }
+  return image;
+}
+
+std::vector<RankProgress> ProgressBoard::read_image(const std::string& image) {
+  constexpr std::size_t bytes = 1 + sizeof(ProgressSlot);
+  std::vector<RankProgress> ranks;
+  if (image.size() % bytes != 0) return ranks;
+  const auto slot = std::make_unique<ProgressSlot>();
+  for (std::size_t at = 0; at < image.size(); at += bytes) {
+    std::memcpy(static_cast<void*>(slot.get()), image.data() + at + 1, sizeof *slot);
+    ranks.push_back(read(*slot, static_cast<ProcessState>(image[at])));
+  }
+  return ranks;
+}
+
+int ProgressBoard::first_rank_of_node() const {
+  const std::lock_guard lock(mutex_);
+  return node_.front()->rank;
+}
+
+bool ProgressBoard::speaks_for_node() const {
+  const std::lock_guard lock(mutex_);
+  const auto runs = [](const ProgressSlot* slot) {
+    return process_of(*slot) == ProcessState::running;
+  };
+  const auto first = std::ranges::find_if(node_, runs);
+  return first != node_.end() && *first == own_;
+}
+
+bool ProgressBoard::has_all(const std::vector<RankProgress>& elsewhere) const {
+  const std::lock_guard lock(mutex_);
+  return members_.empty() || node_.size() + elsewhere.size() >= members_.front().size();
 }
 
 }  // namespace triax

@@ -64,12 +64,23 @@ class ProgressBoard final : public WaitWatch {
   bool take_report();
   /// For one that has nothing to report after all.
   void give_report_back();
-  /// The report of this rank's wait under way, with what all ranks of the node say; empty where it
-  /// waits no longer.
-  std::string report(double seconds) const;
+  /// The report of this rank's wait under way, with what all ranks of the node say, and those
+  /// `elsewhere`; empty where it waits no longer.
+  std::string report(double seconds, const std::vector<RankProgress>& elsewhere = {}) const;
   /// Whether ranks of the grid are on other nodes, of which this board knows nothing.
   bool has_other_nodes() const;
   std::vector<ProcessName> processes_of_node() const;
+
+  // For the ranks of other nodes, which do not see this memory.
+  /// What the ranks of this node do, as bytes for read_image.
+  std::string node_image() const;
+  /// Nothing where the bytes are not such.
+  static std::vector<RankProgress> read_image(const std::string& image);
+  int first_rank_of_node() const;
+  /// Whether this is the first rank of its node whose process runs.
+  bool speaks_for_node() const;
+  /// Whether these ranks and those of the node are all of the grid.
+  bool has_all(const std::vector<RankProgress>& elsewhere) const;
 
  private:
   template <class T>
@@ -77,7 +88,7 @@ class ProgressBoard final : public WaitWatch {
     field.store(value, std::memory_order_relaxed);
   }
   ProgressSlot& own() const { return *own_.load(std::memory_order_acquire); }
-  RankProgress read(const ProgressSlot& slot) const;
+  static RankProgress read(const ProgressSlot& slot, ProcessState process);
 
   std::unique_ptr<ProgressSlot> alone_;
   std::unique_ptr<SharedSlots> shared_;

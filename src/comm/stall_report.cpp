@@ -7,6 +7,8 @@
 namespace triax {
 namespace {
 
+constexpr std::size_t most_listed = 32;  // ranks that are not of the group
+
 std::string text_of(const MessageSeen& message) {
   if (message.kind == CallKind::meeting && message.number == 0)
     return "the ranks with which it makes a group";
@@ -88,6 +90,34 @@ void add_ranks(std::string& text, const char* what, const std::vector<int>& rank
         fmt::format("\n  {}: rank{} {}", what, ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "));
 }
 
+// Ranks that are not of the group.
+void add_others(std::string& text, const Stall& stall, const ExplainProgress& explain) {
+  std::size_t others = 0;
+  for (const RankProgress& rank : stall.seen) {
+    if (std::ranges::find(stall.members, rank.rank) != stall.members.end()) continue;
+    if (++others <= most_listed) text += "\n  " + where_text(rank, explain);
+  }
+  if (others > most_listed) text += fmt::format("\n  and {} other ranks", others - most_listed);
+}
+
+// Who keeps the others waiting, where one can tell: lost processes, else who is not heard of, else
+// who works on.
+void add_suspects(std::string& text, const Stall& stall, const std::vector<int>& not_seen) {
+  std::vector<std::string> lost;
+  std::vector<int> busy;
+  for (const RankProgress& rank : stall.seen) {
+    if (rank.process != ProcessState::running)
+      lost.push_back(fmt::format("rank {} ({})", rank.rank, state_text(rank)));
+    else if (!rank.waits_for)
+      busy.push_back(rank.rank);
+  }
+  if (lost.size() > most_listed) lost.resize(most_listed);
+  if (!lost.empty())
+    text += fmt::format("\n  look first at: {}", fmt::join(lost, ", "));
+  else
+    add_ranks(text, "look first at", !not_seen.empty() ? not_seen : busy);
+}
+
 }  // namespace
 
 std::string_view name_of(CallKind kind) {
@@ -123,10 +153,9 @@ std::string stall_report(const Stall& stall, const ExplainProgress& explain) {
   for (const std::string& differs : parts.differ) text += "\n  came with another: " + differs;
   for (const std::string& absent : parts.absent) text += "\n  did not join: " + absent;
   for (const std::string& lost : parts.lost) text += "\n  lost: " + lost;
-  add_ranks(text, "not heard of, on other nodes", parts.not_seen);
-  for (const RankProgress& rank : stall.seen)
-    if (std::ranges::find(stall.members, rank.rank) == stall.members.end())
-      text += "\n  " + where_text(rank, explain);
+  add_ranks(text, "not heard of", parts.not_seen);
+  add_others(text, stall, explain);
+  add_suspects(text, stall, parts.not_seen);
   return text;
 }
 

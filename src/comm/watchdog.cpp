@@ -41,6 +41,11 @@ void end_job(int status, const std::vector<ProcessName>& others) {
 Watchdog::Watchdog(ProgressBoard& board, double seconds)
     : board_(board), seconds_(seconds), thread_(start_quiet_thread([this] { watch(); })) {}
 
+void Watchdog::exchange_in(const std::string& directory) {
+  const std::lock_guard lock(mutex_);
+  exchange_.emplace(board_, directory, seconds_);
+}
+
 Watchdog::~Watchdog() {
   {
     const std::lock_guard lock(mutex_);
@@ -68,25 +73,40 @@ void Watchdog::watch() {
   }
 }
 
+// Another rank ends the job.
+void Watchdog::wait_for_the_end(std::unique_lock<std::mutex>& lock) {
+  ended_.wait_for(lock, 2 * grace + std::chrono::duration<double>(std::min(30.0, seconds_)),
+                  [&] { return over_; });
+}
+
 // Returns where the wait has ended after all.
 void Watchdog::end(double waited, std::unique_lock<std::mutex>& lock) {
   const std::uint32_t wait = board_.waits();
-  if (!board_.take_report()) {  // another rank ends the job
-    ended_.wait_for(lock, 2 * grace + std::chrono::duration<double>(std::min(30.0, seconds_)),
-                    [&] { return over_; });
+  if (!board_.take_report()) {
+    wait_for_the_end(lock);
     if (board_.waits() != wait) return;
   }
-  const std::string report = board_.report(waited);
-  if (report.empty()) return board_.give_report_back();
+  StallExchange::Answers others;
+  if (exchange_) others = exchange_->ask();
+  if (!others.first) {
+    wait_for_the_end(lock);
+    if (board_.waits() != wait) return board_.give_report_back();
+  }
+  const std::string report = board_.report(waited, others.ranks);
+  if (report.empty()) {
+    if (exchange_) exchange_->take_back();
+    return board_.give_report_back();
+  }
   fmt::print(stderr,
              "triax: {}\nThe job ends with status {}: run.collective_timeout is {:.4g} s. Look "
              "for the first failure of a rank or node, or raise it where ranks are only slow; the "
              "same command resumes the newest checkpoint\n",
              report, run_time_failure, seconds_);
   std::fflush(stderr);
-  // A rank of each node says what its node knows; their waits began within a step of each other.
-  if (board_.has_other_nodes())
+  // Before the nodes can hear each other, a rank of each says what its node knows.
+  if (board_.has_other_nodes() && !exchange_)
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(30.0, seconds_ / 10.0)));
+  if (exchange_) exchange_->take_back();
   end_job(run_time_failure, board_.processes_of_node());
 }
 

@@ -2,9 +2,12 @@
 // Ends a job whose ranks wait for ever.
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "src/comm/progress_board.hpp"
+#include "src/comm/stall_exchange.hpp"
 
 namespace triax {
 
@@ -22,8 +25,12 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
+  /// From here on ranks of other nodes are heard too: StallExchange.
+  void exchange_in(const std::string& directory);
+
  private:
   void watch();
+  void wait_for_the_end(std::unique_lock<std::mutex>& lock);
   void end(double waited, std::unique_lock<std::mutex>& lock);
 
   ProgressBoard& board_;
@@ -31,6 +38,7 @@ class Watchdog {
   std::mutex mutex_;
   std::condition_variable ended_;
   bool over_ = false;
+  std::optional<StallExchange> exchange_;
   std::thread thread_;
 };
 

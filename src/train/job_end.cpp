@@ -54,8 +54,12 @@ JobSurroundings surroundings() {
 std::optional<Clock::time_point> job_end(const JobSurroundings& around) {
   if (const auto seconds = number_of(around.variable("SLURM_JOB_END_TIME")))
     return Clock::from_time_t(*seconds);
-  const std::string job = around.variable("SLURM_JOB_ID");
+  std::string job = around.variable("SLURM_JOB_ID");
   if (!number_of(job)) return {};  // it goes into a command
+  // One task of an array has the number of the whole array, by which squeue would list all of them.
+  const std::string array = around.variable("SLURM_ARRAY_JOB_ID");
+  const std::string task = around.variable("SLURM_ARRAY_TASK_ID");
+  if (number_of(array) && number_of(task)) job = array + '_' + task;
   return time_of(around.output_of("timeout 10 squeue --noheader --format=%e --jobs=" + job));
 }
 

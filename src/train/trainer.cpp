@@ -203,6 +203,10 @@ void Trainer::stop_after_bad_steps(std::int64_t step) {
   if (good > start_.step && writes_checkpoints(config_.checkpoint) &&
       finite_weights(stream_, store_, grid_))
     checkpoints_.save(stream_, position(good), loss_scaler_.state());
+  // One that was asked for amid the bad steps is not to be the newest.
+  agreed(grid_, [&] {
+    if (leader() && owns_checkpoints(config_)) set_aside_later(config_.checkpoint.directory, good);
+  });
   throw Error(fmt::format("{} steps in a row, from step {} on, had a loss or gradient that is not "
                           "finite",
                           bad_steps_, good),

@@ -95,6 +95,42 @@ TEST_F(SignalledRun, Sigusr2WritesACheckpointAndGoesOn) {
   EXPECT_EQ(list_checkpoints(directory_.path("run/checkpoints")).size(), 2U) << stopped.text;
 }
 
+// A signal to the process that a thread of OpenMP or MPI took would end it.
+TEST_F(SignalledRun, RanksOfTwoThreadsObeyAllSignals) {
+  const std::string two = "OMP_NUM_THREADS=2 ";
+  const std::string saved =
+      "until ls " + directory_.path("run/checkpoints") + "/*.h5; do sleep 0.05; done; ";
+  const Outcome stopped =
+      with_a_signal(two + train("run", ""), "run", "kill -USR2 $p; " + saved + "kill -USR1 $p");
+  EXPECT_EQ(stopped.status, 75) << stopped.text;
+  EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGUSR1 after step"));
+  EXPECT_EQ(list_checkpoints(directory_.path("run/checkpoints")).size(), 2U) << stopped.text;
+  const std::string rank =
+      "kill -TERM $(pgrep -f \"^" TRIAX_PROGRAM ".*" + directory_.path("other") + "\" | tail -1)";
+  const Outcome ended = with_a_signal(two + MPIEXEC " 2 " + train("other", ""), "other", rank);
+  EXPECT_EQ(ended.status, 75) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("stopped by SIGTERM after step"));
+}
+
+TEST_F(SignalledRun, ACheckpointAmidBadStepsIsNotTheNewestInTheEnd) {
+  const std::string checkpoints = directory_.path("run/checkpoints");
+  const Outcome stopped = with_a_signal(
+      train("run",
+            "--set scheduler.params.warmup_min_lr=1e20 --set scheduler.params.warmup_max_lr=1e20 "
+            "--set run.max_bad_steps=300"),
+      "run",
+      "until grep skipped " + directory_.path("run/metrics.jsonl") +
+          "; do sleep 0.05; done; kill -USR2 $p; until ls " + checkpoints +
+          "/*.h5; do sleep 0.05; done");
+  EXPECT_EQ(stopped.status, 3) << stopped.text;
+  EXPECT_THAT(stopped.text, HasSubstr("301 steps in a row, from step 1 on"));
+  EXPECT_EQ(newest_step("run"), 1);
+  const auto found = find_checkpoints(checkpoints);
+  ASSERT_EQ(found.size(), 2U) << stopped.text;
+  EXPECT_GT(found.back().step, 2);
+  EXPECT_EQ(found.back().state, CheckpointState::superseded);
+}
+
 TEST_F(SignalledRun, LeavesBeforeItsTimeIsUp) {
   const Outcome stopped =
       outcome_of(train("run", "--set run.time_limit=3s --set run.stop_before_end=2s"));

@@ -37,7 +37,7 @@ lines() { [ -e run/metrics.jsonl ] && wc -l < run/metrics.jsonl || echo 0; }
 newest() { ls run/checkpoints/step-??????.h5 2> /dev/null | tail -n 1; }
 # What does not depend on the clock or the machine.
 numbers() { sed -E 's/,"(tokens_per_second|step_seconds|peak_memory_bytes)":[^,]*//g; s/,"(bytes|messages)_sent".*//' "$1/metrics.jsonl"; }
-train() { timeout 120 "$mpiexec" "$flag" 2 "$triax" train job.json "$@" > out 2>&1; }
+train() { timeout $((120 + 10 * kills)) "$mpiexec" "$flag" 2 "$triax" train job.json "$@" > out 2>&1; }
 
 done_kills=0 in_write=0
 while [ "$done_kills" -lt "$kills" ]; do

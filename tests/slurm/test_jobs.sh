@@ -124,6 +124,34 @@ says chained.out "resumed from"
 says chained.out "nothing to do"
 in_state "$cancelled" CANCELLED || fail "the cancelled job is $(state "$cancelled")"
 
+echo "== plain srun, without --kill-on-bad-exit: a rank is stopped, a rank is killed"
+job lost 1000000
+sed -i 's/"progress"/"collective_timeout": "2s", "progress"/; s/"interval": 10/"interval": 0/' lost.json
+ranks_of() { pgrep -f "^$TRIAX train $work/$1.json" || true; }
+process_of() {  # job rank
+  local process
+  for process in $(ranks_of "$1"); do
+    if tr '\0' '\n' <"/proc/$process/environ" | grep -qx "PMI_RANK=$2"; then echo "$process"; fi
+  done
+}
+lose() {  # signal state-in-the-report: of rank 3, on the second node
+  rm -rf lost
+  timeout 40 srun --mpi=pmi2 --nodes=2 --ntasks-per-node=2 "$TRIAX" train "$work/lost.json" >lost.out 2>&1 &
+  local launcher=$! process
+  wait_until 20 "steps of the job" has_steps lost 2
+  process=$(process_of lost 3)
+  kill -s "$1" "$process"
+  if wait "$launcher"; then fail "a job that lost a rank ended with status 0"; fi
+  wait_until 5 "all its processes to end" no_rank_of lost
+  # A message library may end a rank before, where it reads the memory of one that is gone.
+  [[ $1 == KILL ]] && ! grep -q "has waited" lost.out && return
+  says lost.out "The job ends with status 3"
+  says lost.out "look first at: rank 3 (its process $process is $2"
+  [[ $(grep -c "has waited" lost.out) -eq 1 ]] || fail "more than one report of a stall"
+}
+lose STOP "stopped by a signal"
+lose KILL gone
+
 echo "== the two jobs go on to their end"
 resume_now "$signalled"
 wait_until 60 "the signalled job" in_state "$signalled" COMPLETED

@@ -18,7 +18,7 @@ JobSurroundings around(std::map<std::string, std::string> variables, std::string
             return found == variables.end() ? std::string() : found->second;
           },
           [squeue = std::move(squeue)](const std::string& command) {
-            EXPECT_THAT(command, testing::HasSubstr("--jobs=42"));
+            EXPECT_THAT(command, testing::EndsWith("--jobs=42"));
             return squeue;
           }};
 }
@@ -37,6 +37,26 @@ TEST(JobEnd, ElseSqueueIsAsked) {
   EXPECT_EQ(local.tm_year, 126);
   EXPECT_EQ(local.tm_hour, 22);
   EXPECT_EQ(local.tm_sec, 28);
+}
+
+TEST(JobEnd, ATaskOfAnArrayAsksForItself) {
+  const auto asked = [](std::map<std::string, std::string> variables) {
+    JobSurroundings slurm = around(std::move(variables));
+    std::string command;
+    slurm.output_of = [&](const std::string& text) {
+      command = text;
+      return std::string();
+    };
+    EXPECT_FALSE(job_end(slurm).has_value());
+    return command;
+  };
+  EXPECT_THAT(
+      asked({{"SLURM_JOB_ID", "40"}, {"SLURM_ARRAY_JOB_ID", "40"}, {"SLURM_ARRAY_TASK_ID", "3"}}),
+      testing::EndsWith("--jobs=40_3"));
+  EXPECT_THAT(
+      asked(
+          {{"SLURM_JOB_ID", "41"}, {"SLURM_ARRAY_JOB_ID", "40; rm"}, {"SLURM_ARRAY_TASK_ID", "3"}}),
+      testing::EndsWith("--jobs=41"));
 }
 
 TEST(JobEnd, IsUnknownOutsideSlurmAndWithoutALimit) {

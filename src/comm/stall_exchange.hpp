@@ -1,0 +1,53 @@
+#pragma once
+// What the ranks of other nodes do, when a wait does not end. MPI may be what is stuck: nodes tell
+// each other by files in a directory that all of them see.
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/comm/progress_board.hpp"
+
+namespace triax {
+
+/// A thread that looks for the directory now and then; where it is there, a rank asks, and the
+/// first running rank of each node writes down what its node's ranks do. A thread of its own: a
+/// file system that hangs must not keep the watchdog from its work.
+class StallExchange {
+ public:
+  /// `directory`: of this run alone, its parent on all nodes. Not there until a rank asks; it is
+  /// looked for 20 times in `seconds`, and every 10 s at least. `board` outlives the object.
+  StallExchange(const ProgressBoard& board, std::string directory, double seconds);
+  ~StallExchange();
+  StallExchange(const StallExchange&) = delete;
+  StallExchange& operator=(const StallExchange&) = delete;
+
+  struct Answers {
+    bool first = true;                // false: a rank of another node asked before
+    std::vector<RankProgress> ranks;  // of other nodes, as far as they answered
+  };
+  /// Asks, and waits until all nodes have answered: a quarter of `seconds` or 30 s at most. Any one
+  /// thread.
+  Answers ask();
+  /// Done with the answers: the next one to ask is the first again.
+  void take_back();
+
+ private:
+  void run();
+  void answer_others();
+  void tell() const;
+  Answers collect() const;
+
+  const ProgressBoard& board_;
+  const std::string directory_;
+  const double limit_, period_;  // seconds
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false, asked_ = false, answered_ = false;
+  Answers answers_;
+  bool told_ = false;   // the thread's own
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace triax

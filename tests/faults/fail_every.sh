@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# The n-th open, write, sync, rename, ... of a run fails, once or from then on, with an error of the disk; or a write
+# does half of what it was asked. The run must end, with status 0 and all its work done or with status 3, and say the
+# system's reason; what has the name of a checkpoint must verify; and the same command must then go on to the numbers
+# and the state of a run that nothing disturbed, bit for bit, and leave nothing behind. fail_nth.cpp lets them fail.
+# usage: fail_every.sh TRIAX MPIEXEC FLAG LIBRARY [MOST [SEED]]
+#   MOST: so many calls of each kind, drawn at random (the test suite: 1); 0: every one (hours)
+set -u
+triax=$1 mpiexec=$2 flag=$3 library=$4 most=${5:-1} seed=${6:-1}
+work=$(mktemp -d) || exit 1
+cd "$work" || exit 1
+trap 'rm -rf "$work"' EXIT
+export OMP_NUM_THREADS=1 ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+RANDOM=$seed
+tried=0 ended_3=0 failures=0
+
+for i in $(seq 300); do echo "line $i of a text to train on"; done > text
+cat > job.json << 'JOB'
+{"model": {"architecture": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
+ "data": {"train": ["text"], "seq_length": 16}, "parallel": {"data": "auto"}, "zero_optimization": {"stage": 1},
+ "run": {"steps": 4, "directory": "run", "collective_timeout": "10s", "progress": "none"},
+ "checkpoint": {"interval": 2, "keep": 1}, "train_batch_size": 4, "gradient_clipping": 1.0,
+ "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
+JOB
+
+fail() {
+  echo "FAILED: $what: $*"
+  tail -n 12 out | cut -c1-400
+  failures=$((failures + 1))
+}
+
+train() { timeout 60 "$mpiexec" "$flag" "$ranks" "$@" "$triax" train job.json --set checkpoint.files="$files" > out 2>&1; }
+# What does not depend on the clock or the machine.
+numbers() { sed -E 's/,"(tokens_per_second|step_seconds|peak_memory_bytes)":[^,]*//g; s/,"(bytes|messages)_sent".*//' "$1/metrics.jsonl"; }
+names() { (cd "$1" && find . ! -name .lock | sort); }
+text_of() { [ "$1" = 5 ] && echo "Input/output error" || echo "No space left on device"; }
+
+# A whole run: its numbers, its last state, and no other files.
+check_done() {
+  cmp <(numbers run) <(numbers whole) || return 1
+  "$triax" checkpoint diff --tensors run/checkpoints/step-000004.h5 whole/checkpoints/step-000004.h5 > out 2>&1 || return 1
+  # An older checkpoint stays where the run cannot tell whether the last one is safe.
+  cmp <(names run | sed "/step-000002/d; s/parts-[0-9]*/parts/") <(names whole)
+}
+
+try() {  # rank kind nth last error
+  what="$files file(s), $ranks rank(s), rank $1, $2 $3${4:+ and all after it}, error $5 (seed $seed)"
+  rm -rf run log
+  train env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" FAIL_RANK="$1" FAIL_KIND="$2" \
+    FAIL_NTH="$3" FAIL_LAST="$4" FAIL_ERROR="$5"
+  local status=$? file
+  grep -q ^failed log || return  # the calls of a run are not always as many
+  tried=$((tried + 1))
+  [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || fail "status $status"
+  [ "$5" -eq 0 ] && [ "$status" -ne 0 ] && fail "half a write: status $status"
+  # What the run does without need not be said: a reservation, what is written into a lock, a call that is tried again.
+  [ "$status" -eq 0 ] && [ "$(grep -c "^checkpoint run/" out)" -eq 2 ] || grep -q "$(text_of "$5")" out ||
+    fail "the reason is not said: $(grep ^failed log | head -n 1)"
+  for file in run/checkpoints/step-??????.h5; do
+    [ -e "$file" ] || continue
+    "$triax" checkpoint verify "$file" > verify 2>&1 || { fail "$file does not verify"; cat verify; }
+  done
+  if [ "$status" -eq 0 ]; then
+    [ -e run/checkpoints/step-000004.h5 ] || fail "status 0 without the last checkpoint"
+  else
+    ended_3=$((ended_3 + 1))
+  fi
+  if [ "$status" -ne 0 ]; then train || fail "the run does not go on: status $?"; fi
+  check_done > out 2>&1 || fail "not the numbers, state or files of an undisturbed run"
+}
+
+try_each() {  # rank kind calls
+  local nth
+  for nth in $([ "$most" -eq 0 ] && seq "$3" || for _ in $(seq "$most"); do echo $((1 + (RANDOM * 32768 + RANDOM) % $3)); done); do
+    case $((RANDOM % 3)) in
+      0) try "$1" "$2" "$nth" "" 5 ;;
+      1) try "$1" "$2" "$nth" 1000000 28 ;;
+      2) [ "$2" = write ] && try "$1" "$2" "$nth" "" 0 || try "$1" "$2" "$nth" "" 28 ;;
+    esac
+  done
+}
+
+for files in 1 2; do
+  for ranks in 1 2; do
+    rm -rf run whole log
+    train env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" ||
+      { what="files $files, ranks $ranks" fail "the undisturbed run"; exit 1; }
+    mv run whole
+    mapfile -t counted < <(sed -n 's/^count //p' log | sort)
+    [ "${#counted[@]}" -eq $((7 * ranks)) ] || { what=counting fail "${#counted[@]} counts: ${counted[*]}"; exit 1; }
+    for count in "${counted[@]}"; do
+      read -r rank kind calls <<< "$count"
+      [ "$calls" -eq 0 ] || try_each "$rank" "$kind" "$calls"
+    done
+  done
+done
+[ "$failures" -eq 0 ] || { echo "$failures of $tried failed"; exit 1; }
+[ "$tried" -gt 0 ] || { echo "FAILED: nothing was tried"; exit 1; }
+echo "$tried failures: $ended_3 runs ended with status 3 and went on, the others came to their end; the same bits as undisturbed"

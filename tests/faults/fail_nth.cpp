@@ -1,0 +1,224 @@
+// Preloaded into triax (LD_PRELOAD): counts the calls that touch files below a directory, by kind,
+// and lets the n-th of a kind fail as a bad or full disk would. What it is told by the environment:
+//   FAIL_BELOW  the directory, an absolute path; nothing is done without it
+//   FAIL_KIND   open, write, sync, rename, truncate, reserve, mkdir; nothing: only counts
+//   FAIL_NTH    which call of the kind, from 1, counted by this process
+//   FAIL_ERROR  the number of the error; 0: a write that does half of what it was asked, as on a
+//   disk that gets full FAIL_LAST   up to which call; nothing: FAIL_NTH alone FAIL_RANK   the
+//   process of this PMI_RANK (no PMI_RANK: 0); nothing: all of them FAIL_LOG    appended to:
+//   "failed KIND PATH" at each failure, "count RANK KIND CALLS" at the end of the process
+// Calls of io_uring pass by unseen.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace {
+
+enum Kind : std::size_t {
+  open_file,
+  write_data,
+  sync_data,
+  rename_file,
+  truncate_file,
+  reserve,
+  make_directory
+};
+constexpr std::array<std::string_view, 7> names = {"open",     "write",   "sync", "rename",
+                                                   "truncate", "reserve", "mkdir"};
+
+std::string variable(const char* name, const char* otherwise = "") {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : otherwise;
+}
+
+template <class Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+class Faults {
+ public:
+  Faults() {
+    if (last_ == 0) last_ = nth_;
+    if (const std::string only = variable("FAIL_RANK"); !only.empty() && only != rank_)
+      kind_.clear();
+  }
+  ~Faults() {
+    for (std::size_t kind = 0; kind < names.size(); ++kind)
+      log("count " + rank_ + " " + std::string(names[kind]) + " " + std::to_string(calls_[kind]));
+  }
+
+  // True where this call is to fail; errno says why.
+  bool fails(Kind kind, const std::string& path) {
+    if (below_.empty() || !(path == below_ || path.starts_with(below_ + "/"))) return false;
+    const long call = ++calls_[kind];
+    if (names[kind] != kind_ || call < nth_ || call > last_) return false;
+    log("failed " + kind_ + " " + path);
+    errno = error_;
+    return true;
+  }
+  bool fails(Kind kind, int file) {
+    std::array<char, PATH_MAX> path{};
+    const std::string link = "/proc/self/fd/" + std::to_string(file);
+    return ::readlink(link.c_str(), path.data(), path.size() - 1) > 0 &&
+           fails(kind, std::string(path.data()));
+  }
+  bool fails_path(Kind kind, const char* path) {
+    std::array<char, PATH_MAX> here{};
+    if (*path == '/' || ::getcwd(here.data(), here.size()) == nullptr)
+      return fails(kind, std::string(path));
+    return fails(kind, std::string(here.data()) + "/" + path);
+  }
+
+ private:
+  void log(const std::string& text) const {
+    if (log_.empty() || below_.empty()) return;
+    const int file =
+        next<int(const char*, int, ...)>("open")(log_.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0644);
+    const std::string line = text + "\n";
+    if (file >= 0) (void)!next<decltype(::write)>("write")(file, line.data(), line.size());
+    if (file >= 0) ::close(file);
+  }
+
+  std::string below_ = variable("FAIL_BELOW"), kind_ = variable("FAIL_KIND"),
+              log_ = variable("FAIL_LOG"), rank_ = variable("PMI_RANK", "0");
+  long nth_ = std::atol(variable("FAIL_NTH").c_str()),
+       last_ = std::atol(variable("FAIL_LAST").c_str());
+  int error_ = std::atoi(variable("FAIL_ERROR").c_str());
+  std::array<std::atomic<long>, names.size()> calls_{};
+};
+
+Faults& faults() {
+  static Faults all;
+  return all;
+}
+
+// What a write is to answer, where it is to do less than it was asked: -1 and the error, or half.
+template <class Half>
+ssize_t failed_write(Half half) {
+  return errno == 0 ? half() : -1;
+}
+
+mode_t mode_of(int flags, va_list more) {
+  return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
+}
+
+}  // namespace
+
+// An open of each name that the C library has for it.
+#define TRIAX_OPEN(name)                                               \
+  int name(const char* path, int flags, ...) {                         \
+    va_list more;                                                      \
+    va_start(more, flags);                                             \
+    const mode_t mode = mode_of(flags, more);                          \
+    va_end(more);                                                      \
+    if (faults().fails_path(open_file, path)) return -1;               \
+    return next<int(const char*, int, ...)>(#name)(path, flags, mode); \
+  }
+#define TRIAX_OPEN_2(name)                                  \
+  int name(const char* path, int flags) {                   \
+    if (faults().fails_path(open_file, path)) return -1;    \
+    return next<int(const char*, int)>(#name)(path, flags); \
+  }
+#define TRIAX_FOPEN(name)                                            \
+  FILE* name(const char* path, const char* mode) {                   \
+    if (faults().fails_path(open_file, path)) return nullptr;        \
+    return next<FILE*(const char*, const char*)>(#name)(path, mode); \
+  }
+#define TRIAX_PWRITE(name)                                                      \
+  ssize_t name(int file, const void* data, size_t bytes, off_t at) {            \
+    const auto real = next<ssize_t(int, const void*, size_t, off_t)>(#name);    \
+    if (!faults().fails(write_data, file)) return real(file, data, bytes, at);  \
+    return failed_write([&] { return real(file, data, (bytes + 1) / 2, at); }); \
+  }
+#define TRIAX_PWRITEV(name)                                                      \
+  ssize_t name(int file, const iovec* parts, int count, off_t at) {              \
+    const auto real = next<ssize_t(int, const iovec*, int, off_t)>(#name);       \
+    if (!faults().fails(write_data, file)) return real(file, parts, count, at);  \
+    return failed_write([&] { return real(file, parts, (count + 1) / 2, at); }); \
+  }
+#define TRIAX_SYNC(name)                                                       \
+  int name(int file) {                                                         \
+    return faults().fails(sync_data, file) ? -1 : next<int(int)>(#name)(file); \
+  }
+#define TRIAX_FTRUNCATE(name)                                                                    \
+  int name(int file, off_t bytes) noexcept {                                                     \
+    return faults().fails(truncate_file, file) ? -1 : next<int(int, off_t)>(#name)(file, bytes); \
+  }
+#define TRIAX_FALLOCATE(name)                                               \
+  int name(int file, int mode, off_t at, off_t bytes) {                     \
+    if (faults().fails(reserve, file)) return -1;                           \
+    return next<int(int, int, off_t, off_t)>(#name)(file, mode, at, bytes); \
+  }
+#define TRIAX_POSIX_FALLOCATE(name)                                                              \
+  int name(int file, off_t at, off_t bytes) {                                                    \
+    return faults().fails(reserve, file) ? errno                                                 \
+                                         : next<int(int, off_t, off_t)>(#name)(file, at, bytes); \
+  }
+
+extern "C" {
+
+TRIAX_OPEN(open)
+TRIAX_OPEN(open64)
+TRIAX_OPEN_2(__open_2)
+TRIAX_OPEN_2(__open64_2)
+TRIAX_FOPEN(fopen)
+TRIAX_FOPEN(fopen64)
+TRIAX_PWRITE(pwrite)
+TRIAX_PWRITE(pwrite64)
+TRIAX_PWRITEV(pwritev)
+TRIAX_PWRITEV(pwritev64)
+TRIAX_SYNC(fsync)
+TRIAX_SYNC(fdatasync)
+TRIAX_FTRUNCATE(ftruncate)
+TRIAX_FTRUNCATE(ftruncate64)
+TRIAX_FALLOCATE(fallocate)
+TRIAX_FALLOCATE(fallocate64)
+TRIAX_POSIX_FALLOCATE(posix_fallocate)
+TRIAX_POSIX_FALLOCATE(posix_fallocate64)
+
+ssize_t write(int file, const void* data, size_t bytes) {
+  const auto real = next<ssize_t(int, const void*, size_t)>("write");
+  if (!faults().fails(write_data, file)) return real(file, data, bytes);
+  return failed_write([&] { return real(file, data, (bytes + 1) / 2); });
+}
+
+ssize_t writev(int file, const iovec* parts, int count) {
+  const auto real = next<ssize_t(int, const iovec*, int)>("writev");
+  if (!faults().fails(write_data, file)) return real(file, parts, count);
+  return failed_write([&] { return real(file, parts, (count + 1) / 2); });
+}
+
+int sync_file_range(int file, off_t at, off_t bytes, unsigned flags) {
+  if (faults().fails(sync_data, file)) return -1;
+  return next<int(int, off_t, off_t, unsigned)>("sync_file_range")(file, at, bytes, flags);
+}
+
+int rename(const char* from, const char* to) noexcept {
+  if (faults().fails_path(rename_file, to)) return -1;
+  return next<int(const char*, const char*)>("rename")(from, to);
+}
+
+int truncate(const char* path, off_t bytes) noexcept {
+  if (faults().fails_path(truncate_file, path)) return -1;
+  return next<int(const char*, off_t)>("truncate")(path, bytes);
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  if (faults().fails_path(make_directory, path)) return -1;
+  return next<int(const char*, mode_t)>("mkdir")(path, mode);
+}
+
+}  // extern "C"

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Trains on a disk (a small tmpfs) that gets full in the middle of the run: training goes on, the failure is said, the
+# last good checkpoint stays; once there is room the lines of metrics that waited are written, and checkpoints again. A
+# run that ends on a full disk ends with status 3, and goes on once there is room. The numbers are those of a run that
+# nothing disturbed.
+# usage: test_full_disk.sh TRIAX MPIEXEC FLAG. Status 77: this user cannot mount a tmpfs.
+set -u
+work=$(mktemp -d) || exit 1
+mkdir "$work/disk"
+if ! mount -t tmpfs -o size=3m none "$work/disk" 2> /dev/null; then
+  rmdir "$work/disk" "$work"
+  if [ -z "${TRIAX_OWN_MOUNTS:-}" ] && unshare -rm true 2> /dev/null; then TRIAX_OWN_MOUNTS=1 exec unshare -rm "$0" "$@"; fi
+  echo "skipped: no tmpfs can be mounted here, neither as this user nor in a namespace of its own (unshare -rm)"
+  exit 77
+fi
+triax=$1 mpiexec=$2 flag=$3 launcher=
+trap 'kill -KILL $launcher $(ranks) 2> /dev/null; wait; umount "$work/disk"; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export OMP_NUM_THREADS=1
+
+for i in $(seq 3000); do echo "line $i of a text to train on"; done > text
+cat > job.json << 'JOB'
+{"model": {"architecture": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 48, "n_positions": 32, "vocab_size": 256},
+ "data": {"train": ["text"], "seq_length": 32}, "parallel": {"data": "auto"}, "zero_optimization": {"stage": 1},
+ "run": {"directory": "disk/run", "collective_timeout": "10s", "progress": "none"},
+ "checkpoint": {"interval": 3, "keep": 1}, "train_batch_size": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
+JOB
+
+die() {
+  echo "FAILED ($files file(s)): $*"
+  df disk
+  ls -l disk disk/run disk/run/checkpoints
+  tail -n 20 out | cut -c1-300
+  exit 1
+}
+ranks() {
+  for p in /proc/[0-9]*; do
+    [ "$(readlink "$p/exe")" = "$(readlink -f "$triax")" ] && [ "$(readlink "$p/cwd")" = "$work" ] && echo "${p#/proc/}"
+  done 2> /dev/null
+}
+# Step, loss and gradient norm of all steps.
+numbers() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),"grad_norm":\([^,]*\),.*/\1 \2 \3/p' "$1/metrics.jsonl"; }
+train() { timeout 120 "$mpiexec" "$flag" 2 "$triax" train job.json --set checkpoint.files="$files" "$@" > out 2>&1; }
+newest() { ls disk/run/checkpoints/step-??????.h5 2> /dev/null | tail -n 1; }
+fill() { cat /dev/zero > "disk/filler.$((fillers += 1))" 2> /dev/null; }
+wait_for() {  # what command...
+  local what=$1
+  shift
+  for _ in $(seq 600); do "$@" && return; sleep 0.05; done
+  die "waited too long for: $what"
+}
+full_and_said() { fill; grep -q "no checkpoint at step" out && grep -q "lines wait in memory" out; }
+written_again() { grep -q "that waited are written" out && [ "$(newest)" != "$last" ] && [ -n "$(newest)" ]; }
+
+for files in 1 2; do
+  rm -rf disk/* whole
+  fillers=0 last=
+  train --set run.steps=1000000 &
+  launcher=$!
+  wait_for "the first checkpoint" eval '[ -n "$(newest)" ]'
+  wait_for "the full disk to be said" full_and_said
+  grep "no checkpoint at step" out | grep -q "No space left on device\|no room for" || die "the reason is not said"
+  last=$(newest)
+  "$triax" checkpoint verify "$last" > verified 2>&1 || die "the last good checkpoint does not verify: $(cat verified)"
+  kill -0 "$launcher" || die "training does not go on"
+  rm disk/filler.*
+  wait_for "what waited to be written" written_again
+  kill -USR1 $(ranks)
+  wait "$launcher"
+  status=$?
+  [ "$status" -eq 75 ] || die "status $status where 75 was expected"
+  steps=$(numbers disk/run | wc -l)
+
+  fill
+  steps=$((steps + 40))
+  train --set run.steps="$steps"
+  status=$?
+  [ "$status" -eq 3 ] || die "status $status of a run that ends on a full disk"
+  grep -q "No space left on device" out || die "the reason is not said at the end"
+  "$triax" checkpoint verify "$(newest)" > verified 2>&1 || die "the last checkpoint does not verify: $(cat verified)"
+  rm disk/filler.*
+  train --set run.steps="$steps" || die "the run does not go on once there is room: status $?"
+  if ls -d disk/run/checkpoints/* | grep -v '/step-[0-9]*\.h5\(\.parts\(-[0-9]*\)\?\)\?$'; then die "something is left"; fi
+  train --set run.steps="$steps" --set run.directory=whole --set checkpoint.interval=0 || die "the undisturbed run"
+  cmp <(numbers disk/run) <(numbers whole) || die "the numbers are not those of an undisturbed run"
+  name=step-$(printf %06d "$steps").h5
+  "$triax" checkpoint diff --tensors "disk/run/checkpoints/$name" "whole/checkpoints/$name" > out 2>&1 || die "the states differ"
+  echo "$files file(s): $steps steps"
+done
+echo "passed"
