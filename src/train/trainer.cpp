@@ -14,7 +14,6 @@
 #include "src/train/job_end.hpp"
 #include "src/train/lr_schedule.hpp"
 #include "src/train/offload_place.hpp"
-#include "src/train/process_memory.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {
@@ -56,6 +55,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
       messages_(grid.pipeline(), layout_, plan_.steps.shape.microbatches),
       batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
       texts_(grid, plan_.steps),
+      share_(grid),
       training_(stream_, plan_.steps.training[stage_index()], stage_, layout_, shape_, buffers_,
                 messages_, store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())
@@ -150,7 +150,7 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
 StepMetrics Trainer::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
   grid_.board().set_step(step);
-  for (const Axis axis : all_axes) traffic_[static_cast<std::size_t>(axis)] = grid_.traffic(axis);
+  share_.begin();
   batch_.load(position(step).samples);
   const StepInput input = step_input(step);
   const StepOutput output = training_.run(input);
@@ -159,7 +159,10 @@ StepMetrics Trainer::train_step(std::int64_t step) {
   metrics.lr = input.optimizer.learning_rate;
   metrics.grad_norm = output.grad_norm;
   metrics.tokens = position(step + 1).tokens;
-  share(metrics, output.loss_sum, seconds_since(start));
+  told_ = share_.share({stage_.has_head() && grid_.tensor_rank() == 0 ? output.loss_sum : 0.0,
+                        requests_.take(seconds_since(start)), checkpoints_.writing()},
+                       metrics);
+  metrics.loss = told_.loss_sum / static_cast<double>(tokens_per_step());
   metrics.step_seconds = seconds_since(start);
   metrics.tokens_per_second = static_cast<double>(tokens_per_step()) / metrics.step_seconds;
   if (config_.run.peak_flops > 0.0)
@@ -236,51 +239,18 @@ StepInput Trainer::step_input(std::int64_t step) {
   return input;
 }
 
-// Loss and traffic are sums over ranks, memory and what is asked of the run the largest.
-void Trainer::share(StepMetrics& metrics, double loss_sum, double seconds) {
-  std::array<double, 1 + 2 * all_axes.size()> sums{};
-  sums[0] = stage_.has_head() && grid_.tensor_rank() == 0 ? loss_sum : 0.0;
-  for (const Axis axis : all_axes) {
-    const auto a = static_cast<std::size_t>(axis);
-    const Traffic now = grid_.traffic(axis);
-    sums[1 + 2 * a] = static_cast<double>(now.bytes - traffic_[a].bytes);
-    sums[2 + 2 * a] = static_cast<double>(now.messages - traffic_[a].messages);
-  }
-  std::array<double, 3> largest = {static_cast<double>(peak_resident_bytes()),
-                                   static_cast<double>(requests_.take(seconds)),
-                                   checkpoints_.writing() ? 1.0 : 0.0};
-  const Stream host;
-  Request sum = grid_.world().all_reduce(host, Tensor(sums.data(), {std::ssize(sums)}));
-  Request max =
-      grid_.world().all_reduce(host, Tensor(largest.data(), {std::ssize(largest)}), ReduceOp::max);
-  sum.wait(host);
-  max.wait(host);
-  metrics.loss = sums[0] / static_cast<double>(tokens_per_step());
-  const auto sent = [&](Axis axis, std::int64_t& bytes, std::int64_t& messages) {
-    const auto a = static_cast<std::size_t>(axis);
-    bytes = static_cast<std::int64_t>(sums[1 + 2 * a]);
-    messages = static_cast<std::int64_t>(sums[2 + 2 * a]);
-  };
-  sent(Axis::data, metrics.bytes_sent_data, metrics.messages_sent_data);
-  sent(Axis::tensor, metrics.bytes_sent_tensor, metrics.messages_sent_tensor);
-  sent(Axis::pipeline, metrics.bytes_sent_pipeline, metrics.messages_sent_pipeline);
-  metrics.peak_memory_bytes = static_cast<std::int64_t>(largest[0]);
-  request_ = static_cast<RunRequest>(largest[1]);
-  writing_ = largest[2] != 0.0;
-}
-
 RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
   const std::int64_t done = step + 1;
   const bool last = done == config_.run.steps;
-  const bool stop = !last && stops(request_);
-  checkpoints_.proceed(writing_);
+  const bool stop = !last && stops(told_.request);
+  checkpoints_.proceed(told_.writing);
   if (evaluator_ && config_.run.eval_interval > 0 &&
       (done % config_.run.eval_interval == 0 || last)) {
     const double loss = evaluator_->loss();
     if (leader()) record_->valid(step, loss, tokens);
   }
   const bool due = last ? config_.checkpoint.at_end
-                        : stop || request_ == RunRequest::save ||
+                        : stop || told_.request == RunRequest::save ||
                               (config_.checkpoint.interval > 0 &&
                                done % config_.checkpoint.interval == 0 && bad_steps_ == 0);
   if (due) save_or_go_on(done, last || stop);
@@ -288,7 +258,7 @@ RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
   if (leader()) {
     record_->pause();
     spdlog::warn("stopped by {} after step {} of {}: the same command goes on from there",
-                 source_of(request_), done, config_.run.steps);
+                 source_of(told_.request), done, config_.run.steps);
   }
   return RunEnd::stopped;
 }

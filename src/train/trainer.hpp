@@ -1,6 +1,5 @@
 #pragma once
 // A training run: everything a rank holds, and the loop.
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "src/train/run_record.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/run_requests.hpp"
+#include "src/train/step_share.hpp"
 
 namespace triax {
 
@@ -53,7 +53,6 @@ class Trainer {
   void prepare_weights();
   void open_outputs(const std::vector<std::string>& hosts);
   StepInput step_input(std::int64_t step);
-  void share(StepMetrics& metrics, double loss_sum, double seconds);
   RunEnd after_step(std::int64_t step, std::int64_t tokens);
   void save_or_go_on(std::int64_t steps_done, bool last);
   RunPosition position(std::int64_t steps_done) const;
@@ -83,13 +82,12 @@ class Trainer {
   PipelineMessages messages_;
   BatchLoader batch_;
   ProgressTexts texts_;
+  StepShare share_;
   Executor training_;
   std::optional<Evaluator> evaluator_;
   RunStart start_;
-  RunRequest request_ = RunRequest::none;           // of any rank, since the step before
-  bool writing_ = false;                            // any rank, a checkpoint
-  std::int64_t bad_steps_ = 0;                      // in a row, until now
-  std::array<Traffic, all_axes.size()> traffic_{};  // sent by axis when the step began
+  StepShare::Word told_;        // of all ranks, since the step before
+  std::int64_t bad_steps_ = 0;  // in a row, until now
   // Rank 0 only.
   std::optional<RunRecord> record_;
 };
