@@ -45,13 +45,12 @@ struct SharedTexts {
 
 CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks,
                                    const CheckpointOptions& options)
-    : path_(path), temporary_(path + ".tmp"), ranks_(ranks) {
+    : path_(path), temporary_(path + ".tmp"), ranks_(ranks), options_(options) {
   check(options.files >= 1, "a checkpoint in {} files", options.files);
   agreed(ranks_, [&] {
     if (ranks_.rank == 0)
       prepare(temporary_, options.files > 1 ? hdf5::FileHints() : options.hints);
   });
-  hints_ = options.hints;
   try {
     if (options.files > 1) parts_.emplace(path, options.files, ranks_, options.hints);
   } catch (...) {
@@ -61,12 +60,20 @@ CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks,
 }
 
 CheckpointWriter::~CheckpointWriter() {
-  if (open_) discard();
+  if (!open_) return;
+  // Files that ranks write together they close together. A rank that unwinds alone must get to
+  // where the job is aborted, not wait here for the others: it leaves them to the end of the
+  // process.
+  if (std::uncaught_exceptions() > 0 && options_.collective) (void)data_.release();
+  discard();
 }
 
 void CheckpointWriter::discard() noexcept {
   open_ = false;
-  data_.reset();
+  {
+    const WaitScope waiting(options_.collective ? ranks_.watch : nullptr);
+    data_.reset();
+  }
   if (ranks_.rank == 0) ::unlink(temporary_.c_str());
   if (parts_) parts_->discard();
 }
@@ -87,16 +94,17 @@ void CheckpointWriter::create(const CheckpointHeader& header,
     });
     if (parts_) {
       parts_->create(tensors);
-      data_ = parts_->data();
-      return;
+      places_ = parts_->places();
+      return open_data();
     }
     sum_over_ranks(ranks_, offsets);
-    data_ = std::make_unique<CheckpointData>(std::vector{temporary_});
+    places_ = CheckpointPlaces({temporary_});
     for (std::size_t i = 0; i < datasets.size(); ++i) {
       const auto& [name, dtype, shape] = datasets[i];
-      data_->place(name, dtype, shape,
-                   {{0, 0, shape.elements(), static_cast<std::int64_t>(offsets[i])}});
+      places_.add(name, dtype, shape,
+                  {{0, 0, shape.elements(), static_cast<std::int64_t>(offsets[i])}});
     }
+    open_data();
   } catch (...) {
     discard();
     throw;
@@ -106,7 +114,7 @@ void CheckpointWriter::create(const CheckpointHeader& header,
 // Where the data of the datasets lie.
 std::vector<std::uint64_t> CheckpointWriter::write_structure(
     const std::vector<CheckpointTensor>& datasets) {
-  hdf5::FileInMemory memory(hdf5::File::Mode::create, hints_);
+  hdf5::FileInMemory memory(hdf5::File::Mode::create, options_.hints);
   write_header(memory.file(), header_);
   for (const CheckpointTensor& tensor : tensors_)
     memory.file().create_dataset(tensor.name, tensor.dtype, tensor.shape);
@@ -119,22 +127,27 @@ std::vector<std::uint64_t> CheckpointWriter::write_structure(
   return offsets;
 }
 
+void CheckpointWriter::open_data() {
+  data_ = options_.collective && ranks_.size > 1
+              ? collective_writer(places_.paths(), ranks_, options_.hints)
+              : independent_writer(places_.paths());
+}
+
 void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Box>& boxes,
                              const Tensor& data) {
   check(open_, "write to the closed checkpoint {}", path_);
   if (!failure_.empty()) return;
   try {
     sums_.add(name, boxes, data);
-    data_->write(name, boxes, data);
+    data_->write(places_.segments(name, boxes, data));
   } catch (const std::exception& error) {
-    fail(error.what());
+    fail(fmt::format("{}: {}", name, error.what()));
   }
 }
 
 void CheckpointWriter::flush() {
-  if (!failure_.empty()) return;
   try {
-    data_->sync();
+    data_->finish();
   } catch (const std::exception& error) {
     fail(error.what());
   }
@@ -163,6 +176,7 @@ void CheckpointWriter::publish() {
   flush();
   try {
     agree(ranks_, failure_);
+    data_.reset();
     sum_over_ranks(ranks_, sums_.all());
     agreed(ranks_, [&] {
       if (ranks_.rank != 0) return;
@@ -170,18 +184,17 @@ void CheckpointWriter::publish() {
         parts_->finish();
         write_master();
       } else {
-        write_integrity(*data_, tensors_, sums_);
-        data_->sync();
+        const auto writer = independent_writer(places_.paths());
+        write_integrity(*writer, places_, tensors_, sums_);
+        writer->finish();
       }
       rename_path(temporary_, path_);
     });
-
   } catch (const Error& error) {
     discard();
     throw Error(fmt::format("the checkpoint {} was not written", path_), error.what(),
                 "Earlier checkpoints are untouched");
   }
-  data_.reset();
   open_ = false;  // from here on it has its name
   try {
     agreed(ranks_, [&] {

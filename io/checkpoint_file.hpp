@@ -14,18 +14,22 @@
 #include "io/checkpoint_integrity.hpp"
 #include "io/checkpoint_parts.hpp"
 #include "io/hdf5.hpp"
+#include "io/segment_writer.hpp"
 
 namespace triax {
 
 struct CheckpointOptions {
   int files = 1;  // that the tensors' data lie in; more than 1: part files beside a master
-  hdf5::FileHints hints;
+  hdf5::FileHints hints = {};
+  bool collective = false;  // ranks write together (segment_writer.hpp)
 };
 
 /// Writes one checkpoint. Constructor, create and publish are collective over `ranks`;
 /// write, flush and fail are independent: each rank calls them as often as it likes between create
-/// and publish, from any one thread, for they use neither MPI nor HDF5. An Error of the collective
-/// functions is thrown on all ranks alike, and leaves published checkpoints untouched.
+/// and publish, from any one thread, for they use neither MPI nor HDF5. With options.collective
+/// ranks wait for each other in write and in the destructor, and nobody calls flush. An Error of
+/// the collective functions is thrown on all ranks alike, and leaves published checkpoints
+/// untouched.
 class CheckpointWriter {
  public:
   /// Opens "<path>.tmp"; the directory is created. Stale .tmp files of the same name are replaced.
@@ -51,16 +55,18 @@ class CheckpointWriter {
   void publish();
 
  private:
+  void open_data();
   void discard() noexcept;
   std::vector<std::uint64_t> write_structure(const std::vector<CheckpointTensor>& datasets);
   void write_master();
 
   std::string path_, temporary_;
   Ranks ranks_;
-  hdf5::FileHints hints_;
+  CheckpointOptions options_;
   bool open_ = true;  // neither published nor discarded
   std::optional<CheckpointParts> parts_;
-  std::unique_ptr<CheckpointData> data_;  // from create on
+  CheckpointPlaces places_;              // from create on
+  std::unique_ptr<SegmentWriter> data_;  // from create on
   CheckpointHeader header_;
   std::vector<CheckpointTensor> tensors_;
   TensorChecksums sums_;  // of what this rank wrote

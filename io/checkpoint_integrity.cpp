@@ -119,13 +119,13 @@ void write_integrity(hdf5::File& file, const std::vector<CheckpointTensor>& tens
     file.write_words(group + tensor.name, sums.of(tensor.name));
 }
 
-void write_integrity(CheckpointData& data, const std::vector<CheckpointTensor>& tensors,
-                     const TensorChecksums& sums) {
+void write_integrity(SegmentWriter& writer, const CheckpointPlaces& places,
+                     const std::vector<CheckpointTensor>& tensors, const TensorChecksums& sums) {
   for (const CheckpointTensor& dataset : integrity_datasets(tensors)) {
     const auto words = sums.of(dataset.name.substr(std::string_view(group).size()));
     if (words.empty()) continue;
-    data.write(dataset.name, {{{0}, dataset.shape}},
-               Tensor(const_cast<std::uint64_t*>(words.data()), DType::i64, dataset.shape));
+    const Tensor data(const_cast<std::uint64_t*>(words.data()), DType::i64, dataset.shape);
+    writer.write(places.segments(dataset.name, {{{0}, dataset.shape}}, data));
   }
 }
 

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/checkpoint_data.hpp"
 #include "io/checkpoint_header.hpp"
 #include "io/checksum.hpp"
+#include "io/segment_writer.hpp"
 
 namespace triax {
 
@@ -51,8 +51,8 @@ std::vector<CheckpointTensor> integrity_datasets(const std::vector<CheckpointTen
 /// Fills those datasets. By one rank.
 void write_integrity(hdf5::File& file, const std::vector<CheckpointTensor>& tensors,
                      const TensorChecksums& sums);
-void write_integrity(CheckpointData& data, const std::vector<CheckpointTensor>& tensors,
-                     const TensorChecksums& sums);
+void write_integrity(SegmentWriter& writer, const CheckpointPlaces& places,
+                     const std::vector<CheckpointTensor>& tensors, const TensorChecksums& sums);
 
 /// Error where the attributes of the root are not those that were written.
 void check_header(const hdf5::File& file, const std::string& path, const CheckpointHeader& header);

@@ -155,10 +155,10 @@ void CheckpointParts::create_part(std::size_t part, const std::vector<Checkpoint
   memory.put_into(path(part));
 }
 
-std::unique_ptr<CheckpointData> CheckpointParts::data() const {
+CheckpointPlaces CheckpointParts::places() const {
   std::vector<std::string> paths;
   for (std::size_t part = 0; part < parts_; ++part) paths.push_back(path(part));
-  auto data = std::make_unique<CheckpointData>(std::move(paths));
+  CheckpointPlaces places(std::move(paths));
   for (const auto& [name, place] : places_) {
     const auto& [tensor, slices, first_slice] = place;
     const std::int64_t row = tensor.shape.elements() / std::max<std::int64_t>(1, rows_of(tensor));
@@ -166,9 +166,9 @@ std::unique_ptr<CheckpointData> CheckpointParts::data() const {
     for (std::size_t s = 0; s < slices.size(); ++s)
       extents.push_back({slices[s].part, slices[s].begin * row, slices[s].end * row,
                          static_cast<std::int64_t>(offsets_[first_slice + s])});
-    data->place(name, tensor.dtype, tensor.shape, std::move(extents));
+    places.add(name, tensor.dtype, tensor.shape, std::move(extents));
   }
-  return data;
+  return places;
 }
 
 void CheckpointParts::finish() const {

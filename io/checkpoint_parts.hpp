@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "io/agree.hpp"
-#include "io/checkpoint_data.hpp"
 #include "io/checkpoint_header.hpp"
+#include "io/checkpoint_places.hpp"
 
 namespace triax {
 
@@ -36,7 +36,7 @@ class CheckpointParts {
   /// for them.
   void create(const std::vector<CheckpointTensor>& tensors);
   /// After create: where the tensors' data lie.
-  std::unique_ptr<CheckpointData> data() const;
+  CheckpointPlaces places() const;
   /// By one rank: waits until the files and their directory are on disk.
   void finish() const;
   /// By one rank, after finish: virtual datasets of `master` that show the parts.

@@ -10,11 +10,14 @@
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/topology.hpp"
+#include "src/comm/watchdog.hpp"
 #include "src/config/load.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
 #include "src/train/offload_place.hpp"
+#include "src/train/offload_room.hpp"
 #include "src/train/run_lock.hpp"
+#include "src/train/run_report.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
@@ -65,17 +68,37 @@ LoadedJob job_to_plan(const JobArguments& arguments, int processes,
     grid.emplace(MPI_COMM_WORLD, grid_shape(job.config.parallel));
     return on_grid(std::move(job), *grid);
   }
+  const GridShape shape = grid_shape(job.config.parallel);
+  spdlog::info("planned for {} rank(s), {}: mpiexec -n N triax ... plans for N ranks", shape.size(),
+               shape.text());
   const bool by_node = job.config.zero.shard_size < 0;
   job = on_nodes(std::move(job), arguments.ranks_per_node);
   if (by_node && arguments.ranks_per_node == 0)
     spdlog::warn(
         "HYBRID_SHARD: taken as one node of {} ranks, so state is cut over all {} data ranks. "
         "--ranks-per-node N plans for nodes of N ranks",
-        grid_shape(job.config.parallel).size(), job.config.parallel.data);
+        shape.size(), job.config.parallel.data);
   else if (by_node)
     spdlog::info("HYBRID_SHARD: nodes of {} ranks, state is cut over {} of the {} data ranks",
                  arguments.ranks_per_node, job.config.zero.shard_size, job.config.parallel.data);
   return job;
+}
+
+// What a run would be refused for. Where the other ranks of a larger grid would run is not known
+// unless the command line says it: then each alone must fit.
+void check_planned(const JobArguments& arguments, const Config& config, const MemoryPlan& plan,
+                   const std::optional<ProcessGrid>& grid) {
+  if (grid) {
+    check_fits(config, plan, *grid);
+    return check_offload_room(config, plan, *grid);
+  }
+  std::vector<int> ranks = {plan.fullest()};
+  if (arguments.ranks_per_node > 0) {
+    ranks = plan.fullest_node(arguments.ranks_per_node);
+    check_fits(config, plan, ranks, node_limit());
+  }
+  check_fits(config, plan, {plan.fullest()}, memory_limit());
+  check_offload_room(config, plan, ranks);
 }
 
 }  // namespace
@@ -105,49 +128,59 @@ int train(const JobArguments& arguments, MpiSession& session) {
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   const KernelRuntime runtime(threads_of_rank(grid));
-  JobPlan plan = plan_job(job.config);
-  check_fits(job.config, plan.memory, grid);
+  const auto check = [&](const MemoryPlan& memory) { check_fits(job.config, memory, grid); };
+  JobPlan plan = plan_job(job.config, check);
+  check(plan.memory);
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
   agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
   });
   grid.report_across_nodes(job.config.run.directory);
   remove_left_offload(grid, job.config);
+  check_offload_writable(job.config, plan.memory, grid);
+  check_offload_room(job.config, plan.memory, grid);
   Trainer trainer(job, grid, std::move(plan));
   try {
     return trainer.run() == RunEnd::stopped ? stopped_early : 0;
   } catch (const std::exception& error) {
-    return fail(session, error.what(), 3);  // while the memory of messages under way still stands
+    return fail(session, error.what(),
+                run_time_failure);  // while the memory of messages under way still stands
   }
 }
 
 void print_plan(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
-  const LoadedJob job = job_to_plan(arguments, session.size(), grid);
-  if (session.rank() != 0) return;
+  LoadedJob job = job_to_plan(arguments, session.size(), grid);
   const KernelRuntime runtime;
-  const StepPlans plans = step_plans(job.config);
-  for (std::size_t stage = 0; stage < plans.training.size(); ++stage)
-    fmt::print("stage {}\n{}", stage, text_of(plans.training[stage]));
-  (void)std::fflush(stdout);
-  warn_of(job.missing);
+  const auto check = [&](const MemoryPlan& memory) {
+    check_planned(arguments, job.config, memory, grid);
+  };
+  const JobPlan plan = plan_job(job.config, check);
+  if (session.rank() == 0) {
+    const Plans& stages = plan.steps.training;
+    for (std::size_t stage = 0; stage < stages.size(); ++stage)
+      fmt::print("stage {}\n{}", stage, text_of(stages[stage]));
+    (void)std::fflush(stdout);
+    warn_of(job.missing);
+  }
+  check(plan.memory);
 }
 
 void dry_run(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
-  const LoadedJob job = job_to_plan(arguments, session.size(), grid);
+  LoadedJob job = job_to_plan(arguments, session.size(), grid);
   const KernelRuntime runtime;
-  const JobPlan plan = plan_job(job.config);
+  const auto check = [&](const MemoryPlan& memory) {
+    check_planned(arguments, job.config, memory, grid);
+  };
+  const JobPlan plan = plan_job(job.config, check);
   if (session.rank() == 0) {
     fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_limit()));
     (void)std::fflush(stdout);
     warn_of(job.missing);
+    for (const std::string& line : surprises(job.config)) spdlog::warn("{}", line);
   }
-  // Where the other ranks of a larger grid would run is not known: each alone must fit.
-  if (grid)
-    check_fits(job.config, plan.memory, *grid);
-  else
-    check_fits(job.config, plan.memory, {plan.memory.fullest()}, memory_limit());
+  check(plan.memory);
 }
 
 void print_config(const JobArguments& arguments) {

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "src/checkpoint_commands.hpp"
+#include "src/comm/watchdog.hpp"
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
 #include "src/huggingface_commands.hpp"
@@ -74,8 +75,9 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
   command
       ->add_option(
           "--ranks-per-node", job.ranks_per_node,
-          "With --dry-run or --print-plan in one process: nodes of so many ranks (default: "
-          "one node; fsdp.sharding_strategy HYBRID_SHARD cuts state within nodes)")
+          "With --dry-run or --print-plan in one process: nodes of so many ranks, which must fit a "
+          "machine such as this one together (default: not known, each rank must fit; "
+          "fsdp.sharding_strategy HYBRID_SHARD cuts state within nodes)")
       ->type_name("N")
       ->check(whole_number(1, 1 << 30));
   command->callback([&] {
@@ -238,7 +240,7 @@ int run(int argc, char** argv, MpiSession& session) {
                     .what(),
                 3);
   } catch (const std::exception& error) {
-    return fail(session, error.what(), 3);
+    return fail(session, error.what(), run_time_failure);
   }
 }
 

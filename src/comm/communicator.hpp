@@ -59,6 +59,10 @@ class Communicator {
   /// output = the inputs of all ranks in order. input: n elements, output: size() * n; input may be
   /// the rank's own part of output (in place).
   virtual Request all_gather(const Stream& stream, const Tensor& output, const Tensor& input) = 0;
+  /// Of `whole`, size() equal parts of which every rank has its own, the elements [begin, begin +
+  /// count) of each part: in place.
+  virtual Request all_gather_run(const Stream& stream, const Tensor& whole, std::int64_t begin,
+                                 std::int64_t count) = 0;
   virtual Request broadcast(const Stream& stream, const Tensor& data, int root) = 0;
   /// Point to point; a receive matches the send with the same tag, and sends of one tag arrive in
   /// order. An Error where the message that arrives has not the bytes of `data`.

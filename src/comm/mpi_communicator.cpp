@@ -5,6 +5,7 @@
 
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/mpi_large_count.hpp"
+#include "src/comm/owned_handle.hpp"
 
 namespace triax {
 namespace {
@@ -175,6 +176,30 @@ Request MpiCommunicator::all_gather(const Stream& stream, const Tensor& output,
   traffic_ += ring::all_gather(size_, byte_count(output));
   return started(slot, mpi::iallgather(in_place ? MPI_IN_PLACE : input.data(), count, type,
                                        output.data(), count, type, comm_, &slots_[slot].request));
+}
+
+// The runs are elements of a type that reaches from one to the next.
+Request MpiCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
+                                        std::int64_t begin, std::int64_t count) {
+  check_message(whole);
+  const std::int64_t part = whole.elements() / size_;
+  check(part * size_ == whole.elements() && begin >= 0 && count >= 0 && begin + count <= part,
+        "elements [{}, {}) of each of {} parts of {}", begin, begin + count, size_, whole.shape());
+  if (size_ == 1 || count == 0) return {};
+  const auto width = static_cast<std::int64_t>(size_of(whole.dtype()));
+  OwnedType dense, run;
+  check_mpi(
+      mpi::type_contiguous(mpi::count_of(count), movable_type(whole.dtype()), dense.address()),
+      "MPI_Type_contiguous", where_);
+  check_mpi(MPI_Type_create_resized(dense.get(), 0, part * width, run.address()),
+            "MPI_Type_create_resized", where_);
+  check_mpi(MPI_Type_commit(run.address()), "MPI_Type_commit", where_);
+  const auto bytes = static_cast<std::uint64_t>(size_ * count * width);
+  const std::size_t slot = take_slot(stream, "MPI_Iallgather", CallKind::all_gather, bytes);
+  traffic_ += ring::all_gather(size_, bytes);
+  return started(slot, mpi::iallgather(MPI_IN_PLACE, 0, run.get(),
+                                       static_cast<char*>(whole.data()) + begin * width, 1,
+                                       run.get(), comm_, &slots_[slot].request));
 }
 
 Request MpiCommunicator::broadcast(const Stream& stream, const Tensor& data, int root) {

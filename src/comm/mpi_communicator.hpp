@@ -37,6 +37,8 @@ class MpiCommunicator final : public Communicator {
   Request all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) override;
   Request reduce_scatter(const Stream& stream, const Tensor& output, const Tensor& input) override;
   Request all_gather(const Stream& stream, const Tensor& output, const Tensor& input) override;
+  Request all_gather_run(const Stream& stream, const Tensor& whole, std::int64_t begin,
+                         std::int64_t count) override;
   Request broadcast(const Stream& stream, const Tensor& data, int root) override;
   Request send(const Stream& stream, const Tensor& data, int to, int tag) override;
   Request receive(const Stream& stream, const Tensor& data, int from, int tag) override;

@@ -16,6 +16,7 @@ inline constexpr auto iallreduce = MPI_Iallreduce_c;
 inline constexpr auto ireduce_scatter_block = MPI_Ireduce_scatter_block_c;
 inline constexpr auto iallgather = MPI_Iallgather_c;
 inline constexpr auto ibcast = MPI_Ibcast_c;
+inline constexpr auto type_contiguous = MPI_Type_contiguous_c;
 inline constexpr auto isend = MPI_Isend_c;
 inline constexpr auto irecv = MPI_Irecv_c;
 #else
@@ -24,6 +25,7 @@ inline constexpr auto iallreduce = MPI_Iallreduce;
 inline constexpr auto ireduce_scatter_block = MPI_Ireduce_scatter_block;
 inline constexpr auto iallgather = MPI_Iallgather;
 inline constexpr auto ibcast = MPI_Ibcast;
+inline constexpr auto type_contiguous = MPI_Type_contiguous;
 inline constexpr auto isend = MPI_Isend;
 inline constexpr auto irecv = MPI_Irecv;
 #endif

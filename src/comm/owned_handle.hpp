@@ -37,4 +37,19 @@ class OwnedGroup {
   MPI_Group group_ = MPI_GROUP_NULL;
 };
 
+class OwnedType {
+ public:
+  OwnedType() = default;
+  ~OwnedType() {
+    if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);  // messages under way keep it
+  }
+  OwnedType(const OwnedType&) = delete;
+  OwnedType& operator=(const OwnedType&) = delete;
+  MPI_Datatype get() const { return type_; }
+  MPI_Datatype* address() { return &type_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
 }  // namespace triax

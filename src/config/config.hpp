@@ -66,6 +66,9 @@ struct RunConfig {
   std::int64_t max_bad_steps = 3;     // skipped in a row, as loss or gradient is not finite
 };
 
+/// Whether training goes on while a checkpoint is written.
+enum class AsyncWrites : std::uint8_t { off, where_it_fits, on };
+
 struct CheckpointConfig {
   std::string directory;        // default: <run.directory>/checkpoints
   std::int64_t interval = 0;    // steps; 0: at the end only
@@ -77,6 +80,8 @@ struct CheckpointConfig {
   int striping_factor = 0;         // hints for a parallel file system; 0: its own default
   std::int64_t striping_unit = 0;  // bytes
   std::int64_t alignment = 4096;   // bytes
+  AsyncWrites async = AsyncWrites::off;
+  bool collective = false;  // ranks write together
 };
 
 struct BatchConfig {
@@ -131,7 +136,7 @@ struct OffloadOptimizerConfig {
   bool pipeline_read = false;         // fetch the next part while one is stepped
   bool pipeline_write = false;        // store the last part meanwhile
   double ratio = 1.0;                 // of the state; the rest stays in memory
-  std::int64_t part = 1'000'000'000;  // most elements of a part (sub_group_size)
+  std::int64_t part = 1'000'000'000;  // most elements of a part (sub_group_size, buffer_size)
 };
 
 /// Where the parameters' shards are (DeepSpeed's zero_optimization.offload_param). Sizes count
@@ -142,6 +147,9 @@ struct OffloadParamConfig {
   int buffers = 5;                          // shards in memory at once, where loaded ahead
   std::int64_t buffer_size = 100'000'000;   // of each, on average
   std::int64_t max_in_cpu = 1'000'000'000;  // that stay in memory all the time
+  double ratio = 1.0;                       // of a rank's; the rest stays in memory too
+  bool pipeline_read = true;                // load ahead of use
+  bool pipeline_write = true;               // save while the next layer is stepped
 };
 
 /// How files of offloaded state are read and written (DeepSpeed's aio).
@@ -159,6 +167,7 @@ struct ZeroConfig {
   bool overlap = true;        // reduce and gather while compute goes on
   bool limit_gathers = true;  // ahead of their use, to the largest layer
   std::int64_t reduce_bucket_size = 500'000'000;
+  std::int64_t allgather_bucket_size = 500'000'000;  // of updated parameters
   std::int64_t prefetch_bucket_size = 50'000'000;    // stage 3
   std::int64_t persistence_threshold = 100'000;      // stage 3
   std::int64_t max_live_parameters = 1'000'000'000;  // stage 3
@@ -176,6 +185,8 @@ struct LossScaleConfig {
   int hysteresis = 2;                   // overflows before it halves
   bool consecutive_hysteresis = false;  // a step without overflow counts them anew
   double least = 1.0;
+  std::int64_t steps = 0;          // of the run (run.steps); 0: not known
+  std::int64_t most_in_a_row = 3;  // overflows at a fixed scale (run.max_bad_steps)
 };
 
 /// Element types; sums within an operation, master weights and moments are float32 always.
@@ -197,6 +208,7 @@ struct RecomputeConfig {
   Recompute what = Recompute::none;
   int layers = 0;                 // of a stage, from its first; 0: every one
   bool partition_inputs = false;  // of recomputed layers, over the tensor ranks
+  bool inputs_on_host = false;    // of recomputed layers (cpu_checkpointing)
 };
 
 struct Config {

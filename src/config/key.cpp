@@ -223,14 +223,15 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
   if (key.treatment == Treatment::refused && has_type(key.type, value)) {
     const bool makes_the_model = key.path.starts_with("model.");  // without it, it is another
     return shown(value) + " is refused (" + key.reason + ")" +
-           (makes_the_model ? "" : ". Leave it out");
+           (makes_the_model ? ". Use a model that does without it" : ". Leave it out");
   }
   if (!has_type(key.type, value))
     return fmt::format("expected {}{}, got {}", type_name(key.type),
                        key.automatic ? " or \"auto\"" : "", shown(value));
   const auto is_value = [&](const json& v) { return same(key, v, value); };
   if (std::ranges::any_of(key.not_built, is_value))
-    return shown(value) + " is not built yet" + (key.reason.empty() ? "" : " (" + key.reason + ")");
+    return fmt::format("{} is not built yet{}. Use {}", shown(value),
+                       key.reason.empty() ? "" : " (" + key.reason + ")", key.allowed.text());
   const json& in_unit = key.type == KeyType::duration ? json(*seconds_of(value)) : value;
   if (!is_allowed(key.allowed, in_unit))
     return fmt::format("{} is not allowed (allowed: {}{})", shown(value), key.allowed.text(),

@@ -72,7 +72,8 @@ void add_run(Keys& k) {
   k.push_back(
       obeyed("run.max_bad_steps", integer, 3, from_to(0, 1e9),
              "steps in a row that are skipped where loss or gradient is not finite (in fp16: "
-             "the loss); one more stops the run with the checkpoint from before them")
+             "the loss, or any overflow at a fixed fp16.loss_scale); one more stops the run with "
+             "the checkpoint from before them")
           .in("steps"));
   k.push_back(obeyed("run.collective_timeout", duration, "10m", from_to(0.1, 1e9),
                      "longest wait of a rank for others; then the job says who did not join and "
@@ -97,6 +98,13 @@ void add_checkpoint(Keys& k) {
                      "auto: from the newest file if any; never; must; or a file"));
   k.push_back(
       obeyed("checkpoint.at_end", boolean, true, anything(), "write one after the last step"));
+  k.push_back(obeyed("checkpoint.async", boolean, "auto", anything(),
+                     "training goes on while a checkpoint is written, from a copy of the state in "
+                     "host memory; auto: with an interval, without state on NVMe, where it fits"));
+  k.push_back(obeyed("checkpoint.collective", boolean, false, anything(),
+                     "ranks write together by MPI-IO, some for the others, in long runs of the "
+                     "file: for file systems that many ranks writing short runs are slow on; "
+                     "training stands meanwhile"));
   k.push_back(
       obeyed("checkpoint.files", integer, 1, from_to(1, 999),
              "files that the data lie in; 2 or more: parts beside a file that shows them as "

@@ -19,15 +19,24 @@ void add_zero(Keys& k) {
                      "and never more than the largest layer")
                   .in("elements")
                   .or_auto());
+  k.push_back(
+      obeyed(std::string(zero) + "allgather_bucket_size", integer, 500'000'000, at_least(1),
+             "updated parameters whose gathering may be under way at once, of all data "
+             "ranks together; a layer with more is gathered in pieces. Stage 3 gathers what "
+             "stays whole so, the rest as stage3_prefetch_bucket_size says")
+          .in("elements")
+          .or_auto());
+  k.push_back(obeyed(std::string(zero) + "round_robin_gradients", boolean, false, anything(),
+                     "every data rank reduces, keeps and offloads its share of each layer's "
+                     "gradients, so that all work at once: here that is so in any case"));
   const auto tunes = [&](std::initializer_list<const char*> names, KeyType type,
                          const char* meaning) {
     for (const auto* name : names)
       k.push_back(accepted(zero + std::string(name), type, nullptr, meaning));
   };
   tunes({"contiguous_gradients", "reduce_scatter", "use_multi_rank_bucket_allreduce",
-         "allgather_partitions", "round_robin_gradients", "grad_hooks", "legacy_stage1"},
+         "allgather_partitions", "grad_hooks", "legacy_stage1"},
         boolean, "how gradients travel; buckets here start during the backward pass");
-  tunes({"allgather_bucket_size"}, integer, "bucket size; triax sizes buckets by layer");
   tunes({"load_from_fp32_weights"}, boolean,
         "a run goes on from the float32 weights that were stepped, where a checkpoint has them");
   tunes({"elastic_checkpoint", "ignore_unused_parameters", "pipeline_loading_checkpoint"}, boolean,
@@ -161,8 +170,12 @@ void add_offload(Keys& k) {
                      "store a part while the next is stepped"));
   k.push_back(obeyed(optimizer + "ratio", number, 1.0, from_to(0, 1),
                      "share of the state that is offloaded; the rest stays in memory"));
-  for (const auto* name : {"pipeline", "fast_init", "super_offload", "cpuadam_cores_perc",
-                           "buffer_size", "max_in_cpu"})
+  k.push_back(obeyed(optimizer + "buffer_size", integer, nullptr, at_least(1),
+                     "elements of each of these buffers, the most of a part: as sub_group_size")
+                  .in("elements"));
+  k.push_back(accepted(optimizer + "max_in_cpu", any, nullptr,
+                       "of offload_param; ratio says what of the optimizer state stays in memory"));
+  for (const auto* name : {"pipeline", "fast_init", "super_offload", "cpuadam_cores_perc"})
     k.push_back(accepted(optimizer + name, any, nullptr,
                          "of DeepSpeed's own machinery; fresh state is zeros that no pass writes"));
   const auto param = zero + std::string("offload_param.");
@@ -177,8 +190,14 @@ void add_offload(Keys& k) {
                      "parameters of a rank that stay in memory all the time; those beyond go to "
                      "nvme_path")
                   .in("elements"));
-  for (const auto* name : {"pipeline_read", "pipeline_write", "pipeline", "fast_init", "ratio",
-                           "super_offload", "cpuadam_cores_perc"})
+  k.push_back(obeyed(param + "ratio", number, 1.0, from_to(0, 1),
+                     "share of a rank's parameters that may go to nvme_path; the rest stays in "
+                     "memory, as max_in_cpu says of a number"));
+  k.push_back(obeyed(param + "pipeline_read", boolean, true, anything(),
+                     "load parameters ahead of their use"));
+  k.push_back(obeyed(param + "pipeline_write", boolean, true, anything(),
+                     "save stepped parameters while the next layer is stepped"));
+  for (const auto* name : {"pipeline", "fast_init", "super_offload", "cpuadam_cores_perc"})
     k.push_back(accepted(param + name, any, nullptr, "of offload_optimizer"));
   k.push_back(obeyed(zero + std::string("sub_group_size"), integer, 1'000'000'000, at_least(1),
                      "most elements of a part of offloaded optimizer state; triax cuts parts of at "
@@ -219,8 +238,9 @@ void add_activation_checkpointing(Keys& k) {
   k.push_back(obeyed(p + "partition_activations", boolean, false, anything(),
                      "cut the kept input of a recomputed layer over the tensor ranks; with "
                      "parallel.sequence_parallel it is so already"));
-  k.push_back(accepted(p + "cpu_checkpointing", boolean, false,
-                       "layer inputs kept in host memory, where a CPU build has them anyway"));
+  k.push_back(obeyed(p + "cpu_checkpointing", boolean, false, anything(),
+                     "keep the inputs of recomputed layers in host memory: in a build for the CPU "
+                     "they are there already, and are counted there"));
   k.push_back(accepted(p + "contiguous_memory_optimization", boolean, false,
                        "activations lie in one arena"));
   k.push_back(accepted(p + "synchronize_checkpoint_boundary", boolean, false,

@@ -49,7 +49,10 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
                      ErrorList& errors) {
   const auto tokenizer = s.string("data.tokenizer");
   if (tokenizer != "bytes") {
-    s.error(errors, "data.tokenizer", "\"" + tokenizer + "\" is not built yet; \"bytes\" is");
+    s.error(errors, "data.tokenizer",
+            "\"" + tokenizer +
+                "\" is not built yet. Say \"bytes\", or name token files in data.train "
+                "(llm.c, Megatron, HDF5)");
     return;
   }
   if (s.sound({"model"}) && m.vocabulary < 256 && !std::ranges::all_of(files, is_token_file))

@@ -69,6 +69,11 @@ CheckpointConfig checkpoint(const Settings& s) {
   c.striping_factor = small(s, "checkpoint.striping_factor");
   c.striping_unit = s.integer("checkpoint.striping_unit");
   c.alignment = s.integer("checkpoint.alignment");
+  c.collective = s.boolean("checkpoint.collective");
+  if (s.is_auto("checkpoint.async"))
+    c.async = AsyncWrites::where_it_fits;
+  else if (s.boolean("checkpoint.async"))
+    c.async = AsyncWrites::on;
   return c;
 }
 
@@ -149,6 +154,7 @@ OffloadOptimizerConfig offload_optimizer(const Settings& s) {
   o.pipeline_write = s.boolean(p + "pipeline_write");
   o.ratio = s.number(p + "ratio");
   o.part = s.integer("zero_optimization.sub_group_size");
+  if (s.has(p + "buffer_size")) o.part = std::min(o.part, s.integer(p + "buffer_size"));
   return o;
 }
 
@@ -160,6 +166,9 @@ OffloadParamConfig offload_param(const Settings& s) {
   o.buffers = small(s, p + "buffer_count");
   o.buffer_size = s.integer(p + "buffer_size");
   o.max_in_cpu = s.integer(p + "max_in_cpu");
+  o.ratio = s.number(p + "ratio");
+  o.pipeline_read = s.boolean(p + "pipeline_read");
+  o.pipeline_write = s.boolean(p + "pipeline_write");
   return o;
 }
 
@@ -176,6 +185,7 @@ ZeroConfig zero(const Settings& s) {
   z.limit_gathers = s.boolean("fsdp.limit_all_gathers");
   z.overlap = s.boolean("zero_optimization.overlap_comm");
   z.reduce_bucket_size = s.integer("zero_optimization.reduce_bucket_size");
+  z.allgather_bucket_size = s.integer("zero_optimization.allgather_bucket_size");
   z.prefetch_bucket_size = s.integer("zero_optimization.stage3_prefetch_bucket_size");
   z.persistence_threshold = s.integer("zero_optimization.stage3_param_persistence_threshold");
   z.max_live_parameters = s.integer("zero_optimization.stage3_max_live_parameters");
@@ -199,6 +209,8 @@ PrecisionConfig precision(const Settings& s) {
   scale.hysteresis = small(s, "fp16.hysteresis");
   scale.consecutive_hysteresis = s.boolean("fp16.consecutive_hysteresis");
   scale.least = s.number("fp16.min_loss_scale");
+  scale.steps = s.integer("run.steps");
+  scale.most_in_a_row = s.integer("run.max_bad_steps");
   return p;
 }
 
@@ -212,6 +224,7 @@ RecomputeConfig recompute(const Settings& s) {
       s.integer("pipeline.activation_checkpoint_interval") > 0 || (selective && !s.has(number));
   RecomputeConfig r;
   r.partition_inputs = s.boolean(section + "partition_activations");
+  r.inputs_on_host = s.boolean(section + "cpu_checkpointing");
   r.layers = every_layer || !s.has(number) ? 0 : small(s, number);
   if (every_layer || r.layers > 0) r.what = selective ? Recompute::attention : Recompute::layer;
   return r;

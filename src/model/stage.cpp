@@ -69,16 +69,19 @@ std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
 }
 
 Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
-             const RecomputeConfig& recompute)
-    : place_(place) {
+             const RecomputeConfig& recompute, StageUse use)
+    : place_(place), use_(use) {
   place_.tensor.sequence_parallel = place.tensor.sequence_parallel && place.tensor.size > 1;
   const TensorShard& shard = place_.tensor;
   Tensor rope;
   if (model.architecture != Architecture::gpt2) {
     const Shape shape{2, sequence_length, model.head_size / 2};
-    rope_ = Buffer(static_cast<std::size_t>(shape.elements()) * sizeof(float));
-    rope = rope_.tensor(DType::f32, shape);
-    rope_table(Stream{}, rope, model.rope_theta);
+    table_bytes_ = shape.elements() * static_cast<std::int64_t>(sizeof(float));
+    if (use == StageUse::run) {
+      rope_ = Buffer(static_cast<std::size_t>(table_bytes_));
+      rope = rope_.tensor(DType::f32, shape);
+      rope_table(Stream{}, rope, model.rope_theta);
+    }
   }
   const int total = place.stages * place.chunks;
   const std::vector<int> cuts = partition_blocks(model, total, sequence_length);
@@ -119,7 +122,7 @@ std::size_t Stage::scratch_bytes(const BatchShape& shape) const {
 }
 
 std::vector<GlobalTensor> global_tensors(const ModelConfig& model) {
-  const Stage whole(model, {}, 1);
+  const Stage whole(model, {}, 1, {}, StageUse::plan);
   std::vector<GlobalTensor> tensors;
   std::set<std::string> seen;
   for (int layer = 0; layer < whole.layers(0); ++layer)

@@ -1,5 +1,6 @@
 #pragma once
 // The layers of one pipeline stage, and how the model is cut into stages.
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,13 +33,17 @@ ForwardFlops forward_flops(const ModelConfig& model, std::int64_t sequence_lengt
 /// once).
 double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_length);
 
+/// Whether a stage's layers are to run: what they share (rotary positions) is computed then.
+enum class StageUse : std::uint8_t { run, plan };
+
 class Stage {
  public:
   /// `sequence_length`: T of the batches it will see.
   Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
-        const RecomputeConfig& recompute = {});
+        const RecomputeConfig& recompute = {}, StageUse use = StageUse::run);
 
   const StagePlace& place() const { return place_; }
+  StageUse use() const { return use_; }
   int chunks() const { return static_cast<int>(layers_.size()); }
   int layers(int chunk) const {
     return static_cast<int>(layers_[static_cast<std::size_t>(chunk)].size());
@@ -55,13 +60,15 @@ class Stage {
   /// The head; only where has_head().
   const HeadLayer& head() const;
   /// Bytes of the tables that its layers share (rotary positions).
-  std::int64_t table_bytes() const { return static_cast<std::int64_t>(rope_.bytes()); }
+  std::int64_t table_bytes() const { return table_bytes_; }
   /// Most scratch that any layer takes.
   std::size_t scratch_bytes(const BatchShape& shape) const;
 
  private:
   StagePlace place_;
+  StageUse use_;
   Buffer rope_;
+  std::int64_t table_bytes_ = 0;
   std::vector<std::vector<std::unique_ptr<Layer>>> layers_;
   std::vector<std::vector<std::string>> names_;
 };

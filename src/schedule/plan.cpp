@@ -47,8 +47,8 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::TiedSum, "tied sum", "", on_block, OpGroup::block, sent},
     {OpKind::GradientNorm, "norm", "", {}, OpGroup::block},
     {OpKind::Step, "step", "", on_part, OpGroup::block},
-    {OpKind::GatherStart, "gather", " start", on_block, OpGroup::block, sent},
-    {OpKind::GatherWait, "gather", " wait", on_block, OpGroup::block},
+    {OpKind::GatherStart, "gather", " start", on_part, OpGroup::block, sent},
+    {OpKind::GatherWait, "gather", " wait", on_part, OpGroup::block},
     {OpKind::Release, "release", "", on_block, OpGroup::block},
     {OpKind::FetchStart, "fetch", " start", on_part, OpGroup::store},
     {OpKind::FetchWait, "fetch", " wait", on_part, OpGroup::store},
@@ -127,6 +127,7 @@ void check_block(const PlanShape& shape, int stage, int index) {
           name + " needs one element or more, and a pool counted from 0");
   require(block.parts >= 0 && block.kept_parts >= 0 && block.kept_parts <= block.parts,
           name + " keeps more parts than it has");
+  require(block.gather_piece >= 0, name + " is gathered in pieces of no elements");
   require(!block.stored || shape.shards_parameters(block),
           name + " has no shard of its parameters to store");
 }

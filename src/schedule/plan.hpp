@@ -57,8 +57,8 @@ enum class OpKind : std::uint8_t {
   TiedSum,       // sum the tied gradient, reduced (ZeRO 1: the shard), over first and last stage
   GradientNorm,  // on no block: global norm and clip factor, once, when all gradients are final
   Step,          // optimizer on this rank's shard of the block
-  // ZeRO 1: updated parameters over the data axis, after Step. ZeRO 3: acquires the whole
-  // parameters, before each instruction that reads them
+  // ZeRO 1: updated parameters over the data axis, after Step, in the block's pieces. ZeRO 3:
+  // acquires the whole parameters, before each instruction that reads them
   GatherStart,
   GatherWait,
   Release,  // ZeRO 3: releases the whole parameters, which may not be there when they are stepped
@@ -83,14 +83,14 @@ inline constexpr int all = -1;
 
 /// One instruction. Fields that its kind does not use are 0; layer is `all` in the Forward and
 /// Backward of a chunk-level plan, before expand_layers; part is `all` in the Step of a block
-/// that is not cut into parts.
+/// that is not cut into parts, and where parameters are gathered in one piece.
 struct Op {
   OpKind kind;
   int chunk = 0;  // model chunk of this stage
   int layer = 0;  // layer within the chunk
   int microbatch = 0;
   int block = 0;  // parameter block of this stage
-  int part = 0;   // of the block's optimizer state
+  int part = 0;   // of the block's optimizer state; piece of what is gathered
   auto operator<=>(const Op&) const = default;
 };
 
@@ -144,6 +144,11 @@ struct BlockUse {
   int parts = 0;  // that it is stepped in; 0: as a whole, with its optimizer state in memory
   int kept_parts = 0;   // the first parts, whose optimizer state is in memory all the time
   bool stored = false;  // ZeRO 3, not persistent: the shard of the parameters is in a store
+  /// Elements of each piece that updated parameters are gathered in (ZeRO 1); 0: they are in one.
+  std::int64_t gather_piece = 0;
+  int gathers() const {
+    return gather_piece == 0 ? 1 : static_cast<int>((elements + gather_piece - 1) / gather_piece);
+  }
   auto operator<=>(const BlockUse&) const = default;
 };
 
@@ -169,7 +174,7 @@ struct PlanShape {
   /// Memory pool that each layer's frame comes from (layers with frames of equal size share one):
   /// frame_pool[stage][chunk][layer], counted from 0; empty: one pool for all.
   std::vector<std::vector<std::vector<int>>> frame_pool = {};
-  bool data_parallel = false;  // reduce gradients over the data axis
+  bool data_parallel = false;  // state is cut, and gradients are reduced, over data ranks
   ZeroStage zero = ZeroStage::none;
   bool replicas = false;  // the shards of one group of data ranks are held by others too
   /// Elements whose reduction may be under way while compute goes on (one block is allowed always):
@@ -179,6 +184,9 @@ struct PlanShape {
   /// most that is gathered at once, which stops the gathering ahead.
   std::int64_t gather_ahead = 0;
   std::int64_t gathered_limit = std::numeric_limits<std::int64_t>::max();
+  /// ZeRO 1: elements of updated parameters whose gathering may be under way (one piece may
+  /// always).
+  std::int64_t update_ahead = std::numeric_limits<std::int64_t>::max();
 
   /// Optimizer state in a store: parts in memory at once, at least 1; fetching the next while one
   /// is stepped; storing the last meanwhile.
@@ -189,10 +197,12 @@ struct PlanShape {
   /// ahead. And their elements (one is allowed always).
   int shard_buffers = 0;
   std::int64_t shard_limit = std::numeric_limits<std::int64_t>::max();
+  bool save_behind = true;  // saving a stepped shard meanwhile
 
-  bool shards_optimizer() const { return zero >= ZeroStage::optimizer; }
-  bool shards_gradients() const { return zero >= ZeroStage::gradients; }
-  /// The block's parameters are whole only between GatherWait and Release.
+  bool shards_optimizer() const { return data_parallel && zero >= ZeroStage::optimizer; }
+  bool shards_gradients() const { return data_parallel && zero >= ZeroStage::gradients; }
+  /// The block's parameters are whole only between GatherWait and Release: on one data rank too,
+  /// where they are gathered from a store.
   bool shards_parameters(const BlockUse& block) const {
     return zero == ZeroStage::parameters && !block.persistent;
   }

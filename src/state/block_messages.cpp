@@ -21,7 +21,9 @@ BlockMessages block_messages(const ParameterBlock& block, const StateOptions& op
       planned_all_reduce(shard.groups, bytes(block.own.count(), options.gradient_type));
   messages.tied_sum =
       planned_all_reduce(ends_of_the_pipeline, bytes(block.stepped.count(), options.gradient_type));
-  messages.gather = planned_all_gather(shard.size, bytes(block.elements, options.type));
+  for (int piece = 0; piece < gathers_of(block); ++piece)
+    messages.gathers.push_back(planned_all_gather(
+        shard.size, bytes(shard.size * gathered_run(block, piece).count(), options.type)));
   return messages;
 }
 

@@ -7,11 +7,11 @@ namespace triax {
 
 /// Messages of one rank, one call each.
 struct BlockMessages {
-  Messages tensor_sum;   // tensor axis: sum_over_tensor
-  Messages replica_sum;  // data axis: sum_over_replicas
-  Messages reduce;       // data axis: start_reduce
-  Messages tied_sum;     // pipeline axis: sum_tied of first and last stage
-  Messages gather;       // data axis: start_gather
+  Messages tensor_sum;            // tensor axis: sum_over_tensor
+  Messages replica_sum;           // data axis: sum_over_replicas
+  Messages reduce;                // data axis: start_reduce
+  Messages tied_sum;              // pipeline axis: sum_tied of first and last stage
+  std::vector<Messages> gathers;  // data axis, by piece: start_gather
 };
 
 /// `block` as it is laid out on the rank, which is one of `tensor_size` along tensor; what is cut

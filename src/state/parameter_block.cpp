@@ -65,6 +65,19 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   block.parameters = block.sharded ? block.own : all;
 }
 
+// Cuts what is gathered after the steps into equal pieces, where it is more than the limit: at the
+// least an element of each rank, and whole lines of memory where there are as many.
+void cut_gather(ParameterBlock& block, const DataShard& data) {
+  if (block.sharded || data.zero_stage == 0 || data.size == 1) return;
+  if (block.elements <= data.gather_limit) return;
+  const std::int64_t part = block.own.count();
+  std::int64_t run = std::max<std::int64_t>(1, data.gather_limit / data.size);
+  if (run >= alignment) run = run / alignment * alignment;
+  const std::int64_t pieces = (part + run - 1) / run;
+  const std::int64_t even = (part + pieces - 1) / pieces;
+  block.gather_piece = data.size * (run >= alignment ? round_up(even, alignment) : even);
+}
+
 // Cuts what is stepped into what is kept in memory and equal parts of the rest.
 void cut_parts(ParameterBlock& block, const StateOffload& offload) {
   const FlatRange& stepped = block.stepped;
@@ -87,10 +100,16 @@ void cut_parts(ParameterBlock& block, const StateOffload& offload) {
 
 // The shards that fit the limit stay in memory, in the order of the blocks.
 void choose_stored(std::vector<ParameterBlock>& blocks, const StateOffload& offload) {
+  std::int64_t all = 0;
+  for (const ParameterBlock& block : blocks)
+    if (block.sharded) all += block.parameters.count();
+  const auto share =
+      static_cast<std::int64_t>((1.0 - offload.parameter_share) * static_cast<double>(all));
+  const std::int64_t limit = std::max(offload.kept_parameters, share);
   std::int64_t kept = 0;
   for (ParameterBlock& block : blocks) {
     if (!block.sharded || !offload.parameters) continue;
-    block.stored = kept + block.parameters.count() > offload.kept_parameters;
+    block.stored = kept + block.parameters.count() > limit;
     if (!block.stored) kept += block.parameters.count();
   }
 }
@@ -122,14 +141,15 @@ class Collector {
 
  private:
   bool stays_whole(const ParameterSpec& spec) const {
-    return data_.zero_stage == 3 && spec.shape.elements() <= data_.persistence_threshold;
+    return spec.shape.elements() <= data_.persistence_threshold;
   }
   int open(const std::string& name, const ParameterSpec& first) {
     ParameterBlock& block = blocks_.emplace_back();
     block.name = name;
     block.tied = first.tied;
     block.duplicate = (first.tied && !stage_.has_embedding()) || data_.group > 0;
-    block.sharded = data_.zero_stage == 3 && (first.tied || !stays_whole(first));
+    block.small = !first.tied && stays_whole(first);
+    block.sharded = data_.zero_stage == 3 && !block.small;
     return static_cast<int>(blocks_.size()) - 1;
   }
   const Stage& stage_;
@@ -145,6 +165,18 @@ FlatRange intersect(const FlatRange& a, const FlatRange& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
+int gathers_of(const ParameterBlock& block) {
+  if (block.gather_piece == 0) return 1;
+  return static_cast<int>((block.elements + block.gather_piece - 1) / block.gather_piece);
+}
+
+FlatRange gathered_run(const ParameterBlock& block, int piece) {
+  const std::int64_t part = block.own.count();
+  const std::int64_t run =
+      block.gather_piece == 0 ? part : block.gather_piece / (block.elements / part);
+  return {std::min(piece * run, part), std::min((piece + 1) * run, part)};
+}
+
 std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& shard) {
   Collector collector(stage, shard);
   for (int chunk = 0; chunk < stage.chunks(); ++chunk)
@@ -152,6 +184,7 @@ std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& 
   std::vector<ParameterBlock> blocks = collector.take();
   for (ParameterBlock& block : blocks) {
     place(block, stage.place().tensor.size, shard);
+    cut_gather(block, shard);
     cut_parts(block, shard.offload);
   }
   choose_stored(blocks, shard.offload);

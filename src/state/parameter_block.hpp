@@ -1,6 +1,7 @@
 #pragma once
 // How a stage's parameters are laid out in flat blocks: one block is one gradient bucket, one
 // collective, one optimizer shard, one block on disk.
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,12 @@ struct ParameterBlock {
   // first kept_parts is in memory all the time. Empty: all of it is.
   std::vector<FlatRange> parts;
   int kept_parts = 0;
+  // Elements, of all ranks together, of each piece that updated parameters are gathered in, as many
+  // of each rank's part; 0: they are gathered at once.
+  std::int64_t gather_piece = 0;
   bool stored = false;     // `parameters` are in a store, in memory for a while only (ZeRO 3)
   bool sharded = false;    // ZeRO 3: the whole parameters are there between gather and release only
+  bool small = false;      // of small parameters, which ZeRO 3 keeps whole
   bool tied = false;       // the token embedding where the head uses it too
   bool duplicate = false;  // another rank counts and saves it: the first stage, where it is the
                            // last stage's copy of a tied embedding; the first shard group
@@ -72,7 +77,8 @@ struct StateOffload {
   double optimizer_share = 0.0;                        // of each block's optimizer state; 0: none
   std::int64_t part_elements = std::int64_t{1} << 22;  // most of a part that is stepped at once
   bool parameters = false;                             // the shards of ZeRO 3
-  std::int64_t kept_parameters = 0;  // elements of the first shards, which stay in memory
+  std::int64_t kept_parameters = 0;  // elements of the first shards, which stay in memory,
+  double parameter_share = 1.0;      // or, where that keeps more, all but this share of them
 };
 
 /// Where blocks are cut over the data axis, and what is cut: over groups of `size` neighbouring
@@ -82,9 +88,14 @@ struct DataShard {
   int group = 0;           // whose like `groups` have
   int groups = 1;
   int zero_stage = 0;
-  std::int64_t persistence_threshold = 0;  // ZeRO 3: parameters of at most so many elements (a
-                                           // tensor rank's) stay whole
+  std::int64_t persistence_threshold = 0;  // parameters of at most so many elements (a tensor
+                                           // rank's) have a block of their own, which ZeRO 3
+                                           // keeps whole
+  /// ZeRO 1: most elements of updated parameters that are gathered at once.
+  std::int64_t gather_limit = std::numeric_limits<std::int64_t>::max();
   StateOffload offload = {};
+  /// Gradients are whole for a while only. One rank has all of them all the time.
+  bool cuts_gradients() const { return zero_stage >= 2 && size > 1; }
 };
 
 /// Elements that go at once through a buffer between state and a file, where the file has them in
@@ -96,6 +107,11 @@ inline FlatRange part_of_rank(std::int64_t elements, int data_size, int rank) {
   const std::int64_t part = elements / data_size;
   return {part * rank, part * (rank + 1)};
 }
+
+/// Pieces that a block is gathered in.
+int gathers_of(const ParameterBlock& block);
+/// Elements of each rank's part, from the part's first, that piece `piece` of a block gathers.
+FlatRange gathered_run(const ParameterBlock& block, int piece);
 
 /// A block for each layer with parameters. A tied embedding has one of its own, shared by embedding
 /// and head of a single stage, with the same layout on first and last stage, so that shards match.

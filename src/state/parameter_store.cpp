@@ -104,13 +104,15 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
   check(shard_group_.size() == options.shard.size && shard_group_.rank() == options.shard.rank,
         "shard {} of {} on rank {} of {}", options.shard.rank, options.shard.size,
         shard_group_.rank(), shard_group_.size());
+  for (std::size_t b = 0; b < blocks_.size(); ++b)
+    states_[b].gathers.resize(static_cast<std::size_t>(gathers_of(blocks_[b])));
   if (options.shard.groups > 1) grid.across(Axis::data, options.shard.groups);  // made together
   weight_memory_ = carve(blocks_, options.type, kept_parameters,
                          [&](std::size_t b, const BlockView& view) { states_[b].weights = view; });
   gradient_memory_ =
       carve(blocks_, options.gradient_type, kept_gradients,
             [&](std::size_t b, const BlockView& view) { states_[b].gradients = view; });
-  if (windows()) make_pools(whole);
+  if (options.shard.zero_stage >= 2) make_pools(whole);
   if (options.shard.offload.parameters) make_store(whole);
   show_kept();
 }
@@ -242,13 +244,19 @@ void ParameterStore::end_gradients() {
   for (State& state : states_) state.summed = false;
 }
 
-void ParameterStore::start_gather(const Stream& stream, int index) {
+void ParameterStore::start_gather(const Stream& stream, int index, int piece) {
   State& state = of(index);
+  if (piece >= 0) {
+    const FlatRange run = gathered_run(block(index), piece);
+    gather_of(index, piece) =
+        shard_group_.all_gather_run(stream, whole_weights(index), run.begin, run.count());
+    return;
+  }
   if (block(index).sharded) {
     state.gathered_slot = gathered_pools_[static_cast<std::size_t>(state.pool)].acquire();
     layers_.show_weights(index, whole_weights(index));
   }
-  state.gather =
+  state.gathers.front() =
       shard_group_.all_gather(stream, whole_weights(index), weights(index).at(block(index).own));
 }
 
@@ -262,7 +270,8 @@ void ParameterStore::release(int index) {
 void ParameterStore::progress() {
   for (State& state : states_) {
     if (state.reduce.pending()) state.reduce.test();
-    if (state.gather.pending()) state.gather.test();
+    for (Request& gather : state.gathers)
+      if (gather.pending()) gather.test();
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // Parameters and gradients of a stage in flat blocks, and what is done with whole blocks.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -93,9 +94,12 @@ class ParameterStore {
   void sum_tied(const Stream& stream, int block);
   /// All gradients of the step are final: what is reduced from here on belongs to the next.
   void end_gradients();
-  /// The whole parameters: of ZeRO 1, updated by all data ranks; of ZeRO 3, for a while.
-  void start_gather(const Stream& stream, int block);
-  void wait_gather(const Stream& stream, int block) { of(block).gather.wait(stream); }
+  /// The whole parameters: of ZeRO 1, updated by all data ranks, a piece of them or (-1) all; of
+  /// ZeRO 3, for a while.
+  void start_gather(const Stream& stream, int block, int piece);
+  void wait_gather(const Stream& stream, int block, int piece) {
+    gather_of(block, piece).wait(stream);
+  }
   void release(int block);
 
   // ZeRO 3, the shard of a block whose parameters are in a store. Error where the disk fails.
@@ -116,16 +120,20 @@ class ParameterStore {
     // Whole buffers of the pools, where they are held.
     int gradient_slot = none, gathered_slot = none;
     bool summed = false;  // the kept gradient has part of this step's already (ZeRO 2)
-    Request reduce, gather;
+    Request reduce;
+    std::vector<Request> gathers;  // by piece
   };
   void make_pools(const WholeBuffers& whole);
   void make_store(const WholeBuffers& whole);
   BlockView loaded(int block) const;
   void show_kept();
-  bool windows() const { return options_.shard.zero_stage >= 2; }
+  bool windows() const { return options_.shard.cuts_gradients(); }
   const ParameterBlock& block(int index) const { return blocks_[static_cast<std::size_t>(index)]; }
   State& of(int block) { return states_[static_cast<std::size_t>(block)]; }
   const State& of(int block) const { return states_[static_cast<std::size_t>(block)]; }
+  Request& gather_of(int block, int piece) {
+    return of(block).gathers[static_cast<std::size_t>(std::max(piece, 0))];
+  }
   Tensor whole_gradient(int block) const;
   Tensor whole_weights(int block) const;
 

@@ -23,7 +23,9 @@ Executor::Executor(const Stream& stream, Plan plan, const Stage& stage, const St
       messages_(messages),
       store_(store),
       optimizer_(optimizer),
-      grid_(grid) {}
+      grid_(grid) {
+  check(stage.use() == StageUse::run, "a stage that was made for a plan is to run");
+}
 
 StepOutput Executor::run(const StepInput& input) {
   input_ = &input;
@@ -128,10 +130,10 @@ void Executor::execute(const Op& op) {
       optimizer_->step(stream_, op.block, op.part, input_->optimizer);
       break;
     case OpKind::GatherStart:
-      store_.start_gather(stream_, op.block);
+      store_.start_gather(stream_, op.block, op.part);
       break;
     case OpKind::GatherWait:
-      store_.wait_gather(stream_, op.block);
+      store_.wait_gather(stream_, op.block, op.part);
       break;
     case OpKind::Release:
       store_.release(op.block);

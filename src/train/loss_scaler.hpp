@@ -9,8 +9,6 @@ namespace triax {
 
 class LossScaler {
  public:
-  static constexpr std::int64_t most_skipped_in_a_row = 100;
-
   /// 1 for ever where `config` is not enabled.
   explicit LossScaler(const LossScaleConfig& config);
 
@@ -19,8 +17,9 @@ class LossScaler {
   bool enabled() const { return config_.enabled; }
   /// Steps whose gradients overflowed: they changed nothing.
   std::int64_t skipped() const { return skipped_; }
-  /// After each step, on every rank alike. Error where a dynamic scale overflows at its least, and
-  /// where a fixed one overflowed in most_skipped_in_a_row steps.
+  /// After each step, on every rank alike. Error where a dynamic scale overflows at its least,
+  /// where a fixed one, which nothing lowers, overflowed in more steps in a row than
+  /// run.max_bad_steps, and after the last step of a run that skipped every one.
   void update(bool overflow);
 
   /// For a checkpoint: a JSON object; "" where there is nothing to say. A run that goes on without
@@ -30,6 +29,9 @@ class LossScaler {
   void restore(const std::string& state);
 
  private:
+  [[noreturn]] void throw_fixed_overflows() const;
+  [[noreturn]] void throw_all_skipped() const;
+
   LossScaleConfig config_;
   double scale_ = 1.0;
   int hysteresis_left_ = 1;

@@ -8,6 +8,7 @@
 #include "io/agree.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
+#include "src/train/memory_advice.hpp"
 
 namespace triax {
 namespace {
@@ -38,17 +39,6 @@ double most_bytes(const Config& config) {
   return sizeof(float) * (4.0 * count_parameters(config.model) + rows * width * frames);
 }
 
-// Of what a plan is made from: its instructions, forward and backward, and rotary positions.
-double planning_bytes(const Config& config) {
-  const double instructions =
-      2.0 * config.model.layers * static_cast<double>(config.batch.accumulation);
-  const double positions =
-      config.model.architecture == Architecture::gpt2
-          ? 0.0
-          : static_cast<double>(config.model.head_size) * config.data.sequence_length;
-  return instructions * sizeof(Op) + positions * sizeof(float);
-}
-
 // Kinds of a rank's memory from the largest down, as far as they matter.
 std::vector<MemoryKind> largest_kinds(const KindBytes& bytes) {
   std::vector<MemoryKind> kinds(memory_kinds.begin(), memory_kinds.end());
@@ -61,98 +51,22 @@ std::vector<MemoryKind> largest_kinds(const KindBytes& bytes) {
   return kinds;
 }
 
-using Texts = std::vector<std::string>;
-
-// What cuts a kind of state over the data ranks.
-std::string zero_setting(const Config& config, int stage) {
-  const std::string setting = fmt::format("zero_optimization.stage {}", stage);
-  if (config.parallel.data == 1) return setting + " with parallel.data above 1";
-  if (config.zero.stage < stage) return setting;
-  const bool groups = config.zero.shard_size > 0 && config.zero.shard_size < config.parallel.data;
-  return groups ? "a larger zero_optimization.mics_shard_size" : "a larger parallel.data";
-}
-
-// What takes more of the parameters out of memory.
-Texts parameter_offload(const Config& config) {
-  const OffloadParamConfig& offload = config.zero.offload_param;
-  const std::string section = "zero_optimization.offload_param.";
-  if (offload.device != OffloadDevice::nvme)
-    return {section + "device nvme with max_in_cpu 0" +
-            (config.zero.stage < 3 ? " and zero_optimization.stage 3" : "")};
-  if (offload.max_in_cpu > 0) return {"a smaller " + section + "max_in_cpu"};
-  return {};
-}
-
-Texts optimizer_offload(const Config& config) {
-  const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
-  const std::string section = "zero_optimization.offload_optimizer.";
-  if (offload.device != OffloadDevice::nvme) return {section + "device nvme"};
-  if (offload.ratio < 1.0) return {section + "ratio 1"};
-  return {};
-}
-
-// What keeps less of each layer for its backward pass.
-Texts more_recompute(const Config& config) {
-  const RecomputeConfig& recompute = config.recompute;
-  const std::string section = "activation_checkpointing.";
-  if (recompute.what == Recompute::none)
-    return {section + "number_checkpoints, to recompute layers"};
-  if (recompute.what == Recompute::attention) return {section + "granularity full"};
-  if (recompute.layers > 0 && recompute.layers * config.parallel.pipeline < config.model.layers)
-    return {"a larger " + section + "number_checkpoints"};
-  return {};
-}
-
-Texts gradient_type(const Config& config) {
-  const PrecisionConfig& precision = config.precision;
-  if (precision.gradient_type == precision.type) return {};
-  return {fmt::format("data_types.grad_accum_dtype {}",
-                      precision.type == DType::bf16 ? "bf16" : "fp16")};
-}
-
-Texts step_sizes(const Config& config) {
-  Texts settings;
-  if (config.batch.micro > 1) settings.push_back("a smaller train_micro_batch_size_per_gpu");
-  settings.push_back("a smaller data.seq_length");
-  return settings;
-}
-
-Texts settings_for(const Config& config, std::string_view kind) {
-  Texts settings;
-  const auto add = [&](const Texts& more) {
-    settings.insert(settings.end(), more.begin(), more.end());
-  };
-  const Texts smaller_parts = {"a larger parallel.tensor or parallel.pipeline"};
-  if (kind == "parameters") {
-    add({zero_setting(config, 3)});
-    add(parameter_offload(config));
-    add(smaller_parts);
-  } else if (kind == "gradients") {
-    add({zero_setting(config, 2)});
-    add(gradient_type(config));
-    add(smaller_parts);
-  } else if (kind == "optimizer" || kind == "master") {
-    add({zero_setting(config, 1)});
-    add(optimizer_offload(config));
-    add(smaller_parts);
-  } else if (kind == "gathered" || kind == "communication") {
-    if (config.zero.overlap) add({"zero_optimization.overlap_comm false"});
-    add(smaller_parts);
-  } else {
-    add(step_sizes(config));
-    if (kind == "activations") add(more_recompute(config));
-  }
-  return settings;
-}
-
-std::string settings_that_shrink(const Config& config, const std::vector<MemoryKind>& kinds) {
+// The most effective few, and what only more ranks can do.
+std::string settings_that_shrink(const Config& config) {
+  constexpr std::size_t shown = 6;
   std::vector<std::string> settings;
-  for (const MemoryKind& kind : kinds)
-    for (const std::string& setting : settings_for(config, kind.name))
-      if (std::find(settings.begin(), settings.end(), setting) == settings.end())
-        settings.push_back(setting);
-  return fmt::format("Settings that shrink them: {}. Or use more memory or machines",
-                     fmt::join(settings, "; "));
+  for (const MemorySaving& saving : memory_savings(config)) {
+    if (settings.size() == shown) break;
+    settings.push_back(fmt::format("{} ({:.4g} GiB less a rank)", saving.setting,
+                                   static_cast<double>(saving.bytes) / gib));
+  }
+  const std::string ranks = fmt::format(
+      "spread the job over more ranks on more machines (a larger parallel.tensor or "
+      "parallel.pipeline{})",
+      config.zero.stage > 0 && config.parallel.data > 1 ? ", or parallel.data" : "");
+  if (settings.empty()) return "Choose a smaller model, or " + ranks;
+  return fmt::format("Settings that shrink it, the most effective first: {}. Or {}",
+                     fmt::join(settings, "; "), ranks);
 }
 
 }  // namespace
@@ -162,15 +76,28 @@ double count_parameters(const ModelConfig& model) {
   return one + (count_with_blocks(model, 2) - one) * (model.layers - 1);
 }
 
+double planning_bytes(const Config& config) {
+  const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
+  double instructions = 2.0 * config.model.layers * static_cast<double>(config.batch.accumulation);
+  if (offload.device == OffloadDevice::nvme) {
+    constexpr double of_a_part = 5.0;  // fetched, stepped and stored
+    const double shards = config.zero.stage > 0 ? config.parallel.data : 1.0;
+    const auto part = static_cast<double>(std::min(offload.part, StateOffload{}.part_elements));
+    instructions +=
+        of_a_part * count_parameters(config.model) / (part * shards * config.parallel.tensor);
+  }
+  return instructions * sizeof(Op);
+}
+
 void check_plannable(const Config& config, double bytes) {
   if (const double needed = planning_bytes(config); needed > bytes)
     throw UsageError(
         fmt::format("the plan of a step does not fit: {:.4g} GiB, and there are {:.4g} GiB",
                     needed / gib, bytes / gib),
-        fmt::format("instructions of {} layers x {} micro-batches, forward and backward, {} "
-                    "positions",
-                    config.model.layers, config.batch.accumulation, config.data.sequence_length),
-        "Lower gradient_accumulation_steps, train_batch_size or data.seq_length");
+        fmt::format("instructions of {} layers x {} micro-batches, forward and backward, and of "
+                    "parts of offloaded state",
+                    config.model.layers, config.batch.accumulation),
+        "Lower gradient_accumulation_steps, train_batch_size or the model's sizes");
   if (const double needed = most_bytes(config); needed > countable)
     throw UsageError(
         fmt::format("the job does not fit any machine's memory: about {:.4g} GiB", needed / gib),
@@ -200,7 +127,7 @@ void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<
                   limit.what, ranks.size(), needed / gib, limit.bytes / gib),
       fmt::format("rank {} needs {:.4g} GiB, of that {}", fullest,
                   static_cast<double>(plan.of(fullest).resident()) / gib, fmt::join(sizes, ", ")),
-      settings_that_shrink(config, kinds));
+      settings_that_shrink(config));
 }
 
 void check_fits(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid) {

@@ -13,6 +13,10 @@ namespace triax {
 /// cost no more.
 double count_parameters(const ModelConfig& model);
 
+/// About what a plan is made from: its instructions, forward and backward and for parts of
+/// offloaded state. A number that may not fit an int64.
+double planning_bytes(const Config& config);
+
 /// UsageError where the sizes are so large that not even the plan can be made in `bytes` of memory:
 /// its instructions would take hours or end in bad_alloc, or the bytes are too many to count.
 void check_plannable(const Config& config, double bytes);

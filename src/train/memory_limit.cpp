@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -85,11 +86,13 @@ MemoryLimit process_limit(const SystemFiles& system) {
   // Pages that are mapped and not in memory count for the limit, and not for a plan.
   const double resident = counted("VmRSS:");
   MemoryLimit least;
-  if (const auto bytes = leading_number(line_of(limits, "Max address space")))
-    take_lesser(least, *bytes - counted("VmSize:") + resident,
-                "a process's address space (ulimit -v)");
-  if (const auto bytes = leading_number(line_of(limits, "Max data size")))
-    take_lesser(least, *bytes - counted("VmData:") + resident, "a process's data (ulimit -d)");
+  const auto take = [&](const char* limit, const char* mapped, const char* what) {
+    if (const auto bytes = leading_number(line_of(limits, limit)))
+      take_lesser(least, std::max(0.0, *bytes - counted(mapped) + resident - mapped_by_libraries),
+                  what);
+  };
+  take("Max address space", "VmSize:", "a process's address space (ulimit -v)");
+  take("Max data size", "VmData:", "a process's data (ulimit -d)");
   return least;
 }
 

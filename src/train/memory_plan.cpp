@@ -17,10 +17,29 @@ std::int64_t op_bytes(const Plan& plan) {
   return std::ssize(plan) * static_cast<std::int64_t>(sizeof(Op));
 }
 
+// The most inputs of recomputed layers that are kept at once: each from the layer's forward pass to
+// its recomputation.
+std::int64_t kept_inputs(const Plan& plan) {
+  std::int64_t kept = 0, most = 0;
+  for (const Op& op : plan) {
+    if (op.kind == OpKind::DropFrame) most = std::max(most, ++kept);
+    if (op.kind == OpKind::Recompute) --kept;
+  }
+  return most;
+}
+
 // What a job offloads to the host. In a build for the CPU it is where everything is: a name only.
-KindBytes on_host(const Config& config, const std::vector<ParameterBlock>& blocks,
-                  const Allocations& allocations) {
+KindBytes on_host(const Config& config, const StepPlans& plans, const Stage& stage,
+                  const std::vector<ParameterBlock>& blocks, const Allocations& allocations) {
   KindBytes host;
+  if (config.recompute.inputs_on_host) {
+    const std::size_t whole =
+        boundary_bytes(batch_shape(config, stage.place().tensor), config.model.hidden);
+    const std::size_t input =
+        plans.shape.partition_inputs ? part_bytes(whole, config.parallel.tensor) : whole;
+    const Plan& plan = plans.training[static_cast<std::size_t>(stage.place().stage)];
+    host.activations = kept_inputs(plan) * static_cast<std::int64_t>(input);
+  }
   if (const auto& offload = config.zero.offload_optimizer; offload.device == OffloadDevice::cpu) {
     const auto share = [&](std::int64_t bytes) {
       return static_cast<std::int64_t>(offload.ratio * static_cast<double>(bytes));
@@ -30,7 +49,7 @@ KindBytes on_host(const Config& config, const std::vector<ParameterBlock>& block
   }
   if (config.zero.offload_param.device == OffloadDevice::cpu)
     for (const ParameterBlock& block : blocks)
-      if (block.sharded)
+      if (!block.small)
         host.parameters +=
             block.parameters.count() * static_cast<std::int64_t>(size_of(config.precision.type));
   return host;
@@ -38,12 +57,12 @@ KindBytes on_host(const Config& config, const std::vector<ParameterBlock>& block
 
 RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_index,
                       int tensor_rank, std::int64_t program) {
-  const Stage stage = make_stage(config, stage_index, tensor_rank);
+  const Stage stage = make_stage(config, stage_index, tensor_rank, StageUse::plan);
   const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
   const OpMessages messages(config, stage, blocks);
   const Allocations allocations = planned_allocations(config, plans, stage);
   RankMemory memory;
-  memory.host = on_host(config, blocks, allocations);
+  memory.host = on_host(config, plans, stage, blocks, allocations);
   memory.device = by_kind(allocations, program);
   memory.device -= memory.host;
   memory.nvme = stored_by_kind(allocations);
@@ -84,10 +103,10 @@ KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
   bytes.gathered =
       footprint(allocations.state.whole_gradients) + footprint(allocations.state.gathered);
   bytes.activations = footprint(allocations.step.boundaries) + footprint(allocations.step.frames);
-  bytes.buffers = footprint(allocations.step.scratch) +
-                  footprint(allocations.state.stored.buffers) +
-                  footprint(allocations.optimizer.buffers) + allocations.batches +
-                  allocations.tables + allocations.plans + allocations.staging + program;
+  bytes.buffers =
+      footprint(allocations.step.scratch) + footprint(allocations.state.stored.buffers) +
+      footprint(allocations.optimizer.buffers) + footprint(allocations.snapshot) +
+      allocations.batches + allocations.tables + allocations.plans + allocations.staging + program;
   return bytes;
 }
 
@@ -114,6 +133,8 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   allocations.tables = stage.table_bytes();
   allocations.plans = plan_bytes(plans);
   allocations.staging = staging_of(config, blocks);
+  if (config.checkpoint.async != AsyncWrites::off)
+    allocations.snapshot = snapshot_bytes(blocks, config.precision.type);
   return allocations;
 }
 
@@ -130,7 +151,8 @@ std::int64_t plan_bytes(const StepPlans& plans) {
 }
 
 std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks) {
-  const std::int64_t checkpoints = staging_bytes(blocks, config.precision.type);
+  std::int64_t checkpoints = staging_bytes(blocks, config.precision.type);
+  if (config.checkpoint.collective) checkpoints += collective_bytes;
   if (config.model.weights.empty()) return checkpoints;
   return std::max(checkpoints, loading_bytes(config.model, config.precision.type));
 }
@@ -152,6 +174,22 @@ int MemoryPlan::fullest() const {
   for (int rank = 1; rank < grid_.size(); ++rank)
     if (of(rank).resident() > of(most).resident()) most = rank;
   return most;
+}
+
+std::vector<int> MemoryPlan::fullest_node(int ranks_per_node) const {
+  std::int64_t most = -1;
+  std::vector<int> fullest;
+  for (int first = 0; first < grid_.size(); first += ranks_per_node) {
+    std::vector<int> ranks;
+    std::int64_t bytes = 0;
+    for (int rank = first; rank < std::min(first + ranks_per_node, grid_.size()); ++rank) {
+      ranks.push_back(rank);
+      bytes += of(rank).resident();
+    }
+    if (bytes > most) fullest = std::move(ranks);
+    most = std::max(most, bytes);
+  }
+  return fullest;
 }
 
 }  // namespace triax

@@ -21,7 +21,7 @@ std::map<Op, std::uint64_t> counted(const Plan& plan) {
 // What differs from data rank to data rank of a shard group: under ZeRO 2 each sums what it keeps
 // of the gradients.
 bool depends_on_data_rank(const Op& op, const StateOptions& options) {
-  return op.kind == OpKind::TensorSum && options.shard.zero_stage >= 2;
+  return op.kind == OpKind::TensorSum && options.shard.cuts_gradients();
 }
 
 class Counter {
@@ -105,7 +105,7 @@ OpMessages::Sent OpMessages::of(const Op& op) const {
     case OpKind::TiedSum:
       return {Axis::pipeline, block().tied_sum};
     case OpKind::GatherStart:
-      return {Axis::data, block().gather};
+      return {Axis::data, block().gathers[static_cast<std::size_t>(std::max(op.part, 0))]};
     default:
       check(!sends(op.kind), "what {} sends is not planned", text_of(op));
       return {};
@@ -131,7 +131,7 @@ MessagePlan plan_messages(const Config& config, const StepPlans& plans) {
   for (int stage = 0; stage < config.parallel.pipeline; ++stage) {
     const auto ops = counted(plans.training[static_cast<std::size_t>(stage)]);
     for (int rank = 0; rank < config.parallel.tensor; ++rank)
-      counter.add(make_stage(config, stage, rank), ops);
+      counter.add(make_stage(config, stage, rank, StageUse::plan), ops);
   }
   return plan;
 }

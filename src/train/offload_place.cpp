@@ -50,8 +50,9 @@ StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const S
           state_buffers(plans, static_cast<std::size_t>(grid.pipeline_rank()))};
 }
 
-void announce_offload(const ZeroConfig& zero, const Optimizer& optimizer,
+void announce_offload(const Config& config, const Optimizer& optimizer,
                       const ParameterStore& store) {
+  const ZeroConfig& zero = config.zero;
   const double mib = 1.0 / (1 << 20);
   const auto say = [&](const char* key, OffloadDevice device, const OffloadStore* kept) {
     if (device == OffloadDevice::cpu)
@@ -60,6 +61,11 @@ void announce_offload(const ZeroConfig& zero, const Optimizer& optimizer,
       spdlog::info("zero_optimization.{} to nvme: rank 0 keeps {:.1f} MiB of buffers and {}", key,
                    mib * static_cast<double>(kept->bytes().buffers), kept->description());
   };
+  if (config.recompute.inputs_on_host && config.recompute.what == Recompute::layer)
+    spdlog::info(
+        "activation_checkpointing.cpu_checkpointing: in a build for the CPU the inputs of "
+        "recomputed "
+        "layers are in host memory already");
   say("offload_optimizer", zero.offload_optimizer.device, optimizer.offload());
   say("offload_param", zero.offload_param.device, store.offload());
 }

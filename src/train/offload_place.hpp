@@ -18,7 +18,7 @@ StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const S
 void remove_left_offload(const ProcessGrid& grid, const Config& config);
 
 /// A line each for what is offloaded.
-void announce_offload(const ZeroConfig& zero, const Optimizer& optimizer,
+void announce_offload(const Config& config, const Optimizer& optimizer,
                       const ParameterStore& store);
 
 }  // namespace triax

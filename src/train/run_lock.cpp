@@ -12,11 +12,9 @@
 #include "src/train/run_directory.hpp"
 
 namespace triax {
-namespace {
 
-// Makes the directory that the job names under `key`. Error where it cannot be written: better now
-// than at the first checkpoint. A file that appears and goes again: permission bits alone do not
-// tell (root, read-only mounts, full disks).
+// A file that appears and goes again: permission bits alone do not tell (root, read-only mounts,
+// full disks).
 void check_writable(const std::string& directory, const char* key) {
   const std::string probe = directory + "/.triax-write-test";
   std::error_code error;
@@ -31,8 +29,6 @@ void check_writable(const std::string& directory, const char* key) {
                 fmt::format("Set {} to a directory that can be written", key));
   std::filesystem::remove(probe, error);
 }
-
-}  // namespace
 
 RunLock::RunLock(const Config& config, std::chrono::milliseconds patience) : patience_(patience) {
   const std::string& directory = config.run.directory;

@@ -9,6 +9,10 @@
 
 namespace triax {
 
+/// Makes the directory that the job names under `key`. Error where it cannot be written: better at
+/// the start than at the first file.
+void check_writable(const std::string& directory, const char* key);
+
 /// Makes run.directory and the checkpoints' directory where they are not there, holds both until it
 /// goes, and removes what a killed run left half written in the latter. Rank 0 only, before
 /// anything is read there. Error where a directory cannot be written, or another run works in it.

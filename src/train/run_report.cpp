@@ -22,6 +22,10 @@ const char* name_of(OffloadDevice device) {
 std::string zero_text(const Config& config) {
   const DataShard shard = data_shard(config, 0);
   const int ranks = shard.size * shard.groups;
+  if (shard.zero_stage > 0 && shard.size == 1)
+    return fmt::format(
+        "ZeRO stage {}: one data rank has nothing to cut, and gathers parameters from the disk",
+        shard.zero_stage);
   if (shard.zero_stage > 0)
     return fmt::format("ZeRO stage {}: state is cut over {} data rank(s), {} time(s)",
                        shard.zero_stage, shard.size, shard.groups);
@@ -55,10 +59,22 @@ std::vector<std::string> surprises(const Config& config) {
         "data_types.grad_accum_dtype fp32 sums them in float32, for 2 bytes a parameter more",
         config.batch.accumulation,
         config.precision.gradient_type == DType::bf16 ? "bf16" : "fp16"));
-  if (config.recompute.partition_inputs && config.recompute.what != Recompute::layer)
+  const auto add_without_inputs = [&](bool asked, const char* key, const char* what) {
+    if (asked && config.recompute.what != Recompute::layer)
+      lines.push_back(fmt::format(
+          "activation_checkpointing.{} has nothing to {}: no layer is recomputed from its input. "
+          "activation_checkpointing.number_checkpoints says how many are",
+          key, what));
+  };
+  add_without_inputs(config.recompute.partition_inputs, "partition_activations", "cut");
+  add_without_inputs(config.recompute.inputs_on_host, "cpu_checkpointing", "move");
+  if (config.zero.stage > 0 && config.zero.shard_size == 1 && config.parallel.data > 1)
     lines.push_back(
-        "activation_checkpointing.partition_activations has nothing to cut: no layer is "
-        "recomputed from its input. activation_checkpointing.number_checkpoints says how many are");
+        fmt::format("ZeRO stage {} cuts nothing: groups of one data rank (one on each node, or "
+                    "mics_shard_size 1), so each of the {} keeps all state. Place several data "
+                    "ranks on a node, "
+                    "or leave out HYBRID_SHARD or mics_shard_size",
+                    config.zero.stage, config.parallel.data));
   return lines;
 }
 
@@ -81,10 +97,11 @@ void announce(const RunFacts& run) {
   spdlog::info("{}", sharding_text(config));
   spdlog::info("rank 0 will hold {}", memory_text(run.plan.memory.of(0).in_memory()));
   spdlog::info("a step sends, all ranks together: {}", messages_text(run.plan.messages));
-  announce_offload(config.zero, run.optimizer, run.store);
+  announce_offload(config, run.optimizer, run.store);
   if (config.dump_state) spdlog::info("{}", run.job.resolved);
   if (!run.job.accepted.empty())
-    spdlog::info("accepted without effect here: {}", fmt::join(run.job.accepted, ", "));
+    spdlog::info("accepted without effect here (triax config --reference says why): {}",
+                 fmt::join(run.job.accepted, ", "));
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
   if (!run.start.unused_weights.empty())
     spdlog::warn("{}: {} tensors are not part of this model: {}", config.model.weights,

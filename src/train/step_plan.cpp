@@ -48,7 +48,8 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
                     .pool = static_cast<int>(pool - sizes.begin()),
                     .parts = static_cast<int>(block.parts.size()),
                     .kept_parts = block.kept_parts,
-                    .stored = block.stored});
+                    .stored = block.stored,
+                    .gather_piece = block.gather_piece});
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
   return uses;
@@ -68,11 +69,13 @@ void set_limits(PlanShape& shape, const ZeroConfig& zero, const DataShard& data)
   } else if (data.zero_stage >= 2) {
     shape.reduce_ahead = 0;
   }
+  shape.update_ahead = zero.allgather_bucket_size;
   shape.gathered_limit = zero.max_live_parameters;
   shape.state_buffers = zero.offload_optimizer.buffers;
   shape.fetch_ahead = zero.offload_optimizer.pipeline_read;
   shape.store_behind = zero.offload_optimizer.pipeline_write;
-  shape.shard_buffers = zero.offload_param.buffers;
+  shape.shard_buffers = zero.offload_param.pipeline_read ? zero.offload_param.buffers : 0;
+  shape.save_behind = zero.offload_param.pipeline_write;
   // The buffers hold shards, the plan counts whole blocks.
   const std::int64_t shards = std::int64_t{zero.offload_param.buffers} * data.size;
   shape.shard_limit = shards * std::min(zero.offload_param.buffer_size, shape.shard_limit / shards);
@@ -108,9 +111,9 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
           {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
 }
 
-Stage make_stage(const Config& config, int stage, int tensor_rank) {
+Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use) {
   return {config.model, stage_place(config.parallel, stage, tensor_rank),
-          config.data.sequence_length, config.recompute};
+          config.data.sequence_length, config.recompute, use};
 }
 
 BatchShape batch_shape(const Config& config, const TensorShard& shard) {
@@ -126,17 +129,23 @@ DataShard data_shard(const Config& config, int data_rank) {
   offload.part_elements = std::min(offload.part_elements, zero.offload_optimizer.part);
   offload.parameters = zero.offload_param.device == OffloadDevice::nvme;
   offload.kept_parameters = zero.offload_param.max_in_cpu;
+  offload.parameter_share = zero.offload_param.ratio;
   const int ranks = config.parallel.data;
   const int size = zero.stage >= 1 && zero.shard_size > 0 ? zero.shard_size : ranks;
-  // One rank has nothing to cut; but parameters that live elsewhere are gathered from there.
-  const bool alone = size == 1 && zero.offload_param.device == OffloadDevice::none;
-  if (alone) return {.size = ranks, .rank = data_rank, .offload = offload};
+  const std::int64_t threshold = zero.stage == 3 ? zero.persistence_threshold : 0;
+  // One rank has nothing to cut; but parameters that live on a disk are gathered from there. Its
+  // blocks are the same without: where parameters live changes no sum.
+  const bool alone = size == 1 && !offload.parameters;
+  if (alone)
+    return {
+        .size = ranks, .rank = data_rank, .persistence_threshold = threshold, .offload = offload};
   return {.size = size,
           .rank = data_rank % size,
           .group = data_rank / size,
           .groups = ranks / size,
           .zero_stage = zero.stage,
-          .persistence_threshold = zero.persistence_threshold,
+          .persistence_threshold = threshold,
+          .gather_limit = zero.allgather_bucket_size,
           .offload = offload};
 }
 
@@ -152,12 +161,12 @@ PlanShape plan_shape(const Config& config) {
   shape.stages = parallel.pipeline;
   shape.chunks = parallel.chunks;
   shape.microbatches = static_cast<int>(config.batch.accumulation);
-  shape.data_parallel = parallel.data > 1;
   const DataShard data = data_shard(config, 0);
+  shape.data_parallel = data.size > 1;
   shape.zero = static_cast<ZeroStage>(data.zero_stage);
   shape.replicas = data.groups > 1;
   for (int s = 0; s < parallel.pipeline; ++s) {
-    const Stage stage = make_stage(config, s, 0);
+    const Stage stage = make_stage(config, s, 0, StageUse::plan);
     auto& layers = shape.layers.emplace_back();
     for (int chunk = 0; chunk < stage.chunks(); ++chunk) layers.push_back(stage.layers(chunk));
     shape.blocks.push_back(block_uses(stage, data));

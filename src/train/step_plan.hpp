@@ -15,7 +15,7 @@ GridShape grid_shape(const ParallelConfig& parallel);
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank);
 
 /// The layers of that place, with what each of them recomputes.
-Stage make_stage(const Config& config, int stage, int tensor_rank);
+Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use = StageUse::run);
 
 /// The shape of a job's micro-batches on a tensor rank.
 BatchShape batch_shape(const Config& config, const TensorShard& shard);

@@ -94,6 +94,27 @@ TYPED_TEST(Collectives, AllGatherPutsPartsInOrder) {
   }
 }
 
+TYPED_TEST(Collectives, AllGatherOfARunTouchesNothingElse) {
+  for (const std::int64_t n : this->sizes_) {
+    const std::int64_t begin = n / 3, end = n - n / 4;
+    std::vector<TypeParam> data(static_cast<std::size_t>(n * this->size_));
+    const Tensor part = view(data).slice(0, this->rank_ * n, n);
+    const std::vector<TypeParam> own = this->numbers(n);
+    if (n > 0) std::memcpy(part.data(), own.data(), static_cast<std::size_t>(part.bytes()));
+    const auto expected = filled<TypeParam>(n * this->size_, [&](std::int64_t i) {
+      const bool gathered = i % n >= begin && i % n < end;
+      const bool here = i / n == this->rank_;
+      return gathered || here ? number<TypeParam>(static_cast<int>(i / n), i % n) : TypeParam{};
+    });
+    const Traffic before = this->comm_.traffic();
+    this->comm_.all_gather_run(stream, view(data), begin, end - begin).wait(stream);
+    EXPECT_EQ(data, expected);
+    const auto bytes = static_cast<std::uint64_t>(this->size_ * (end - begin)) * sizeof(TypeParam);
+    EXPECT_EQ(this->comm_.traffic(),
+              before + (bytes > 0 ? ring::all_gather(this->size_, bytes) : Traffic{}));
+  }
+}
+
 TYPED_TEST(Collectives, BroadcastComesFromTheRoot) {
   for (const std::int64_t n : this->sizes_)
     for (const int root : {0, this->size_ - 1}) {

@@ -56,6 +56,10 @@ TEST(PlannedMessages, AreWhatACommunicatorCountsAndAllocates) {
                     [&] { return world.comm.reduce_scatter(stream, own, view(world.whole)); });
   expect_as_planned(world, planned_all_gather(n, bytes),
                     [&] { return world.comm.all_gather(stream, view(world.whole), own); });
+  // A third of each part, from its second third on.
+  const std::int64_t run = elements / n / 3;
+  expect_as_planned(world, planned_all_gather(n, static_cast<std::uint64_t>(n * run) * 4),
+                    [&] { return world.comm.all_gather_run(stream, view(world.whole), run, run); });
 }
 
 TEST(PlannedMessages, SendIsOneMessage) {

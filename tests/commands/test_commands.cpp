@@ -150,10 +150,10 @@ TEST_F(Commands, ADryRunPrintsAndLeavesNothing) {
 }
 
 TEST_F(Commands, ADryRunThatDoesNotFitPrintsTheTableAndSaysSo) {
-  const Outcome large = on_job("train", "--dry-run --set model.n_embd=10000000");
+  const Outcome large = on_job("train", "--dry-run --set model.n_embd=100000");
   EXPECT_EQ(large.status, 2);
   EXPECT_THAT(large.text, AllOf(HasSubstr("room for 0 such"), HasSubstr("does not fit"),
-                                HasSubstr("Settings that shrink them")));
+                                HasSubstr("Settings that shrink it, the most effective first")));
 }
 
 // The program says before the run what it holds behind it.
@@ -220,6 +220,59 @@ TEST_F(Commands, ThePlanOfManyRanksIsThatOfTheirNodes) {
   EXPECT_EQ(told.status, 2);
   EXPECT_THAT(told.text, HasSubstr("the nodes of these 2 ranks are known"));
   EXPECT_THAT(on_job("train", "--ranks-per-node 1").text, HasSubstr("is for a plan"));
+}
+
+TEST_F(Commands, APlanOfOneProcessSaysWhichGridItTook) {
+  EXPECT_THAT(on_job("train", "--dry-run --set parallel.pipeline=1").text,
+              HasSubstr("planned for 1 rank(s), data 1 x pipeline 1 x tensor 1"));
+  EXPECT_THAT(on_job("train", "--print-plan --set parallel.tensor=2").text,
+              HasSubstr("planned for 2 rank(s), data 1 x pipeline 1 x tensor 2"));
+}
+
+// Each of the ranks fits the machine, and all of them together do not.
+TEST_F(Commands, RanksOfANodeMustFitItTogether) {
+  const std::string many = "--set parallel.data=100000 --set train_batch_size=100000 ";
+  EXPECT_EQ(on_job("train", "--dry-run --json " + many + ">/dev/null").status, 0);
+  for (const char* what : {"--dry-run --json ", "--print-plan "}) {
+    const Outcome node = on_job("train", what + many + "--ranks-per-node 100000 2>&1 >/dev/null");
+    EXPECT_EQ(node.status, 2) << what;
+    EXPECT_THAT(node.text, HasSubstr("100000 rank(s) there need")) << what;
+  }
+}
+
+// Too little address space ends libraries without a word: the job is refused before.
+TEST_F(Commands, AnAddressSpaceWithoutRoomForLibrariesIsRefused) {
+  const std::string run = "; exec " TRIAX_PROGRAM " train " + directory_.path("job.json") + "'";
+  bool refused = false;
+  bool ran = false;
+  for (int mib = 100; mib <= 260 && !ran; mib += 8) {
+    const Outcome outcome = outcome_of(
+        fmt::format("bash -c 'export OMP_NUM_THREADS=1; ulimit -v {}", mib * 1024) + run);
+    if (outcome.text.find("ulimit -v") != std::string::npos) {
+      EXPECT_EQ(outcome.status, 2) << mib << " MiB: " << outcome.text;
+      refused = true;
+    } else if (refused) {
+      EXPECT_EQ(outcome.status, 0) << mib << " MiB: " << outcome.text;
+      ran = true;
+    }
+  }
+  EXPECT_TRUE(refused && ran);
+}
+
+TEST_F(Commands, ADiskThatCannotBeWrittenIsTheUsersErrorBeforeTheRun) {
+  const Outcome run = on_job("train",
+                             "--set zero_optimization.offload_optimizer.device=nvme "
+                             "--set zero_optimization.offload_optimizer.nvme_path=/proc/self");
+  EXPECT_EQ(run.status, 2) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("/proc/self"),
+                              HasSubstr("zero_optimization.offload_optimizer.nvme_path")));
+}
+
+TEST_F(Commands, ARunThatSkippedEveryStepFails) {
+  const Outcome run = on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=1e30");
+  EXPECT_EQ(run.status, 3) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("no step changed the weights: all 2 of the run"),
+                              HasSubstr("fp16.loss_scale")));
 }
 
 }  // namespace

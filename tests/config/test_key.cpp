@@ -64,7 +64,7 @@ TEST(Key, ChecksChoices) {
       obeyed("k", KeyType::string, "a", one_of({"a", "b"}), "m").without({"c"}).or_auto();
   EXPECT_EQ(problem(key, "b"), "none");
   EXPECT_EQ(problem(key, "auto"), "none");
-  EXPECT_EQ(problem(key, "c"), "\"c\" is not built yet");
+  EXPECT_EQ(problem(key, "c"), "\"c\" is not built yet. Use \"a\", \"b\"");
   EXPECT_EQ(problem(key, "d"), "\"d\" is not allowed (allowed: \"a\", \"b\", or \"auto\")");
   EXPECT_EQ(problem(key, "B"), "\"B\" is not allowed (allowed: \"a\", \"b\", or \"auto\")");
   EXPECT_EQ(problem(obeyed("k", KeyType::string, "a", one_of_any_case({"aB"}), "m"), "Ab"), "none");

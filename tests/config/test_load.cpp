@@ -55,6 +55,7 @@ TEST_F(Load, ADeepSpeedFileWorksAsItIs) {
   for (const char* obeyed :
        {"zero_optimization.stage", "zero_optimization.overlap_comm",
         "zero_optimization.reduce_bucket_size", "zero_optimization.stage3_prefetch_bucket_size",
+        "zero_optimization.allgather_bucket_size", "zero_optimization.round_robin_gradients",
         "zero_optimization.stage3_param_persistence_threshold",
         "zero_optimization.stage3_max_live_parameters", "fp16.loss_scale", "bf16.enabled"})
     EXPECT_THAT(job.accepted, testing::Not(testing::Contains(obeyed)));

@@ -92,7 +92,7 @@ TEST(ModelFromHuggingFace, RefusesMathematicsThatIsNotBuilt) {
   };
   EXPECT_EQ(llama(R"("rope_scaling": {"type": "linear", "factor": 2})"),
             "config.json:2: model.rope_scaling: {\"factor\":2,\"type\":\"linear\"} is refused "
-            "(scaled rotary positions are not built yet)");
+            "(scaled rotary positions are not built yet). Use a model that does without it");
   EXPECT_EQ(llama(R"("rope_scaling": {"rope_type": "default"})"), "");
   EXPECT_THAT(llama(R"("rope_parameters": {"rope_type": "yarn"})"),
               HasSubstr("model.rope_parameters"));

@@ -45,7 +45,8 @@ TEST_F(Resolve, Optimizer) {
 
 TEST_F(Resolve, OtherOptimizersAreRefusedByName) {
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Lamb", "params": {"max_coeff": 1, "lr": 1}})"),
-              testing::StrEq("job.json:3: optimizer.type: \"Lamb\" is not built yet"));
+              testing::StrEq("job.json:3: optimizer.type: \"Lamb\" is not built yet. Use "
+                             "\"AdamW\", \"Adam\""));
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Frob"})"),
               HasSubstr("\"Frob\" is not allowed (allowed: \"AdamW\", \"Adam\")"));
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Adam", "params": {"adam_w_mode": false}})"),
@@ -110,7 +111,8 @@ TEST_F(Resolve, BadSchedulersAreRefused) {
   EXPECT_THAT(bad("WarmupLR", R"("cos_min_ratio": 0.1)"),
               HasSubstr("a key of WarmupCosineLR, not of scheduler.type \"WarmupLR\""));
   EXPECT_THAT(bad("LRRangeTest", R"("lr_range_test_min_lr": 1)"),
-              testing::StrEq("job.json:3: scheduler.type: \"LRRangeTest\" is not built yet"));
+              testing::StartsWith("job.json:3: scheduler.type: \"LRRangeTest\" is not built yet. "
+                                  "Use \"WarmupLR\", "));
   EXPECT_THAT(error(R"(, "scheduler": {"params": {"warmup": 1}})"),
               HasSubstr("scheduler.params.warmup: unused without scheduler.type"));
 }
@@ -186,7 +188,7 @@ TEST_F(Resolve, BytesNeedAVocabularyOf256) {
   EXPECT_EQ(error("", 1, {"model.vocab_size=255", "data.train=tokens.bin"}), "")
       << "token files bring their own vocabulary";
   EXPECT_THAT(error("", 1, {"data.tokenizer=gpt2:dir"}),
-              HasSubstr("\"gpt2:dir\" is not built yet"));
+              HasSubstr("\"gpt2:dir\" is not built yet. Say \"bytes\", or name token files"));
 }
 
 TEST_F(Resolve, Files) {

@@ -147,7 +147,7 @@ TEST_F(ResolveGrid, SchedulesHaveTheirConditions) {
   EXPECT_THAT(with(R"("schedule": "interleaved", "chunks": 5)", 4),
               HasSubstr("2 stages x 5 chunks need as many layers"));
   EXPECT_THAT(with(R"("schedule": "zero-bubble")", 4),
-              HasSubstr("\"zero-bubble\" is not built yet"));
+              HasSubstr("\"zero-bubble\" is not built yet. Use \"gpipe\", \"1f1b\""));
   EXPECT_THAT(with(R"("schedule": "1f2b")", 4),
               HasSubstr("allowed: \"gpipe\", \"1f1b\", \"interleaved\""));
 }

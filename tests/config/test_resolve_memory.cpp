@@ -33,6 +33,13 @@ TEST_F(ResolveMemory, AShardGroupHasTheSizeOfEitherName) {
   EXPECT_FALSE(zero(R"("stage": 3, "zero_hpz_partition_size": 1)").shard_by_hpz);
 }
 
+TEST_F(ResolveMemory, BucketsAreTaken) {
+  EXPECT_EQ(zero(R"("stage": 1)").allgather_bucket_size, 500'000'000);
+  EXPECT_EQ(zero(R"("stage": 1, "allgather_bucket_size": 2e8)").allgather_bucket_size, 200'000'000);
+  EXPECT_GT(zero(R"("stage": 1, "allgather_bucket_size": "auto")").allgather_bucket_size, 0);
+  EXPECT_THAT(refusal(R"("stage": 1, "allgather_bucket_size": 0)"), HasSubstr("0 is not allowed"));
+}
+
 TEST_F(ResolveMemory, TwoSizesOfAShardGroupAreRefused) {
   EXPECT_THAT(refusal(R"("stage": 3, "zero_hpz_partition_size": 2, "mics_shard_size": 4)"),
               AllOf(HasSubstr("zero_optimization.zero_hpz_partition_size: 2"),

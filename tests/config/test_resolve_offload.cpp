@@ -30,6 +30,8 @@ TEST_F(ResolveOffload, DefaultsAreDeepSpeeds) {
   EXPECT_EQ(zero.offload_param.buffers, 5);
   EXPECT_EQ(zero.offload_param.buffer_size, 100'000'000);
   EXPECT_EQ(zero.offload_param.max_in_cpu, 1'000'000'000);
+  EXPECT_EQ(zero.offload_param.ratio, 1.0);
+  EXPECT_TRUE(zero.offload_param.pipeline_read && zero.offload_param.pipeline_write);
   EXPECT_EQ(config("").aio.block_size, 1 << 20);
   EXPECT_EQ(config("").aio.queue_depth, 8);
 }
@@ -39,16 +41,19 @@ TEST_F(ResolveOffload, KeysAreTaken) {
       zero(
           R"("stage": 3, "sub_group_size": 1e6, "offload_optimizer": )" +
           nvme(
-              R"(, "buffer_count": 2, "pipeline_read": true, "pipeline_write": true, "ratio": 0.5)") +
+              R"(, "buffer_count": 2, "buffer_size": 7e5, "pipeline_read": true, "pipeline_write": true, "ratio": 0.5)") +
           R"(, "offload_param": )" +
-          nvme(R"(, "buffer_count": 3, "buffer_size": 1e7, "max_in_cpu": 9)")) +
+          nvme(R"(, "buffer_count": 3, "buffer_size": 1e7, "max_in_cpu": 9, "ratio": 0.25,
+                      "pipeline_read": false, "pipeline_write": false)")) +
       R"(, "aio": {"block_size": 262144, "queue_depth": 32})");
   EXPECT_EQ(c.zero.offload_optimizer.device, OffloadDevice::nvme);
   EXPECT_EQ(c.zero.offload_optimizer.nvme_path, path("."));
   EXPECT_EQ(c.zero.offload_optimizer.buffers, 2);
   EXPECT_TRUE(c.zero.offload_optimizer.pipeline_read && c.zero.offload_optimizer.pipeline_write);
   EXPECT_EQ(c.zero.offload_optimizer.ratio, 0.5);
-  EXPECT_EQ(c.zero.offload_optimizer.part, 1'000'000);
+  EXPECT_EQ(c.zero.offload_optimizer.part, 700'000);
+  EXPECT_EQ(c.zero.offload_param.ratio, 0.25);
+  EXPECT_FALSE(c.zero.offload_param.pipeline_read || c.zero.offload_param.pipeline_write);
   EXPECT_EQ(c.zero.offload_param.device, OffloadDevice::nvme);
   EXPECT_EQ(c.zero.offload_param.buffers, 3);
   EXPECT_EQ(c.zero.offload_param.buffer_size, 10'000'000);

@@ -130,5 +130,16 @@ TEST(GlobalTensors, AreThoseOfTheFiles) {
   }
 }
 
+// A dry run of a long sequence takes none of its tables.
+TEST(Stage, ForAPlanHasNoTablesAndKnowsTheirSize) {
+  ModelConfig model;
+  model.architecture = Architecture::llama;
+  model.layers = 2;
+  const Stage plan(model, {}, 1 << 30, {}, StageUse::plan);
+  EXPECT_EQ(plan.table_bytes(), (std::int64_t{1} << 30) * model.head_size * 4);
+  const Stage small(model, {}, 16);
+  EXPECT_EQ(small.table_bytes(), Stage(model, {}, 16, {}, StageUse::plan).table_bytes());
+}
+
 }  // namespace
 }  // namespace triax::test

@@ -97,19 +97,14 @@ class MemoryMatrix : public testing::TestWithParam<Case> {
     if (!same) grid_ = std::make_unique<ProcessGrid>(MPI_COMM_WORLD, shape);
     return train(*grid_, job, steps);
   }
-  // The same grid and stage with everything in memory and nothing recomputed: run once. One data
-  // rank has nothing to cut, and gathers parameters where they are offloaded only: to the host is
-  // the same work as to a disk.
+  // The same grid and stage with everything in memory and nothing recomputed: run once.
   static const std::vector<StepMetrics>& plain(const Case& c) {
     Layout layout = c.layout;
     layout.recompute = 0;
     layout.granularity = "full";
-    const bool on_host = layout.data == 1 && c.disk == Disk::parameters_and_optimizer;
-    auto& found = plain_[layout.text() + (on_host ? ", on the host" : "")];
-    if (!found.empty()) return found;
-    auto job = plain_job(layout);
-    if (on_host) job["zero_optimization"]["offload_param"] = {{"device", "cpu"}};
-    return found = run(job);
+    auto& found = plain_[layout.text()];
+    if (found.empty()) found = run(plain_job(layout));
+    return found;
   }
   static void expect_close(const std::vector<StepMetrics>& found) {
     ASSERT_EQ(found.size(), alone_.size());

@@ -30,11 +30,9 @@ std::vector<Layout> layouts() {
   return all;
 }
 
-// Parameters that are gathered, so that the same work is done with and without offload.
 nlohmann::json job_of(const std::string& name, const Layout& layout) {
   auto job = golden_job(read_golden(name), layout);
   job["zero_optimization"]["stage3_param_persistence_threshold"] = 100;
-  if (layout.zero == 3) job["zero_optimization"]["offload_param"] = {{"device", "cpu"}};
   return job;
 }
 
@@ -92,6 +90,11 @@ TEST(Offload, EverySettingChangesNoBit) {
     zero["offload_optimizer"]["ratio"] = 0.4;
     zero["offload_param"]["max_in_cpu"] = 20000;
   });
+  check_with("a share in memory", [](auto& zero) { zero["offload_param"]["ratio"] = 0.5; });
+  check_with("parameters without pipelining", [](auto& zero) {
+    zero["offload_param"]["pipeline_read"] = zero["offload_param"]["pipeline_write"] = false;
+  });
+  check_with("small buffers", [](auto& zero) { zero["offload_optimizer"]["buffer_size"] = 1024; });
   check_with("one part a block", [](auto& zero) { zero["sub_group_size"] = 1e9; });
   check_with("in memory", [](auto& zero) { zero["offload_optimizer"]["ratio"] = 0.0; });
 }

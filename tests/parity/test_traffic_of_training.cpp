@@ -134,7 +134,8 @@ std::vector<Layout> layouts() {
 
 // Returns what the rank has allocated.
 Allocations expect_as_planned(const nlohmann::json& text) {
-  const LoadedJob job = load(text, world_size());
+  LoadedJob job = load(text, world_size());
+  job.config.checkpoint.async = AsyncWrites::on;
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
   const JobPlan plan = plan_job(job.config);
   Trainer trainer(job, grid);
@@ -180,6 +181,35 @@ TEST(TrafficOfTraining, ShardGroupsAreAsPlanned) {
         job["zero_optimization"]["mics_shard_size"] = size;
         expect_as_planned(job);
       }
+}
+
+// No message of the gather is longer than the bucket, and the plan knows how many there are.
+TEST(TrafficOfTraining, PiecesOfGathersAreAsPlanned) {
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  for (const int zero : {1, 2, 3})
+    for (const int bucket : {1, 100, 5000}) {
+      if (bucket == 1 && zero > 1) continue;  // a message for each element
+      const Layout layout{.data = world_size(), .micro = 1, .zero = zero};
+      SCOPED_TRACE(fmt::format("{}, buckets of {}", layout.text(), bucket));
+      auto job = golden_job(golden, layout);
+      job["zero_optimization"]["stage3_param_persistence_threshold"] = 5000;
+      job["zero_optimization"]["allgather_bucket_size"] = bucket;
+      if (bucket > 1) expect_as_planned(job);
+      const Config config = load(job, world_size()).config;
+      const Stage stage = make_stage(config, 0, 0);
+      for (const ParameterBlock& block : lay_out_blocks(stage, data_shard(config, 0))) {
+        if (block.sharded) continue;
+        std::int64_t gathered = 0;
+        for (int piece = 0; piece < gathers_of(block); ++piece) {
+          const FlatRange run = gathered_run(block, piece);
+          EXPECT_EQ(run.begin, gathered);
+          gathered = run.end;
+          EXPECT_GT(run.count(), 0);
+          EXPECT_LE(run.count() * world_size(), std::max(bucket, world_size()));
+        }
+        EXPECT_EQ(gathered, block.own.count());
+      }
+    }
 }
 
 // 16 bits have half the bytes of activations and parameters, and a master copy.

@@ -61,7 +61,11 @@ class Tracer {
         return norm();
       case OpKind::GatherStart:
       case OpKind::GatherWait:
-        return {{sharded(op.block) ? parameters(op.block) : block(op.block), Access::write},
+        if (sharded(op.block))
+          return {{parameters(op.block), Access::write}, {shard(op.block), Access::read}};
+        // The pieces of a block are gathered apart.
+        return {{block(op.block), Access::add},
+                {"piece of " + state(op), Access::write},
                 {shard(op.block), Access::read}};
       case OpKind::Release:
         return {{parameters(op.block), Access::write}};

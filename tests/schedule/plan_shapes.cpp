@@ -53,6 +53,7 @@ std::vector<BlockUse> blocks_of(const PlanShape& shape, int stage, const ShapeOp
     blocks[b].elements = static_cast<std::int64_t>(10 * (b + 1));
     blocks[b].pool = b == 0 ? 1 : 0;
     blocks[b].persistent = options.persistent && b % 3 == 2;
+    if (options.pieces) blocks[b].gather_piece = static_cast<std::int64_t>(4 * b);
     if (options.offload == 0) continue;
     blocks[b].parts = static_cast<int>((b + 2) % 4);
     blocks[b].kept_parts = blocks[b].parts > 1 ? blocks[b].parts % 2 : 0;
@@ -111,13 +112,15 @@ std::string text_of(const ShapeOptions& o) {
          marks[static_cast<int>(o.recompute)] + (o.partition ? ", partitioned" : "") +
          (o.pools ? ", pools" : "") + (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
          std::to_string(static_cast<int>(o.zero)) + ", ahead " + std::to_string(o.ahead) +
-         (o.persistent ? ", persistent" : "") + (o.replicas ? ", replicas" : "") +
+         (o.persistent ? ", persistent" : "") + (o.pieces ? ", pieces" : "") +
+         (o.replicas ? ", replicas" : "") +
          (o.offload > 0 ? ", offload to " + std::to_string(o.offload) + " buffers" : "") +
          (o.tied ? ", tied" : "") + (o.tensor_sum ? ", tensor sum" : "");
 }
 
 PlanShape three_layers(ZeroStage zero, std::int64_t ahead) {
-  PlanShape shape{.stages = 1, .microbatches = 2, .layers = {{3}}, .zero = zero};
+  PlanShape shape{
+      .stages = 1, .microbatches = 2, .layers = {{3}}, .data_parallel = true, .zero = zero};
   shape.reduce_ahead = shape.gather_ahead = ahead;
   shape.blocks = {{{.layers = {{0, 0, false, false}, {0, 2, true, false}}, .elements = 100},
                    {.layers = {{0, 1}}, .tensor_sum = true, .elements = 30, .pool = 1},

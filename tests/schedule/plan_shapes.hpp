@@ -24,6 +24,7 @@ struct ShapeOptions {
   std::int64_t ahead = 0;  // elements reduced and gathered ahead
   bool replicas = false;
   bool persistent = false;  // every third block, under ZeRO 3
+  bool pieces = false;      // updated parameters are gathered in several
   /// Buffers for the optimizer state of most blocks, in several parts, in a store, and under ZeRO 3
   /// for their parameters; 0: all stays in memory. From 2 on it is fetched ahead, from 3 on stored
   /// behind.

@@ -8,7 +8,7 @@
 namespace triax::test {
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
-                 ZeroStage zero, bool partition, int offload) {
+                 ZeroStage zero, bool partition, int offload, bool pieces) {
   const PlanShape shape = make_shape({.stages = stages,
                                       .chunks = chunks,
                                       .microbatches = microbatches,
@@ -21,12 +21,13 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
                                       .ahead = 25,
                                       .replicas = zero != ZeroStage::optimizer,
                                       .persistent = true,
+                                      .pieces = pieces,
                                       .offload = offload,
                                       .tied = true,
                                       .tensor_sum = true});
   return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
               std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : "") +
-              ", offload " + std::to_string(offload),
+              ", offload " + std::to_string(offload) + (pieces ? ", pieces" : ""),
           shape, training_plans(schedule, shape)};
 }
 
@@ -70,7 +71,9 @@ std::vector<Subject> subjects() {
           {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation},
           training("gpipe", 1, 3, 2, ZeroStage::gradients, true),
           training("1f1b", 3, 1, 4, ZeroStage::optimizer, true),
-          training("interleaved", 2, 2, 4, ZeroStage::parameters, true)};
+          training("interleaved", 2, 2, 4, ZeroStage::parameters, true),
+          training("gpipe", 1, 3, 2, ZeroStage::optimizer, false, 0, true),
+          training("1f1b", 2, 1, 2, ZeroStage::parameters, false, 1, true)};
 }
 
 std::optional<std::string> error_of(const Subject& subject, const Plans& plans) {

@@ -22,7 +22,8 @@ struct Subject {
 };
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
-                 ZeroStage zero = ZeroStage::optimizer, bool partition = false, int offload = 0);
+                 ZeroStage zero = ZeroStage::optimizer, bool partition = false, int offload = 0,
+                 bool pieces = false);
 
 /// Plans in which every instruction and every feature occurs.
 std::vector<Subject> subjects();

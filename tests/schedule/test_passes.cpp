@@ -16,6 +16,17 @@ using test::lines_of;
 using test::make_shape;
 using testing::ElementsAre;
 
+TEST(AddUpdate, GathersInPiecesAndNoMoreAtOnceThanTheLimit) {
+  PlanShape shape = test::three_layers(ZeroStage::optimizer, 1000);
+  shape.blocks[0][0].gather_piece = 40;  // of 100 elements
+  shape.update_ahead = 75;
+  EXPECT_THAT(lines_of(add_update({{}}, shape).front()),
+              ElementsAre("norm", "step b0", "gather b0 p0 start", "gather b0 p0 wait",
+                          "gather b0 p1 start", "gather b0 p1 wait", "gather b0 p2 start",
+                          "step b1", "gather b1 start", "step b2", "gather b2 start",
+                          "gather b0 p2 wait", "gather b1 wait", "gather b2 wait"));
+}
+
 TEST(ExpandLayers, BackwardGoesInReverse) {
   const PlanShape shape{.stages = 1, .layers = {{3}}};
   const Plan plan = {{OpKind::Forward, 0, -1, 0},

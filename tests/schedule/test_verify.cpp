@@ -42,6 +42,7 @@ ShapeOptions with_switches(ShapeOptions options, int i) {
   options.partition = i % 3 == 0;
   options.pools = (i & 12) == 12;
   options.persistent = (i & 20) == 20;
+  options.pieces = i % 5 == 1;
   options.replicas = i % 3 == 2;
   options.ahead = i % 5 * 15;
   options.offload = i % 7 < 3 ? 0 : i % 7 - 2;

@@ -47,7 +47,7 @@ TEST(BlockMessages, TiedSumIsOfTheShardAndTheGatherOfTheWhole) {
   EXPECT_EQ(whole.tied_sum, planned_all_reduce(2, 6400));
   const BlockMessages shard = block_messages(block_of(1, 2, 0), options_of(1, 2), 1);
   EXPECT_EQ(shard.tied_sum, planned_all_reduce(2, 3200));
-  EXPECT_EQ(shard.gather, planned_all_gather(2, 6400));
+  EXPECT_EQ(shard.gathers.front(), planned_all_gather(2, 6400));
 }
 
 TEST(BlockMessages, ReplicasSumTheirShardAndTheGroupCutsTheWhole) {
@@ -61,7 +61,7 @@ TEST(BlockMessages, HaveTheTypesOfParametersAndGradients) {
   StateOptions options = options_of(1, 2, 2);
   options.type = DType::bf16;
   const BlockMessages mixed = block_messages(block_of(1, 2, 0), options, 1);
-  EXPECT_EQ(mixed.gather, planned_all_gather(2, 3200));
+  EXPECT_EQ(mixed.gathers.front(), planned_all_gather(2, 3200));
   EXPECT_EQ(mixed.reduce, planned_reduce_scatter(2, 6400));
   options.gradient_type = DType::bf16;
   const BlockMessages halved = block_messages(block_of(1, 2, 0), options, 1);

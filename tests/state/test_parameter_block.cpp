@@ -100,6 +100,40 @@ TEST(ParameterBlocks, TheFirstShardsStayInMemory) {
     EXPECT_EQ(block.stored, block.sharded);
 }
 
+TEST(ParameterBlocks, AShareOfTheShardsStaysInMemory) {
+  const Stage stage(golden_model("gpt2-odd"), {}, 16);
+  DataShard shard{.size = 2, .rank = 1, .zero_stage = 3};
+  shard.offload.parameters = true;
+  for (const double share : {1.0, 0.6, 0.0}) {
+    shard.offload.parameter_share = share;
+    std::int64_t kept = 0, all = 0;
+    for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
+      all += block.parameters.count();
+      if (!block.stored) kept += block.parameters.count();
+    }
+    EXPECT_LE(static_cast<double>(kept), (1.0 - share) * static_cast<double>(all) + 1.0) << share;
+    EXPECT_EQ(kept > 0, share < 1.0) << share;
+  }
+}
+
+TEST(ParameterBlocks, UpdatedParametersAreGatheredInPiecesUpToTheLimit) {
+  const Stage stage(golden_model("gpt2-odd"), {}, 16);
+  for (const int zero : {0, 1, 2, 3}) {
+    DataShard shard{.size = 4, .rank = 2, .zero_stage = zero, .gather_limit = 1000};
+    int pieces = 0;
+    for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
+      pieces += gathers_of(block) - 1;
+      EXPECT_LE(block.gather_piece, 1000);
+      EXPECT_EQ(block.gather_piece % (4 * 16), 0) << "whole lines of memory";
+      if (zero == 0 || block.sharded) {
+        EXPECT_EQ(gathers_of(block), 1);
+        EXPECT_EQ(gathered_run(block, 0), (FlatRange{0, block.own.count()}));
+      }
+    }
+    EXPECT_EQ(pieces > 0, zero == 1 || zero == 2) << zero;
+  }
+}
+
 TEST(ParameterBlocks, ParametersAreAlignedAndApart) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
     for (const auto& stage : stages_of(model, grid))

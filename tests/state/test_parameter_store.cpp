@@ -5,6 +5,8 @@
 namespace triax::test {
 namespace {
 
+constexpr int in_one = -1;  // not in pieces
+
 TEST(ParameterStore, LayersSeeTheirPartOfTheBlocks) {
   const ModelConfig model = golden_model("llama-tiny");
   ProcessGrid grid(MPI_COMM_SELF, {});
@@ -69,8 +71,8 @@ TEST(ParameterStore, SumsOverOneRankAreTheGradientsThemselves) {
   store.progress();
   store.wait_reduce(Stream{}, 0);
   store.sum_tied(Stream{}, 0);
-  store.start_gather(Stream{}, 0);
-  store.wait_gather(Stream{}, 0);
+  store.start_gather(Stream{}, 0, in_one);
+  store.wait_gather(Stream{}, 0, in_one);
   for (std::int64_t i = 0; i < store.blocks()[0].elements; ++i)
     ASSERT_EQ(gradient[i], static_cast<float>(i));
 }

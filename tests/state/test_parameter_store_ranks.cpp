@@ -9,6 +9,8 @@
 namespace triax::test {
 namespace {
 
+constexpr int in_one = -1;  // not in pieces
+
 using testing::HasSubstr;
 
 // Pools by number of elements, each with `count` buffers of either kind.
@@ -107,7 +109,21 @@ void for_each_kept(const Sharded& s, int block, const BlockView& kept, Visit&& v
   }
 }
 
-class Windows : public testing::TestWithParam<int> {};
+class Windows : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (world_size() == 1) GTEST_SKIP() << "one rank has whole gradients all the time";
+  }
+};
+
+TEST(Gradients, OfOneRankAreWholeAllTheTime) {
+  if (world_size() > 1) GTEST_SKIP() << "several ranks cut them";
+  for (const int zero : {2, 3}) {
+    Sharded s(golden_model("gpt2-tiny"), {.zero_stage = zero}, 0);
+    for (int b = 0; b < s.blocks(); ++b) EXPECT_FALSE(unseen(s, b, gradient_of)) << zero;
+    EXPECT_EQ(s.store.bytes().whole_gradients, 0);
+  }
+}
 
 TEST_P(Windows, AddUpToTheGradientOfTheStep) {
   Sharded s(golden_model("gpt2-tiny"), {.zero_stage = GetParam()}, 1);
@@ -157,9 +173,9 @@ TEST(Gathers, MakeParametersWholeUntilTheirRelease) {
   }
   for (int b = 0; b < s.blocks(); ++b) {
     EXPECT_TRUE(unseen(s, b, weight_of));
-    s.store.start_gather(Stream{}, b);
+    s.store.start_gather(Stream{}, b, in_one);
     s.store.progress();
-    s.store.wait_gather(Stream{}, b);
+    s.store.wait_gather(Stream{}, b, in_one);
     for_each_seen(s, b, 0, weight_of, [&](float& value, std::int64_t element) {
       ASSERT_EQ(value, number(element, b));
     });
@@ -171,9 +187,9 @@ TEST(Gathers, MakeParametersWholeUntilTheirRelease) {
 TEST(Gathers, MoreThanThePlanPromisedIsAnInternalError) {
   Sharded s(golden_model("llama-tiny"), {.zero_stage = 3}, 1);
   ASSERT_EQ(s.block(1).elements, s.block(2).elements);
-  s.store.start_gather(Stream{}, 1);
-  s.store.wait_gather(Stream{}, 1);
-  EXPECT_THAT(error_of([&] { s.store.start_gather(Stream{}, 2); }),
+  s.store.start_gather(Stream{}, 1, in_one);
+  s.store.wait_gather(Stream{}, 1, in_one);
+  EXPECT_THAT(error_of([&] { s.store.start_gather(Stream{}, 2, in_one); }),
               HasSubstr("gathered parameters"));
 }
 

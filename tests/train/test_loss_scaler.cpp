@@ -79,12 +79,28 @@ TEST(LossScaler, AFixedScaleStays) {
 
 // Weights that are not numbers would be skipped for ever.
 TEST(LossScaler, AFixedScaleThatOverflowsOnAndOnEndsTheRun) {
-  LossScaler scaler({.enabled = true, .fixed = 128.0});
-  const std::string nearly(LossScaler::most_skipped_in_a_row - 1, 'o');
-  scales(scaler, nearly + "." + nearly);
+  LossScaler scaler({.enabled = true, .fixed = 128.0, .most_in_a_row = 5});
+  scales(scaler, "ooooo.ooooo");
   EXPECT_THAT(error_of([&] { scaler.update(true); }),
-              AllOf(HasSubstr("100 steps one after another"), HasSubstr("loss scale 128"),
-                    HasSubstr("fp16.loss_scale")));
+              AllOf(HasSubstr("6 steps one after another"), HasSubstr("loss scale 128"),
+                    HasSubstr("fp16.loss_scale"), HasSubstr("run.max_bad_steps")));
+}
+
+// Across resumes too: a run that did nothing must not look like one that trained.
+TEST(LossScaler, ARunThatSkippedEveryStepIsAnError) {
+  const LossScaleConfig fixed{.enabled = true, .fixed = 128.0, .steps = 3};
+  const LossScaleConfig dynamic{.enabled = true, .initial_power = 10, .steps = 3};
+  const LossScaleConfig none{.steps = 3};
+  for (const LossScaleConfig& config : {fixed, dynamic, none}) {
+    LossScaler scaler(config);
+    scales(scaler, "oo");
+    LossScaler resumed(config);
+    resumed.restore(scaler.state());
+    EXPECT_THAT(error_of([&] { resumed.update(true); }),
+                AllOf(HasSubstr("no step changed the weights: all 3"), HasSubstr("ower ")));
+    LossScaler trained(config);
+    EXPECT_NO_THROW(scales(trained, "oo."));
+  }
 }
 
 TEST(LossScaler, GoesOnFromItsState) {

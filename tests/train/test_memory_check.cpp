@@ -46,63 +46,14 @@ TEST(CheckFits, RanksOfAMachineShareItsMemory) {
   EXPECT_NO_THROW(check_fits(config, plan, {0, 1}, {first + second}));
 }
 
-TEST(CheckFits, NamesTheLargestKindsAndWhatShrinksThem) {
-  const auto refusal = [](const Config& config) {
-    return error_of([&] { check_fits(config, memory_of(config), {0}, {1000.0}); });
-  };
-  Config config = golden_config({.micro = 4});
-  EXPECT_THAT(refusal(config),
+std::string refusal(const Config& config) {
+  return error_of([&] { check_fits(config, memory_of(config), {0}, {1000.0}); });
+}
+
+TEST(CheckFits, NamesTheLargestKinds) {
+  EXPECT_THAT(refusal(golden_config({.micro = 4})),
               AllOf(HasSubstr("does not fit this machine's memory: 1 rank(s)"),
-                    HasSubstr("of that activations "), HasSubstr("optimizer "),
-                    HasSubstr("a smaller train_micro_batch_size_per_gpu"),
-                    HasSubstr("activation_checkpointing"),
-                    HasSubstr("zero_optimization.stage 1 with parallel.data above 1")));
-  config.batch.micro = 1;
-  config.recompute.what = Recompute::layer;
-  EXPECT_THAT(refusal(config), AllOf(Not(HasSubstr("train_micro_batch_size_per_gpu")),
-                                     Not(HasSubstr("activation_checkpointing"))));
-  EXPECT_THAT(refusal(golden_config({.data = 2, .micro = 1})),
-              AllOf(HasSubstr("zero_optimization.stage 1;"), Not(HasSubstr("data above 1"))));
-}
-
-TEST(CheckFits, NamesOffloadAndRecomputeAsFarAsTheyAreNotUsed) {
-  const auto refusal = [](const Config& config) {
-    return error_of([&] { check_fits(config, memory_of(config), {0}, {1000.0}); });
-  };
-  Config config = golden_config({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
-  config.model.vocabulary = 5000;  // state is more than activations
-  const std::string plain = refusal(config);
-  EXPECT_THAT(plain, AllOf(HasSubstr("zero_optimization.offload_optimizer.device nvme"),
-                           HasSubstr("a larger parallel.data"), Not(HasSubstr("stage 3"))));
-  config.zero.shard_size = 1;
-  EXPECT_THAT(refusal(config), HasSubstr("a larger zero_optimization.mics_shard_size"));
-  config.zero.shard_size = 0;
-  config.zero.offload_optimizer.device = OffloadDevice::nvme;
-  EXPECT_THAT(refusal(config),
-              AllOf(Not(HasSubstr("offload_optimizer")),
-                    HasSubstr("zero_optimization.offload_param.device nvme with max_in_cpu 0."),
-                    Not(HasSubstr("zero_optimization.stage 3"))));
-  config.zero.offload_param.device = OffloadDevice::nvme;
-  EXPECT_THAT(refusal(config), HasSubstr("a smaller zero_optimization.offload_param.max_in_cpu"));
-  config.zero.offload_param.max_in_cpu = 0;
-  EXPECT_THAT(refusal(config), Not(HasSubstr("offload_param")));
-  config.precision.gradient_type = DType::f32;
-  config.zero.stage = 1;
-  config.zero.offload_param = {};
-  EXPECT_THAT(refusal(config), AllOf(HasSubstr("max_in_cpu 0 and zero_optimization.stage 3"),
-                                     HasSubstr("data_types.grad_accum_dtype bf16")));
-}
-
-TEST(CheckFits, NamesTheRecomputeThatIsLeft) {
-  Config config = golden_config({.micro = 4});
-  const auto refusal = [&] {
-    return error_of([&] { check_fits(config, memory_of(config), {0}, {1000.0}); });
-  };
-  EXPECT_THAT(refusal(), HasSubstr("activation_checkpointing.number_checkpoints, to recompute"));
-  config.recompute.what = Recompute::attention;
-  EXPECT_THAT(refusal(), HasSubstr("activation_checkpointing.granularity full"));
-  config.recompute = {.what = Recompute::layer, .layers = 1};
-  EXPECT_THAT(refusal(), HasSubstr("a larger activation_checkpointing.number_checkpoints"));
+                    HasSubstr("of that activations "), HasSubstr("optimizer ")));
 }
 
 TEST(CheckFits, NamesTheLimit) {
@@ -140,9 +91,12 @@ TEST(CheckPlannable, APlanMayBeTooLongByItself) {
   EXPECT_THAT(error_of([&] { check_plannable(config, 8 * gib); }),
               AllOf(HasSubstr("instructions"), HasSubstr("gradient_accumulation_steps")));
   config.batch.accumulation = 1;
-  config.model.architecture = Architecture::llama;
-  config.data.sequence_length = 1000000000;
-  EXPECT_THROW(check_plannable(config, 8 * gib), UsageError);
+  config.model.hidden = config.model.head_size = 10'000'000;
+  config.model.heads = config.model.kv_heads = 1;
+  EXPECT_NO_THROW(check_plannable(config, 8 * gib));
+  config.zero.offload_optimizer.device = OffloadDevice::nvme;
+  EXPECT_THAT(error_of([&] { check_plannable(config, 8 * gib); }),
+              HasSubstr("parts of offloaded state"));
 }
 
 }  // namespace

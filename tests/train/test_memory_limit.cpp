@@ -75,14 +75,17 @@ TEST_F(MemoryLimits, LimitsOfAProcessCountWhatItMaps) {
        "Limit                     Soft Limit           Hard Limit           Units     \n"
        "Max data size             unlimited            unlimited            bytes     \n"
        "Max address space         5368709120           unlimited            bytes     \n");
-  EXPECT_EQ(process_limit(system()).bytes, 3 * gib);
+  EXPECT_EQ(process_limit(system()).bytes, 3 * gib - mapped_by_libraries);
   EXPECT_THAT(process_limit(system()).what, HasSubstr("ulimit -v"));
-  EXPECT_EQ(memory_limit(system()).bytes, 3 * gib);
+  EXPECT_EQ(memory_limit(system()).bytes, 3 * gib - mapped_by_libraries);
   file("proc/self/limits",
        "Max data size             2147483648           unlimited            bytes     \n"
        "Max address space         5368709120           unlimited            bytes     \n");
-  EXPECT_EQ(process_limit(system()).bytes, 1.5 * gib);
+  EXPECT_EQ(process_limit(system()).bytes, 1.5 * gib - mapped_by_libraries);
   EXPECT_THAT(process_limit(system()).what, HasSubstr("ulimit -d"));
+  file("proc/self/limits",
+       "Max data size             1048576              unlimited            bytes     \n");
+  EXPECT_EQ(process_limit(system()).bytes, 0.0);
 }
 
 TEST(MemoryLimit, OfThisProcessFollowsItsLimits) {

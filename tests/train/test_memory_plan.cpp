@@ -100,6 +100,21 @@ TEST(MemoryPlan, WhatIsOffloadedIsElsewhere) {
   EXPECT_GT(disk.device.buffers, all.device.buffers);
 }
 
+// In a build for the CPU a name for the same memory. Four blocks keep their inputs for one
+// micro-batch.
+TEST(MemoryPlan, InputsOfRecomputedLayersAreOnTheHostWhereTheJobSaysSo) {
+  Config config = config_of({.micro = 1, .recompute = 99});
+  const RankMemory all = memory_of(config).of(0);
+  EXPECT_EQ(all.host, KindBytes{});
+  config.recompute.inputs_on_host = true;
+  const RankMemory host = memory_of(config).of(0);
+  EXPECT_EQ(host.in_memory(), all.device);
+  const std::int64_t input = config.data.sequence_length * config.model.hidden * 4;
+  EXPECT_EQ(host.host.activations, config.model.layers * input);
+  config.recompute.what = Recompute::none;
+  EXPECT_EQ(memory_of(config).of(0).host.activations, 0);
+}
+
 TEST(MemoryPlan, RanksOfAStageAreAlikeWhereverTheyStand) {
   Config config = config_of({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1});
   config.parallel.order = "pipeline,data,tensor";
@@ -111,6 +126,15 @@ TEST(MemoryPlan, RanksOfAStageAreAlikeWhereverTheyStand) {
   const int fullest = plan.fullest();
   for (int rank = 0; rank < 8; ++rank)
     EXPECT_LE(plan.of(rank).resident(), plan.of(fullest).resident());
+}
+
+TEST(MemoryPlan, KnowsTheNodeThatTakesTheMost) {
+  const MemoryPlan plan = memory_of(config_of({.pipeline = 2, .data = 2, .micro = 1}));
+  const bool last = plan.of(3).resident() > plan.of(0).resident();
+  EXPECT_EQ(plan.fullest_node(1), std::vector<int>{plan.fullest()});
+  EXPECT_EQ(plan.fullest_node(4), (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(plan.fullest_node(99).size(), 4U);
+  EXPECT_EQ(plan.fullest_node(3), last ? (std::vector<int>{0, 1, 2}) : (std::vector<int>{0, 1, 2}));
 }
 
 // A large job on a small machine: nothing of its size is allocated.

@@ -28,6 +28,9 @@ TEST(ShardingText, SaysTheStageInEffect) {
             "ZeRO stage 3: state is cut over 8 data rank(s), 1 time(s)" + none);
   for (const auto& [ranks, size] : {std::pair{1, 0}, std::pair{4, 1}})
     EXPECT_THAT(sharding_text(over(ranks, 2, size)), HasSubstr("ZeRO stage 0, not 2"));
+  Config alone = over(1, 3, 0);
+  alone.zero.offload_param.device = OffloadDevice::nvme;
+  EXPECT_THAT(sharding_text(alone), HasSubstr("gathers parameters from the disk"));
   Config config = over(2, 3, 0);
   config.zero.offload_optimizer.device = OffloadDevice::nvme;
   config.zero.offload_param.device = OffloadDevice::cpu;
@@ -69,6 +72,21 @@ TEST(Surprises, HpzCutsMoreThanInZeroPlusPlus) {
               ElementsAre(AllOf(HasSubstr("cut over 2 data ranks and kept 4 times"),
                                 HasSubstr("ZeRO++ would keep the parameters so"))));
   config.zero.shard_size = 8;
+  EXPECT_THAT(surprises(config), IsEmpty());
+}
+
+TEST(Surprises, GroupsOfOneCutNothing) {
+  Config config = over(8, 3, 1);
+  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("ZeRO stage 3 cuts nothing")));
+  config.zero.stage = 0;
+  EXPECT_THAT(surprises(config), IsEmpty());
+}
+
+TEST(Surprises, InputsOnTheHostNeedRecomputedLayers) {
+  Config config;
+  config.recompute.inputs_on_host = true;
+  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("cpu_checkpointing has nothing")));
+  config.recompute.what = Recompute::layer;
   EXPECT_THAT(surprises(config), IsEmpty());
 }
 

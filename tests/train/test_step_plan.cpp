@@ -72,6 +72,16 @@ TEST(PlanShapeOfAJob, OneDataRankGathersParametersThatLiveElsewhere) {
   EXPECT_EQ(shape.zero, ZeroStage::parameters);
   for (const BlockUse& block : shape.blocks[0]) EXPECT_NE(block.stored, block.persistent);
   EXPECT_EQ(shape.shard_buffers, 5);
+  // The sums of the same job without: gradients are whole all the time, and a block has the same
+  // parameters.
+  EXPECT_FALSE(shape.shards_gradients());
+  config.zero.offload_param.device = OffloadDevice::none;
+  const PlanShape plain = plan_shape(config);
+  ASSERT_EQ(shape.blocks[0].size(), plain.blocks[0].size());
+  for (std::size_t b = 0; b < plain.blocks[0].size(); ++b) {
+    EXPECT_EQ(shape.blocks[0][b].layers, plain.blocks[0][b].layers);
+    EXPECT_EQ(shape.blocks[0][b].elements, plain.blocks[0][b].elements);
+  }
 }
 
 TEST(PlanShapeOfAJob, OptimizerStateOnNvmeIsSteppedInParts) {

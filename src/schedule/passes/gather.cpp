@@ -77,13 +77,13 @@ class GatherWriter {
 
   void start(int block) {
     if (state_[block] != State::absent) return;
-    plan_.push_back(on_block(OpKind::GatherStart, block));
+    plan_.push_back(gather_of(OpKind::GatherStart, block));
     state_[block] = State::gathering;
     gathered_ += blocks_[block].elements;
   }
   void wait(int block) {
     if (state_[block] != State::gathering) return;
-    plan_.push_back(on_block(OpKind::GatherWait, block));
+    plan_.push_back(gather_of(OpKind::GatherWait, block));
     state_[block] = State::present;
   }
   void release(int block) {

@@ -57,6 +57,7 @@ class LoadWriter {
       wait_saves();
       plan_.push_back(on_block(OpKind::SaveStart, op.block));
       saving_.push_back(op.block);
+      if (!shape_.save_behind) wait_saves();
     }
     load_ahead();
   }

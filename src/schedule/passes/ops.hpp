@@ -9,4 +9,9 @@ constexpr Op on_block(OpKind kind, int block) {
   return {.kind = kind, .block = block};
 }
 
+/// GatherStart or GatherWait of a block, or of one piece of it.
+constexpr Op gather_of(OpKind kind, int block, int piece = all) {
+  return {.kind = kind, .block = block, .part = piece};
+}
+
 }  // namespace triax

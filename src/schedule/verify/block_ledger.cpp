@@ -59,12 +59,16 @@ BlockLedger::BlockLedger(const PlanShape& shape, int stage)
     block.writes_left = static_cast<int>(use.layers.size()) * shape.microbatches;
     block.backwards.assign(shape.microbatches, static_cast<int>(use.layers.size()));
     block.parameters = block.sharded ? Parameters::absent : Parameters::whole;
+    block.pieces.assign(block.sharded ? 1 : use.gathers(), Parameters::absent);
     block.written.assign(use.layers.size(), false);
     block.begun.assign(shape.microbatches, false);
   }
 }
 
 bool BlockLedger::has_part(const Op& op) const {
+  const bool gather = op.kind == OpKind::GatherStart || op.kind == OpKind::GatherWait;
+  const auto pieces = static_cast<int>(blocks_[op.block].pieces.size());
+  if (gather) return pieces == 1 ? op.part == all : op.part >= 0 && op.part < pieces;
   const int parts = blocks_[op.block].use.parts;
   return parts == 0 ? op.kind == OpKind::Step && op.part == all : op.part >= 0 && op.part < parts;
 }
@@ -122,7 +126,7 @@ void BlockLedger::execute(const Op& op) {
     case OpKind::GatherStart:
     case OpKind::GatherWait:
     case OpKind::Release:
-      return blocks_[op.block].sharded ? gather(op.block, op.kind) : advance(op.block, op.kind);
+      return blocks_[op.block].sharded ? gather(op.block, op.kind) : gather_piece(op);
     case OpKind::Step:
       return step(op);
     default:
@@ -176,6 +180,21 @@ void BlockLedger::gather(int index, OpKind kind) {
       gathered_.release(index, blocks_[index].use.pool);
       state = Parameters::absent;
   }
+}
+
+// The pieces of a block may come in any order; the block is gathered when all are.
+void BlockLedger::gather_piece(const Op& op) {
+  Block& block = blocks_[op.block];
+  const bool start = op.kind == OpKind::GatherStart;
+  if (start || op.kind != OpKind::GatherWait) check_next(op.block, op.kind);
+  Parameters& piece = block.pieces[op.part == all ? 0 : op.part];
+  require(piece == (start ? Parameters::absent : Parameters::gathering),
+          start ? "it is gathered already" : "it is not in flight");
+  piece = start ? Parameters::gathering : Parameters::whole;
+  const auto none = [&](Parameters state) {
+    return std::find(block.pieces.begin(), block.pieces.end(), state) == block.pieces.end();
+  };
+  if (none(Parameters::absent) && (start || none(Parameters::gathering))) ++block.done;
 }
 
 // The parts of a block may be stepped in any order; the block is when all are.

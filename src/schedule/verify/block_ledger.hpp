@@ -48,6 +48,7 @@ class BlockLedger {
     int writes_left = 0;         // backwards that have yet to add to its gradient
     std::vector<int> backwards;  // by micro-batch: those that have yet to come
     Parameters parameters = Parameters::whole;
+    std::vector<Parameters> pieces;  // of updated parameters (ZeRO 1)
     // Of the window in which the gradient is whole (ZeRO 2).
     Gradient gradient = Gradient::shard;
     int first = 0;              // the micro-batch that writes first
@@ -60,6 +61,7 @@ class BlockLedger {
   void open(int index, int microbatch);
   void reduce(int index, OpKind kind);
   void gather(int index, OpKind kind);
+  void gather_piece(const Op& op);
   void step(const Op& op);
   void store(const Op& op);
   void advance(int index, OpKind kind);

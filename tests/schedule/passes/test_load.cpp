@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "src/schedule/verify.hpp"
 #include "tests/schedule/plan_shapes.hpp"
 
@@ -34,6 +36,11 @@ TEST(AddLoads, ShardsComeAheadOfGatheringAndOfSteps) {
                   "load b1 wait", "step b1", "save b0 wait", "save b1 start", "step b2",
                   "gather b2 start", "gather b2 wait", "save b1 wait"));
   EXPECT_EQ(verify({plan}, shape, PlanUse::training)[0].shards, (std::vector<int>{1, 1, 0}));
+  shape.save_behind = false;
+  const auto lines = lines_of(training_plans("1f1b", shape)[0]);
+  const auto save = std::find(lines.begin(), lines.end(), "save b0 start");
+  ASSERT_NE(save, lines.end());
+  EXPECT_EQ(save[1], "save b0 wait");
   shape.shard_limit = 99;
   const Plan limited = training_plans("1f1b", shape)[0];
   EXPECT_EQ(text_of(limited[1]), "load b0 wait");  // one is loaded whatever the limit

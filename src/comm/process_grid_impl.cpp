@@ -1,0 +1,211 @@
+#include "src/comm/process_grid_impl.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <utility>
+
+#include "kernels/base/check.hpp"
+#include "src/comm/topology.hpp"
+
+namespace triax {
+namespace {
+
+std::string host_name() {
+  std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+  int length = 0;
+  if (MPI_Get_processor_name(name.data(), &length) != MPI_SUCCESS) return "an unnamed host";
+  return {name.data(), static_cast<std::size_t>(length)};
+}
+
+// Ranks of one axis make a group; not all of the grid do, so that it is no meeting of theirs.
+class GroupWait {
+ public:
+  explicit GroupWait(ProgressBoard& board) : board_(board) { board_.begin_wait({.group = 0}); }
+  ~GroupWait() { board_.end_wait(); }
+  GroupWait(const GroupWait&) = delete;
+  GroupWait& operator=(const GroupWait&) = delete;
+
+ private:
+  ProgressBoard& board_;
+};
+
+}  // namespace
+
+ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
+                        const std::vector<int>& node_of_rank, double timeout)
+    : shape(grid_shape) {
+  if (timeout > 0.0) watchdog.emplace(board, timeout);
+  const WaitScope making(&board);
+  int ranks = 0;
+  check_mpi(MPI_Comm_size(user_world, &ranks), "MPI_Comm_size", place);
+  check_world_size(shape, ranks);
+
+  // The caller's communicator keeps its error handler; what is made from the copy inherits this
+  // one.
+  OwnedComm copy;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Comm_idup(user_world, copy.address(), &request), "MPI_Comm_idup", place);
+  wait(request, "MPI_Comm_idup");
+  MPI_Comm_set_errhandler(copy.get(), MPI_ERRORS_RETURN);
+
+  std::array<int, 3> sizes{};
+  const std::array<int, 3> periodic{};
+  std::transform(shape.order.begin(), shape.order.end(), sizes.begin(),
+                 [&](Axis axis) { return shape.size(axis); });
+  constexpr int reorder = 0;  // a rank stands where the launcher put it
+  check_mpi(MPI_Cart_create(copy.get(), 3, sizes.data(), periodic.data(), reorder, grid.address()),
+            "MPI_Cart_create", place);
+  check_mpi(MPI_Comm_rank(grid.get(), &rank), "MPI_Comm_rank", place);
+  for (const Axis axis : all_axes) coordinates[index_of(axis)] = shape.coordinate(rank, axis);
+  place = fmt::format("rank {} (data {}, pipeline {}, tensor {}) on {}", rank, coordinates[0],
+                      coordinates[1], coordinates[2], host_name());
+
+  find_node(node_of_rank);
+  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks");
+  make_axes();
+  make_embedding();
+}
+
+std::vector<int> ProcessGrid::Impl::gather(int value) const {
+  std::vector<int> values(static_cast<std::size_t>(shape.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallgather(&value, 1, MPI_INT, values.data(), 1, MPI_INT, grid.get(), &request),
+            "MPI_Iallgather", place);
+  wait(request, "MPI_Iallgather");
+  return values;
+}
+
+std::vector<int> ProcessGrid::Impl::members_of(MPI_Comm comm) const {
+  if (comm == MPI_COMM_NULL) return {rank};
+  OwnedGroup all;
+  OwnedGroup some;
+  check_mpi(MPI_Comm_group(grid.get(), all.address()), "MPI_Comm_group", place);
+  check_mpi(MPI_Comm_group(comm, some.address()), "MPI_Comm_group", place);
+  int count = 0;
+  check_mpi(MPI_Group_size(some.get(), &count), "MPI_Group_size", place);
+  std::vector<int> own(static_cast<std::size_t>(count));
+  std::iota(own.begin(), own.end(), 0);
+  std::vector<int> members(own.size());
+  check_mpi(MPI_Group_translate_ranks(some.get(), count, own.data(), all.get(), members.data()),
+            "MPI_Group_translate_ranks", place);
+  return members;
+}
+
+void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
+  check(node_of_rank.empty() || static_cast<int>(node_of_rank.size()) == shape.size(),
+        "a node map of {} ranks for {}", node_of_rank.size(), shape.size());
+  OwnedComm node;
+  meet(grid.get());
+  if (node_of_rank.empty())
+    check_mpi(
+        MPI_Comm_split_type(grid.get(), MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, node.address()),
+        "MPI_Comm_split_type", place);
+  else
+    check_mpi(MPI_Comm_split(grid.get(), node_of_rank[static_cast<std::size_t>(rank)], rank,
+                             node.address()),
+              "MPI_Comm_split", place);
+  MPI_Comm_rank(node.get(), &node_rank);
+  MPI_Comm_size(node.get(), &node_size);
+  node_cores = cores_of_node(node.get());
+  board.share(node.get(), rank, shape.size(), place);
+  policy = triax::wait_policy(node_size, node_cores);
+
+  // A node is known by its first rank.
+  int first = rank;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibcast(&first, 1, MPI_INT, 0, node.get(), &request), "MPI_Ibcast", place);
+  wait(request, "MPI_Ibcast");
+  first_of_node = gather(first);
+  check_tensor_inside_nodes(shape, first_of_node);
+  nodes = 0;
+  for (int r = 0; r < shape.size(); ++r) {
+    const int first_there = first_of_node[static_cast<std::size_t>(r)];
+    if (first_there == r) ++nodes;
+    if (first_there == first) ranks_of_node.push_back(r);
+  }
+}
+
+void ProcessGrid::Impl::make_axes() {
+  for (const Axis axis : all_axes) {
+    MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
+    if (shape.size(axis) > 1) {
+      std::array<int, 3> remains{};
+      std::transform(shape.order.begin(), shape.order.end(), remains.begin(),
+                     [&](Axis a) { return a == axis ? 1 : 0; });
+      meet(grid.get());
+      check_mpi(MPI_Cart_sub(grid.get(), remains.data(), &comm), "MPI_Cart_sub", place);
+    }
+    axes[index_of(axis)] = communicator(comm, fmt::format("{} axis", name_of(axis)));
+  }
+}
+
+std::unique_ptr<MpiCommunicator> ProcessGrid::Impl::subgroup(Axis axis,
+                                                             const std::vector<int>& members,
+                                                             const std::string& name) {
+  const MPI_Comm whole = axes[index_of(axis)]->mpi();
+  MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
+  if (whole != MPI_COMM_NULL) meet(whole);
+  if (members.size() > 1) {
+    OwnedGroup all;
+    OwnedGroup some;
+    check_mpi(MPI_Comm_group(whole, all.address()), "MPI_Comm_group", place);
+    check_mpi(
+        MPI_Group_incl(all.get(), static_cast<int>(members.size()), members.data(), some.address()),
+        "MPI_Group_incl", place);
+    constexpr int tag = 0;
+    check_mpi(MPI_Comm_create_group(whole, some.get(), tag, &comm), "MPI_Comm_create_group", place);
+  }
+  return communicator(comm, name);
+}
+
+Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
+  const int ranks = shape.size(axis);
+  check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
+        name_of(axis), parts);
+  if (parts == (across ? ranks : 1)) return *axes[index_of(axis)];
+  std::unique_ptr<MpiCommunicator>& made = groups[{axis, parts, across}];
+  if (made) return *made;
+  const int run = ranks / parts;
+  const int here = coordinates[index_of(axis)];
+  std::vector<int> members;
+  for (int r = 0; r < ranks; ++r)
+    if (across ? r % run == here % run : r / run == here / run) members.push_back(r);
+  const GroupWait waiting(board);
+  made =
+      subgroup(axis, members,
+               fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts));
+  return *made;
+}
+
+void ProcessGrid::Impl::make_embedding() {
+  const int stage = coordinates[index_of(Axis::pipeline)];
+  const int last = shape.pipeline - 1;
+  std::vector<int> members = {stage};
+  if (last > 0 && (stage == 0 || stage == last)) members = {0, last};
+  embedding = subgroup(Axis::pipeline, members, "embedding group");
+}
+
+// A name of its own: what an earlier run left behind must not count.
+void ProcessGrid::Impl::report_across_nodes(const std::string& directory) {
+  if (nodes == 1 || !watchdog) return;
+  namespace fs = std::filesystem;
+  const std::string prefix = ".stall-";
+  std::error_code error;
+  if (rank == 0)
+    for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+         entry.increment(error)) {
+      std::error_code ignored;
+      if (entry->path().filename().string().starts_with(prefix))
+        fs::remove_all(entry->path(), ignored);
+    }
+  const ProcessName process = this_process();
+  std::array<std::uint64_t, 2> name = {static_cast<std::uint64_t>(process.number), process.born};
+  const WaitScope waiting(&board);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibcast(name.data(), 2, MPI_UINT64_T, 0, grid.get(), &request), "MPI_Ibcast", place);
+  wait(request, "MPI_Ibcast");
+  watchdog->exchange_in(fmt::format("{}/{}{}-{}", directory, prefix, name[0], name[1]));
+}
+
+}  // namespace triax

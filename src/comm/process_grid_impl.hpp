@@ -1,0 +1,80 @@
+#pragma once
+// How a ProcessGrid is made: its communicators, and which ranks share a node. For
+// src/comm/process_grid.cpp alone.
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/comm/mpi_communicator.hpp"
+#include "src/comm/mpi_error.hpp"
+#include "src/comm/owned_handle.hpp"
+#include "src/comm/process_grid.hpp"
+#include "src/comm/watchdog.hpp"
+
+namespace triax {
+
+inline std::size_t index_of(Axis axis) {
+  return static_cast<std::size_t>(axis);
+}
+
+struct ProcessGrid::Impl {
+  Impl(MPI_Comm user_world, const GridShape& grid_shape, const std::vector<int>& node_of_rank,
+       double timeout);
+
+  void find_node(const std::vector<int>& node_of_rank);
+  void make_axes();
+  void make_embedding();
+  void report_across_nodes(const std::string& directory);
+  // `members`: the ranks along `axis` that are with this one, itself among them, ascending.
+  // Collective over the axis.
+  std::unique_ptr<MpiCommunicator> subgroup(Axis axis, const std::vector<int>& members,
+                                            const std::string& name);
+  // part() or across(), made at the first call.
+  Communicator& group(Axis axis, int parts, bool across);
+
+  void wait(MPI_Request request, const char* call) const {
+    check_mpi(wait_for(request, policy), call, place);
+  }
+  // MPI makes communicators by blocking calls only, which spin. Meeting first, without spinning,
+  // keeps nobody spinning for a rank that comes late.
+  void meet(MPI_Comm comm) const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Ibarrier(comm, &request), "MPI_Ibarrier", place);
+    wait(request, "MPI_Ibarrier");
+  }
+  std::vector<int> gather(int value) const;
+  std::vector<int> members_of(MPI_Comm comm) const;
+  std::unique_ptr<MpiCommunicator> communicator(MPI_Comm comm, const std::string& name) {
+    const int group = board.add_group(name, members_of(comm));
+    return std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name),
+                                             &board, group);
+  }
+
+  GridShape shape;
+  int rank = 0;
+  std::array<int, 3> coordinates{};  // by Axis
+  std::string place = "a rank of MPI_COMM_WORLD";
+  WaitPolicy policy = WaitPolicy::yield;  // until the cores are known
+  OwnedComm grid;                         // Cartesian
+  ProgressBoard board;
+  std::optional<Watchdog> watchdog;
+  int node_rank = 0, node_size = 1, nodes = 1, node_cores = 1;
+  std::vector<int> ranks_of_node;
+  std::unique_ptr<MpiCommunicator> world;
+  std::array<std::unique_ptr<MpiCommunicator>, 3> axes;  // by Axis
+  std::unique_ptr<MpiCommunicator> embedding;
+  struct Group {
+    Axis axis;
+    int parts;
+    bool across;
+    auto operator<=>(const Group&) const = default;
+  };
+  std::map<Group, std::unique_ptr<MpiCommunicator>> groups;  // within an axis
+  std::vector<int> first_of_node;                            // by rank: the first rank of its node
+};
+
+}  // namespace triax

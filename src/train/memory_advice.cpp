@@ -1,0 +1,162 @@
+#include "src/train/memory_advice.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/schedule/plan.hpp"
+#include "src/train/memory_check.hpp"
+#include "src/train/memory_plan.hpp"
+
+namespace triax {
+namespace {
+
+struct Change {
+  std::string setting;
+  Config config;
+};
+
+std::int64_t most_of_a_rank(const Config& config) {
+  const MemoryPlan plan(config, step_plans(config), 0);
+  return plan.of(plan.fullest()).resident();
+}
+
+// A plan that is made in about a second.
+bool is_short(const Config& config) {
+  constexpr double instructions = 500'000;
+  return planning_bytes(config) < instructions * sizeof(Op);
+}
+
+// Cuts of the state over the data ranks there are. One of them has nothing to cut.
+void add_zero(std::vector<Change>& changes, const Config& config) {
+  if (config.parallel.data == 1) return;
+  for (int stage = config.zero.stage + 1; stage <= 3; ++stage) {
+    Config other = config;
+    other.zero.stage = stage;
+    changes.push_back({fmt::format("zero_optimization.stage {}", stage), other});
+  }
+  const int group = config.zero.shard_size;
+  if (config.zero.stage == 0 || group <= 0 || group >= config.parallel.data) return;
+  Config other = config;
+  other.zero.shard_size = config.parallel.data;
+  changes.push_back({"a larger zero_optimization.mics_shard_size", other});
+}
+
+void add_offload(std::vector<Change>& changes, const Config& config) {
+  const std::string section = "zero_optimization.offload_";
+  const OffloadOptimizerConfig& optimizer = config.zero.offload_optimizer;
+  const bool on_disk = optimizer.device == OffloadDevice::nvme;
+  if (!on_disk || optimizer.ratio < 1.0) {
+    Config other = config;
+    other.zero.offload_optimizer.device = OffloadDevice::nvme;
+    other.zero.offload_optimizer.ratio = 1.0;
+    changes.push_back({section + (on_disk ? "optimizer.ratio 1" : "optimizer.device nvme"), other});
+  }
+  const OffloadParamConfig& parameters = config.zero.offload_param;
+  Config other = config;
+  other.zero.stage = 3;
+  other.zero.offload_param.device = OffloadDevice::nvme;
+  other.zero.offload_param.max_in_cpu = 0;
+  other.zero.offload_param.ratio = 1.0;
+  if (parameters.device != OffloadDevice::nvme)
+    changes.push_back({section + "param.device nvme with max_in_cpu 0" +
+                           (config.zero.stage < 3 ? " and zero_optimization.stage 3" : ""),
+                       other});
+  else if (parameters.max_in_cpu > 0)
+    changes.push_back({"a smaller " + section + "param.max_in_cpu", other});
+  else if (parameters.ratio < 1.0)
+    changes.push_back({section + "param.ratio 1", other});
+}
+
+// What keeps less of each layer for its backward pass.
+void add_recompute(std::vector<Change>& changes, const Config& config) {
+  const RecomputeConfig& recompute = config.recompute;
+  const std::string section = "activation_checkpointing.";
+  Config other = config;
+  other.recompute.what = Recompute::layer;
+  if (recompute.what == Recompute::none) {
+    other.recompute.layers = 0;
+    changes.push_back({section + "number_checkpoints, to recompute layers", other});
+  } else if (recompute.what == Recompute::attention) {
+    changes.push_back({section + "granularity full with number_checkpoints", other});
+  } else if (recompute.layers > 0) {
+    other.recompute.layers = 0;
+    changes.push_back({"a larger " + section + "number_checkpoints", other});
+  }
+  if (config.parallel.tensor == 1 || config.parallel.sequence_parallel) return;
+  other = config;
+  other.recompute.partition_inputs = true;
+  if (!recompute.partition_inputs)
+    changes.push_back({section + "partition_activations true", other});
+}
+
+void add_types(std::vector<Change>& changes, const Config& config) {
+  Config other = config;
+  PrecisionConfig& precision = other.precision;
+  if (precision.type == DType::f32) {
+    precision.type = precision.gradient_type = DType::bf16;
+    changes.push_back({"bf16.enabled true", other});
+  } else if (precision.gradient_type != precision.type) {
+    precision.gradient_type = precision.type;
+    changes.push_back({fmt::format("data_types.grad_accum_dtype {}",
+                                   precision.type == DType::bf16 ? "bf16" : "fp16"),
+                       other});
+  }
+}
+
+// The same global batch in smaller steps, or a shorter one.
+void add_sizes(std::vector<Change>& changes, const Config& config) {
+  Config other = config;
+  for (std::int64_t parts = 2; parts <= config.batch.micro; ++parts)
+    if (config.batch.micro % parts == 0) {
+      other.batch.micro /= parts;
+      other.batch.accumulation *= parts;
+      changes.push_back(
+          {fmt::format("train_micro_batch_size_per_gpu {} or less", other.batch.micro), other});
+      break;
+    }
+  other = config;
+  other.data.sequence_length /= 2;
+  if (other.data.sequence_length >= config.parallel.tensor)
+    changes.push_back({"a smaller data.seq_length", other});
+  other = config;
+  other.zero.overlap = false;
+  if (config.zero.overlap) changes.push_back({"zero_optimization.overlap_comm false", other});
+  other = config;
+  other.checkpoint.async = AsyncWrites::off;
+  if (config.checkpoint.async == AsyncWrites::on)
+    changes.push_back({"checkpoint.async false", other});
+}
+
+// The best of several stages says it for the others.
+void drop_lesser_stages(std::vector<MemorySaving>& savings) {
+  bool found = false;
+  std::erase_if(savings, [&](const MemorySaving& saving) {
+    return saving.setting.starts_with("zero_optimization.stage ") && std::exchange(found, true);
+  });
+}
+
+}  // namespace
+
+std::vector<MemorySaving> memory_savings(const Config& config) {
+  std::vector<Change> changes;
+  for (const auto add : {add_zero, add_offload, add_recompute, add_types, add_sizes})
+    add(changes, config);
+  std::vector<MemorySaving> savings;
+  if (!is_short(config)) return savings;
+  const std::int64_t now = most_of_a_rank(config);
+  for (const Change& change : changes) {
+    if (!is_short(change.config)) continue;
+    try {
+      const std::int64_t bytes = now - most_of_a_rank(change.config);
+      if (bytes >= now / 100) savings.push_back({change.setting, bytes});
+    } catch (const Error&) {
+      // The job cannot have it.
+    }
+  }
+  std::stable_sort(savings.begin(), savings.end(),
+                   [](const MemorySaving& a, const MemorySaving& b) { return a.bytes > b.bytes; });
+  drop_lesser_stages(savings);
+  return savings;
+}
+
+}  // namespace triax
