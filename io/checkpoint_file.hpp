@@ -27,8 +27,8 @@ struct CheckpointOptions {
 /// Writes one checkpoint. Constructor, create and publish are collective over `ranks`; write, flush
 /// and fail are independent: each rank calls them as often as it likes between create and publish,
 /// from any one thread, for they use neither MPI nor HDF5. With options.collective ranks wait for
-/// each other in write, and nobody calls flush. An Error of the collective functions is thrown on
-/// all ranks alike, and leaves published checkpoints untouched.
+/// each other in write and in the destructor, and nobody calls flush. An Error of the collective
+/// functions is thrown on all ranks alike, and leaves published checkpoints untouched.
 class CheckpointWriter {
  public:
   /// Opens "<path>.tmp"; the directory is created. Stale .tmp files of the same name are replaced.

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "io/durable.hpp"
-#include "io/hdf5.hpp"
+#include "io/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
@@ -110,30 +110,15 @@ OffloadFile::OffloadFile(const std::string& path, const std::vector<OffloadDatas
 OffloadFile::~OffloadFile() = default;
 
 void OffloadFile::create(const std::vector<OffloadDataset>& datasets) {
-  // HDF5 cannot finish with a file that a full disk cuts short: room for it is sought before. Its
-  // own part is a few pages a dataset.
-  constexpr std::int64_t per_dataset = 4 * BlockFile::alignment;
-  constexpr std::int64_t per_file = std::int64_t{1} << 18;
-  bytes_ = per_file;
+  hdf5::FileInMemory memory(hdf5::File::Mode::create_blocks);
   for (const OffloadDataset& dataset : datasets) {
     check(dataset.elements >= 0, "{} elements in {}", dataset.elements, dataset.name);
-    bytes_ += per_dataset + padded_bytes(dataset);
+    memory.file().create_dataset(dataset.name, dataset.dtype, {dataset.elements});
+    extents_.push_back({dataset, memory.file().offset(dataset.name)});
   }
+  memory.close();
   std::filesystem::resize_file(path_, 0);  // what a dead run left
-  reserve_space(path_, bytes_);
-
-  hdf5::File file(path_, hdf5::File::Mode::create_blocks);
-  try {
-    for (const OffloadDataset& dataset : datasets) {
-      file.create_dataset(dataset.name, dataset.dtype, {dataset.elements});
-      extents_.push_back({dataset, file.offset(dataset.name)});
-    }
-    file.close();
-  } catch (...) {
-    // Another rank took the room meanwhile. HDF5 writes once more when it closes: room for that.
-    (void)!::truncate(path_.c_str(), 0);
-    throw;
-  }
+  memory.put_into(path_);
 
   bytes_ = static_cast<std::int64_t>(std::filesystem::file_size(path_));
   for (const Extent& extent : extents_) {
