@@ -2,11 +2,9 @@
 // What moves the blocks of a BlockQueue: io_uring, or threads where the system refuses it. Internal
 // to io/.
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "io/block_queue.hpp"
@@ -31,8 +29,5 @@ std::unique_ptr<BlockEngine> make_uring_engine(int file, BlockQueue& queue, int 
                                                std::string& refusal);
 /// pread(2) and pwrite(2) in at most `depth` threads, and no more than a file can keep busy.
 std::unique_ptr<BlockEngine> make_thread_engine(int file, BlockQueue& queue, int depth);
-
-/// A thread that takes no signals: they are for the thread that steers the program.
-std::thread start_quiet_thread(std::function<void()> body);
 
 }  // namespace triax

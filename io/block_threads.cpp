@@ -1,28 +1,16 @@
 // Blocks moved by threads that wait for them: everywhere, at the price of a thread a block in
 // flight.
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <utility>
 
 #include "io/block_engine.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/quiet_thread.hpp"
 
 namespace triax {
-
-std::thread start_quiet_thread(std::function<void()> body) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // a thread starts with its maker's mask
-  std::thread thread(std::move(body));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
-
 namespace {
 
 constexpr int max_threads = 8;

@@ -137,6 +137,11 @@ std::vector<Run> runs_of(const Shape& shape, const std::vector<Box>& boxes) {
   for (const Box& box : boxes) {
     check(box.extent.rank() == shape.rank(), "a box of {} dimensions in {}", box.extent.rank(),
           shape.text());
+    for (int d = 0; d < shape.rank(); ++d) {
+      const std::int64_t begin = box.offset[static_cast<std::size_t>(d)];
+      check(begin >= 0 && begin + box.extent[d] <= shape[d], "a box [{}, {}) in dimension {} of {}",
+            begin, begin + box.extent[d], d, shape.text());
+    }
     append_runs(shape, box, runs);
   }
   const auto before = [](const Run& a, const Run& b) { return a.first < b.first; };

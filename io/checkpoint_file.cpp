@@ -49,7 +49,7 @@ struct SharedTexts {
 
 CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks,
                                    const CheckpointOptions& options)
-    : path_(path), temporary_(path + ".tmp"), ranks_(ranks) {
+    : path_(path), temporary_(path + ".tmp"), ranks_(ranks), options_(options) {
   check(options.files >= 1, "a checkpoint in {} files", options.files);
   agreed(ranks_, [&] {
     if (ranks_.rank == 0) prepare(temporary_);
@@ -74,6 +74,7 @@ CheckpointWriter::~CheckpointWriter() {
   if (std::uncaught_exceptions() > 0 && ranks_.size > 1) {
     if (file_) (void)new (std::nothrow) hdf5::File(std::move(*file_));
     if (parts_) (void)new (std::nothrow) CheckpointParts(std::move(*parts_));
+    (void)data_.release();
     file_.reset();
     parts_.reset();
   }
@@ -88,6 +89,7 @@ void CheckpointWriter::discard() noexcept {
   {
     // Closing is collective, but of the master of parts, which is rank 0's alone.
     const WaitScope waiting(file_ && !parts_ ? ranks_.watch : nullptr);
+    data_.reset();
     file_.reset();
   }
   if (ranks_.rank == 0) ::unlink(temporary_.c_str());
@@ -108,17 +110,31 @@ void CheckpointWriter::create(const CheckpointHeader& header,
         if (!parts_) bytes += tensor.bytes();
       if (ranks_.rank == 0) reserve_space(temporary_, bytes);
     });
-    if (parts_) return parts_->create(tensors);
+    if (parts_) {
+      parts_->create(tensors);
+      places_ = parts_->places();
+      return open_data();
+    }
     agreed_together(ranks_, [&] {
       write_header(*file_, header_);
       for (const CheckpointTensor& tensor : tensors)
         file_->create_dataset(tensor.name, tensor.dtype, tensor.shape);
       create_integrity(*file_, header_, tensors);
+      places_ = CheckpointPlaces({temporary_});
+      for (const auto& [name, dtype, shape] : tensors)
+        places_.add(name, dtype, shape, {{0, 0, shape.elements(), file_->offset(name)}});
     });
+    open_data();
   } catch (...) {
     discard();
     throw;
   }
+}
+
+void CheckpointWriter::open_data() {
+  data_ = options_.collective && ranks_.size > 1
+              ? collective_writer(places_.paths(), ranks_, options_.hints)
+              : independent_writer(places_.paths());
 }
 
 void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Box>& boxes,
@@ -127,10 +143,15 @@ void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Bo
   if (!failure_.empty()) return;
   try {
     sums_.add(name, boxes, data);
-    if (parts_)
-      parts_->write(name, boxes, data);
-    else
-      file_->write(name, boxes, data);
+    data_->write(places_.segments(name, boxes, data));
+  } catch (const std::exception& error) {
+    fail(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+void CheckpointWriter::flush() {
+  try {
+    data_->finish();
   } catch (const std::exception& error) {
     fail(error.what());
   }
@@ -151,8 +172,10 @@ void CheckpointWriter::write_master() {
 
 void CheckpointWriter::publish() {
   check(open_, "publish of the closed checkpoint {}", path_);
+  flush();
   try {
     agree(ranks_, failure_);
+    data_.reset();
     sum_over_ranks(ranks_, sums_.all());
     if (parts_) parts_->finish();
     agreed(ranks_, [&] {

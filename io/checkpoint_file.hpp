@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,19 +14,21 @@
 #include "io/checkpoint_integrity.hpp"
 #include "io/checkpoint_parts.hpp"
 #include "io/hdf5.hpp"
+#include "io/segment_writer.hpp"
 
 namespace triax {
 
 struct CheckpointOptions {
   int files = 1;  // that the tensors' data lie in; more than 1: part files beside a master
-  hdf5::FileHints hints;
+  hdf5::FileHints hints = {};
+  bool collective = false;  // ranks write together (segment_writer.hpp)
 };
 
-/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `ranks`
-/// and may be called by any one thread of each rank that no other uses their communicator in
-/// meanwhile; write and fail are independent, each rank calls them as often as it likes between
-/// create and publish. An Error of the collective functions is thrown on all ranks alike, and
-/// leaves published checkpoints untouched.
+/// Writes one checkpoint. Constructor, create, publish and destructor are collective over `ranks`;
+/// write, flush and fail are independent: each rank calls them as often as it likes between create
+/// and publish, from any one thread, for they use neither MPI nor HDF5. With options.collective
+/// ranks wait for each other in write, and nobody calls flush. An Error of the collective functions
+/// is thrown on all ranks alike, and leaves published checkpoints untouched.
 class CheckpointWriter {
  public:
   /// Opens "<path>.tmp"; the directory is created. Stale .tmp files of the same name are replaced.
@@ -42,6 +45,8 @@ class CheckpointWriter {
   /// is kept and thrown by publish, on all ranks: one that left early would leave the others
   /// waiting. `data` may be reused when it returns.
   void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
+  /// Waits until what this rank wrote is on disk; publish does too. A failure is kept likewise.
+  void flush();
   /// This rank could not get hold of what it was to write: kept and thrown by publish likewise.
   void fail(const std::string& why);
   /// Adds up the ranks' checksums, closes, syncs, renames, syncs the directory. A failure of any
@@ -49,14 +54,18 @@ class CheckpointWriter {
   void publish();
 
  private:
+  void open_data();
   void discard() noexcept;
   void write_master();
 
   std::string path_, temporary_;
   Ranks ranks_;
+  CheckpointOptions options_;
   bool open_ = true;                // neither published nor discarded
   std::optional<hdf5::File> file_;  // of all ranks; the master of parts is rank 0's
   std::optional<CheckpointParts> parts_;
+  CheckpointPlaces places_;              // from create on
+  std::unique_ptr<SegmentWriter> data_;  // from create on
   CheckpointHeader header_;
   std::vector<CheckpointTensor> tensors_;
   TensorChecksums sums_;  // of what this rank wrote

@@ -102,7 +102,7 @@ std::vector<std::vector<TensorSlice>> deal_tensors(const std::vector<CheckpointT
 
 CheckpointParts::CheckpointParts(const std::string& master, int parts, const Ranks& ranks,
                                  const hdf5::FileHints& hints)
-    : ranks_(ranks), written_(static_cast<std::size_t>(parts)) {
+    : ranks_(ranks) {
   std::uint64_t number = 0;
   agreed(ranks_, [&] {
     if (ranks_.rank == 0) number = make_directory(master);
@@ -146,26 +146,20 @@ void CheckpointParts::create(const std::vector<CheckpointTensor>& unordered) {
   });
 }
 
-void CheckpointParts::write(const std::string& name, const std::vector<hdf5::Box>& boxes,
-                            const Tensor& data) {
-  const auto found = places_.find(name);
-  check(found != places_.end(), "the checkpoint was made without {}", name);
-  const auto& [tensor, slices] = found->second;
-  auto* at = static_cast<char*>(data.data());
-  for (const TensorSlice& slice : slices) {
-    // The union of boxes is visited row by row: its rows in this slice are neighbours in `data`.
-    std::vector<hdf5::Box> here = boxes;
-    if (tensor.shape.rank() > 0) {
-      here = hdf5::clipped(boxes, 0, slice.begin, slice.end);
-      here = hdf5::shifted(std::move(here), {-slice.begin});
-    }
-    const std::int64_t count = hdf5::elements(here);
-    if (here.empty() || count == 0) continue;
-    const Tensor part(at, data.dtype(), {count});
-    files_[slice.part]->write(name, here, part);
-    written_[slice.part] = true;
-    at += part.bytes();
+CheckpointPlaces CheckpointParts::places() const {
+  std::vector<std::string> paths;
+  for (std::size_t part = 0; part < files_.size(); ++part) paths.push_back(path(part));
+  CheckpointPlaces places(std::move(paths));
+  for (const auto& [name, place] : places_) {
+    const auto& [tensor, slices] = place;
+    const std::int64_t row = tensor.shape.elements() / std::max<std::int64_t>(1, rows_of(tensor));
+    std::vector<DataExtent> extents;
+    for (const TensorSlice& slice : slices)
+      extents.push_back(
+          {slice.part, slice.begin * row, slice.end * row, files_[slice.part]->offset(name)});
+    places.add(name, tensor.dtype, tensor.shape, std::move(extents));
   }
+  return places;
 }
 
 void CheckpointParts::finish() {
@@ -173,9 +167,9 @@ void CheckpointParts::finish() {
     for (auto& file : files_) file->close();
   });
   agreed(ranks_, [&] {
-    for (std::size_t part = 0; part < files_.size(); ++part)
-      if (written_[part] || ranks_.rank == 0) sync_path(path(part));
-    if (ranks_.rank == 0) sync_path(directory_);
+    if (ranks_.rank != 0) return;
+    for (std::size_t part = 0; part < files_.size(); ++part) sync_path(path(part));
+    sync_path(directory_);
   });
   for (auto& file : files_) file.reset();
 }

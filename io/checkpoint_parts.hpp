@@ -8,6 +8,7 @@
 
 #include "io/agree.hpp"
 #include "io/checkpoint_header.hpp"
+#include "io/checkpoint_places.hpp"
 
 namespace triax {
 
@@ -33,9 +34,9 @@ class CheckpointParts {
                   const hdf5::FileHints& hints);
   /// Collective. Makes the datasets. Error when the disk has no room for them.
   void create(const std::vector<CheckpointTensor>& tensors);
-  /// Independent: as hdf5::File::write.
-  void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
-  /// Collective. Closes the files and waits until their data are on disk.
+  /// After create: where the tensors' data lie.
+  CheckpointPlaces places() const;
+  /// Collective. Closes the files and waits until their structure is on disk.
   void finish();
   /// By one rank, after finish: virtual datasets of `master` that show the parts.
   void link(hdf5::File& master) const;
@@ -54,7 +55,6 @@ class CheckpointParts {
   std::string directory_;
   Ranks ranks_;
   std::vector<std::optional<hdf5::File>> files_;
-  std::vector<bool> written_;  // parts that this rank wrote to
   std::map<std::string, Place> places_;
 };
 

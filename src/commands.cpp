@@ -10,6 +10,7 @@
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/topology.hpp"
+#include "src/comm/watchdog.hpp"
 #include "src/config/load.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
@@ -127,8 +128,9 @@ int train(const JobArguments& arguments, MpiSession& session) {
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   const KernelRuntime runtime(threads_of_rank(grid));
-  JobPlan plan = plan_job(job.config);
-  check_fits(job.config, plan.memory, grid);
+  const auto check = [&](const MemoryPlan& memory) { check_fits(job.config, memory, grid); };
+  JobPlan plan = plan_job(job.config, check);
+  check(plan.memory);
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
   agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
@@ -140,15 +142,19 @@ int train(const JobArguments& arguments, MpiSession& session) {
   try {
     return trainer.run() == RunEnd::stopped ? stopped_early : 0;
   } catch (const std::exception& error) {
-    return fail(session, error.what(), 3);  // while the memory of messages under way still stands
+    return fail(session, error.what(),
+                run_time_failure);  // while the memory of messages under way still stands
   }
 }
 
 void print_plan(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
-  const LoadedJob job = job_to_plan(arguments, session.size(), grid);
+  LoadedJob job = job_to_plan(arguments, session.size(), grid);
   const KernelRuntime runtime;
-  const JobPlan plan = plan_job(job.config);
+  const auto check = [&](const MemoryPlan& memory) {
+    check_planned(arguments, job.config, memory, grid);
+  };
+  const JobPlan plan = plan_job(job.config, check);
   if (session.rank() == 0) {
     const Plans& stages = plan.steps.training;
     for (std::size_t stage = 0; stage < stages.size(); ++stage)
@@ -156,21 +162,24 @@ void print_plan(const JobArguments& arguments, const MpiSession& session) {
     (void)std::fflush(stdout);
     warn_of(job.missing);
   }
-  check_planned(arguments, job.config, plan.memory, grid);
+  check(plan.memory);
 }
 
 void dry_run(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
-  const LoadedJob job = job_to_plan(arguments, session.size(), grid);
+  LoadedJob job = job_to_plan(arguments, session.size(), grid);
   const KernelRuntime runtime;
-  const JobPlan plan = plan_job(job.config);
+  const auto check = [&](const MemoryPlan& memory) {
+    check_planned(arguments, job.config, memory, grid);
+  };
+  const JobPlan plan = plan_job(job.config, check);
   if (session.rank() == 0) {
     fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_limit()));
     (void)std::fflush(stdout);
     warn_of(job.missing);
     for (const std::string& line : surprises(job.config)) spdlog::warn("{}", line);
   }
-  check_planned(arguments, job.config, plan.memory, grid);
+  check(plan.memory);
 }
 
 void print_config(const JobArguments& arguments) {

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "src/checkpoint_commands.hpp"
+#include "src/comm/watchdog.hpp"
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
 #include "src/huggingface_commands.hpp"
@@ -239,7 +240,7 @@ int run(int argc, char** argv, MpiSession& session) {
                     .what(),
                 3);
   } catch (const std::exception& error) {
-    return fail(session, error.what(), 3);
+    return fail(session, error.what(), run_time_failure);
   }
 }
 

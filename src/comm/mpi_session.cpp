@@ -12,14 +12,13 @@
 #include <exception>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/quiet_thread.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/wait.hpp"
 #include "src/comm/watchdog.hpp"
 
 namespace triax {
 namespace {
-
-constexpr int run_time_failure = 3;
 
 // MPI allocates scratch for every large reduction. By default glibc gives it back to the system
 // each time, and the page faults of the next one cost as much as the transfer: 500 MB over 2 ranks
@@ -30,23 +29,6 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
 #endif
 }
-
-// MPI's libraries start threads (UCX does). A signal to the process that such a thread took would
-// end it, although the main thread has it blocked.
-class NoSignalsForNewThreads {
- public:
-  NoSignalsForNewThreads() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~NoSignalsForNewThreads() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignalsForNewThreads(const NoSignalsForNewThreads&) = delete;
-  NoSignalsForNewThreads& operator=(const NoSignalsForNewThreads&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 // Whether `request` was complete after so many seconds at most; false too where MPI fails.
 bool complete_within(MPI_Request& request, double seconds) {
@@ -66,7 +48,9 @@ MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exce
   keep_freed_memory();
   int provided = MPI_THREAD_SINGLE;
   {
-    const NoSignalsForNewThreads quiet;
+    // MPI's libraries start threads (UCX does). A signal to the process that such a thread took
+    // would end it, although the main thread has it blocked.
+    const SignalsBlocked quiet;
     check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread",
               "this process");
   }

@@ -1,7 +1,6 @@
 #include "src/comm/watchdog.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,39 +8,23 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "kernels/base/quiet_thread.hpp"
+
 namespace triax {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int run_time_failure = 3;
 constexpr auto grace = std::chrono::seconds(3);
 
 double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Signals of the job (SIGTERM, SIGUSR1) are for the main thread.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 void end_job(int status, const std::vector<ProcessName>& others) {
   std::fflush(stderr);
-  const SignalsBlocked blocked;
-  std::thread([status, others] {
+  start_quiet_thread([status, others] {
     std::this_thread::sleep_for(grace);
     for (const ProcessName& process : others)
       if (process.number != getpid()) kill_process(process);
@@ -55,10 +38,8 @@ void end_job(int status, const std::vector<ProcessName>& others) {
   std::_Exit(status);
 }
 
-Watchdog::Watchdog(ProgressBoard& board, double seconds) : board_(board), seconds_(seconds) {
-  const SignalsBlocked blocked;
-  thread_ = std::thread([this] { watch(); });
-}
+Watchdog::Watchdog(ProgressBoard& board, double seconds)
+    : board_(board), seconds_(seconds), thread_(start_quiet_thread([this] { watch(); })) {}
 
 Watchdog::~Watchdog() {
   {

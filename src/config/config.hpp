@@ -66,6 +66,9 @@ struct RunConfig {
   std::int64_t max_bad_steps = 3;     // skipped in a row, as loss or gradient is not finite
 };
 
+/// Whether training goes on while a checkpoint is written.
+enum class AsyncWrites : std::uint8_t { off, where_it_fits, on };
+
 struct CheckpointConfig {
   std::string directory;        // default: <run.directory>/checkpoints
   std::int64_t interval = 0;    // steps; 0: at the end only
@@ -77,6 +80,8 @@ struct CheckpointConfig {
   int striping_factor = 0;         // hints for a parallel file system; 0: its own default
   std::int64_t striping_unit = 0;  // bytes
   std::int64_t alignment = 4096;   // bytes
+  AsyncWrites async = AsyncWrites::off;
+  bool collective = false;  // ranks write together
 };
 
 struct BatchConfig {

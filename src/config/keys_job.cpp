@@ -98,6 +98,13 @@ void add_checkpoint(Keys& k) {
                      "auto: from the newest file if any; never; must; or a file"));
   k.push_back(
       obeyed("checkpoint.at_end", boolean, true, anything(), "write one after the last step"));
+  k.push_back(obeyed("checkpoint.async", boolean, "auto", anything(),
+                     "training goes on while a checkpoint is written, from a copy of the state in "
+                     "host memory; auto: with an interval, without state on NVMe, where it fits"));
+  k.push_back(obeyed("checkpoint.collective", boolean, false, anything(),
+                     "ranks write together by MPI-IO, some for the others, in long runs of the "
+                     "file: for file systems that many ranks writing short runs are slow on; "
+                     "training stands meanwhile"));
   k.push_back(
       obeyed("checkpoint.files", integer, 1, from_to(1, 999),
              "files that the data lie in; 2 or more: parts beside a file that shows them as "

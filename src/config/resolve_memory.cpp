@@ -70,6 +70,26 @@ void resolve_fsdp(Settings& s, ErrorList& errors) {
     unless_given("prefetch_bucket_size", 0, "fsdp.backward_prefetch");
 }
 
+// A copy of what does not fit into memory would not either, and without an interval there is next
+// to nothing to go on with while it is written.
+void resolve_async(Settings& s, ErrorList& errors) {
+  const std::string key = "checkpoint.async";
+  const std::string together = "checkpoint.collective";
+  if (!s.sound({key, together, "checkpoint.interval"})) return;
+  if (s.boolean(together)) {
+    if (!s.is_auto(key) && s.boolean(key))
+      s.error(errors, key,
+              "true: the ranks that checkpoint.collective has write together cannot train "
+              "meanwhile. Leave one of them out");
+    return s.resolve(key, false, together);
+  }
+  if (!s.is_auto(key)) return;
+  if (s.integer("checkpoint.interval") == 0) return s.resolve(key, false, "checkpoint.interval");
+  for (const char* section : {"offload_optimizer.", "offload_param."})
+    if (const std::string device = zero + section + "device"; s.string(device) == "nvme")
+      return s.resolve(key, false, device);
+}
+
 void check_shard_size(Settings& s, ErrorList& errors) {
   const std::string mics = zero + "mics_shard_size", hpz = zero + "zero_hpz_partition_size";
   if (s.is_auto("parallel.data") || !s.sound({"parallel.data", mics, hpz, zero + "stage"})) return;
@@ -102,6 +122,7 @@ void resolve_memory(Settings& s, const ModelConfig& m, ErrorList& errors) {
   resolve_sizes(s, m);
   unite_names(s, errors);
   resolve_fsdp(s, errors);
+  resolve_async(s, errors);
   check_shard_size(s, errors);
 }
 

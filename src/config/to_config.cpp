@@ -69,6 +69,11 @@ CheckpointConfig checkpoint(const Settings& s) {
   c.striping_factor = small(s, "checkpoint.striping_factor");
   c.striping_unit = s.integer("checkpoint.striping_unit");
   c.alignment = s.integer("checkpoint.alignment");
+  c.collective = s.boolean("checkpoint.collective");
+  if (s.is_auto("checkpoint.async"))
+    c.async = AsyncWrites::where_it_fits;
+  else if (s.boolean("checkpoint.async"))
+    c.async = AsyncWrites::on;
   return c;
 }
 

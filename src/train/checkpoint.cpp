@@ -135,9 +135,10 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model) 
   check_same_config(reader, model);
 }
 
-// This rank's pieces. What is on a disk comes from there: that may fail on this rank alone.
-void write_state(const Stream& stream, CheckpointWriter& writer, ParameterStore& store,
-                 Optimizer* optimizer) {
+// Calls write(tensor, boxes, memory) for this rank's pieces. What is on a disk comes from there:
+// that may fail on this rank alone.
+template <class Write>
+void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimizer, Write&& write) {
   PieceMover mover(stream);
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
@@ -147,7 +148,7 @@ void write_state(const Stream& stream, CheckpointWriter& writer, ParameterStore&
           block, intersect(block.own, view.range), view, false,
           [](const Piece& piece) { return piece.owner; },
           [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
-            writer.write(group + name, boxes, data);
+            write(group + name, boxes, data);
           });
     };
     store.visit_weights(stream, b, Access::read,
@@ -176,9 +177,30 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
   return std::min(most, staged_elements) * std::int64_t{sizeof(float)};
 }
 
-void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
-                     const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
-                     const ProcessGrid& grid, const CheckpointOptions& options) {
+std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type) {
+  const std::int64_t floats = type == DType::f32 ? 2 : 3;  // moments, and the master weights
+  const std::int64_t state = static_cast<std::int64_t>(size_of(type)) + floats * 4;
+  std::int64_t bytes = 0;
+  for (const ParameterBlock& block : blocks) {
+    if (block.duplicate) continue;
+    bytes += block.own.count() * state;  // padding too: as much on every data rank
+    for (const PlacedParameter& param : block.params)
+      bytes += std::ssize(param.spec.pieces) * (1 + floats) * CheckpointSnapshot::footprint(1);
+  }
+  return bytes;
+}
+
+void take_snapshot(const Stream& stream, ParameterStore& store, Optimizer& optimizer,
+                   CheckpointSnapshot& snapshot) {
+  snapshot.clear();
+  write_state(stream, store, &optimizer,
+              [&](const std::string& name, const std::vector<hdf5::Box>& boxes,
+                  const Tensor& data) { snapshot.add(stream, name, boxes, data); });
+}
+
+std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
+                                                 const ParameterStore& store,
+                                                 const Optimizer* optimizer) {
   std::vector<CheckpointTensor> tensors;
   const auto add = [&](const char* group, DType type) {
     for (const GlobalTensor& tensor : global_tensors(model))
@@ -190,10 +212,18 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
     add(first_moment_group, DType::f32);
     add(second_moment_group, DType::f32);
   }
+  return tensors;
+}
+
+void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
+                     const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
+                     const ProcessGrid& grid, const CheckpointOptions& options) {
   CheckpointWriter writer(path, grid, options);
-  writer.create(header, tensors);
+  writer.create(header, checkpoint_tensors(model, store, optimizer));
   try {
-    write_state(stream, writer, store, optimizer);
+    write_state(stream, store, optimizer,
+                [&](const std::string& name, const std::vector<hdf5::Box>& boxes,
+                    const Tensor& data) { writer.write(name, boxes, data); });
   } catch (const Error& error) {
     writer.fail(error.what());  // the other ranks are on their way to publish()
   }
@@ -203,6 +233,7 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
 CheckpointOptions checkpoint_options(const CheckpointConfig& config) {
   CheckpointOptions options;
   options.files = config.files;
+  options.collective = config.collective;
   options.hints = {config.striping_factor, config.striping_unit, config.alignment};
   return options;
 }

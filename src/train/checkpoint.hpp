@@ -2,8 +2,10 @@
 // Saves and restores the state of a run: every rank its own pieces of one file in global shapes, so
 // that any grid resumes any other's file.
 #include <string>
+#include <vector>
 
 #include "io/checkpoint_file.hpp"
+#include "io/checkpoint_snapshot.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/state/optimizer.hpp"
 #include "src/state/parameter_store.hpp"
@@ -19,6 +21,18 @@ inline constexpr const char* master_group = "/master/";
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
                      const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                      const ProcessGrid& grid, const CheckpointOptions& options = {});
+
+/// The tensors of a file that save_checkpoint writes.
+std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
+                                                 const ParameterStore& store,
+                                                 const Optimizer* optimizer);
+
+/// Copies all that save_checkpoint writes of this rank. Error where it cannot be read.
+void take_snapshot(const Stream& stream, ParameterStore& store, Optimizer& optimizer,
+                   CheckpointSnapshot& snapshot);
+/// The bytes that a CheckpointSnapshot needs at most for blocks of a model of `type` with their
+/// optimizer.
+std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type);
 
 /// The files and hints that a job asks for.
 CheckpointOptions checkpoint_options(const CheckpointConfig& config);

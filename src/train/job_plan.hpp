@@ -1,5 +1,7 @@
 #pragma once
 // All that is known of a job before it runs.
+#include <functional>
+
 #include "src/comm/process_grid.hpp"
 #include "src/config/load.hpp"
 #include "src/train/memory_plan.hpp"
@@ -24,5 +26,9 @@ LoadedJob on_nodes(LoadedJob job, int ranks_per_node);
 /// Needs the kernels' runtime, and takes no memory to speak of. UsageError where the schedule
 /// cannot be built for the job.
 JobPlan plan_job(const Config& config);
+
+/// The same, with checkpoint.async decided in `config` where the job leaves that open: on, but off
+/// where `check` then throws that the plan does not fit. It must do so on all ranks alike.
+JobPlan plan_job(Config& config, const std::function<void(const MemoryPlan&)>& check);
 
 }  // namespace triax

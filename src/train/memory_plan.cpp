@@ -103,10 +103,10 @@ KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
   bytes.gathered =
       footprint(allocations.state.whole_gradients) + footprint(allocations.state.gathered);
   bytes.activations = footprint(allocations.step.boundaries) + footprint(allocations.step.frames);
-  bytes.buffers = footprint(allocations.step.scratch) +
-                  footprint(allocations.state.stored.buffers) +
-                  footprint(allocations.optimizer.buffers) + allocations.batches +
-                  allocations.tables + allocations.plans + allocations.staging + program;
+  bytes.buffers =
+      footprint(allocations.step.scratch) + footprint(allocations.state.stored.buffers) +
+      footprint(allocations.optimizer.buffers) + footprint(allocations.snapshot) +
+      allocations.batches + allocations.tables + allocations.plans + allocations.staging + program;
   return bytes;
 }
 
@@ -133,6 +133,8 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   allocations.tables = stage.table_bytes();
   allocations.plans = plan_bytes(plans);
   allocations.staging = staging_of(config, blocks);
+  if (config.checkpoint.async != AsyncWrites::off)
+    allocations.snapshot = snapshot_bytes(blocks, config.precision.type);
   return allocations;
 }
 
@@ -149,7 +151,8 @@ std::int64_t plan_bytes(const StepPlans& plans) {
 }
 
 std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks) {
-  const std::int64_t checkpoints = staging_bytes(blocks, config.precision.type);
+  std::int64_t checkpoints = staging_bytes(blocks, config.precision.type);
+  if (config.checkpoint.collective) checkpoints += collective_bytes;
   if (config.model.weights.empty()) return checkpoints;
   return std::max(checkpoints, loading_bytes(config.model, config.precision.type));
 }

@@ -2,9 +2,22 @@
 
 #include <spdlog/spdlog.h>
 
+#include "io/agree.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
+
+RunCheckpoints::RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
+                               Optimizer& optimizer)
+    : job_(job), config_(job.config), grid_(grid), store_(store), optimizer_(optimizer) {
+  if (config_.checkpoint.async != AsyncWrites::off)
+    snapshot_ = std::make_unique<CheckpointSnapshot>(
+        triax::snapshot_bytes(store.blocks(), config_.precision.type));
+}
+
+std::string RunCheckpoints::path(std::int64_t step) const {
+  return checkpoint_path(config_.checkpoint.directory, step);
+}
 
 CheckpointHeader RunCheckpoints::header(const RunPosition& at,
                                         const std::string& loss_scale) const {
@@ -22,18 +35,91 @@ CheckpointHeader RunCheckpoints::header(const RunPosition& at,
   return header;
 }
 
-std::string RunCheckpoints::save(const Stream& stream, const RunPosition& at,
-                                 const std::string& loss_scale) {
-  const std::string path = checkpoint_path(config_.checkpoint.directory, at.step);
-  save_checkpoint(stream, path, header(at, loss_scale), config_.model, store_, &optimizer_, grid_,
-                  checkpoint_options(config_.checkpoint));
-  if (grid_.rank() != 0) return path;
+void RunCheckpoints::say(const std::function<void()>& message) const {
+  if (grid_.rank() != 0) return;
+  pause_();
+  message();
+}
+
+void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
+                          const std::string& loss_scale) {
+  finish();
+  save_checkpoint(stream, path(at.step), header(at, loss_scale), config_.model, store_, &optimizer_,
+                  grid_, checkpoint_options(config_.checkpoint));
+  published(at.step);
+}
+
+void RunCheckpoints::published(std::int64_t step) {
+  say([&] {
+    spdlog::info("checkpoint {}", path(step));
+    try {
+      prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
+    } catch (const Error& error) {  // the run is worth more than room on the disk
+      spdlog::warn("{}", error.what());
+    }
+  });
+}
+
+void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
+                           const std::string& loss_scale) {
+  if (!snapshot_) return save(stream, at, loss_scale);
+  if (writer_)
+    say([&] {
+      spdlog::warn(
+          "training waits for the checkpoint of step {}, which is still being written: "
+          "the disk is slower than checkpoint.interval",
+          header_.step);
+    });
+  finish();
+  agreed(grid_, [&] { take_snapshot(stream, store_, optimizer_, *snapshot_); });
+  header_ = header(at, loss_scale);
+  again_ = false;
+  write_snapshot();
+}
+
+void RunCheckpoints::write_snapshot() {
   try {
-    prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
-  } catch (const Error& error) {  // the run is worth more than room on the disk
-    spdlog::warn("{}", error.what());
+    writer_.emplace(path(header_.step), grid_, checkpoint_options(config_.checkpoint));
+    writer_->create(header_, checkpoint_tensors(config_.model, store_, &optimizer_));
+  } catch (...) {
+    writer_.reset();
+    throw;
   }
-  return path;
+  background_.emplace(*writer_, *snapshot_);
+}
+
+void RunCheckpoints::proceed(bool any_rank) {
+  if (!writer_ || any_rank) return;
+  try {
+    publish();
+  } catch (const Error& error) {
+    say([&] {
+      spdlog::error("no checkpoint at step {}, training goes on: {}", header_.step, error.what());
+    });
+  }
+}
+
+// Where it fails for the first time, it is begun again.
+void RunCheckpoints::publish() {
+  background_.reset();
+  try {
+    writer_->publish();
+  } catch (const Error& error) {
+    writer_.reset();
+    if (again_) throw;
+    again_ = true;
+    say([&] { spdlog::warn("{}. It is written once more", error.what()); });
+    return write_snapshot();
+  }
+  writer_.reset();
+  published(header_.step);
+}
+
+void RunCheckpoints::finish() {
+  while (writer_) {
+    background_->wait();
+    proceed(false);
+  }
 }
 
 }  // namespace triax

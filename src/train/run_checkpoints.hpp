@@ -1,5 +1,10 @@
 #pragma once
 // The checkpoints that a run writes, and how many of them stay.
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "io/checkpoint_background.hpp"
 #include "src/config/load.hpp"
 #include "src/train/checkpoint.hpp"
 
@@ -10,26 +15,53 @@ struct RunPosition {
   std::int64_t step = 0, tokens = 0, samples = 0;  // done
 };
 
+/// Writes the file of a step, then removes older ones beyond checkpoint.keep. Rank 0 says so. With
+/// checkpoint.async training goes on while the file is written, from a copy of the state; what
+/// fails is tried once more from that copy. All functions but writing() are collective.
 class RunCheckpoints {
  public:
   /// All outlive the object.
   RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
-                 Optimizer& optimizer)
-      : job_(job), config_(job.config), grid_(grid), store_(store), optimizer_(optimizer) {}
+                 Optimizer& optimizer);
+  /// Called before something is said.
+  void before_messages(std::function<void()> pause) { pause_ = std::move(pause); }
 
-  /// Collective. Writes the file of `at.step`, then removes older ones beyond checkpoint.keep.
-  /// `loss_scale`: LossScaler::state(). Returns the file's path. Error, on all ranks alike, where
-  /// it was not written; earlier files are untouched then.
-  std::string save(const Stream& stream, const RunPosition& at, const std::string& loss_scale);
+  /// Returns when the file is there. `loss_scale`: LossScaler::state(). Error, on all ranks alike,
+  /// where it was not written; earlier files are untouched then.
+  void save(const Stream& stream, const RunPosition& at, const std::string& loss_scale);
+  /// The same, where checkpoint.async is on, but returns when the state is copied. One that is
+  /// still being written is waited for first.
+  void start(const Stream& stream, const RunPosition& at, const std::string& loss_scale);
+  /// True while this rank writes a file in the background.
+  bool writing() const { return background_ && !background_->done(); }
+  /// After each step: gives the file its name once `any_rank` no longer writes.
+  void proceed(bool any_rank);
+  /// Waits for what start() began.
+  void finish();
+
+  /// Of the copy.
+  std::int64_t snapshot_bytes() const { return snapshot_ ? snapshot_->bytes() : 0; }
 
  private:
   CheckpointHeader header(const RunPosition& at, const std::string& loss_scale) const;
+  void write_snapshot();
+  void publish();
+  void published(std::int64_t step);
+  void say(const std::function<void()>& message) const;
+  std::string path(std::int64_t step) const;
 
   const LoadedJob& job_;
   const Config& config_;
   ProcessGrid& grid_;
   ParameterStore& store_;
   Optimizer& optimizer_;
+  std::function<void()> pause_ = [] {};
+
+  std::unique_ptr<CheckpointSnapshot> snapshot_;  // none: checkpoint.async is off
+  CheckpointHeader header_;                       // of the snapshot
+  bool again_ = false;                            // it failed once
+  std::optional<CheckpointWriter> writer_;        // of a file that is under way
+  std::optional<BackgroundWrite> background_;     // after the writer: it uses it
 };
 
 }  // namespace triax

@@ -109,6 +109,7 @@ RunEnd Trainer::run() {
     if (bad_steps_ > config_.run.max_bad_steps) stop_after_bad_steps(step);
     end = after_step(step, metrics.tokens);
   }
+  checkpoints_.finish();
   if (leader()) record_->pause();
   if (end == RunEnd::done)
     export_weights(config_.checkpoint.at_end
@@ -128,7 +129,8 @@ Allocations Trainer::allocations() const {
           batch_bytes(config_, shape_),
           stage_.table_bytes(),
           plan_bytes(plan_.steps),
-          staging_of(config_, store_.blocks())};
+          staging_of(config_, store_.blocks()),
+          checkpoints_.snapshot_bytes()};
 }
 
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
@@ -141,6 +143,7 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
     for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
       spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
   record_.emplace(config_, start_.step);
+  checkpoints_.before_messages([this] { record_->pause(); });
 }
 
 // The ten lines: load, run the plan, share the numbers.
@@ -148,15 +151,14 @@ StepMetrics Trainer::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
   grid_.board().set_step(step);
   for (const Axis axis : all_axes) traffic_[static_cast<std::size_t>(axis)] = grid_.traffic(axis);
-  const std::int64_t done = step - start_.step;
-  batch_.load(start_.sample + done * config_.batch.global);
+  batch_.load(position(step).samples);
   const StepInput input = step_input(step);
   const StepOutput output = training_.run(input);
   StepMetrics metrics;
   metrics.step = step;
   metrics.lr = input.optimizer.learning_rate;
   metrics.grad_norm = output.grad_norm;
-  metrics.tokens = start_.token + (done + 1) * tokens_per_step();
+  metrics.tokens = position(step + 1).tokens;
   share(metrics, output.loss_sum, seconds_since(start));
   metrics.step_seconds = seconds_since(start);
   metrics.tokens_per_second = static_cast<double>(tokens_per_step()) / metrics.step_seconds;
@@ -197,9 +199,10 @@ void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
 void Trainer::stop_after_bad_steps(std::int64_t step) {
   const std::int64_t good = step + 1 - bad_steps_;
   loss_scaler_ = good_scaler_;
+  checkpoints_.finish();
   if (good > start_.step && writes_checkpoints(config_.checkpoint) &&
       finite_weights(stream_, store_, grid_))
-    save(good, start_.token + (good - start_.step) * tokens_per_step());
+    checkpoints_.save(stream_, position(good), loss_scaler_.state());
   throw Error(fmt::format("{} steps in a row, from step {} on, had a loss or gradient that is not "
                           "finite",
                           bad_steps_, good),
@@ -239,8 +242,9 @@ void Trainer::share(StepMetrics& metrics, double loss_sum, double seconds) {
     sums[1 + 2 * a] = static_cast<double>(now.bytes - traffic_[a].bytes);
     sums[2 + 2 * a] = static_cast<double>(now.messages - traffic_[a].messages);
   }
-  std::array<double, 2> largest = {static_cast<double>(peak_resident_bytes()),
-                                   static_cast<double>(requests_.take(seconds))};
+  std::array<double, 3> largest = {static_cast<double>(peak_resident_bytes()),
+                                   static_cast<double>(requests_.take(seconds)),
+                                   checkpoints_.writing() ? 1.0 : 0.0};
   const Stream host;
   Request sum = grid_.world().all_reduce(host, Tensor(sums.data(), {std::ssize(sums)}));
   Request max =
@@ -258,12 +262,14 @@ void Trainer::share(StepMetrics& metrics, double loss_sum, double seconds) {
   sent(Axis::pipeline, metrics.bytes_sent_pipeline, metrics.messages_sent_pipeline);
   metrics.peak_memory_bytes = static_cast<std::int64_t>(largest[0]);
   request_ = static_cast<RunRequest>(largest[1]);
+  writing_ = largest[2] != 0.0;
 }
 
 RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
   const std::int64_t done = step + 1;
   const bool last = done == config_.run.steps;
   const bool stop = !last && stops(request_);
+  checkpoints_.proceed(writing_);
   if (evaluator_ && config_.run.eval_interval > 0 &&
       (done % config_.run.eval_interval == 0 || last)) {
     const double loss = evaluator_->loss();
@@ -273,7 +279,7 @@ RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
                         : stop || request_ == RunRequest::save ||
                               (config_.checkpoint.interval > 0 &&
                                done % config_.checkpoint.interval == 0 && bad_steps_ == 0);
-  if (due) save_or_go_on(done, tokens, last || stop);
+  if (due) save_or_go_on(done, last || stop);
   if (!stop) return RunEnd::done;
   if (leader()) {
     record_->pause();
@@ -284,9 +290,12 @@ RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
 }
 
 // A run is worth more than a file, unless it is the last one. The error is the same on all ranks.
-void Trainer::save_or_go_on(std::int64_t steps_done, std::int64_t tokens, bool last) {
+void Trainer::save_or_go_on(std::int64_t steps_done, bool last) {
   try {
-    save(steps_done, tokens);
+    if (last)
+      checkpoints_.save(stream_, position(steps_done), loss_scaler_.state());
+    else
+      checkpoints_.start(stream_, position(steps_done), loss_scaler_.state());
   } catch (const Error& error) {
     if (last) throw;
     if (leader())
@@ -298,13 +307,10 @@ void Trainer::export_weights(const std::string& checkpoint) {
   if (config_.checkpoint.export_at_end) export_at_end(stream_, config_, checkpoint, store_, grid_);
 }
 
-void Trainer::save(std::int64_t steps_done, std::int64_t tokens) {
-  const std::int64_t samples = start_.sample + (steps_done - start_.step) * config_.batch.global;
-  const std::string path =
-      checkpoints_.save(stream_, {steps_done, tokens, samples}, loss_scaler_.state());
-  if (!leader()) return;
-  record_->pause();
-  spdlog::info("checkpoint {}", path);
+RunPosition Trainer::position(std::int64_t steps_done) const {
+  const std::int64_t done = steps_done - start_.step;
+  return {steps_done, start_.token + done * tokens_per_step(),
+          start_.sample + done * config_.batch.global};
 }
 
 }  // namespace triax

@@ -55,10 +55,10 @@ class Trainer {
   StepInput step_input(std::int64_t step);
   void share(StepMetrics& metrics, double loss_sum, double seconds);
   RunEnd after_step(std::int64_t step, std::int64_t tokens);
-  void save_or_go_on(std::int64_t steps_done, std::int64_t tokens, bool last);
+  void save_or_go_on(std::int64_t steps_done, bool last);
+  RunPosition position(std::int64_t steps_done) const;
   void report_skipped(const StepMetrics& metrics, StepInput input);
   [[noreturn]] void stop_after_bad_steps(std::int64_t step);
-  void save(std::int64_t steps_done, std::int64_t tokens);
   void export_weights(const std::string& checkpoint);  // empty: from memory
   std::int64_t tokens_per_step() const;
   bool leader() const { return grid_.rank() == 0; }
@@ -87,6 +87,7 @@ class Trainer {
   std::optional<Evaluator> evaluator_;
   RunStart start_;
   RunRequest request_ = RunRequest::none;           // of any rank, since the step before
+  bool writing_ = false;                            // any rank, a checkpoint
   std::int64_t bad_steps_ = 0;                      // in a row, until now
   std::array<Traffic, all_axes.size()> traffic_{};  // sent by axis when the step began
   // Rank 0 only.

@@ -134,7 +134,8 @@ std::vector<Layout> layouts() {
 
 // Returns what the rank has allocated.
 Allocations expect_as_planned(const nlohmann::json& text) {
-  const LoadedJob job = load(text, world_size());
+  LoadedJob job = load(text, world_size());
+  job.config.checkpoint.async = AsyncWrites::on;
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
   const JobPlan plan = plan_job(job.config);
   Trainer trainer(job, grid);

@@ -1,0 +1,285 @@
+// Checkpoints written and read by all ranks, against plain O_DIRECT writes and reads of as many
+// bytes on the same disk, in alternating runs: mpiexec -n N bench_checkpoint [DIRECTORY
+// [REPETITIONS]]. The state is GPT-2 124M's with AdamW in float32, 1.5 GB, cut over the ranks as
+// ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case; peak_fraction is the
+// plain median time over the case's. "stands still" is the time in which training could not go on;
+// there peak_fraction is of the time of the synchronous write.
+#include <fcntl.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "benchmarks/support/report.hpp"
+#include "io/checkpoint_background.hpp"
+#include "kernels/base/check.hpp"
+
+namespace {
+
+using namespace triax;
+
+struct World {
+  int rank = 0, size = 1;
+  World() {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+  }
+};
+
+std::vector<CheckpointTensor> gpt2_124m() {
+  constexpr std::int64_t width = 768;
+  std::vector<CheckpointTensor> tensors;
+  for (const char* group : {"/model/", "/optimizer/exp_avg/", "/optimizer/exp_avg_sq/"}) {
+    const auto add = [&](const std::string& name, const Shape& shape) {
+      tensors.push_back({group + name, DType::f32, shape});
+    };
+    add("wte", {50257, width});
+    add("wpe", {1024, width});
+    for (int layer = 0; layer < 12; ++layer) {
+      const std::string h = fmt::format("h.{}.", layer);
+      add(h + "attn.c_attn.weight", {width, 3 * width});
+      add(h + "attn.c_proj.weight", {width, width});
+      add(h + "mlp.c_fc.weight", {width, 4 * width});
+      add(h + "mlp.c_proj.weight", {4 * width, width});
+      for (const char* norm : {"ln_1.weight", "ln_1.bias", "ln_2.weight", "ln_2.bias"})
+        add(h + norm, {width});
+    }
+  }
+  return tensors;
+}
+
+/// This rank's part of the state, in memory of its own.
+class State {
+ public:
+  State(const World& world, bool by_columns) : tensors_(gpt2_124m()) {
+    std::int64_t elements = 0;
+    for (const CheckpointTensor& tensor : tensors_) {
+      bytes_ += tensor.bytes();
+      std::vector<hdf5::Box> boxes = part(world, tensor.shape, by_columns);
+      elements += hdf5::elements(boxes);
+      snapshot_bytes_ += CheckpointSnapshot::footprint(hdf5::elements(boxes) * 4);
+      parts_.push_back(std::move(boxes));
+    }
+    memory_.resize(static_cast<std::size_t>(elements));
+    std::iota(memory_.begin(), memory_.end(), 0.0F);
+  }
+  template <class Visit>
+  void each(Visit&& visit) {
+    float* at = memory_.data();
+    for (std::size_t t = 0; t < tensors_.size(); ++t) {
+      const std::int64_t count = hdf5::elements(parts_[t]);
+      visit(tensors_[t].name, parts_[t], Tensor(at, {count}));
+      at += count;
+    }
+  }
+  const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
+  std::int64_t bytes() const { return bytes_; }  // of all ranks
+  std::int64_t snapshot_bytes() const { return snapshot_bytes_; }
+
+ private:
+  static std::vector<hdf5::Box> part(const World& world, const Shape& shape, bool by_columns) {
+    const std::int64_t all = by_columns ? shape[shape.rank() - 1] : shape.elements();
+    const std::int64_t begin = all * world.rank / world.size;
+    const std::int64_t end = all * (world.rank + 1) / world.size;
+    if (!by_columns) return hdf5::flat_range_boxes(shape, begin, end);
+    return hdf5::clipped({{{}, shape}}, shape.rank() - 1, begin, end);
+  }
+  std::vector<CheckpointTensor> tensors_;
+  std::vector<std::vector<hdf5::Box>> parts_;
+  std::int64_t bytes_ = 0, snapshot_bytes_ = 0;
+  std::vector<float> memory_;
+};
+
+/// What one would write by hand: each rank its run of a file, in blocks past the page cache.
+class PlainFile {
+ public:
+  PlainFile(const std::string& path, const World& world, std::int64_t bytes)
+      : path_(path), bytes_(bytes / world.size / block * block), begin_(world.rank * bytes_) {}
+  ~PlainFile() { ::unlink(path_.c_str()); }
+  PlainFile(const PlainFile&) = delete;
+  PlainFile& operator=(const PlainFile&) = delete;
+
+  void run(bool write) {
+    const int fd = ::open(path_.c_str(), (write ? O_CREAT | O_WRONLY : O_RDONLY) | O_DIRECT, 0666);
+    check(fd >= 0, "no O_DIRECT for {}", path_);
+    for (std::int64_t done = 0; done < bytes_; done += block) {
+      const ssize_t moved = write ? ::pwrite(fd, memory_.data(), block, begin_ + done)
+                                  : ::pread(fd, memory_.data(), block, begin_ + done);
+      check(moved == block, "a short block");
+    }
+    if (write) check(::fdatasync(fd) == 0, "sync");
+    ::close(fd);
+  }
+
+ private:
+  static constexpr std::int64_t block = std::int64_t{16} << 20;
+  std::string path_;
+  std::int64_t bytes_, begin_;
+  Buffer memory_{static_cast<std::size_t>(block)};
+};
+
+// From a barrier to the next: the slowest rank's.
+double seconds_of(const std::function<void()>& body) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  MPI_Barrier(MPI_COMM_WORLD);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void forget_cached(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  if (fd < 0) return;
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(fd);
+}
+
+class Bench {
+ public:
+  Bench(const World& world, std::string directory)
+      : world_(world),
+        directory_(std::move(directory)),
+        flat_(world, false),
+        columns_(world, true),
+        plain_(directory_ + "/bench_checkpoint-plain", world, flat_.bytes()),
+        snapshot_(flat_.snapshot_bytes()) {}
+
+  void round() {
+    const std::string none;
+    time("plain write", none, [&] { plain_.run(true); });
+    write("independent", flat_, {});
+    write("independent columns", columns_, {});
+    write("independent files=4", flat_, {.files = 4});
+    if (world_.size > 1) write("collective", flat_, {.collective = true});
+    if (world_.size > 1) write("collective columns", columns_, {.collective = true});
+    write_behind();
+    time("plain read", none, [&] { plain_.run(false); });
+    read("flat", flat_);
+    read("columns", columns_);
+  }
+
+  void print() const {
+    if (world_.rank != 0) return;
+    const auto timing = [&](const std::string& name) {
+      for (const Case& one : cases_)
+        if (one.name == name) return benchmark::timing_of(one.seconds);
+      return benchmark::Timing{};
+    };
+    for (const Case& one : cases_) {
+      const benchmark::Timing own = timing(one.name);
+      std::vector<std::pair<std::string_view, double>> figures = {
+          {"bytes_per_second", static_cast<double>(flat_.bytes()) / own.seconds}};
+      if (!one.limit.empty())
+        figures.emplace_back("peak_fraction", timing(one.limit).seconds / own.seconds);
+      benchmark::print_result("checkpoint", fmt::format("{} ranks={}", one.name, world_.size), own,
+                              figures);
+    }
+  }
+
+ private:
+  struct Case {
+    std::string name;
+    std::string limit;  // the case that is the measure of this one
+    std::vector<double> seconds;
+  };
+
+  void record(const std::string& name, const std::string& limit, double seconds) {
+    for (Case& one : cases_)
+      if (one.name == name) return one.seconds.push_back(seconds);
+    cases_.push_back({name, limit, {seconds}});
+  }
+  void time(const std::string& name, const std::string& limit, const std::function<void()>& body) {
+    record(name, limit, seconds_of(body));
+  }
+
+  std::string path() const { return checkpoint_path(directory_, 1); }
+
+  void write(const std::string& name, State& state, const CheckpointOptions& options) {
+    remove();
+    time("write " + name, "plain write", [&] {
+      CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
+      writer.create({}, state.tensors());
+      state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
+                     const Tensor& data) { writer.write(tensor, boxes, data); });
+      writer.publish();
+    });
+  }
+
+  // What a run does with checkpoint.async: a copy, the file's structure, and at the end its name.
+  void write_behind() {
+    remove();
+    std::optional<CheckpointWriter> writer;
+    std::optional<BackgroundWrite> background;
+    const double begin = seconds_of([&] {
+      snapshot_.clear();
+      flat_.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
+                     const Tensor& data) { snapshot_.add(Stream(), tensor, boxes, data); });
+      writer.emplace(path(), MPI_COMM_WORLD);
+      writer->create({}, flat_.tensors());
+      background.emplace(*writer, snapshot_);
+    });
+    const double between = seconds_of([&] { background->wait(); });
+    const double end = seconds_of([&] { writer->publish(); });
+    record("async all", "plain write", begin + between + end);
+    record("async stands still", "write independent", begin + end);
+  }
+
+  void read(const std::string& name, State& state) {
+    forget_cached(path());
+    time("read " + name, "plain read", [&] {
+      const CheckpointReader reader(path());
+      state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
+                     const Tensor& data) { reader.read(tensor, boxes, data); });
+    });
+  }
+
+  void remove() const {
+    if (world_.rank == 0) {
+      std::filesystem::remove(path());
+      for (const std::string& left : remove_unfinished(directory_)) check(!left.empty(), "a name");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+
+  const World& world_;
+  std::string directory_;
+  State flat_, columns_;
+  PlainFile plain_;
+  CheckpointSnapshot snapshot_;
+  std::vector<Case> cases_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int status = 0;
+  try {
+    const World world;
+    const std::string directory = std::string(argc > 1 ? argv[1] : ".") + "/bench_checkpoint-files";
+    std::filesystem::create_directories(directory);
+    {
+      Bench bench(world, directory);
+      const int repetitions = argc > 2 ? std::atoi(argv[2]) : 5;
+      for (int i = 0; i < repetitions; ++i) bench.round();
+      bench.print();
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (world.rank == 0) std::filesystem::remove_all(directory);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    status = 3;
+    MPI_Abort(MPI_COMM_WORLD, status);
+  }
+  MPI_Finalize();
+  return status;
+}

@@ -1,0 +1,98 @@
+// Ranks that write a checkpoint together leave the file that each would have written for itself.
+#include <numeric>
+
+#include "io/checkpoint_verify.hpp"
+#include "tests/io/checkpoint_fixtures.hpp"
+#include "tests/io/rank_fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::int64_t rows = 300;
+constexpr std::int64_t columns = 64;
+constexpr std::int64_t large = (3 * collective_bytes) / 4 + 5;  // floats: more than one round
+const std::vector<CheckpointTensor> tensors = {{"/model/columns", DType::f32, {rows, columns}},
+                                               {"/model/flat", DType::f32, {large}},
+                                               {"/model/last", DType::f32, {7}}};
+
+// Columns are dealt to the ranks, and so is a flat array; the last rank alone has another tensor.
+void write_part(CheckpointWriter& writer) {
+  const std::int64_t n = world_size();
+  const std::int64_t r = world_rank();
+  const std::int64_t first = columns * r / n;
+  const std::int64_t width = columns * (r + 1) / n - first;
+  std::vector<float> part(static_cast<std::size_t>(rows * width));
+  for (std::int64_t i = 0; i < rows * width; ++i)
+    part[static_cast<std::size_t>(i)] = static_cast<float>(i / width * columns + first + i % width);
+  writer.write("/model/columns", {{{0, first}, {rows, width}}},
+               Tensor(part.data(), {rows * width}));
+  const std::int64_t begin = large * r / n;
+  const std::int64_t end = large * (r + 1) / n;
+  std::vector<float> flat(static_cast<std::size_t>(end - begin));
+  std::iota(flat.begin(), flat.end(), static_cast<float>(begin % 1000));
+  writer.write("/model/flat", {{{begin}, {end - begin}}}, Tensor(flat.data(), {end - begin}));
+  std::vector<float> last(7, 7.0f);
+  if (r == n - 1) writer.write("/model/last", {{{0}, {7}}}, Tensor(last.data(), {7}));
+}
+
+std::vector<float> read(const std::string& path, const CheckpointTensor& tensor) {
+  std::vector<float> out(static_cast<std::size_t>(tensor.shape.elements()));
+  CheckpointReader(path).read(tensor.name, {{{}, tensor.shape}}, Tensor(out.data(), tensor.shape));
+  return out;
+}
+
+TEST(CheckpointCollective, WritesWhatEachRankWrites) {
+  const SharedDirectory dir;
+  const auto write = [&](const char* name, const CheckpointOptions& options) {
+    const std::string path = dir.path(name);
+    CheckpointWriter writer(path, MPI_COMM_WORLD, options);
+    writer.create(example_header(), tensors);
+    write_part(writer);
+    writer.publish();
+    return path;
+  };
+  const std::string alone = write("step-000001.h5", {});
+  for (const int files : {1, 3}) {
+    const std::string together = write(files == 1 ? "step-000002.h5" : "step-000003.h5",
+                                       {.files = files, .collective = true});
+    EXPECT_TRUE(verify_checkpoint(together, MPI_COMM_WORLD).damaged.empty());
+    for (const CheckpointTensor& tensor : tensors)
+      EXPECT_EQ(read(together, tensor), read(alone, tensor)) << tensor.name;
+  }
+}
+
+// One rank has nothing more to write and waits for the others in publish.
+TEST(CheckpointCollective, AFailureOfOneIsAnErrorOnAll) {
+  const SharedDirectory dir;
+  {
+    CheckpointWriter writer(dir.path("step-000001.h5"), MPI_COMM_WORLD, {.collective = true});
+    writer.create(example_header(), tensors);
+    if (world_rank() == world_size() - 1) writer.fail("the disk of the moments is gone");
+    write_part(writer);
+    EXPECT_THAT(error_of([&] { writer.publish(); }),
+                AllOf(HasSubstr("was not written"), HasSubstr("moments is gone")));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+// The room is made sure of before: MPICH's ranks do not come back from a write that fails on one.
+TEST(CheckpointCollective, AFullDiskIsAnErrorOnAll) {
+  const SharedDirectory dir;
+  const FileSizeLimit limit(1 << 20);
+  EXPECT_THAT(error_of([&] {
+                CheckpointWriter writer(dir.path("step-000001.h5"), MPI_COMM_WORLD,
+                                        {.collective = true});
+                writer.create(example_header(), tensors);
+              }),
+              HasSubstr("no room"));
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+}  // namespace
+}  // namespace triax

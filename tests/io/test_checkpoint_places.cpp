@@ -1,0 +1,90 @@
+#include "io/checkpoint_places.hpp"
+
+#include <numeric>
+
+#include "tests/io/fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+
+// Offset in the file, bytes, and the index of the first element in memory.
+struct Found {
+  std::size_t file;
+  std::int64_t offset, bytes, element;
+  bool operator==(const Found&) const = default;
+};
+
+std::vector<Found> found(const std::vector<DataSegment>& segments, const std::vector<float>& data) {
+  std::vector<Found> out;
+  for (const DataSegment& segment : segments)
+    out.push_back({segment.file, segment.offset, segment.bytes,
+                   reinterpret_cast<const float*>(segment.memory) - data.data()});
+  return out;
+}
+
+std::vector<float> indices(std::int64_t count) {
+  std::vector<float> data(static_cast<std::size_t>(count));
+  std::iota(data.begin(), data.end(), 0.0f);
+  return data;
+}
+
+TEST(CheckpointPlaces, ARowRangeIsOneSegment) {
+  CheckpointPlaces places({"a.h5"});
+  places.add("/model/w", DType::f32, {4, 6}, {{0, 0, 24, 1000}});
+  auto data = indices(12);
+  EXPECT_EQ(found(places.segments("/model/w", {{{1, 0}, {2, 6}}}, Tensor(data.data(), {12})), data),
+            (std::vector<Found>{{0, 1000 + 24, 48, 0}}));
+}
+
+TEST(CheckpointPlaces, AColumnRangeIsASegmentARow) {
+  CheckpointPlaces places({"a.h5"});
+  places.add("/model/w", DType::f32, {3, 6}, {{0, 0, 18, 64}});
+  auto data = indices(6);
+  EXPECT_EQ(found(places.segments("/model/w", {{{0, 4}, {3, 2}}}, Tensor(data.data(), {6})), data),
+            (std::vector<Found>{{0, 64 + 16, 8, 0}, {0, 64 + 40, 8, 2}, {0, 64 + 64, 8, 4}}));
+}
+
+TEST(CheckpointPlaces, ATensorInThreeFilesIsCutAtTheirEnds) {
+  CheckpointPlaces places({"a.h5", "b.h5", "c.h5"});
+  places.add("/model/w", DType::f32, {4, 5}, {{0, 0, 5, 100}, {1, 5, 15, 200}, {2, 15, 20, 300}});
+  auto data = indices(16);
+  EXPECT_EQ(found(places.segments("/model/w", hdf5::flat_range_boxes({4, 5}, 2, 18),
+                                  Tensor(data.data(), {16})),
+                  data),
+            (std::vector<Found>{{0, 108, 12, 0},
+                                {1, 200, 40, 3},  // rows of whole columns are one run
+                                {2, 300, 12, 13}}));
+}
+
+TEST(CheckpointPlaces, NothingIsNoSegment) {
+  CheckpointPlaces places({"a.h5"});
+  places.add("/model/none", DType::f32, {0, 5}, {{0, 0, 0, 0}});
+  EXPECT_TRUE(
+      places.segments("/model/none", {{{0, 0}, {0, 5}}}, Tensor(nullptr, DType::f32, {0, 5}))
+          .empty());
+}
+
+TEST(CheckpointPlaces, WhatDoesNotBelongThereIsAnError) {
+  CheckpointPlaces places({"a.h5"});
+  places.add("/model/w", DType::f32, {3, 6}, {{0, 0, 18, 64}});
+  std::vector<float> data(18);
+  const auto error = [&](const std::string& name, const hdf5::Box& box, const Tensor& tensor) {
+    return error_of([&] { places.segments(name, {box}, tensor); });
+  };
+  EXPECT_THAT(error("/model/v", {{0, 0}, {3, 6}}, Tensor(data.data(), {18})),
+              HasSubstr("/model/v"));
+  EXPECT_THAT(error("/model/w", {{0, 0}, {3, 6}}, Tensor(data.data(), {17})), HasSubstr("17 elem"));
+  EXPECT_THAT(error("/model/w", {{0, 1}, {3, 6}}, Tensor(data.data(), {18})), HasSubstr("[1, 7)"));
+  EXPECT_THAT(error("/model/w", {{0, 0}, {3, 6}}, Tensor(data.data(), DType::f64, {9})),
+              HasSubstr("f32"));
+  EXPECT_THAT(error_of([&] {
+                places.add("/model/x", DType::f32, {4}, {{0, 0, 3, 0}});
+              }),
+              HasSubstr("3 of its 4"));
+}
+
+}  // namespace
+}  // namespace triax
