@@ -119,6 +119,10 @@ void add_sizes(std::vector<Change>& changes, const Config& config) {
   if (other.data.sequence_length >= config.parallel.tensor)
     changes.push_back({"a smaller data.seq_length", other});
   other = config;
+  other.checkpoint.async = AsyncWrites::off;
+  if (config.checkpoint.async != AsyncWrites::off)
+    changes.push_back({"checkpoint.async false", other});
+  other = config;
   other.zero.overlap = false;
   if (config.zero.overlap) changes.push_back({"zero_optimization.overlap_comm false", other});
   other = config;

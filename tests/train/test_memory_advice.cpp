@@ -103,6 +103,14 @@ TEST(MemoryAdvice, NamesTheRecomputeThatIsLeft) {
   EXPECT_THAT(advice(config), Each(Not(HasSubstr("activation_checkpointing"))));
 }
 
+TEST(MemoryAdvice, ACopyForCheckpointsCanBeDoneWithout) {
+  Config config = with_state({.micro = 1});
+  config.checkpoint.async = AsyncWrites::off;
+  EXPECT_THAT(advice(config), Not(Contains("checkpoint.async false")));
+  config.checkpoint.async = AsyncWrites::on;
+  EXPECT_THAT(advice(config), Contains("checkpoint.async false"));
+}
+
 TEST(MemoryAdvice, StandsInTheRefusal) {
   const auto refusal = [](const Config& config) {
     return error_of(
