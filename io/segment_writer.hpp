@@ -20,8 +20,12 @@ class SegmentWriter {
   virtual void finish() = 0;
 };
 
-/// Each rank for itself, by pwrite(2). Uses neither MPI nor HDF5: from any one thread.
+/// Each rank for itself, past the page cache where segments are long (BlockFile). Uses neither MPI
+/// nor HDF5: from any one thread. An Error may be of an earlier write.
 std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths);
+
+/// Memory through which long segments go.
+constexpr std::int64_t independent_bytes = std::int64_t{8} << 20;
 
 /// All ranks together, by MPI-IO in two phases (Thakur, Gropp and Lusk 1999): some ranks collect
 /// what others have and write long runs of the file, which file systems like better than many short

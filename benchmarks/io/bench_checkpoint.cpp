@@ -99,7 +99,7 @@ class State {
   std::vector<float> memory_;
 };
 
-/// What one would write by hand: each rank its run of a file, in blocks past the page cache.
+/// What one would write by hand: each rank its run of a new file, in blocks past the page cache.
 class PlainFile {
  public:
   PlainFile(const std::string& path, const World& world, std::int64_t bytes)
@@ -108,9 +108,11 @@ class PlainFile {
   PlainFile(const PlainFile&) = delete;
   PlainFile& operator=(const PlainFile&) = delete;
 
+  const std::string& path() const { return path_; }
   void run(bool write) {
     const int fd = ::open(path_.c_str(), (write ? O_CREAT | O_WRONLY : O_RDONLY) | O_DIRECT, 0666);
     check(fd >= 0, "no O_DIRECT for {}", path_);
+    if (write) (void)::posix_fallocate(fd, begin_, bytes_);
     for (std::int64_t done = 0; done < bytes_; done += block) {
       const ssize_t moved = write ? ::pwrite(fd, memory_.data(), block, begin_ + done)
                                   : ::pread(fd, memory_.data(), block, begin_ + done);
@@ -155,6 +157,7 @@ class Bench {
 
   void round() {
     const std::string none;
+    ::unlink(plain_.path().c_str());
     time("plain write", none, [&] { plain_.run(true); });
     write("independent", flat_, {});
     write("independent columns", columns_, {});

@@ -152,7 +152,7 @@ std::int64_t plan_bytes(const StepPlans& plans) {
 
 std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks) {
   std::int64_t checkpoints = staging_bytes(blocks, config.precision.type);
-  if (config.checkpoint.collective) checkpoints += collective_bytes;
+  checkpoints += config.checkpoint.collective ? collective_bytes : independent_bytes;
   if (config.model.weights.empty()) return checkpoints;
   return std::max(checkpoints, loading_bytes(config.model, config.precision.type));
 }
