@@ -81,7 +81,7 @@ TEST(BackgroundWrite, AFailureIsKeptForPublish) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
-// More pieces than the thread can write in half a second: it is told to stop long before.
+// So many pieces that the thread takes some tenths of a second: it is told to stop long before.
 TEST(BackgroundWrite, WhatIsGivenUpIsNotPublished) {
   const TempDirectory dir;
   constexpr int pieces = 100000;
