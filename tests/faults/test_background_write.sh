@@ -15,7 +15,7 @@ for i in $(seq 300); do echo "line $i of a text to train on"; done > text
 cat > job.json << 'JOB'
 {"model": {"architecture": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
  "data": {"train": ["text"], "seq_length": 16}, "parallel": {"data": "auto"}, "zero_optimization": {"stage": 1},
- "run": {"steps": 12, "directory": "run", "collective_timeout": "30s", "progress": "none"},
+ "run": {"steps": 16, "directory": "run", "collective_timeout": "30s", "progress": "none"},
  "checkpoint": {"interval": 4, "keep": 0}, "train_batch_size": 4, "gradient_clipping": 1.0,
  "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
 JOB
@@ -68,20 +68,34 @@ fails_once() {  # files rank kind
   wait_for held
   wait_for reached 8
   touch gate
-  check_run 4 8 12
+  check_run 4 8 12 16
   failed_calls 1
   grep "Input/output error" out | grep -q "written once more" || die "the second attempt is not said"
   grep -q "training waits for the checkpoint of step 4" out || die "that training waits is not said"
   if grep "no checkpoint" out; then die "a checkpoint is given up"; fi
 }
 
+# After that of step 4. That of step 12 is begun when both have failed.
 fails_twice() {  # files rank kind calls-of-the-kind-for-a-checkpoint
   what="$1 file(s), rank $2, $3 fails twice"
   train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=$(($4 + 1)) FAIL_LAST=$(($4 + 2)) FAIL_ERROR=5
-  check_run 4 12
+  check_run 4 12 16
   failed_calls 2
   [ "$(grep -c "written once more" out)" -eq 1 ] || die "not one second attempt is said"
   grep "no checkpoint at step 8, training goes on" out | grep -q "Input/output error" || die "the failure is not said"
+}
+
+# The last checkpoint, which is not written in the background, is due when the one before it fails.
+is_overtaken() {  # rank kind calls-of-the-kind-for-a-checkpoint
+  what="rank $1, $2 fails when the last checkpoint is due"
+  train 1 true FAIL_THREAD=background FAIL_RANK="$1" FAIL_KIND="$2" FAIL_NTH=$((2 * $3 + 1)) FAIL_ERROR=5 FAIL_HOLD="$work/gate"
+  wait_for held
+  wait_for reached 16
+  touch gate
+  check_run 4 8 16
+  failed_calls 1
+  if grep -q "written once more" out; then die "it is written again though a newer one is due"; fi
+  grep "no checkpoint at step 12" out | grep -q "Input/output error" || die "the failure is not said"
 }
 
 goes_on() {  # files rank kind
@@ -92,7 +106,7 @@ goes_on() {  # files rank kind
   [ -e "$(file_of run 4).tmp" ] && [ ! -e "$(file_of run 4)" ] || die "the file has its name while a rank writes it"
   [ "$(steps_done)" -eq 8 ] || die "$(steps_done) steps are done before the state of step 8 is copied"
   touch gate
-  check_run 4 8 12
+  check_run 4 8 12 16
   if grep -q "written once more" out; then die "what takes long is written again"; fi
 }
 
@@ -105,7 +119,7 @@ waits() {  # kind
   sleep 1
   [ "$(steps_done)" -eq 4 ] || die "training goes on: $(steps_done) steps"
   touch gate
-  check_run 4 8 12
+  check_run 4 8 12 16
 }
 
 for files in 1 2; do
@@ -114,7 +128,7 @@ for files in 1 2; do
   train "$files" true FAIL_THREAD=background
   wait "$launcher" || die "status $?"
   declare -A calls=()
-  while read -r _ rank kind count; do calls[$rank$kind]=$((count / 2)); done < <(grep ^count log)  # step 12's is not among them
+  while read -r _ rank kind count; do calls[$rank$kind]=$((count / 3)); done < <(grep ^count log)  # step 16's is not among them
   for rank in 0 1; do
     [ "${calls[${rank}write]}" -gt 0 ] && [ "${calls[${rank}sync]}" -gt 0 ] || die "rank $rank writes nothing in the background"
   done
@@ -123,6 +137,7 @@ for files in 1 2; do
     fails_once 1 0 write
     fails_once 1 1 sync
     fails_twice 1 1 write "${calls[1write]}"
+    is_overtaken 0 write "${calls[0write]}"
     goes_on 1 1 sync
     waits write
   else
