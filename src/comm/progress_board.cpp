@@ -186,10 +186,11 @@ RankProgress ProgressBoard::read(const ProgressSlot& slot, ProcessState process)
   return progress;
 }
 
-std::string ProgressBoard::report(double seconds,
-                                  const std::vector<RankProgress>& elsewhere) const {
+std::string ProgressBoard::report(double seconds, const std::vector<RankProgress>& elsewhere,
+                                  const std::string& problem) const {
   const std::lock_guard lock(mutex_);
   Stall stall;
+  stall.problem = problem;
   stall.seconds = seconds;
   stall.waiter = read(own(), ProcessState::running);
   if (!stall.waiter.waits_for) return "";
