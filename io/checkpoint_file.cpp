@@ -69,10 +69,7 @@ CheckpointWriter::~CheckpointWriter() {
 
 void CheckpointWriter::discard() noexcept {
   open_ = false;
-  {
-    const WaitScope waiting(options_.collective ? ranks_.watch : nullptr);
-    data_.reset();
-  }
+  close_data();
   if (ranks_.rank == 0) ::unlink(temporary_.c_str());
   if (parts_) parts_->discard();
 }
@@ -114,6 +111,12 @@ void CheckpointWriter::open_data() {
   data_ = options_.collective && ranks_.size > 1
               ? collective_writer(places_.paths(), ranks_, options_.hints)
               : independent_writer(places_.paths());
+}
+
+// Files that ranks write together they close together.
+void CheckpointWriter::close_data() noexcept {
+  const WaitScope waiting(options_.collective ? ranks_.watch : nullptr);
+  data_.reset();
 }
 
 // Where the data of the datasets lie.
@@ -175,7 +178,7 @@ void CheckpointWriter::publish() {
   flush();
   try {
     agree(ranks_, failure_);
-    data_.reset();
+    close_data();
     sum_over_ranks(ranks_, sums_.all());
     agreed(ranks_, [&] {
       if (ranks_.rank != 0) return;
@@ -194,7 +197,8 @@ void CheckpointWriter::publish() {
     throw Error(fmt::format("the checkpoint {} was not written", path_), error.what(),
                 "Earlier checkpoints are untouched");
   }
-  open_ = false;  // from here on it has its name
+  open_ = false;
+  published_ = true;
   try {
     agreed(ranks_, [&] {
       if (ranks_.rank == 0) sync_path(directory_of(path_));

@@ -52,17 +52,21 @@ class CheckpointWriter {
   /// Adds up the ranks' checksums, closes, syncs, renames, syncs the directory. A failure of any
   /// rank, here or in write or told by fail, is an Error on all, and the file is not published.
   void publish();
+  /// True from where the file has its name: an Error of publish is then of the directory's sync.
+  bool published() const { return published_; }
 
  private:
   void discard() noexcept;
   std::vector<std::uint64_t> write_structure(const std::vector<CheckpointTensor>& datasets);
   void open_data();
+  void close_data() noexcept;
   void write_master();
 
   std::string path_, temporary_;
   Ranks ranks_;
   CheckpointOptions options_;
   bool open_ = true;  // neither published nor discarded
+  bool published_ = false;
   std::optional<CheckpointParts> parts_;
   CheckpointPlaces places_;              // from create on
   std::unique_ptr<SegmentWriter> data_;  // from create on

@@ -166,6 +166,12 @@ class Output {
   void set_length(haddr_t bytes) const {
     if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) fail(path_);
   }
+  // Onto the disk, and out of this node's memory: an NFS client that still has these pages writes
+  // them whole when a part of one changes, over what other nodes have put there.
+  void let_go() const {
+    if (::fdatasync(fd_) != 0 && errno != EINVAL) fail(path_);
+    (void)::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
+  }
 
  private:
   std::string path_;
@@ -235,6 +241,7 @@ void FileInMemory::put_into(const std::string& path) const {
   out.set_length(image.length);
   for (const auto& [at, bytes] : image.pages)
     if (at < image.length) out.write(bytes.data(), std::min(page_bytes, image.length - at), at);
+  out.let_go();
 }
 
 }  // namespace triax::hdf5

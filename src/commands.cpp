@@ -84,6 +84,13 @@ LoadedJob job_to_plan(const JobArguments& arguments, int processes,
   return job;
 }
 
+// As a run would plan it.
+JobPlan plan_to_show(Config& config, const std::optional<ProcessGrid>& grid) {
+  return plan_job(config, [&](const MemoryPlan& memory) {
+    return grid ? fits(memory, *grid) : fits(memory, {memory.fullest()}, memory_limit());
+  });
+}
+
 // What a run would be refused for. Where the other ranks of a larger grid would run is not known
 // unless the command line says it: then each alone must fit.
 void check_planned(const JobArguments& arguments, const Config& config, const MemoryPlan& plan,
@@ -128,9 +135,8 @@ int train(const JobArguments& arguments, MpiSession& session) {
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   const KernelRuntime runtime(threads_of_rank(grid));
-  const auto check = [&](const MemoryPlan& memory) { check_fits(job.config, memory, grid); };
-  JobPlan plan = plan_job(job.config, check);
-  check(plan.memory);
+  JobPlan plan = plan_job(job.config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
+  check_fits(job.config, plan.memory, grid);
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
   agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
@@ -152,10 +158,7 @@ void print_plan(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
   LoadedJob job = job_to_plan(arguments, session.size(), grid);
   const KernelRuntime runtime;
-  const auto check = [&](const MemoryPlan& memory) {
-    check_planned(arguments, job.config, memory, grid);
-  };
-  const JobPlan plan = plan_job(job.config, check);
+  const JobPlan plan = plan_to_show(job.config, grid);
   if (session.rank() == 0) {
     const Plans& stages = plan.steps.training;
     for (std::size_t stage = 0; stage < stages.size(); ++stage)
@@ -163,24 +166,21 @@ void print_plan(const JobArguments& arguments, const MpiSession& session) {
     (void)std::fflush(stdout);
     warn_of(job.missing);
   }
-  check(plan.memory);
+  check_planned(arguments, job.config, plan.memory, grid);
 }
 
 void dry_run(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
   LoadedJob job = job_to_plan(arguments, session.size(), grid);
   const KernelRuntime runtime;
-  const auto check = [&](const MemoryPlan& memory) {
-    check_planned(arguments, job.config, memory, grid);
-  };
-  const JobPlan plan = plan_job(job.config, check);
+  const JobPlan plan = plan_to_show(job.config, grid);
   if (session.rank() == 0) {
     fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_limit()));
     (void)std::fflush(stdout);
     warn_of(job.missing);
     for (const std::string& line : surprises(job.config)) spdlog::warn("{}", line);
   }
-  check(plan.memory);
+  check_planned(arguments, job.config, plan.memory, grid);
 }
 
 void print_config(const JobArguments& arguments) {

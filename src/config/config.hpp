@@ -67,7 +67,11 @@ struct RunConfig {
 };
 
 /// Whether training goes on while a checkpoint is written.
-enum class AsyncWrites : std::uint8_t { off, where_it_fits, on };
+enum class AsyncWrites : std::uint8_t { off, does_not_fit, where_it_fits, on };
+/// Whether a copy of the state is kept for it.
+constexpr bool takes_copy(AsyncWrites async) {
+  return async == AsyncWrites::on || async == AsyncWrites::where_it_fits;
+}
 
 struct CheckpointConfig {
   std::string directory;        // default: <run.directory>/checkpoints
@@ -185,8 +189,7 @@ struct LossScaleConfig {
   int hysteresis = 2;                   // overflows before it halves
   bool consecutive_hysteresis = false;  // a step without overflow counts them anew
   double least = 1.0;
-  std::int64_t steps = 0;          // of the run (run.steps); 0: not known
-  std::int64_t most_in_a_row = 3;  // overflows at a fixed scale (run.max_bad_steps)
+  std::int64_t steps = 0;  // of the run (run.steps); 0: not known
 };
 
 /// Element types; sums within an operation, master weights and moments are float32 always.

@@ -210,7 +210,6 @@ PrecisionConfig precision(const Settings& s) {
   scale.consecutive_hysteresis = s.boolean("fp16.consecutive_hysteresis");
   scale.least = s.number("fp16.min_loss_scale");
   scale.steps = s.integer("run.steps");
-  scale.most_in_a_row = s.integer("run.max_bad_steps");
   return p;
 }
 

@@ -36,18 +36,12 @@ JobPlan plan_job(const Config& config) {
   return {program, std::move(steps), std::move(memory), messages};
 }
 
-JobPlan plan_job(Config& config, const std::function<void(const MemoryPlan&)>& check) {
+JobPlan plan_job(Config& config, const std::function<bool(const MemoryPlan&)>& fits) {
   JobPlan plan = plan_job(std::as_const(config));
   AsyncWrites& async = config.checkpoint.async;
   if (async != AsyncWrites::where_it_fits) return plan;
-  try {
-    check(plan.memory);
-    async = AsyncWrites::on;
-    return plan;
-  } catch (const UsageError&) {
-    async = AsyncWrites::off;
-    return plan_job(std::as_const(config));
-  }
+  async = fits(plan.memory) ? AsyncWrites::on : AsyncWrites::does_not_fit;
+  return async == AsyncWrites::on ? std::move(plan) : plan_job(std::as_const(config));
 }
 
 }  // namespace triax

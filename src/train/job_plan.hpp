@@ -27,8 +27,8 @@ LoadedJob on_nodes(LoadedJob job, int ranks_per_node);
 /// cannot be built for the job.
 JobPlan plan_job(const Config& config);
 
-/// The same, with checkpoint.async decided in `config` where the job leaves that open: on, but off
-/// where `check` then throws that the plan does not fit. It must do so on all ranks alike.
-JobPlan plan_job(Config& config, const std::function<void(const MemoryPlan&)>& check);
+/// The same, with checkpoint.async decided in `config` where the job leaves that open: on where the
+/// plan then `fits`, which must say the same on all ranks.
+JobPlan plan_job(Config& config, const std::function<bool(const MemoryPlan&)>& fits);
 
 }  // namespace triax

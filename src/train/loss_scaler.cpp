@@ -16,13 +16,8 @@ LossScaler::LossScaler(const LossScaleConfig& config)
 
 void LossScaler::update(bool overflow) {
   if (overflow) ++skipped_;
-  skipped_in_a_row_ = overflow ? skipped_in_a_row_ + 1 : 0;
   if (config_.steps > 0 && skipped_ >= config_.steps) throw_all_skipped();
-  if (!config_.enabled) return;
-  if (config_.fixed > 0.0) {
-    if (skipped_in_a_row_ > config_.most_in_a_row) throw_fixed_overflows();
-    return;
-  }
+  if (!dynamic()) return;
   if (overflow) {
     quiet_steps_ = 0;
     if (hysteresis_left_ > 1) {
@@ -41,17 +36,6 @@ void LossScaler::update(bool overflow) {
   if (++quiet_steps_ % config_.window != 0) return;
   hysteresis_left_ = config_.hysteresis;
   scale_ *= 2.0;
-}
-
-void LossScaler::throw_fixed_overflows() const {
-  throw Error(
-      fmt::format("gradients overflow in {} steps one after another, at the fixed loss "
-                  "scale {}",
-                  skipped_in_a_row_, scale_),
-      "no step changes the weights, and a fixed scale does not fall: it is too large, or "
-      "weights or gradients are not numbers any more",
-      "Lower fp16.loss_scale, set it to 0 (dynamic), resume an earlier checkpoint, or train "
-      "in bf16; run.max_bad_steps says how many such steps are skipped");
 }
 
 void LossScaler::throw_all_skipped() const {

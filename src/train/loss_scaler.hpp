@@ -17,9 +17,10 @@ class LossScaler {
   bool enabled() const { return config_.enabled; }
   /// Steps whose gradients overflowed: they changed nothing.
   std::int64_t skipped() const { return skipped_; }
-  /// After each step, on every rank alike. Error where a dynamic scale overflows at its least,
-  /// where a fixed one, which nothing lowers, overflowed in more steps in a row than
-  /// run.max_bad_steps, and after the last step of a run that skipped every one.
+  /// Whether an overflow is how the scale is found, and not the run's fault.
+  bool dynamic() const { return config_.enabled && config_.fixed == 0.0; }
+  /// After each step, on every rank alike. Error where a dynamic scale overflows at its least, and
+  /// after the last step of a run that skipped every one.
   void update(bool overflow);
 
   /// For a checkpoint: a JSON object; "" where there is nothing to say. A run that goes on without
@@ -29,7 +30,6 @@ class LossScaler {
   void restore(const std::string& state);
 
  private:
-  [[noreturn]] void throw_fixed_overflows() const;
   [[noreturn]] void throw_all_skipped() const;
 
   LossScaleConfig config_;
@@ -37,7 +37,6 @@ class LossScaler {
   int hysteresis_left_ = 1;
   std::int64_t quiet_steps_ = 0;  // since the last overflow
   std::int64_t skipped_ = 0;
-  std::int64_t skipped_in_a_row_ = 0;  // of this run
 };
 
 }  // namespace triax

@@ -69,6 +69,12 @@ std::string settings_that_shrink(const Config& config) {
                      fmt::join(settings, "; "), ranks);
 }
 
+double bytes_of(const MemoryPlan& plan, const std::vector<int>& ranks) {
+  double bytes = 0.0;
+  for (const int rank : ranks) bytes += static_cast<double>(plan.of(rank).resident());
+  return bytes;
+}
+
 }  // namespace
 
 double count_parameters(const ModelConfig& model) {
@@ -107,15 +113,25 @@ void check_plannable(const Config& config, double bytes) {
         "Check the model's sizes, train_micro_batch_size_per_gpu and data.seq_length");
 }
 
+bool fits(const MemoryPlan& plan, const std::vector<int>& ranks, const MemoryLimit& limit) {
+  return bytes_of(plan, ranks) <= limit.bytes;
+}
+
+bool fits(const MemoryPlan& plan, const ProcessGrid& grid) {
+  std::uint64_t misfits =
+      fits(plan, grid.ranks_of_node(), node_limit()) && fits(plan, {grid.rank()}, process_limit())
+          ? 0
+          : 1;
+  sum_over_ranks(grid, std::span(&misfits, 1));
+  return misfits == 0;
+}
+
 void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<int>& ranks,
                 const MemoryLimit& limit) {
-  double needed = 0.0;
-  int fullest = ranks.front();
-  for (const int rank : ranks) {
-    needed += static_cast<double>(plan.of(rank).resident());
-    if (plan.of(rank).resident() > plan.of(fullest).resident()) fullest = rank;
-  }
-  if (needed <= limit.bytes) return;
+  if (fits(plan, ranks, limit)) return;
+  const double needed = bytes_of(plan, ranks);
+  const int fullest =
+      *std::ranges::max_element(ranks, {}, [&](int rank) { return plan.of(rank).resident(); });
   const KindBytes most = plan.of(fullest).in_memory();
   const std::vector<MemoryKind> kinds = largest_kinds(most);
   std::vector<std::string> sizes;

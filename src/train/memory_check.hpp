@@ -21,6 +21,11 @@ double planning_bytes(const Config& config);
 /// its instructions would take hours or end in bad_alloc, or the bytes are too many to count.
 void check_plannable(const Config& config, double bytes);
 
+/// Whether `ranks`, which share `limit`, need no more than that.
+bool fits(const MemoryPlan& plan, const std::vector<int>& ranks, const MemoryLimit& limit);
+/// The same for every machine and process of a grid. Collective; the same on all ranks.
+bool fits(const MemoryPlan& plan, const ProcessGrid& grid);
+
 /// UsageError where `ranks`, which share `limit`, need more than that. It names the largest kinds
 /// and the settings that shrink them.
 void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<int>& ranks,

@@ -133,7 +133,7 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   allocations.tables = stage.table_bytes();
   allocations.plans = plan_bytes(plans);
   allocations.staging = staging_of(config, blocks);
-  if (config.checkpoint.async != AsyncWrites::off)
+  if (takes_copy(config.checkpoint.async))
     allocations.snapshot = snapshot_bytes(blocks, config.precision.type);
   return allocations;
 }

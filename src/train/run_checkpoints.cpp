@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <system_error>
+
 #include "io/agree.hpp"
 #include "src/train/version.hpp"
 
@@ -10,7 +12,7 @@ namespace triax {
 RunCheckpoints::RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
                                Optimizer& optimizer)
     : job_(job), config_(job.config), grid_(grid), store_(store), optimizer_(optimizer) {
-  if (config_.checkpoint.async != AsyncWrites::off)
+  if (takes_copy(config_.checkpoint.async))
     snapshot_ = std::make_unique<CheckpointSnapshot>(
         triax::snapshot_bytes(store.blocks(), config_.precision.type));
 }
@@ -43,6 +45,7 @@ void RunCheckpoints::say(const std::function<void()>& message) const {
 
 void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
                           const std::string& loss_scale) {
+  again_ = true;  // the newer file is worth more than a second try of the older
   finish();
   save_checkpoint(stream, path(at.step), header(at, loss_scale), config_.model, store_, &optimizer_,
                   grid_, checkpoint_options(config_.checkpoint));
@@ -65,10 +68,10 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
   if (!snapshot_) return save(stream, at, loss_scale);
   if (writer_)
     say([&] {
-      spdlog::warn(
-          "training waits for the checkpoint of step {}, which is still being written: "
-          "the disk is slower than checkpoint.interval",
-          header_.step);
+      spdlog::warn("training waits for the checkpoint of step {}, which is still being written: {}",
+                   header_.step,
+                   again_ ? "it is written for the second time"
+                          : "the disk is slower than checkpoint.interval");
     });
   finish();
   agreed(grid_, [&] { take_snapshot(stream, store_, optimizer_, *snapshot_); });
@@ -85,7 +88,11 @@ void RunCheckpoints::write_snapshot() {
     writer_.reset();
     throw;
   }
-  background_.emplace(*writer_, *snapshot_);
+  try {
+    background_.emplace(*writer_, *snapshot_);
+  } catch (const std::system_error& error) {  // no thread, on this rank maybe alone
+    writer_->fail(fmt::format("no thread to write it with: {}", error.what()));
+  }
 }
 
 void RunCheckpoints::proceed(bool any_rank) {
@@ -105,7 +112,12 @@ void RunCheckpoints::publish() {
   try {
     writer_->publish();
   } catch (const Error& error) {
+    const bool there = writer_->published();
     writer_.reset();
+    if (there) {
+      say([&] { spdlog::warn("{}", error.what()); });
+      return published(header_.step);
+    }
     if (again_) throw;
     again_ = true;
     say([&] { spdlog::warn("{}. It is written once more", error.what()); });
@@ -117,7 +129,7 @@ void RunCheckpoints::publish() {
 
 void RunCheckpoints::finish() {
   while (writer_) {
-    background_->wait();
+    if (background_) background_->wait();
     proceed(false);
   }
 }

@@ -53,6 +53,10 @@ std::vector<std::string> surprises(const Config& config) {
         "cut the rest over all {}",
         config.zero.stage, config.zero.shard_size, config.parallel.data / config.zero.shard_size,
         config.parallel.data));
+  if (config.checkpoint.async == AsyncWrites::does_not_fit)
+    lines.push_back(
+        "checkpoint.async: training waits while checkpoints are written, for a copy of the state "
+        "does not fit into memory");
   if (config.batch.accumulation > 1 && config.precision.gradient_type != DType::f32)
     lines.push_back(fmt::format(
         "gradients of {} micro-batches are summed in {}, which loses small ones. "

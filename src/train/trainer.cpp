@@ -171,9 +171,9 @@ StepMetrics Trainer::train_step(std::int64_t step) {
                   (config_.run.peak_flops * grid_.size());
   metrics.skipped = !std::isfinite(metrics.grad_norm);
   if (loss_scaler_.enabled()) metrics.loss_scale = loss_scaler_.scale();
-  loss_scaler_.update(metrics.skipped);
+  update_loss_scale(metrics.skipped);
   if (metrics.skipped) report_skipped(metrics, input);
-  const bool bad = metrics.skipped && (!loss_scaler_.enabled() || !std::isfinite(metrics.loss));
+  const bool bad = metrics.skipped && (!loss_scaler_.dynamic() || !std::isfinite(metrics.loss));
   bad_steps_ = bad ? bad_steps_ + 1 : 0;
   if (bad_steps_ == 0) good_scaler_ = loss_scaler_;
   return metrics;
@@ -197,25 +197,35 @@ void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
                  metrics.loss, metrics.grad_norm, first);
 }
 
-// Skipped steps changed nothing: the state is that from before the first of them. Where its weights
-// are not finite either, an older checkpoint is to stay the newest.
+// It fails on all ranks alike.
+void Trainer::update_loss_scale(bool overflow) {
+  try {
+    loss_scaler_.update(overflow);
+  } catch (const Error&) {
+    checkpoints_.finish();
+    throw;
+  }
+}
+
 void Trainer::stop_after_bad_steps(std::int64_t step) {
-  const std::int64_t good = step + 1 - bad_steps_;
-  loss_scaler_ = good_scaler_;
   checkpoints_.finish();
-  if (good > start_.step && writes_checkpoints(config_.checkpoint) &&
-      finite_weights(stream_, store_, grid_))
-    checkpoints_.save(stream_, position(good), loss_scaler_.state());
-  // One that was asked for amid the bad steps is not to be the newest.
-  agreed(grid_, [&] {
-    if (leader() && owns_checkpoints(config_)) set_aside_later(config_.checkpoint.directory, good);
-  });
-  throw Error(fmt::format("{} steps in a row, from step {} on, had a loss or gradient that is not "
-                          "finite",
-                          bad_steps_, good),
-              "the run diverged",
-              "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint; "
-              "run.max_bad_steps says how many such steps are skipped");
+  std::string unsaved;
+  try {
+    if (writes_checkpoints(config_.checkpoint)) save(step + 1, true);
+  } catch (const Error& error) {
+    unsaved = fmt::format(" (and no checkpoint: {})", error.what());
+  }
+  const bool fixed = loss_scaler_.enabled() && !loss_scaler_.dynamic();
+  throw Error(
+      fmt::format("{} steps in a row, from step {} on, had a loss or gradient that is not finite",
+                  bad_steps_, step + 1 - bad_steps_),
+      fixed ? fmt::format("the fixed loss scale, {}, is too large, or the run diverged{}",
+                          loss_scaler_.scale(), unsaved)
+            : fmt::format("the run diverged{}", unsaved),
+      fmt::format(
+          "{}Lower the learning rate, set gradient_clipping, or resume an earlier "
+          "checkpoint; run.max_bad_steps says how many such steps are skipped",
+          fixed ? "Lower fp16.loss_scale, or set it to 0 (dynamic), or train in bf16. " : ""));
 }
 
 std::int64_t Trainer::tokens_per_step() const {
@@ -264,17 +274,34 @@ RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
 }
 
 // A run is worth more than a file, unless it is the last one. The error is the same on all ranks.
-void Trainer::save_or_go_on(std::int64_t steps_done, bool last) {
+void Trainer::save_or_go_on(std::int64_t steps_done, bool wait) {
   try {
-    if (last)
-      checkpoints_.save(stream_, position(steps_done), loss_scaler_.state());
-    else
-      checkpoints_.start(stream_, position(steps_done), loss_scaler_.state());
+    save(steps_done, wait);
   } catch (const Error& error) {
-    if (last) throw;
+    if (wait) throw;
     if (leader())
       spdlog::error("no checkpoint at step {}, training goes on: {}", steps_done, error.what());
   }
+}
+
+// Bad steps changed nothing: amid them the file is that of the step before them, where the run may
+// take another way. Where its weights are not finite either, an older one is to stay the newest.
+void Trainer::save(std::int64_t steps_done, bool wait) {
+  const bool amid_bad = bad_steps_ > 0 && steps_done < config_.run.steps;
+  const std::int64_t step = amid_bad ? steps_done - bad_steps_ : steps_done;
+  if (amid_bad && (step == start_.step || !finite_weights(stream_, store_, grid_))) {
+    if (leader())
+      spdlog::warn(
+          "no checkpoint at step {}: the last {} steps were not finite, and there is "
+          "nothing new from before them",
+          steps_done, bad_steps_);
+    return;
+  }
+  const std::string scale = (amid_bad ? good_scaler_ : loss_scaler_).state();
+  if (wait)
+    checkpoints_.save(stream_, position(step), scale);
+  else
+    checkpoints_.start(stream_, position(step), scale);
 }
 
 void Trainer::export_weights(const std::string& checkpoint) {

@@ -54,7 +54,9 @@ class Trainer {
   void open_outputs(const std::vector<std::string>& hosts);
   StepInput step_input(std::int64_t step);
   RunEnd after_step(std::int64_t step, std::int64_t tokens);
-  void save_or_go_on(std::int64_t steps_done, bool last);
+  void save_or_go_on(std::int64_t steps_done, bool wait);
+  void save(std::int64_t steps_done, bool wait);
+  void update_loss_scale(bool overflow);
   RunPosition position(std::int64_t steps_done) const;
   void report_skipped(const StepMetrics& metrics, StepInput input);
   [[noreturn]] void stop_after_bad_steps(std::int64_t step);
