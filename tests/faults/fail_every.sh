@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# The n-th open, write, sync, rename, ... of a run fails, once or from then on, with an error of the disk; or a write
-# does half of what it was asked. The run must end, with status 0 and all its work done or with status 3, and say the
-# system's reason; what has the name of a checkpoint must verify; and the same command must then go on to the numbers
-# and the state of a run that nothing disturbed, bit for bit, and leave nothing behind. fail_nth.cpp lets them fail.
+# The n-th open, write, sync, close, rename, ... of a run fails, once or from then on, with an error of the disk; or a
+# write does half of what it was asked. Checkpoints lie in one file or in more, and are written in the background or
+# not. The run must end, with status 0 and all its work done or with status 3, and say the system's reason; what has the
+# name of a checkpoint must verify; and the same command must then go on to the numbers and the state of a run that
+# nothing disturbed, bit for bit, and leave nothing behind. fail_nth.cpp lets them fail.
 # usage: fail_every.sh TRIAX MPIEXEC FLAG LIBRARY [MOST [SEED]]
 #   MOST: so many calls of each kind, drawn at random (the test suite: 1); 0: every one (hours)
+#   SEED: of what is drawn; without it TRIAX_FAULT_SEED, or 1
 set -u
-triax=$1 mpiexec=$2 flag=$3 library=$4 most=${5:-1} seed=${6:-1}
+. "$(dirname "$0")/functions.sh"
+triax=$1 mpiexec=$2 flag=$3 library=$4 most=${5:-1} seed=${6:-${TRIAX_FAULT_SEED:-1}}
 work=$(mktemp -d) || exit 1
 cd "$work" || exit 1
 trap 'rm -rf "$work"' EXIT
 export OMP_NUM_THREADS=1 ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
 RANDOM=$seed
+echo "seed $seed"
 tried=0 ended_3=0 failures=0
 
 for i in $(seq 300); do echo "line $i of a text to train on"; done > text
@@ -29,9 +33,8 @@ fail() {
   failures=$((failures + 1))
 }
 
-train() { timeout 60 "$mpiexec" "$flag" "$ranks" "$@" "$triax" train job.json --set checkpoint.files="$files" > out 2>&1; }
-# What does not depend on the clock or the machine.
-numbers() { sed -E 's/,"(tokens_per_second|step_seconds|peak_memory_bytes)":[^,]*//g; s/,"(bytes|messages)_sent".*//' "$1/metrics.jsonl"; }
+train() { timeout 60 "$mpiexec" "$flag" "$ranks" "$@" "$triax" train job.json \
+  --set checkpoint.files="$files" --set checkpoint.async="$async" > out 2>&1; }
 names() { (cd "$1" && find . ! -name .lock | sort); }
 text_of() { [ "$1" = 5 ] && echo "Input/output error" || echo "No space left on device"; }
 
@@ -44,7 +47,7 @@ check_done() {
 }
 
 try() {  # rank kind nth last error
-  what="$files file(s), $ranks rank(s), rank $1, $2 $3${4:+ and all after it}, error $5 (seed $seed)"
+  what="$files file(s), async $async, $ranks rank(s), rank $1, $2 $3${4:+ and all after it}, error $5 (seed $seed)"
   rm -rf run log
   train env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" FAIL_RANK="$1" FAIL_KIND="$2" \
     FAIL_NTH="$3" FAIL_LAST="$4" FAIL_ERROR="$5"
@@ -80,14 +83,15 @@ try_each() {  # rank kind calls
   done
 }
 
-for files in 1 2; do
+for way in "1 true" "2 true" "1 false"; do
+  read -r files async <<< "$way"
   for ranks in 1 2; do
     rm -rf run whole log
     train env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" ||
-      { what="files $files, ranks $ranks" fail "the undisturbed run"; exit 1; }
+      { what="files $files, async $async, ranks $ranks" fail "the undisturbed run"; exit 1; }
     mv run whole
     mapfile -t counted < <(sed -n 's/^count //p' log | sort)
-    [ "${#counted[@]}" -eq $((7 * ranks)) ] || { what=counting fail "${#counted[@]} counts: ${counted[*]}"; exit 1; }
+    [ "${#counted[@]}" -eq $((8 * ranks)) ] || { what=counting fail "${#counted[@]} counts: ${counted[*]}"; exit 1; }
     for count in "${counted[@]}"; do
       read -r rank kind calls <<< "$count"
       [ "$calls" -eq 0 ] || try_each "$rank" "$kind" "$calls"

@@ -1,13 +1,29 @@
 // Preloaded into triax (LD_PRELOAD): counts the calls that touch files below a directory, by kind,
-// and lets the n-th of a kind fail as a bad or full disk would. What it is told by the environment:
-//   FAIL_BELOW  the directory, an absolute path; nothing is done without it
-//   FAIL_KIND   open, write, sync, rename, truncate, reserve, mkdir; nothing: only counts
-//   FAIL_NTH    which call of the kind, from 1, counted by this process
-//   FAIL_ERROR  the number of the error; 0: a write that does half of what it was asked, as on a
-//   disk that gets full FAIL_LAST   up to which call; nothing: FAIL_NTH alone FAIL_RANK   the
-//   process of this PMI_RANK (no PMI_RANK: 0); nothing: all of them FAIL_LOG    appended to:
-//   "failed KIND PATH" at each failure, "count RANK KIND CALLS" at the end of the process
-// Calls of io_uring pass by unseen.
+// and lets some of a kind fail as a bad or full disk would, or wait. What it is told by the
+// environment:
+//
+// FAIL_BELOW: the directory, an absolute path; nothing is done without it.
+//
+// FAIL_KIND: open, write, sync, rename, truncate, reserve, mkdir, close; nothing: only counts.
+//
+// FAIL_NTH: which call of the kind, from 1, counted by this process.
+//
+// FAIL_LAST: up to which call; nothing: FAIL_NTH alone.
+//
+// FAIL_ERROR: the number of the error; 0: a write that does half of what it was asked, as on a disk
+// that gets full; nothing: these calls do not fail.
+//
+// FAIL_HOLD: a file: before all else these calls wait until it is there, a minute at most.
+//
+// FAIL_RANK: the process of this PMI_RANK (no PMI_RANK: 0); nothing: all of them.
+//
+// FAIL_THREAD: background: only calls of threads other than the process's first are counted.
+//
+// FAIL_LOG: appended to: "held KIND PATH" where a call begins to wait, "failed KIND PATH" at each
+// failure, "count RANK KIND CALLS" at the end of the process.
+//
+// Calls of io_uring pass by unseen. A close that fails has closed, as on Linux; where a file was
+// open for reading alone it does not fail there, and is not counted here.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,12 +33,14 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace {
 
@@ -33,10 +51,11 @@ enum Kind : std::size_t {
   rename_file,
   truncate_file,
   reserve,
-  make_directory
+  make_directory,
+  close_file
 };
-constexpr std::array<std::string_view, 7> names = {"open",     "write",   "sync", "rename",
-                                                   "truncate", "reserve", "mkdir"};
+constexpr std::array<std::string_view, 8> names = {"open",     "write",   "sync",  "rename",
+                                                   "truncate", "reserve", "mkdir", "close"};
 
 std::string variable(const char* name, const char* otherwise = "") {
   const char* const value = std::getenv(name);
@@ -55,7 +74,7 @@ class Faults {
     if (const std::string only = variable("FAIL_RANK"); !only.empty() && only != rank_)
       kind_.clear();
   }
-  ~Faults() {
+  void tell_counts() const {
     for (std::size_t kind = 0; kind < names.size(); ++kind)
       log("count " + rank_ + " " + std::string(names[kind]) + " " + std::to_string(calls_[kind]));
   }
@@ -63,10 +82,13 @@ class Faults {
   // True where this call is to fail; errno says why.
   bool fails(Kind kind, const std::string& path) {
     if (below_.empty() || !(path == below_ || path.starts_with(below_ + "/"))) return false;
+    if (background_ && ::gettid() == ::getpid()) return false;
     const long call = ++calls_[kind];
     if (names[kind] != kind_ || call < nth_ || call > last_) return false;
+    hold(path);
+    if (error_.empty()) return false;
     log("failed " + kind_ + " " + path);
-    errno = error_;
+    errno = std::atoi(error_.c_str());
     return true;
   }
   bool fails(Kind kind, int file) {
@@ -83,25 +105,39 @@ class Faults {
   }
 
  private:
+  void hold(const std::string& path) const {
+    if (hold_.empty()) return;
+    log("held " + kind_ + " " + path);
+    for (int waits = 0; waits < 6000 && ::access(hold_.c_str(), F_OK) != 0; ++waits)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   void log(const std::string& text) const {
     if (log_.empty() || below_.empty()) return;
     const int file =
         next<int(const char*, int, ...)>("open")(log_.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0644);
     const std::string line = text + "\n";
     if (file >= 0) (void)!next<decltype(::write)>("write")(file, line.data(), line.size());
-    if (file >= 0) ::close(file);
+    if (file >= 0) next<int(int)>("close")(file);
   }
 
   std::string below_ = variable("FAIL_BELOW"), kind_ = variable("FAIL_KIND"),
-              log_ = variable("FAIL_LOG"), rank_ = variable("PMI_RANK", "0");
+              log_ = variable("FAIL_LOG"), rank_ = variable("PMI_RANK", "0"),
+              error_ = variable("FAIL_ERROR"), hold_ = variable("FAIL_HOLD");
+  bool background_ = variable("FAIL_THREAD") == "background";
   long nth_ = std::atol(variable("FAIL_NTH").c_str()),
        last_ = std::atol(variable("FAIL_LAST").c_str());
-  int error_ = std::atoi(variable("FAIL_ERROR").c_str());
   std::array<std::atomic<long>, names.size()> calls_{};
 };
 
+Faults& faults();
+
+struct CountsAtTheEnd {
+  ~CountsAtTheEnd() { faults().tell_counts(); }
+};
+
 Faults& faults() {
-  static Faults all;
+  static const CountsAtTheEnd counts;
+  static Faults& all = *new Faults;  // not destroyed: files are closed until the very end
   return all;
 }
 
@@ -204,6 +240,17 @@ ssize_t writev(int file, const iovec* parts, int count) {
 int sync_file_range(int file, off_t at, off_t bytes, unsigned flags) {
   if (faults().fails(sync_data, file)) return -1;
   return next<int(int, off_t, off_t, unsigned)>("sync_file_range")(file, at, bytes, flags);
+}
+
+int close(int file) {
+  const int flags = ::fcntl(file, F_GETFL);
+  const bool written = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+  const bool failed = written && faults().fails(close_file, file);
+  const int error = errno;
+  const int closed = next<int(int)>("close")(file);
+  if (!failed) return closed;
+  errno = error;
+  return -1;
 }
 
 int rename(const char* from, const char* to) noexcept {

@@ -4,6 +4,7 @@
 # checkpoint are those of a run that nothing disturbed, bit for bit.
 # usage: kill_loop.sh TRIAX MPIEXEC FLAG [KILLS [SEED]]      (the test suite: 10 kills; by hand: 200)
 set -u
+. "$(dirname "$0")/functions.sh"
 triax=$1 mpiexec=$2 flag=$3 kills=${4:-10} seed=${5:-1}
 work=$(mktemp -d) || exit 1
 cd "$work" || exit 1
@@ -35,8 +36,6 @@ ranks() {
 }
 lines() { [ -e run/metrics.jsonl ] && wc -l < run/metrics.jsonl || echo 0; }
 newest() { ls run/checkpoints/step-??????.h5 2> /dev/null | tail -n 1; }
-# What does not depend on the clock or the machine.
-numbers() { sed -E 's/,"(tokens_per_second|step_seconds|peak_memory_bytes)":[^,]*//g; s/,"(bytes|messages)_sent".*//' "$1/metrics.jsonl"; }
 train() { timeout $((120 + 10 * kills)) "$mpiexec" "$flag" 2 "$triax" train job.json "$@" > out 2>&1; }
 
 done_kills=0 in_write=0

@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Writes of checkpoints in the background (checkpoint.async) that fail once, fail twice or take long. Training goes on
+# meanwhile. What failed once is written once more, from the same state; after a second failure there is no checkpoint
+# of that step, and the others stay. Without checkpoint.async training waits. fail_nth.cpp fails or holds the calls.
+# usage: test_background_write.sh TRIAX MPIEXEC FLAG LIBRARY
+set -u
+. "$(dirname "$0")/functions.sh"
+triax=$1 mpiexec=$2 flag=$3 library=$4 launcher=
+work=$(mktemp -d) || exit 1
+cd "$work" || exit 1
+trap 'touch gate; wait; rm -rf "$work"' EXIT
+export OMP_NUM_THREADS=1 ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+
+for i in $(seq 300); do echo "line $i of a text to train on"; done > text
+cat > job.json << 'JOB'
+{"model": {"architecture": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
+ "data": {"train": ["text"], "seq_length": 16}, "parallel": {"data": "auto"}, "zero_optimization": {"stage": 1},
+ "run": {"steps": 12, "directory": "run", "collective_timeout": "30s", "progress": "none"},
+ "checkpoint": {"interval": 4, "keep": 0}, "train_batch_size": 4, "gradient_clipping": 1.0,
+ "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
+JOB
+
+die() {
+  echo "FAILED: $what: $*"
+  ls run/checkpoints
+  cat log
+  tail -n 20 out | cut -c1-400
+  exit 1
+}
+file_of() { printf '%s/checkpoints/step-%06d.h5' "$1" "$2"; }
+steps_done() { [ -e run/metrics.jsonl ] && wc -l < run/metrics.jsonl || echo 0; }
+
+# Begins a run of 2 ranks with the faults that are told. check_run awaits its end.
+train() {  # files async VARIABLE=VALUE...
+  local files=$1 async=$2
+  shift 2
+  rm -rf run log gate
+  timeout 100 "$mpiexec" "$flag" 2 env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" "$@" \
+    "$triax" train job.json --set checkpoint.files="$files" --set checkpoint.async="$async" > out 2>&1 &
+  launcher=$!
+}
+wait_for() {  # command...
+  for _ in $(seq 600); do "$@" && return; sleep 0.05; done
+  die "waited too long for: $*"
+}
+held() { grep -q ^held log 2> /dev/null; }
+reached() { [ "$(steps_done)" -ge "$1" ]; }
+
+# The run ended well, with the numbers of an undisturbed one, and these checkpoints with its state.
+check_run() {  # steps...
+  local step
+  wait "$launcher" || die "status $?"
+  cmp <(numbers run) <(numbers whole) || die "not the numbers of an undisturbed run"
+  [ "$(ls run/checkpoints | grep -c '\.h5$')" -eq $# ] || die "not the checkpoints $*"
+  if ls run/checkpoints | grep tmp; then die "something is left"; fi
+  for step in "$@"; do
+    "$triax" checkpoint verify "$(file_of run "$step")" > verified 2>&1 || die "step $step does not verify: $(cat verified)"
+    "$triax" checkpoint diff --tensors "$(file_of run "$step")" "$(file_of whole "$step")" > verified 2>&1 ||
+      die "step $step is not the state of an undisturbed run: $(cat verified)"
+  done
+}
+failed_calls() { [ "$(grep -c ^failed log)" -eq "$1" ] || die "$(grep -c ^failed log) calls failed where $1 were to"; }
+
+# The first call for step 4 fails, after training has gone on for as long as it can: until step 8 is due.
+fails_once() {  # files rank kind
+  what="$1 file(s), rank $2, $3 fails once"
+  train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=1 FAIL_ERROR=5 FAIL_HOLD="$work/gate"
+  wait_for held
+  wait_for reached 8
+  touch gate
+  check_run 4 8 12
+  failed_calls 1
+  grep "Input/output error" out | grep -q "written once more" || die "the second attempt is not said"
+  grep -q "training waits for the checkpoint of step 4" out || die "that training waits is not said"
+  if grep "no checkpoint" out; then die "a checkpoint is given up"; fi
+}
+
+fails_twice() {  # files rank kind calls-of-the-kind-for-a-checkpoint
+  what="$1 file(s), rank $2, $3 fails twice"
+  train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=$(($4 + 1)) FAIL_LAST=$(($4 + 2)) FAIL_ERROR=5
+  check_run 4 12
+  failed_calls 2
+  [ "$(grep -c "written once more" out)" -eq 1 ] || die "not one second attempt is said"
+  grep "no checkpoint at step 8, training goes on" out | grep -q "Input/output error" || die "the failure is not said"
+}
+
+goes_on() {  # files rank kind
+  what="$1 file(s), rank $2 is held in a $3 in the background"
+  train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=1 FAIL_HOLD="$work/gate"
+  wait_for held
+  wait_for reached 8
+  [ -e "$(file_of run 4).tmp" ] && [ ! -e "$(file_of run 4)" ] || die "the file has its name while a rank writes it"
+  [ "$(steps_done)" -eq 8 ] || die "$(steps_done) steps are done before the state of step 8 is copied"
+  touch gate
+  check_run 4 8 12
+  if grep -q "written once more" out; then die "what takes long is written again"; fi
+}
+
+# With checkpoint.async false, where rank 1's first write is to step 4's file.
+waits() {  # kind
+  what="rank 1 is held in a $1, not in the background"
+  train 1 false FAIL_RANK=1 FAIL_KIND="$1" FAIL_NTH=1 FAIL_HOLD="$work/gate"
+  wait_for held
+  grep -q "^held $1 .*/step-000004.h5.tmp$" log || die "held elsewhere"
+  sleep 1
+  [ "$(steps_done)" -eq 4 ] || die "training goes on: $(steps_done) steps"
+  touch gate
+  check_run 4 8 12
+}
+
+for files in 1 2; do
+  rm -rf whole
+  what="$files file(s), undisturbed"
+  train "$files" true FAIL_THREAD=background
+  wait "$launcher" || die "status $?"
+  declare -A calls=()
+  while read -r _ rank kind count; do calls[$rank$kind]=$((count / 2)); done < <(grep ^count log)  # step 12's is not among them
+  for rank in 0 1; do
+    [ "${calls[${rank}write]}" -gt 0 ] && [ "${calls[${rank}sync]}" -gt 0 ] || die "rank $rank writes nothing in the background"
+  done
+  mv run whole
+  if [ "$files" -eq 1 ]; then
+    fails_once 1 0 write
+    fails_once 1 1 sync
+    fails_twice 1 1 write "${calls[1write]}"
+    goes_on 1 1 sync
+    waits write
+  else
+    fails_once 2 1 write
+    fails_twice 2 0 sync "${calls[0sync]}"
+    goes_on 2 0 write
+  fi
+done
+echo "passed"
