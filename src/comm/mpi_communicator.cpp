@@ -5,6 +5,7 @@
 
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/mpi_large_count.hpp"
+#include "src/comm/mpi_types.hpp"
 #include "src/comm/owned_handle.hpp"
 
 namespace triax {
@@ -17,58 +18,6 @@ void check_message(const Tensor& tensor) {
   check(tensor.space() == MemorySpace::host, "MPI was given memory of a device");
   check(tensor.data() != nullptr || tensor.elements() == 0,
         "a message of a tensor {} without memory", tensor.shape());
-}
-
-MPI_Datatype reducible_type(DType type) {
-  switch (type) {
-    case DType::f32:
-      return MPI_FLOAT;
-    case DType::f64:
-      return MPI_DOUBLE;
-    case DType::i32:
-      return MPI_INT32_T;
-    case DType::i64:
-      return MPI_INT64_T;
-    case DType::u8:
-      return MPI_UINT8_T;
-    case DType::bf16:
-    case DType::f16:
-      return MPI_UINT16_T;  // with an operation of our own
-    case DType::u16:
-      break;
-  }
-  throw Error(fmt::format("MPI cannot reduce tensors of {}", name_of(type)),
-              "nothing here asks for such sums", "Reduce in f32");
-}
-
-// Moving data asks for the width of an element only; wide elements keep the counts low.
-MPI_Datatype movable_type(DType type) {
-  switch (size_of(type)) {
-    case 8:
-      return MPI_UINT64_T;
-    case 4:
-      return MPI_UINT32_T;
-    case 2:
-      return MPI_UINT16_T;
-    default:
-      return MPI_BYTE;
-  }
-}
-
-MPI_Op operation(ReduceOp op, DType type, const Float16Sums& sums) {
-  if (const MPI_Op sum = sums.of(type); sum != MPI_OP_NULL) {
-    check(op == ReduceOp::sum, "the largest or smallest of {} elements", name_of(type));
-    return sum;
-  }
-  switch (op) {
-    case ReduceOp::sum:
-      return MPI_SUM;
-    case ReduceOp::max:
-      return MPI_MAX;
-    case ReduceOp::min:
-      return MPI_MIN;
-  }
-  return MPI_OP_NULL;
 }
 
 std::uint64_t byte_count(const Tensor& tensor) {
@@ -123,7 +72,7 @@ MpiCommunicator::~MpiCommunicator() {
 Request MpiCommunicator::all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) {
   check_message(data);
   const MPI_Datatype type = reducible_type(data.dtype());
-  const MPI_Op reduction = operation(op, data.dtype(), sums_);
+  const MPI_Op reduction = reduction_of(op, data.dtype(), sums_);
   if (size_ == 1 || data.elements() == 0) return {};
   const mpi::Count count = mpi::count_of(data.elements());
   const std::size_t slot =
@@ -143,7 +92,7 @@ Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& outp
     return {};
   }
   const mpi::Count count = mpi::count_of(output.elements());
-  const MPI_Op sum = operation(ReduceOp::sum, input.dtype(), sums_);
+  const MPI_Op sum = reduction_of(ReduceOp::sum, input.dtype(), sums_);
   const std::size_t index =
       take_slot(stream, "MPI_Ireduce_scatter_block", CallKind::reduce_scatter, byte_count(input));
   Slot& slot = slots_[index];

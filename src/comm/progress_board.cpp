@@ -161,7 +161,9 @@ RankProgress ProgressBoard::read(const ProgressSlot& slot, ProcessState process)
   progress.activity = slot.activity.load(relaxed);
   progress.position = slot.position.load(relaxed);
   progress.step = slot.step.load(relaxed);
-  const int groups = slot.groups_made.load(std::memory_order_acquire);
+  // The slot may be from a file, which may hold anything.
+  const int groups = std::clamp(slot.groups_made.load(std::memory_order_acquire), 0,
+                                static_cast<int>(ProgressSlot::most_groups));
   for (int g = 0; g < groups; ++g) {
     const GroupSlot& group = slot.groups[static_cast<std::size_t>(g)];
     for (const auto& operation : group.operations) {
@@ -184,10 +186,11 @@ RankProgress ProgressBoard::read(const ProgressSlot& slot, ProcessState process)
   return progress;
 }
 
-std::string ProgressBoard::report(double seconds,
-                                  const std::vector<RankProgress>& elsewhere) const {
+std::string ProgressBoard::report(double seconds, const std::vector<RankProgress>& elsewhere,
+                                  const std::string& problem) const {
   const std::lock_guard lock(mutex_);
   Stall stall;
+  stall.problem = problem;
   stall.seconds = seconds;
   stall.waiter = read(own(), ProcessState::running);
   if (!stall.waiter.waits_for) return "";

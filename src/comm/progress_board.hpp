@@ -65,8 +65,9 @@ class ProgressBoard final : public WaitWatch {
   /// For one that has nothing to report after all.
   void give_report_back();
   /// The report of this rank's wait under way, with what all ranks of the node say, and those
-  /// `elsewhere`; empty where it waits no longer.
-  std::string report(double seconds, const std::vector<RankProgress>& elsewhere = {}) const;
+  /// `elsewhere`; empty where it waits no longer. `problem`: Stall::problem.
+  std::string report(double seconds, const std::vector<RankProgress>& elsewhere = {},
+                     const std::string& problem = {}) const;
   /// Whether ranks of the grid are on other nodes, of which this board knows nothing.
   bool has_other_nodes() const;
   std::vector<ProcessName> processes_of_node() const;

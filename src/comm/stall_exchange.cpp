@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <map>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "kernels/base/quiet_thread.hpp"
@@ -21,12 +24,83 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
+constexpr int looks_in_a_period = 4;  // of a rank that collects answers
+
+// Opening a directory makes NFS ask the server for it; a look for one name may be answered from
+// what the node remembers, that the name is not there.
+bool is_listed(const std::string& path) {
+  std::error_code error;
+  const fs::path name = fs::path(path).filename();
+  for (fs::directory_iterator entry(fs::path(path).parent_path(), error), none;
+       !error && entry != none; entry.increment(error))
+    if (entry->path().filename() == name) return true;
+  return false;
+}
+
+std::string error_text(const char* what, const std::string& path, int error) {
+  return fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
+}
+
+// What nodes wrote into a directory, each file read once for each time it is written.
+class Heard {
+ public:
+  // `own`: a file that is not read.
+  Heard(std::string directory, std::string own)
+      : directory_(std::move(directory)), own_(std::move(own)) {}
+
+  void ignore_what_is_there() {
+    look([](File&, const fs::path&) {});
+  }
+  void read_what_is_new() {
+    look([](File& file, const fs::path& path) {
+      std::ostringstream image;
+      image << std::ifstream(path, std::ios::binary).rdbuf();
+      auto ranks = ProgressBoard::read_image(image.str());
+      if (ranks.empty())
+        file.written = {};  // replaced or out of sight at this moment: once more
+      else
+        file.ranks = std::move(ranks);
+    });
+  }
+  std::vector<RankProgress> ranks() const {
+    std::vector<RankProgress> all;
+    for (const auto& [name, file] : files_)
+      all.insert(all.end(), file.ranks.begin(), file.ranks.end());
+    return all;
+  }
+
+ private:
+  struct File {
+    fs::file_time_type written;
+    std::vector<RankProgress> ranks;
+  };
+
+  template <class Use>
+  void look(const Use& use) {
+    std::error_code error;
+    for (fs::directory_iterator entry(directory_, error), none; !error && entry != none;
+         entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      if (name.ends_with(".tmp") || name == own_) continue;
+      std::error_code gone;
+      const auto written = fs::last_write_time(entry->path(), gone);
+      File& file = files_[name];
+      if (gone || file.written == written) continue;
+      file.written = written;
+      use(file, entry->path());
+    }
+  }
+
+  std::string directory_, own_;
+  std::map<std::string, File> files_;
+};
+
 }  // namespace
 
 StallExchange::StallExchange(const ProgressBoard& board, std::string directory, double seconds)
     : board_(board),
       directory_(std::move(directory)),
-      limit_(std::min(30.0, seconds / 4.0)),
+      limit_(patience(seconds)),
       period_(std::min(10.0, seconds / 20.0)),
       thread_(start_quiet_thread([this] { run(); })) {}
 
@@ -39,23 +113,33 @@ StallExchange::~StallExchange() {
   thread_.join();
 }
 
-StallExchange::Answers StallExchange::ask() {
+double StallExchange::patience(double seconds) {
+  return std::min(90.0, seconds / 4.0);
+}
+
+StallExchange::Answers StallExchange::ask(bool insists) {
   constexpr Seconds grace(1.0);  // for the thread; more: it hangs in a file system
   std::unique_lock lock(mutex_);
   asked_ = true;
+  insists_ = insists;
   answered_ = false;
   changed_.notify_all();
   changed_.wait_for(lock, Seconds(limit_) + grace, [&] { return answered_; });
-  return answered_ ? std::exchange(answers_, {}) : Answers{};
+  if (answered_) return std::exchange(answers_, {});
+  return {.first = true, .ranks = {}, .problem = "the file system hangs at " + directory_};
 }
 
+// Nodes may still be writing: the directory goes from their sight first, and whole.
 void StallExchange::take_back() {
   {
     const std::lock_guard lock(mutex_);
     if (!answered_) return;  // the file system may hang
   }
+  const std::string aside = directory_ + ".over";
   std::error_code ignored;
-  fs::remove_all(directory_, ignored);
+  fs::remove_all(aside, ignored);
+  fs::rename(directory_, aside, ignored);
+  fs::remove_all(aside, ignored);
 }
 
 void StallExchange::run() {
@@ -63,12 +147,13 @@ void StallExchange::run() {
   while (!over_) {
     changed_.wait_for(lock, Seconds(period_), [&] { return over_ || asked_; });
     const bool asked = std::exchange(asked_, false);
+    const bool insists = insists_;
     lock.unlock();
     Answers answers;
     if (asked)
-      answers = collect();
-    else
-      answer_others();
+      answers = collect(insists);
+    else if (board_.speaks_for_node() && is_listed(directory_))
+      (void)tell();  // who asks says that it did not hear of this node
     lock.lock();
     if (!asked) continue;
     answers_ = std::move(answers);
@@ -77,41 +162,45 @@ void StallExchange::run() {
   }
 }
 
-void StallExchange::answer_others() {
-  std::error_code ignored;
-  const bool asks = fs::exists(directory_, ignored);
-  if (asks && !told_ && board_.speaks_for_node()) tell();
-  told_ = asks && (told_ || board_.speaks_for_node());
-}
-
-// What cannot be written is not heard by the others: they say so.
-void StallExchange::tell() const {
+// Returns why it could not; nothing where it could. Another rank of the node may do the same.
+std::string StallExchange::tell() const {
   const std::string path = fmt::format("{}/node-{}", directory_, board_.first_rank_of_node());
-  std::ofstream file(path + ".tmp", std::ios::binary);
+  const std::string part = fmt::format("{}.{}.tmp", path, getpid());
+  errno = EIO;  // where the stream leaves no other
+  std::ofstream file(part, std::ios::binary);
   file << board_.node_image();
   file.close();
-  if (file) (void)std::rename((path + ".tmp").c_str(), path.c_str());
+  if (file && std::rename(part.c_str(), path.c_str()) == 0) return "";
+  return error_text("write", path, errno);
 }
 
-StallExchange::Answers StallExchange::collect() const {
+StallExchange::Answers StallExchange::collect(bool insists) {
   Answers answers;
-  answers.first = ::mkdir(directory_.c_str(), 0777) == 0 || errno != EEXIST;
-  tell();
-  std::set<std::string> read = {fmt::format("node-{}", board_.first_rank_of_node())};
-  const auto end = Clock::now() + Seconds(limit_);
-  for (;;) {
-    std::error_code error;
-    for (fs::directory_iterator entry(directory_, error), none; !error && entry != none;
-         entry.increment(error)) {
-      const std::string name = entry->path().filename().string();
-      if (name.ends_with(".tmp") || !read.insert(name).second) continue;
-      std::ostringstream image;
-      image << std::ifstream(entry->path(), std::ios::binary).rdbuf();
-      std::ranges::move(ProgressBoard::read_image(image.str()), std::back_inserter(answers.ranks));
+  if (::mkdir(directory_.c_str(), 0777) != 0) {
+    if (errno != EEXIST) {
+      answers.problem = error_text("make", directory_, errno);
+      return answers;
     }
-    if (board_.has_all(answers.ranks) || Clock::now() >= end) return answers;
-    std::this_thread::sleep_for(Seconds(period_ / 4.0));
+    answers.first = false;
   }
+  answers.problem = tell();
+  if (!answers.first && !insists) return answers;
+  Heard heard(directory_, fmt::format("node-{}", board_.first_rank_of_node()));
+  if (!answers.first) heard.ignore_what_is_there();
+  const auto end = Clock::now() + Seconds(limit_);
+  for (int looks = 1;; ++looks) {
+    heard.read_what_is_new();
+    answers.ranks = heard.ranks();
+    if (board_.has_all(answers.ranks) || Clock::now() >= end) return answers;
+    if (over_after(period_ / looks_in_a_period)) return answers;
+    if (looks % looks_in_a_period == 0) answers.problem = tell();
+  }
+}
+
+// Waits so long, or until the object goes.
+bool StallExchange::over_after(double seconds) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, Seconds(seconds), [&] { return over_; });
 }
 
 }  // namespace triax

@@ -11,9 +11,9 @@
 
 namespace triax {
 
-/// A thread that looks for the directory now and then; where it is there, a rank asks, and the
-/// first running rank of each node writes down what its node's ranks do. A thread of its own: a
-/// file system that hangs must not keep the watchdog from its work.
+/// A thread that looks for the directory now and then; while it is there, a rank asks, and the
+/// first running rank of each node writes down what its node's ranks do, again and again. A thread
+/// of its own: a file system that hangs must not keep the watchdog from its work.
 class StallExchange {
  public:
   /// `directory`: of this run alone, its parent on all nodes. Not there until a rank asks; it is
@@ -26,27 +26,31 @@ class StallExchange {
   struct Answers {
     bool first = true;                // false: a rank of another node asked before
     std::vector<RankProgress> ranks;  // of other nodes, as far as they answered
+    std::string problem;              // why nodes may not hear each other; empty: nothing known
   };
-  /// Asks, and waits until all nodes have answered: a quarter of `seconds` or 30 s at most. Any one
-  /// thread.
-  Answers ask();
+  /// How long answers are waited for: a quarter of `seconds`, 90 s at most, for NFS may show a node
+  /// for 60 s what was there before.
+  static double patience(double seconds);
+  /// Asks, and waits until all nodes have answered, or for patience(). Where another rank asked
+  /// before, its answers are left to it, unless this one `insists`: what was written before it did
+  /// may be old and does not count then. Any one thread.
+  Answers ask(bool insists = false);
   /// Done with the answers: the next one to ask is the first again.
   void take_back();
 
  private:
   void run();
-  void answer_others();
-  void tell() const;
-  Answers collect() const;
+  std::string tell() const;
+  Answers collect(bool insists);
+  bool over_after(double seconds);
 
   const ProgressBoard& board_;
   const std::string directory_;
   const double limit_, period_;  // seconds
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool over_ = false, asked_ = false, answered_ = false;
+  bool over_ = false, asked_ = false, insists_ = false, answered_ = false;
   Answers answers_;
-  bool told_ = false;   // the thread's own
   std::thread thread_;  // last: it uses the others
 };
 

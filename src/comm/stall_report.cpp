@@ -84,10 +84,21 @@ Parts parts_of(const Stall& stall, const ExplainProgress& explain) {
   return parts;
 }
 
+// "rank 3", "ranks 0, 4-7".
+std::string ranks_text(std::vector<int> ranks) {
+  std::ranges::sort(ranks);
+  std::vector<std::string> runs;
+  for (std::size_t begin = 0, end = 0; begin < ranks.size(); begin = end) {
+    while (end < ranks.size() && ranks[end] - ranks[begin] == static_cast<int>(end - begin)) ++end;
+    if (end - begin == 2) --end;  // two are written one by one
+    runs.push_back(end - begin == 1 ? std::to_string(ranks[begin])
+                                    : fmt::format("{}-{}", ranks[begin], ranks[end - 1]));
+  }
+  return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", fmt::join(runs, ", "));
+}
+
 void add_ranks(std::string& text, const char* what, const std::vector<int>& ranks) {
-  if (!ranks.empty())
-    text +=
-        fmt::format("\n  {}: rank{} {}", what, ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "));
+  if (!ranks.empty()) text += fmt::format("\n  {}: {}", what, ranks_text(ranks));
 }
 
 // Ranks that are not of the group.
@@ -100,22 +111,24 @@ void add_others(std::string& text, const Stall& stall, const ExplainProgress& ex
   if (others > most_listed) text += fmt::format("\n  and {} other ranks", others - most_listed);
 }
 
-// Who keeps the others waiting, where one can tell: lost processes, else who is not heard of, else
-// who works on.
+// Who keeps the others waiting, where one can tell: lost processes, else who works on. Those not
+// heard of come after them: their nodes may be lost, and may as well have written in vain.
 void add_suspects(std::string& text, const Stall& stall, const std::vector<int>& not_seen) {
-  std::vector<std::string> lost;
+  std::vector<std::string> suspects;
   std::vector<int> busy;
   for (const RankProgress& rank : stall.seen) {
     if (rank.process != ProcessState::running)
-      lost.push_back(fmt::format("rank {} ({})", rank.rank, state_text(rank)));
+      suspects.push_back(fmt::format("rank {} ({})", rank.rank, state_text(rank)));
     else if (!rank.waits_for)
       busy.push_back(rank.rank);
   }
-  if (lost.size() > most_listed) lost.resize(most_listed);
-  if (!lost.empty())
-    text += fmt::format("\n  look first at: {}", fmt::join(lost, ", "));
-  else
-    add_ranks(text, "look first at", !not_seen.empty() ? not_seen : busy);
+  if (suspects.size() > most_listed) suspects.resize(most_listed);
+  if (suspects.empty() && !busy.empty()) suspects.push_back(ranks_text(busy) + " (busy)");
+  if (!suspects.empty()) text += fmt::format("\n  look first at: {}", fmt::join(suspects, ", "));
+  if (!not_seen.empty())
+    text += fmt::format(
+        "{}{}, whose node's report could not be read",
+        suspects.empty() ? "\n  look first at: " : "; not heard of: ", ranks_text(not_seen));
 }
 
 }  // namespace
@@ -154,6 +167,8 @@ std::string stall_report(const Stall& stall, const ExplainProgress& explain) {
   for (const std::string& absent : parts.absent) text += "\n  did not join: " + absent;
   for (const std::string& lost : parts.lost) text += "\n  lost: " + lost;
   add_ranks(text, "not heard of", parts.not_seen);
+  if (!stall.problem.empty())
+    text += "\n  nodes could not tell each other what they do: " + stall.problem;
   add_others(text, stall, explain);
   add_suspects(text, stall, parts.not_seen);
   return text;

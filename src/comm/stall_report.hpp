@@ -41,6 +41,7 @@ struct Stall {
   double seconds = 0.0;
   std::vector<int> members;        // of the group that the waiter waits in
   std::vector<RankProgress> seen;  // all ranks of whom something is known, the waiter among them
+  std::string problem;             // why nodes may not have heard each other; empty: nothing known
 };
 
 /// Which operation, which ranks of its group finished or joined it, which did not and where they

@@ -75,8 +75,8 @@ void Watchdog::watch() {
 
 // Another rank ends the job.
 void Watchdog::wait_for_the_end(std::unique_lock<std::mutex>& lock) {
-  ended_.wait_for(lock, 2 * grace + std::chrono::duration<double>(std::min(30.0, seconds_)),
-                  [&] { return over_; });
+  const double answers = std::max(std::min(30.0, seconds_), StallExchange::patience(seconds_));
+  ended_.wait_for(lock, 2 * grace + std::chrono::duration<double>(answers), [&] { return over_; });
 }
 
 // Returns where the wait has ended after all.
@@ -91,8 +91,9 @@ void Watchdog::end(double waited, std::unique_lock<std::mutex>& lock) {
   if (!others.first) {
     wait_for_the_end(lock);
     if (board_.waits() != wait) return board_.give_report_back();
+    others = exchange_->ask(true);
   }
-  const std::string report = board_.report(waited, others.ranks);
+  const std::string report = board_.report(waited, others.ranks, others.problem);
   if (report.empty()) {
     if (exchange_) exchange_->take_back();
     return board_.give_report_back();
@@ -103,8 +104,8 @@ void Watchdog::end(double waited, std::unique_lock<std::mutex>& lock) {
              "same command resumes the newest checkpoint\n",
              report, run_time_failure, seconds_);
   std::fflush(stderr);
-  // Before the nodes can hear each other, a rank of each says what its node knows.
-  if (board_.has_other_nodes() && !exchange_)
+  // Where the nodes do not hear each other, or not yet, a rank of each says what its node knows.
+  if (board_.has_other_nodes() && (!exchange_ || !others.problem.empty()))
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(30.0, seconds_ / 10.0)));
   if (exchange_) exchange_->take_back();
   end_job(run_time_failure, board_.processes_of_node());

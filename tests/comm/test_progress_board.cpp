@@ -74,6 +74,18 @@ TEST(ProgressBoard, AWaitUnderWayGoesOnWhenItIsShared) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// A file of another triax, or of none, may have the right length.
+TEST(ProgressBoard, ReadsNoFurtherThanItsGroups) {
+  World world;
+  const std::size_t slot = 1 + sizeof(ProgressSlot);
+  for (const char byte : {'\x7f', '\xff', '\x01'}) {
+    const auto ranks = ProgressBoard::read_image(std::string(2 * slot, byte));
+    ASSERT_EQ(ranks.size(), 2U);
+    EXPECT_LE(ranks[1].collectives.size(), ProgressSlot::most_groups * GroupSlot::recent);
+    EXPECT_EQ(ranks[0].place.size(), sizeof(ProgressSlot::place));
+  }
+}
+
 TEST(ProcessName, TellsRunningStoppedAndGone) {
   EXPECT_EQ(state_of(this_process()), ProcessState::running);
   ProcessName other = this_process();

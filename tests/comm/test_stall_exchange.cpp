@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <optional>
 
@@ -25,8 +26,9 @@ struct TwoNodes {
   std::string directory;
   std::optional<StallExchange> exchange;
 
-  // `seconds` as run.collective_timeout: answers are waited for a quarter as long.
-  explicit TwoNodes(double seconds) {
+  // `seconds` as run.collective_timeout: answers are waited for a quarter as long. At most a
+  // second: the second node does not answer.
+  explicit TwoNodes(double seconds, const std::string& below = "/stall") {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm node = MPI_COMM_NULL;
@@ -42,7 +44,7 @@ struct TwoNodes {
     }
     MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
     directory = name.data();
-    if (first_node() || seconds > 1.0) exchange.emplace(board, directory + "/stall", seconds);
+    if (first_node() || seconds > 1.0) exchange.emplace(board, directory + below, seconds);
   }
   ~TwoNodes() {
     exchange.reset();
@@ -71,7 +73,7 @@ TEST(StallExchange, TellsWhatRanksOfOtherNodesDo) {
     EXPECT_EQ(answers.ranks.back().process, ProcessState::running);
     const std::string text = board.report(1.0, answers.ranks);
     EXPECT_THAT(text, HasSubstr("finished it: rank " + std::to_string(world.size - 1)));
-    EXPECT_THAT(text, HasSubstr("look first at: rank " + std::to_string(world.size - 1)));
+    EXPECT_THAT(text, HasSubstr("look first at: rank " + std::to_string(world.size - 1) + " (bu"));
     EXPECT_THAT(text, Not(HasSubstr("not heard of")));
   }
   MPI_Barrier(MPI_COMM_WORLD);
@@ -98,10 +100,67 @@ TEST(StallExchange, ANodeThatDoesNotAnswerIsNamed) {
     EXPECT_THAT(answers.ranks, IsEmpty());
     const std::string last = std::to_string(world.size - 1);
     const std::string silent = world.size == 2 ? "rank " + last : "ranks 2, " + last;
+    const std::string busy = world.size == 2 ? "" : "rank 1 (busy); not heard of: ";
     EXPECT_THAT(world.board.report(1.0, answers.ranks),
-                HasSubstr("not heard of: " + silent + "\n  look first at: " + silent));
+                HasSubstr("not heard of: " + silent + "\n  look first at: " + busy + silent));
     world.board.end_wait();
   }
+}
+
+// A rank that asked and is gone leaves the directory behind.
+TEST(StallExchange, NodesTellAgainWhileTheDirectoryIsThere) {
+  TwoNodes world(20.0);
+  world.board.set_position(100);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) {
+    EXPECT_EQ(world.exchange->ask().ranks.back().position, 100);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  world.board.set_position(200);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) {
+    const auto answers = world.exchange->ask(true);
+    EXPECT_FALSE(answers.first);
+    EXPECT_EQ(answers.problem, "");
+    ASSERT_TRUE(world.board.has_all(answers.ranks));
+    EXPECT_EQ(answers.ranks.back().position, 200);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(StallExchange, WhatANodeWroteBeforeItWasLostDoesNotCount) {
+  TwoNodes world(1.0);
+  if (world.last()) {
+    std::filesystem::create_directory(world.directory + "/stall");
+    std::ofstream(
+        world.directory + "/stall/node-" + std::to_string(world.board.first_rank_of_node()),
+        std::ios::binary)
+        << world.board.node_image();
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) {
+    EXPECT_THAT(world.exchange->ask(true).ranks, IsEmpty());
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(StallExchange, SaysWhyNodesCannotTell) {
+  TwoNodes no_place(1.0, "/missing/stall");
+  if (no_place.rank == 0) {
+    const auto answers = no_place.exchange->ask();
+    EXPECT_TRUE(answers.first) << "each node says what it knows";
+    EXPECT_THAT(answers.problem, HasSubstr("cannot make " + no_place.directory + "/missing/stall"));
+    EXPECT_THAT(answers.problem, HasSubstr("No such file"));
+  }
+  TwoNodes no_directory(1.0);
+  if (no_directory.rank == 0) {
+    std::ofstream(no_directory.directory + "/stall") << "a file";
+    const auto answers = no_directory.exchange->ask();
+    EXPECT_FALSE(answers.first);
+    EXPECT_THAT(answers.problem, HasSubstr("cannot write"));
+    EXPECT_THAT(answers.problem, HasSubstr("Not a directory"));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 TEST(StallExchange, WhatIsNotWrittenByATriaxIsNotRead) {

@@ -60,6 +60,28 @@ TEST(StallReport, NamesProcessesThatAreStoppedOrGone) {
   EXPECT_THAT(text, HasSubstr("did not join: rank 2 on h: its process 102 is gone"));
 }
 
+TEST(StallReport, NamesWhoIsBusyBesidesThoseNotHeardOf) {
+  Stall stall = stall_of_a_sum();
+  for (RankProgress& seen : stall.seen)
+    if (seen.rank != 3) seen.waits_for = sum(7, false);
+  EXPECT_THAT(stall_report(stall, {}),
+              HasSubstr("look first at: rank 3 (busy); not heard of: rank 5, whose node's report"));
+  stall.members = {0, 1, 2, 4, 3, 5, 6, 7};
+  EXPECT_THAT(stall_report(stall, {}), HasSubstr("(busy); not heard of: ranks 5-7, whose node's"));
+  stall.seen[3].waits_for = sum(7, false);
+  EXPECT_THAT(stall_report(stall, {}), HasSubstr("look first at: ranks 5-7, whose node's report"));
+  stall.members = {0, 1};
+  EXPECT_THAT(stall_report(stall, {}), Not(HasSubstr("look first at")));
+}
+
+TEST(StallReport, SaysWhyNodesDidNotHearEachOther) {
+  Stall stall = stall_of_a_sum();
+  EXPECT_THAT(stall_report(stall, {}), Not(HasSubstr("could not tell")));
+  stall.problem = "cannot write x: No space left on device";
+  EXPECT_THAT(stall_report(stall, {}), HasSubstr("could not tell each other what they do: cannot "
+                                                 "write x: No space left on device"));
+}
+
 TEST(StallReport, AMessageHasOnePeer) {
   Stall stall = stall_of_a_sum();
   stall.waiter.waits_for = MessageSeen{"pipeline axis", 0, CallKind::receive, 128, 4, 3};
