@@ -1,9 +1,9 @@
 // Names of published checkpoints and their upkeep.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -33,10 +33,19 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return step;
 }
 
-constexpr std::array<std::pair<std::string_view, CheckpointState>, 3> endings = {
-    {{"", CheckpointState::published},
-     {".tmp", CheckpointState::unfinished},
-     {".superseded", CheckpointState::superseded}}};
+constexpr std::string_view set_aside = ".superseded";
+
+// What the rest of a name says after "step-000050.h5".
+std::optional<CheckpointState> state_of(std::string_view ending) {
+  if (ending.empty()) return CheckpointState::published;
+  if (ending == ".tmp") return CheckpointState::unfinished;
+  if (!ending.starts_with(set_aside)) return {};
+  ending.remove_prefix(set_aside.size());
+  const bool numbered = ending.size() > 1 && ending.front() == '-' &&
+                        ending.find_first_not_of("0123456789", 1) == ending.npos;
+  if (ending.empty() || numbered) return CheckpointState::superseded;
+  return {};
+}
 
 // The paths in one state, by step.
 std::vector<std::string> paths_in(const std::string& directory, CheckpointState state) {
@@ -66,13 +75,13 @@ std::vector<CheckpointPath> find_checkpoints(const std::string& directory) {
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    for (const auto& [ending, state] : endings) {
-      if (!name.ends_with(ending)) continue;
-      const auto step = step_of(std::string_view(name).substr(0, name.size() - ending.size()));
-      std::error_code ignored;  // a file that another process has just removed
-      if (step && entry->is_regular_file(ignored))
-        found.push_back({entry->path().string(), *step, state});
-    }
+    const std::size_t suffix = name.find(".h5");
+    if (suffix == name.npos) continue;
+    const auto step = step_of(std::string_view(name).substr(0, suffix + 3));
+    const auto state = state_of(std::string_view(name).substr(suffix + 3));
+    std::error_code ignored;  // a file that another process has just removed
+    if (step && state && entry->is_regular_file(ignored))
+      found.push_back({entry->path().string(), *step, *state});
   }
   if (error)
     throw Error("cannot list the checkpoints in " + directory, error.message(),
@@ -93,7 +102,10 @@ std::vector<std::string> set_aside_later(const std::string& directory, std::int6
   std::vector<std::string> renamed;
   for (const std::string& path : list_checkpoints(directory)) {
     if (*step_of(fs::path(path).filename().string()) <= step) break;  // newest first
-    rename_durably(path, path + ".superseded");
+    std::string name = path + std::string(set_aside);
+    for (int number = 1; fs::exists(name); ++number)
+      name = fmt::format("{}{}-{}", path, set_aside, number);
+    rename_durably(path, name);
     renamed.push_back(path);
   }
   return renamed;
@@ -109,26 +121,41 @@ void remove_file(const std::string& path, const char* what) {
                 "Check the directory's permissions");
 }
 
-// Directories of parts that neither the published nor the set aside file of their name shows. Where
-// such a file does not open, nobody knows: its directories stay.
+// The directories of parts that files of `directory` show, whatever they are called now. Where the
+// file that a directory is named after does not open, nobody knows: it counts as shown.
+std::set<std::string> shown_parts(const std::vector<std::string>& files,
+                                  const std::vector<std::string>& directories) {
+  std::set<std::string> shown;
+  for (const std::string& file : files) {
+    const std::optional<std::string> parts = parts_directory_of(file);
+    if (parts) shown.insert(*parts);
+    if (parts || file.ends_with(".tmp")) continue;
+    for (const std::string& directory : directories)
+      if (std::string master; is_parts_directory(fs::path(directory).filename().string(), master) &&
+                              fs::path(file).filename().string().starts_with(master))
+        shown.insert(directory);
+  }
+  return shown;
+}
+
+// Directories of parts that no file shows.
 std::vector<std::string> stray_parts(const std::string& directory) {
-  std::vector<std::string> stray;
+  std::vector<std::string> parts;
+  std::vector<std::string> files;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
-    std::string name;
-    if (!is_parts_directory(entry->path().filename().string(), name) || !step_of(name)) continue;
-    const std::string path = entry->path().string();
-    bool owned = false;
-    for (const char* ending : {"", ".superseded"}) {
-      const std::string master = (fs::path(directory) / (name + ending)).string();
-      if (!fs::exists(master)) continue;
-      const std::optional<std::string> parts = parts_directory_of(master);
-      owned = owned || !parts || *parts == path;
-    }
-    if (!owned) stray.push_back(path);
+    std::error_code ignored;
+    std::string master;
+    if (is_parts_directory(entry->path().filename().string(), master) && step_of(master))
+      parts.push_back(entry->path().string());
+    else if (entry->is_regular_file(ignored))
+      files.push_back(entry->path().string());
   }
-  return stray;
+  if (parts.empty()) return {};
+  const std::set<std::string> shown = shown_parts(files, parts);
+  std::erase_if(parts, [&](const std::string& path) { return shown.contains(path); });
+  return parts;
 }
 
 }  // namespace

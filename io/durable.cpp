@@ -91,7 +91,8 @@ void reserve_space(const std::string& path, std::int64_t bytes) {
       fmt::format("no room for {}", path),
       fmt::format("{}: it needs {} bytes, the file system has {} free{}", std::strerror(failure),
                   bytes, room, missing > 0 ? fmt::format(", {} are missing", missing) : ""),
-      "Free space, raise the quota, or choose another directory");
+      failure == EFBIG ? "Raise the limit on the size of files (ulimit -f)"
+                       : "Free space, raise the quota, or choose another directory");
 }
 
 }  // namespace triax

@@ -1,6 +1,7 @@
 #include "io/hdf5.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -80,9 +81,10 @@ namespace {
 // What HDF5 would report with a stack of its own, in plain words.
 void require_readable(const std::string& path) {
   struct stat status {};
-  const int error = ::stat(path.c_str(), &status) != 0 ? errno
-                    : S_ISDIR(status.st_mode)          ? EISDIR
-                                                       : 0;
+  const int error = ::stat(path.c_str(), &status) != 0  ? errno
+                    : S_ISDIR(status.st_mode)           ? EISDIR
+                    : ::access(path.c_str(), R_OK) != 0 ? errno
+                                                        : 0;
   if (error != 0)
     throw Error("cannot open " + path, std::strerror(error), "Check the path and its permissions");
   if (status.st_size == 0)
@@ -94,7 +96,8 @@ void require_readable(const std::string& path) {
 void File::Impl::require(bool ok, const char* what, const std::string& object) const {
   if (ok) return;
   throw Error(fmt::format("cannot {} {} in {}", what, object, path), last_error(),
-              "Check the disk's free space and quota, and that the file is whole");
+              "The file may be damaged: use another one. Where it is being written, check the "
+              "disk's free space and quota");
 }
 
 Handle File::Impl::dataset(const std::string& name) const {

@@ -60,7 +60,6 @@ class SharedFile {
 
   void write(const DataSegment& segment, Bounces& bounces) {
     open();
-    constexpr std::int64_t long_segment = std::int64_t{256} << 10;
     const std::int64_t end = segment.offset + segment.bytes;
     if (segment.bytes < long_segment) return write_cached(segment, segment.offset, end);
     const std::int64_t first = (segment.offset + page - 1) / page * page;

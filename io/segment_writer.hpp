@@ -24,7 +24,8 @@ class SegmentWriter {
 /// nor HDF5: from any one thread. An Error may be of an earlier write.
 std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths);
 
-/// Memory through which long segments go.
+/// Segments from this length on go past the page cache, through memory of so many bytes.
+constexpr std::int64_t long_segment = std::int64_t{256} << 10;
 constexpr std::int64_t independent_bytes = std::int64_t{8} << 20;
 
 /// All ranks together, by MPI-IO in two phases (Thakur, Gropp and Lusk 1999): some ranks collect
@@ -36,7 +37,9 @@ constexpr std::int64_t independent_bytes = std::int64_t{8} << 20;
 std::unique_ptr<SegmentWriter> collective_writer(const std::vector<std::string>& paths,
                                                  const Ranks& ranks, const hdf5::FileHints& hints);
 
-/// What a rank keeps of what it is to write together with others.
+/// What a rank keeps of what it is to write together with others, and what MPI-IO takes meanwhile:
+/// its buffer (cb_buffer_size, 16 MiB) and about as much on its way to others.
 constexpr std::int64_t collective_bytes = std::int64_t{32} << 20;
+constexpr std::int64_t collective_library_bytes = std::int64_t{24} << 20;
 
 }  // namespace triax

@@ -42,9 +42,10 @@ set_end_time() {
 }
 
 # launch PROGRAM...: on every rank of the job, or on $RANKS of them; the status is the launcher's. Signals that
-# reach the script (sbatch --signal=B:USR1@180, scancel --batch) go on to the ranks.
+# reach the script (sbatch --signal=B:USR1@180, scancel --batch) go on to the ranks; $forwarded says if any did.
 launch() {
   local ranks=${RANKS:-$SLURM_NTASKS} launcher status signalled=yes
+  forwarded=
   case ${LAUNCHER:-srun} in
     srun)
       srun --ntasks="$ranks" --mpi="${SLURM_MPI_TYPE:-pmi2}" --kill-on-bad-exit=1 \
@@ -54,8 +55,8 @@ launch() {
     *) fail "LAUNCHER=$LAUNCHER is neither srun nor mpiexec" ;;
   esac
   launcher=$!
-  trap 'signalled=yes; kill -USR1 "$launcher"' USR1
-  trap 'signalled=yes; kill -TERM "$launcher"' TERM
+  trap 'signalled=yes; forwarded=yes; kill -USR1 "$launcher"' USR1
+  trap 'signalled=yes; forwarded=yes; kill -TERM "$launcher"' TERM
   while [[ -n $signalled ]]; do  # a signal ends the wait, not the launcher
     signalled=
     status=0
@@ -69,6 +70,8 @@ launch() {
 train() {
   local status=0
   launch "$triax" train "$@" || status=$?
+  # mpiexec that was signalled may leave with 0 whatever its ranks said. A run that is done says so once more.
+  if [[ $status == 0 && -n $forwarded && ${LAUNCHER:-srun} == mpiexec ]]; then status=75; fi
   case $status in
     0 | 2) exit "$status" ;;  # done, or wrong: again would change nothing
     75) echo "$name: job $job was stopped with a checkpoint" ;;

@@ -141,7 +141,8 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
   // metrics.jsonl.
   if (owns_checkpoints(config_))
     for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
-      spdlog::warn("{} is of another run: renamed to {}.superseded", other, other);
+      spdlog::warn("{} is later than step {}, where this run begins: set aside, as *.superseded",
+                   other, start_.step);
   record_.emplace(config_, start_.step);
   checkpoints_.before_messages([this] { record_->pause(); });
 }

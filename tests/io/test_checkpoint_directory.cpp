@@ -7,6 +7,7 @@ namespace {
 using namespace test;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::SizeIs;
 
 TEST(CheckpointPath, HasTheStepInSixDigits) {
   EXPECT_EQ(checkpoint_path("a/b", 50), "a/b/step-000050.h5");
@@ -63,6 +64,12 @@ TEST_F(CheckpointDirectory, SetsLaterFilesOfAnotherRunAside) {
   EXPECT_THAT(list_checkpoints(dir_.path()),
               ElementsAre(dir_.path("step-000040.h5"), dir_.path("step-000005.h5")));
   EXPECT_THAT(set_aside_later(dir_.path(), 40), ElementsAre());
+  // The next one of the name takes another.
+  dir_.file("step-1000000.h5", "other");
+  EXPECT_THAT(set_aside_later(dir_.path(), 40), SizeIs(1));
+  EXPECT_EQ(contents(dir_.path("step-1000000.h5.superseded-1")), "other");
+  const std::vector<CheckpointPath> found = find_checkpoints(dir_.path());
+  EXPECT_EQ(std::ranges::count(found, CheckpointState::superseded, &CheckpointPath::state), 2);
 }
 
 }  // namespace

@@ -180,6 +180,16 @@ TEST_F(Parts, GoWithTheirCheckpoint) {
   expect_all(again + ".superseded");
 }
 
+TEST_F(Parts, StayWhereTheirCheckpointGotAnotherName) {
+  const std::string path = checkpoint_path(dir_.path(), 10);
+  write(path, 2);
+  std::filesystem::rename(path, dir_.path("best.h5"));
+  EXPECT_THAT(remove_unfinished(dir_.path()), IsEmpty());
+  expect_all(dir_.path("best.h5"));
+  std::filesystem::remove(dir_.path("best.h5"));
+  EXPECT_THAT(remove_unfinished(dir_.path()), ElementsAre(path + ".parts"));
+}
+
 TEST_F(Parts, OfAnUnfinishedFileAreRemoved) {
   {
     CheckpointOptions options;
