@@ -69,7 +69,8 @@ KindBytes by_kind(const Allocations& allocations, std::int64_t program);
 /// What is in stores.
 KindBytes stored_by_kind(const Allocations& allocations);
 
-/// The allocations of every rank of a stage and tensor rank: data ranks are alike.
+/// The allocations of every rank of a stage and tensor rank: data ranks are alike, but that with
+/// shard groups the first one alone keeps a snapshot, for it writes the checkpoints.
 Allocations planned_allocations(const Config& config, const StepPlans& plans, const Stage& stage);
 /// Batches of a rank and the plans of a step, which every rank builds.
 std::int64_t batch_bytes(const Config& config, const BatchShape& shape);
