@@ -141,8 +141,8 @@ Allocations expect_as_planned(const nlohmann::json& text) {
   Trainer trainer(job, grid);
   const Stage stage = make_stage(job.config, grid.pipeline_rank(), grid.tensor_rank());
   Allocations planned = planned_allocations(job.config, plan.steps, stage);
-  const int group = job.config.zero.shard_size;
-  if (group > 0 && grid.data_rank() >= group) planned.snapshot = 0;  // the first group writes
+  // Of shard groups the first one writes.
+  if (data_shard(job.config, grid.data_rank()).group > 0) planned.snapshot = 0;
   EXPECT_EQ(trainer.allocations(), planned);
   const StepMetrics metrics = trainer.train_step(0);
   const auto expect = [&](Axis axis, std::int64_t messages, std::int64_t bytes) {
