@@ -19,7 +19,7 @@ void BackgroundWrite::wait() {
 void BackgroundWrite::write(CheckpointWriter& writer, const CheckpointSnapshot& snapshot) {
   snapshot.each(
       [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
-        if (!stop_) writer.write(name, boxes, data);
+        if (!stop_) writer.write(name, boxes, data, Lifetime::finish);
       });
   if (stop_)
     writer.fail("it was given up");
