@@ -94,10 +94,10 @@ class Places {
   static constexpr std::int64_t bytes = independent_bytes / count;
   static_assert(bytes == block_bytes && bytes % page == 0 && bytes >= long_segment);
 
-  // The next place, free to be filled.
+  // A place that is free to be filled: the last one where nothing is written from it.
   std::byte* next() {
     if (memory_.bytes() == 0) memory_ = Buffer(static_cast<std::size_t>(independent_bytes));
-    at_ = (at_ + 1) % requests_.size();
+    if (requests_[at_].pending()) at_ = (at_ + 1) % requests_.size();
     requests_[at_].wait();
     return static_cast<std::byte*>(memory_.data()) + static_cast<std::int64_t>(at_) * bytes;
   }
