@@ -1,15 +1,17 @@
 // Checkpoints written and read by all ranks, against plain O_DIRECT writes and reads of as many
 // bytes on the same disk, in alternating runs: mpiexec -n N bench_checkpoint [DIRECTORY
-// [REPETITIONS]]. The state is GPT-2 124M's with AdamW in float32, 1.5 GB, cut over the ranks as
-// ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case; peak_fraction is the
-// plain median time over the case's. "stands still" is the time in which training could not go on
-// where forward and backward pass take longer than the copy of the state, "copies" the time of that
-// copy, in which an update has to wait; there peak_fraction is of the time of the synchronous
-// write.
+// [REPETITIONS [CASE]...]], all cases or those named ("write collective", "async", "read flat",
+// ...) beside the plain ones. The state is GPT-2 124M's with AdamW in float32, 1.5 GB, cut over the
+// ranks as ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case;
+// peak_fraction is the plain median time over the case's. "stands still" is the time in which
+// training could not go on where forward and backward pass take longer than the copy of the state,
+// "copies" the time of that copy, in which an update has to wait; there peak_fraction is of the
+// time of the synchronous write.
 #include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -71,12 +73,12 @@ class State {
       snapshot_bytes_ += CheckpointSnapshot::footprint(hdf5::elements(boxes) * 4);
       parts_.push_back(std::move(boxes));
     }
-    memory_.resize(static_cast<std::size_t>(elements));
-    std::iota(memory_.begin(), memory_.end(), 0.0F);
+    memory_ = Buffer(static_cast<std::size_t>(elements) * sizeof(float));
+    std::iota(begin(), begin() + elements, 0.0F);
   }
   template <class Visit>
   void each(Visit&& visit) {
-    float* at = memory_.data();
+    float* at = begin();
     for (std::size_t t = 0; t < tensors_.size(); ++t) {
       const std::int64_t count = hdf5::elements(parts_[t]);
       visit(tensors_[t].name, parts_[t], Tensor(at, {count}));
@@ -88,6 +90,7 @@ class State {
   std::int64_t snapshot_bytes() const { return snapshot_bytes_; }
 
  private:
+  float* begin() { return static_cast<float*>(memory_.data()); }
   static std::vector<hdf5::Box> part(const World& world, const Shape& shape, bool by_columns) {
     const std::int64_t all = by_columns ? shape[shape.rank() - 1] : shape.elements();
     const std::int64_t begin = all * world.rank / world.size;
@@ -98,7 +101,7 @@ class State {
   std::vector<CheckpointTensor> tensors_;
   std::vector<std::vector<hdf5::Box>> parts_;
   std::int64_t bytes_ = 0, snapshot_bytes_ = 0;
-  std::vector<float> memory_;
+  Buffer memory_;
 };
 
 /// What one would write by hand: each rank its run of a new file, in blocks past the page cache.
@@ -149,9 +152,10 @@ void forget_cached(const std::string& path) {
 
 class Bench {
  public:
-  Bench(const World& world, std::string directory)
+  Bench(const World& world, std::string directory, std::vector<std::string> cases)
       : world_(world),
         directory_(std::move(directory)),
+        wanted_(std::move(cases)),
         flat_(world, false),
         columns_(world, true),
         plain_(directory_ + "/bench_checkpoint-plain", world, flat_.bytes()),
@@ -167,7 +171,8 @@ class Bench {
     if (world_.size > 1) write("collective", flat_, {.collective = true});
     if (world_.size > 1) write("collective columns", columns_, {.collective = true});
     write_behind();
-    time("plain read", none, [&] { plain_.run(false); });
+    if (wanted("read flat") || wanted("read columns"))
+      time("plain read", none, [&] { plain_.run(false); });
     read("flat", flat_);
     read("columns", columns_);
   }
@@ -208,20 +213,28 @@ class Bench {
 
   std::string path() const { return checkpoint_path(directory_, 1); }
 
+  bool wanted(const std::string& name) const {
+    return wanted_.empty() || std::ranges::find(wanted_, name) != wanted_.end();
+  }
+
   void write(const std::string& name, State& state, const CheckpointOptions& options) {
+    if (!wanted("write " + name)) return;
     remove();
-    time("write " + name, "plain write", [&] {
-      CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
-      writer.create({}, state.tensors());
-      state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                     const Tensor& data) { writer.write(tensor, boxes, data); });
-      writer.publish();
-    });
+    time("write " + name, "plain write", [&] { write_file(state, options); });
+  }
+
+  void write_file(State& state, const CheckpointOptions& options) {
+    CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
+    writer.create({}, state.tensors());
+    state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
+                   const Tensor& data) { writer.write(tensor, boxes, data); });
+    writer.publish();
   }
 
   // What a run does with checkpoint.async: the file's structure, a copy and the data behind the
   // training, and at the end the file's name.
   void write_behind() {
+    if (!wanted("async")) return;
     remove();
     std::optional<CheckpointWriter> writer;
     std::optional<BackgroundWrite> background;
@@ -242,6 +255,8 @@ class Bench {
   }
 
   void read(const std::string& name, State& state) {
+    if (!wanted("read " + name)) return;
+    if (!std::filesystem::exists(path())) write_file(flat_, {});
     forget_cached(path());
     time("read " + name, "plain read", [&] {
       const CheckpointReader reader(path());
@@ -260,6 +275,7 @@ class Bench {
 
   const World& world_;
   std::string directory_;
+  std::vector<std::string> wanted_;  // cases; none: all
   State flat_, columns_;
   PlainFile plain_;
   CheckpointSnapshot snapshot_;
@@ -276,7 +292,7 @@ int main(int argc, char** argv) {
     const std::string directory = std::string(argc > 1 ? argv[1] : ".") + "/bench_checkpoint-files";
     std::filesystem::create_directories(directory);
     {
-      Bench bench(world, directory);
+      Bench bench(world, directory, {argv + std::min(argc, 3), argv + argc});
       const int repetitions = argc > 2 ? std::atoi(argv[2]) : 5;
       for (int i = 0; i < repetitions; ++i) bench.round();
       bench.print();

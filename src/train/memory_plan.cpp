@@ -150,26 +150,9 @@ std::int64_t plan_bytes(const StepPlans& plans) {
   return bytes;
 }
 
-namespace {
-
-// Whether a rank has so much of a tensor that it goes to a checkpoint past the page cache.
-bool has_long_segments(const std::vector<ParameterBlock>& blocks) {
-  constexpr std::int64_t elements = long_segment / std::int64_t{sizeof(float)};
-  for (const ParameterBlock& block : blocks)
-    for (const PlacedParameter& param : block.params)
-      for (const Piece& piece : param.spec.pieces)
-        if (std::min(piece.extent.elements(), block.own.count()) >= elements) return true;
-  return false;
-}
-
-}  // namespace
-
 std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks) {
-  std::int64_t checkpoints = staging_bytes(blocks, config.precision.type);
-  if (config.checkpoint.collective)
-    checkpoints += collective_bytes + collective_library_bytes;
-  else if (has_long_segments(blocks))
-    checkpoints += independent_bytes;
+  std::int64_t checkpoints = staging_bytes(blocks, config.precision.type) + independent_bytes;
+  if (config.checkpoint.collective) checkpoints += collective_bytes + collective_library_bytes;
   if (config.model.weights.empty()) return checkpoints;
   return std::max(checkpoints, loading_bytes(config.model, config.precision.type));
 }
