@@ -55,18 +55,23 @@ namespace {
 
 // What HDF5 would report with a stack of its own, in plain words.
 void require_readable(const std::string& path) {
+  if (const std::string why = why_unreadable(path); !why.empty())
+    throw Error("cannot open " + path, why, "Check the path and its permissions");
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && status.st_size == 0)
+    throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
+}
+
+}  // namespace
+
+std::string why_unreadable(const std::string& path) {
   struct stat status {};
   const int error = ::stat(path.c_str(), &status) != 0  ? errno
                     : S_ISDIR(status.st_mode)           ? EISDIR
                     : ::access(path.c_str(), R_OK) != 0 ? errno
                                                         : 0;
-  if (error != 0)
-    throw Error("cannot open " + path, std::strerror(error), "Check the path and its permissions");
-  if (status.st_size == 0)
-    throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
+  return error == 0 ? std::string() : std::strerror(error);
 }
-
-}  // namespace
 
 void File::Impl::require(bool ok, const char* what, const std::string& object) const {
   if (ok) return;

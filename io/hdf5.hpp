@@ -99,4 +99,7 @@ class File {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Why a file cannot be opened to be read, in the system's words; empty where it can.
+std::string why_unreadable(const std::string& path);
+
 }  // namespace triax::hdf5
