@@ -1,6 +1,6 @@
 // Checkpoints written and read by all ranks, against plain O_DIRECT writes and reads of as many
 // bytes on the same disk, in alternating runs: mpiexec -n N bench_checkpoint [DIRECTORY
-// [REPETITIONS]]. The state is GPT-2 124M's with AdamW in float32, 1.5 GB, cut over the ranks as
+// [REPETITIONS [read]]] (read: no writes). The state is GPT-2 124M's with AdamW in float32, 1.5 GB, cut over the ranks as
 // ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case; peak_fraction is the
 // plain median time over the case's. "stands still" is the time in which training could not go on;
 // there peak_fraction is of the time of the synchronous write.
@@ -21,6 +21,8 @@
 
 #include "benchmarks/support/report.hpp"
 #include "io/checkpoint_background.hpp"
+#include "io/checkpoint_loader.hpp"
+#include "io/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
 
 namespace {
@@ -60,11 +62,12 @@ std::vector<CheckpointTensor> gpt2_124m() {
 /// This rank's part of the state, in memory of its own.
 class State {
  public:
-  State(const World& world, bool by_columns) : tensors_(gpt2_124m()) {
+  enum class Cut { flat, columns, replicated };
+  State(const World& world, Cut cut) : tensors_(gpt2_124m()) {
     std::int64_t elements = 0;
     for (const CheckpointTensor& tensor : tensors_) {
       bytes_ += tensor.bytes();
-      std::vector<hdf5::Box> boxes = part(world, tensor.shape, by_columns);
+      std::vector<hdf5::Box> boxes = part(world, tensor.shape, cut);
       elements += hdf5::elements(boxes);
       snapshot_bytes_ += CheckpointSnapshot::footprint(hdf5::elements(boxes) * 4);
       parts_.push_back(std::move(boxes));
@@ -86,7 +89,9 @@ class State {
   std::int64_t snapshot_bytes() const { return snapshot_bytes_; }
 
  private:
-  static std::vector<hdf5::Box> part(const World& world, const Shape& shape, bool by_columns) {
+  static std::vector<hdf5::Box> part(const World& world, const Shape& shape, Cut cut) {
+    if (cut == Cut::replicated) return {{{}, shape}};
+    const bool by_columns = cut == Cut::columns;
     const std::int64_t all = by_columns ? shape[shape.rank() - 1] : shape.elements();
     const std::int64_t begin = all * world.rank / world.size;
     const std::int64_t end = all * (world.rank + 1) / world.size;
@@ -150,8 +155,9 @@ class Bench {
   Bench(const World& world, std::string directory)
       : world_(world),
         directory_(std::move(directory)),
-        flat_(world, false),
-        columns_(world, true),
+        flat_(world, State::Cut::flat),
+        columns_(world, State::Cut::columns),
+        replicated_(world, State::Cut::replicated),
         plain_(directory_ + "/bench_checkpoint-plain", world, flat_.bytes()),
         snapshot_(flat_.snapshot_bytes()) {}
 
@@ -159,15 +165,25 @@ class Bench {
     const std::string none;
     ::unlink(plain_.path().c_str());
     time("plain write", none, [&] { plain_.run(true); });
+    plain_there_ = true;
     write("independent", flat_, {});
     write("independent columns", columns_, {});
     write("independent files=4", flat_, {.files = 4});
     if (world_.size > 1) write("collective", flat_, {.collective = true});
     if (world_.size > 1) write("collective columns", columns_, {.collective = true});
     write_behind();
-    time("plain read", none, [&] { plain_.run(false); });
+    read_all();
+  }
+
+  // Each after a plain read, for the disk changes its mind from second to second.
+  void read_all() {
+    fill({});
     read("flat", flat_);
     read("columns", columns_);
+    read("replicated", replicated_);
+    verify();
+    fill({.files = 4});
+    read("flat files=4", flat_);
   }
 
   void print() const {
@@ -236,12 +252,43 @@ class Bench {
     record("async stands still", "write independent", begin + end);
   }
 
-  void read(const std::string& name, State& state) {
+  // A file to read, and one for the plain reads.
+  void fill(const CheckpointOptions& options) {
+    remove();
+    if (!std::exchange(plain_there_, true)) plain_.run(true);
+    CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
+    writer.create({}, flat_.tensors());
+    flat_.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
+                   const Tensor& data) { writer.write(tensor, boxes, data); });
+    writer.publish();
+  }
+
+  void plain_read(const std::string& before) {
+    time("plain read before " + before, "", [&] { plain_.run(false); });
     forget_cached(path());
-    time("read " + name, "plain read", [&] {
+    const std::filesystem::path parts = path() + ".parts";
+    if (!std::filesystem::exists(parts)) return;
+    for (const auto& part : std::filesystem::directory_iterator(parts)) forget_cached(part.path());
+  }
+
+  // What a resume does.
+  void read(const std::string& name, State& state) {
+    plain_read(name);
+    time("read " + name, "plain read before " + name, [&] {
       const CheckpointReader reader(path());
+      CheckpointLoader loader(reader, MPI_COMM_WORLD);
       state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                     const Tensor& data) { reader.read(tensor, boxes, data); });
+                     const Tensor&) { loader.want(tensor, boxes); });
+      state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
+                     const Tensor& data) { loader.read(tensor, boxes, data); });
+      loader.finish();
+    });
+  }
+
+  void verify() {
+    plain_read("verify");
+    time("verify", "plain read before verify", [&] {
+      check(require_whole(path(), MPI_COMM_WORLD), "a checkpoint without checksums");
     });
   }
 
@@ -255,8 +302,9 @@ class Bench {
 
   const World& world_;
   std::string directory_;
-  State flat_, columns_;
+  State flat_, columns_, replicated_;
   PlainFile plain_;
+  bool plain_there_ = false;
   CheckpointSnapshot snapshot_;
   std::vector<Case> cases_;
 };
@@ -273,7 +321,8 @@ int main(int argc, char** argv) {
     {
       Bench bench(world, directory);
       const int repetitions = argc > 2 ? std::atoi(argv[2]) : 5;
-      for (int i = 0; i < repetitions; ++i) bench.round();
+      const bool reads_alone = argc > 3 && std::string(argv[3]) == "read";
+      for (int i = 0; i < repetitions; ++i) reads_alone ? bench.read_all() : bench.round();
       bench.print();
       MPI_Barrier(MPI_COMM_WORLD);
     }
