@@ -34,64 +34,66 @@ std::optional<FlatRange> side_by_side(const PieceRange& range, const Shape& loca
   return gaps ? std::nullopt : all;
 }
 
-// Moves pieces between flat memory and a file, through a staging buffer where memory has them in
-// another type or order.
-class PieceMover {
- public:
-  explicit PieceMover(const Stream& stream) : stream_(stream) {}
+// A part of a piece, and the view of its block that has it.
+struct HeldPart {
+  PieceRange range;
+  const PlacedParameter* param;
+  BlockView view;
 
-  // Calls move(tensor name, boxes, memory) for every piece within `range` of the block, which must
-  // lie within the view, for which keep(piece) holds, part by part where it is staged; `to_memory`:
-  // move fills the memory, else it reads it.
-  template <class Keep, class Move>
-  void each(const ParameterBlock& block, const FlatRange& range, const BlockView& view,
-            bool to_memory, Keep&& keep, Move&& move) {
-    // Files are written in the type of the memory, and read as float32: what must be rounded is
-    // rounded here.
-    const DType type = to_memory ? DType::f32 : view.data.dtype();
-    for (const PlacedParameter& param : block.params) {
-      const FlatRange here = intersect(param.range(), range);
-      for (const Piece& piece : param.spec.pieces) {
-        const PieceRange whole =
-            intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset);
-        if (whole.begin >= whole.end || !keep(piece)) continue;
-        const auto run = side_by_side(whole, param.spec.shape);
-        if (run && view.data.dtype() == type) {
-          move(piece.name, boxes_of(whole),
-               view.at({param.offset + run->begin, param.offset + run->end}));
-          continue;
-        }
-        PieceRange part = whole;
-        for (; part.begin < whole.end; part.begin = part.end) {
-          part.end = std::min(whole.end, part.begin + staged_elements);
-          staged(part, param, view, type, to_memory,
-                 [&](const Tensor& memory) { move(piece.name, boxes_of(part), memory); });
-        }
-      }
+  const std::string& name() const { return range.piece->name; }
+  std::int64_t elements() const { return range.end - range.begin; }
+  // The memory, where it is one run.
+  std::optional<Tensor> one_run() const {
+    const auto run = side_by_side(range, param->spec.shape);
+    if (!run) return std::nullopt;
+    return view.at({param->offset + run->begin, param->offset + run->end});
+  }
+  // visit(memory, flat) for each run of it, and the same elements of `flat`, (elements).
+  template <class Visit>
+  void each_run(const Tensor& flat, Visit&& visit) const {
+    std::int64_t done = 0;
+    for_each_run(range, param->spec.shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+      const std::int64_t begin = param->offset + at;
+      visit(view.at({begin, begin + count}), flat.slice(0, done, count));
+      done += count;
+    });
+  }
+  void copy_to(const Stream& stream, const Tensor& to) const {
+    each_run(to, [&](const Tensor& run, const Tensor& part) { copy(stream, part, run); });
+  }
+};
+
+// Calls visit(HeldPart) for every piece for which keep(piece) holds, as far as it lies within
+// `range` of the block, which must lie within the view.
+template <class Keep, class Visit>
+void each_part(const ParameterBlock& block, const FlatRange& range, const BlockView& view,
+               Keep&& keep, Visit&& visit) {
+  for (const PlacedParameter& param : block.params) {
+    const FlatRange here = intersect(param.range(), range);
+    for (const Piece& piece : param.spec.pieces) {
+      const PieceRange whole =
+          intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset);
+      if (whole.begin < whole.end && keep(piece)) visit(HeldPart{whole, &param, view});
+    }
+  }
+}
+
+// Memory through which goes what the state has in another order or type than a file.
+class Staging {
+ public:
+  // Cuts `whole` into parts that fit, and calls move(part, memory, (elements of the part)).
+  template <class Move>
+  void each(const HeldPart& whole, DType type, Move&& move) {
+    HeldPart part = whole;
+    for (; part.range.begin < whole.range.end; part.range.begin = part.range.end) {
+      part.range.end = std::min(whole.range.end, part.range.begin + staged_elements);
+      memory_.resize(static_cast<std::size_t>(part.elements()) * size_of(type));
+      move(part, Tensor(static_cast<void*>(memory_.data()), type, {part.elements()}));
     }
   }
 
  private:
-  template <class Move>
-  void staged(const PieceRange& part, const PlacedParameter& param, const BlockView& view,
-              DType type, bool to_memory, Move&& move) {
-    const std::int64_t elements = part.end - part.begin;
-    staging_.resize(static_cast<std::size_t>(elements) * size_of(type));
-    const Tensor all(static_cast<void*>(staging_.data()), type, {elements});
-    if (to_memory) move(all);
-    std::int64_t done = 0;
-    for_each_run(part, param.spec.shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
-      const std::int64_t begin = param.offset + at;
-      const Tensor run = view.at({begin, begin + count});
-      const Tensor staged = all.slice(0, done, count);
-      convert(stream_, to_memory ? run : staged, to_memory ? staged : run);
-      done += count;
-    });
-    if (!to_memory) move(all);
-  }
-
-  const Stream& stream_;
-  std::vector<std::byte> staging_;
+  std::vector<std::byte> memory_;
 };
 
 // Keys of config.json that may change when a run is resumed: they shape no tensor and no trained
@@ -135,21 +137,18 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model) 
   check_same_config(reader, model);
 }
 
-// Calls write(tensor, boxes, memory) for this rank's pieces. What is on a disk comes from there:
-// that may fail on this rank alone.
-template <class Write>
-void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimizer, Write&& write) {
-  PieceMover mover(stream);
+// Calls visit(tensor, HeldPart) for all that this rank saves. What is on a disk comes from there,
+// and is in memory until visit returns: that may fail on this rank alone.
+template <class Visit>
+void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimizer, Visit&& visit) {
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     if (block.duplicate) continue;
     const auto save = [&](const char* group, const BlockView& view) {
-      mover.each(
-          block, intersect(block.own, view.range), view, false,
+      each_part(
+          block, intersect(block.own, view.range), view,
           [](const Piece& piece) { return piece.owner; },
-          [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
-            write(group + name, boxes, data);
-          });
+          [&](const HeldPart& part) { visit(group + part.name(), part); });
     };
     store.visit_weights(stream, b, Access::read,
                         [&](const BlockView& weights) { save(weight_group, weights); });
@@ -160,6 +159,19 @@ void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimiz
       save(second_moment_group, state.second);
     });
   }
+}
+
+// Files are written in the type of the memory.
+void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimizer,
+                 CheckpointWriter& writer) {
+  Staging staging;
+  each_saved(stream, store, optimizer, [&](const std::string& name, const HeldPart& held) {
+    if (const auto run = held.one_run()) return writer.write(name, boxes_of(held.range), *run);
+    staging.each(held, held.view.data.dtype(), [&](const HeldPart& part, const Tensor& memory) {
+      part.copy_to(stream, memory);
+      writer.write(name, boxes_of(part.range), memory);
+    });
+  });
 }
 
 }  // namespace
@@ -192,10 +204,16 @@ std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType typ
 
 void take_snapshot(const Stream& stream, ParameterStore& store, Optimizer& optimizer,
                    CheckpointSnapshot& snapshot) {
+  const bool stays = store.offload() == nullptr && optimizer.offload() == nullptr;
   snapshot.clear();
-  write_state(stream, store, &optimizer,
-              [&](const std::string& name, const std::vector<hdf5::Box>& boxes,
-                  const Tensor& data) { snapshot.add(stream, name, boxes, data); });
+  each_saved(stream, store, &optimizer, [&](const std::string& name, const HeldPart& part) {
+    if (const auto run = part.one_run())
+      snapshot.add(name, boxes_of(part.range), *run);
+    else
+      snapshot.add(name, boxes_of(part.range), part.view.data.dtype(),
+                   [part](const Stream& copies, const Tensor& to) { part.copy_to(copies, to); });
+    if (!stays) snapshot.copy(stream);
+  });
 }
 
 std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
@@ -221,9 +239,7 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
   CheckpointWriter writer(path, grid, options);
   writer.create(header, checkpoint_tensors(model, store, optimizer));
   try {
-    write_state(stream, store, optimizer,
-                [&](const std::string& name, const std::vector<hdf5::Box>& boxes,
-                    const Tensor& data) { writer.write(name, boxes, data); });
+    write_state(stream, store, optimizer, writer);
   } catch (const Error& error) {
     writer.fail(error.what());  // the other ranks are on their way to publish()
   }
@@ -245,18 +261,27 @@ bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer) {
   check_same_model(reader, model);
-  PieceMover mover(stream);
+  Staging staging;
   // A run goes on from what was stepped, whatever the types of both runs.
   const bool stepped_master = reader.contains(master_group + global_tensors(model).front().name);
   const char* const source = stepped_master ? master_group : weight_group;
   const bool moments = has_optimizer(reader, model);
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
+    // Files are read as float32: what must be rounded is rounded here.
     const auto restore = [&](const char* group, const BlockView& view) {
-      mover.each(
-          block, view.range, view, true, [](const Piece&) { return true; },
-          [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
-            reader.read(group + name, boxes, data);
+      each_part(
+          block, view.range, view, [](const Piece&) { return true; },
+          [&](const HeldPart& held) {
+            const std::string name = group + held.name();
+            const auto run = held.one_run();
+            if (run && view.data.dtype() == DType::f32)
+              return reader.read(name, boxes_of(held.range), *run);
+            staging.each(held, DType::f32, [&](const HeldPart& part, const Tensor& memory) {
+              reader.read(name, boxes_of(part.range), memory);
+              part.each_run(
+                  memory, [&](const Tensor& to, const Tensor& from) { convert(stream, to, from); });
+            });
           });
     };
     store.visit_weights(stream, b, Access::replace, [&](const BlockView& weights) {

@@ -27,7 +27,9 @@ std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
                                                  const ParameterStore& store,
                                                  const Optimizer* optimizer);
 
-/// Copies all that save_checkpoint writes of this rank. Error where it cannot be read.
+/// Adds all that save_checkpoint writes of this rank. What is in memory may not change until
+/// snapshot.copy() has returned; with state in a store all is copied here. Error where that cannot
+/// be read.
 void take_snapshot(const Stream& stream, ParameterStore& store, Optimizer& optimizer,
                    CheckpointSnapshot& snapshot);
 /// The bytes that a CheckpointSnapshot needs at most for blocks of a model of `type` with their

@@ -12,9 +12,12 @@ namespace triax {
 RunCheckpoints::RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
                                Optimizer& optimizer)
     : job_(job), config_(job.config), grid_(grid), store_(store), optimizer_(optimizer) {
-  if (takes_copy(config_.checkpoint.async))
-    snapshot_ = std::make_unique<CheckpointSnapshot>(
-        triax::snapshot_bytes(store.blocks(), config_.precision.type));
+  if (!takes_copy(config_.checkpoint.async)) return;
+  snapshot_ = std::make_unique<CheckpointSnapshot>(
+      triax::snapshot_bytes(store.blocks(), config_.precision.type));
+  optimizer.before_update([this] {
+    if (background_) background_->wait_copied();
+  });
 }
 
 std::string RunCheckpoints::path(std::int64_t step) const {
@@ -91,6 +94,7 @@ void RunCheckpoints::write_snapshot() {
   try {
     background_.emplace(*writer_, *snapshot_);
   } catch (const std::system_error& error) {  // no thread, on this rank maybe alone
+    snapshot_->copy(Stream());                // for the second try, when the state is another
     writer_->fail(fmt::format("no thread to write it with: {}", error.what()));
   }
 }

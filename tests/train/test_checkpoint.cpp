@@ -1,5 +1,6 @@
 #include "src/train/checkpoint.hpp"
 
+#include "io/checkpoint_background.hpp"
 #include "src/state/initial_weights.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
@@ -141,6 +142,50 @@ TEST(Checkpoint, EveryGridRestoresEveryOthersFile) {
         EXPECT_EQ(wrong_values(*restored), 0);
       }
     }
+  }
+}
+
+// The copy is made at the last instant that the optimizer leaves for it, in one run or in many.
+TEST(Checkpoint, ASnapshotHasTheStateFromBeforeTheUpdateThatWaitsForIt) {
+  const SharedDirectory directory;
+  const ModelConfig model = golden_model("gpt2-tiny");
+  const Stream stream;
+  for (Layout layout : layouts) {
+    layout.micro = 1;
+    if (layout.ranks() != world_size() || !carries(read_golden("gpt2-tiny"), layout)) continue;
+    SCOPED_TRACE(layout.text());
+    State state(model, layout);
+    fill(state);
+    CheckpointSnapshot snapshot(snapshot_bytes(state.store.blocks(), DType::f32));
+    take_snapshot(stream, state.store, state.optimizer, snapshot);
+    bool copied = false;
+    state.optimizer.before_update([&] {
+      EXPECT_TRUE(copied || wrong_values(state) == 0);
+      snapshot.copy(stream);
+      copied = true;
+    });
+    const auto step = [&](bool usable) {
+      state.optimizer.gradient_norm(stream, state.grid.world(), {}, usable);
+      for (int b = 0; b < std::ssize(state.store.blocks()); ++b)
+        state.optimizer.step(stream, b, -1, {.learning_rate = 0.1});
+    };
+    for (int b = 0; b < std::ssize(state.store.blocks()); ++b) {
+      const BlockView& gradients = state.store.gradients(b);
+      std::fill_n(gradients.data.as<float>(), gradients.range.count(), 1.0F);
+    }
+    step(false);
+    EXPECT_FALSE(copied) << "a step that changes nothing waits for nothing";
+    step(true);
+    EXPECT_TRUE(copied);
+    EXPECT_GT(wrong_values(state), 0);
+
+    const std::string path = directory.path("step-1.h5");
+    CheckpointWriter writer(path, state.grid);
+    writer.create(header_of(model), checkpoint_tensors(model, state.store, &state.optimizer));
+    BackgroundWrite(writer, snapshot).wait();
+    writer.publish();
+    restore_checkpoint(stream, CheckpointReader(path), model, state.store, &state.optimizer);
+    EXPECT_EQ(wrong_values(state), 0);
   }
 }
 
