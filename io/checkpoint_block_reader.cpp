@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::int64_t page = BlockFile::alignment;
 
-BlockFile::Options reading_options() {
+BlockFile::Options reading_options(int queue_depth) {
   BlockFile::Options options;
+  options.queue_depth = queue_depth;
   options.writable = false;
   return options;
 }
@@ -48,10 +49,10 @@ void read_cached(const std::string& path, std::int64_t offset, std::byte* to, st
 }  // namespace
 
 struct CheckpointBlockReader::OneFile {
-  explicit OneFile(const std::string& name)
+  OneFile(const std::string& name, int queue_depth)
       : path(name),
         bytes(static_cast<std::int64_t>(std::filesystem::file_size(name))),
-        direct(name, reading_options()) {}
+        direct(name, reading_options(queue_depth)) {}
   std::string path;
   std::int64_t bytes;
   BlockFile direct;
@@ -59,7 +60,7 @@ struct CheckpointBlockReader::OneFile {
 
 CheckpointBlockReader::OneFile& CheckpointBlockReader::file_of(std::size_t number) {
   auto& file = files_[number];
-  if (!file) file = std::make_shared<OneFile>(blocks_.files()[number]);
+  if (!file) file = std::make_shared<OneFile>(blocks_.files()[number], queue_depth_);
   return *file;
 }
 

@@ -102,8 +102,8 @@ std::string CheckpointBlocks::packed() const {
     std::vector<std::int64_t> extents;
     for (const auto& [file, first, end, offset] : places_[t].extents)
       extents.insert(extents.end(), {static_cast<std::int64_t>(file), first, end, offset});
-    tensors.push_back({tensors_[t].name, static_cast<int>(tensors_[t].dtype), shape, extents,
-                       places_[t].sums});
+    tensors.push_back(
+        {tensors_[t].name, static_cast<int>(tensors_[t].dtype), shape, extents, places_[t].sums});
   }
   const std::vector<std::uint8_t> bytes =
       nlohmann::json::to_cbor({has_checksums_, elements_, files_, tensors});
@@ -123,8 +123,8 @@ void CheckpointBlocks::unpack(const std::string& text) {
     Place& place = places_.emplace_back();
     const auto extents = one[3].get<std::vector<std::int64_t>>();
     for (std::size_t i = 0; i < extents.size(); i += 4)
-      place.extents.push_back({static_cast<std::size_t>(extents[i]), extents[i + 1],
-                               extents[i + 2], extents[i + 3]});
+      place.extents.push_back(
+          {static_cast<std::size_t>(extents[i]), extents[i + 1], extents[i + 2], extents[i + 3]});
     place.sums = one[4].get<std::vector<std::uint64_t>>();
   }
 }

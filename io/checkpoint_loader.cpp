@@ -81,6 +81,7 @@ struct CheckpointLoader::Impl {
   std::unique_ptr<NodeMemory> memory;  // from begin on
   Round now, ahead;                    // what is handed out, and what is on its way
   std::string failure;                 // of this rank, not yet told
+  bool broken = false;                 // all ranks have heard of one
   std::int64_t bytes_read = 0;
 };
 
@@ -98,6 +99,9 @@ void CheckpointLoader::Impl::begin() {
     need.largest = std::max(need.largest, bytes);
   }
   memory = std::make_unique<NodeMemory>(ranks, need, options.node);
+  const std::vector<int>& nodes = memory->nodes().node_of;
+  const int node = nodes[static_cast<std::size_t>(ranks.rank)];
+  disk.share_disk(static_cast<int>(std::ranges::count(nodes, node)));
   ahead = start_round(0);
 }
 
@@ -136,10 +140,10 @@ void CheckpointLoader::Impl::check_block(BlockReading& reading) {
     const Tensor data = disk.finish(reading);
     bytes_read += data.bytes();
     if (blocks.matches(reading.block, data)) return;
-    throw Error(fmt::format("{} is damaged", reader.path()),
-                fmt::format("its data do not match their checksum in {}",
-                            blocks.text(reading.block)),
-                "Use another checkpoint");
+    throw Error(
+        fmt::format("{} is damaged", reader.path()),
+        fmt::format("its data do not match their checksum in {}", blocks.text(reading.block)),
+        "Use another checkpoint");
   } catch (const std::exception& error) {
     if (failure.empty()) failure = error.what();
   }
@@ -167,7 +171,9 @@ void CheckpointLoader::Impl::advance() {
   if (!memory) begin();
   Round after = start_round(1 - ahead.half);  // the half of `now`, which all have done with
   complete(ahead);
+  broken = true;
   agree(ranks, failure);
+  broken = false;
   now = std::exchange(ahead, std::move(after));
 }
 
@@ -232,6 +238,10 @@ void CheckpointLoader::read(const std::string& name, const std::vector<hdf5::Box
 
 void CheckpointLoader::fail(const std::string& why) {
   if (impl_->failure.empty()) impl_->failure = why;
+}
+
+bool CheckpointLoader::failed() const {
+  return impl_->broken;
 }
 
 void CheckpointLoader::finish() {

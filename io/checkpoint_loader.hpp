@@ -1,6 +1,6 @@
 #pragma once
-// Reads a checkpoint so that every byte leaves the disk once and is checked once, however many ranks
-// need it.
+// Reads a checkpoint so that every byte leaves the disk once and is checked once, however many
+// ranks need it.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,17 +11,20 @@
 
 namespace triax {
 
+/// What a rank takes of memory for blocks at most, where no other rank of its node shares it.
+constexpr std::int64_t loading_bytes_at_once = std::int64_t{32} << 20;
+
 struct LoaderOptions {
-  /// Bytes of blocks that a node's ranks have at once, twice: while some are handed out the next are
-  /// on their way. Each rank has a block at least.
-  std::int64_t window_bytes = std::int64_t{16} << 20;
+  /// Bytes of blocks that a node's ranks have at once, twice: while some are handed out the next
+  /// are on their way. Each rank has a block at least.
+  std::int64_t window_bytes = loading_bytes_at_once / 2;
   int node = -1;  // ranks with the same number share memory; -1: those of a machine (NodeMemory)
 };
 
-/// Every rank says first what it needs, then asks for the same in the same order. Ranks go in rounds:
-/// each names the next blocks that it needs, one of those that need a block reads it, past the page
-/// cache where the file has it plainly, compares it with its checksum and passes it on. A block that
-/// a rank comes back to after others that fill the window is read again.
+/// Every rank says first what it needs, then asks for the same in the same order. Ranks go in
+/// rounds: each names the next blocks that it needs, one of those that need a block reads it, past
+/// the page cache where the file has it plainly, compares it with its checksum and passes it on. A
+/// block that a rank comes back to after others that fill the window is read again.
 ///
 /// Ranks wait for each other in read and finish. A damaged block or a failing disk is an Error of
 /// those on all ranks alike, after which the loader does nothing more.
@@ -44,6 +47,8 @@ class CheckpointLoader {
   void read(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
   /// This rank could not use what it read: an Error of finish() on all ranks.
   void fail(const std::string& why);
+  /// True once read or finish has thrown an Error on all ranks.
+  bool failed() const;
   /// Every rank, when it has read all that it wanted.
   void finish();
   /// Bytes that this rank has read from the disk.

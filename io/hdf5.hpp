@@ -88,8 +88,8 @@ class File {
   /// The same where the file has the elements side by side and as memory has them; nothing where it
   /// has them otherwise (chunks, filters, other files), so that HDF5 alone can read them.
   std::optional<std::int64_t> plain_offset(const std::string& dataset) const;
-  /// Where the rows of a virtual dataset lie, in order and all of them; empty for any other dataset,
-  /// and for a virtual one that create_virtual does not make.
+  /// Where the rows of a virtual dataset lie, in order and all of them; empty for any other
+  /// dataset, and for a virtual one that create_virtual does not make.
   std::vector<VirtualSource> virtual_sources(const std::string& dataset) const;
   /// True for elements of any integer type, whether or not a DType names it.
   bool is_integer(const std::string& dataset) const;

@@ -41,7 +41,9 @@ class Planner {
  public:
   Planner(std::span<const std::int64_t> offers, std::size_t width, const LoadNodes& nodes,
           const std::function<std::int64_t(std::int64_t)>& bytes_of)
-      : nodes_(nodes), bytes_of_(bytes_of), accepted_(nodes.node_of.size()),
+      : nodes_(nodes),
+        bytes_of_(bytes_of),
+        accepted_(nodes.node_of.size()),
         load_(nodes.node_of.size()) {
     for (const std::int64_t room : nodes.room) rooms_.emplace_back(room);
     accept(offers, width);
@@ -53,8 +55,7 @@ class Planner {
     const auto own = static_cast<std::size_t>(rank);
     round.accepted = accepted_[own];
     const NodeRoom& room = rooms_[node(rank)];
-    for (std::size_t i = 0; i < round.accepted; ++i)
-      round.offsets.push_back(room.offset(offer[i]));
+    for (std::size_t i = 0; i < round.accepted; ++i) round.offsets.push_back(room.offset(offer[i]));
     int tag = 0;
     for (std::size_t first = 0, end = 0; first < needs_.size(); first = end, ++tag) {
       while (end < needs_.size() && needs_[end].block == needs_[first].block) ++end;
@@ -92,9 +93,9 @@ class Planner {
     for (std::size_t first = 0, end = 0; first < needs.size(); first = end) {
       while (end < needs.size() && needs[end].node == needs[first].node) ++end;
       const auto here = needs.subspan(first, end - first);
-      holders.push_back(
-          std::ranges::min_element(here, {}, [&](const Need& need) { return load(need.rank); })
-              ->rank);
+      holders.push_back(std::ranges::min_element(here, {}, [&](const Need& need) {
+                          return load(need.rank);
+                        })->rank);
     }
     const auto reader = std::ranges::min_element(holders, {}, [&](int r) { return load(r); });
     std::iter_swap(holders.begin(), reader);

@@ -26,8 +26,8 @@ struct LoadDuty {
 
 /// What one rank has to do with a round.
 struct LoadRound {
-  bool empty = true;         // no rank needs anything any more
-  std::size_t accepted = 0;  // of this rank's offer: so many of its first blocks
+  bool empty = true;                  // no rank needs anything any more
+  std::size_t accepted = 0;           // of this rank's offer: so many of its first blocks
   std::vector<std::int64_t> offsets;  // of those, in the node's memory
   std::vector<LoadDuty> duties;
 };

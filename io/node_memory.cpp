@@ -45,8 +45,8 @@ int create(const std::string& name, std::size_t bytes) {
 
 NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   const std::int64_t place = node == by_machine ? this_machine() : node;
-  const auto name = static_cast<std::int64_t>(
-      (std::uint64_t{std::random_device()()} << 31) ^ static_cast<std::uint64_t>(::getpid()));
+  const auto name = static_cast<std::int64_t>((std::uint64_t{std::random_device()()} << 31) ^
+                                              static_cast<std::uint64_t>(::getpid()));
   constexpr std::size_t words = 5;
   const std::vector<std::int64_t> all = gather_over_ranks(
       ranks, std::array<std::int64_t, words>{place, name, need.all, need.largest, need.window});
@@ -93,8 +93,7 @@ void NodeMemory::share(const Ranks& ranks, std::vector<Member>& members) {
   agree(ranks, {});  // it is made
   if (wanted && first != own) file = ::shm_open(name.c_str(), O_RDWR, 0600);
   if (file >= 0) {
-    shared_ = ::mmap(nullptr, shared_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED,
-                     file, 0);
+    shared_ = ::mmap(nullptr, shared_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (shared_ == MAP_FAILED) shared_ = nullptr;
     ::close(file);
   }

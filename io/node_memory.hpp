@@ -1,6 +1,6 @@
 #pragma once
-// Memory for blocks of files that the ranks of a node share, so that what one of them reads all have.
-// Internal to io/.
+// Memory for blocks of files that the ranks of a node share, so that what one of them reads all
+// have. Internal to io/.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,11 +1,11 @@
 // Checkpoints written and read by all ranks, against plain O_DIRECT writes and reads of as many
 // bytes on the same disk, in alternating runs: mpiexec -n N bench_checkpoint [DIRECTORY
-// [REPETITIONS [read]]] (read: no writes). The state is GPT-2 124M's with AdamW in float32, 1.5 GB, cut over the ranks as
-// ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case; peak_fraction is the
-// plain median time over the case's. "stands still" is the time in which training could not go on
-// where forward and backward pass take longer than the copy of the state, "copies" the time of that
-// copy, in which an update has to wait; there peak_fraction is of the time of the synchronous
-// write.
+// [REPETITIONS [read]]] (read: no writes). The state is GPT-2 124M's with AdamW in float32, 1.5 GB,
+// cut over the ranks as ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case;
+// peak_fraction is the plain median time over the case's. "stands still" is the time in which
+// training could not go on where forward and backward pass take longer than the copy of the state,
+// "copies" the time of that copy, in which an update has to wait; there peak_fraction is of the
+// time of the synchronous write.
 #include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -292,9 +292,8 @@ class Bench {
 
   void verify() {
     plain_read("verify");
-    time("verify", "plain read before verify", [&] {
-      check(require_whole(path(), MPI_COMM_WORLD), "a checkpoint without checksums");
-    });
+    time("verify", "plain read before verify",
+         [&] { check(require_whole(path(), MPI_COMM_WORLD), "a checkpoint without checksums"); });
   }
 
   void remove() const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "io/checkpoint_loader.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_loader.hpp"
 #include "src/train/checkpoint.hpp"
@@ -162,14 +163,25 @@ bool has_long_segments(const std::vector<ParameterBlock>& blocks) {
   return false;
 }
 
+// The blocks of a file that a rank has at once while it resumes: no more than it needs.
+std::int64_t restoring_bytes(const std::vector<ParameterBlock>& blocks) {
+  constexpr std::int64_t copies = 4;  // weights, master weights and moments, as float32
+  std::int64_t bytes = 0;
+  for (const ParameterBlock& block : blocks) bytes += block.elements * copies * 4;
+  return std::min(loading_bytes_at_once, bytes);
+}
+
 }  // namespace
 
 std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks) {
-  std::int64_t checkpoints = staging_bytes(blocks, config.precision.type);
+  std::int64_t checkpoints = 0;
   if (config.checkpoint.collective)
     checkpoints += collective_bytes + collective_library_bytes;
   else if (has_long_segments(blocks))
     checkpoints += independent_bytes;
+  if (config.checkpoint.resume != "never")
+    checkpoints = std::max(checkpoints, restoring_bytes(blocks));
+  checkpoints += staging_bytes(blocks, config.precision.type);
   if (config.model.weights.empty()) return checkpoints;
   return std::max(checkpoints, loading_bytes(config.model, config.precision.type));
 }
