@@ -31,6 +31,12 @@ struct Ranks {
   int size = 1;
 };
 
+/// Error where an MPI call failed.
+void require_mpi(int status);
+/// Waits for an MPI request, yielding the core: MPICH's own wait spins, which starves the rank that
+/// is waited for when ranks share cores.
+void wait_yielding(MPI_Request& request);
+
 /// Collective. `failure` is this rank's error text, empty when it had none. Throws Error on every
 /// rank, with the text of the lowest rank that failed, if any did. Waiting yields
 /// the core.

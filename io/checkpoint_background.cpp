@@ -28,7 +28,7 @@ void BackgroundWrite::write(CheckpointWriter& writer, CheckpointSnapshot& snapsh
   copied_.notify_all();
   snapshot.each(
       [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
-        if (!stop_) writer.write(name, boxes, data);
+        if (!stop_) writer.write(name, boxes, data, Lifetime::finish);
       });
   if (stop_)
     writer.fail("it was given up");

@@ -27,7 +27,7 @@ struct CheckpointOptions {
 /// Writes one checkpoint. Constructor, create and publish are collective over `ranks`; write, flush
 /// and fail are independent: each rank calls them as often as it likes between create and publish,
 /// from any one thread, for they use neither MPI nor HDF5. With options.collective ranks wait for
-/// each other in write and in the destructor, and nobody calls flush. An Error of the collective
+/// each other in write, and nobody calls flush. An Error of the collective
 /// functions is thrown on all ranks alike, and leaves published checkpoints untouched.
 class CheckpointWriter {
  public:
@@ -43,8 +43,9 @@ class CheckpointWriter {
   /// The part of a tensor in `boxes` (see hdf5::File::write), in the tensor's type. All ranks
   /// together write each element of each tensor once: a checksum counts what is written. A failure
   /// is kept and thrown by publish, on all ranks: one that left early would leave the others
-  /// waiting. `data` may be reused when it returns.
-  void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
+  /// waiting. Data that stay until flush or publish has returned need not be copied.
+  void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data,
+             Lifetime memory = Lifetime::call);
   /// Waits until what this rank wrote is on disk; publish does too. A failure is kept likewise.
   void flush();
   /// This rank could not get hold of what it was to write: kept and thrown by publish likewise.
@@ -59,7 +60,6 @@ class CheckpointWriter {
   void discard() noexcept;
   std::vector<std::uint64_t> write_structure(const std::vector<CheckpointTensor>& datasets);
   void open_data();
-  void close_data() noexcept;
   void write_master();
 
   std::string path_, temporary_;

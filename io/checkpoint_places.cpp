@@ -37,7 +37,8 @@ std::vector<DataSegment> CheckpointPlaces::segments(const std::string& name,
     auto extent = std::ranges::upper_bound(extents, begin, {}, &DataExtent::end);
     for (std::int64_t first = begin; first < begin + count; first = (extent++)->end) {
       const std::int64_t bytes = (std::min(begin + count, extent->end) - first) * width;
-      out.push_back({extent->file, extent->offset + (first - extent->first) * width, bytes, at});
+      out.push_back({extent->file, extent->offset + (first - extent->first) * width, bytes, at,
+                     first});
       at += bytes;
     }
   }

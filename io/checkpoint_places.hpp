@@ -25,6 +25,7 @@ struct DataSegment {
   std::size_t file;
   std::int64_t offset, bytes;
   const std::byte* memory;
+  std::int64_t first = 0;  // its first element, counted as extents count
 };
 
 class CheckpointPlaces {

@@ -1,6 +1,7 @@
 // Checkpoints written and read by all ranks, against plain O_DIRECT writes and reads of as many
 // bytes on the same disk, in alternating runs: mpiexec -n N bench_checkpoint [DIRECTORY
-// [REPETITIONS [read]]] (read: no writes). The state is GPT-2 124M's with AdamW in float32, 1.5 GB,
+// [REPETITIONS [CASE]...]], all cases or those named ("write collective", "async", "read flat",
+// "verify", ...) beside the plain ones. The state is GPT-2 124M's with AdamW in float32, 1.5 GB,
 // cut over the ranks as ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case;
 // peak_fraction is the plain median time over the case's. "stands still" is the time in which
 // training could not go on where forward and backward pass take longer than the copy of the state,
@@ -10,6 +11,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -74,12 +76,12 @@ class State {
       snapshot_bytes_ += CheckpointSnapshot::footprint(hdf5::elements(boxes) * 4);
       parts_.push_back(std::move(boxes));
     }
-    memory_.resize(static_cast<std::size_t>(elements));
-    std::iota(memory_.begin(), memory_.end(), 0.0F);
+    memory_ = Buffer(static_cast<std::size_t>(elements) * sizeof(float));
+    std::iota(begin(), begin() + elements, 0.0F);
   }
   template <class Visit>
   void each(Visit&& visit) {
-    float* at = memory_.data();
+    float* at = begin();
     for (std::size_t t = 0; t < tensors_.size(); ++t) {
       const std::int64_t count = hdf5::elements(parts_[t]);
       visit(tensors_[t].name, parts_[t], Tensor(at, {count}));
@@ -91,6 +93,7 @@ class State {
   std::int64_t snapshot_bytes() const { return snapshot_bytes_; }
 
  private:
+  float* begin() { return static_cast<float*>(memory_.data()); }
   static std::vector<hdf5::Box> part(const World& world, const Shape& shape, Cut cut) {
     if (cut == Cut::replicated) return {{{}, shape}};
     const bool by_columns = cut == Cut::columns;
@@ -103,7 +106,7 @@ class State {
   std::vector<CheckpointTensor> tensors_;
   std::vector<std::vector<hdf5::Box>> parts_;
   std::int64_t bytes_ = 0, snapshot_bytes_ = 0;
-  std::vector<float> memory_;
+  Buffer memory_;
 };
 
 /// What one would write by hand: each rank its run of a new file, in blocks past the page cache.
@@ -154,9 +157,10 @@ void forget_cached(const std::string& path) {
 
 class Bench {
  public:
-  Bench(const World& world, std::string directory)
+  Bench(const World& world, std::string directory, std::vector<std::string> cases)
       : world_(world),
         directory_(std::move(directory)),
+        wanted_(std::move(cases)),
         flat_(world, State::Cut::flat),
         columns_(world, State::Cut::columns),
         replicated_(world, State::Cut::replicated),
@@ -167,25 +171,17 @@ class Bench {
     const std::string none;
     ::unlink(plain_.path().c_str());
     time("plain write", none, [&] { plain_.run(true); });
-    plain_there_ = true;
     write("independent", flat_, {});
     write("independent columns", columns_, {});
     write("independent files=4", flat_, {.files = 4});
     if (world_.size > 1) write("collective", flat_, {.collective = true});
     if (world_.size > 1) write("collective columns", columns_, {.collective = true});
     write_behind();
-    read_all();
-  }
-
-  // Each after a plain read, for the disk changes its mind from second to second.
-  void read_all() {
-    fill({});
-    read("flat", flat_);
-    read("columns", columns_);
-    read("replicated", replicated_);
+    read("flat", flat_, {});
+    read("columns", columns_, {});
+    read("replicated", replicated_, {});
     verify();
-    fill({.files = 4});
-    read("flat files=4", flat_);
+    read("flat files=4", flat_, {.files = 4});
   }
 
   void print() const {
@@ -224,20 +220,28 @@ class Bench {
 
   std::string path() const { return checkpoint_path(directory_, 1); }
 
+  bool wanted(const std::string& name) const {
+    return wanted_.empty() || std::ranges::find(wanted_, name) != wanted_.end();
+  }
+
   void write(const std::string& name, State& state, const CheckpointOptions& options) {
+    if (!wanted("write " + name)) return;
     remove();
-    time("write " + name, "plain write", [&] {
-      CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
-      writer.create({}, state.tensors());
-      state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                     const Tensor& data) { writer.write(tensor, boxes, data); });
-      writer.publish();
-    });
+    time("write " + name, "plain write", [&] { write_file(state, options); });
+  }
+
+  void write_file(State& state, const CheckpointOptions& options) {
+    CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
+    writer.create({}, state.tensors());
+    state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
+                   const Tensor& data) { writer.write(tensor, boxes, data); });
+    writer.publish();
   }
 
   // What a run does with checkpoint.async: the file's structure, a copy and the data behind the
   // training, and at the end the file's name.
   void write_behind() {
+    if (!wanted("async")) return;
     remove();
     std::optional<CheckpointWriter> writer;
     std::optional<BackgroundWrite> background;
@@ -257,28 +261,28 @@ class Bench {
     record("async copies", "write independent", copies);
   }
 
-  // A file to read, and one for the plain reads.
-  void fill(const CheckpointOptions& options) {
-    remove();
-    if (!std::exchange(plain_there_, true)) plain_.run(true);
-    CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
-    writer.create({}, flat_.tensors());
-    flat_.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                   const Tensor& data) { writer.write(tensor, boxes, data); });
-    writer.publish();
-  }
-
-  void plain_read(const std::string& before) {
-    time("plain read before " + before, "", [&] { plain_.run(false); });
-    forget_cached(path());
+  // A file on the disk alone, and a plain read of as many bytes: the disk changes its mind from
+  // second to second.
+  void prepare_read(const std::string& name, const CheckpointOptions& options) {
     const std::filesystem::path parts = path() + ".parts";
-    if (!std::filesystem::exists(parts)) return;
-    for (const auto& part : std::filesystem::directory_iterator(parts)) forget_cached(part.path());
+    const bool there =
+        std::filesystem::exists(path()) && std::filesystem::exists(parts) == (options.files > 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!there) {
+      remove();
+      write_file(flat_, options);
+    }
+    time("plain read before " + name, "", [&] { plain_.run(false); });
+    forget_cached(path());
+    if (options.files > 1)
+      for (const auto& part : std::filesystem::directory_iterator(parts))
+        forget_cached(part.path());
   }
 
   // What a resume does.
-  void read(const std::string& name, State& state) {
-    plain_read(name);
+  void read(const std::string& name, State& state, const CheckpointOptions& options) {
+    if (!wanted("read " + name)) return;
+    prepare_read(name, options);
     time("read " + name, "plain read before " + name, [&] {
       const CheckpointReader reader(path());
       CheckpointLoader loader(reader, MPI_COMM_WORLD);
@@ -291,7 +295,8 @@ class Bench {
   }
 
   void verify() {
-    plain_read("verify");
+    if (!wanted("verify")) return;
+    prepare_read("verify", {});
     time("verify", "plain read before verify",
          [&] { check(require_whole(path(), MPI_COMM_WORLD), "a checkpoint without checksums"); });
   }
@@ -306,9 +311,9 @@ class Bench {
 
   const World& world_;
   std::string directory_;
+  std::vector<std::string> wanted_;  // cases; none: all
   State flat_, columns_, replicated_;
   PlainFile plain_;
-  bool plain_there_ = false;
   CheckpointSnapshot snapshot_;
   std::vector<Case> cases_;
 };
@@ -323,10 +328,9 @@ int main(int argc, char** argv) {
     const std::string directory = std::string(argc > 1 ? argv[1] : ".") + "/bench_checkpoint-files";
     std::filesystem::create_directories(directory);
     {
-      Bench bench(world, directory);
+      Bench bench(world, directory, {argv + std::min(argc, 3), argv + argc});
       const int repetitions = argc > 2 ? std::atoi(argv[2]) : 5;
-      const bool reads_alone = argc > 3 && std::string(argv[3]) == "read";
-      for (int i = 0; i < repetitions; ++i) reads_alone ? bench.read_all() : bench.round();
+      for (int i = 0; i < repetitions; ++i) bench.round();
       bench.print();
       MPI_Barrier(MPI_COMM_WORLD);
     }

@@ -153,16 +153,6 @@ std::int64_t plan_bytes(const StepPlans& plans) {
 
 namespace {
 
-// Whether a rank has so much of a tensor that it goes to a checkpoint past the page cache.
-bool has_long_segments(const std::vector<ParameterBlock>& blocks) {
-  constexpr std::int64_t elements = long_segment / std::int64_t{sizeof(float)};
-  for (const ParameterBlock& block : blocks)
-    for (const PlacedParameter& param : block.params)
-      for (const Piece& piece : param.spec.pieces)
-        if (std::min(piece.extent.elements(), block.own.count()) >= elements) return true;
-  return false;
-}
-
 // The blocks of a file that a rank has at once while it resumes: no more than it needs.
 std::int64_t restoring_bytes(const std::vector<ParameterBlock>& blocks) {
   constexpr std::int64_t copies = 4;  // weights, master weights and moments, as float32
@@ -174,11 +164,8 @@ std::int64_t restoring_bytes(const std::vector<ParameterBlock>& blocks) {
 }  // namespace
 
 std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks) {
-  std::int64_t checkpoints = 0;
-  if (config.checkpoint.collective)
-    checkpoints += collective_bytes + collective_library_bytes;
-  else if (has_long_segments(blocks))
-    checkpoints += independent_bytes;
+  std::int64_t checkpoints = independent_bytes;
+  if (config.checkpoint.collective) checkpoints += collective_bytes + collective_library_bytes;
   if (config.checkpoint.resume != "never")
     checkpoints = std::max(checkpoints, restoring_bytes(blocks));
   checkpoints += staging_bytes(blocks, config.precision.type);

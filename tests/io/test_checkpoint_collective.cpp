@@ -1,5 +1,6 @@
 // Ranks that write a checkpoint together leave the file that each would have written for itself.
 #include <numeric>
+#include <optional>
 
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
@@ -80,7 +81,25 @@ TEST(CheckpointCollective, AFailureOfOneIsAnErrorOnAll) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
-// The room is made sure of before: MPICH's ranks do not come back from a write that fails on one.
+// What is written in rounds goes on until all have nothing more.
+TEST(CheckpointCollective, ADiskThatFailsUnderOneIsAnErrorOnAll) {
+  const SharedDirectory dir;
+  {
+    CheckpointWriter writer(dir.path("step-000001.h5"), MPI_COMM_WORLD, {.collective = true});
+    writer.create(example_header(), tensors);
+    {
+      std::optional<FileSizeLimit> limit;
+      if (world_rank() == world_size() - 1) limit.emplace(4096);
+      write_part(writer);
+      EXPECT_THAT(error_of([&] { writer.publish(); }),
+                  AllOf(HasSubstr("was not written"),
+                        HasSubstr(fmt::format("rank {}", world_size() - 1))));
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
 TEST(CheckpointCollective, AFullDiskIsAnErrorOnAll) {
   const SharedDirectory dir;
   const FileSizeLimit limit(1 << 20);
