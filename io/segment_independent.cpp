@@ -96,17 +96,17 @@ class Places {
 
   // A place that is free to be filled: the last one where nothing is written from it.
   std::byte* next() {
-    if (memory_.bytes() == 0) memory_ = Buffer(static_cast<std::size_t>(independent_bytes));
     if (requests_[at_].pending()) at_ = (at_ + 1) % requests_.size();
     requests_[at_].wait();
-    return static_cast<std::byte*>(memory_.data()) + static_cast<std::int64_t>(at_) * bytes;
+    if (memory_[at_].bytes() == 0) memory_[at_] = Buffer(static_cast<std::size_t>(bytes));
+    return static_cast<std::byte*>(memory_[at_].data());
   }
   // Of the place that next() gave last.
   void started(BlockRequest request) { requests_[at_] = std::move(request); }
   std::span<BlockRequest> requests() { return requests_; }
 
  private:
-  Buffer memory_;
+  std::array<Buffer, count> memory_;  // where the place was wanted
   std::array<BlockRequest, count> requests_;
   std::size_t at_ = 0;
 };
