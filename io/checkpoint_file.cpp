@@ -49,7 +49,8 @@ void for_each_portion(const std::vector<DataSegment>& segments, std::size_t widt
   for (DataSegment rest : segments)
     while (rest.bytes > 0) {
       std::int64_t part = rest.bytes;
-      if (part >= most + long_segment) part = (rest.offset + most) / page * page - rest.offset;
+      if (part >= most + long_segment)
+        part = (rest.offset + most + page - 1) / page * page - rest.offset;
       const auto elements = part / static_cast<std::int64_t>(width);
       part = part < rest.bytes ? elements * static_cast<std::int64_t>(width) : part;
       portion.push_back({rest.file, rest.offset, part, rest.memory, rest.first});
@@ -260,9 +261,14 @@ std::vector<CheckpointTensor> CheckpointReader::tensors() const {
 }
 
 std::vector<std::uint64_t> CheckpointReader::checksums(const std::string& name) const {
+  return checksums({name, DType::f32, shape(name)}, checksum_block());
+}
+
+std::vector<std::uint64_t> CheckpointReader::checksums(const CheckpointTensor& tensor,
+                                                       std::int64_t block) const {
+  const std::string& name = tensor.name;
   std::vector<std::uint64_t> sums = read_integrity(file_, name);
-  const auto blocks =
-      static_cast<std::size_t>(integrity_blocks(shape(name).elements(), checksum_block()));
+  const auto blocks = static_cast<std::size_t>(integrity_blocks(tensor.shape.elements(), block));
   if (sums.size() != blocks)
     throw Error(fmt::format("{} is damaged", path_),
                 fmt::format("{} has {} checksums for {} blocks", name, sums.size(), blocks),

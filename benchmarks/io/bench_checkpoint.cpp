@@ -1,8 +1,8 @@
 // Checkpoints written and read by all ranks, against plain O_DIRECT writes and reads of as many
 // bytes on the same disk, in alternating runs: mpiexec -n N bench_checkpoint [DIRECTORY
 // [REPETITIONS [CASE]...]], all cases or those named ("write collective", "async", "read flat",
-// ...) beside the plain ones. The state is GPT-2 124M's with AdamW in float32, 1.5 GB, cut over the
-// ranks as ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case;
+// "verify", ...) beside the plain ones. The state is GPT-2 124M's with AdamW in float32, 1.5 GB,
+// cut over the ranks as ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case;
 // peak_fraction is the plain median time over the case's. "stands still" is the time in which
 // training could not go on where forward and backward pass take longer than the copy of the state,
 // "copies" the time of that copy, in which an update has to wait; there peak_fraction is of the
@@ -25,6 +25,8 @@
 
 #include "benchmarks/support/report.hpp"
 #include "io/checkpoint_background.hpp"
+#include "io/checkpoint_loader.hpp"
+#include "io/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
 
 namespace {
@@ -64,11 +66,12 @@ std::vector<CheckpointTensor> gpt2_124m() {
 /// This rank's part of the state, in memory of its own.
 class State {
  public:
-  State(const World& world, bool by_columns) : tensors_(gpt2_124m()) {
+  enum class Cut { flat, columns, replicated };
+  State(const World& world, Cut cut) : tensors_(gpt2_124m()) {
     std::int64_t elements = 0;
     for (const CheckpointTensor& tensor : tensors_) {
       bytes_ += tensor.bytes();
-      std::vector<hdf5::Box> boxes = part(world, tensor.shape, by_columns);
+      std::vector<hdf5::Box> boxes = part(world, tensor.shape, cut);
       elements += hdf5::elements(boxes);
       snapshot_bytes_ += CheckpointSnapshot::footprint(hdf5::elements(boxes) * 4);
       parts_.push_back(std::move(boxes));
@@ -91,7 +94,9 @@ class State {
 
  private:
   float* begin() { return static_cast<float*>(memory_.data()); }
-  static std::vector<hdf5::Box> part(const World& world, const Shape& shape, bool by_columns) {
+  static std::vector<hdf5::Box> part(const World& world, const Shape& shape, Cut cut) {
+    if (cut == Cut::replicated) return {{{}, shape}};
+    const bool by_columns = cut == Cut::columns;
     const std::int64_t all = by_columns ? shape[shape.rank() - 1] : shape.elements();
     const std::int64_t begin = all * world.rank / world.size;
     const std::int64_t end = all * (world.rank + 1) / world.size;
@@ -156,8 +161,9 @@ class Bench {
       : world_(world),
         directory_(std::move(directory)),
         wanted_(std::move(cases)),
-        flat_(world, false),
-        columns_(world, true),
+        flat_(world, State::Cut::flat),
+        columns_(world, State::Cut::columns),
+        replicated_(world, State::Cut::replicated),
         plain_(directory_ + "/bench_checkpoint-plain", world, flat_.bytes()),
         snapshot_(flat_.snapshot_bytes()) {}
 
@@ -171,10 +177,11 @@ class Bench {
     if (world_.size > 1) write("collective", flat_, {.collective = true});
     if (world_.size > 1) write("collective columns", columns_, {.collective = true});
     write_behind();
-    if (wanted("read flat") || wanted("read columns"))
-      time("plain read", none, [&] { plain_.run(false); });
-    read("flat", flat_);
-    read("columns", columns_);
+    read("flat", flat_, {});
+    read("columns", columns_, {});
+    read("replicated", replicated_, {});
+    verify();
+    read("flat files=4", flat_, {.files = 4});
   }
 
   void print() const {
@@ -227,7 +234,7 @@ class Bench {
     CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
     writer.create({}, state.tensors());
     state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                   const Tensor& data) { writer.write(tensor, boxes, data); });
+                   const Tensor& data) { writer.write(tensor, boxes, data, Lifetime::finish); });
     writer.publish();
   }
 
@@ -254,15 +261,44 @@ class Bench {
     record("async copies", "write independent", copies);
   }
 
-  void read(const std::string& name, State& state) {
-    if (!wanted("read " + name)) return;
-    if (!std::filesystem::exists(path())) write_file(flat_, {});
+  // A file on the disk alone, and a plain read of as many bytes: the disk changes its mind from
+  // second to second.
+  void prepare_read(const std::string& name, const CheckpointOptions& options) {
+    const std::filesystem::path parts = path() + ".parts";
+    const bool there =
+        std::filesystem::exists(path()) && std::filesystem::exists(parts) == (options.files > 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!there) {
+      remove();
+      write_file(flat_, options);
+    }
+    time("plain read before " + name, "", [&] { plain_.run(false); });
     forget_cached(path());
-    time("read " + name, "plain read", [&] {
+    if (options.files > 1)
+      for (const auto& part : std::filesystem::directory_iterator(parts))
+        forget_cached(part.path());
+  }
+
+  // What a resume does.
+  void read(const std::string& name, State& state, const CheckpointOptions& options) {
+    if (!wanted("read " + name)) return;
+    prepare_read(name, options);
+    time("read " + name, "plain read before " + name, [&] {
       const CheckpointReader reader(path());
+      CheckpointLoader loader(reader, MPI_COMM_WORLD);
       state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                     const Tensor& data) { reader.read(tensor, boxes, data); });
+                     const Tensor&) { loader.want(tensor, boxes); });
+      state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
+                     const Tensor& data) { loader.read(tensor, boxes, data); });
+      loader.finish();
     });
+  }
+
+  void verify() {
+    if (!wanted("verify")) return;
+    prepare_read("verify", {});
+    time("verify", "plain read before verify",
+         [&] { check(require_whole(path(), MPI_COMM_WORLD), "a checkpoint without checksums"); });
   }
 
   void remove() const {
@@ -276,7 +312,7 @@ class Bench {
   const World& world_;
   std::string directory_;
   std::vector<std::string> wanted_;  // cases; none: all
-  State flat_, columns_;
+  State flat_, columns_, replicated_;
   PlainFile plain_;
   CheckpointSnapshot snapshot_;
   std::vector<Case> cases_;

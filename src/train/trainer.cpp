@@ -74,7 +74,12 @@ std::size_t Trainer::stage_index() const {
 void Trainer::prepare_weights() {
   if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
     const CheckpointReader reader(file);
-    restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_);
+    try {
+      restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_, grid_);
+    } catch (const Error&) {
+      check_whole(grid_, file, config_.checkpoint.directory);  // says which one is
+      throw;
+    }
     start_.step = reader.header().step;
     start_.sample = reader.header().samples;
     start_.token = reader.header().tokens;
