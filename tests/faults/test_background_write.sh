@@ -71,12 +71,12 @@ fails_once() {  # files rank kind
   if grep "no checkpoint" out; then die "a checkpoint is given up"; fi
 }
 
-# After that of step 4. That of step 12 is begun when both have failed.
-fails_twice() {  # files rank kind calls-of-the-kind-for-a-checkpoint
+# After that of step 4. That of step 12 is begun when both have failed. Who syncs several files goes on after a failure.
+fails_twice() {  # files rank kind calls-of-the-kind-for-a-checkpoint calls-of-an-attempt-that-fail
   what="$1 file(s), rank $2, $3 fails twice"
-  train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=$(($4 + 1)) FAIL_LAST=$(($4 + 2)) FAIL_ERROR=5
+  train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=$(($4 + 1)) FAIL_LAST=$(($4 + 1 + $5)) FAIL_ERROR=5
   check_run 4 12 16
-  failed_calls 2
+  failed_calls $(($5 + 1))
   [ "$(grep -c "written once more" out)" -eq 1 ] || die "not one second attempt is said"
   grep "no checkpoint after 8 of 16 steps, training goes on" out | grep -q "Input/output error" || die "the failure is not said"
 }
@@ -132,13 +132,13 @@ for files in 1 2; do
   if [ "$files" -eq 1 ]; then
     fails_once 1 0 write
     fails_once 1 1 sync
-    fails_twice 1 1 write "${calls[1write]}"
+    fails_twice 1 1 write "${calls[1write]}" 1
     is_overtaken 0 write "${calls[0write]}"
     goes_on 1 1 sync
     waits write
   else
     fails_once 2 1 write
-    fails_twice 2 0 sync "${calls[0sync]}"
+    fails_twice 2 0 sync "${calls[0sync]}" "${calls[0sync]}"
     goes_on 2 0 write
   fi
 done
