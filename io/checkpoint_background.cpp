@@ -23,7 +23,9 @@ void BackgroundWrite::wait_copied() const {
 }
 
 void BackgroundWrite::write(CheckpointWriter& writer, CheckpointSnapshot& snapshot) {
-  snapshot.copy(Stream());
+  snapshot.copy(Stream(), [&](const std::string& name, const std::vector<hdf5::Box>& boxes) {
+    return writer.offset(name, boxes);
+  });
   copied_.store(true, std::memory_order_release);
   copied_.notify_all();
   snapshot.each(

@@ -49,7 +49,8 @@ void for_each_portion(const std::vector<DataSegment>& segments, std::size_t widt
   for (DataSegment rest : segments)
     while (rest.bytes > 0) {
       std::int64_t part = rest.bytes;
-      if (part >= most + long_segment) part = (rest.offset + most) / page * page - rest.offset;
+      if (part >= most + long_segment)
+        part = (rest.offset + most + page - 1) / page * page - rest.offset;
       const auto elements = part / static_cast<std::int64_t>(width);
       part = part < rest.bytes ? elements * static_cast<std::int64_t>(width) : part;
       portion.push_back({rest.file, rest.offset, part, rest.memory, rest.first});

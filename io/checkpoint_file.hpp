@@ -43,9 +43,15 @@ class CheckpointWriter {
   /// The part of a tensor in `boxes` (see hdf5::File::write), in the tensor's type. All ranks
   /// together write each element of each tensor once: a checksum counts what is written. A failure
   /// is kept and thrown by publish, on all ranks: one that left early would leave the others
-  /// waiting. Data that stay until flush or publish has returned need not be copied.
+  /// waiting. Data that stay until flush or publish has returned, or the writer is gone, need not
+  /// be copied.
   void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data,
              Lifetime memory = Lifetime::call);
+  /// Where in its file the first element of `boxes` lies: from memory at the same place of its
+  /// page, much that stays is written without a copy.
+  std::int64_t offset(const std::string& name, const std::vector<hdf5::Box>& boxes) const {
+    return places_.offset(name, boxes);
+  }
   /// Waits until what this rank wrote is on disk; publish does too. A failure is kept likewise.
   void flush();
   /// This rank could not get hold of what it was to write: kept and thrown by publish likewise.

@@ -41,6 +41,8 @@ class CheckpointPlaces {
   /// the tensor's own type, in the order of the elements.
   std::vector<DataSegment> segments(const std::string& name, const std::vector<hdf5::Box>& boxes,
                                     const Tensor& data) const;
+  /// Where in its file the first element of `boxes` lies; 0 where they have none.
+  std::int64_t offset(const std::string& name, const std::vector<hdf5::Box>& boxes) const;
 
  private:
   struct Place {

@@ -20,7 +20,8 @@ class CheckpointSnapshot {
 
   /// Takes `bytes` of memory for good: footprint() of every piece added up.
   explicit CheckpointSnapshot(std::int64_t bytes);
-  /// What a piece takes: its bytes, up to the next cache line.
+  /// What a piece takes at most: its bytes, up to the next cache line, and from 64 KiB on a page to
+  /// be moved in.
   static std::int64_t footprint(std::int64_t bytes);
 
   void clear();
@@ -29,8 +30,12 @@ class CheckpointSnapshot {
   void add(const std::string& name, std::vector<hdf5::Box> boxes, DType type, Source source);
   /// The same of memory that has it in one run.
   void add(const std::string& name, std::vector<hdf5::Box> boxes, const Tensor& data);
-  /// Copies what was added since the last copy.
-  void copy(const Stream& stream);
+  /// Where the file has the first byte of a piece.
+  using Offset =
+      std::function<std::int64_t(const std::string& name, const std::vector<hdf5::Box>& boxes)>;
+  /// Copies what was added since the last copy. Large pieces lie in their pages of memory as in the
+  /// file's.
+  void copy(const Stream& stream, const Offset& offset = {});
 
   /// visit(name, boxes, data) for each part, in the order of add(); all are copied.
   template <class Visit>
@@ -52,7 +57,8 @@ class CheckpointSnapshot {
   Buffer memory_;
   std::int64_t used_ = 0;
   std::vector<Piece> pieces_;
-  std::size_t copied_ = 0;  // of the pieces
+  std::size_t copied_ = 0;   // of the pieces
+  std::int64_t placed_ = 0;  // of used_, by what is copied
 };
 
 }  // namespace triax

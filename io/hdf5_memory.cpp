@@ -1,6 +1,7 @@
 #include "io/hdf5_memory.hpp"
 
 #include <fcntl.h>
+#include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -208,7 +209,7 @@ FileInMemory::FileInMemory(File::Mode mode, const FileHints& hints)
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are thrown, not printed
   const H5FD_class_t driver = driver_class();
   driver_->id = Handle(H5FDregister(&driver), H5FDunregister);
-  const Handle access = file_access(MPI_COMM_NULL, mode, hints);
+  const Handle access = file_access(mode, hints);
   Image* const image = &driver_->image;
   check(driver_->id && H5Pset_driver(access.id(), driver_->id.id(), &image) >= 0,
         "HDF5 refuses a driver: {}", last_error());

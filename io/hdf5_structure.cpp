@@ -146,9 +146,9 @@ bool File::is_integer(const std::string& dataset) const {
 
 namespace {
 
-// H5Ovisit's callback: names of datasets, relative to the group.
-herr_t add_dataset(hid_t, const char* name, const H5O_info_t* info, void* names) {
-  if (info->type == H5O_TYPE_DATASET)
+// H5Lvisit's callback: names of objects, relative to the group.
+herr_t add_object(hid_t, const char* name, const H5L_info_t* info, void* names) {
+  if (info->type == H5L_TYPE_HARD)
     static_cast<std::vector<std::string>*>(names)->emplace_back(name);
   return 0;
 }
@@ -160,10 +160,17 @@ std::vector<std::string> File::datasets(const std::string& group) const {
   std::vector<std::string> names;
   if (!exists(group)) return names;
   const Handle parent = impl_->object(group);
-  const herr_t visited = H5Ovisit(parent.id(), H5_INDEX_NAME, H5_ITER_NATIVE, add_dataset, &names);
-  impl_->require(visited >= 0, "list the datasets of", group);
+  const herr_t visited = H5Lvisit(parent.id(), H5_INDEX_NAME, H5_ITER_NATIVE, add_object, &names);
+  impl_->require(visited >= 0, "list the objects of", group);
   const std::string prefix = group.ends_with('/') ? group : group + '/';
   for (std::string& name : names) name.insert(0, prefix);
+  // Not by H5Ovisit, which does not say which object is damaged.
+  std::erase_if(names, [&](const std::string& name) {
+    H5O_info_t info{};
+    impl_->require(H5Oget_info_by_name(impl_->file.id(), name.c_str(), &info, H5P_DEFAULT) >= 0,
+                   "open", name);
+    return info.type != H5O_TYPE_DATASET;
+  });
   std::ranges::sort(names);
   return names;
 }

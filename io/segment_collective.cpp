@@ -14,7 +14,7 @@ class CollectiveWriter final : public SegmentWriter {
       : ranks_(ranks),
         stripe_(std::max(stripe, shortest_stripe)),
         exchange_(ranks, round_weight),
-        staging_(static_cast<std::size_t>(round_weight)),
+        staging_(std::make_unique_for_overwrite<std::byte[]>(round_weight)),
         own_(independent_writer(std::move(paths))) {}
 
   void write(std::span<const DataSegment> segments, Lifetime memory) override {
@@ -45,7 +45,7 @@ class CollectiveWriter final : public SegmentWriter {
 
  private:
   static constexpr std::int64_t shortest_stripe = std::int64_t{1} << 20;
-  static constexpr std::int64_t round_weight = collective_bytes / 2;  // staged, and received
+  static constexpr std::int64_t round_weight = collective_bytes / 3;  // staged, packed, received
 
   // A piece of one stripe.
   void stage(const DataSegment& piece, Lifetime memory) {
@@ -55,7 +55,7 @@ class CollectiveWriter final : public SegmentWriter {
     OwnedSegment& staged =
         staged_.emplace_back(OwnedSegment{static_cast<int>(stripe % ranks_.size), piece});
     if (memory == Lifetime::call) {
-      std::byte* const own = static_cast<std::byte*>(staging_.data()) + used_;
+      std::byte* const own = staging_.get() + used_;
       std::memcpy(own, piece.memory, static_cast<std::size_t>(piece.bytes));
       staged.segment.memory = own;
     }
@@ -87,7 +87,7 @@ class CollectiveWriter final : public SegmentWriter {
   Ranks ranks_;
   std::int64_t stripe_;
   SegmentExchange exchange_;
-  Buffer staging_;
+  std::unique_ptr<std::byte[]> staging_;
   std::int64_t used_ = 0;  // weight of what is staged
   std::vector<OwnedSegment> staged_;
   std::string failure_;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
+#include <cstring>
 #include <tuple>
+
+#include "kernels/base/check.hpp"
 
 namespace triax {
 namespace {
@@ -41,31 +43,6 @@ std::vector<OwnedSegment> share_of(std::span<const OwnedSegment> segments, std::
   return share;
 }
 
-// Segments in memory as one MPI type; its addresses are absolute.
-class MemoryType {
- public:
-  explicit MemoryType(std::span<const OwnedSegment> segments) {
-    std::vector<int> lengths;
-    std::vector<MPI_Aint> addresses;
-    for (const OwnedSegment& owned : segments) {
-      lengths.push_back(static_cast<int>(owned.segment.bytes));
-      MPI_Get_address(owned.segment.memory, &addresses.emplace_back());
-    }
-    require_mpi(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(),
-                                         addresses.data(), MPI_BYTE, &type_));
-    require_mpi(MPI_Type_commit(&type_));
-  }
-  ~MemoryType() {
-    if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
-  }
-  MemoryType(MemoryType&& other) noexcept : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)) {}
-  MemoryType& operator=(MemoryType&&) = delete;
-  MPI_Datatype get() const { return type_; }
-
- private:
-  MPI_Datatype type_ = MPI_DATATYPE_NULL;
-};
-
 // Counts of a collective operation, and the places that follow from them.
 struct Layout {
   std::vector<int> counts, places;
@@ -76,10 +53,20 @@ struct Layout {
   std::size_t total() const { return static_cast<std::size_t>(places.back() + counts.back()); }
 };
 
+int start(const void* from, const Layout& sending, void* to, const Layout& receiving, MPI_Comm comm,
+          MPI_Request& request) {
+  return MPI_Ialltoallv(from, sending.counts.data(), sending.places.data(), MPI_BYTE, to,
+                        receiving.counts.data(), receiving.places.data(), MPI_BYTE, comm, &request);
+}
+
 }  // namespace
 
 SegmentExchange::SegmentExchange(const Ranks& ranks, std::int64_t weight)
-    : ranks_(ranks), weight_(weight), memory_(static_cast<std::size_t>(weight + ranks.size)) {}
+    : ranks_(ranks),
+      weight_(weight),
+      room_(static_cast<std::size_t>(weight + ranks.size)),
+      packed_(std::make_unique_for_overwrite<std::byte[]>(room_)),
+      received_(std::make_unique_for_overwrite<std::byte[]>(room_)) {}
 
 std::vector<SegmentExchange::Counts> SegmentExchange::sent(
     std::span<const OwnedSegment> segments) const {
@@ -131,40 +118,32 @@ void SegmentExchange::step(std::span<const OwnedSegment> segments, const std::ve
                            const std::vector<Counts>& in, const Take& take) {
   std::vector<DataSegment> to_write;
   std::vector<Description> told;
+  std::byte* packed = packed_.get();  // MPI takes several times as long to gather them itself
   for (const auto& [owner, segment] : segments) {
-    if (owner == ranks_.rank)
+    if (owner == ranks_.rank) {
       to_write.push_back(segment);
-    else
-      told.push_back({static_cast<std::int64_t>(segment.file), segment.offset, segment.bytes});
+      continue;
+    }
+    told.push_back({static_cast<std::int64_t>(segment.file), segment.offset, segment.bytes});
+    std::memcpy(packed, segment.memory, static_cast<std::size_t>(segment.bytes));
+    packed += segment.bytes;
   }
   Layout telling, hearing, sending, receiving;
-  std::vector<MPI_Datatype> types_out, bytes_in;
-  std::vector<MemoryType> types;
-  std::size_t at = 0;
   for (std::size_t rank = 0; rank < out.size(); ++rank) {
-    while (at < segments.size() && segments[at].owner < static_cast<int>(rank)) ++at;
-    const auto count = static_cast<std::size_t>(out[rank].segments);
-    if (count > 0) types.emplace_back(segments.subspan(at, count));
-    types_out.push_back(count > 0 ? types.back().get() : MPI_BYTE);
-    bytes_in.push_back(MPI_BYTE);
-    sending.add(count > 0 ? 1 : 0);
+    sending.add(out[rank].bytes);
     receiving.add(in[rank].bytes);
     telling.add(out[rank].segments * std::int64_t{sizeof(Description)});
     hearing.add(in[rank].segments * std::int64_t{sizeof(Description)});
   }
-  const std::vector<int> absolute(out.size(), 0);
+  check(sending.total() <= room_ && receiving.total() <= room_,
+        "{} bytes are sent and {} received, {} expected", sending.total(), receiving.total(),
+        room_);
   std::vector<Description> heard(hearing.total() / sizeof(Description));
-  check(receiving.total() <= memory_.bytes(), "{} bytes are received, {} expected",
-        receiving.total(), memory_.bytes());
   std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  require_mpi(MPI_Ialltoallv(told.data(), telling.counts.data(), telling.places.data(), MPI_BYTE,
-                             heard.data(), hearing.counts.data(), hearing.places.data(), MPI_BYTE,
-                             ranks_.comm, requests.data()));
-  require_mpi(MPI_Ialltoallw(MPI_BOTTOM, sending.counts.data(), absolute.data(), types_out.data(),
-                             memory_.data(), receiving.counts.data(), receiving.places.data(),
-                             bytes_in.data(), ranks_.comm, &requests[1]));
+  require_mpi(start(told.data(), telling, heard.data(), hearing, ranks_.comm, requests[0]));
+  require_mpi(start(packed_.get(), sending, received_.get(), receiving, ranks_.comm, requests[1]));
   for (MPI_Request& request : requests) wait_yielding(request);
-  const auto* memory = static_cast<const std::byte*>(memory_.data());
+  const std::byte* memory = received_.get();
   for (const auto& [file, offset, bytes] : heard) {
     to_write.push_back({static_cast<std::size_t>(file), offset, bytes, memory});
     memory += bytes;

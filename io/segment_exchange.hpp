@@ -2,12 +2,12 @@
 // Brings pieces of files to the ranks that write them. Internal to io/.
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "io/agree.hpp"
 #include "io/checkpoint_places.hpp"
-#include "kernels/base/device.hpp"
 
 namespace triax {
 
@@ -45,7 +45,8 @@ class SegmentExchange {
 
   Ranks ranks_;
   std::int64_t weight_;
-  Buffer memory_;  // of what was received
+  std::size_t room_;
+  std::unique_ptr<std::byte[]> packed_, received_;
 };
 
 }  // namespace triax

@@ -162,7 +162,9 @@ class IndependentWriter final : public SegmentWriter {
  private:
   void write_from_memory(const DataSegment& segment) {
     end_run();
-    while (!from_memory_.empty() && from_memory_.front().test()) {
+    // Not too many at once: failures are met soon, and who gives up waits for few.
+    constexpr std::size_t most = 16;
+    while (from_memory_.size() >= most || (!from_memory_.empty() && from_memory_.front().test())) {
       BlockRequest done = std::move(from_memory_.front());
       from_memory_.pop_front();
       done.wait();

@@ -37,16 +37,16 @@ constexpr std::int64_t independent_bytes = std::int64_t{16} << 20;
 /// Lusk 1999). Who has a long segment writes it. Short ones (columns of a matrix) go to the rank to
 /// which their stripe of the file is dealt, in turn; it writes what comes together for itself, in
 /// the long runs that file systems like. A stripe is `stripe` bytes, and 1 MiB at least. `write`
-/// keeps short segments until their bytes fill half of collective_bytes; then, and in `finish`,
+/// keeps short segments until their bytes fill a third of collective_bytes; then, and in `finish`,
 /// ranks wait for each other: each rank must call `finish`, also after an Error. A failure of one
 /// rank's disk is thrown by its `finish`, and meanwhile the others go on.
 std::unique_ptr<SegmentWriter> collective_writer(std::vector<std::string> paths, const Ranks& ranks,
                                                  std::int64_t stripe);
 
-/// What a rank keeps of what is to be written together beside independent_bytes: half of it its
-/// own, half what others send it, who send in turns what is more. And about what MPI takes
-/// meanwhile.
-constexpr std::int64_t collective_bytes = std::int64_t{32} << 20;
+/// What a rank keeps of what is to be written together beside independent_bytes: a third of it its
+/// own, as much packed for others, and as much from others, who send in turns what is more. And
+/// about what MPI takes meanwhile.
+constexpr std::int64_t collective_bytes = std::int64_t{48} << 20;
 constexpr std::int64_t collective_library_bytes = std::int64_t{8} << 20;
 
 }  // namespace triax

@@ -149,8 +149,8 @@ int train(const JobArguments& arguments, MpiSession& session) {
   try {
     return trainer.run() == RunEnd::stopped ? stopped_early : 0;
   } catch (const std::exception& error) {
-    return fail(session, error.what(),
-                run_time_failure);  // while the memory of messages under way still stands
+    // Here, while the memory of messages under way still stands.
+    return fail(session, error.what(), run_time_failure);
   }
 }
 

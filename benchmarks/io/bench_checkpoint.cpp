@@ -234,7 +234,7 @@ class Bench {
     CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
     writer.create({}, state.tensors());
     state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                   const Tensor& data) { writer.write(tensor, boxes, data); });
+                   const Tensor& data) { writer.write(tensor, boxes, data, Lifetime::finish); });
     writer.publish();
   }
 

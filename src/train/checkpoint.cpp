@@ -39,8 +39,12 @@ void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimize
 void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimizer,
                  CheckpointWriter& writer) {
   Staging staging;
+  const bool in_memory =
+      store.offload() == nullptr && (optimizer == nullptr || optimizer->offload() == nullptr);
+  const Lifetime lifetime = in_memory ? Lifetime::finish : Lifetime::call;
   each_saved(stream, store, optimizer, [&](const std::string& name, const HeldPart& held) {
-    if (const auto run = held.one_run()) return writer.write(name, boxes_of(held.range), *run);
+    if (const auto run = held.one_run())
+      return writer.write(name, boxes_of(held.range), *run, lifetime);
     staging.each(held, held.view.data.dtype(), [&](const HeldPart& part, const Tensor& memory) {
       part.copy_to(stream, memory);
       writer.write(name, boxes_of(part.range), memory);
@@ -64,6 +68,7 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 }
 
 std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type) {
+  const std::int64_t line = CheckpointSnapshot::footprint(1);
   const std::int64_t floats = type == DType::f32 ? 2 : 3;  // moments, and the master weights
   const std::int64_t state = static_cast<std::int64_t>(size_of(type)) + floats * 4;
   std::int64_t bytes = 0;
@@ -71,7 +76,10 @@ std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType typ
     if (block.duplicate) continue;
     bytes += block.own.count() * state;  // padding too: as much on every data rank
     for (const PlacedParameter& param : block.params)
-      bytes += std::ssize(param.spec.pieces) * (1 + floats) * CheckpointSnapshot::footprint(1);
+      for (const Piece& piece : param.spec.pieces) {
+        const std::int64_t most = piece.extent.elements() * std::int64_t{sizeof(float)};
+        bytes += (1 + floats) * (CheckpointSnapshot::footprint(most) - most + line);
+      }
   }
   return bytes;
 }

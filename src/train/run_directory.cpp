@@ -101,6 +101,9 @@ std::string resume_file(const CheckpointConfig& checkpoint) {
 void check_whole(ProcessGrid& grid, const std::string& file, const std::string& directory) {
   const std::string problem = problem_of(grid, file);
   if (problem.empty()) return;
+  if (!broadcast_text(grid, hdf5::why_unreadable(file)).empty())
+    throw Error(fmt::format("cannot resume from {}", file), problem,
+                "Make it readable: it may well be whole");
   std::string remedy = "Start anew with --set checkpoint.resume=never";
   for (std::string other = one_before(grid, file, directory); !other.empty();
        other = one_before(grid, other, directory)) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <numeric>
 #include <semaphore>
 #include <thread>
@@ -41,6 +42,22 @@ TEST(CheckpointSnapshot, HasRoomForWhatItWasMadeFor) {
                 HasSubstr("no room"));
     snapshot.clear();
   }
+}
+
+TEST(CheckpointSnapshot, LargePiecesLieInTheirPagesAsInTheFile) {
+  std::vector<float> data(std::size_t{1} << 15, 2.0f);
+  const auto count = std::ssize(data);
+  CheckpointSnapshot snapshot(3 * CheckpointSnapshot::footprint(count * 4));
+  const std::map<std::string, std::int64_t> offsets = {{"/a", 100}, {"/b", 8188}, {"/c", 4096}};
+  for (const auto& [name, offset] : offsets)
+    snapshot.add(name, {{{0}, {count}}}, Tensor(data.data(), {count}));
+  snapshot.copy(Stream(), [&](const std::string& name, const std::vector<hdf5::Box>&) {
+    return offsets.at(name);
+  });
+  snapshot.each([&](const std::string& name, const std::vector<hdf5::Box>&, const Tensor& copy) {
+    EXPECT_EQ((reinterpret_cast<std::intptr_t>(copy.data()) - offsets.at(name)) % 4096, 0) << name;
+    EXPECT_EQ(copy.elements(), count);
+  });
 }
 
 TEST(CheckpointSnapshot, CopiesWhatWasAddedWhenItIsTold) {

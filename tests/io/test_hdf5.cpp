@@ -129,6 +129,24 @@ TEST(Hdf5File, NamesAndExistence) {
   EXPECT_FALSE(file.exists("/m/a/y"));
 }
 
+TEST(Hdf5File, ADamagedObjectIsNamed) {
+  const TempDirectory dir;
+  const std::string path = dir.path("f.h5");
+  {
+    File file(path, File::Mode::create);
+    for (const char* name : {"/m/a", "/m/b"}) file.create_dataset(name, DType::f32, {3});
+  }
+  const std::string whole = contents(path);
+  std::string errors;
+  for (std::size_t at = whole.find("OHDR"); at != whole.npos; at = whole.find("OHDR", at + 1)) {
+    std::string damaged = whole;
+    damaged[at + 12] ^= 1;
+    dir.file("f.h5", damaged);
+    errors += error_of([&] { File(path, File::Mode::read).datasets("/"); }) + '\n';
+  }
+  EXPECT_THAT(errors, AllOf(HasSubstr("cannot open /m/a in"), HasSubstr("cannot open /m/b in")));
+}
+
 TEST(Hdf5File, MisuseIsCaught) {
   const TempDirectory dir;
   File file(dir.path("a.h5"), File::Mode::create);
