@@ -99,9 +99,9 @@ std::vector<std::int64_t> gather_over_ranks(const Ranks& ranks,
   const auto count = static_cast<int>(values.size());
   const WaitScope waiting(ranks.watch);
   MPI_Request request = MPI_REQUEST_NULL;
-  require(MPI_Iallgather(values.data(), count, MPI_INT64_T, all.data(), count, MPI_INT64_T,
-                         ranks.comm, &request));
-  wait(request);
+  require_mpi(MPI_Iallgather(values.data(), count, MPI_INT64_T, all.data(), count, MPI_INT64_T,
+                             ranks.comm, &request));
+  wait_yielding(request);
   return all;
 }
 
