@@ -17,12 +17,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "benchmarks/io/checkpoint_state.hpp"
 #include "benchmarks/support/report.hpp"
 #include "io/checkpoint_background.hpp"
 #include "io/checkpoint_loader.hpp"
@@ -32,82 +32,6 @@
 namespace {
 
 using namespace triax;
-
-struct World {
-  int rank = 0, size = 1;
-  World() {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-  }
-};
-
-std::vector<CheckpointTensor> gpt2_124m() {
-  constexpr std::int64_t width = 768;
-  std::vector<CheckpointTensor> tensors;
-  for (const char* group : {"/model/", "/optimizer/exp_avg/", "/optimizer/exp_avg_sq/"}) {
-    const auto add = [&](const std::string& name, const Shape& shape) {
-      tensors.push_back({group + name, DType::f32, shape});
-    };
-    add("wte", {50257, width});
-    add("wpe", {1024, width});
-    for (int layer = 0; layer < 12; ++layer) {
-      const std::string h = fmt::format("h.{}.", layer);
-      add(h + "attn.c_attn.weight", {width, 3 * width});
-      add(h + "attn.c_proj.weight", {width, width});
-      add(h + "mlp.c_fc.weight", {width, 4 * width});
-      add(h + "mlp.c_proj.weight", {4 * width, width});
-      for (const char* norm : {"ln_1.weight", "ln_1.bias", "ln_2.weight", "ln_2.bias"})
-        add(h + norm, {width});
-    }
-  }
-  return tensors;
-}
-
-/// This rank's part of the state, in memory of its own.
-class State {
- public:
-  enum class Cut { flat, columns, replicated };
-  State(const World& world, Cut cut) : tensors_(gpt2_124m()) {
-    std::int64_t elements = 0;
-    for (const CheckpointTensor& tensor : tensors_) {
-      bytes_ += tensor.bytes();
-      std::vector<hdf5::Box> boxes = part(world, tensor.shape, cut);
-      elements += hdf5::elements(boxes);
-      snapshot_bytes_ += CheckpointSnapshot::footprint(hdf5::elements(boxes) * 4);
-      parts_.push_back(std::move(boxes));
-    }
-    memory_ = Buffer(static_cast<std::size_t>(elements) * sizeof(float));
-    std::iota(begin(), begin() + elements, 0.0F);
-  }
-  template <class Visit>
-  void each(Visit&& visit) {
-    float* at = begin();
-    for (std::size_t t = 0; t < tensors_.size(); ++t) {
-      const std::int64_t count = hdf5::elements(parts_[t]);
-      visit(tensors_[t].name, parts_[t], Tensor(at, {count}));
-      at += count;
-    }
-  }
-  const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
-  std::int64_t bytes() const { return bytes_; }  // of all ranks
-  std::int64_t snapshot_bytes() const { return snapshot_bytes_; }
-
- private:
-  float* begin() { return static_cast<float*>(memory_.data()); }
-  static std::vector<hdf5::Box> part(const World& world, const Shape& shape, Cut cut) {
-    if (cut == Cut::replicated) return {{{}, shape}};
-    const bool by_columns = cut == Cut::columns;
-    const std::int64_t all = by_columns ? shape[shape.rank() - 1] : shape.elements();
-    const std::int64_t begin = all * world.rank / world.size;
-    const std::int64_t end = all * (world.rank + 1) / world.size;
-    if (!by_columns) return hdf5::flat_range_boxes(shape, begin, end);
-    return hdf5::clipped({{{}, shape}}, shape.rank() - 1, begin, end);
-  }
-  std::vector<CheckpointTensor> tensors_;
-  std::vector<std::vector<hdf5::Box>> parts_;
-  std::int64_t bytes_ = 0, snapshot_bytes_ = 0;
-  Buffer memory_;
-};
 
 /// What one would write by hand: each rank its run of a new file, in blocks past the page cache.
 class PlainFile {
