@@ -91,4 +91,18 @@ void sum_over_ranks(const Ranks& ranks, std::span<double> values) {
   sum(ranks, values, MPI_DOUBLE);
 }
 
+std::vector<std::int64_t> gather_over_ranks(const Ranks& ranks,
+                                            std::span<const std::int64_t> values) {
+  std::vector<std::int64_t> all(values.begin(), values.end());
+  if (ranks.size == 1) return all;
+  all.resize(values.size() * static_cast<std::size_t>(ranks.size));
+  const auto count = static_cast<int>(values.size());
+  const WaitScope waiting(ranks.watch);
+  MPI_Request request = MPI_REQUEST_NULL;
+  require_mpi(MPI_Iallgather(values.data(), count, MPI_INT64_T, all.data(), count, MPI_INT64_T,
+                             ranks.comm, &request));
+  wait_yielding(request);
+  return all;
+}
+
 }  // namespace triax

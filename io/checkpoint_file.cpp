@@ -261,9 +261,14 @@ std::vector<CheckpointTensor> CheckpointReader::tensors() const {
 }
 
 std::vector<std::uint64_t> CheckpointReader::checksums(const std::string& name) const {
+  return checksums({name, DType::f32, shape(name)}, checksum_block());
+}
+
+std::vector<std::uint64_t> CheckpointReader::checksums(const CheckpointTensor& tensor,
+                                                       std::int64_t block) const {
+  const std::string& name = tensor.name;
   std::vector<std::uint64_t> sums = read_integrity(file_, name);
-  const auto blocks =
-      static_cast<std::size_t>(integrity_blocks(shape(name).elements(), checksum_block()));
+  const auto blocks = static_cast<std::size_t>(integrity_blocks(tensor.shape.elements(), block));
   if (sums.size() != blocks)
     throw Error(fmt::format("{} is damaged", path_),
                 fmt::format("{} has {} checksums for {} blocks", name, sums.size(), blocks),

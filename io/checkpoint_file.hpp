@@ -89,6 +89,7 @@ class CheckpointReader {
  public:
   explicit CheckpointReader(const std::string& path);
   const CheckpointHeader& header() const { return header_; }
+  const std::string& path() const { return path_; }
   /// Bytes of the file and its parts.
   std::int64_t file_bytes() const;
   /// Every tensor of the file, sorted by name.
@@ -103,8 +104,15 @@ class CheckpointReader {
   std::int64_t checksum_block() const { return read_integrity_block(file_, path_); }
   /// The checksums of a tensor, as add_checksums makes them with the seed of the tensor's name.
   std::vector<std::uint64_t> checksums(const std::string& name) const;
-  /// Error where tensors() are not those that were written.
-  void check_tensors() const { triax::check_tensors(file_, path_, tensors()); }
+  /// The same of one of tensors() whose checksum_block() is `block`.
+  std::vector<std::uint64_t> checksums(const CheckpointTensor& tensor, std::int64_t block) const;
+  /// Error where `tensors`, those of the file, are not those that were written.
+  void check_tensors(const std::vector<CheckpointTensor>& tensors) const {
+    triax::check_tensors(file_, path_, tensors);
+  }
+
+  /// The file itself, where tensors lie in it.
+  const hdf5::File& file() const { return file_; }
 
  private:
   std::string path_;

@@ -26,15 +26,16 @@ Handle file_access(File::Mode mode, const FileHints& hints) {
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   // Of a master file the parts stay open: a dataset's are looked up at each access.
   constexpr unsigned open_parts = 64;
+  const bool as_library = mode == File::Mode::read_source;
   // 1.8 as the lower bound: attributes beyond 64 KiB (a long job file), still read by every tool in
   // use. Locks fail on some parallel file systems, and files are never written under a reader's
   // name.
   const bool ok =
-      access && H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0 &&
+      access && (as_library || H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0) &&
       H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
       H5Pset_alignment(access.id(), threshold, static_cast<hsize_t>(hints.alignment)) >= 0 &&
       H5Pset_elink_file_cache_size(access.id(), open_parts) >= 0 &&
-      H5Pset_file_locking(access.id(), false, true) >= 0;
+      (as_library || H5Pset_file_locking(access.id(), false, true) >= 0);
   check(ok, "HDF5 refuses the access properties: {}", last_error());
   return access;
 }
@@ -55,18 +56,23 @@ namespace {
 
 // What HDF5 would report with a stack of its own, in plain words.
 void require_readable(const std::string& path) {
+  if (const std::string why = why_unreadable(path); !why.empty())
+    throw Error("cannot open " + path, why, "Check the path and its permissions");
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && status.st_size == 0)
+    throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
+}
+
+}  // namespace
+
+std::string why_unreadable(const std::string& path) {
   struct stat status {};
   const int error = ::stat(path.c_str(), &status) != 0  ? errno
                     : S_ISDIR(status.st_mode)           ? EISDIR
                     : ::access(path.c_str(), R_OK) != 0 ? errno
                                                         : 0;
-  if (error != 0)
-    throw Error("cannot open " + path, std::strerror(error), "Check the path and its permissions");
-  if (status.st_size == 0)
-    throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
+  return error == 0 ? std::string() : std::strerror(error);
 }
-
-}  // namespace
 
 void File::Impl::require(bool ok, const char* what, const std::string& object) const {
   if (ok) return;
@@ -93,7 +99,7 @@ File::File(const std::string& path, Mode mode, const FileHints& hints)
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are thrown, not printed
   impl_->path = path;
   const Handle access = file_access(mode, hints);
-  if (mode == Mode::read) {
+  if (mode == Mode::read || mode == Mode::read_source) {
     require_readable(path);
     impl_->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
     if (!impl_->file)

@@ -5,6 +5,7 @@
 // process, and Debian's is not thread-safe: calls are serialised here.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,8 +34,9 @@ class File {
  public:
   /// create_blocks: every dataset begins at a multiple of 4096 bytes of the file, and shares its
   /// last 4096 with nothing, so that it can be read and written past HDF5. create_behind_block: the
-  /// first user_block bytes are left to the caller.
-  enum class Mode { read, create, create_blocks, create_behind_block };
+  /// first user_block bytes are left to the caller. read_source: as the library itself opens what
+  /// virtual datasets name; it refuses to have a file open in two ways.
+  enum class Mode { read, read_source, create, create_blocks, create_behind_block };
   static constexpr std::int64_t user_block = 4096;
   /// What creates replaces a file that is there.
   File(const std::string& path, Mode mode, const FileHints& hints = {});
@@ -79,6 +81,12 @@ class File {
   DType dtype(const std::string& dataset) const;
   /// Where in the file the elements of a contiguous dataset begin, in bytes; 0 where it has none.
   std::int64_t offset(const std::string& dataset) const;
+  /// The same where the file has the elements side by side and as memory has them; nothing where it
+  /// has them otherwise (chunks, filters, other files), so that HDF5 alone can read them.
+  std::optional<std::int64_t> plain_offset(const std::string& dataset) const;
+  /// Where the rows of a virtual dataset lie, in order and all of them; empty for any other
+  /// dataset, and for a virtual one that create_virtual does not make.
+  std::vector<VirtualSource> virtual_sources(const std::string& dataset) const;
   /// True for elements of any integer type, whether or not a DType names it.
   bool is_integer(const std::string& dataset) const;
   /// Full names of all datasets below `group`, sorted. A group that does not exist has none.
@@ -98,5 +106,8 @@ class File {
   explicit File(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Why a file cannot be opened to be read, in the system's words; empty where it can.
+std::string why_unreadable(const std::string& path);
 
 }  // namespace triax::hdf5

@@ -2,140 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "kernels/elementwise.hpp"
-#include "src/config/load.hpp"
+#include "src/train/held_part.hpp"
 
 namespace triax {
 namespace {
-
-constexpr const char* first_moment_group = "/optimizer/exp_avg/";
-constexpr const char* second_moment_group = "/optimizer/exp_avg_sq/";
-
-// The boxes of a global tensor that a run of a piece's elements covers.
-std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
-  std::array<std::int64_t, Shape::max_rank> offset{};
-  for (int d = 0; d < range.piece->begin.rank(); ++d)
-    offset[static_cast<std::size_t>(d)] = range.piece->begin[d];
-  return hdf5::shifted(hdf5::flat_range_boxes(range.piece->extent, range.begin, range.end), offset);
-}
-
-// Where the elements of a range lie in the local tensor, if side by side.
-std::optional<FlatRange> side_by_side(const PieceRange& range, const Shape& local) {
-  std::optional<FlatRange> all;
-  bool gaps = false;
-  for_each_run(range, local, [&](std::int64_t at, std::int64_t, std::int64_t count) {
-    gaps |= all && all->end != at;
-    all = {all ? all->begin : at, at + count};
-  });
-  return gaps ? std::nullopt : all;
-}
-
-// A part of a piece, and the view of its block that has it.
-struct HeldPart {
-  PieceRange range;
-  const PlacedParameter* param;
-  BlockView view;
-
-  const std::string& name() const { return range.piece->name; }
-  std::int64_t elements() const { return range.end - range.begin; }
-  // The memory, where it is one run.
-  std::optional<Tensor> one_run() const {
-    const auto run = side_by_side(range, param->spec.shape);
-    if (!run) return std::nullopt;
-    return view.at({param->offset + run->begin, param->offset + run->end});
-  }
-  // visit(memory, flat) for each run of it, and the same elements of `flat`, (elements).
-  template <class Visit>
-  void each_run(const Tensor& flat, Visit&& visit) const {
-    std::int64_t done = 0;
-    for_each_run(range, param->spec.shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
-      const std::int64_t begin = param->offset + at;
-      visit(view.at({begin, begin + count}), flat.slice(0, done, count));
-      done += count;
-    });
-  }
-  void copy_to(const Stream& stream, const Tensor& to) const {
-    each_run(to, [&](const Tensor& run, const Tensor& part) { copy(stream, part, run); });
-  }
-};
-
-// Calls visit(HeldPart) for every piece for which keep(piece) holds, as far as it lies within
-// `range` of the block, which must lie within the view.
-template <class Keep, class Visit>
-void each_part(const ParameterBlock& block, const FlatRange& range, const BlockView& view,
-               Keep&& keep, Visit&& visit) {
-  for (const PlacedParameter& param : block.params) {
-    const FlatRange here = intersect(param.range(), range);
-    for (const Piece& piece : param.spec.pieces) {
-      const PieceRange whole =
-          intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset);
-      if (whole.begin < whole.end && keep(piece)) visit(HeldPart{whole, &param, view});
-    }
-  }
-}
-
-// Memory through which goes what the state has in another order or type than a file.
-class Staging {
- public:
-  // Cuts `whole` into parts that fit, and calls move(part, memory, (elements of the part)).
-  template <class Move>
-  void each(const HeldPart& whole, DType type, Move&& move) {
-    HeldPart part = whole;
-    for (; part.range.begin < whole.range.end; part.range.begin = part.range.end) {
-      part.range.end = std::min(whole.range.end, part.range.begin + staged_elements);
-      memory_.resize(static_cast<std::size_t>(part.elements()) * size_of(type));
-      move(part, Tensor(static_cast<void*>(memory_.data()), type, {part.elements()}));
-    }
-  }
-
- private:
-  std::vector<std::byte> memory_;
-};
-
-// Keys of config.json that may change when a run is resumed: they shape no tensor and no trained
-// function.
-bool may_change(const std::string& key) {
-  return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range" ||
-         key.ends_with("_token_id");
-}
-
-// Tensors of the same names and shapes may still be another model: heads, epsilons, RoPE.
-void check_same_config(const CheckpointReader& reader, const ModelConfig& model) {
-  if (reader.header().model.empty()) return;
-  const auto saved = nlohmann::json::parse(
-      huggingface_config(model_from_huggingface(reader.header().model, "the checkpoint's model")));
-  const auto wanted = nlohmann::json::parse(huggingface_config(model));
-  std::string differences;
-  for (const auto& [key, value] : wanted.items())
-    if (!may_change(key) && saved.value(key, nlohmann::json()) != value)
-      differences += fmt::format("{}{} {} there, {} in the job", differences.empty() ? "" : "; ",
-                                 key, saved.value(key, nlohmann::json()).dump(), value.dump());
-  if (!differences.empty())
-    throw Error("the checkpoint holds another model", differences,
-                "Use the model section that it was written with, or set checkpoint.resume to "
-                "\"never\"");
-}
-
-void check_same_model(const CheckpointReader& reader, const ModelConfig& model) {
-  for (const GlobalTensor& tensor : global_tensors(model)) {
-    const std::string name = weight_group + tensor.name;
-    if (!reader.contains(name))
-      throw Error(
-          fmt::format("the checkpoint has no tensor {}", name), "it holds another model",
-          "Point checkpoint.resume or checkpoint.directory at a checkpoint of this model, or set "
-          "checkpoint.resume to \"never\"");
-    if (const Shape shape = reader.shape(name); shape != tensor.shape)
-      throw Error(fmt::format("tensor {} of the checkpoint has shape {}, the job's model has {}",
-                              name, shape.text(), tensor.shape.text()),
-                  "it holds another model",
-                  "Use the model section that the checkpoint was written with");
-  }
-  check_same_config(reader, model);
-}
 
 // Calls visit(tensor, HeldPart) for all that this rank saves. What is on a disk comes from there,
 // and is in memory until visit returns: that may fail on this rank alone.
@@ -260,52 +134,6 @@ CheckpointOptions checkpoint_options(const CheckpointConfig& config) {
   options.collective = config.collective;
   options.hints = {config.striping_factor, config.striping_unit, config.alignment};
   return options;
-}
-
-bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
-  return reader.contains(first_moment_group + global_tensors(model).front().name);
-}
-
-void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
-                        const ModelConfig& model, ParameterStore& store, Optimizer* optimizer) {
-  check_same_model(reader, model);
-  Staging staging;
-  // A run goes on from what was stepped, whatever the types of both runs.
-  const bool stepped_master = reader.contains(master_group + global_tensors(model).front().name);
-  const char* const source = stepped_master ? master_group : weight_group;
-  const bool moments = has_optimizer(reader, model);
-  for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
-    const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
-    // Files are read as float32: what must be rounded is rounded here.
-    const auto restore = [&](const char* group, const BlockView& view) {
-      each_part(
-          block, view.range, view, [](const Piece&) { return true; },
-          [&](const HeldPart& held) {
-            const std::string name = group + held.name();
-            const auto run = held.one_run();
-            if (run && view.data.dtype() == DType::f32)
-              return reader.read(name, boxes_of(held.range), *run);
-            staging.each(held, DType::f32, [&](const HeldPart& part, const Tensor& memory) {
-              reader.read(name, boxes_of(part.range), memory);
-              part.each_run(
-                  memory, [&](const Tensor& to, const Tensor& from) { convert(stream, to, from); });
-            });
-          });
-    };
-    store.visit_weights(stream, b, Access::replace, [&](const BlockView& weights) {
-      restore(optimizer == nullptr ? weight_group : source, weights);
-    });
-    if (optimizer == nullptr) continue;
-    optimizer->visit_state(stream, b, Access::replace, [&](const StateView& state) {
-      if (optimizer->has_master()) restore(source, state.master);
-      for (const auto& [group, view] : {std::pair{first_moment_group, state.first},
-                                        std::pair{second_moment_group, state.second}})
-        if (moments)
-          restore(group, view);
-        else
-          fill_zero(stream, view.data);
-    });
-  }
 }
 
 }  // namespace triax

@@ -71,8 +71,7 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
   if (!snapshot_) return save(stream, at, loss_scale);
   if (writer_)
     say([&] {
-      spdlog::warn("training waits for the checkpoint of step {}, which is still being written: {}",
-                   header_.step,
+      spdlog::warn("training waits for {}, which is still being written: {}", path(header_.step),
                    again_ ? "it is written for the second time"
                           : "the disk is slower than checkpoint.interval");
     });
@@ -105,7 +104,8 @@ void RunCheckpoints::proceed(bool any_rank) {
     publish();
   } catch (const Error& error) {
     say([&] {
-      spdlog::error("no checkpoint at step {}, training goes on: {}", header_.step, error.what());
+      spdlog::error("no checkpoint after {} of {} steps, training goes on: {}", header_.step,
+                    config_.run.steps, error.what());
     });
   }
 }

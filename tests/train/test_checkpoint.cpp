@@ -138,7 +138,8 @@ TEST(Checkpoint, EveryGridRestoresEveryOthersFile) {
         for_each_value(*restored, [](float& value, float expected) {
           value = expected == 0.0F ? 0.0F : -1.0F;
         });
-        restore_checkpoint(Stream{}, reader, model, restored->store, &restored->optimizer);
+        restore_checkpoint(Stream{}, reader, model, restored->store, &restored->optimizer,
+                           restored->grid);
         EXPECT_EQ(wrong_values(*restored), 0);
       }
     }
@@ -184,7 +185,8 @@ TEST(Checkpoint, ASnapshotHasTheStateFromBeforeTheUpdateThatWaitsForIt) {
     writer.create(header_of(model), checkpoint_tensors(model, state.store, &state.optimizer));
     BackgroundWrite(writer, snapshot).wait();
     writer.publish();
-    restore_checkpoint(stream, CheckpointReader(path), model, state.store, &state.optimizer);
+    restore_checkpoint(stream, CheckpointReader(path), model, state.store, &state.optimizer,
+                       state.grid);
     EXPECT_EQ(wrong_values(state), 0);
   }
 }
@@ -215,7 +217,7 @@ TEST(Checkpoint, WithoutOptimizerOnlyWeightsAreRead) {
   save(directory.path("step-1.h5"), model, saved);
   State restored(model, {.data = world_size()});
   restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), model, restored.store,
-                     nullptr);
+                     nullptr, restored.grid);
   const auto weight = restored.store.weights(0);
   EXPECT_EQ(weight.data.as<float>()[0], saved.store.weights(0).data.as<float>()[0]);
   EXPECT_EQ(restored.optimizer.kept_state(0).first.data.as<float>()[0], 0.0F);
@@ -234,7 +236,7 @@ TEST(Checkpoint, OfWeightsAloneLeavesMomentsOfZero) {
   EXPECT_FALSE(has_optimizer(reader, model));
   State expected(model, layout);
   fill(expected);
-  restore_checkpoint(Stream{}, reader, model, state.store, &state.optimizer);
+  restore_checkpoint(Stream{}, reader, model, state.store, &state.optimizer, state.grid);
   for (int b = 0; b < static_cast<int>(state.store.blocks().size()); ++b) {
     const auto same = [](const BlockView& a, const BlockView& c) {
       return std::equal(a.data.as<float>(), a.data.as<float>() + a.range.count(),
@@ -258,7 +260,7 @@ TEST(Checkpoint, AnotherModelIsRefused) {
     State state(other, {.data = world_size()});
     return error_of([&] {
       restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), other,
-                         state.store, nullptr);
+                         state.store, nullptr, state.grid);
     });
   };
   EXPECT_EQ(error_on(model), "");
