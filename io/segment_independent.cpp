@@ -155,8 +155,8 @@ class IndependentWriter final : public SegmentWriter {
     for (BlockRequest& request : places_.requests()) failure.of([&] { request.wait(); });
     for (BlockRequest& request : from_memory_) failure.of([&] { request.wait(); });
     from_memory_.clear();
+    for (const SharedFile& file : files_) failure.of([&] { file.sync(); });
     failure.rethrow();
-    for (const SharedFile& file : files_) file.sync();
   }
 
  private:
