@@ -1,5 +1,6 @@
 #pragma once
 // Two ways in which ranks write segments of shared files. Internal to io/.
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,11 @@ std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths
 /// are gathered in memory of so many bytes.
 constexpr std::int64_t long_segment = std::int64_t{256} << 10;
 constexpr std::int64_t independent_bytes = std::int64_t{16} << 20;
+/// What of that a rank takes which writes so many bytes.
+constexpr std::int64_t independent_bytes_of(std::int64_t bytes) {
+  constexpr std::int64_t places = 4;
+  return independent_bytes / places * std::min(places, bytes / long_segment + 1);
+}
 
 /// All ranks together, by an exchange in rounds as MPI-IO has it in two phases (Thakur, Gropp and
 /// Lusk 1999). Who has a long segment writes it. Short ones (columns of a matrix) go to the rank to

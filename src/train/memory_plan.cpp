@@ -159,22 +159,24 @@ namespace {
 // less than 1 MiB, and are planned alike.
 constexpr std::int64_t structure_bytes = std::int64_t{6} << 20;
 
-// The blocks of a file that a rank has at once while it resumes: no more than it needs.
-std::int64_t restoring_bytes(const std::vector<ParameterBlock>& blocks) {
-  constexpr std::int64_t copies = 4;  // weights, master weights and moments, as float32
+// What a rank has in a checkpoint at most: weights, master weights and moments, as float32.
+std::int64_t saved_bytes(const std::vector<ParameterBlock>& blocks) {
+  constexpr std::int64_t copies = 4;
   std::int64_t bytes = 0;
-  for (const ParameterBlock& block : blocks) bytes += block.elements * copies * 4;
-  return std::min(loading_bytes_at_once, bytes);
+  for (const ParameterBlock& block : blocks)
+    bytes += block.elements * copies * std::int64_t{sizeof(float)};
+  return bytes;
 }
 
 }  // namespace
 
 std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks) {
-  std::int64_t checkpoints = independent_bytes;
+  const std::int64_t saved = saved_bytes(blocks);
+  std::int64_t checkpoints = independent_bytes_of(saved);
   if (config.checkpoint.collective) checkpoints += collective_bytes + collective_library_bytes;
   if (writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
-  if (config.checkpoint.resume != "never")
-    checkpoints = std::max(checkpoints, restoring_bytes(blocks));
+  if (config.checkpoint.resume != "never")  // blocks of a file: no more than a rank needs
+    checkpoints = std::max(checkpoints, std::min(loading_bytes_at_once, saved));
   checkpoints += staging_bytes(blocks, config.precision.type);
   if (config.model.weights.empty()) return checkpoints;
   return std::max(checkpoints, loading_bytes(config.model, config.precision.type));

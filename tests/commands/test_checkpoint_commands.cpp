@@ -58,13 +58,6 @@ TEST_F(CheckpointCommands, VerifyRefusesWhatIsNoCheckpoint) {
   }
 }
 
-TEST_F(CheckpointCommands, ADamagedCheckpointIsNotGeneratedFrom) {
-  damage(a_);
-  const Outcome outcome = triax("generate " + a_ + " --prompt x");
-  EXPECT_EQ(outcome.status, 3);
-  EXPECT_THAT(outcome.text, AllOf(HasSubstr("is damaged"), HasSubstr("/model/b block 0")));
-}
-
 // Each of them would take itself for rank 0.
 TEST_F(CheckpointCommands, ProcessesThatDoNotSeeEachOtherAreRefused) {
   for (const std::string& command :

@@ -53,7 +53,8 @@ std::string refusal(const Config& config) {
 TEST(CheckFits, NamesTheLargestKinds) {
   EXPECT_THAT(refusal(golden_config({.micro = 4})),
               AllOf(HasSubstr("does not fit this machine's memory: 1 rank(s)"),
-                    HasSubstr("of that activations "), HasSubstr("optimizer ")));
+                    HasSubstr("of that buffers "), HasSubstr("activations "),
+                    HasSubstr("optimizer ")));
 }
 
 TEST(CheckFits, NamesTheLimit) {
