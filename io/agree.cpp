@@ -7,9 +7,7 @@
 #include "kernels/base/wait.hpp"
 
 namespace triax {
-namespace {
-
-void require(int status) {
+void require_mpi(int status) {
   if (status == MPI_SUCCESS) return;
   std::string text(MPI_MAX_ERROR_STRING, '\0');
   int length = 0;
@@ -19,14 +17,15 @@ void require(int status) {
               "Check that all ranks are alive");
 }
 
-// MPICH's own wait spins, which starves the rank that is waited for when ranks share cores.
-void wait(MPI_Request request) {
+void wait_yielding(MPI_Request& request) {
   for (Patience patience(WaitPolicy::yield);; patience.pause()) {
     int done = 0;
-    require(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    require_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     if (done != 0) return;
   }
 }
+
+namespace {
 
 template <class T>
 void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
@@ -37,9 +36,9 @@ void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
   while (size > 1 && !values.empty()) {
     const std::size_t count = std::min(piece, values.size());
     MPI_Request request = MPI_REQUEST_NULL;
-    require(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(count), type, MPI_SUM,
-                           comm, &request));
-    wait(request);
+    require_mpi(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(count), type, MPI_SUM,
+                               comm, &request));
+    wait_yielding(request);
     values = values.subspan(count);
   }
 }
@@ -48,8 +47,8 @@ void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
 
 Ranks::Ranks(MPI_Comm ranks, WaitWatch* waits) : comm(ranks), watch(waits) {
   if (comm == MPI_COMM_NULL) return;
-  require(MPI_Comm_rank(comm, &rank));
-  require(MPI_Comm_size(comm, &size));
+  require_mpi(MPI_Comm_rank(comm, &rank));
+  require_mpi(MPI_Comm_size(comm, &size));
 }
 
 void agree(const Ranks& ranks, const std::string& failure) {
@@ -63,8 +62,8 @@ void agree(const Ranks& ranks, const std::string& failure) {
     const WaitScope waiting(ranks.watch);
     MPI_Request request = MPI_REQUEST_NULL;
     const int mine = failure.empty() ? size : ranks.rank;
-    require(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, ranks.comm, &request));
-    wait(request);
+    require_mpi(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, ranks.comm, &request));
+    wait_yielding(request);
   }
   if (first == size) return;
   const std::string text = broadcast_text(ranks, failure, first);
@@ -76,11 +75,11 @@ std::string broadcast_text(const Ranks& ranks, std::string text, int root) {
   const WaitScope waiting(ranks.watch);
   auto length = static_cast<int>(text.size());
   MPI_Request request = MPI_REQUEST_NULL;
-  require(MPI_Ibcast(&length, 1, MPI_INT, root, ranks.comm, &request));
-  wait(request);
+  require_mpi(MPI_Ibcast(&length, 1, MPI_INT, root, ranks.comm, &request));
+  wait_yielding(request);
   text.resize(static_cast<std::size_t>(length));
-  require(MPI_Ibcast(text.data(), length, MPI_CHAR, root, ranks.comm, &request));
-  wait(request);
+  require_mpi(MPI_Ibcast(text.data(), length, MPI_CHAR, root, ranks.comm, &request));
+  wait_yielding(request);
   return text;
 }
 
@@ -90,6 +89,20 @@ void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values) {
 
 void sum_over_ranks(const Ranks& ranks, std::span<double> values) {
   sum(ranks, values, MPI_DOUBLE);
+}
+
+std::vector<std::int64_t> gather_over_ranks(const Ranks& ranks,
+                                            std::span<const std::int64_t> values) {
+  std::vector<std::int64_t> all(values.begin(), values.end());
+  if (ranks.size == 1) return all;
+  all.resize(values.size() * static_cast<std::size_t>(ranks.size));
+  const auto count = static_cast<int>(values.size());
+  const WaitScope waiting(ranks.watch);
+  MPI_Request request = MPI_REQUEST_NULL;
+  require_mpi(MPI_Iallgather(values.data(), count, MPI_INT64_T, all.data(), count, MPI_INT64_T,
+                             ranks.comm, &request));
+  wait_yielding(request);
+  return all;
 }
 
 }  // namespace triax

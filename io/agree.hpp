@@ -7,6 +7,7 @@
 #include <exception>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/base/wait.hpp"
 
@@ -29,6 +30,12 @@ struct Ranks {
   int rank = 0;  // this one's
   int size = 1;
 };
+
+/// Error where an MPI call failed.
+void require_mpi(int status);
+/// Waits for an MPI request, yielding the core: MPICH's own wait spins, which starves the rank that
+/// is waited for when ranks share cores.
+void wait_yielding(MPI_Request& request);
 
 /// Collective. `failure` is this rank's error text, empty when it had none. Throws Error on every
 /// rank, with the text of the lowest rank that failed, if any did. Waiting yields
@@ -64,5 +71,10 @@ std::string broadcast_text(const Ranks& ranks, std::string text, int root = 0);
 void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values);
 /// Likewise of floating-point numbers. Exact where no more than one rank's is not 0.
 void sum_over_ranks(const Ranks& ranks, std::span<double> values);
+
+/// Collective. The numbers of all ranks, one rank after the other; each gives as many. Waiting
+/// yields the core.
+std::vector<std::int64_t> gather_over_ranks(const Ranks& ranks,
+                                            std::span<const std::int64_t> values);
 
 }  // namespace triax

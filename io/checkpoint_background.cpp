@@ -4,7 +4,7 @@
 
 namespace triax {
 
-BackgroundWrite::BackgroundWrite(CheckpointWriter& writer, const CheckpointSnapshot& snapshot)
+BackgroundWrite::BackgroundWrite(CheckpointWriter& writer, CheckpointSnapshot& snapshot)
     : thread_(start_quiet_thread([this, &writer, &snapshot] { write(writer, snapshot); })) {}
 
 BackgroundWrite::~BackgroundWrite() {
@@ -16,10 +16,21 @@ void BackgroundWrite::wait() {
   if (thread_.joinable()) thread_.join();
 }
 
-void BackgroundWrite::write(CheckpointWriter& writer, const CheckpointSnapshot& snapshot) {
+// Acquire and release: all reads of what is copied come before copied_ is true, and whoever saw
+// that writes there after them.
+void BackgroundWrite::wait_copied() const {
+  copied_.wait(false, std::memory_order_acquire);
+}
+
+void BackgroundWrite::write(CheckpointWriter& writer, CheckpointSnapshot& snapshot) {
+  snapshot.copy(Stream(), [&](const std::string& name, const std::vector<hdf5::Box>& boxes) {
+    return writer.offset(name, boxes);
+  });
+  copied_.store(true, std::memory_order_release);
+  copied_.notify_all();
   snapshot.each(
       [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
-        if (!stop_) writer.write(name, boxes, data);
+        if (!stop_) writer.write(name, boxes, data, Lifetime::finish);
       });
   if (stop_)
     writer.fail("it was given up");

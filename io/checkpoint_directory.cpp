@@ -10,6 +10,7 @@
 
 #include "io/checkpoint_file.hpp"
 #include "io/durable.hpp"
+#include "io/numbered_name.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
@@ -41,9 +42,7 @@ std::optional<CheckpointState> state_of(std::string_view ending) {
   if (ending == ".tmp") return CheckpointState::unfinished;
   if (!ending.starts_with(set_aside)) return {};
   ending.remove_prefix(set_aside.size());
-  const bool numbered = ending.size() > 1 && ending.front() == '-' &&
-                        ending.find_first_not_of("0123456789", 1) == ending.npos;
-  if (ending.empty() || numbered) return CheckpointState::superseded;
+  if (is_number_of_name(ending)) return CheckpointState::superseded;
   return {};
 }
 
@@ -102,10 +101,10 @@ std::vector<std::string> set_aside_later(const std::string& directory, std::int6
   std::vector<std::string> renamed;
   for (const std::string& path : list_checkpoints(directory)) {
     if (*step_of(fs::path(path).filename().string()) <= step) break;  // newest first
-    std::string name = path + std::string(set_aside);
-    for (int number = 1; fs::exists(name); ++number)
-      name = fmt::format("{}{}-{}", path, set_aside, number);
-    rename_durably(path, name);
+    const std::string name = path + std::string(set_aside);
+    std::uint64_t number = 0;
+    while (fs::exists(numbered_name(name, number))) ++number;
+    rename_durably(path, numbered_name(name, number));
     renamed.push_back(path);
   }
   return renamed;

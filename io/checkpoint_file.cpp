@@ -32,6 +32,36 @@ hdf5::File open_sealed(const std::string& path) {
   return {path, hdf5::File::Mode::read};
 }
 
+// Calls visit for the segments of a tensor in portions of about `most` bytes, so small that who
+// reads one twice finds it in the processor's cache. Long segments are cut where pages of the file
+// end.
+template <class Visit>
+void for_each_portion(const std::vector<DataSegment>& segments, std::size_t width,
+                      std::int64_t most, Visit&& visit) {
+  constexpr std::int64_t page = 4096;
+  std::vector<DataSegment> portion;
+  std::int64_t bytes = 0;
+  const auto end_portion = [&] {
+    if (!portion.empty()) visit(std::span<const DataSegment>(portion));
+    portion.clear();
+    bytes = 0;
+  };
+  for (DataSegment rest : segments)
+    while (rest.bytes > 0) {
+      std::int64_t part = rest.bytes;
+      if (part >= most + long_segment)
+        part = (rest.offset + most + page - 1) / page * page - rest.offset;
+      const auto elements = part / static_cast<std::int64_t>(width);
+      part = part < rest.bytes ? elements * static_cast<std::int64_t>(width) : part;
+      portion.push_back({rest.file, rest.offset, part, rest.memory, rest.first});
+      rest = {rest.file, rest.offset + part, rest.bytes - part, rest.memory + part,
+              rest.first + elements};
+      bytes += part;
+      if (bytes >= most) end_portion();
+    }
+  end_portion();
+}
+
 // Rank 0's texts of a header.
 struct SharedTexts {
   const Ranks& ranks;
@@ -61,15 +91,12 @@ CheckpointWriter::CheckpointWriter(const std::string& path, const Ranks& ranks,
 
 CheckpointWriter::~CheckpointWriter() {
   if (!open_) return;
-  // Files that ranks write together are closed by all of them. A rank that unwinds alone must get
-  // to where the job is aborted, not wait here for the others.
-  if (std::uncaught_exceptions() > 0 && options_.collective) (void)data_.release();
   discard();
 }
 
 void CheckpointWriter::discard() noexcept {
   open_ = false;
-  close_data();
+  data_.reset();
   if (ranks_.rank == 0) ::unlink(temporary_.c_str());
   if (parts_) parts_->discard();
 }
@@ -109,14 +136,8 @@ void CheckpointWriter::create(const CheckpointHeader& header,
 
 void CheckpointWriter::open_data() {
   data_ = options_.collective && ranks_.size > 1
-              ? collective_writer(places_.paths(), ranks_, options_.hints)
+              ? collective_writer(places_.paths(), ranks_, options_.hints.striping_unit)
               : independent_writer(places_.paths());
-}
-
-// Files that ranks write together they close together.
-void CheckpointWriter::close_data() noexcept {
-  const WaitScope waiting(options_.collective ? ranks_.watch : nullptr);
-  data_.reset();
 }
 
 // Where the data of the datasets lie.
@@ -136,12 +157,17 @@ std::vector<std::uint64_t> CheckpointWriter::write_structure(
 }
 
 void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Box>& boxes,
-                             const Tensor& data) {
+                             const Tensor& data, Lifetime memory) {
   check(open_, "write to the closed checkpoint {}", path_);
   if (!failure_.empty()) return;
   try {
-    sums_.add(name, boxes, data);
-    data_->write(places_.segments(name, boxes, data));
+    // What need not be copied is read once here, and goes to the disk in larger pieces.
+    const std::int64_t portion = memory == Lifetime::call ? long_segment : 16 * long_segment;
+    for_each_portion(places_.segments(name, boxes, data), size_of(data.dtype()), portion,
+                     [&](std::span<const DataSegment> segments) {
+                       data_->write(segments, memory);
+                       sums_.add(name, segments);
+                     });
   } catch (const std::exception& error) {
     fail(fmt::format("{}: {}", name, error.what()));
   }
@@ -178,7 +204,7 @@ void CheckpointWriter::publish() {
   flush();
   try {
     agree(ranks_, failure_);
-    close_data();
+    data_.reset();
     sum_over_ranks(ranks_, sums_.all());
     agreed(ranks_, [&] {
       if (ranks_.rank != 0) return;
@@ -235,9 +261,14 @@ std::vector<CheckpointTensor> CheckpointReader::tensors() const {
 }
 
 std::vector<std::uint64_t> CheckpointReader::checksums(const std::string& name) const {
+  return checksums({name, DType::f32, shape(name)}, checksum_block());
+}
+
+std::vector<std::uint64_t> CheckpointReader::checksums(const CheckpointTensor& tensor,
+                                                       std::int64_t block) const {
+  const std::string& name = tensor.name;
   std::vector<std::uint64_t> sums = read_integrity(file_, name);
-  const auto blocks =
-      static_cast<std::size_t>(integrity_blocks(shape(name).elements(), checksum_block()));
+  const auto blocks = static_cast<std::size_t>(integrity_blocks(tensor.shape.elements(), block));
   if (sums.size() != blocks)
     throw Error(fmt::format("{} is damaged", path_),
                 fmt::format("{} has {} checksums for {} blocks", name, sums.size(), blocks),

@@ -27,7 +27,7 @@ struct CheckpointOptions {
 /// Writes one checkpoint. Constructor, create and publish are collective over `ranks`; write, flush
 /// and fail are independent: each rank calls them as often as it likes between create and publish,
 /// from any one thread, for they use neither MPI nor HDF5. With options.collective ranks wait for
-/// each other in write and in the destructor, and nobody calls flush. An Error of the collective
+/// each other in write, and nobody calls flush. An Error of the collective
 /// functions is thrown on all ranks alike, and leaves published checkpoints untouched.
 class CheckpointWriter {
  public:
@@ -43,8 +43,15 @@ class CheckpointWriter {
   /// The part of a tensor in `boxes` (see hdf5::File::write), in the tensor's type. All ranks
   /// together write each element of each tensor once: a checksum counts what is written. A failure
   /// is kept and thrown by publish, on all ranks: one that left early would leave the others
-  /// waiting. `data` may be reused when it returns.
-  void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
+  /// waiting. Data that stay until flush or publish has returned, or the writer is gone, need not
+  /// be copied.
+  void write(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data,
+             Lifetime memory = Lifetime::call);
+  /// Where in its file the first element of `boxes` lies: from memory at the same place of its
+  /// page, much that stays is written without a copy.
+  std::int64_t offset(const std::string& name, const std::vector<hdf5::Box>& boxes) const {
+    return places_.offset(name, boxes);
+  }
   /// Waits until what this rank wrote is on disk; publish does too. A failure is kept likewise.
   void flush();
   /// This rank could not get hold of what it was to write: kept and thrown by publish likewise.
@@ -59,7 +66,6 @@ class CheckpointWriter {
   void discard() noexcept;
   std::vector<std::uint64_t> write_structure(const std::vector<CheckpointTensor>& datasets);
   void open_data();
-  void close_data() noexcept;
   void write_master();
 
   std::string path_, temporary_;
@@ -83,6 +89,7 @@ class CheckpointReader {
  public:
   explicit CheckpointReader(const std::string& path);
   const CheckpointHeader& header() const { return header_; }
+  const std::string& path() const { return path_; }
   /// Bytes of the file and its parts.
   std::int64_t file_bytes() const;
   /// Every tensor of the file, sorted by name.
@@ -97,8 +104,15 @@ class CheckpointReader {
   std::int64_t checksum_block() const { return read_integrity_block(file_, path_); }
   /// The checksums of a tensor, as add_checksums makes them with the seed of the tensor's name.
   std::vector<std::uint64_t> checksums(const std::string& name) const;
-  /// Error where tensors() are not those that were written.
-  void check_tensors() const { triax::check_tensors(file_, path_, tensors()); }
+  /// The same of one of tensors() whose checksum_block() is `block`.
+  std::vector<std::uint64_t> checksums(const CheckpointTensor& tensor, std::int64_t block) const;
+  /// Error where `tensors`, those of the file, are not those that were written.
+  void check_tensors(const std::vector<CheckpointTensor>& tensors) const {
+    triax::check_tensors(file_, path_, tensors);
+  }
+
+  /// The file itself, where tensors lie in it.
+  const hdf5::File& file() const { return file_; }
 
  private:
   std::string path_;

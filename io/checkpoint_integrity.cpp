@@ -54,7 +54,7 @@ TensorChecksums::TensorChecksums(const std::vector<CheckpointTensor>& tensors) {
   for (const CheckpointTensor& tensor : tensors) {
     const auto blocks =
         static_cast<std::size_t>(integrity_blocks(tensor.shape.elements(), integrity_block));
-    places_.insert({tensor.name, {tensor.shape, tensor.dtype, end, blocks}});
+    places_.insert({tensor.name, {tensor.dtype, end, blocks}});
     end += blocks;
   }
   sums_.resize(end);
@@ -66,21 +66,15 @@ const TensorChecksums::Place& TensorChecksums::place(const std::string& name) co
   return found->second;
 }
 
-void TensorChecksums::add(const std::string& name, const std::vector<hdf5::Box>& boxes,
-                          const Tensor& data) {
+void TensorChecksums::add(const std::string& name, std::span<const DataSegment> segments) {
   const Place& to = place(name);
-  check(data.dtype() == to.dtype, "{} is to be written as {}, not {}", name, name_of(to.dtype),
-        name_of(data.dtype()));
-  check(hdf5::elements(boxes) == data.elements(), "{} elements of {} in boxes of {}",
-        data.elements(), name, hdf5::elements(boxes));
   const std::span<std::uint64_t> sums = std::span(sums_).subspan(to.begin, to.blocks);
   const std::uint64_t seed = checksum_seed(name);
-  auto* at = static_cast<char*>(data.data());
-  for (const hdf5::Run& run : hdf5::runs_of(to.shape, boxes)) {
-    const Tensor part(at, to.dtype, {run.count});
-    add_checksums(sums, integrity_block, seed, run.first, part);
-    at += part.bytes();
-  }
+  const auto width = static_cast<std::int64_t>(size_of(to.dtype));
+  for (const DataSegment& segment : segments)
+    add_checksums(sums, integrity_block, seed, segment.first,
+                  Tensor(static_cast<void*>(const_cast<std::byte*>(segment.memory)), to.dtype,
+                         {segment.bytes / width}));
 }
 
 std::span<const std::uint64_t> TensorChecksums::of(const std::string& name) const {
@@ -125,8 +119,9 @@ void write_integrity(const CheckpointPlaces& places, SegmentWriter& writer,
     const auto words = sums.of(dataset.name.substr(std::string_view(group).size()));
     if (words.empty()) continue;
     writer.write(places.segments(
-        dataset.name, {{{0}, dataset.shape}},
-        Tensor(const_cast<std::uint64_t*>(words.data()), DType::i64, dataset.shape)));
+                     dataset.name, {{{0}, dataset.shape}},
+                     Tensor(const_cast<std::uint64_t*>(words.data()), DType::i64, dataset.shape)),
+                 Lifetime::call);
   }
 }
 

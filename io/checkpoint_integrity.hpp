@@ -22,16 +22,14 @@ class TensorChecksums {
  public:
   TensorChecksums() = default;
   explicit TensorChecksums(const std::vector<CheckpointTensor>& tensors);
-  /// The elements in `boxes`, as hdf5::File::write takes them; each element of a tensor is to be
-  /// added once, in the tensor's type.
-  void add(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
+  /// The elements in segments of a tensor; each of its elements is to be added once.
+  void add(const std::string& name, std::span<const DataSegment> segments);
   /// Of all tensors, one after another.
   std::span<std::uint64_t> all() { return sums_; }
   std::span<const std::uint64_t> of(const std::string& name) const;
 
  private:
   struct Place {
-    Shape shape;
     DType dtype;
     std::size_t begin, blocks;  // in sums_
   };

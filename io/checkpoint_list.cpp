@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -47,7 +48,7 @@ Row row_of(const CheckpointPath& file) {
     row.bytes = reader.file_bytes();
     row.type = type_of_weights(reader);
   } catch (const Error& error) {
-    row.state = "damaged";
+    row.state = hdf5::why_unreadable(file.path).empty() ? "damaged" : "unreadable";
     row.problem = error.what();
   }
   return row;
@@ -106,14 +107,17 @@ std::string table_text(const std::string& directory, const std::vector<Row>& row
 
 }  // namespace
 
-std::string list_checkpoints_text(const std::string& directory, bool json) {
+CheckpointListing list_directory(const std::string& directory, bool json) {
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error))
     throw Error(fmt::format("there is no directory {}", directory), error ? error.message() : "",
                 "Name the directory that holds the files step-N.h5");
   std::vector<Row> rows;
   for (const CheckpointPath& file : find_checkpoints(directory)) rows.push_back(row_of(file));
-  return json ? json_text(directory, rows) : table_text(directory, rows);
+  const bool all_open = std::ranges::all_of(rows, [](const Row& row) {
+    return row.file.state != CheckpointState::published || row.problem.empty();
+  });
+  return {json ? json_text(directory, rows) : table_text(directory, rows), all_open};
 }
 
 }  // namespace triax

@@ -11,6 +11,7 @@
 #include "io/checkpoint_integrity.hpp"
 #include "io/durable.hpp"
 #include "io/hdf5_memory.hpp"
+#include "io/numbered_name.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
@@ -21,8 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view infix = ".parts";
 
 std::string directory_name(const std::string& master, std::uint64_t number) {
-  return number == 0 ? fmt::format("{}{}", master, infix)
-                     : fmt::format("{}{}-{}", master, infix, number);
+  return numbered_name(master + std::string(infix), number);
 }
 
 // A directory that was not there before; its number.
@@ -250,10 +250,8 @@ bool is_parts_directory(const std::string& name, std::string& master) {
   const std::size_t at = name.find(infix);
   if (at == name.npos || name.find('/') != name.npos) return false;
   const std::string_view rest = std::string_view(name).substr(at + infix.size());
-  const bool numbered = rest.size() > 1 && rest.front() == '-' &&
-                        rest.find_first_not_of("0123456789", 1) == rest.npos;
   master = name.substr(0, at);
-  return master.ends_with(".h5") && (rest.empty() || numbered);
+  return master.ends_with(".h5") && is_number_of_name(rest);
 }
 
 std::optional<std::string> parts_directory_of(const std::string& master) {

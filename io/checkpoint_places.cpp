@@ -37,11 +37,24 @@ std::vector<DataSegment> CheckpointPlaces::segments(const std::string& name,
     auto extent = std::ranges::upper_bound(extents, begin, {}, &DataExtent::end);
     for (std::int64_t first = begin; first < begin + count; first = (extent++)->end) {
       const std::int64_t bytes = (std::min(begin + count, extent->end) - first) * width;
-      out.push_back({extent->file, extent->offset + (first - extent->first) * width, bytes, at});
+      out.push_back(
+          {extent->file, extent->offset + (first - extent->first) * width, bytes, at, first});
       at += bytes;
     }
   }
   return out;
+}
+
+std::int64_t CheckpointPlaces::offset(const std::string& name,
+                                      const std::vector<hdf5::Box>& boxes) const {
+  const auto found = places_.find(name);
+  check(found != places_.end(), "the checkpoint was made without {}", name);
+  const auto& [dtype, shape, extents] = found->second;
+  const std::vector<hdf5::Run> runs = hdf5::runs_of(shape, boxes);
+  if (runs.empty()) return 0;
+  const auto extent = std::ranges::upper_bound(extents, runs.front().first, {}, &DataExtent::end);
+  return extent->offset +
+         (runs.front().first - extent->first) * static_cast<std::int64_t>(size_of(dtype));
 }
 
 }  // namespace triax

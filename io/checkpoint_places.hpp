@@ -25,6 +25,7 @@ struct DataSegment {
   std::size_t file;
   std::int64_t offset, bytes;
   const std::byte* memory;
+  std::int64_t first = 0;  // its first element, counted as extents count
 };
 
 class CheckpointPlaces {
@@ -40,6 +41,8 @@ class CheckpointPlaces {
   /// the tensor's own type, in the order of the elements.
   std::vector<DataSegment> segments(const std::string& name, const std::vector<hdf5::Box>& boxes,
                                     const Tensor& data) const;
+  /// Where in its file the first element of `boxes` lies; 0 where they have none.
+  std::int64_t offset(const std::string& name, const std::vector<hdf5::Box>& boxes) const;
 
  private:
   struct Place {

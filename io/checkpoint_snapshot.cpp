@@ -6,30 +6,61 @@
 #include "kernels/base/check.hpp"
 
 namespace triax {
+namespace {
+
+constexpr std::int64_t line = 64;
+constexpr std::int64_t page = 4096;
+constexpr std::int64_t large = std::int64_t{64} << 10;
+
+}  // namespace
 
 CheckpointSnapshot::CheckpointSnapshot(std::int64_t bytes)
     : memory_(static_cast<std::size_t>(bytes)) {}
 
 std::int64_t CheckpointSnapshot::footprint(std::int64_t bytes) {
-  constexpr std::int64_t line = 64;
-  return (bytes + line - 1) / line * line;
+  return (bytes + line - 1) / line * line + (bytes >= large ? page : 0);
 }
 
 void CheckpointSnapshot::clear() {
   pieces_.clear();
   used_ = 0;
+  copied_ = 0;
+  placed_ = 0;
 }
 
-void CheckpointSnapshot::add(const Stream& stream, const std::string& name,
-                             std::vector<hdf5::Box> boxes, const Tensor& data) {
-  const auto size = static_cast<std::int64_t>(data.bytes());
-  check(used_ + size <= bytes(), "a snapshot of {} bytes has no room for {} more of {}", bytes(),
+void CheckpointSnapshot::add(const std::string& name, std::vector<hdf5::Box> boxes, DType type,
+                             Source source) {
+  const std::int64_t elements = hdf5::elements(boxes);
+  const std::int64_t size = elements * static_cast<std::int64_t>(size_of(type));
+  check(used_ + footprint(size) <= bytes(), "a snapshot of {} bytes has no room for {} more of {}", bytes(),
         size, name);
-  const Tensor own(static_cast<void*>(static_cast<std::byte*>(memory_.data()) + used_),
-                   data.dtype(), data.shape());
-  copy(stream, own, data);
+  pieces_.push_back({name, std::move(boxes), Tensor(nullptr, type, {elements}), std::move(source)});
   used_ += footprint(size);
-  pieces_.push_back({name, std::move(boxes), own});
+}
+
+void CheckpointSnapshot::add(const std::string& name, std::vector<hdf5::Box> boxes,
+                             const Tensor& data) {
+  add(name, std::move(boxes), data.dtype(),
+      [data](const Stream& stream, const Tensor& to) { triax::copy(stream, to, data); });
+}
+
+void CheckpointSnapshot::copy(const Stream& stream, const Offset& offset) {
+  for (; copied_ < pieces_.size(); ++copied_) {
+    Piece& piece = pieces_[copied_];
+    const auto size = static_cast<std::int64_t>(piece.data.bytes());
+    auto* at = static_cast<std::byte*>(memory_.data()) + placed_;
+    if (size >= large && offset)
+      at += (offset(piece.name, piece.boxes) - reinterpret_cast<std::intptr_t>(at)) & (page - 1);
+    piece.data = Tensor(static_cast<void*>(at), piece.data.dtype(), piece.data.shape());
+    piece.source(stream, piece.data);
+    placed_ += footprint(size);
+  }
+  stream.synchronize();
+}
+
+void CheckpointSnapshot::check_copied() const {
+  check(copied_ == pieces_.size(), "a snapshot of {} pieces with {} of them copied", pieces_.size(),
+        copied_);
 }
 
 }  // namespace triax

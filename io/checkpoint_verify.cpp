@@ -5,52 +5,48 @@
 #include <cstddef>
 #include <optional>
 
-#include "io/checksum.hpp"
-#include "io/tensor_pieces.hpp"
+#include "io/checkpoint_block_reader.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/device.hpp"
 
 namespace triax {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a rank knows of the file before it reads data.
-struct Contents {
-  std::optional<CheckpointReader> reader;
-  std::vector<CheckpointTensor> tensors;
-  std::int64_t block = 1;
-
-  explicit Contents(const std::string& path) : reader(std::in_place, path) {
-    tensors = reader->tensors();
-    if (!reader->has_checksums()) return;
-    reader->check_tensors();
-    block = reader->checksum_block();
-  }
-};
+// What a rank has under way from the disk: two blocks at least.
+constexpr std::int64_t in_flight_bytes = std::int64_t{32} << 20;
 
 // 1 for each of this rank's blocks whose data do not add up to their checksum.
-std::vector<std::uint64_t> damaged_blocks(const Contents& contents, const TensorPieces& pieces,
+std::vector<std::uint64_t> damaged_blocks(const CheckpointBlocks& blocks,
+                                          const CheckpointReader& reader,
+                                          const TensorPieces& pieces,
                                           const VerifyProgress& progress) {
   std::vector<std::uint64_t> damaged(static_cast<std::size_t>(pieces.count()));
-  std::vector<std::byte> buffer;
-  std::vector<std::uint64_t> written;
-  std::size_t current = contents.tensors.size();  // whose checksums these are
-  std::int64_t done = 0;
-  pieces.each_own([&](std::int64_t index, const TensorPiece& piece) {
-    const CheckpointTensor& tensor = contents.tensors[piece.tensor];
-    if (current != piece.tensor) written = contents.reader->checksums(tensor.name);
-    current = piece.tensor;
-    const std::int64_t bytes = pieces.bytes_of(piece);
-    buffer.resize(std::max(buffer.size(), static_cast<std::size_t>(bytes)));
-    const Tensor data(static_cast<void*>(buffer.data()), tensor.dtype, {piece.end - piece.begin});
-    contents.reader->read(tensor.name, hdf5::flat_range_boxes(tensor.shape, piece.begin, piece.end),
-                          data);
-    const std::uint64_t sum = checksum_of(checksum_seed(tensor.name), piece.begin, data);
-    if (sum != written[static_cast<std::size_t>(piece.number)])
-      damaged[static_cast<std::size_t>(index)] = 1;
-    done += bytes;
-    if (progress) progress(done, pieces.own_bytes());
+  std::vector<std::int64_t> own;
+  std::int64_t largest = 1;
+  pieces.each_own([&](std::int64_t index, const TensorPiece&) {
+    own.push_back(index);
+    largest = std::max(largest, blocks.footprint(index));
   });
+  const std::size_t places = std::min(
+      own.size(), static_cast<std::size_t>(std::max<std::int64_t>(2, in_flight_bytes / largest)));
+  const Buffer memory(places * static_cast<std::size_t>(largest));
+  CheckpointBlockReader disk(blocks, reader);
+  std::vector<BlockReading> readings(places);
+  const auto start = [&](std::size_t i) {
+    auto* const all = static_cast<std::byte*>(memory.data());
+    readings[i % places] = disk.start(own[i], all + i % places * static_cast<std::size_t>(largest));
+  };
+  for (std::size_t i = 0; i < places; ++i) start(i);
+  std::int64_t done = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (!blocks.matches(own[i], disk.finish(readings[i % places])))
+      damaged[static_cast<std::size_t>(own[i])] = 1;
+    done += blocks.bytes(own[i]);
+    if (i + places < own.size()) start(i + places);
+    if (progress) progress(done, pieces.own_bytes());
+  }
   return damaged;
 }
 
@@ -59,18 +55,19 @@ std::vector<std::uint64_t> damaged_blocks(const Contents& contents, const Tensor
 Verification verify_checkpoint(const std::string& path, const Ranks& ranks,
                                const VerifyProgress& progress) {
   const auto start = Clock::now();
-  std::optional<Contents> contents;
-  agreed(ranks, [&] { contents.emplace(path); });
+  std::optional<CheckpointReader> reader;
+  agreed(ranks, [&] { reader.emplace(path); });
+  const CheckpointBlocks blocks(*reader, ranks);
   Verification result;
-  result.has_checksums = contents->reader->has_checksums();
+  result.has_checksums = blocks.has_checksums();
   if (!result.has_checksums) return result;
-  const TensorPieces pieces(contents->tensors, contents->block, ranks);
+  const TensorPieces pieces(blocks.tensors(), blocks.elements(), ranks);
   std::vector<std::uint64_t> damaged;
-  agreed(ranks, [&] { damaged = damaged_blocks(*contents, pieces, progress); });
+  agreed(ranks, [&] { damaged = damaged_blocks(blocks, *reader, pieces, progress); });
   sum_over_ranks(ranks, damaged);
   pieces.each([&](std::int64_t index, const TensorPiece& piece) {
     if (damaged[static_cast<std::size_t>(index)] == 0) return;
-    const CheckpointTensor& tensor = contents->tensors[piece.tensor];
+    const CheckpointTensor& tensor = blocks.tensors()[piece.tensor];
     const auto width = static_cast<std::int64_t>(size_of(tensor.dtype));
     result.damaged.push_back({tensor.name, piece.number, piece.begin * width, piece.end * width});
   });

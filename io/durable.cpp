@@ -73,6 +73,17 @@ void write_durably(const std::string& path, const std::string& text) {
   rename_durably(temporary, path);
 }
 
+int write_all(int file, std::span<const std::byte> data, std::int64_t& at) noexcept {
+  while (!data.empty()) {
+    const ssize_t written = ::pwrite(file, data.data(), data.size(), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    data = data.subspan(static_cast<std::size_t>(written));
+    at += written;
+  }
+  return 0;
+}
+
 void reserve_space(const std::string& path, std::int64_t bytes) {
   if (bytes == 0) return;
   const Descriptor file(path, O_WRONLY);

@@ -1,6 +1,8 @@
 #pragma once
 // Files that appear whole or not at all: sync, rename, sync the directory.
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace triax {
@@ -15,6 +17,9 @@ void rename_path(const std::string& from, const std::string& to);
 void rename_durably(const std::string& from, const std::string& to);
 /// A small file of this text, whole and on the disk under its name or not at all.
 void write_durably(const std::string& path, const std::string& text);
+/// Writes all of `data` at byte `at` of an open file, however little the system takes at once. `at`
+/// becomes the first byte that was not written. Returns 0, or errno where the disk refused.
+int write_all(int file, std::span<const std::byte> data, std::int64_t& at) noexcept;
 /// Reserves room for `bytes` in an existing file, which is at least that long afterwards. Error
 /// when there is no room (disk, quota or limit); file systems that cannot reserve are believed to
 /// have it.

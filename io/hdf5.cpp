@@ -14,52 +14,28 @@
 namespace triax::hdf5 {
 namespace {
 
-// MPI counts are int, and HDF5 1.10 hands one transfer to MPI as one count of bytes.
+// A system call moves less than 2 GiB.
 constexpr std::int64_t max_transfer_bytes = std::int64_t{1} << 30;
-
-bool is_parallel(MPI_Comm comm) {
-  if (comm == MPI_COMM_NULL) return false;
-  int size = 1;
-  MPI_Comm_size(comm, &size);
-  return size > 1;
-}
-
-// Data sieving reads and rewrites whole file pages under a lock: poison for writers of disjoint
-// ranges.
-bool set_mpio(hid_t access, MPI_Comm comm, const FileHints& hints) {
-  MPI_Info info = MPI_INFO_NULL;
-  if (MPI_Info_create(&info) != MPI_SUCCESS) return false;
-  MPI_Info_set(info, "romio_ds_write", "disable");
-  MPI_Info_set(info, "romio_ds_read", "disable");
-  const auto hint = [&](const char* key, std::int64_t value) {
-    if (value > 0) MPI_Info_set(info, key, std::to_string(value).c_str());
-  };
-  hint("striping_factor", hints.striping_factor);
-  hint("striping_unit", hints.striping_unit);
-  const bool ok = H5Pset_fapl_mpio(access, comm, info) >= 0;
-  MPI_Info_free(&info);
-  return ok;
-}
 
 }  // namespace
 
-Handle file_access(MPI_Comm comm, File::Mode mode, const FileHints& hints) {
+Handle file_access(File::Mode mode, const FileHints& hints) {
   constexpr hsize_t large = 64 * 1024;
   // Where everything begins at a page, nothing begins in the rest of another's last page.
   const hsize_t threshold = mode == File::Mode::create_blocks ? 1 : large;
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   // Of a master file the parts stay open: a dataset's are looked up at each access.
   constexpr unsigned open_parts = 64;
+  const bool as_library = mode == File::Mode::read_source;
   // 1.8 as the lower bound: attributes beyond 64 KiB (a long job file), still read by every tool in
   // use. Locks fail on some parallel file systems, and files are never written under a reader's
   // name.
   const bool ok =
-      access && H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0 &&
+      access && (as_library || H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0) &&
       H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
       H5Pset_alignment(access.id(), threshold, static_cast<hsize_t>(hints.alignment)) >= 0 &&
       H5Pset_elink_file_cache_size(access.id(), open_parts) >= 0 &&
-      H5Pset_file_locking(access.id(), false, true) >= 0 &&
-      (!is_parallel(comm) || set_mpio(access.id(), comm, hints));
+      (as_library || H5Pset_file_locking(access.id(), false, true) >= 0);
   check(ok, "HDF5 refuses the access properties: {}", last_error());
   return access;
 }
@@ -80,18 +56,23 @@ namespace {
 
 // What HDF5 would report with a stack of its own, in plain words.
 void require_readable(const std::string& path) {
+  if (const std::string why = why_unreadable(path); !why.empty())
+    throw Error("cannot open " + path, why, "Check the path and its permissions");
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && status.st_size == 0)
+    throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
+}
+
+}  // namespace
+
+std::string why_unreadable(const std::string& path) {
   struct stat status {};
   const int error = ::stat(path.c_str(), &status) != 0  ? errno
                     : S_ISDIR(status.st_mode)           ? EISDIR
                     : ::access(path.c_str(), R_OK) != 0 ? errno
                                                         : 0;
-  if (error != 0)
-    throw Error("cannot open " + path, std::strerror(error), "Check the path and its permissions");
-  if (status.st_size == 0)
-    throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
+  return error == 0 ? std::string() : std::strerror(error);
 }
-
-}  // namespace
 
 void File::Impl::require(bool ok, const char* what, const std::string& object) const {
   if (ok) return;
@@ -112,13 +93,13 @@ Handle File::Impl::space_of(const Handle& dataset, const std::string& name) cons
   return space;
 }
 
-File::File(const std::string& path, Mode mode, MPI_Comm comm, const FileHints& hints)
+File::File(const std::string& path, Mode mode, const FileHints& hints)
     : impl_(std::make_unique<Impl>()) {
   const auto lock = library_lock();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are thrown, not printed
   impl_->path = path;
-  const Handle access = file_access(comm, mode, hints);
-  if (mode == Mode::read) {
+  const Handle access = file_access(mode, hints);
+  if (mode == Mode::read || mode == Mode::read_source) {
     require_readable(path);
     impl_->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
     if (!impl_->file)

@@ -3,10 +3,9 @@
 //
 // Errors name the file, the object and what HDF5 and the system said. HDF5 is one state machine a
 // process, and Debian's is not thread-safe: calls are serialised here.
-#include <mpi.h>
-
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,23 +29,22 @@ struct VirtualSource {
   std::int64_t begin, end;
 };
 
-/// An open file. Shared by all ranks of `comm` (MPI-IO), or by one process with MPI_COMM_NULL or a
-/// communicator of one rank (plain POSIX).
+/// An open file of one process.
 class File {
  public:
   /// create_blocks: every dataset begins at a multiple of 4096 bytes of the file, and shares its
   /// last 4096 with nothing, so that it can be read and written past HDF5. create_behind_block: the
-  /// first user_block bytes are left to the caller.
-  enum class Mode { read, create, create_blocks, create_behind_block };
+  /// first user_block bytes are left to the caller. read_source: as the library itself opens what
+  /// virtual datasets name; it refuses to have a file open in two ways.
+  enum class Mode { read, read_source, create, create_blocks, create_behind_block };
   static constexpr std::int64_t user_block = 4096;
-  /// Collective over `comm`. What creates replaces a file that is there.
-  File(const std::string& path, Mode mode, MPI_Comm comm = MPI_COMM_NULL,
-       const FileHints& hints = {});
+  /// What creates replaces a file that is there.
+  File(const std::string& path, Mode mode, const FileHints& hints = {});
   ~File();
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
 
-  // Collective over the file's ranks: structure.
+  // Structure.
   /// A contiguous dataset, space allocated and not filled; groups on the way are created. Rank 0 is
   /// a scalar.
   void create_dataset(const std::string& name, DType dtype, const Shape& shape);
@@ -63,7 +61,7 @@ class File {
                        const std::string& value);
   void write_attribute(const std::string& object, const std::string& name, std::int64_t value);
 
-  // Independent: data. The union of boxes is visited in row-major order of the dataset, `data` is
+  // Data. The union of boxes is visited in row-major order of the dataset, `data` is
   // that sequence, contiguous (its dtype is converted to the dataset's by HDF5). Boxes do not
   // overlap.
   void write(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data);
@@ -83,6 +81,12 @@ class File {
   DType dtype(const std::string& dataset) const;
   /// Where in the file the elements of a contiguous dataset begin, in bytes; 0 where it has none.
   std::int64_t offset(const std::string& dataset) const;
+  /// The same where the file has the elements side by side and as memory has them; nothing where it
+  /// has them otherwise (chunks, filters, other files), so that HDF5 alone can read them.
+  std::optional<std::int64_t> plain_offset(const std::string& dataset) const;
+  /// Where the rows of a virtual dataset lie, in order and all of them; empty for any other
+  /// dataset, and for a virtual one that create_virtual does not make.
+  std::vector<VirtualSource> virtual_sources(const std::string& dataset) const;
   /// True for elements of any integer type, whether or not a DType names it.
   bool is_integer(const std::string& dataset) const;
   /// Full names of all datasets below `group`, sorted. A group that does not exist has none.
@@ -91,7 +95,7 @@ class File {
   std::string string_attribute(const std::string& object, const std::string& name) const;
   std::int64_t integer_attribute(const std::string& object, const std::string& name) const;
 
-  /// Flushes and closes (collective); errors are thrown here rather than lost in the destructor.
+  /// Flushes and closes; errors are thrown here rather than lost in the destructor.
   /// After an Error the file is still open: make room (truncate it) before it is destroyed, so that
   /// HDF5 can finish with it.
   void close();
@@ -102,5 +106,8 @@ class File {
   explicit File(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Why a file cannot be opened to be read, in the system's words; empty where it can.
+std::string why_unreadable(const std::string& path);
 
 }  // namespace triax::hdf5

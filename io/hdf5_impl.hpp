@@ -7,7 +7,7 @@ namespace triax::hdf5 {
 
 /// How a file is opened or created. Objects of at least 64 KiB (create_blocks: all) begin at a
 /// multiple of the hints' alignment.
-Handle file_access(MPI_Comm comm, File::Mode mode, const FileHints& hints);
+Handle file_access(File::Mode mode, const FileHints& hints);
 /// Error where it cannot be.
 Handle create_file(const std::string& path, File::Mode mode, const Handle& access);
 

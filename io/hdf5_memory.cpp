@@ -1,6 +1,7 @@
 #include "io/hdf5_memory.hpp"
 
 #include <fcntl.h>
+#include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -138,8 +139,8 @@ H5FD_class_t driver_class() {
   return driver;
 }
 
-[[noreturn]] void fail(const std::string& path) {
-  throw Error("cannot write " + path, std::strerror(errno),
+[[noreturn]] void fail(const std::string& path, int error = errno) {
+  throw Error("cannot write " + path, std::strerror(error),
               "Check the disk's health, and free space, quota and permissions of its directory");
 }
 
@@ -154,14 +155,9 @@ class Output {
   Output& operator=(const Output&) = delete;
 
   void write(const char* data, std::size_t bytes, haddr_t at) const {
-    while (bytes > 0) {
-      const ssize_t written = ::pwrite(fd_, data, bytes, static_cast<off_t>(at));
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) fail(path_);
-      data += written;
-      bytes -= static_cast<std::size_t>(written);
-      at += static_cast<haddr_t>(written);
-    }
+    auto place = static_cast<std::int64_t>(at);
+    const int error = write_all(fd_, std::as_bytes(std::span(data, bytes)), place);
+    if (error != 0) fail(path_, error);
   }
   void set_length(haddr_t bytes) const {
     if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) fail(path_);
@@ -213,7 +209,7 @@ FileInMemory::FileInMemory(File::Mode mode, const FileHints& hints)
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are thrown, not printed
   const H5FD_class_t driver = driver_class();
   driver_->id = Handle(H5FDregister(&driver), H5FDunregister);
-  const Handle access = file_access(MPI_COMM_NULL, mode, hints);
+  const Handle access = file_access(mode, hints);
   Image* const image = &driver_->image;
   check(driver_->id && H5Pset_driver(access.id(), driver_->id.id(), &image) >= 0,
         "HDF5 refuses a driver: {}", last_error());

@@ -105,12 +105,12 @@ int File::rank(const std::string& dataset) const {
 
 Shape File::shape(const std::string& dataset) const {
   const auto lock = library_lock();
-  const int dimensions = rank(dataset);
+  const Handle space = impl_->space_of(impl_->dataset(dataset), dataset);
+  const int dimensions = H5Sget_simple_extent_ndims(space.id());
   if (dimensions < 0 || dimensions > Shape::max_rank)
     throw Error(fmt::format("dataset {} of {} has {} dimensions", dataset, impl_->path, dimensions),
                 fmt::format("at most {} are supported", Shape::max_rank), "");
   std::array<hsize_t, Shape::max_rank> extent{};
-  const Handle space = impl_->space_of(impl_->dataset(dataset), dataset);
   impl_->require(H5Sget_simple_extent_dims(space.id(), extent.data(), nullptr) >= 0,
                  "get the shape of", dataset);
   Shape shape;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "io/durable.hpp"
 #include "kernels/base/check.hpp"
@@ -27,14 +28,15 @@ std::string number(double value) {
   return text;
 }
 
-// True for a line that a run from `first_step` on leaves alone. Torn lines and lines of later steps
-// go.
-bool kept(const std::string& line, std::int64_t first_step) {
+// What a line is to a run from `first_step` on: left alone, of a step that it makes again, or none.
+enum class Line : std::uint8_t { stays, made_again, torn };
+Line kind_of(const std::string& line, std::int64_t first_step) {
   const auto object = nlohmann::json::parse(line, nullptr, false);
-  if (!object.is_object()) return false;
+  if (!object.is_object()) return Line::torn;
   const auto step = object.find("step");
-  return step == object.end() || !step->is_number_integer() ||
-         step->get<std::int64_t>() < first_step;
+  const bool before =
+      step == object.end() || !step->is_number_integer() || step->get<std::int64_t>() < first_step;
+  return before ? Line::stays : Line::made_again;
 }
 
 [[noreturn]] void fail(const std::string& path) {
@@ -42,41 +44,73 @@ bool kept(const std::string& line, std::int64_t first_step) {
               "Check free space, quota and permissions of run.directory");
 }
 
-// Copies the lines to keep; false when that is every line and nothing had to go.
-bool copy_kept(const std::string& from, std::ostream& to, std::int64_t first_step) {
+// The lines of a file by what they are.
+struct Sorted {
+  std::ostringstream made_again;
+  std::int64_t count = 0;  // of those
+  bool torn = false;       // there were some
+};
+Sorted sort_lines(const std::string& from, std::int64_t first_step, std::ostream& stays) {
   std::ifstream in(from);
-  bool dropped = false;
+  Sorted sorted;
   for (std::string line; std::getline(in, line);) {
-    const bool torn = in.eof();  // the newline is written last
-    if (!torn && kept(line, first_step))
-      to << line << '\n';
-    else
-      dropped = true;
+    // The newline is written last.
+    const Line kind = in.eof() ? Line::torn : kind_of(line, first_step);
+    if (kind == Line::stays) stays << line << '\n';
+    if (kind == Line::made_again) sorted.made_again << line << '\n';
+    sorted.count += kind == Line::made_again ? 1 : 0;
+    sorted.torn |= kind == Line::torn;
   }
-  return dropped;
+  return sorted;
 }
 
-void drop_lines(const std::string& path, std::int64_t first_step) {
+// All of it on the disk, or nothing of it.
+void append_durably(const std::string& path, const std::string& text) {
+  std::error_code none;
+  const bool there = std::filesystem::exists(path, none);
+  const std::uintmax_t before = there ? std::filesystem::file_size(path, none) : 0;
+  errno = 0;
+  std::ofstream out(path, std::ios::app);
+  out << text;
+  out.close();
+  if (!out) {
+    const int reason = errno;
+    std::filesystem::resize_file(path, before, none);
+    errno = reason;
+    fail(path);
+  }
+  sync_path(path);
+}
+
+// Killed between the two files, a run leaves lines in both: its next start has them set aside
+// twice.
+std::int64_t set_lines_aside(const std::string& path, std::int64_t first_step) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return;  // nothing yet, or a pipe or device
+  if (!std::filesystem::is_regular_file(path, ignored)) return 0;  // none, or a pipe or device
   const std::string temporary = path + ".tmp";
   errno = 0;
   std::ofstream out(temporary, std::ios::trunc);
-  const bool dropped = copy_kept(path, out, first_step);
+  const Sorted sorted = sort_lines(path, first_step, out);
   out.close();
   if (!out) fail(temporary);
-  if (!dropped) {
+  if (sorted.count == 0 && !sorted.torn) {
     std::filesystem::remove(temporary, ignored);
-    return;
+    return 0;
   }
   sync_path(temporary);
+  if (sorted.count > 0) append_durably(superseded_metrics(path), sorted.made_again.str());
   rename_durably(temporary, path);
+  return sorted.count;
 }
 
 }  // namespace
 
+std::string superseded_metrics(const std::string& path) {
+  return path + ".superseded";
+}
+
 MetricsWriter::MetricsWriter(const std::string& path, std::int64_t first_step) : path_(path) {
-  drop_lines(path, first_step);
+  set_aside_ = set_lines_aside(path, first_step);
   file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) fail(path);
 }

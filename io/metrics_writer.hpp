@@ -21,20 +21,25 @@ struct StepMetrics {
   std::int64_t messages_sent_data = 0, messages_sent_tensor = 0, messages_sent_pipeline = 0;
 };
 
+/// Where lines go that a later run takes back: a file beside metrics.jsonl, which is appended to.
+std::string superseded_metrics(const std::string& path);
+
 /// Lines reach the file one by one. Where the disk is full they wait in memory, in order, and go
 /// out with the next one that fits: a run goes on. Those that still wait when it ends are lost, and
 /// sync() says so before.
 class MetricsWriter {
  public:
-  /// Opens (creates) `path` to append. Lines of steps >= `first_step`, and a torn last line, are
-  /// removed first, so that a resumed run repeats no step; the rewrite is atomic. Error where it
-  /// cannot be opened.
+  /// Opens (creates) `path` to append. Lines of steps >= `first_step` are moved to
+  /// superseded_metrics() first, so that a resumed run repeats no step, and a torn last line is
+  /// removed; the rewrite is atomic. Error where a file cannot be written.
   MetricsWriter(const std::string& path, std::int64_t first_step);
   ~MetricsWriter();
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;
   void write(const StepMetrics& metrics);
   void write_valid(std::int64_t step, double valid_loss, std::int64_t tokens);
+  /// How many lines were moved.
+  std::int64_t set_aside() const { return set_aside_; }
   /// Why lines wait; empty: none do.
   const std::string& problem() const { return problem_; }
   /// All lines on disk, safe from a crash of the machine. Error where some still wait.
@@ -46,6 +51,7 @@ class MetricsWriter {
 
   std::string path_;
   int file_ = -1;
+  std::int64_t set_aside_ = 0;
   std::string waiting_, problem_;
 };
 

@@ -82,15 +82,9 @@ void SafetensorsWriter::close() noexcept {
 }
 
 void SafetensorsWriter::put(const void* data, std::int64_t bytes, std::int64_t offset) {
-  const char* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t done = ::pwrite(fd_, from, static_cast<std::size_t>(bytes), offset);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) throw Error("cannot write " + path_, std::strerror(errno), remedy);
-    from += done;
-    bytes -= done;
-    offset += done;
-  }
+  const auto* from = static_cast<const std::byte*>(data);
+  const int error = write_all(fd_, {from, static_cast<std::size_t>(bytes)}, offset);
+  if (error != 0) throw Error("cannot write " + path_, std::strerror(error), remedy);
 }
 
 void SafetensorsWriter::write(const std::string& name, std::int64_t begin, const Tensor& data) {

@@ -5,9 +5,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <exception>
 #include <utility>
 
 #include "io/block_file.hpp"
+#include "io/durable.hpp"
 #include "io/segment_writer.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/device.hpp"
@@ -17,35 +20,22 @@ namespace {
 
 constexpr const char* remedy = "Check the disk's health, free space and quota";
 constexpr std::int64_t page = BlockFile::alignment;
+// Of one operation: larger than elsewhere, since each costs a disk of a virtual machine much.
+constexpr std::int64_t block_bytes = std::int64_t{4} << 20;
 
-// Memory from which blocks go to the disk while the next are copied to it. What the system has not
-// taken yet is waited for when its place is wanted again.
-class Bounces {
- public:
-  // The next place, free to be filled, and the request to be started from it.
-  std::pair<std::byte*, BlockRequest*> next() {
-    if (memory_.bytes() == 0) memory_ = Buffer(static_cast<std::size_t>(independent_bytes));
-    at_ = (at_ + 1) % requests_.size();
-    requests_[at_].wait();
-    return {static_cast<std::byte*>(memory_.data()) + static_cast<std::int64_t>(at_) * bytes,
-            &requests_[at_]};
+// Consecutive bytes of a file, from byte `offset` on.
+struct Bytes {
+  std::int64_t offset;
+  std::span<const std::byte> memory;
+
+  std::int64_t end() const { return offset + std::ssize(memory); }
+  Bytes part(std::int64_t first, std::int64_t last) const {
+    return {first, memory.subspan(static_cast<std::size_t>(first - offset),
+                                  static_cast<std::size_t>(last - first))};
   }
-  void wait_all() {
-    for (BlockRequest& request : requests_) request.wait();
-  }
-
-  static constexpr std::int64_t places = 4;
-  static constexpr std::int64_t bytes = independent_bytes / places;
-
- private:
-  Buffer memory_;
-  std::array<BlockRequest, places> requests_;
-  std::size_t at_ = 0;
 };
 
-// Opened when it is first written to. Whole pages of long segments go past the page cache, which
-// costs more of the processor's time than the disk takes; the rest of them and short ones through
-// it.
+// Opened when it is first written to.
 class SharedFile {
  public:
   explicit SharedFile(std::string path) : path_(std::move(path)) {}
@@ -58,22 +48,22 @@ class SharedFile {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
 
-  void write(const DataSegment& segment, Bounces& bounces) {
+  void write_cached(const Bytes& bytes) {
     open();
-    const std::int64_t end = segment.offset + segment.bytes;
-    if (segment.bytes < long_segment) return write_cached(segment, segment.offset, end);
-    const std::int64_t first = (segment.offset + page - 1) / page * page;
-    const std::int64_t last = end / page * page;
-    write_cached(segment, segment.offset, first);
-    if (!direct_) direct_ = std::make_unique<BlockFile>(path_, BlockFile::Options());
-    for (std::int64_t at = first; at < last;) {
-      const std::int64_t bytes = std::min(last - at, Bounces::bytes);
-      const auto [memory, request] = bounces.next();
-      std::memcpy(memory, segment.memory + (at - segment.offset), static_cast<std::size_t>(bytes));
-      *request = direct_->write(at, {memory, static_cast<std::size_t>(bytes)});
-      at += bytes;
-    }
-    write_cached(segment, last, end);
+    std::int64_t at = bytes.offset;
+    if (const int error = write_all(descriptor_, bytes.memory, at); error != 0)
+      throw Error(fmt::format("cannot write at byte {} of {}", at, path_), std::strerror(error),
+                  remedy);
+  }
+
+  // Whole pages, which stay as they are until the request is done.
+  BlockRequest write_direct(const Bytes& pages) {
+    open();
+    BlockFile::Options options;
+    options.block_bytes = block_bytes;
+    options.queue_depth = 8;
+    if (!direct_) direct_ = std::make_unique<BlockFile>(path_, options);
+    return direct_->write(pages.offset, pages.memory);
   }
 
   void sync() const {
@@ -90,22 +80,54 @@ class SharedFile {
                   "Check that checkpoint.directory is the same on every node");
   }
 
-  // Bytes [begin, end) of the file, which are the segment's.
-  void write_cached(const DataSegment& segment, std::int64_t begin, std::int64_t end) const {
-    while (begin < end) {
-      const ssize_t written = ::pwrite(descriptor_, segment.memory + (begin - segment.offset),
-                                       static_cast<std::size_t>(end - begin), begin);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0)
-        throw Error(fmt::format("cannot write at byte {} of {}", begin, path_),
-                    std::strerror(written < 0 ? errno : ENOSPC), remedy);
-      begin += written;
-    }
-  }
-
   std::string path_;
   int descriptor_ = -1;
   std::unique_ptr<BlockFile> direct_;
+};
+
+// Memory in which segments that adjoin in a file come together, and from which they go to the disk
+// while the next are copied. What the system has not taken yet is waited for when its place is
+// wanted again.
+class Places {
+ public:
+  static constexpr std::int64_t count = 4;
+  static constexpr std::int64_t bytes = independent_bytes / count;
+  static_assert(bytes == block_bytes && bytes % page == 0 && bytes >= long_segment);
+
+  // A place that is free to be filled: the last one where nothing is written from it.
+  std::byte* next() {
+    if (requests_[at_].pending()) at_ = (at_ + 1) % requests_.size();
+    requests_[at_].wait();
+    if (memory_[at_].bytes() == 0) memory_[at_] = Buffer(static_cast<std::size_t>(bytes));
+    return static_cast<std::byte*>(memory_[at_].data());
+  }
+  // Of the place that next() gave last.
+  void started(BlockRequest request) { requests_[at_] = std::move(request); }
+  std::span<BlockRequest> requests() { return requests_; }
+
+ private:
+  std::array<Buffer, count> memory_;  // where the place was wanted
+  std::array<BlockRequest, count> requests_;
+  std::size_t at_ = 0;
+};
+
+// Does one thing after another, whatever fails, and then throws the first failure.
+class FirstFailure {
+ public:
+  template <class Action>
+  void of(Action&& action) {
+    try {
+      action();
+    } catch (const Error&) {
+      if (!first_) first_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_;
 };
 
 class IndependentWriter final : public SegmentWriter {
@@ -113,17 +135,113 @@ class IndependentWriter final : public SegmentWriter {
   explicit IndependentWriter(std::vector<std::string> paths) {
     for (std::string& path : paths) files_.emplace_back(std::move(path));
   }
-  void write(std::span<const DataSegment> segments) override {
-    for (const DataSegment& segment : segments) files_[segment.file].write(segment, bounces_);
+
+  void write(std::span<const DataSegment> segments, Lifetime memory) override {
+    for (const DataSegment& segment : segments) {
+      // Whole pages of the file that are whole pages of memory need no other.
+      const auto apart = reinterpret_cast<std::intptr_t>(segment.memory) - segment.offset;
+      if (memory == Lifetime::finish && segment.bytes >= long_segment && apart % page == 0) {
+        write_from_memory(segment);
+        continue;
+      }
+      if (segment.file != file_ || segment.offset != end_) begin_run(segment);
+      append(segment);
+    }
   }
+
   void finish() override {
-    bounces_.wait_all();
-    for (const SharedFile& file : files_) file.sync();
+    FirstFailure failure;
+    failure.of([&] { end_run(); });
+    for (BlockRequest& request : places_.requests()) failure.of([&] { request.wait(); });
+    for (BlockRequest& request : from_memory_) failure.of([&] { request.wait(); });
+    from_memory_.clear();
+    for (const SharedFile& file : files_) failure.of([&] { file.sync(); });
+    failure.rethrow();
   }
 
  private:
+  void write_from_memory(const DataSegment& segment) {
+    end_run();
+    // Not too many at once: failures are met soon, and who gives up waits for few.
+    constexpr std::size_t most = 16;
+    while (from_memory_.size() >= most || (!from_memory_.empty() && from_memory_.front().test())) {
+      BlockRequest done = std::move(from_memory_.front());
+      from_memory_.pop_front();
+      done.wait();
+    }
+    put_pages(files_[segment.file],
+              {segment.offset, {segment.memory, static_cast<std::size_t>(segment.bytes)}},
+              [&](BlockRequest request) { from_memory_.push_back(std::move(request)); });
+  }
+
+  // A run is the segments that adjoin so far. Its bytes [begin_, end_) are in the place, which has
+  // the file's bytes from place_begin_ on: the run's first one lies in its page as in the file's.
+  void begin_run(const DataSegment& segment) {
+    end_run();
+    take_place(segment.offset / page * page);
+    file_ = segment.file;
+    begin_ = end_ = segment.offset;
+    long_ = false;
+  }
+
+  void take_place(std::int64_t begin) {
+    place_ = places_.next();
+    place_begin_ = begin;
+  }
+
+  void append(const DataSegment& segment) {
+    const std::byte* from = segment.memory;
+    for (std::int64_t left = segment.bytes; left > 0;) {
+      if (end_ == place_begin_ + Places::bytes) {
+        long_ = true;
+        put_place();
+        take_place(end_);
+      }
+      const std::int64_t bytes = std::min(left, place_begin_ + Places::bytes - end_);
+      std::memcpy(place_ + (end_ - place_begin_), from, static_cast<std::size_t>(bytes));
+      end_ += bytes;
+      from += bytes;
+      left -= bytes;
+    }
+  }
+
+  void end_run() {
+    long_ |= end_ - begin_ >= long_segment;
+    put_place();
+    begin_ = end_ = none;
+  }
+
+  // A failure is not met again.
+  void put_place() {
+    const std::int64_t begin = std::exchange(begin_, end_);
+    if (begin == end_) return;
+    SharedFile& file = files_[file_];
+    const Bytes bytes{begin, {place_ + (begin - place_begin_), place_ + (end_ - place_begin_)}};
+    if (!long_) return file.write_cached(bytes);
+    put_pages(file, bytes, [&](BlockRequest request) { places_.started(std::move(request)); });
+  }
+
+  // Whole pages go past the page cache, which costs more of the processor's time than the disk
+  // takes; what is left at both ends, through it.
+  template <class Started>
+  static void put_pages(SharedFile& file, const Bytes& bytes, Started&& started) {
+    const std::int64_t first = (bytes.offset + page - 1) / page * page;
+    const std::int64_t last = bytes.end() / page * page;
+    if (bytes.offset < first) file.write_cached(bytes.part(bytes.offset, first));
+    if (first < last) started(file.write_direct(bytes.part(first, last)));
+    if (last < bytes.end()) file.write_cached(bytes.part(last, bytes.end()));
+  }
+
+  static constexpr std::int64_t none = -1;  // where there is no run
+
   std::vector<SharedFile> files_;
-  Bounces bounces_;  // after the files: its requests go to them
+  std::size_t file_ = 0;
+  std::int64_t begin_ = none, end_ = none;
+  bool long_ = false;
+  std::byte* place_ = nullptr;
+  std::int64_t place_begin_ = 0;
+  Places places_;                         // after the files: its requests go to them
+  std::deque<BlockRequest> from_memory_;  // likewise
 };
 
 }  // namespace

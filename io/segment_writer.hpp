@@ -7,39 +7,46 @@
 
 #include "io/agree.hpp"
 #include "io/checkpoint_places.hpp"
-#include "io/hdf5.hpp"
 
 namespace triax {
+
+/// How long memory that is to be written stays as it is: until the call has returned, or until
+/// finish (flush, publish) has.
+enum class Lifetime : std::uint8_t { call, finish };
 
 class SegmentWriter {
  public:
   virtual ~SegmentWriter() = default;
-  /// The memory may be reused when it returns. Error with the system's reason.
-  virtual void write(std::span<const DataSegment> segments) = 0;
+  /// Error with the system's reason.
+  virtual void write(std::span<const DataSegment> segments, Lifetime memory) = 0;
   /// Waits until all that was written is on disk. Error with the system's reason.
   virtual void finish() = 0;
 };
 
-/// Each rank for itself, past the page cache where segments are long (BlockFile). Uses neither MPI
-/// nor HDF5: from any one thread. An Error may be of an earlier write.
+/// Each rank for itself. Segments that adjoin in a file are gathered; where they are long they go
+/// past the page cache (BlockFile), straight from their memory where it stays and lies as the disk
+/// wants it. Uses neither MPI nor HDF5: from any one thread. An Error may be of an earlier write.
 std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths);
 
-/// Segments from this length on go past the page cache, through memory of so many bytes.
+/// Segments from this length on go past the page cache. Others do where as many bytes adjoin; they
+/// are gathered in memory of so many bytes.
 constexpr std::int64_t long_segment = std::int64_t{256} << 10;
-constexpr std::int64_t independent_bytes = std::int64_t{8} << 20;
+constexpr std::int64_t independent_bytes = std::int64_t{16} << 20;
 
-/// All ranks together, by MPI-IO in two phases (Thakur, Gropp and Lusk 1999): some ranks collect
-/// what others have and write long runs of the file, which file systems like better than many short
-/// ones. `write` keeps a copy until the bytes of collective_bytes have come together; then, and in
-/// `finish`, ranks wait for each other: each rank must call `finish`, also after an Error. Where
-/// the disk fails under one rank, MPICH's others wait for it for ever, until the watchdog ends the
-/// job.
-std::unique_ptr<SegmentWriter> collective_writer(const std::vector<std::string>& paths,
-                                                 const Ranks& ranks, const hdf5::FileHints& hints);
+/// All ranks together, by an exchange in rounds as MPI-IO has it in two phases (Thakur, Gropp and
+/// Lusk 1999). Who has a long segment writes it. Short ones (columns of a matrix) go to the rank to
+/// which their stripe of the file is dealt, in turn; it writes what comes together for itself, in
+/// the long runs that file systems like. A stripe is `stripe` bytes, and 1 MiB at least. `write`
+/// keeps short segments until their bytes fill a third of collective_bytes; then, and in `finish`,
+/// ranks wait for each other: each rank must call `finish`, also after an Error. A failure of one
+/// rank's disk is thrown by its `finish`, and meanwhile the others go on.
+std::unique_ptr<SegmentWriter> collective_writer(std::vector<std::string> paths, const Ranks& ranks,
+                                                 std::int64_t stripe);
 
-/// What a rank keeps of what it is to write together with others, and what MPI-IO takes meanwhile:
-/// its buffer (cb_buffer_size, 16 MiB) and about as much on its way to others.
-constexpr std::int64_t collective_bytes = std::int64_t{32} << 20;
-constexpr std::int64_t collective_library_bytes = std::int64_t{24} << 20;
+/// What a rank keeps of what is to be written together beside independent_bytes: a third of it its
+/// own, as much packed for others, and as much from others, who send in turns what is more. And
+/// about what MPI takes meanwhile.
+constexpr std::int64_t collective_bytes = std::int64_t{48} << 20;
+constexpr std::int64_t collective_library_bytes = std::int64_t{8} << 20;
 
 }  // namespace triax

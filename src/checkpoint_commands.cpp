@@ -112,17 +112,23 @@ int diff(const Arguments& arguments, const MpiSession& session) {
   return difference.tensors || (difference.attributes && !arguments.tensors) ? found_status : 0;
 }
 
-void add_list(CLI::App* parent, const MpiSession& session) {
+void add_list(CLI::App* parent, const MpiSession& session, int& status) {
   CLI::App* command = parent->add_subcommand(
       "list", "List the checkpoints of a directory: step, tokens, size, date, grid, type, state.");
   command->footer(
-      "State: whole (it opens; verify reads its data too), damaged, unfinished (being written, or "
-      "the\nwrite was killed), superseded (a later run took another way).\n"
+      "State: whole (it opens; verify reads its data too), damaged, unreadable (the system does "
+      "not "
+      "let it\nbe read), unfinished (being written, or the write was killed), superseded (a later "
+      "run took another\nway).\n"
+      "Exit status: 0 all that have a checkpoint's name open; 3 one of them is damaged or "
+      "unreadable, or\nthe directory is.\n"
       "  triax checkpoint list runs/demo/checkpoints");
   const Shared arguments = add_arguments(command, "DIR", "The directory");
-  command->callback([arguments, &session] {
-    if (session.rank() == 0)
-      print(session, list_checkpoints_text(arguments->path, arguments->json));
+  command->callback([arguments, &session, &status] {
+    if (session.rank() != 0) return;
+    const CheckpointListing listing = list_directory(arguments->path, arguments->json);
+    print(session, listing.text);
+    status = listing.all_open ? 0 : found_status;
   });
 }
 
@@ -130,9 +136,14 @@ void add_inspect(CLI::App* parent, const MpiSession& session) {
   CLI::App* command = parent->add_subcommand(
       "inspect",
       "List a checkpoint's tensors: type, shape, min, max, mean, norm, NaN and infinite elements.");
+  command->footer(
+      "Exit status: 0; 3 it cannot be read, or its data do not match their checksums: the list is "
+      "of what\nis there.\n"
+      "  triax checkpoint inspect runs/demo/checkpoints/step-000100.h5");
   const Shared arguments = add_arguments(command, "FILE", "The checkpoint file");
   command->callback([arguments, &session] {
     print(session, inspect_checkpoint(arguments->path, arguments->json, MPI_COMM_WORLD));
+    require_whole(arguments->path, MPI_COMM_WORLD);
   });
 }
 
@@ -169,7 +180,7 @@ void add_checkpoint(CLI::App& app, const MpiSession& session, int& status) {
       "checkpoint", "Look into checkpoint files, and turn them into other formats.");
   command->parse_complete_callback([] { check_launch(MPI_COMM_WORLD); });
   command->require_subcommand(1);
-  add_list(command, session);
+  add_list(command, session, status);
   add_inspect(command, session);
   add_verify(command, session, status);
   add_diff(command, session, status);

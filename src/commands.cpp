@@ -149,8 +149,8 @@ int train(const JobArguments& arguments, MpiSession& session) {
   try {
     return trainer.run() == RunEnd::stopped ? stopped_early : 0;
   } catch (const std::exception& error) {
-    return fail(session, error.what(),
-                run_time_failure);  // while the memory of messages under way still stands
+    // Here, while the memory of messages under way still stands.
+    return fail(session, error.what(), run_time_failure);
   }
 }
 
@@ -200,9 +200,9 @@ void generate(const GenerateArguments& arguments) {
     throw UsageError("the prompt is empty", "a model continues text",
                      "Give --prompt at least one character");
   const KernelRuntime runtime(1);
-  if (!require_whole(arguments.checkpoint, MPI_COMM_NULL))
-    spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);
   const CheckpointReader reader(arguments.checkpoint);
+  if (!reader.has_checksums())
+    spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);
   const std::int64_t length =
       static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
   Generator generator(reader, length);

@@ -1,103 +1,37 @@
 // Checkpoints written and read by all ranks, against plain O_DIRECT writes and reads of as many
 // bytes on the same disk, in alternating runs: mpiexec -n N bench_checkpoint [DIRECTORY
-// [REPETITIONS]]. The state is GPT-2 124M's with AdamW in float32, 1.5 GB, cut over the ranks as
-// ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case; peak_fraction is the
-// plain median time over the case's. "stands still" is the time in which training could not go on;
-// there peak_fraction is of the time of the synchronous write.
+// [REPETITIONS [CASE]...]], all cases or those named ("write collective", "async", "read flat",
+// "verify", ...) beside the plain ones. The state is GPT-2 124M's with AdamW in float32, 1.5 GB,
+// cut over the ranks as ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case;
+// peak_fraction is the plain median time over the case's. "stands still" is the time in which
+// training could not go on where forward and backward pass take longer than the copy of the state,
+// "copies" the time of that copy, in which an update has to wait; there peak_fraction is of the
+// time of the synchronous write.
 #include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "benchmarks/io/checkpoint_state.hpp"
 #include "benchmarks/support/report.hpp"
 #include "io/checkpoint_background.hpp"
+#include "io/checkpoint_loader.hpp"
+#include "io/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
 
 namespace {
 
 using namespace triax;
-
-struct World {
-  int rank = 0, size = 1;
-  World() {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-  }
-};
-
-std::vector<CheckpointTensor> gpt2_124m() {
-  constexpr std::int64_t width = 768;
-  std::vector<CheckpointTensor> tensors;
-  for (const char* group : {"/model/", "/optimizer/exp_avg/", "/optimizer/exp_avg_sq/"}) {
-    const auto add = [&](const std::string& name, const Shape& shape) {
-      tensors.push_back({group + name, DType::f32, shape});
-    };
-    add("wte", {50257, width});
-    add("wpe", {1024, width});
-    for (int layer = 0; layer < 12; ++layer) {
-      const std::string h = fmt::format("h.{}.", layer);
-      add(h + "attn.c_attn.weight", {width, 3 * width});
-      add(h + "attn.c_proj.weight", {width, width});
-      add(h + "mlp.c_fc.weight", {width, 4 * width});
-      add(h + "mlp.c_proj.weight", {4 * width, width});
-      for (const char* norm : {"ln_1.weight", "ln_1.bias", "ln_2.weight", "ln_2.bias"})
-        add(h + norm, {width});
-    }
-  }
-  return tensors;
-}
-
-/// This rank's part of the state, in memory of its own.
-class State {
- public:
-  State(const World& world, bool by_columns) : tensors_(gpt2_124m()) {
-    std::int64_t elements = 0;
-    for (const CheckpointTensor& tensor : tensors_) {
-      bytes_ += tensor.bytes();
-      std::vector<hdf5::Box> boxes = part(world, tensor.shape, by_columns);
-      elements += hdf5::elements(boxes);
-      snapshot_bytes_ += CheckpointSnapshot::footprint(hdf5::elements(boxes) * 4);
-      parts_.push_back(std::move(boxes));
-    }
-    memory_.resize(static_cast<std::size_t>(elements));
-    std::iota(memory_.begin(), memory_.end(), 0.0F);
-  }
-  template <class Visit>
-  void each(Visit&& visit) {
-    float* at = memory_.data();
-    for (std::size_t t = 0; t < tensors_.size(); ++t) {
-      const std::int64_t count = hdf5::elements(parts_[t]);
-      visit(tensors_[t].name, parts_[t], Tensor(at, {count}));
-      at += count;
-    }
-  }
-  const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
-  std::int64_t bytes() const { return bytes_; }  // of all ranks
-  std::int64_t snapshot_bytes() const { return snapshot_bytes_; }
-
- private:
-  static std::vector<hdf5::Box> part(const World& world, const Shape& shape, bool by_columns) {
-    const std::int64_t all = by_columns ? shape[shape.rank() - 1] : shape.elements();
-    const std::int64_t begin = all * world.rank / world.size;
-    const std::int64_t end = all * (world.rank + 1) / world.size;
-    if (!by_columns) return hdf5::flat_range_boxes(shape, begin, end);
-    return hdf5::clipped({{{}, shape}}, shape.rank() - 1, begin, end);
-  }
-  std::vector<CheckpointTensor> tensors_;
-  std::vector<std::vector<hdf5::Box>> parts_;
-  std::int64_t bytes_ = 0, snapshot_bytes_ = 0;
-  std::vector<float> memory_;
-};
 
 /// What one would write by hand: each rank its run of a new file, in blocks past the page cache.
 class PlainFile {
@@ -147,11 +81,13 @@ void forget_cached(const std::string& path) {
 
 class Bench {
  public:
-  Bench(const World& world, std::string directory)
+  Bench(const World& world, std::string directory, std::vector<std::string> cases)
       : world_(world),
         directory_(std::move(directory)),
-        flat_(world, false),
-        columns_(world, true),
+        wanted_(std::move(cases)),
+        flat_(world, State::Cut::flat),
+        columns_(world, State::Cut::columns),
+        replicated_(world, State::Cut::replicated),
         plain_(directory_ + "/bench_checkpoint-plain", world, flat_.bytes()),
         snapshot_(flat_.snapshot_bytes()) {}
 
@@ -165,9 +101,11 @@ class Bench {
     if (world_.size > 1) write("collective", flat_, {.collective = true});
     if (world_.size > 1) write("collective columns", columns_, {.collective = true});
     write_behind();
-    time("plain read", none, [&] { plain_.run(false); });
-    read("flat", flat_);
-    read("columns", columns_);
+    read("flat", flat_, {});
+    read("columns", columns_, {});
+    read("replicated", replicated_, {});
+    verify();
+    read("flat files=4", flat_, {.files = 4});
   }
 
   void print() const {
@@ -206,43 +144,85 @@ class Bench {
 
   std::string path() const { return checkpoint_path(directory_, 1); }
 
-  void write(const std::string& name, State& state, const CheckpointOptions& options) {
-    remove();
-    time("write " + name, "plain write", [&] {
-      CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
-      writer.create({}, state.tensors());
-      state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                     const Tensor& data) { writer.write(tensor, boxes, data); });
-      writer.publish();
-    });
+  bool wanted(const std::string& name) const {
+    return wanted_.empty() || std::ranges::find(wanted_, name) != wanted_.end();
   }
 
-  // What a run does with checkpoint.async: a copy, the file's structure, and at the end its name.
+  void write(const std::string& name, State& state, const CheckpointOptions& options) {
+    if (!wanted("write " + name)) return;
+    remove();
+    time("write " + name, "plain write", [&] { write_file(state, options); });
+  }
+
+  void write_file(State& state, const CheckpointOptions& options) {
+    CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
+    writer.create({}, state.tensors());
+    state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
+                   const Tensor& data) { writer.write(tensor, boxes, data, Lifetime::finish); });
+    writer.publish();
+  }
+
+  // What a run does with checkpoint.async: the file's structure, a copy and the data behind the
+  // training, and at the end the file's name.
   void write_behind() {
+    if (!wanted("async")) return;
     remove();
     std::optional<CheckpointWriter> writer;
     std::optional<BackgroundWrite> background;
     const double begin = seconds_of([&] {
       snapshot_.clear();
       flat_.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                     const Tensor& data) { snapshot_.add(Stream(), tensor, boxes, data); });
+                     const Tensor& data) { snapshot_.add(tensor, boxes, data); });
       writer.emplace(path(), MPI_COMM_WORLD);
       writer->create({}, flat_.tensors());
       background.emplace(*writer, snapshot_);
     });
-    const double between = seconds_of([&] { background->wait(); });
+    const double copies = seconds_of([&] { background->wait_copied(); });
+    const double writes = seconds_of([&] { background->wait(); });
     const double end = seconds_of([&] { writer->publish(); });
-    record("async all", "plain write", begin + between + end);
+    record("async all", "plain write", begin + copies + writes + end);
     record("async stands still", "write independent", begin + end);
+    record("async copies", "write independent", copies);
   }
 
-  void read(const std::string& name, State& state) {
+  // A file on the disk alone, and a plain read of as many bytes: the disk changes its mind from
+  // second to second.
+  void prepare_read(const std::string& name, const CheckpointOptions& options) {
+    const std::filesystem::path parts = path() + ".parts";
+    const bool there =
+        std::filesystem::exists(path()) && std::filesystem::exists(parts) == (options.files > 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!there) {
+      remove();
+      write_file(flat_, options);
+    }
+    time("plain read before " + name, "", [&] { plain_.run(false); });
     forget_cached(path());
-    time("read " + name, "plain read", [&] {
+    if (options.files > 1)
+      for (const auto& part : std::filesystem::directory_iterator(parts))
+        forget_cached(part.path());
+  }
+
+  // What a resume does.
+  void read(const std::string& name, State& state, const CheckpointOptions& options) {
+    if (!wanted("read " + name)) return;
+    prepare_read(name, options);
+    time("read " + name, "plain read before " + name, [&] {
       const CheckpointReader reader(path());
+      CheckpointLoader loader(reader, MPI_COMM_WORLD);
       state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                     const Tensor& data) { reader.read(tensor, boxes, data); });
+                     const Tensor&) { loader.want(tensor, boxes); });
+      state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
+                     const Tensor& data) { loader.read(tensor, boxes, data); });
+      loader.finish();
     });
+  }
+
+  void verify() {
+    if (!wanted("verify")) return;
+    prepare_read("verify", {});
+    time("verify", "plain read before verify",
+         [&] { check(require_whole(path(), MPI_COMM_WORLD), "a checkpoint without checksums"); });
   }
 
   void remove() const {
@@ -255,7 +235,8 @@ class Bench {
 
   const World& world_;
   std::string directory_;
-  State flat_, columns_;
+  std::vector<std::string> wanted_;  // cases; none: all
+  State flat_, columns_, replicated_;
   PlainFile plain_;
   CheckpointSnapshot snapshot_;
   std::vector<Case> cases_;
@@ -271,7 +252,7 @@ int main(int argc, char** argv) {
     const std::string directory = std::string(argc > 1 ? argv[1] : ".") + "/bench_checkpoint-files";
     std::filesystem::create_directories(directory);
     {
-      Bench bench(world, directory);
+      Bench bench(world, directory, {argv + std::min(argc, 3), argv + argc});
       const int repetitions = argc > 2 ? std::atoi(argv[2]) : 5;
       for (int i = 0; i < repetitions; ++i) bench.round();
       bench.print();

@@ -19,13 +19,17 @@ std::string lower(std::string text) {
   return text;
 }
 
+bool is_integer(const json& v) {
+  return v.is_number_integer() ||
+         (v.is_number_float() && std::floor(v.get<double>()) == v.get<double>());
+}
+
 // Whole numbers that a double and an int64 both hold.
 bool is_whole(const json& v) {
   if (v.is_number_integer())
     return !v.is_number_unsigned() ||
            v.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()};
-  return v.is_number_float() && std::floor(v.get<double>()) == v.get<double>() &&
-         std::abs(v.get<double>()) < 9e15;
+  return is_integer(v) && std::abs(v.get<double>()) < 9e15;
 }
 
 template <class Test>
@@ -225,6 +229,10 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
     return shown(value) + " is refused (" + key.reason + ")" +
            (makes_the_model ? ". Use a model that does without it" : ". Leave it out");
   }
+  if (key.type == KeyType::integer && is_integer(value) && !is_whole(value))
+    return fmt::format("{} is not allowed (allowed: {}{}below {})", shown(value),
+                       key.allowed.text(), key.allowed.text().empty() ? "" : ", ",
+                       value.is_number_float() ? "9e15" : "2^63");
   if (!has_type(key.type, value))
     return fmt::format("expected {}{}, got {}", type_name(key.type),
                        key.automatic ? " or \"auto\"" : "", shown(value));

@@ -103,7 +103,7 @@ void add_checkpoint(Keys& k) {
                      "training goes on while a checkpoint is written, from a copy of the state in "
                      "host memory; auto: with an interval, without state on NVMe, where it fits"));
   k.push_back(obeyed("checkpoint.collective", boolean, false, anything(),
-                     "ranks write together by MPI-IO, some for the others, in long runs of the "
+                     "ranks write together, some for the others, in long runs of the "
                      "file: for file systems that many ranks writing short runs are slow on; "
                      "training stands meanwhile"));
   k.push_back(
@@ -132,8 +132,8 @@ void add_checkpoint(Keys& k) {
                        "all ranks write together"));
   k.push_back(
       accepted("checkpoint.checkpoint_serialization", boolean, true, "checkpoints are HDF5"));
-  k.push_back(
-      accepted("checkpoint.writer", object, nullptr, "checkpoints are written through MPI-IO"));
+  k.push_back(accepted("checkpoint.writer", object, nullptr,
+                       "checkpoints are written by triax's own writer"));
 }
 
 }  // namespace

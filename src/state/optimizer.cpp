@@ -191,6 +191,7 @@ double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
 
 void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
   if (skip_) return;
+  before_update_();
   const StateView state = state_of(index, part);
   AdamWOptions adamw_options;
   adamw_options.learning_rate = options.learning_rate;

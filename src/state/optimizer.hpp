@@ -1,7 +1,9 @@
 #pragma once
 // AdamW on this rank's shard of every block, and the global gradient norm. Where the parameters
 // have 16 bits, a float32 master copy of them is what is stepped (Micikevicius et al. 2018).
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "src/config/config.hpp"
@@ -53,6 +55,9 @@ class Optimizer {
   /// nothing on any rank; it is NaN where `usable` is false on one.
   double gradient_norm(const Stream& stream, Communicator& world,
                        std::optional<double> loss_scale = {}, bool usable = true);
+  /// Called by each step() before it changes anything: nothing else changes parameters, master copy
+  /// and moments during a run (of gathers each rank sends what its own steps have made).
+  void before_update(std::function<void()> wait) { before_update_ = std::move(wait); }
   /// AdamW on `stepped` of one block, or on a part of it (PlanShape's parts; -1: on all).
   void step(const Stream& stream, int block, int part, const StepOptions& options);
 
@@ -98,6 +103,7 @@ class Optimizer {
   double clip_;
   float gradient_scale_ = 1.0F;
   bool skip_ = false;  // the gradients are not finite
+  std::function<void()> before_update_ = [] {};
   Buffer memory_, master_memory_;
   std::vector<StateView> kept_;  // by block
   std::unique_ptr<OffloadStore> offload_;

@@ -27,7 +27,9 @@ std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
                                                  const ParameterStore& store,
                                                  const Optimizer* optimizer);
 
-/// Copies all that save_checkpoint writes of this rank. Error where it cannot be read.
+/// Adds all that save_checkpoint writes of this rank. What is in memory may not change until
+/// snapshot.copy() has returned; with state in a store all is copied here. Error where that cannot
+/// be read.
 void take_snapshot(const Stream& stream, ParameterStore& store, Optimizer& optimizer,
                    CheckpointSnapshot& snapshot);
 /// The bytes that a CheckpointSnapshot needs at most for blocks of a model of `type` with their
@@ -44,9 +46,12 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 /// Whether a file has the moments of an optimizer; one that was imported has not.
 bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model);
 
-/// Fills weights, and moments where `optimizer` is given: with zeros where the file has none. Error
-/// where the file's model is another.
+/// Fills weights, and moments where `optimizer` is given: with zeros where the file has none.
+/// Collective: every rank calls it with its own store, and no byte of the file is read twice by
+/// them. Error on all ranks alike where the file's model is another, or where what is read is
+/// damaged: the state is then neither the file's nor what it was.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
-                        const ModelConfig& model, ParameterStore& store, Optimizer* optimizer);
+                        const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
+                        const Ranks& ranks);
 
 }  // namespace triax

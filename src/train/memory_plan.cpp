@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "io/checkpoint_loader.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_loader.hpp"
 #include "src/train/checkpoint.hpp"
+#include "src/train/run_directory.hpp"
 
 namespace triax {
 namespace {
@@ -152,24 +154,28 @@ std::int64_t plan_bytes(const StepPlans& plans) {
 
 namespace {
 
-// Whether a rank has so much of a tensor that it goes to a checkpoint past the page cache.
-bool has_long_segments(const std::vector<ParameterBlock>& blocks) {
-  constexpr std::int64_t elements = long_segment / std::int64_t{sizeof(float)};
-  for (const ParameterBlock& block : blocks)
-    for (const PlacedParameter& param : block.params)
-      for (const Piece& piece : param.spec.pieces)
-        if (std::min(piece.extent.elements(), block.own.count()) >= elements) return true;
-  return false;
+// What the first checkpoint brings into rank 0's memory beside its buffers, and stays: code of the
+// HDF5 library (3 MiB) and the heap in which it makes the file's structure (3 MiB). Other ranks get
+// less than 1 MiB, and are planned alike.
+constexpr std::int64_t structure_bytes = std::int64_t{6} << 20;
+
+// The blocks of a file that a rank has at once while it resumes: no more than it needs.
+std::int64_t restoring_bytes(const std::vector<ParameterBlock>& blocks) {
+  constexpr std::int64_t copies = 4;  // weights, master weights and moments, as float32
+  std::int64_t bytes = 0;
+  for (const ParameterBlock& block : blocks) bytes += block.elements * copies * 4;
+  return std::min(loading_bytes_at_once, bytes);
 }
 
 }  // namespace
 
 std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks) {
-  std::int64_t checkpoints = staging_bytes(blocks, config.precision.type);
-  if (config.checkpoint.collective)
-    checkpoints += collective_bytes + collective_library_bytes;
-  else if (has_long_segments(blocks))
-    checkpoints += independent_bytes;
+  std::int64_t checkpoints = independent_bytes;
+  if (config.checkpoint.collective) checkpoints += collective_bytes + collective_library_bytes;
+  if (writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
+  if (config.checkpoint.resume != "never")
+    checkpoints = std::max(checkpoints, restoring_bytes(blocks));
+  checkpoints += staging_bytes(blocks, config.precision.type);
   if (config.model.weights.empty()) return checkpoints;
   return std::max(checkpoints, loading_bytes(config.model, config.precision.type));
 }

@@ -12,9 +12,12 @@ namespace triax {
 RunCheckpoints::RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
                                Optimizer& optimizer)
     : job_(job), config_(job.config), grid_(grid), store_(store), optimizer_(optimizer) {
-  if (takes_copy(config_.checkpoint.async))
-    snapshot_ = std::make_unique<CheckpointSnapshot>(
-        triax::snapshot_bytes(store.blocks(), config_.precision.type));
+  if (!takes_copy(config_.checkpoint.async)) return;
+  snapshot_ = std::make_unique<CheckpointSnapshot>(
+      triax::snapshot_bytes(store.blocks(), config_.precision.type));
+  optimizer.before_update([this] {
+    if (background_) background_->wait_copied();
+  });
 }
 
 std::string RunCheckpoints::path(std::int64_t step) const {
@@ -68,8 +71,7 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
   if (!snapshot_) return save(stream, at, loss_scale);
   if (writer_)
     say([&] {
-      spdlog::warn("training waits for the checkpoint of step {}, which is still being written: {}",
-                   header_.step,
+      spdlog::warn("training waits for {}, which is still being written: {}", path(header_.step),
                    again_ ? "it is written for the second time"
                           : "the disk is slower than checkpoint.interval");
     });
@@ -91,6 +93,7 @@ void RunCheckpoints::write_snapshot() {
   try {
     background_.emplace(*writer_, *snapshot_);
   } catch (const std::system_error& error) {  // no thread, on this rank maybe alone
+    snapshot_->copy(Stream());                // for the second try, when the state is another
     writer_->fail(fmt::format("no thread to write it with: {}", error.what()));
   }
 }
@@ -101,7 +104,8 @@ void RunCheckpoints::proceed(bool any_rank) {
     publish();
   } catch (const Error& error) {
     say([&] {
-      spdlog::error("no checkpoint at step {}, training goes on: {}", header_.step, error.what());
+      spdlog::error("no checkpoint after {} of {} steps, training goes on: {}", header_.step,
+                    config_.run.steps, error.what());
     });
   }
 }

@@ -16,11 +16,13 @@ struct RunPosition {
 };
 
 /// Writes the file of a step, then removes older ones beyond checkpoint.keep. Rank 0 says so. With
-/// checkpoint.async training goes on while the file is written, from a copy of the state; what
-/// fails is tried once more from that copy. All functions but writing() are collective.
+/// checkpoint.async training goes on while the state is copied, up to the optimizer's next update,
+/// and while the file is written, from that copy; what fails is tried once more from it. All
+/// functions but writing() are collective.
 class RunCheckpoints {
  public:
-  /// All outlive the object.
+  /// All outlive the object, which makes the optimizer wait where an update would change what is
+  /// not copied yet.
   RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
                  Optimizer& optimizer);
   /// Called before something is said.
@@ -29,8 +31,8 @@ class RunCheckpoints {
   /// Returns when the file is there. `loss_scale`: LossScaler::state(). Error, on all ranks alike,
   /// where it was not written; earlier files are untouched then.
   void save(const Stream& stream, const RunPosition& at, const std::string& loss_scale);
-  /// The same, where checkpoint.async is on, but returns when the state is copied. One that is
-  /// still being written is waited for first.
+  /// The same, but where checkpoint.async is on it returns at once. One that is still being written
+  /// is waited for first.
   void start(const Stream& stream, const RunPosition& at, const std::string& loss_scale);
   /// True while this rank writes a file in the background.
   bool writing() const { return background_ && !background_->done(); }

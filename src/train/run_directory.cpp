@@ -52,12 +52,15 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
 
 namespace {
 
+void warn_of_old(const std::string& file) {
+  spdlog::warn("{} has no checksums (an older triax wrote it): its data are taken as they are",
+               file);
+}
+
 // Why a checkpoint cannot be used; empty where it can. Collective.
 std::string problem_of(ProcessGrid& grid, const std::string& file) {
   try {
-    if (!require_whole(file, grid) && grid.rank() == 0)
-      spdlog::warn("{} has no checksums (an older triax wrote it): its data are taken as they are",
-                   file);
+    require_whole(file, grid);
     return {};
   } catch (const Error& error) {
     return error.what();
@@ -98,6 +101,9 @@ std::string resume_file(const CheckpointConfig& checkpoint) {
 void check_whole(ProcessGrid& grid, const std::string& file, const std::string& directory) {
   const std::string problem = problem_of(grid, file);
   if (problem.empty()) return;
+  if (!broadcast_text(grid, hdf5::why_unreadable(file)).empty())
+    throw Error(fmt::format("cannot resume from {}", file), problem,
+                "Make it readable: it may well be whole");
   std::string remedy = "Start anew with --set checkpoint.resume=never";
   for (std::string other = one_before(grid, file, directory); !other.empty();
        other = one_before(grid, other, directory)) {
@@ -122,7 +128,15 @@ std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkp
   wrong = broadcast_text(grid, wrong);
   if (!wrong.empty()) throw UsageError(wrong);
   file = broadcast_text(grid, file);
-  if (!file.empty()) check_whole(grid, file, checkpoint.directory);
+  if (file.empty()) return file;
+  try {
+    agreed(grid, [&] {
+      if (grid.rank() == 0 && !CheckpointReader(file).has_checksums()) warn_of_old(file);
+    });
+  } catch (const Error&) {
+    check_whole(grid, file, checkpoint.directory);
+    throw;
+  }
   return file;
 }
 

@@ -5,10 +5,24 @@
 #include "kernels/base/check.hpp"
 
 namespace triax {
+namespace {
+
+std::string metrics_path(const Config& config) {
+  return config.run.directory + "/metrics.jsonl";
+}
+
+}  // namespace
 
 RunRecord::RunRecord(const Config& config, std::int64_t first_step)
-    : metrics_(config.run.directory + "/metrics.jsonl", first_step),
-      progress_(config.run.progress, first_step, config.run.steps, config.steps_per_print) {}
+    : steps_(config.run.steps),
+      metrics_(metrics_path(config), first_step),
+      progress_(config.run.progress, first_step, config.run.steps, config.steps_per_print) {
+  if (metrics_.set_aside() > 0)
+    spdlog::warn(
+        "{} lines of metrics.jsonl are of steps from {} on, which this run makes again: set aside, "
+        "in {}",
+        metrics_.set_aside(), first_step, superseded_metrics(metrics_path(config)));
+}
 
 void RunRecord::step(const StepMetrics& metrics) {
   metrics_.write(metrics);
@@ -19,7 +33,7 @@ void RunRecord::step(const StepMetrics& metrics) {
 void RunRecord::valid(std::int64_t step, double loss, std::int64_t tokens) {
   metrics_.write_valid(step, loss, tokens);
   pause();
-  spdlog::info("step {}: validation loss {:.4f}", step + 1, loss);
+  spdlog::info("after {} of {} steps: validation loss {:.4f}", step + 1, steps_, loss);
   tell_problem();
 }
 

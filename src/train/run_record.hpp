@@ -21,6 +21,7 @@ class RunRecord {
  private:
   void tell_problem();
 
+  std::int64_t steps_;  // of the run
   MetricsWriter metrics_;
   Progress progress_;
   bool told_ = false;

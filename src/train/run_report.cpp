@@ -111,7 +111,7 @@ void announce(const RunFacts& run) {
     spdlog::warn("{}: {} tensors are not part of this model: {}", config.model.weights,
                  run.start.unused_weights.size(), fmt::join(run.start.unused_weights, ", "));
   if (!run.start.resumed_from.empty())
-    spdlog::info("resumed from {} at step {} of {}", run.start.resumed_from, run.start.step,
+    spdlog::info("resumed from {} after {} of {} steps", run.start.resumed_from, run.start.step,
                  config.run.steps);
   if (run.start.fresh_optimizer)
     spdlog::info("it has no optimizer state: the moments start from zero");

@@ -45,7 +45,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
                  optimizer_on(grid, config_, plan_.steps)),
       checkpoints_(job_, grid, store_, optimizer_),
       loss_scaler_(config_.precision.loss_scale),
-      good_scaler_(loss_scaler_),
+      bad_steps_(loss_scaler_),
       buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden,
                                 plan_.steps.peaks[stage_index()],
                                 plan_.steps.shape.frame_pool[stage_index()])),
@@ -64,7 +64,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
                                 shape_, buffers_, messages_, store_, nullptr, grid),
                        grid);
   prepare_weights();
-  good_scaler_ = loss_scaler_;
+  bad_steps_ = BadSteps(loss_scaler_);
 }
 
 std::size_t Trainer::stage_index() const {
@@ -74,7 +74,12 @@ std::size_t Trainer::stage_index() const {
 void Trainer::prepare_weights() {
   if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
     const CheckpointReader reader(file);
-    restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_);
+    try {
+      restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_, grid_);
+    } catch (const Error&) {
+      check_whole(grid_, file, config_.checkpoint.directory);  // says which one is
+      throw;
+    }
     start_.step = reader.header().step;
     start_.sample = reader.header().samples;
     start_.token = reader.header().tokens;
@@ -93,7 +98,7 @@ void Trainer::prepare_weights() {
 RunEnd Trainer::run() {
   if (start_.step >= config_.run.steps) {
     if (leader())
-      spdlog::info("nothing to do: {} holds step {}, run.steps is {}", start_.resumed_from,
+      spdlog::info("nothing to do: {} is after {} steps, run.steps is {}", start_.resumed_from,
                    start_.step, config_.run.steps);
     export_weights(start_.resumed_from);
     return RunEnd::done;
@@ -106,7 +111,7 @@ RunEnd Trainer::run() {
   for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
     const StepMetrics metrics = train_step(step);
     if (leader()) record_->step(metrics);
-    if (bad_steps_ > config_.run.max_bad_steps) stop_after_bad_steps(step);
+    if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(step);
     end = after_step(step, metrics.tokens);
   }
   checkpoints_.finish();
@@ -141,8 +146,10 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
   // metrics.jsonl.
   if (owns_checkpoints(config_))
     for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
-      spdlog::warn("{} is later than step {}, where this run begins: set aside, as *.superseded",
-                   other, start_.step);
+      spdlog::warn(
+          "{} is after more than the {} steps that this run begins with: set aside, as "
+          "*.superseded",
+          other, start_.step);
   record_.emplace(config_, start_.step);
   checkpoints_.before_messages([this] { record_->pause(); });
 }
@@ -174,9 +181,7 @@ StepMetrics Trainer::train_step(std::int64_t step) {
   if (loss_scaler_.enabled()) metrics.loss_scale = loss_scaler_.scale();
   update_loss_scale(metrics.skipped);
   if (metrics.skipped) report_skipped(metrics, input);
-  const bool bad = metrics.skipped && (!loss_scaler_.dynamic() || !std::isfinite(metrics.loss));
-  bad_steps_ = bad ? bad_steps_ + 1 : 0;
-  if (bad_steps_ == 0) good_scaler_ = loss_scaler_;
+  bad_steps_.count(metrics, loss_scaler_);
   return metrics;
 }
 
@@ -214,19 +219,9 @@ void Trainer::stop_after_bad_steps(std::int64_t step) {
   try {
     if (writes_checkpoints(config_.checkpoint)) save(step + 1, true);
   } catch (const Error& error) {
-    unsaved = fmt::format(" (and no checkpoint: {})", error.what());
+    unsaved = error.what();
   }
-  const bool fixed = loss_scaler_.enabled() && !loss_scaler_.dynamic();
-  throw Error(
-      fmt::format("{} steps in a row, from step {} on, had a loss or gradient that is not finite",
-                  bad_steps_, step + 1 - bad_steps_),
-      fixed ? fmt::format("the fixed loss scale, {}, is too large, or the run diverged{}",
-                          loss_scaler_.scale(), unsaved)
-            : fmt::format("the run diverged{}", unsaved),
-      fmt::format(
-          "{}Lower the learning rate, set gradient_clipping, or resume an earlier "
-          "checkpoint; run.max_bad_steps says how many such steps are skipped",
-          fixed ? "Lower fp16.loss_scale, or set it to 0 (dynamic), or train in bf16. " : ""));
+  throw bad_steps_.error(step + 1, unsaved);
 }
 
 std::int64_t Trainer::tokens_per_step() const {
@@ -260,15 +255,16 @@ RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
     const double loss = evaluator_->loss();
     if (leader()) record_->valid(step, loss, tokens);
   }
-  const bool due = last ? config_.checkpoint.at_end
-                        : stop || told_.request == RunRequest::save ||
-                              (config_.checkpoint.interval > 0 &&
-                               done % config_.checkpoint.interval == 0 && bad_steps_ == 0);
+  const bool due =
+      last ? config_.checkpoint.at_end
+           : stop || told_.request == RunRequest::save ||
+                 (config_.checkpoint.interval > 0 && done % config_.checkpoint.interval == 0 &&
+                  bad_steps_.in_a_row() == 0);
   if (due) save_or_go_on(done, last || stop);
   if (!stop) return RunEnd::done;
   if (leader()) {
     record_->pause();
-    spdlog::warn("stopped by {} after step {} of {}: the same command goes on from there",
+    spdlog::warn("stopped by {} after {} of {} steps: the same command goes on from there",
                  source_of(told_.request), done, config_.run.steps);
   }
   return RunEnd::stopped;
@@ -281,24 +277,26 @@ void Trainer::save_or_go_on(std::int64_t steps_done, bool wait) {
   } catch (const Error& error) {
     if (wait) throw;
     if (leader())
-      spdlog::error("no checkpoint at step {}, training goes on: {}", steps_done, error.what());
+      spdlog::error("no checkpoint after {} of {} steps, training goes on: {}", steps_done,
+                    config_.run.steps, error.what());
   }
 }
 
 // Bad steps changed nothing: amid them the file is that of the step before them, where the run may
 // take another way. Where its weights are not finite either, an older one is to stay the newest.
 void Trainer::save(std::int64_t steps_done, bool wait) {
-  const bool amid_bad = bad_steps_ > 0 && steps_done < config_.run.steps;
-  const std::int64_t step = amid_bad ? steps_done - bad_steps_ : steps_done;
+  const std::int64_t bad = bad_steps_.in_a_row();
+  const bool amid_bad = bad > 0 && steps_done < config_.run.steps;
+  const std::int64_t step = amid_bad ? steps_done - bad : steps_done;
   if (amid_bad && (step == start_.step || !finite_weights(stream_, store_, grid_))) {
     if (leader())
       spdlog::warn(
-          "no checkpoint at step {}: the last {} steps were not finite, and there is "
-          "nothing new from before them",
-          steps_done, bad_steps_);
+          "no checkpoint after {} of {} steps: the last {} were not finite, and there is nothing "
+          "new from before them",
+          steps_done, config_.run.steps, bad);
     return;
   }
-  const std::string scale = (amid_bad ? good_scaler_ : loss_scaler_).state();
+  const std::string scale = (amid_bad ? bad_steps_.scaler_before() : loss_scaler_).state();
   if (wait)
     checkpoints_.save(stream_, position(step), scale);
   else

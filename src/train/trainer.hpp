@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/config/load.hpp"
+#include "src/train/bad_steps.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/evaluator.hpp"
 #include "src/train/executor.hpp"
@@ -78,7 +79,7 @@ class Trainer {
   Optimizer optimizer_;
   RunCheckpoints checkpoints_;
   LossScaler loss_scaler_;
-  LossScaler good_scaler_;  // as it was before the bad steps
+  BadSteps bad_steps_;
   BufferPlan buffer_plan_;
   StepBuffers buffers_;
   PipelineMessages messages_;
@@ -88,8 +89,7 @@ class Trainer {
   Executor training_;
   std::optional<Evaluator> evaluator_;
   RunStart start_;
-  StepShare::Word told_;        // of all ranks, since the step before
-  std::int64_t bad_steps_ = 0;  // in a row, until now
+  StepShare::Word told_;  // of all ranks, since the step before
   // Rank 0 only.
   std::optional<RunRecord> record_;
 };

@@ -84,6 +84,11 @@ TEST_F(CheckpointCommands, ListHasARowForEach) {
   EXPECT_THAT(triax("checkpoint list " + dir_.path()).text,
               HasSubstr("whole       step-000010.h5"));
   EXPECT_EQ(triax("checkpoint list " + dir_.path("none")).status, 3);
+  EXPECT_EQ(triax("checkpoint list " + dir_.path()).status, 0);
+  std::filesystem::resize_file(a_, 700);
+  const Outcome damaged = triax("checkpoint list " + dir_.path());
+  EXPECT_EQ(damaged.status, 3);
+  EXPECT_THAT(damaged.text, HasSubstr("damaged     step-"));
 }
 
 TEST_F(CheckpointCommands, DiffsStatusSaysWhetherTheyAreEqual) {
@@ -113,6 +118,16 @@ TEST_F(CheckpointCommands, InspectIsTheSameUnderMpiexec) {
   EXPECT_EQ(alone.status, 0);
   EXPECT_EQ(json::parse(alone.text).at("parameters"), 7);
   EXPECT_THAT(three_ranks("checkpoint inspect --json " + a_).text, HasSubstr(alone.text));
+}
+
+TEST_F(CheckpointCommands, InspectShowsWhatIsThereAndThatItIsDamaged) {
+  damage(a_);
+  for (const Outcome& outcome :
+       {triax("checkpoint inspect " + a_), three_ranks("checkpoint inspect " + a_)}) {
+    EXPECT_EQ(outcome.status, 3);
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("l2 norm"), HasSubstr("is damaged"),
+                                    HasSubstr("/model/b block 0")));
+  }
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST_F(Commands, AnExportIsImportedContinuedAndTrained) {
                                               " --set run.directory=" + directory_.path("more"));
   EXPECT_EQ(trained.status, 0);
   EXPECT_THAT(trained.text,
-              AllOf(HasSubstr("at step 0 of 2"), HasSubstr("moments start from zero")));
+              AllOf(HasSubstr("after 0 of 2 steps"), HasSubstr("moments start from zero")));
 }
 
 TEST_F(Commands, ExportAndImportSayWhatIsWrong) {

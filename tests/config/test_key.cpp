@@ -17,7 +17,7 @@ TEST(Key, ChecksTypes) {
   EXPECT_EQ(problem(key(KeyType::integer), 5e8), "none");
   EXPECT_EQ(problem(key(KeyType::integer), 1.5), "expected integer, got 1.5");
   EXPECT_EQ(problem(key(KeyType::integer), std::numeric_limits<std::uint64_t>::max()),
-            "expected integer, got 18446744073709551615");
+            "18446744073709551615 is not allowed (allowed: below 2^63)");
   EXPECT_EQ(problem(key(KeyType::integer), "3"), "expected integer, got \"3\"");
   EXPECT_EQ(problem(key(KeyType::integer), true), "expected integer, got true");
   EXPECT_EQ(problem(key(KeyType::number), 3), "none");

@@ -108,6 +108,8 @@ const Refusal refusals[] = {
      "zero_optimization.offload_param.buffer_size: 0", "is not allowed", ">= 1"},
     {"LessThanNothingInMemory", ZERO(R"("stage": 3, "offload_param": {"max_in_cpu": -1})"),
      "zero_optimization.offload_param.max_in_cpu: -1", "is not allowed", ">= 0"},
+    {"PartsBeyondCounting", ZERO(R"("sub_group_size": 1e30)"),
+     "zero_optimization.sub_group_size: 1e+30", "is not allowed", ">= 1, below 9e15"},
     {"EmptyParts", ZERO(R"("sub_group_size": 0)"), "zero_optimization.sub_group_size: 0",
      "is not allowed", ">= 1"},
     {"BlocksOfOddSize", R"(, "aio": {"block_size": 5000})", "aio.block_size: 5000",

@@ -10,22 +10,18 @@
 set -u
 . "$(dirname "$0")/functions.sh"
 triax=$1 mpiexec=$2 flag=$3 library=$4 most=${5:-1} seed=${6:-${TRIAX_FAULT_SEED:-1}}
-work=$(mktemp -d) || exit 1
-cd "$work" || exit 1
+begin_work
 trap 'rm -rf "$work"' EXIT
-export OMP_NUM_THREADS=1 ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
 RANDOM=$seed
 echo "seed $seed"
 tried=0 ended_3=0 failures=0
 
-for i in $(seq 300); do echo "line $i of a text to train on"; done > text
-cat > job.json << 'JOB'
-{"model": {"architecture": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
+make_text 300
+make_job 1 2 16 16 4 '
  "data": {"train": ["text"], "seq_length": 16}, "parallel": {"data": "auto"}, "zero_optimization": {"stage": 1},
  "run": {"steps": 4, "directory": "run", "collective_timeout": "10s", "progress": "none"},
- "checkpoint": {"interval": 2, "keep": 1}, "train_batch_size": 4, "gradient_clipping": 1.0,
- "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
-JOB
+ "checkpoint": {"interval": 2, "keep": 1}, "gradient_clipping": 1.0,'
 
 fail() {
   echo "FAILED: $what: $*"
@@ -43,7 +39,7 @@ check_done() {
   cmp <(numbers run) <(numbers whole) || return 1
   "$triax" checkpoint diff --tensors run/checkpoints/step-000004.h5 whole/checkpoints/step-000004.h5 > out 2>&1 || return 1
   # An older checkpoint stays where the run cannot tell whether the last one is safe.
-  cmp <(names run | sed "/step-000002/d; s/parts-[0-9]*/parts/") <(names whole)
+  cmp <(names run | sed "/step-000002/d; /metrics.jsonl.superseded/d; s/parts-[0-9]*/parts/") <(names whole)
 }
 
 try() {  # rank kind nth last error

@@ -2,3 +2,29 @@
 
 # The metrics of a run's directory, without what depends on the clock or the machine.
 numbers() { sed -E 's/,"(tokens_per_second|step_seconds|peak_memory_bytes)":[^,]*//g; s/,"(bytes|messages)_sent".*//' "$1/metrics.jsonl"; }
+
+# A directory for this script alone, and into it. Removing it is the script's.
+begin_work() {
+  work=$(mktemp -d) && cd "$work" || exit 1
+  export OMP_NUM_THREADS=1
+}
+
+# The file text, of so many lines.
+make_text() { for i in $(seq "$1"); do echo "line $i of a text to train on"; done > text; }
+
+# job.json: a GPT of so many layers and heads, of such a width and sequence length, in float32 with AdamW on the file
+# text. The sections are JSON behind the others, each with a comma at its end.
+make_job() {  # layers heads width length global-batch sections
+  cat > job.json << JOB
+{"model": {"architecture": "gpt2", "n_layer": $1, "n_head": $2, "n_embd": $3, "n_positions": $4, "vocab_size": 256},
+ $6
+ "train_batch_size": $5, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
+JOB
+}
+
+# Processes of the script's program in its directory.
+ranks() {
+  for p in /proc/[0-9]*; do
+    [ "$(readlink "$p/exe")" = "$(readlink -f "$triax")" ] && [ "$(readlink "$p/cwd")" = "$work" ] && echo "${p#/proc/}"
+  done 2> /dev/null
+}

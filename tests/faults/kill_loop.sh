@@ -6,10 +6,8 @@
 set -u
 . "$(dirname "$0")/functions.sh"
 triax=$1 mpiexec=$2 flag=$3 kills=${4:-10} seed=${5:-1}
-work=$(mktemp -d) || exit 1
-cd "$work" || exit 1
+begin_work
 trap 'kill -KILL $(ranks) 2> /dev/null; rm -rf "$work"' EXIT
-export OMP_NUM_THREADS=1
 RANDOM=$seed
 
 die() {
@@ -18,22 +16,14 @@ die() {
   exit 1
 }
 
-for i in $(seq 3000); do echo "line $i of a text to train on"; done > text
+make_text 3000
 # A checkpoint after each second step of a few milliseconds: a good part of the time is spent in writing them.
-cat > job.json << 'END'
-{"model": {"architecture": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 64, "n_positions": 32, "vocab_size": 256},
+make_job 2 2 64 32 4 '
  "data": {"train": ["text"], "valid": ["text"], "seq_length": 32},
  "parallel": {"tensor": 2, "data": "auto"}, "zero_optimization": {"stage": 1},
  "run": {"directory": "run", "collective_timeout": "5s", "progress": "none", "eval_interval": 5, "eval_steps": 1},
- "checkpoint": {"interval": 2, "keep": 3}, "train_batch_size": 4,
- "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
-END
+ "checkpoint": {"interval": 2, "keep": 3},'
 
-ranks() {
-  for p in /proc/[0-9]*; do
-    [ "$(readlink "$p/exe")" = "$(readlink -f "$triax")" ] && [ "$(readlink "$p/cwd")" = "$work" ] && echo "${p#/proc/}"
-  done 2> /dev/null
-}
 lines() { [ -e run/metrics.jsonl ] && wc -l < run/metrics.jsonl || echo 0; }
 newest() { ls run/checkpoints/step-??????.h5 2> /dev/null | tail -n 1; }
 train() { timeout $((120 + 10 * kills)) "$mpiexec" "$flag" 2 "$triax" train job.json "$@" > out 2>&1; }

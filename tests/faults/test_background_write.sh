@@ -6,19 +6,15 @@
 set -u
 . "$(dirname "$0")/functions.sh"
 triax=$1 mpiexec=$2 flag=$3 library=$4 launcher=
-work=$(mktemp -d) || exit 1
-cd "$work" || exit 1
+begin_work
 trap 'touch gate; wait; rm -rf "$work"' EXIT
-export OMP_NUM_THREADS=1 ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
 
-for i in $(seq 300); do echo "line $i of a text to train on"; done > text
-cat > job.json << 'JOB'
-{"model": {"architecture": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
+make_text 300
+make_job 1 2 16 16 4 '
  "data": {"train": ["text"], "seq_length": 16}, "parallel": {"data": "auto"}, "zero_optimization": {"stage": 1},
  "run": {"steps": 16, "directory": "run", "collective_timeout": "30s", "progress": "none"},
- "checkpoint": {"interval": 4, "keep": 0}, "train_batch_size": 4, "gradient_clipping": 1.0,
- "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
-JOB
+ "checkpoint": {"interval": 4, "keep": 0}, "gradient_clipping": 1.0,'
 
 die() {
   echo "FAILED: $what: $*"
@@ -71,18 +67,18 @@ fails_once() {  # files rank kind
   check_run 4 8 12 16
   failed_calls 1
   grep "Input/output error" out | grep -q "written once more" || die "the second attempt is not said"
-  grep -q "training waits for the checkpoint of step 4" out || die "that training waits is not said"
+  grep -q "training waits for run/checkpoints/step-000004.h5" out || die "that training waits is not said"
   if grep "no checkpoint" out; then die "a checkpoint is given up"; fi
 }
 
-# After that of step 4. That of step 12 is begun when both have failed.
-fails_twice() {  # files rank kind calls-of-the-kind-for-a-checkpoint
+# After that of step 4. That of step 12 is begun when both have failed. Who syncs several files goes on after a failure.
+fails_twice() {  # files rank kind calls-of-the-kind-for-a-checkpoint calls-of-an-attempt-that-fail
   what="$1 file(s), rank $2, $3 fails twice"
-  train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=$(($4 + 1)) FAIL_LAST=$(($4 + 2)) FAIL_ERROR=5
+  train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=$(($4 + 1)) FAIL_LAST=$(($4 + 1 + $5)) FAIL_ERROR=5
   check_run 4 12 16
-  failed_calls 2
+  failed_calls $(($5 + 1))
   [ "$(grep -c "written once more" out)" -eq 1 ] || die "not one second attempt is said"
-  grep "no checkpoint at step 8, training goes on" out | grep -q "Input/output error" || die "the failure is not said"
+  grep "no checkpoint after 8 of 16 steps, training goes on" out | grep -q "Input/output error" || die "the failure is not said"
 }
 
 # The last checkpoint, which is not written in the background, is due when the one before it fails.
@@ -95,7 +91,7 @@ is_overtaken() {  # rank kind calls-of-the-kind-for-a-checkpoint
   check_run 4 8 16
   failed_calls 1
   if grep -q "written once more" out; then die "it is written again though a newer one is due"; fi
-  grep "no checkpoint at step 12" out | grep -q "Input/output error" || die "the failure is not said"
+  grep "no checkpoint after 12 of 16 steps" out | grep -q "Input/output error" || die "the failure is not said"
 }
 
 goes_on() {  # files rank kind
@@ -136,13 +132,13 @@ for files in 1 2; do
   if [ "$files" -eq 1 ]; then
     fails_once 1 0 write
     fails_once 1 1 sync
-    fails_twice 1 1 write "${calls[1write]}"
+    fails_twice 1 1 write "${calls[1write]}" 1
     is_overtaken 0 write "${calls[0write]}"
     goes_on 1 1 sync
     waits write
   else
     fails_once 2 1 write
-    fails_twice 2 0 sync "${calls[0sync]}"
+    fails_twice 2 0 sync "${calls[0sync]}" "${calls[0sync]}"
     goes_on 2 0 write
   fi
 done

@@ -5,26 +5,24 @@
 # nothing disturbed.
 # usage: test_full_disk.sh TRIAX MPIEXEC FLAG. Status 77: this user cannot mount a tmpfs.
 set -u
-work=$(mktemp -d) || exit 1
+. "$(dirname "$0")/functions.sh"
+script=$(realpath "$0")
+begin_work
 mkdir "$work/disk"
 if ! mount -t tmpfs -o size=3m none "$work/disk" 2> /dev/null; then
   rmdir "$work/disk" "$work"
-  if [ -z "${TRIAX_OWN_MOUNTS:-}" ] && unshare -rm true 2> /dev/null; then TRIAX_OWN_MOUNTS=1 exec unshare -rm "$0" "$@"; fi
+  if [ -z "${TRIAX_OWN_MOUNTS:-}" ] && unshare -rm true 2> /dev/null; then TRIAX_OWN_MOUNTS=1 exec unshare -rm "$script" "$@"; fi
   echo "skipped: no tmpfs can be mounted here, neither as this user nor in a namespace of its own (unshare -rm)"
   exit 77
 fi
 triax=$1 mpiexec=$2 flag=$3 launcher=
 trap 'kill -KILL $launcher $(ranks) 2> /dev/null; wait; umount "$work/disk"; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_NUM_THREADS=1
 
-for i in $(seq 3000); do echo "line $i of a text to train on"; done > text
-cat > job.json << 'JOB'
-{"model": {"architecture": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 48, "n_positions": 32, "vocab_size": 256},
+make_text 3000
+make_job 2 2 48 32 4 '
  "data": {"train": ["text"], "seq_length": 32}, "parallel": {"data": "auto"}, "zero_optimization": {"stage": 1},
  "run": {"directory": "disk/run", "collective_timeout": "10s", "progress": "none"},
- "checkpoint": {"interval": 3, "keep": 1}, "train_batch_size": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
-JOB
+ "checkpoint": {"interval": 3, "keep": 1},'
 
 die() {
   echo "FAILED ($files file(s)): $*"
@@ -32,11 +30,6 @@ die() {
   ls -l disk disk/run disk/run/checkpoints
   tail -n 20 out | cut -c1-300
   exit 1
-}
-ranks() {
-  for p in /proc/[0-9]*; do
-    [ "$(readlink "$p/exe")" = "$(readlink -f "$triax")" ] && [ "$(readlink "$p/cwd")" = "$work" ] && echo "${p#/proc/}"
-  done 2> /dev/null
 }
 # Step, loss and gradient norm of all steps.
 numbers() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),"grad_norm":\([^,]*\),.*/\1 \2 \3/p' "$1/metrics.jsonl"; }
@@ -49,7 +42,7 @@ wait_for() {  # what command...
   for _ in $(seq 600); do "$@" && return; sleep 0.05; done
   die "waited too long for: $what"
 }
-full_and_said() { fill; grep -q "no checkpoint at step" out && grep -q "lines wait in memory" out; }
+full_and_said() { fill; grep -q "no checkpoint after" out && grep -q "lines wait in memory" out; }
 written_again() { grep -q "that waited are written" out && [ "$(newest)" != "$last" ] && [ -n "$(newest)" ]; }
 
 for files in 1 2; do
@@ -59,7 +52,7 @@ for files in 1 2; do
   launcher=$!
   wait_for "the first checkpoint" eval '[ -n "$(newest)" ]'
   wait_for "the full disk to be said" full_and_said
-  grep "no checkpoint at step" out | grep -q "No space left on device\|no room for" || die "the reason is not said"
+  grep "no checkpoint after" out | grep -q "No space left on device\|no room for" || die "the reason is not said"
   last=$(newest)
   "$triax" checkpoint verify "$last" > verified 2>&1 || die "the last good checkpoint does not verify: $(cat verified)"
   kill -0 "$launcher" || die "training does not go on"

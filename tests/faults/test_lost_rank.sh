@@ -4,11 +4,11 @@
 # and leave no process behind.
 # usage: test_lost_rank.sh TRIAX MPIEXEC FLAG
 set -u
+. "$(dirname "$0")/functions.sh"
 triax=$1 mpiexec=$2 flag=$3
 timeout_s=2 slack_s=12
-work=$(mktemp -d) || exit 1
+begin_work
 trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
 failures=0
 
 fail() {
@@ -17,24 +17,13 @@ fail() {
   tail -n 20 out | cut -c1-300
 }
 
-for i in $(seq 3000); do echo "line $i of a text to train on"; done > text
-job() {  # tensor pipeline
-  cat << END
-{"model": {"architecture": "gpt2", "n_layer": 4, "n_head": 4, "n_embd": 32, "n_positions": 32, "vocab_size": 256},
- "data": {"train": ["text"], "seq_length": 32},
- "parallel": {"tensor": $1, "pipeline": $2, "data": "auto"},
- "run": {"steps": 1000000, "directory": "run", "collective_timeout": "${timeout_s}s", "progress": "none"},
- "checkpoint": {"interval": $3, "keep": 1},
- "train_batch_size": 8, "gradient_accumulation_steps": 2,
- "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
-END
-}
-
-# Processes of this test's program in this test's directory.
-ranks() {
-  for p in /proc/[0-9]*; do
-    [ "$(readlink "$p/exe")" = "$(readlink -f "$triax")" ] && [ "$(readlink "$p/cwd")" = "$work" ] && echo "${p#/proc/}"
-  done 2> /dev/null
+make_text 3000
+job() {  # tensor pipeline interval
+  make_job 4 4 32 32 8 "
+ \"data\": {\"train\": [\"text\"], \"seq_length\": 32},
+ \"parallel\": {\"tensor\": $1, \"pipeline\": $2, \"data\": \"auto\"},
+ \"run\": {\"steps\": 1000000, \"directory\": \"run\", \"collective_timeout\": \"${timeout_s}s\", \"progress\": \"none\"},
+ \"checkpoint\": {\"interval\": $3, \"keep\": 1}, \"gradient_accumulation_steps\": 2,"
 }
 
 # The process of a rank, by the number that the launcher gave it.
@@ -47,7 +36,7 @@ process_of() {
 run_case() {  # name signal rank tensor pipeline interval delay
   local name=$1 signal=$2 rank=$3 delay=$7
   rm -rf run
-  job "$4" "$5" "$6" > job.json
+  job "$4" "$5" "$6"
   timeout 60 "$mpiexec" "$flag" 4 "$triax" train job.json > out 2>&1 &
   local launcher=$!
   for _ in $(seq 200); do  # until steps are made

@@ -1,6 +1,11 @@
 #include "io/checkpoint_background.hpp"
 
+#include <atomic>
+#include <chrono>
+#include <map>
 #include <numeric>
+#include <semaphore>
+#include <thread>
 
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
@@ -10,7 +15,9 @@ namespace {
 
 using namespace test;
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 constexpr std::int64_t count = 3 << 20;
 
@@ -21,35 +28,81 @@ std::vector<float> indices() {
 }
 
 TEST(CheckpointSnapshot, HasRoomForWhatItWasMadeFor) {
-  const Stream stream;
   std::vector<float> data(100, 1);
   const std::int64_t line = CheckpointSnapshot::footprint(4);
   EXPECT_EQ(CheckpointSnapshot::footprint(line), line);
   EXPECT_EQ(CheckpointSnapshot::footprint(line + 1), 2 * line);
   CheckpointSnapshot snapshot(line + CheckpointSnapshot::footprint(400));
   for (int round = 0; round < 2; ++round) {
-    snapshot.add(stream, "/a", {{{0}, {1}}}, Tensor(data.data(), {1}));
-    snapshot.add(stream, "/b", {{{0}, {100}}}, Tensor(data.data(), {100}));
+    snapshot.add("/a", {{{0}, {1}}}, Tensor(data.data(), {1}));
+    snapshot.add("/b", {{{0}, {100}}}, Tensor(data.data(), {100}));
     EXPECT_THAT(error_of([&] {
-                  snapshot.add(stream, "/c", {{{0}, {1}}}, Tensor(data.data(), {1}));
+                  snapshot.add("/c", {{{0}, {1}}}, Tensor(data.data(), {1}));
                 }),
                 HasSubstr("no room"));
     snapshot.clear();
   }
 }
 
+TEST(CheckpointSnapshot, LargePiecesLieInTheirPagesAsInTheFile) {
+  std::vector<float> data(std::size_t{1} << 15, 2.0f);
+  const auto count = std::ssize(data);
+  CheckpointSnapshot snapshot(3 * CheckpointSnapshot::footprint(count * 4));
+  const std::map<std::string, std::int64_t> offsets = {{"/a", 100}, {"/b", 8188}, {"/c", 4096}};
+  for (const auto& [name, offset] : offsets)
+    snapshot.add(name, {{{0}, {count}}}, Tensor(data.data(), {count}));
+  snapshot.copy(Stream(), [&](const std::string& name, const std::vector<hdf5::Box>&) {
+    return offsets.at(name);
+  });
+  snapshot.each([&](const std::string& name, const std::vector<hdf5::Box>&, const Tensor& copy) {
+    EXPECT_EQ((reinterpret_cast<std::intptr_t>(copy.data()) - offsets.at(name)) % 4096, 0) << name;
+    EXPECT_EQ(copy.elements(), count);
+  });
+}
+
+TEST(CheckpointSnapshot, CopiesWhatWasAddedWhenItIsTold) {
+  const Stream stream;
+  CheckpointSnapshot snapshot(3 * CheckpointSnapshot::footprint(8));
+  const auto copied = [&] {
+    std::vector<std::pair<std::string, float>> found;
+    snapshot.each(
+        [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
+          EXPECT_EQ(data.elements(), hdf5::elements(boxes));
+          found.emplace_back(name, data.as<float>()[data.elements() - 1]);
+        });
+    return found;
+  };
+  std::vector<float> data = {1, 2};
+  snapshot.add("/a", {{{0}, {2}}}, Tensor(data.data(), {2}));
+  snapshot.add("/b", {{{0}, {2}}}, DType::f32, [&](const Stream& own, const Tensor& to) {
+    for (int i = 0; i < 2; ++i) copy(own, to.slice(0, i, 1), Tensor(data.data() + (1 - i), {1}));
+  });
+  EXPECT_THAT(error_of(copied), HasSubstr("0 of them copied"));
+  data = {3, 4};
+  snapshot.copy(stream);
+  data = {5, 6};
+  EXPECT_THAT(copied(), ElementsAre(Pair("/a", 4), Pair("/b", 3)));
+  snapshot.add("/c", {{{0}, {1}}}, Tensor(data.data(), {1}));
+  EXPECT_THAT(error_of(copied), HasSubstr("2 of them copied"));
+  snapshot.copy(stream);
+  EXPECT_THAT(copied(), ElementsAre(Pair("/a", 4), Pair("/b", 3), Pair("/c", 5)));
+  snapshot.clear();
+  EXPECT_TRUE(copied().empty());
+}
+
 // What changes after the copy does not reach the file.
-TEST(BackgroundWrite, WritesWhatWasThereWhenItWasCopied) {
+TEST(BackgroundWrite, WritesWhatWasThereUntilItWasCopied) {
   const TempDirectory dir;
   for (const int files : {1, 3}) {
     const std::string path = checkpoint_path(dir.path(), files);
     std::vector<float> data = indices();
     CheckpointSnapshot snapshot(CheckpointSnapshot::footprint(count * 4));
-    snapshot.add(Stream(), "/model/w", {{{0}, {count}}}, Tensor(data.data(), {count}));
+    snapshot.add("/model/w", {{{0}, {count}}}, Tensor(data.data(), {count}));
     CheckpointWriter writer(path, MPI_COMM_NULL, {.files = files});
     writer.create(example_header(), {{"/model/w", DType::f32, {count}}});
     {
       BackgroundWrite background(writer, snapshot);
+      background.wait_copied();
       std::ranges::fill(data, -1.0f);
       background.wait();
       EXPECT_TRUE(background.done());
@@ -63,11 +116,51 @@ TEST(BackgroundWrite, WritesWhatWasThereWhenItWasCopied) {
   }
 }
 
+// The copy is held; who wants to change its source gets on after it alone.
+TEST(BackgroundWrite, WhoChangesTheStateWaitsForTheCopy) {
+  const TempDirectory dir;
+  const std::string path = checkpoint_path(dir.path(), 1);
+  std::vector<float> data = indices();
+  std::binary_semaphore held(0), gate(0);
+  CheckpointSnapshot snapshot(CheckpointSnapshot::footprint(count * 4));
+  snapshot.add("/model/w", {{{0}, {count}}}, DType::f32,
+               [&](const Stream& stream, const Tensor& to) {
+                 held.release();
+                 gate.acquire();
+                 copy(stream, to, Tensor(data.data(), {count}));
+               });
+  CheckpointWriter writer(path, MPI_COMM_NULL);
+  writer.create(example_header(), {{"/model/w", DType::f32, {count}}});
+  BackgroundWrite background(writer, snapshot);
+  held.acquire();
+  EXPECT_FALSE(background.done());
+  std::binary_semaphore wants(0);
+  std::atomic<bool> changed = false;
+  std::thread step([&] {
+    wants.release();
+    background.wait_copied();
+    std::ranges::fill(data, -1.0f);
+    changed = true;
+  });
+  wants.acquire();
+  // One that does not wait has all the time to be found out.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(changed);
+  gate.release();
+  step.join();
+  background.wait();
+  writer.publish();
+  const CheckpointReader reader(path);
+  std::vector<float> out(count);
+  reader.read("/model/w", {{{0}, {count}}}, Tensor(out.data(), {count}));
+  EXPECT_EQ(out, indices());
+}
+
 TEST(BackgroundWrite, AFailureIsKeptForPublish) {
   const TempDirectory dir;
   std::vector<float> data = indices();
   CheckpointSnapshot snapshot(CheckpointSnapshot::footprint(count * 4));
-  snapshot.add(Stream(), "/model/w", {{{0}, {count}}}, Tensor(data.data(), {count}));
+  snapshot.add("/model/w", {{{0}, {count}}}, Tensor(data.data(), {count}));
   CheckpointWriter writer(checkpoint_path(dir.path(), 1), MPI_COMM_NULL);
   writer.create(example_header(), {{"/model/w", DType::f32, {count}}});
   {
@@ -87,8 +180,7 @@ TEST(BackgroundWrite, WhatIsGivenUpIsNotPublished) {
   constexpr int pieces = 100000;
   float one = 1;
   CheckpointSnapshot snapshot(pieces * CheckpointSnapshot::footprint(4));
-  for (int i = 0; i < pieces; ++i)
-    snapshot.add(Stream(), "/model/w", {{{i}, {1}}}, Tensor(&one, {1}));
+  for (int i = 0; i < pieces; ++i) snapshot.add("/model/w", {{{i}, {1}}}, Tensor(&one, {1}));
   CheckpointWriter writer(checkpoint_path(dir.path(), 1), MPI_COMM_NULL);
   writer.create(example_header(), {{"/model/w", DType::f32, {pieces}}});
   { const BackgroundWrite background(writer, snapshot); }

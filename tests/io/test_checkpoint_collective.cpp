@@ -1,5 +1,6 @@
 // Ranks that write a checkpoint together leave the file that each would have written for itself.
 #include <numeric>
+#include <optional>
 
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
@@ -12,9 +13,9 @@ using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::int64_t rows = 300;
-constexpr std::int64_t columns = 64;
-constexpr std::int64_t large = (3 * collective_bytes) / 4 + 5;  // floats: more than one round
+constexpr std::int64_t rows = 3000;  // whose columns take more than one round
+constexpr std::int64_t columns = 4099;
+constexpr std::int64_t large = 3'000'005;  // long segments
 const std::vector<CheckpointTensor> tensors = {{"/model/columns", DType::f32, {rows, columns}},
                                                {"/model/flat", DType::f32, {large}},
                                                {"/model/last", DType::f32, {7}}};
@@ -56,9 +57,13 @@ TEST(CheckpointCollective, WritesWhatEachRankWrites) {
     return path;
   };
   const std::string alone = write("step-000001.h5", {});
-  for (const int files : {1, 3}) {
-    const std::string together = write(files == 1 ? "step-000002.h5" : "step-000003.h5",
-                                       {.files = files, .collective = true});
+  // One owner of everything gets more than it takes at a time.
+  const std::vector<CheckpointOptions> ways = {
+      {.collective = true},
+      {.files = 3, .collective = true},
+      {.hints = {.striping_unit = std::int64_t{1} << 30}, .collective = true}};
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    const std::string together = write(fmt::format("step-{:06}.h5", way + 2).c_str(), ways[way]);
     EXPECT_TRUE(verify_checkpoint(together, MPI_COMM_WORLD).damaged.empty());
     for (const CheckpointTensor& tensor : tensors)
       EXPECT_EQ(read(together, tensor), read(alone, tensor)) << tensor.name;
@@ -80,7 +85,24 @@ TEST(CheckpointCollective, AFailureOfOneIsAnErrorOnAll) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
-// The room is made sure of before: MPICH's ranks do not come back from a write that fails on one.
+// What is written in rounds goes on until all have nothing more.
+TEST(CheckpointCollective, ADiskThatFailsUnderOneIsAnErrorOnAll) {
+  const SharedDirectory dir;
+  {
+    CheckpointWriter writer(dir.path("step-000001.h5"), MPI_COMM_WORLD, {.collective = true});
+    writer.create(example_header(), tensors);
+    {
+      std::optional<FileSizeLimit> limit;
+      if (world_rank() == world_size() - 1) limit.emplace(4096);
+      write_part(writer);
+      EXPECT_THAT(error_of([&] { writer.publish(); }),
+                  AllOf(HasSubstr("was not written"), HasSubstr("too large")));
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
 TEST(CheckpointCollective, AFullDiskIsAnErrorOnAll) {
   const SharedDirectory dir;
   const FileSizeLimit limit(1 << 20);

@@ -1,7 +1,11 @@
 #include "io/checkpoint_file.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <numeric>
 
+#include "io/checkpoint_verify.hpp"
+#include "kernels/base/device.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 
 namespace triax {
@@ -40,6 +44,34 @@ TEST(CheckpointFile, RoundTrips) {
   std::vector<float> out(3);
   reader.read("/model/a.weight", hdf5::flat_range_boxes({2, 3}, 2, 5), Tensor(out.data(), {3}));
   EXPECT_THAT(out, ElementsAre(3, 4, 5));
+}
+
+// Long parts and short ones, in memory that lies as the file's pages do and in other.
+TEST(CheckpointFile, PartsOfAnyLengthAndPlaceAreWritten) {
+  const TempDirectory dir;
+  constexpr std::int64_t count = 3'000'001;
+  constexpr std::int64_t page = 1024;  // elements
+  const std::vector<std::int64_t> ends = {1'000'003, 1'000'010, 2'000'000, count};
+  Buffer memory((count + page) * sizeof(float));
+  for (const Lifetime lifetime : {Lifetime::call, Lifetime::finish})
+    for (const std::int64_t shift : {std::int64_t{0}, std::int64_t{3}}) {
+      float* const data = static_cast<float*>(memory.data()) + shift;
+      std::iota(data, data + count, static_cast<float>(shift));
+      const std::string path = dir.path("step-000001.h5");
+      CheckpointWriter writer(path, MPI_COMM_NULL);
+      writer.create(example_header(), {{"/model/long", DType::f32, {count}}});
+      std::int64_t begin = 0;
+      for (const std::int64_t end : ends) {
+        writer.write("/model/long", {{{begin}, {end - begin}}}, Tensor(data + begin, {end - begin}),
+                     lifetime);
+        begin = end;
+      }
+      writer.publish();
+      std::vector<float> read(count);
+      CheckpointReader(path).read("/model/long", {{{0}, {count}}}, Tensor(read.data(), {count}));
+      EXPECT_TRUE(std::equal(read.begin(), read.end(), data)) << shift;
+      EXPECT_TRUE(verify_checkpoint(path, MPI_COMM_NULL).damaged.empty()) << shift;
+    }
 }
 
 TEST(CheckpointFile, AppearsOnlyWhenPublished) {

@@ -1,5 +1,9 @@
 #include "io/checkpoint_list.hpp"
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/io/checkpoint_fixtures.hpp"
@@ -22,7 +26,7 @@ TEST(CheckpointList, HasEachFileWithItsState) {
   std::filesystem::resize_file(checkpoint_path(dir.path(), 60), 700);
   dir.file("step-000080.h5.tmp", "begun");
   dir.file("notes.txt", "not listed");
-  const json out = json::parse(list_checkpoints_text(dir.path(), true));
+  const json out = json::parse(list_directory(dir.path(), true).text);
   ASSERT_EQ(out.at("checkpoints").size(), 4U);
   const json& whole = out["checkpoints"][0];
   EXPECT_EQ(whole.at("state"), "whole");
@@ -36,15 +40,52 @@ TEST(CheckpointList, HasEachFileWithItsState) {
   EXPECT_EQ(out["checkpoints"][2].at("state"), "superseded");
   EXPECT_EQ(out["checkpoints"][2].at("step"), 70);
   EXPECT_EQ(out["checkpoints"][3].at("state"), "unfinished");
-  EXPECT_THAT(list_checkpoints_text(dir.path(), false),
+  EXPECT_THAT(list_directory(dir.path(), false).text,
               AllOf(ContainsRegex("50 +51200 .* 1x1x1 +f32 +whole +step-000050.h5"),
                     ContainsRegex("unfinished +step-000080.h5.tmp")));
 }
 
+TEST(CheckpointList, OnlyWhatHasACheckpointsNameMustOpen) {
+  const TempDirectory dir;
+  const std::vector<CheckpointTensor> tensors = {{"/model/a", DType::f32, {3}}};
+  for (const int step : {50, 60, 70})
+    write_example(checkpoint_path(dir.path(), step), tensors, {{1, 2, 3}});
+  EXPECT_EQ(set_aside_later(dir.path(), 60).size(), 1U);
+  dir.file("step-000080.h5.tmp", "begun");
+  std::filesystem::resize_file(checkpoint_path(dir.path(), 70) + ".superseded", 700);
+  EXPECT_TRUE(list_directory(dir.path(), false).all_open);
+  std::filesystem::resize_file(checkpoint_path(dir.path(), 50), 700);
+  EXPECT_FALSE(list_directory(dir.path(), false).all_open);
+}
+
+// As another user where this one may read everything.
+TEST(CheckpointList, WhatMayNotBeReadIsNotDamaged) {
+  namespace fs = std::filesystem;
+  const TempDirectory dir;
+  const std::string path = checkpoint_path(dir.path(), 50);
+  write_example(path, {{"/model/a", DType::f32, {3}}}, {{1, 2, 3}});
+  fs::permissions(path, fs::perms::none);
+  fs::permissions(dir.path(), fs::perms::all);
+  constexpr ::uid_t nobody = 65534;
+  const auto found = [&] {
+    if (::geteuid() == 0 && ::setresuid(nobody, nobody, nobody) != 0) return std::string("no uid");
+    const CheckpointListing listing = list_directory(dir.path(), true);
+    const json row = json::parse(listing.text).at("checkpoints").at(0);
+    return fmt::format("{}, {}, {}", row.at("state").get<std::string>(), listing.all_open,
+                       row.at("problem").get<std::string>());
+  };
+  EXPECT_EXIT(
+      {
+        std::fputs(found().c_str(), stderr);
+        std::_Exit(7);
+      },
+      testing::ExitedWithCode(7), "^unreadable, false, .*Permission denied");
+}
+
 TEST(CheckpointList, NoneAndNoDirectoryAreTold) {
   const TempDirectory dir;
-  EXPECT_EQ(list_checkpoints_text(dir.path(), false), "no checkpoints in " + dir.path() + "\n");
-  EXPECT_THAT(error_of([&] { list_checkpoints_text(dir.path("none"), false); }),
+  EXPECT_EQ(list_directory(dir.path(), false).text, "no checkpoints in " + dir.path() + "\n");
+  EXPECT_THAT(error_of([&] { list_directory(dir.path("none"), false); }),
               HasSubstr("no directory " + dir.path("none")));
 }
 

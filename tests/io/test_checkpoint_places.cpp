@@ -47,6 +47,14 @@ TEST(CheckpointPlaces, AColumnRangeIsASegmentARow) {
             (std::vector<Found>{{0, 64 + 16, 8, 0}, {0, 64 + 40, 8, 2}, {0, 64 + 64, 8, 4}}));
 }
 
+TEST(CheckpointPlaces, TheFirstElementOfBoxesHasAnOffset) {
+  CheckpointPlaces places({"a.h5", "b.h5"});
+  places.add("/model/w", DType::f32, {4, 5}, {{0, 0, 10, 100}, {1, 10, 20, 200}});
+  EXPECT_EQ(places.offset("/model/w", {{{0, 3}, {2, 2}}}), 112);
+  EXPECT_EQ(places.offset("/model/w", {{{2, 1}, {1, 4}}}), 204);
+  EXPECT_EQ(places.offset("/model/w", {{{2, 1}, {0, 4}}}), 0);
+}
+
 TEST(CheckpointPlaces, ATensorInThreeFilesIsCutAtTheirEnds) {
   CheckpointPlaces places({"a.h5", "b.h5", "c.h5"});
   places.add("/model/w", DType::f32, {4, 5}, {{0, 0, 5, 100}, {1, 5, 15, 200}, {2, 15, 20, 300}});

@@ -1,5 +1,10 @@
 #include "io/durable.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "tests/io/fixtures.hpp"
 
 namespace triax {
@@ -21,6 +26,24 @@ TEST(Durable, RenameReplaces) {
   EXPECT_EQ(contents(to), "new");
   EXPECT_FALSE(std::filesystem::exists(dir.path("from")));
   EXPECT_THAT(error_of([&] { rename_durably(dir.path("none"), to); }), HasSubstr("No such file"));
+}
+
+TEST(Durable, WriteAllSaysHowFarItCame) {
+  const TempDirectory dir;
+  const std::string path = dir.file("a", "0123456789");
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const std::string text = "abc";
+  std::int64_t at = 8;
+  EXPECT_EQ(write_all(file, std::as_bytes(std::span(text)), at), 0);
+  EXPECT_EQ(at, 11);
+  EXPECT_EQ(contents(path), "01234567abc");
+  {
+    const FileSizeLimit limit(12);
+    EXPECT_EQ(write_all(file, std::as_bytes(std::span(text)), at), EFBIG);
+  }
+  ::close(file);
+  EXPECT_EQ(at, 12);  // one byte had room
+  EXPECT_EQ(contents(path), "01234567abca");
 }
 
 TEST(Durable, SyncOfAnAbsentFileFails) {

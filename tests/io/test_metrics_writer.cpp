@@ -125,6 +125,43 @@ TEST(MetricsWriter, AResumedRunRepeatsNoStep) {
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
 }
 
+TEST(MetricsWriter, WhatIsMadeAgainIsSetAside) {
+  const TempDirectory dir;
+  const std::string path = dir.path("m");
+  const std::string aside = superseded_metrics(path);
+  write_steps(path, 0, 5);
+  EXPECT_EQ(MetricsWriter(path, 5).set_aside(), 0);
+  EXPECT_FALSE(std::filesystem::exists(aside));
+  std::string last = contents(path);
+  last = last.substr(last.rfind("{\"step\":4"));
+  EXPECT_EQ(MetricsWriter(path, 4).set_aside(), 1);
+  EXPECT_EQ(contents(aside), last) << "as it was";
+  EXPECT_EQ(MetricsWriter(path, 2).set_aside(), 2);
+  EXPECT_THAT(steps(aside), ElementsAre(4, 2, 3));
+  EXPECT_THAT(steps(path), ElementsAre(0, 1));
+}
+
+TEST(MetricsWriter, NothingIsLostWhereThereIsNoRoomToSetItAside) {
+  const TempDirectory dir;
+  const std::string path = dir.path("m");
+  const std::string aside = superseded_metrics(path);
+  write_steps(path, 0, 3);
+  MetricsWriter(path, 2);
+  write_steps(path, 2, 4);
+  const std::string before = contents(path);
+  const std::string before_aside = contents(aside);
+  {
+    const FileSizeLimit full(before_aside.size() + before_aside.size() / 2);
+    EXPECT_THAT(error_of([&] { MetricsWriter(path, 3); }), HasSubstr("cannot write"));
+  }
+  EXPECT_EQ(contents(path), before);
+  EXPECT_EQ(contents(aside), before_aside);
+  std::filesystem::remove(aside);
+  std::filesystem::create_directory(aside);
+  EXPECT_THAT(error_of([&] { MetricsWriter(path, 3); }), HasSubstr(aside));
+  EXPECT_EQ(contents(path), before);
+}
+
 TEST(MetricsWriter, KeepsEarlierValidLines) {
   const TempDirectory dir;
   {
@@ -143,6 +180,7 @@ TEST(MetricsWriter, DropsATornLastLine) {
     const std::string path = dir.file("m", "{\"step\":0}\n" + torn);
     write_steps(path, 2, 3);
     EXPECT_THAT(steps(path), ElementsAre(0, 2)) << torn;
+    EXPECT_FALSE(std::filesystem::exists(superseded_metrics(path)));
   }
 }
 

@@ -81,7 +81,7 @@ signalled=$(submit --output=signalled.out "$train" "$work/signalled.json")
 wait_until 30 "steps of the job" has_steps signalled 12
 timeout 10 scancel --signal=USR1 "$signalled"
 wait_until 30 "the job to be requeued" in_state "$signalled" PENDING
-says signalled.out "stopped by SIGUSR1 after step"
+says signalled.out "stopped by SIGUSR1 after"
 first=$(last_step signalled)
 [[ -f $(printf 'signalled/checkpoints/step-%06d.h5' $((first + 1))) ]] || fail "no checkpoint after step $first"
 set_steps signalled $((first + 15))

@@ -1,5 +1,6 @@
 #include "src/train/checkpoint.hpp"
 
+#include "io/checkpoint_background.hpp"
 #include "src/state/initial_weights.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
@@ -137,10 +138,56 @@ TEST(Checkpoint, EveryGridRestoresEveryOthersFile) {
         for_each_value(*restored, [](float& value, float expected) {
           value = expected == 0.0F ? 0.0F : -1.0F;
         });
-        restore_checkpoint(Stream{}, reader, model, restored->store, &restored->optimizer);
+        restore_checkpoint(Stream{}, reader, model, restored->store, &restored->optimizer,
+                           restored->grid);
         EXPECT_EQ(wrong_values(*restored), 0);
       }
     }
+  }
+}
+
+// The copy is made at the last instant that the optimizer leaves for it, in one run or in many.
+TEST(Checkpoint, ASnapshotHasTheStateFromBeforeTheUpdateThatWaitsForIt) {
+  const SharedDirectory directory;
+  const ModelConfig model = golden_model("gpt2-tiny");
+  const Stream stream;
+  for (Layout layout : layouts) {
+    layout.micro = 1;
+    if (layout.ranks() != world_size() || !carries(read_golden("gpt2-tiny"), layout)) continue;
+    SCOPED_TRACE(layout.text());
+    State state(model, layout);
+    fill(state);
+    CheckpointSnapshot snapshot(snapshot_bytes(state.store.blocks(), DType::f32));
+    take_snapshot(stream, state.store, state.optimizer, snapshot);
+    bool copied = false;
+    state.optimizer.before_update([&] {
+      EXPECT_TRUE(copied || wrong_values(state) == 0);
+      snapshot.copy(stream);
+      copied = true;
+    });
+    const auto step = [&](bool usable) {
+      state.optimizer.gradient_norm(stream, state.grid.world(), {}, usable);
+      for (int b = 0; b < std::ssize(state.store.blocks()); ++b)
+        state.optimizer.step(stream, b, -1, {.learning_rate = 0.1});
+    };
+    for (int b = 0; b < std::ssize(state.store.blocks()); ++b) {
+      const BlockView& gradients = state.store.gradients(b);
+      std::fill_n(gradients.data.as<float>(), gradients.range.count(), 1.0F);
+    }
+    step(false);
+    EXPECT_FALSE(copied) << "a step that changes nothing waits for nothing";
+    step(true);
+    EXPECT_TRUE(copied);
+    EXPECT_GT(wrong_values(state), 0);
+
+    const std::string path = directory.path("step-1.h5");
+    CheckpointWriter writer(path, state.grid);
+    writer.create(header_of(model), checkpoint_tensors(model, state.store, &state.optimizer));
+    BackgroundWrite(writer, snapshot).wait();
+    writer.publish();
+    restore_checkpoint(stream, CheckpointReader(path), model, state.store, &state.optimizer,
+                       state.grid);
+    EXPECT_EQ(wrong_values(state), 0);
   }
 }
 
@@ -170,7 +217,7 @@ TEST(Checkpoint, WithoutOptimizerOnlyWeightsAreRead) {
   save(directory.path("step-1.h5"), model, saved);
   State restored(model, {.data = world_size()});
   restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), model, restored.store,
-                     nullptr);
+                     nullptr, restored.grid);
   const auto weight = restored.store.weights(0);
   EXPECT_EQ(weight.data.as<float>()[0], saved.store.weights(0).data.as<float>()[0]);
   EXPECT_EQ(restored.optimizer.kept_state(0).first.data.as<float>()[0], 0.0F);
@@ -189,7 +236,7 @@ TEST(Checkpoint, OfWeightsAloneLeavesMomentsOfZero) {
   EXPECT_FALSE(has_optimizer(reader, model));
   State expected(model, layout);
   fill(expected);
-  restore_checkpoint(Stream{}, reader, model, state.store, &state.optimizer);
+  restore_checkpoint(Stream{}, reader, model, state.store, &state.optimizer, state.grid);
   for (int b = 0; b < static_cast<int>(state.store.blocks().size()); ++b) {
     const auto same = [](const BlockView& a, const BlockView& c) {
       return std::equal(a.data.as<float>(), a.data.as<float>() + a.range.count(),
@@ -213,7 +260,7 @@ TEST(Checkpoint, AnotherModelIsRefused) {
     State state(other, {.data = world_size()});
     return error_of([&] {
       restore_checkpoint(Stream{}, CheckpointReader(directory.path("step-1.h5")), other,
-                         state.store, nullptr);
+                         state.store, nullptr, state.grid);
     });
   };
   EXPECT_EQ(error_on(model), "");

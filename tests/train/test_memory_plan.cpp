@@ -54,6 +54,15 @@ TEST(MemoryPlan, ZeroCutsOneKindAfterAnother) {
   EXPECT_LT(with_zero(1).communication, none.communication);  // shards, not whole gradients
 }
 
+// Some MiB of the library that makes the file.
+TEST(MemoryPlan, AFileTakesMoreThanTheBuffersItGoesThrough) {
+  Config config = config_of({.micro = 1});
+  ASSERT_FALSE(config.checkpoint.at_end || config.checkpoint.interval > 0);
+  const std::int64_t without = memory_of(config).of(0).device.buffers;
+  config.checkpoint.at_end = true;
+  EXPECT_GT(memory_of(config).of(0).device.buffers, without + (1 << 20));
+}
+
 TEST(MemoryPlan, RecomputeAndSmallBatchesShrinkActivations) {
   const KindBytes all = first_rank({.micro = 2});
   EXPECT_LT(first_rank({.micro = 2, .recompute = 99}).activations, all.activations);

@@ -1,4 +1,5 @@
 // However a run writes its checkpoints, they are the same, and so is the run.
+#include <algorithm>
 #include <filesystem>
 
 #include "io/checkpoint_diff.hpp"
@@ -70,6 +71,43 @@ TEST(RunCheckpoints, OneEachStepInTheBackgroundIsPossible) {
   job["checkpoint"].update({{"async", true}, {"interval", 1}, {"at_end", false}});
   train_to_the_end(job);
   EXPECT_EQ(checkpoints_of(directory.path("run")).size(), 5U);
+}
+
+// The update follows at once, and begins with what is copied last: it has to wait. Values were 0.
+TEST(RunCheckpoints, WhatIsUpdatedAfterTheStartIsNotInTheFile) {
+  const SharedDirectory directory;
+  auto job = job_in(directory.path("run"), false);
+  job["model"] = {{"architecture", "gpt2"}, {"n_layer", 4},       {"n_head", 4},
+                  {"n_embd", 256},          {"n_positions", 128}, {"vocab_size", 256}};
+  job["parallel"] = {{"data", world_size()}};
+  job["zero_optimization"] = {{"stage", 1}};
+  job["checkpoint"]["async"] = true;
+  const LoadedJob loaded = load(job, world_size());
+  const Config& config = loaded.config;
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, config);
+  const Stage stage = make_stage(config, 0, 0);
+  ParameterStore store(stage, grid, state_options(config, grid.data_rank()));
+  Optimizer optimizer(store, config.optimizer, 0.0);
+  RunCheckpoints checkpoints(loaded, grid, store, optimizer);
+  const Stream stream;
+  for (int b = 0; b < std::ssize(store.blocks()); ++b) {
+    const BlockView& gradients = store.gradients(b);
+    std::fill_n(gradients.data.as<float>(), gradients.range.count(), 1.0F);
+  }
+  optimizer.gradient_norm(stream, grid.world());
+  checkpoints.start(stream, {.step = 1}, "");
+  for (int b = static_cast<int>(store.blocks().size()) - 1; b >= 0; --b)
+    optimizer.step(stream, b, -1, {.learning_rate = 1.0});
+  checkpoints.finish();
+  EXPECT_NE(store.weights(0).data.as<float>()[store.blocks()[0].own.begin], 0.0F);
+
+  const CheckpointReader reader(directory.path("run") + "/checkpoints/step-000001.h5");
+  for (const CheckpointTensor& tensor : reader.tensors()) {
+    std::vector<float> values(static_cast<std::size_t>(tensor.shape.elements()));
+    reader.read(tensor.name, {{{}, tensor.shape}}, Tensor(values.data(), {std::ssize(values)}));
+    EXPECT_TRUE(std::ranges::all_of(values, [](float value) { return value == 0.0F; }))
+        << tensor.name;
+  }
 }
 
 TEST(RunCheckpoints, ACopyIsMadeWhereTheJobLeavesItOpen) {

@@ -1,0 +1,116 @@
+#include "io/checkpoint_block_reader.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::int64_t page = BlockFile::alignment;
+
+BlockFile::Options reading_options(int queue_depth) {
+  BlockFile::Options options;
+  options.queue_depth = queue_depth;
+  options.writable = false;
+  return options;
+}
+
+[[noreturn]] void fail(const std::string& path, std::int64_t offset, const char* why) {
+  throw Error(fmt::format("cannot read {} at byte {}", path, offset), why,
+              "Check the disk's health, or use another checkpoint");
+}
+
+// What is behind the last whole page of a file, which cannot be read past the page cache.
+void read_cached(const std::string& path, std::int64_t offset, std::byte* to, std::int64_t bytes) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(path, offset, std::strerror(errno));
+  ssize_t got = 1;
+  while (bytes > 0 && got != 0) {
+    got = ::pread(fd, to, static_cast<std::size_t>(bytes), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) break;
+    to += got;
+    offset += got;
+    bytes -= got;
+  }
+  const int error = errno;
+  ::close(fd);
+  if (bytes > 0) fail(path, offset, got == 0 ? "the file ends there" : std::strerror(error));
+}
+
+}  // namespace
+
+struct CheckpointBlockReader::OneFile {
+  OneFile(const std::string& name, int queue_depth)
+      : path(name),
+        bytes(static_cast<std::int64_t>(std::filesystem::file_size(name))),
+        direct(name, reading_options(queue_depth)) {}
+  std::string path;
+  std::int64_t bytes;
+  BlockFile direct;
+};
+
+CheckpointBlockReader::OneFile& CheckpointBlockReader::file_of(std::size_t number) {
+  auto& file = files_[number];
+  if (!file) file = std::make_shared<OneFile>(blocks_.files()[number], queue_depth_);
+  return *file;
+}
+
+void CheckpointBlockReader::start_range(const FileRange& range, std::byte* memory,
+                                        BlockReading& reading) {
+  OneFile& file = file_of(range.file);
+  const std::int64_t end = range.offset + range.bytes;
+  const std::int64_t first = range.offset / page * page;
+  const std::int64_t last = std::min((end + page - 1) / page * page, file.bytes / page * page);
+  if (first < last)
+    reading.requests.push_back(
+        file.direct.read(first, {memory, static_cast<std::size_t>(last - first)}));
+  const std::int64_t rest = std::max(last, range.offset);
+  if (rest < end) read_cached(file.path, rest, memory + (rest - first), end - rest);
+}
+
+BlockReading CheckpointBlockReader::start(std::int64_t block, std::byte* memory) {
+  BlockReading reading{block, memory, blocks_.ranges(block), {}, {}};
+  try {
+    for (const FileRange& range : reading.ranges) {
+      start_range(range, memory, reading);
+      memory += (range.offset + range.bytes + page - 1) / page * page - range.offset / page * page;
+    }
+  } catch (const std::exception& error) {
+    reading.failure = error.what();
+  }
+  return reading;
+}
+
+Tensor CheckpointBlockReader::finish(BlockReading& reading) const {
+  for (BlockRequest& request : reading.requests) request.wait();
+  if (!reading.failure.empty()) throw Error(reading.failure);
+  const TensorPiece piece = blocks_.at(reading.block);
+  const CheckpointTensor& tensor = blocks_.tensors()[piece.tensor];
+  std::byte* const to = reading.memory + blocks_.data_offset(reading.block);
+  const Tensor data(static_cast<void*>(to), tensor.dtype, {piece.end - piece.begin});
+  if (reading.ranges.empty()) {
+    reader_.read(tensor.name, hdf5::flat_range_boxes(tensor.shape, piece.begin, piece.end), data);
+    return data;
+  }
+  // Side by side, where they are not.
+  std::byte* pages = reading.memory;
+  std::byte* at = to;
+  for (const auto& [file, offset, bytes] : reading.ranges) {
+    const std::byte* const from = pages + offset % page;
+    if (from != at) std::memmove(at, from, static_cast<std::size_t>(bytes));
+    at += bytes;
+    pages += (offset + bytes + page - 1) / page * page - offset / page * page;
+  }
+  return data;
+}
+
+}  // namespace triax

@@ -1,0 +1,51 @@
+#pragma once
+// Reads blocks of a checkpoint past the page cache, several at a time. Internal to io/.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/block_file.hpp"
+#include "io/checkpoint_blocks.hpp"
+
+namespace triax {
+
+/// One block under way to memory.
+struct BlockReading {
+  std::int64_t block = 0;
+  std::byte* memory = nullptr;
+  std::vector<FileRange> ranges;
+  std::vector<BlockRequest> requests;
+  std::string failure;
+};
+
+/// By one thread. Both arguments outlive it.
+class CheckpointBlockReader {
+ public:
+  CheckpointBlockReader(const CheckpointBlocks& blocks, const CheckpointReader& reader)
+      : blocks_(blocks), reader_(reader), files_(blocks.files().size()) {}
+
+  /// Before the first start(): so many readers share a disk. Each has as much less under way: a
+  /// disk that has more requests than it needs to be busy finishes the late ones before the early
+  /// ones, which are waited for.
+  void share_disk(int readers) { queue_depth_ = std::max(4, most_under_way / readers); }
+
+  /// Begins to read a block to its footprint of memory, which begins at a page. A failure is kept
+  /// for finish().
+  BlockReading start(std::int64_t block, std::byte* memory);
+  /// Waits; the block's elements, at its data_offset in that memory. Error where the disk fails.
+  Tensor finish(BlockReading& reading) const;
+
+ private:
+  struct OneFile;
+  void start_range(const FileRange& range, std::byte* memory, BlockReading& reading);
+  OneFile& file_of(std::size_t number);
+
+  static constexpr int most_under_way = 16;  // MiB
+  const CheckpointBlocks& blocks_;
+  const CheckpointReader& reader_;
+  std::vector<std::shared_ptr<OneFile>> files_;  // opened when first read
+  int queue_depth_ = most_under_way;
+};
+
+}  // namespace triax

@@ -1,0 +1,253 @@
+#include "io/checkpoint_loader.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <set>
+#include <utility>
+
+#include "io/checkpoint_block_reader.hpp"
+#include "io/checkpoint_verify.hpp"
+#include "io/load_round.hpp"
+#include "io/node_memory.hpp"
+#include "io/round_messages.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::size_t width = 32;  // blocks that a rank has in a round at most
+
+template <class From, class To>
+void convert(const std::byte* from, To* to, std::int64_t count) {
+  From value;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::memcpy(&value, from + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+    to[i] = static_cast<To>(value);
+  }
+}
+
+// Consecutive elements.
+void copy(const std::byte* from, DType type, const Tensor& to) {
+  const std::int64_t count = to.elements();
+  if (type == to.dtype()) {
+    std::memcpy(to.data(), from, static_cast<std::size_t>(to.bytes()));
+    return;
+  }
+  check(to.dtype() == DType::f32, "{} read as {}", name_of(type), name_of(to.dtype()));
+  auto* const floats = to.as<float>();
+  switch (type) {
+    case DType::f64:
+      return convert<double>(from, floats, count);
+    case DType::bf16:
+      return convert<Bf16>(from, floats, count);
+    case DType::f16:
+      return convert<F16>(from, floats, count);
+    default:
+      check(false, "{} read as f32", name_of(type));
+  }
+}
+
+}  // namespace
+
+struct CheckpointLoader::Impl {
+  Impl(const CheckpointReader& file, const Ranks& all, const LoaderOptions& wanted)
+      : reader(file), ranks(all), options(wanted), blocks(file, all), disk(blocks, file) {}
+
+  /// A round under way: its blocks come to one half of the node's memory.
+  struct Round {
+    LoadRound plan;
+    std::vector<std::pair<std::int64_t, std::byte*>> mine;  // blocks, where their data begin
+    std::vector<BlockReading> readings;                     // of plan.duties, in their order
+    int half = 0;
+  };
+
+  void want(std::int64_t block);
+  const std::byte* data_of(std::int64_t block);
+  void begin();
+  void advance();
+  std::vector<std::int64_t> offer() const;
+  Round start_round(int half);
+  void complete(Round& round);
+  void check_block(BlockReading& reading);
+
+  const CheckpointReader& reader;
+  Ranks ranks;
+  LoaderOptions options;
+  CheckpointBlocks blocks;
+  CheckpointBlockReader disk;
+  std::vector<std::int64_t> sequence;  // the blocks that this rank needs, none twice in a row
+  std::size_t next = 0;                // in the sequence: the first that no round has
+  std::unique_ptr<NodeMemory> memory;  // from begin on
+  Round now, ahead;                    // what is handed out, and what is on its way
+  std::string failure;                 // of this rank, not yet told
+  bool broken = false;                 // all ranks have heard of one
+  std::int64_t bytes_read = 0;
+};
+
+void CheckpointLoader::Impl::want(std::int64_t block) {
+  check(!memory, "a checkpoint's loader was told of block {} when it had begun", block);
+  if (sequence.empty() || sequence.back() != block) sequence.push_back(block);
+}
+
+void CheckpointLoader::Impl::begin() {
+  NodeMemory::Need need;
+  need.window = options.window_bytes;
+  for (const std::int64_t block : std::set(sequence.begin(), sequence.end())) {
+    const std::int64_t bytes = blocks.footprint(block);
+    need.all += bytes;
+    need.largest = std::max(need.largest, bytes);
+  }
+  memory = std::make_unique<NodeMemory>(ranks, need, options.node);
+  const std::vector<int>& nodes = memory->nodes().node_of;
+  const int node = nodes[static_cast<std::size_t>(ranks.rank)];
+  disk.share_disk(static_cast<int>(std::ranges::count(nodes, node)));
+  ahead = start_round(0);
+}
+
+// The next blocks, up to the most that a round can have.
+std::vector<std::int64_t> CheckpointLoader::Impl::offer() const {
+  std::vector<std::int64_t> out;
+  for (std::size_t i = next; i < sequence.size() && out.size() < width; ++i)
+    if (std::ranges::find(out, sequence[i]) == out.end()) out.push_back(sequence[i]);
+  out.resize(width, -1);
+  return out;
+}
+
+CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round(int half) {
+  Round round;
+  round.half = half;
+  const std::vector<std::int64_t> own = offer();
+  round.plan = plan_load_round(gather_over_ranks(ranks, own), width, memory->nodes(), ranks.rank,
+                               [&](std::int64_t block) { return blocks.footprint(block); });
+  std::byte* const base = memory->half(half);
+  for (std::size_t i = 0; i < round.plan.accepted; ++i)
+    round.mine.emplace_back(own[i], base + round.plan.offsets[i] + blocks.data_offset(own[i]));
+  const auto has = [&](std::int64_t block) {
+    return std::ranges::find(round.mine, block, [](const auto& held) { return held.first; }) !=
+           round.mine.end();
+  };
+  while (next < sequence.size() && has(sequence[next])) ++next;
+  for (const LoadDuty& duty : round.plan.duties) {
+    round.readings.emplace_back();
+    if (duty.from < 0) round.readings.back() = disk.start(duty.block, base + duty.offset);
+  }
+  return round;
+}
+
+void CheckpointLoader::Impl::check_block(BlockReading& reading) {
+  try {
+    const Tensor data = disk.finish(reading);
+    bytes_read += data.bytes();
+    if (blocks.matches(reading.block, data)) return;
+    throw Error(
+        fmt::format("{} is damaged", reader.path()),
+        fmt::format("its data do not match their checksum in {}", blocks.text(reading.block)),
+        "Use another checkpoint");
+  } catch (const std::exception& error) {
+    if (failure.empty()) failure = error.what();
+  }
+}
+
+// What could not be read is sent on too: those who wait for it hear of the failure right after.
+void CheckpointLoader::Impl::complete(Round& round) {
+  RoundMessages messages(ranks);
+  std::byte* const base = memory->half(round.half);
+  const auto bytes_of = [&](const LoadDuty& duty) {
+    return std::span(base + duty.offset, static_cast<std::size_t>(blocks.footprint(duty.block)));
+  };
+  for (const LoadDuty& duty : round.plan.duties)
+    if (duty.from >= 0) messages.receive(duty, bytes_of(duty));
+  for (std::size_t i = 0; i < round.plan.duties.size(); ++i) {
+    const LoadDuty& duty = round.plan.duties[i];
+    if (duty.from >= 0) continue;
+    check_block(round.readings[i]);
+    messages.send(duty, bytes_of(duty));
+  }
+  messages.finish();
+}
+
+void CheckpointLoader::Impl::advance() {
+  if (!memory) begin();
+  Round after = start_round(1 - ahead.half);  // the half of `now`, which all have done with
+  complete(ahead);
+  broken = true;
+  agree(ranks, failure);
+  broken = false;
+  now = std::exchange(ahead, std::move(after));
+}
+
+const std::byte* CheckpointLoader::Impl::data_of(std::int64_t block) {
+  const auto find = [&] {
+    return std::ranges::find(now.mine, block, [](const auto& held) { return held.first; });
+  };
+  auto found = find();
+  if (found == now.mine.end()) {
+    advance();
+    found = find();
+  }
+  check(found != now.mine.end(), "{} was not wanted when it was read", blocks.text(block));
+  return found->second;
+}
+
+CheckpointLoader::CheckpointLoader(const CheckpointReader& reader, const Ranks& ranks,
+                                   const LoaderOptions& options)
+    : impl_(std::make_unique<Impl>(reader, ranks, options)) {}
+
+CheckpointLoader::~CheckpointLoader() = default;
+
+bool CheckpointLoader::has_checksums() const {
+  return impl_->blocks.has_checksums();
+}
+
+std::int64_t CheckpointLoader::bytes_read() const {
+  return impl_->bytes_read;
+}
+
+void CheckpointLoader::want(const std::string& name, const std::vector<hdf5::Box>& boxes) {
+  const CheckpointBlocks& blocks = impl_->blocks;
+  const std::size_t tensor = blocks.find(name);
+  const std::int64_t first = blocks.first_of(tensor);
+  for (const auto& [begin, count] : hdf5::runs_of(blocks.tensors()[tensor].shape, boxes))
+    for (std::int64_t block = begin / blocks.elements();
+         count > 0 && block <= (begin + count - 1) / blocks.elements(); ++block)
+      impl_->want(first + block);
+}
+
+void CheckpointLoader::read(const std::string& name, const std::vector<hdf5::Box>& boxes,
+                            const Tensor& data) {
+  check(hdf5::elements(boxes) == data.elements(), "{} elements of {} in boxes of {}",
+        data.elements(), name, hdf5::elements(boxes));
+  const CheckpointBlocks& blocks = impl_->blocks;
+  const std::size_t number = blocks.find(name);
+  const CheckpointTensor& tensor = blocks.tensors()[number];
+  const std::size_t width_of = size_of(tensor.dtype);
+  const Tensor all = data.flat();
+  std::int64_t done = 0;
+  for (const auto& [begin, count] : hdf5::runs_of(tensor.shape, boxes))
+    for (std::int64_t at = begin; at < begin + count;) {
+      const std::int64_t block = at / blocks.elements();
+      const std::int64_t end = std::min(begin + count, (block + 1) * blocks.elements());
+      const std::byte* const from = impl_->data_of(blocks.first_of(number) + block);
+      copy(from + static_cast<std::size_t>(at - block * blocks.elements()) * width_of, tensor.dtype,
+           all.slice(0, done, end - at));
+      done += end - at;
+      at = end;
+    }
+}
+
+void CheckpointLoader::fail(const std::string& why) {
+  if (impl_->failure.empty()) impl_->failure = why;
+}
+
+bool CheckpointLoader::failed() const {
+  return impl_->broken;
+}
+
+void CheckpointLoader::finish() {
+  do {
+    impl_->advance();
+  } while (!impl_->now.plan.empty || !impl_->ahead.plan.empty);
+}
+
+}  // namespace triax

@@ -1,0 +1,62 @@
+#pragma once
+// Reads a checkpoint so that every byte leaves the disk once and is checked once, however many
+// ranks need it.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/agree.hpp"
+#include "io/checkpoint_file.hpp"
+
+namespace triax {
+
+/// What a rank takes of memory for blocks at most, where no other rank of its node shares it.
+constexpr std::int64_t loading_bytes_at_once = std::int64_t{32} << 20;
+
+struct LoaderOptions {
+  /// Bytes of blocks that a node's ranks have at once, twice: while some are handed out the next
+  /// are on their way. Each rank has a block at least.
+  std::int64_t window_bytes = loading_bytes_at_once / 2;
+  int node = -1;  // ranks with the same number share memory; -1: those of a machine (NodeMemory)
+};
+
+/// Every rank says first what it needs, then asks for the same in the same order. Ranks go in
+/// rounds: each names the next blocks that it needs, one of those that need a block reads it, past
+/// the page cache where the file has it plainly, compares it with its checksum and passes it on. A
+/// block that a rank comes back to after others that fill the window is read again.
+///
+/// Ranks wait for each other in read and finish. A damaged block or a failing disk is an Error of
+/// those on all ranks alike, after which the loader does nothing more.
+class CheckpointLoader {
+ public:
+  /// Collective. `reader` outlives it. Error, on all ranks alike, where the file's lists are
+  /// damaged.
+  CheckpointLoader(const CheckpointReader& reader, const Ranks& ranks,
+                   const LoaderOptions& options = {});
+  ~CheckpointLoader();
+  CheckpointLoader(const CheckpointLoader&) = delete;
+  CheckpointLoader& operator=(const CheckpointLoader&) = delete;
+
+  /// False for a file of format 1: what is read cannot be checked.
+  bool has_checksums() const;
+  /// This rank will read `boxes` of a tensor (see hdf5::File::read). Before the first read.
+  void want(const std::string& name, const std::vector<hdf5::Box>& boxes);
+  /// The elements in `boxes` to `data`, as float32 or in the tensor's own type. What several calls
+  /// read may have been wanted at once, if that is the same in order.
+  void read(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
+  /// This rank could not use what it read: an Error of finish() on all ranks.
+  void fail(const std::string& why);
+  /// True once read or finish has thrown an Error on all ranks.
+  bool failed() const;
+  /// Every rank, when it has read all that it wanted.
+  void finish();
+  /// Bytes that this rank has read from the disk.
+  std::int64_t bytes_read() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace triax

@@ -1,0 +1,135 @@
+#include "io/load_round.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+constexpr int most_tags = 32768;  // that MPI promises
+
+// A rank that gets a block in this round.
+struct Need {
+  std::int64_t block;
+  int node, rank;
+  auto key() const { return std::tuple(block, node, rank); }
+};
+
+/// The blocks that fit a node's memory, and where.
+class NodeRoom {
+ public:
+  explicit NodeRoom(std::int64_t room) : room_(room) {}
+  bool take(std::int64_t block, std::int64_t bytes) {
+    if (offsets_.contains(block)) return true;
+    if (used_ + bytes > room_) return false;
+    offsets_[block] = used_;
+    used_ += bytes;
+    return true;
+  }
+  std::int64_t offset(std::int64_t block) const { return offsets_.at(block); }
+
+ private:
+  std::int64_t room_, used_ = 0;
+  std::unordered_map<std::int64_t, std::int64_t> offsets_;
+};
+
+/// Shares out the blocks of a round.
+class Planner {
+ public:
+  Planner(std::span<const std::int64_t> offers, std::size_t width, const LoadNodes& nodes,
+          const std::function<std::int64_t(std::int64_t)>& bytes_of)
+      : nodes_(nodes),
+        bytes_of_(bytes_of),
+        accepted_(nodes.node_of.size()),
+        load_(nodes.node_of.size()) {
+    for (const std::int64_t room : nodes.room) rooms_.emplace_back(room);
+    accept(offers, width);
+  }
+
+  LoadRound of(std::span<const std::int64_t> offer, int rank) {
+    LoadRound round;
+    round.empty = needs_.empty();
+    const auto own = static_cast<std::size_t>(rank);
+    round.accepted = accepted_[own];
+    const NodeRoom& room = rooms_[node(rank)];
+    for (std::size_t i = 0; i < round.accepted; ++i) round.offsets.push_back(room.offset(offer[i]));
+    int tag = 0;
+    for (std::size_t first = 0, end = 0; first < needs_.size(); first = end, ++tag) {
+      while (end < needs_.size() && needs_[end].block == needs_[first].block) ++end;
+      give(std::span(needs_).subspan(first, end - first), tag % most_tags, rank, round);
+    }
+    return round;
+  }
+
+ private:
+  std::size_t node(int rank) const {
+    return static_cast<std::size_t>(nodes_.node_of[static_cast<std::size_t>(rank)]);
+  }
+
+  // Block after block of every rank, as long as they fit.
+  void accept(std::span<const std::int64_t> offers, std::size_t width) {
+    const auto ranks = static_cast<int>(accepted_.size());
+    for (std::size_t k = 0; k < width; ++k)
+      for (int rank = 0; rank < ranks; ++rank) {
+        auto& accepted = accepted_[static_cast<std::size_t>(rank)];
+        const std::int64_t block = offers[static_cast<std::size_t>(rank) * width + k];
+        if (block < 0 || accepted < k) continue;
+        if (!rooms_[node(rank)].take(block, bytes_of_(block))) {
+          check(k > 0, "no room for block {} in a round", block);
+          continue;
+        }
+        ++accepted;
+        needs_.push_back({block, static_cast<int>(node(rank)), rank});
+      }
+    std::ranges::sort(needs_, {}, &Need::key);
+  }
+
+  // All that need one block: on each node the one with the least to do brings it in.
+  void give(std::span<const Need> needs, int tag, int rank, LoadRound& round) {
+    std::vector<int> holders;
+    for (std::size_t first = 0, end = 0; first < needs.size(); first = end) {
+      while (end < needs.size() && needs[end].node == needs[first].node) ++end;
+      const auto here = needs.subspan(first, end - first);
+      holders.push_back(std::ranges::min_element(here, {}, [&](const Need& need) {
+                          return load(need.rank);
+                        })->rank);
+    }
+    const auto reader = std::ranges::min_element(holders, {}, [&](int r) { return load(r); });
+    std::iter_swap(holders.begin(), reader);
+    const std::int64_t block = needs.front().block;
+    const std::int64_t bytes = bytes_of_(block);
+    for (std::size_t i = 0; i < holders.size(); ++i) {
+      load(holders[i]) += bytes;
+      if (holders[i] != rank) continue;
+      LoadDuty duty{block, rooms_[node(rank)].offset(block), -1, {}, tag};
+      if (i > 0) duty.from = holders[i & (i - 1)];
+      for (std::size_t step = 1; i + step < holders.size() && (i & step) == 0; step *= 2)
+        duty.to.push_back(holders[i + step]);
+      std::ranges::reverse(duty.to);  // the largest subtree first
+      round.duties.push_back(std::move(duty));
+    }
+  }
+
+  std::int64_t& load(int rank) { return load_[static_cast<std::size_t>(rank)]; }
+
+  const LoadNodes& nodes_;
+  const std::function<std::int64_t(std::int64_t)>& bytes_of_;
+  std::vector<NodeRoom> rooms_;
+  std::vector<std::size_t> accepted_;
+  std::vector<Need> needs_;
+  std::vector<std::int64_t> load_;  // bytes that a rank brings in
+};
+
+}  // namespace
+
+LoadRound plan_load_round(std::span<const std::int64_t> offers, std::size_t width,
+                          const LoadNodes& nodes, int rank,
+                          const std::function<std::int64_t(std::int64_t)>& bytes_of) {
+  return Planner(offers, width, nodes, bytes_of)
+      .of(offers.subspan(static_cast<std::size_t>(rank) * width, width), rank);
+}
+
+}  // namespace triax

@@ -1,0 +1,43 @@
+#pragma once
+// Who reads what in a round of CheckpointLoader, and to whom it goes on. Pure arithmetic: every
+// rank computes the same from what all offer. Internal to io/.
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace triax {
+
+/// Where ranks are: `node_of` has a number for each rank, and `room` the bytes for blocks that a
+/// node's ranks share, by that number.
+struct LoadNodes {
+  std::vector<int> node_of;
+  std::vector<std::int64_t> room;
+};
+
+/// A block that this rank brings to its node's memory, at byte `offset` there.
+struct LoadDuty {
+  std::int64_t block, offset;
+  int from;             // the rank that sends it; -1: it comes from the disk
+  std::vector<int> to;  // the ranks that it is sent on to
+  int tag;              // of those messages
+  bool operator==(const LoadDuty&) const = default;
+};
+
+/// What one rank has to do with a round.
+struct LoadRound {
+  bool empty = true;                  // no rank needs anything any more
+  std::size_t accepted = 0;           // of this rank's offer: so many of its first blocks
+  std::vector<std::int64_t> offsets;  // of those, in the node's memory
+  std::vector<LoadDuty> duties;
+};
+
+/// `offers`: for each rank the next blocks that it needs, `width` numbers, -1 behind the last one,
+/// none twice. `bytes_of`: what a block takes of memory. A node's room is shared out evenly: all
+/// first blocks fit. Each block leaves the disk once: by one of the ranks that need it, on each
+/// node one brings it in; between nodes it goes along a binomial tree.
+LoadRound plan_load_round(std::span<const std::int64_t> offers, std::size_t width,
+                          const LoadNodes& nodes, int rank,
+                          const std::function<std::int64_t(std::int64_t)>& bytes_of);
+
+}  // namespace triax

@@ -1,0 +1,53 @@
+#pragma once
+// Memory for blocks of files that the ranks of a node share, so that what one of them reads all
+// have. Internal to io/.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "io/agree.hpp"
+#include "io/load_round.hpp"
+#include "kernels/base/device.hpp"
+
+namespace triax {
+
+/// POSIX shared memory without a name, as SharedSlots of src/comm. Where a node has none for its
+/// ranks to share (small /dev/shm), each has memory of its own and counts as a node.
+class NodeMemory {
+ public:
+  /// What a rank needs: `all` its blocks take together, the `largest` of them, and what a node has
+  /// at once at most, unless the largest of its ranks need more.
+  struct Need {
+    std::int64_t all = 0, largest = 0, window = 0;
+  };
+  static constexpr int by_machine = -1;
+  /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
+  /// a machine do. There are two halves, each of nodes().room bytes.
+  NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine);
+  ~NodeMemory();
+  NodeMemory(const NodeMemory&) = delete;
+  NodeMemory& operator=(const NodeMemory&) = delete;
+
+  const LoadNodes& nodes() const { return nodes_; }
+  /// One of the halves of this rank's node; begins at a page.
+  std::byte* half(int which) const {
+    return data_ + static_cast<std::size_t>(which) * static_cast<std::size_t>(room_);
+  }
+
+ private:
+  struct Member {
+    std::int64_t node, name;
+    Need need;
+  };
+  void number(const std::vector<Member>& members);
+  void share(const Ranks& ranks, std::vector<Member>& members);
+
+  LoadNodes nodes_;
+  std::int64_t room_ = 0;  // of this rank's node
+  std::byte* data_ = nullptr;
+  Buffer own_;
+  void* shared_ = nullptr;
+  std::size_t shared_bytes_ = 0;
+};
+
+}  // namespace triax

@@ -1,0 +1,29 @@
+#include "src/train/bad_steps.hpp"
+
+#include <cmath>
+
+namespace triax {
+
+void BadSteps::count(const StepMetrics& metrics, const LossScaler& scaler) {
+  const bool bad = metrics.skipped && (!scaler.dynamic() || !std::isfinite(metrics.loss));
+  in_a_row_ = bad ? in_a_row_ + 1 : 0;
+  if (!bad) before_ = scaler;
+}
+
+Error BadSteps::error(std::int64_t steps_done, const std::string& unsaved) const {
+  const bool fixed = before_.enabled() && !before_.dynamic();
+  const std::string reason =
+      fixed ? fmt::format("the fixed loss scale, {}, is too large, or the run diverged",
+                          before_.scale())
+            : "the run diverged";
+  return Error(
+      fmt::format("{} steps in a row, from step {} on, had a loss or gradient that is not finite",
+                  in_a_row_, steps_done - in_a_row_),
+      reason + (unsaved.empty() ? "" : fmt::format(" (and no checkpoint: {})", unsaved)),
+      fmt::format(
+          "{}Lower the learning rate, set gradient_clipping, or resume an earlier "
+          "checkpoint; run.max_bad_steps says how many such steps are skipped",
+          fixed ? "Lower fp16.loss_scale, or set it to 0 (dynamic), or train in bf16. " : ""));
+}
+
+}  // namespace triax

@@ -1,0 +1,152 @@
+// From a checkpoint to the state of a run.
+#include <exception>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "io/checkpoint_loader.hpp"
+#include "kernels/elementwise.hpp"
+#include "src/config/load.hpp"
+#include "src/train/checkpoint.hpp"
+#include "src/train/held_part.hpp"
+
+namespace triax {
+namespace {
+
+// Keys of config.json that may change when a run is resumed: they shape no tensor and no trained
+// function.
+bool may_change(const std::string& key) {
+  return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range" ||
+         key.ends_with("_token_id");
+}
+
+// Tensors of the same names and shapes may still be another model: heads, epsilons, RoPE.
+void check_same_config(const CheckpointReader& reader, const ModelConfig& model) {
+  if (reader.header().model.empty()) return;
+  const auto saved = nlohmann::json::parse(
+      huggingface_config(model_from_huggingface(reader.header().model, "the checkpoint's model")));
+  const auto wanted = nlohmann::json::parse(huggingface_config(model));
+  std::string differences;
+  for (const auto& [key, value] : wanted.items())
+    if (!may_change(key) && saved.value(key, nlohmann::json()) != value)
+      differences += fmt::format("{}{} {} there, {} in the job", differences.empty() ? "" : "; ",
+                                 key, saved.value(key, nlohmann::json()).dump(), value.dump());
+  if (!differences.empty())
+    throw Error("the checkpoint holds another model", differences,
+                "Use the model section that it was written with, or set checkpoint.resume to "
+                "\"never\"");
+}
+
+void check_same_model(const CheckpointReader& reader, const ModelConfig& model) {
+  for (const GlobalTensor& tensor : global_tensors(model)) {
+    const std::string name = weight_group + tensor.name;
+    if (!reader.contains(name))
+      throw Error(
+          fmt::format("the checkpoint has no tensor {}", name), "it holds another model",
+          "Point checkpoint.resume or checkpoint.directory at a checkpoint of this model, or set "
+          "checkpoint.resume to \"never\"");
+    if (const Shape shape = reader.shape(name); shape != tensor.shape)
+      throw Error(fmt::format("tensor {} of the checkpoint has shape {}, the job's model has {}",
+                              name, shape.text(), tensor.shape.text()),
+                  "it holds another model",
+                  "Use the model section that the checkpoint was written with");
+  }
+  check_same_config(reader, model);
+}
+
+// What a rank restores, and from where.
+struct Restoring {
+  ParameterStore& store;
+  Optimizer* optimizer;
+  const char* weights;  // the groups of a file that weights and master weights come from
+  const char* master;
+  bool moments;  // the file has them
+
+  const ParameterBlock& block(int b) const { return store.blocks()[static_cast<std::size_t>(b)]; }
+  int blocks() const { return static_cast<int>(store.blocks().size()); }
+};
+
+// Tells the loader all that restore_state reads, in its order. What is on a disk is not touched.
+void want_state(const Restoring& what, CheckpointLoader& loader) {
+  for (int b = 0; b < what.blocks(); ++b) {
+    const ParameterBlock& block = what.block(b);
+    const auto want = [&](const char* group, const FlatRange& range) {
+      each_part(
+          block, range, {{}, range}, [](const Piece&) { return true; },
+          [&](const HeldPart& part) { loader.want(group + part.name(), boxes_of(part.range)); });
+    };
+    const auto want_stepped = [&](const FlatRange& range) {
+      if (what.optimizer->has_master()) want(what.master, range);
+      if (!what.moments) return;
+      want(first_moment_group, range);
+      want(second_moment_group, range);
+    };
+    want(what.weights, block.parameters);
+    if (what.optimizer == nullptr) continue;
+    want_stepped(what.optimizer->kept_state(b).first.range);
+    for (int part = block.kept_parts; part < std::ssize(block.parts); ++part)
+      want_stepped(block.parts[static_cast<std::size_t>(part)]);
+  }
+}
+
+void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader& loader) {
+  Staging staging;
+  for (int b = 0; b < what.blocks(); ++b) {
+    // Files are read as float32: what must be rounded is rounded here.
+    const auto restore = [&](const char* group, const BlockView& view) {
+      each_part(
+          what.block(b), view.range, view, [](const Piece&) { return true; },
+          [&](const HeldPart& held) {
+            const std::string name = group + held.name();
+            const auto run = held.one_run();
+            if (run && view.data.dtype() == DType::f32)
+              return loader.read(name, boxes_of(held.range), *run);
+            staging.each(held, DType::f32, [&](const HeldPart& part, const Tensor& memory) {
+              loader.read(name, boxes_of(part.range), memory);
+              part.each_run(
+                  memory, [&](const Tensor& to, const Tensor& from) { convert(stream, to, from); });
+            });
+          });
+    };
+    what.store.visit_weights(stream, b, Access::replace,
+                             [&](const BlockView& weights) { restore(what.weights, weights); });
+    if (what.optimizer == nullptr) continue;
+    what.optimizer->visit_state(stream, b, Access::replace, [&](const StateView& state) {
+      if (what.optimizer->has_master()) restore(what.master, state.master);
+      for (const auto& [group, view] : {std::pair{first_moment_group, state.first},
+                                        std::pair{second_moment_group, state.second}})
+        if (what.moments)
+          restore(group, view);
+        else
+          fill_zero(stream, view.data);
+    });
+  }
+}
+
+}  // namespace
+
+bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
+  return reader.contains(first_moment_group + global_tensors(model).front().name);
+}
+
+void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
+                        const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
+                        const Ranks& ranks) {
+  check_same_model(reader, model);
+  // A run goes on from what was stepped, whatever the types of both runs.
+  const bool stepped_master = reader.contains(master_group + global_tensors(model).front().name);
+  const char* const source = stepped_master ? master_group : weight_group;
+  const Restoring what{store, optimizer, optimizer == nullptr ? weight_group : source, source,
+                       has_optimizer(reader, model)};
+  CheckpointLoader loader(reader, ranks);
+  try {
+    want_state(what, loader);
+    restore_state(stream, what, loader);
+  } catch (const std::exception& error) {
+    if (loader.failed()) throw;
+    loader.fail(error.what());  // the other ranks wait for this one
+  }
+  loader.finish();
+}
+
+}  // namespace triax

@@ -1,0 +1,101 @@
+#pragma once
+// Pieces of tensors as a rank's blocks hold them, on their way to a checkpoint and from it.
+// Internal to checkpoint.cpp and checkpoint_restore.cpp.
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/boxes.hpp"
+#include "src/state/parameter_store.hpp"
+
+namespace triax {
+
+// Where a file has the optimizer's moments.
+inline constexpr const char* first_moment_group = "/optimizer/exp_avg/";
+inline constexpr const char* second_moment_group = "/optimizer/exp_avg_sq/";
+
+// The boxes of a global tensor that a run of a piece's elements covers.
+inline std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
+  std::array<std::int64_t, Shape::max_rank> offset{};
+  for (int d = 0; d < range.piece->begin.rank(); ++d)
+    offset[static_cast<std::size_t>(d)] = range.piece->begin[d];
+  return hdf5::shifted(hdf5::flat_range_boxes(range.piece->extent, range.begin, range.end), offset);
+}
+
+// Where the elements of a range lie in the local tensor, if side by side.
+inline std::optional<FlatRange> side_by_side(const PieceRange& range, const Shape& local) {
+  std::optional<FlatRange> all;
+  bool gaps = false;
+  for_each_run(range, local, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+    gaps |= all && all->end != at;
+    all = {all ? all->begin : at, at + count};
+  });
+  return gaps ? std::nullopt : all;
+}
+
+// A part of a piece, and the view of its block that has it.
+struct HeldPart {
+  PieceRange range;
+  const PlacedParameter* param;
+  BlockView view;
+
+  const std::string& name() const { return range.piece->name; }
+  std::int64_t elements() const { return range.end - range.begin; }
+  // The memory, where it is one run.
+  std::optional<Tensor> one_run() const {
+    const auto run = side_by_side(range, param->spec.shape);
+    if (!run) return std::nullopt;
+    return view.at({param->offset + run->begin, param->offset + run->end});
+  }
+  // visit(memory, flat) for each run of it, and the same elements of `flat`, (elements).
+  template <class Visit>
+  void each_run(const Tensor& flat, Visit&& visit) const {
+    std::int64_t done = 0;
+    for_each_run(range, param->spec.shape, [&](std::int64_t at, std::int64_t, std::int64_t count) {
+      const std::int64_t begin = param->offset + at;
+      visit(view.at({begin, begin + count}), flat.slice(0, done, count));
+      done += count;
+    });
+  }
+  void copy_to(const Stream& stream, const Tensor& to) const {
+    each_run(to, [&](const Tensor& run, const Tensor& part) { copy(stream, part, run); });
+  }
+};
+
+// Calls visit(HeldPart) for every piece for which keep(piece) holds, as far as it lies within
+// `range` of the block, which must lie within the view.
+template <class Keep, class Visit>
+void each_part(const ParameterBlock& block, const FlatRange& range, const BlockView& view,
+               Keep&& keep, Visit&& visit) {
+  for (const PlacedParameter& param : block.params) {
+    const FlatRange here = intersect(param.range(), range);
+    for (const Piece& piece : param.spec.pieces) {
+      const PieceRange whole =
+          intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset);
+      if (whole.begin < whole.end && keep(piece)) visit(HeldPart{whole, &param, view});
+    }
+  }
+}
+
+// Memory through which goes what the state has in another order or type than a file.
+class Staging {
+ public:
+  // Cuts `whole` into parts that fit, and calls move(part, memory, (elements of the part)).
+  template <class Move>
+  void each(const HeldPart& whole, DType type, Move&& move) {
+    HeldPart part = whole;
+    for (; part.range.begin < whole.range.end; part.range.begin = part.range.end) {
+      part.range.end = std::min(whole.range.end, part.range.begin + staged_elements);
+      memory_.resize(static_cast<std::size_t>(part.elements()) * size_of(type));
+      move(part, Tensor(static_cast<void*>(memory_.data()), type, {part.elements()}));
+    }
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
+}  // namespace triax

@@ -1,0 +1,105 @@
+#include "io/load_round.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace triax {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::size_t width = 4;
+using Offers = std::vector<std::vector<std::int64_t>>;
+
+std::vector<std::int64_t> padded(const Offers& offers) {
+  std::vector<std::int64_t> out;
+  for (std::vector<std::int64_t> offer : offers) {
+    offer.resize(width, -1);
+    out.insert(out.end(), offer.begin(), offer.end());
+  }
+  return out;
+}
+
+// What all ranks do; a block takes 10 bytes.
+std::vector<LoadRound> plan(const Offers& offers, const LoadNodes& nodes) {
+  std::vector<LoadRound> rounds;
+  for (int rank = 0; rank < std::ssize(offers); ++rank)
+    rounds.push_back(plan_load_round(padded(offers), width, nodes, rank,
+                                     [](std::int64_t) { return std::int64_t{10}; }));
+  return rounds;
+}
+
+// Each accepted block is read once, comes to every node that needs it, and is sent to nobody else.
+void expect_each_once(const Offers& offers, const LoadNodes& nodes) {
+  const std::vector<LoadRound> rounds = plan(offers, nodes);
+  std::map<std::int64_t, std::set<int>> needed, brought;  // block -> nodes
+  std::map<std::int64_t, int> reads;
+  std::set<std::tuple<int, int, std::int64_t>> sent, awaited;  // from, to, block
+  for (std::size_t r = 0; r < rounds.size(); ++r) {
+    for (std::size_t i = 0; i < rounds[r].accepted; ++i)
+      needed[offers[r][i]].insert(nodes.node_of[r]);
+    const int rank = static_cast<int>(r);
+    for (const LoadDuty& duty : rounds[r].duties) {
+      EXPECT_TRUE(brought[duty.block].insert(nodes.node_of[r]).second);
+      EXPECT_THAT(offers[r], testing::Contains(duty.block)) << "one that needs it";
+      if (duty.from < 0)
+        ++reads[duty.block];
+      else
+        awaited.insert({duty.from, rank, duty.block});
+      for (const int to : duty.to) sent.insert({rank, to, duty.block});
+    }
+  }
+  EXPECT_EQ(brought, needed);
+  EXPECT_EQ(sent, awaited);
+  for (const auto& [block, ignored] : needed) EXPECT_EQ(reads[block], 1) << block;
+}
+
+TEST(LoadRound, WithoutOffersIsEmpty) {
+  const LoadRound round = plan({{}, {}}, {{0, 0}, {100}}).front();
+  EXPECT_TRUE(round.empty);
+  EXPECT_THAT(round.duties, IsEmpty());
+}
+
+TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
+  const auto rounds = plan({{1, 2, 3, 4}, {1, 2, 3, 4}}, {{0, 0}, {40}});
+  for (const LoadRound& round : rounds) {
+    EXPECT_FALSE(round.empty);
+    EXPECT_EQ(round.accepted, 4U);
+    EXPECT_EQ(round.duties.size(), 2U);
+    EXPECT_EQ(round.offsets, rounds.front().offsets);
+    for (const LoadDuty& duty : round.duties) EXPECT_THAT(duty.to, IsEmpty());
+  }
+  EXPECT_NE(rounds[0].duties, rounds[1].duties);
+}
+
+// Room for three: one each, and the third goes to who comes first.
+TEST(LoadRound, RoomIsSharedOutEvenly) {
+  const auto rounds = plan({{1, 2, 3}, {7, 8}}, {{0, 0}, {30}});
+  EXPECT_EQ(rounds[0].accepted, 2U);
+  EXPECT_EQ(rounds[1].accepted, 1U);
+  EXPECT_THAT(rounds[0].offsets, ElementsAre(0, 20));
+  EXPECT_THAT(rounds[1].offsets, ElementsAre(10));
+}
+
+TEST(LoadRound, BetweenNodesABlockGoesAlongATree) {
+  const LoadNodes apart{{0, 1, 2, 3, 4}, {10, 10, 10, 10, 10}};
+  const Offers same(5, {9});
+  expect_each_once(same, apart);
+  for (const LoadRound& round : plan(same, apart))
+    for (const LoadDuty& duty : round.duties) EXPECT_LE(duty.to.size(), 3U);  // log2 of 5, up
+}
+
+TEST(LoadRound, EachBlockIsReadOnceWhateverTheNeeds) {
+  const Offers offers = {{1, 2, 3}, {2, 3}, {}, {5, 1, 2, 3}, {3}, {8, 9}};
+  expect_each_once(offers, {{0, 0, 0, 0, 0, 0}, {1000}});
+  expect_each_once(offers, {{0, 1, 2, 3, 4, 5}, {40, 40, 0, 40, 10, 20}});
+  expect_each_once(offers, {{0, 0, 1, 1, 2, 2}, {20, 20, 30}});
+  expect_each_once(offers, {{1, 0, 1, 0, 1, 0}, {30, 30}});
+}
+
+}  // namespace
+}  // namespace triax
