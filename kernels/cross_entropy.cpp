@@ -10,6 +10,8 @@
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/formulas.hpp"
 
 namespace triax {
 namespace {
@@ -62,32 +64,12 @@ void check_columns(const Rows<T>& logits, std::int64_t columns) {
         logits.columns);
 }
 
-// The softmax statistics of one row from those of its shards (shard s at stats + s * shard_stride).
-struct MergedRow {
-  double lse;
-  double label_logit;
-};
-
-MergedRow merge_shards(const float* stats, std::int64_t shards, std::int64_t shard_stride) {
-  double largest = -static_cast<double>(infinity);
-  for (std::int64_t s = 0; s < shards; ++s)
-    largest = std::max(largest, static_cast<double>(stats[s * shard_stride]));
-  double total = 0.0;
-  double label_logit = 0.0;
-  for (std::int64_t s = 0; s < shards; ++s) {
-    const float* shard = stats + s * shard_stride;
-    // A shard without real columns has no maximum; every other one has a sum of at least 1, or NaN.
-    if (shard[1] != 0.0F)
-      total += static_cast<double>(shard[1]) * std::exp(static_cast<double>(shard[0]) - largest);
-    label_logit += static_cast<double>(shard[2]);
-  }
-  return {largest + std::log(total), label_logit};
-}
-
 }  // namespace
 
-void cross_entropy_stats(const Stream&, const Tensor& stats, const Tensor& logits,
+void cross_entropy_stats(const Stream& stream, const Tensor& stats, const Tensor& logits,
                          const Tensor& labels, std::int64_t first_token, std::int64_t columns) {
+  if (on_device(stream))
+    return cuda::cross_entropy_stats(stream, stats, logits, labels, first_token, columns);
   with_type(logits.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> in = rows_of<T>(logits, "logits");
     check_columns(in, columns);
@@ -104,8 +86,9 @@ void cross_entropy_stats(const Stream&, const Tensor& stats, const Tensor& logit
   });
 }
 
-void cross_entropy_loss(const Stream&, const Tensor& loss, const Tensor& lse, const Tensor& stats,
-                        const Tensor& labels) {
+void cross_entropy_loss(const Stream& stream, const Tensor& loss, const Tensor& lse,
+                        const Tensor& stats, const Tensor& labels) {
+  if (on_device(stream)) return cuda::cross_entropy_loss(stream, loss, lse, stats, labels);
   const std::int64_t rows = labels.elements();
   check(stats.rank() == 3 && stats.size(1) == rows && stats.size(2) == stats_per_row,
         "stats of shape {} for {} rows", stats.shape(), rows);
@@ -121,9 +104,11 @@ void cross_entropy_loss(const Stream&, const Tensor& loss, const Tensor& lse, co
   });
 }
 
-void cross_entropy_backward(const Stream&, const Tensor& logits, const Tensor& lse,
+void cross_entropy_backward(const Stream& stream, const Tensor& logits, const Tensor& lse,
                             const Tensor& labels, std::int64_t first_token, std::int64_t columns,
                             float scale) {
+  if (on_device(stream))
+    return cuda::cross_entropy_backward(stream, logits, lse, labels, first_token, columns, scale);
   with_type(logits.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(logits, "logits");
     check_columns(out, columns);

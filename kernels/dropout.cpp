@@ -5,6 +5,7 @@
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/random.hpp"
 
 namespace triax {
@@ -13,8 +14,9 @@ constexpr std::int64_t block =
     2048;  // elements whose random words are made at once; they stay in L1
 }
 
-void dropout(const Stream&, const Tensor& y, const Tensor& x, const Dropout& dropout,
+void dropout(const Stream& stream, const Tensor& y, const Tensor& x, const Dropout& dropout,
              std::int64_t first_index) {
+  if (on_device(stream)) return cuda::dropout(stream, y, x, dropout, first_index);
   const float p = dropout.probability;
   check(p >= 0.0F && p < 1.0F, "dropout with probability {}", p);
   const float kept = 1.0F / (1.0F - p);

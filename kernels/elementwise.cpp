@@ -6,6 +6,7 @@
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
+#include "kernels/cuda/kernels.hpp"
 
 namespace triax {
 namespace {
@@ -36,8 +37,9 @@ void sum_rows(float* sums, const Rows<T>& dy, std::int64_t begin, std::int64_t e
 
 }  // namespace
 
-void residual_forward(const Stream&, const Tensor& y, const Tensor& x, const Tensor& a,
+void residual_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& a,
                       const Tensor& bias) {
+  if (on_device(stream)) return cuda::residual_forward(stream, y, x, a, bias);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
     const Rows<T> left = rows_like(x, out, "x");
@@ -58,7 +60,8 @@ void residual_forward(const Stream&, const Tensor& y, const Tensor& x, const Ten
   });
 }
 
-void add_bias(const Stream&, const Tensor& y, const Tensor& bias) {
+void add_bias(const Stream& stream, const Tensor& y, const Tensor& bias) {
+  if (on_device(stream)) return cuda::add_bias(stream, y, bias);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
     const T* shift = elements_of<T>(bias, out.columns, "bias");
@@ -70,7 +73,8 @@ void add_bias(const Stream&, const Tensor& y, const Tensor& bias) {
   });
 }
 
-void accumulate(const Stream&, const Tensor& dst, const Tensor& src) {
+void accumulate(const Stream& stream, const Tensor& dst, const Tensor& src) {
+  if (on_device(stream)) return cuda::accumulate(stream, dst, src);
   with_types(src.dtype(), dst.dtype(), [&]<class T, class G>(Type<T>, Type<G>) {
     G* to = elements_of<G>(dst, dst.elements(), "dst");
     const T* from = elements_of<T>(src, dst.elements(), "src");
@@ -81,7 +85,8 @@ void accumulate(const Stream&, const Tensor& dst, const Tensor& src) {
   });
 }
 
-void convert(const Stream&, const Tensor& dst, const Tensor& src) {
+void convert(const Stream& stream, const Tensor& dst, const Tensor& src) {
+  if (on_device(stream)) return cuda::convert(stream, dst, src);
   with_type(src.dtype(), [&]<class T>(Type<T>) {
     with_type(dst.dtype(), [&]<class U>(Type<U>) {
       U* to = elements_of<U>(dst, dst.elements(), "dst");
@@ -94,7 +99,8 @@ void convert(const Stream&, const Tensor& dst, const Tensor& src) {
   });
 }
 
-void scale(const Stream&, const Tensor& y, float factor) {
+void scale(const Stream& stream, const Tensor& y, float factor) {
+  if (on_device(stream)) return cuda::scale(stream, y, factor);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     T* to = elements_of<T>(y, y.elements(), "y");
     parallel_for_blocks(y.elements(), block, [=](std::int64_t begin, std::int64_t end) {
@@ -104,8 +110,9 @@ void scale(const Stream&, const Tensor& y, float factor) {
   });
 }
 
-void bias_backward(const Stream&, const Tensor& dbias, const Tensor& dy, bool accumulate,
+void bias_backward(const Stream& stream, const Tensor& dbias, const Tensor& dy, bool accumulate,
                    Arena& scratch) {
+  if (on_device(stream)) return cuda::bias_backward(stream, dbias, dy, accumulate, scratch);
   const std::int64_t columns = dbias.elements();
   const std::int64_t blocks = row_blocks(dy.size(0));
   const ArenaScope scope(scratch);

@@ -7,6 +7,7 @@
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
 
 namespace triax {
 namespace {
@@ -90,8 +91,9 @@ struct Chains {
 
 }  // namespace
 
-void embedding_forward(const Stream&, const Tensor& y, const Tensor& tokens, const Tensor& weight,
-                       std::int64_t first_token) {
+void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& tokens,
+                       const Tensor& weight, std::int64_t first_token) {
+  if (on_device(stream)) return cuda::embedding_forward(stream, y, tokens, weight, first_token);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
     const Rows<T> table = rows_of<T>(weight, "weight");
@@ -108,9 +110,11 @@ void embedding_forward(const Stream&, const Tensor& y, const Tensor& tokens, con
   });
 }
 
-void embedding_backward(const Stream&, const Tensor& dweight, const Tensor& tokens,
+void embedding_backward(const Stream& stream, const Tensor& dweight, const Tensor& tokens,
                         const Tensor& dy, std::int64_t first_token, bool accumulate,
                         Arena& scratch) {
+  if (on_device(stream))
+    return cuda::embedding_backward(stream, dweight, tokens, dy, first_token, accumulate, scratch);
   with_types(dy.dtype(), dweight.dtype(), [&]<class T, class G>(Type<T>, Type<G>) {
     const Rows<T> in = rows_of<T>(dy, "dy");
     const Rows<G> table = rows_of<G>(dweight, "dweight");
@@ -133,15 +137,20 @@ void embedding_backward(const Stream&, const Tensor& dweight, const Tensor& toke
   });
 }
 
-std::size_t embedding_scratch_bytes(DType dweight, std::int64_t rows, std::int64_t vocabulary) {
-  if (dweight == DType::f32) return 0;
+std::size_t embedding_scratch_bytes(DType dweight, std::int64_t rows, std::int64_t vocabulary,
+                                    MemorySpace space) {
   Arena measure;
-  Chains().take(measure, rows, vocabulary);
+  if (space == MemorySpace::device)
+    cuda::take_row_order(measure, rows);
+  else if (dweight != DType::f32)
+    Chains().take(measure, rows, vocabulary);
   return measure.used();
 }
 
-void position_forward(const Stream&, const Tensor& y, const Tensor& weight, std::int64_t first_row,
-                      std::int64_t sequence_length) {
+void position_forward(const Stream& stream, const Tensor& y, const Tensor& weight,
+                      std::int64_t first_row, std::int64_t sequence_length) {
+  if (on_device(stream))
+    return cuda::position_forward(stream, y, weight, first_row, sequence_length);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
     const Rows<T> table = rows_of<T>(weight, "weight");
@@ -157,8 +166,10 @@ void position_forward(const Stream&, const Tensor& y, const Tensor& weight, std:
   });
 }
 
-void position_backward(const Stream&, const Tensor& dweight, const Tensor& dy,
+void position_backward(const Stream& stream, const Tensor& dweight, const Tensor& dy,
                        std::int64_t first_row, std::int64_t sequence_length, bool accumulate) {
+  if (on_device(stream))
+    return cuda::position_backward(stream, dweight, dy, first_row, sequence_length, accumulate);
   with_types(dy.dtype(), dweight.dtype(), [&]<class T, class G>(Type<T>, Type<G>) {
     const Rows<T> in = rows_of<T>(dy, "dy");
     const Rows<G> table = rows_of<G>(dweight, "dweight");

@@ -15,9 +15,10 @@ void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& toke
 void embedding_backward(const Stream& stream, const Tensor& dweight, const Tensor& tokens,
                         const Tensor& dy, std::int64_t first_token, bool accumulate,
                         Arena& scratch);
-/// The most that embedding_backward takes from `scratch` for `rows` of dy and a dweight of the
-/// given type and rows.
-std::size_t embedding_scratch_bytes(DType dweight, std::int64_t rows, std::int64_t vocabulary);
+/// The most that embedding_backward takes from `scratch`, which lies in `space`, for `rows` of dy
+/// and a dweight of the given type and rows.
+std::size_t embedding_scratch_bytes(DType dweight, std::int64_t rows, std::int64_t vocabulary,
+                                    MemorySpace space = MemorySpace::host);
 
 /// y[r] += weight[(first_row + r) % T] for r < rows. y: (N, E); weight: (positions >= T, E).
 /// Row r stands for global row first_row + r of the micro-batch.

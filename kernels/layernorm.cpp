@@ -7,6 +7,7 @@
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/gradient_row.hpp"
 
 namespace triax {
@@ -55,8 +56,9 @@ void backward_row(const GradientRow<T>& row, const T* weight, float* dweight, fl
 
 }  // namespace
 
-void layernorm_forward(const Stream&, const Tensor& y, const Tensor& x, const Tensor& weight,
+void layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
                        const Tensor& bias, float epsilon) {
+  if (on_device(stream)) return cuda::layernorm_forward(stream, y, x, weight, bias, epsilon);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
     const Rows<T> in = rows_like(x, out, "x");
@@ -73,9 +75,13 @@ void layernorm_forward(const Stream&, const Tensor& y, const Tensor& x, const Te
   });
 }
 
-void layernorm_backward(const Stream&, const Tensor& dx, const Tensor& dweight, const Tensor& dbias,
-                        const Tensor& dy, const Tensor& residual, const Tensor& x,
-                        const Tensor& weight, float epsilon, bool accumulate, Arena& scratch) {
+void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
+                        const Tensor& dbias, const Tensor& dy, const Tensor& residual,
+                        const Tensor& x, const Tensor& weight, float epsilon, bool accumulate,
+                        Arena& scratch) {
+  if (on_device(stream))
+    return cuda::layernorm_backward(stream, dx, dweight, dbias, dy, residual, x, weight, epsilon,
+                                    accumulate, scratch);
   const ArenaScope scope(scratch);
   const std::int64_t columns = weight.elements();
   const std::int64_t blocks = row_blocks(dx.size(0));

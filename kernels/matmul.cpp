@@ -1,6 +1,7 @@
 #include "kernels/matmul.hpp"
 
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/matmul/product.hpp"
 
 namespace triax {
@@ -58,6 +59,7 @@ void empty_product(const Tensor& c, const MatmulOptions& options) {
 
 void matmul(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
             const MatmulOptions& options) {
+  if (on_device(stream)) return cuda::matmul(stream, c, a, b, options);
   check(stream.space() == MemorySpace::host, "matmul of the host on a stream elsewhere");
   check_arguments(c, a, b, options.bias);
   if (c.elements() == 0) return;

@@ -6,6 +6,7 @@
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
 
 namespace triax {
 namespace {
@@ -32,7 +33,8 @@ double sum_in_parts(std::int64_t n, const Term& term) {
 
 }  // namespace
 
-void add_sum(const Stream&, const Tensor& total, const Tensor& x) {
+void add_sum(const Stream& stream, const Tensor& total, const Tensor& x) {
+  if (on_device(stream)) return cuda::add_sum(stream, total, x);
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     const T* data = elements_of<T>(x, x.elements(), "x");
     *elements_of<double>(total, 1, "total") +=
@@ -40,7 +42,8 @@ void add_sum(const Stream&, const Tensor& total, const Tensor& x) {
   });
 }
 
-void add_sum_of_squares(const Stream&, const Tensor& total, const Tensor& x) {
+void add_sum_of_squares(const Stream& stream, const Tensor& total, const Tensor& x) {
+  if (on_device(stream)) return cuda::add_sum_of_squares(stream, total, x);
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     const T* data = elements_of<T>(x, x.elements(), "x");
     *elements_of<double>(total, 1, "total") += sum_in_parts(x.elements(), [=](std::int64_t i) {

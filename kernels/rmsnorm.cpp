@@ -7,6 +7,7 @@
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/gradient_row.hpp"
 
 namespace triax {
@@ -38,8 +39,9 @@ void backward_row(const GradientRow<T>& row, const T* weight, float* dweight, st
 
 }  // namespace
 
-void rmsnorm_forward(const Stream&, const Tensor& y, const Tensor& x, const Tensor& weight,
+void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
                      float epsilon) {
+  if (on_device(stream)) return cuda::rmsnorm_forward(stream, y, x, weight, epsilon);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
     const Rows<T> in = rows_like(x, out, "x");
@@ -54,9 +56,12 @@ void rmsnorm_forward(const Stream&, const Tensor& y, const Tensor& x, const Tens
   });
 }
 
-void rmsnorm_backward(const Stream&, const Tensor& dx, const Tensor& dweight, const Tensor& dy,
-                      const Tensor& residual, const Tensor& x, const Tensor& weight, float epsilon,
-                      bool accumulate, Arena& scratch) {
+void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
+                      const Tensor& dy, const Tensor& residual, const Tensor& x,
+                      const Tensor& weight, float epsilon, bool accumulate, Arena& scratch) {
+  if (on_device(stream))
+    return cuda::rmsnorm_backward(stream, dx, dweight, dy, residual, x, weight, epsilon, accumulate,
+                                  scratch);
   const ArenaScope scope(scratch);
   const std::int64_t columns = weight.elements();
   const std::int64_t blocks = row_blocks(dx.size(0));

@@ -5,6 +5,7 @@
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
 
 namespace triax {
 namespace {
@@ -47,7 +48,8 @@ void rotate(const Tensor& x, const Tensor& table, float sign) {
 
 }  // namespace
 
-void rope_table(const Stream&, const Tensor& table, double theta) {
+void rope_table(const Stream& stream, const Tensor& table, double theta) {
+  if (on_device(stream)) return cuda::rope_table(stream, table, theta);
   check(table.rank() == 3 && table.size(0) == 2, "rope table of shape {}", table.shape());
   const std::int64_t length = table.size(1);
   const std::int64_t half = table.size(2);
@@ -63,11 +65,13 @@ void rope_table(const Stream&, const Tensor& table, double theta) {
   });
 }
 
-void rope_forward(const Stream&, const Tensor& x, const Tensor& table) {
+void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table) {
+  if (on_device(stream)) return cuda::rope_forward(stream, x, table);
   rotate(x, table, 1.0F);
 }
 
-void rope_backward(const Stream&, const Tensor& dx, const Tensor& table) {
+void rope_backward(const Stream& stream, const Tensor& dx, const Tensor& table) {
+  if (on_device(stream)) return cuda::rope_backward(stream, dx, table);
   rotate(dx, table, -1.0F);
 }
 

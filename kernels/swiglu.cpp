@@ -6,13 +6,14 @@
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/formulas.hpp"
 
 namespace triax {
 namespace {
 
 inline float sigmoid(float x) {
-  const float e = fast_exp(-std::fabs(x));  // in [0, 1]: no overflow at either end
-  return (x >= 0.0F ? 1.0F : e) / (1.0F + e);
+  return sigmoid_from(x, fast_exp(-std::fabs(x)));
 }
 
 // Rows of the fused (N, 2 I) matrix that belongs to rows of (N, I).
@@ -26,7 +27,8 @@ Rows<T> fused_rows(const Tensor& tensor, const Rows<T>& half, const char* name) 
 
 }  // namespace
 
-void swiglu_forward(const Stream&, const Tensor& y, const Tensor& x) {
+void swiglu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
+  if (on_device(stream)) return cuda::swiglu_forward(stream, y, x);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
     const Rows<T> in = fused_rows(x, out, "x");
@@ -43,8 +45,9 @@ void swiglu_forward(const Stream&, const Tensor& y, const Tensor& x) {
   });
 }
 
-void swiglu_backward(const Stream&, const Tensor& dx, const Tensor& y, const Tensor& dy,
+void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, const Tensor& dy,
                      const Tensor& x) {
+  if (on_device(stream)) return cuda::swiglu_backward(stream, dx, y, dy, x);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
     const Rows<T> upstream = rows_like(dy, out, "dy");

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/attention/work.hpp"
+#include "kernels/cuda/kernels.hpp"
 
 namespace triax {
 namespace attention {
@@ -155,6 +156,8 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
                         const Tensor& dout, const Tensor& out, const Tensor& lse, const Tensor& q,
                         const Tensor& k, const Tensor& v, const AttentionOptions& options,
                         Arena& scratch) {
+  if (on_device(stream))
+    return cuda::attention_backward(stream, dq, dk, dv, dout, out, lse, q, k, v, options, scratch);
   check(stream.space() == MemorySpace::host, "attention of the host on a stream elsewhere");
   const attention::Sizes n = attention::sizes_of(q, k, v, options);
   attention::check_views({&dq, &dout, &out, &q}, q.shape(), q.dtype());

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/attention/work.hpp"
+#include "kernels/cuda/kernels.hpp"
 
 namespace triax {
 namespace attention {
@@ -91,6 +92,8 @@ struct Forward {
 void attention_forward(const Stream& stream, const Tensor& out, const Tensor& lse, const Tensor& q,
                        const Tensor& k, const Tensor& v, const AttentionOptions& options,
                        Arena& scratch) {
+  if (on_device(stream))
+    return cuda::attention_forward(stream, out, lse, q, k, v, options, scratch);
   check(stream.space() == MemorySpace::host, "attention of the host on a stream elsewhere");
   const attention::Sizes n = attention::sizes_of(q, k, v, options);
   attention::check_views({&out, &q}, q.shape(), q.dtype());

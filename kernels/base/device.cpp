@@ -6,18 +6,48 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/base/device_backend.hpp"
+
 namespace triax {
 
+int device_count() {
+  return device_backend::count();
+}
+void bind_device(int index) {
+  device_backend::bind(index);
+}
+
 void Event::record(const Stream& stream) {
-  space_ = stream.space();
+  if (stream.space() == MemorySpace::host) {
+    handle_.reset();
+    return;
+  }
+  if (!handle_) handle_ = device_backend::make_event();
+  device_backend::record(handle_.get(), stream.handle());
+}
+
+bool Event::done() const {
+  return !handle_ || device_backend::done(handle_.get());
+}
+
+void Event::synchronize() const {
+  if (handle_) device_backend::synchronize_event(handle_.get());
 }
 
 Stream::Stream(MemorySpace space) : space_(space) {
-  check(space == MemorySpace::host, "a stream in device memory in a build without CUDA");
+  if (space == MemorySpace::device) handle_ = device_backend::make_stream();
 }
 
-void Stream::wait(const Event&) const {}
-void Stream::synchronize() const {}
+void Stream::wait(const Event& event) const {
+  if (!handle_)
+    event.synchronize();
+  else if (event.handle_)
+    device_backend::wait(handle_.get(), event.handle_.get());
+}
+
+void Stream::synchronize() const {
+  if (handle_) device_backend::synchronize_stream(handle_.get());
+}
 
 namespace {
 constexpr std::size_t cache_line = 64;
@@ -27,6 +57,18 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 std::size_t alignment_of(std::size_t bytes) {
   return bytes >= huge_page ? huge_page : bytes >= page ? page : cache_line;
 }
+
+void* allocate_on_host(std::size_t bytes) {
+  const std::size_t alignment = alignment_of(bytes);
+  const std::size_t rounded = Buffer::footprint(bytes);
+  void* memory = std::aligned_alloc(alignment, rounded);
+  if (memory == nullptr)
+    throw Error(fmt::format("cannot allocate {} bytes of host memory", bytes), "out of memory",
+                "Use more ranks, a smaller micro-batch, or activation checkpointing");
+  if (alignment == huge_page) madvise(memory, rounded, MADV_HUGEPAGE);
+  std::memset(memory, 0, rounded);
+  return memory;
+}
 }  // namespace
 
 std::size_t Buffer::footprint(std::size_t bytes) {
@@ -35,31 +77,38 @@ std::size_t Buffer::footprint(std::size_t bytes) {
 }
 
 Buffer::Buffer(std::size_t bytes, MemorySpace space) : bytes_(bytes), space_(space) {
-  check(space == MemorySpace::host, "device memory in a build without CUDA");
-  if (bytes == 0) return;
-  const std::size_t alignment = alignment_of(bytes);
-  const std::size_t rounded = footprint(bytes);
-  data_ = std::aligned_alloc(alignment, rounded);
-  if (data_ == nullptr)
-    throw Error(fmt::format("cannot allocate {} bytes of host memory", bytes), "out of memory",
-                "Use more ranks, a smaller micro-batch, or activation checkpointing");
-  if (alignment == huge_page) madvise(data_, rounded, MADV_HUGEPAGE);
-  std::memset(data_, 0, rounded);
+  if (bytes > 0)
+    data_ = space == MemorySpace::host ? allocate_on_host(bytes) : device_backend::allocate(bytes);
+}
+
+Buffer Buffer::pinned(std::size_t bytes) {
+  Buffer buffer(bytes);
+  if (bytes > 0 && device_count() > 0) {
+    device_backend::pin(buffer.data_, footprint(bytes));
+    buffer.pinned_ = true;
+  }
+  return buffer;
 }
 
 Buffer::~Buffer() {
-  std::free(data_);
+  if (pinned_) device_backend::unpin(data_);
+  if (space_ == MemorySpace::host)
+    std::free(data_);
+  else
+    device_backend::release(data_);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
-      space_(other.space_) {}
+      space_(other.space_),
+      pinned_(std::exchange(other.pinned_, false)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(space_, other.space_);
+  std::swap(pinned_, other.pinned_);
   return *this;
 }
 
@@ -70,17 +119,28 @@ Tensor Buffer::tensor(DType dtype, const Shape& shape) const {
   return view;
 }
 
-void copy(const Stream&, const Tensor& dst, const Tensor& src) {
+void copy(const Stream& stream, const Tensor& dst, const Tensor& src) {
   check(dst.dtype() == src.dtype() && dst.elements() == src.elements() && dst.contiguous() &&
             src.contiguous(),
         "copy of {} to {}", src.shape(), dst.shape());
-  if (dst.data() != src.data() && src.bytes() > 0)
-    std::memmove(dst.data(), src.data(), static_cast<std::size_t>(src.bytes()));
+  if (dst.data() == src.data() || src.bytes() == 0) return;
+  const auto bytes = static_cast<std::size_t>(src.bytes());
+  if (stream.space() == MemorySpace::device)
+    return device_backend::copy(stream.handle(), dst.data(), src.data(), bytes);
+  check(dst.space() == MemorySpace::host && src.space() == MemorySpace::host,
+        "memory of a device copied on a stream of the host");
+  std::memmove(dst.data(), src.data(), bytes);
 }
 
-void fill_zero(const Stream&, const Tensor& tensor) {
+void fill_zero(const Stream& stream, const Tensor& tensor) {
   check(tensor.contiguous(), "fill of a strided view");
-  if (tensor.bytes() > 0) std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.bytes()));
+  check(tensor.space() == stream.space(), "fill of memory elsewhere than the stream's");
+  if (tensor.bytes() == 0) return;
+  const auto bytes = static_cast<std::size_t>(tensor.bytes());
+  if (stream.space() == MemorySpace::device)
+    device_backend::fill_zero(stream.handle(), tensor.data(), bytes);
+  else
+    std::memset(tensor.data(), 0, bytes);
 }
 
 }  // namespace triax

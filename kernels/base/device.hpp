@@ -1,8 +1,10 @@
 #pragma once
 // Where memory lies and in which order work on it runs. On the host a stream is the calling thread:
-// work is complete when the call returns, and events are always done. The CUDA body keeps the same
-// interface.
+// work is complete when the call returns, and events are always done. On a device a stream is a
+// queue: calls return at once, and events order the queues. Which bodies stand behind the device is
+// chosen when the program is built (device_backend.hpp).
 #include <cstddef>
+#include <memory>
 
 #include "kernels/base/tensor.hpp"
 
@@ -10,37 +12,53 @@ namespace triax {
 
 class Stream;
 
-/// A point in a stream's work.
+/// GPUs that this process can use: 0 in a build without CUDA and where there is no driver.
+int device_count();
+/// Makes GPU `index` that of this process: streams and device memory made from here on are its. An
+/// Error where there is no such GPU.
+void bind_device(int index);
+
+/// A point in a stream's work. A copy is the same point.
 class Event {
  public:
   void record(const Stream& stream);
-  /// True when the work before the recorded point is complete.
-  bool done() const { return true; }
+  /// True when the work before the recorded point is complete; so is that before no point at all.
+  bool done() const;
+  /// Blocks the caller until it is.
+  void synchronize() const;
 
  private:
-  MemorySpace space_ = MemorySpace::host;
+  friend class Stream;
+  std::shared_ptr<void> handle_;  // of a device, made when first recorded there
 };
 
-/// An ordered queue of work in one memory space. Kernels take it first.
+/// An ordered queue of work in one memory space. Kernels take it first. A copy is the same queue.
 class Stream {
  public:
+  /// A queue of its own, which waits for no other; an Error where there is no such device.
   explicit Stream(MemorySpace space = MemorySpace::host);
   MemorySpace space() const { return space_; }
   /// Work issued from here on starts after `event`.
   void wait(const Event& event) const;
   /// Blocks the caller until all work issued so far is complete.
   void synchronize() const;
+  /// What the backend of the device knows it by; null on the host.
+  void* handle() const { return handle_.get(); }
 
  private:
   MemorySpace space_;
+  std::shared_ptr<void> handle_;
 };
 
-/// Owned memory, zeroed. Aligned to 64 bytes, to 4096 from that size on (disk I/O past the page
-/// cache), to 2 MiB and marked for huge pages from that size on.
+/// Owned memory, zeroed. On the host aligned to 64 bytes, to 4096 from that size on (disk I/O past
+/// the page cache), to 2 MiB and marked for huge pages from that size on; on a device to 256.
 class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(std::size_t bytes, MemorySpace space = MemorySpace::host);
+  /// Host memory that copies to and from a device pass through at full speed and without holding
+  /// up the host; where there is no device, memory like any other.
+  static Buffer pinned(std::size_t bytes);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -58,11 +76,13 @@ class Buffer {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
   MemorySpace space_ = MemorySpace::host;
+  bool pinned_ = false;
 };
 
-/// dst = src, same type and element count, both contiguous.
+/// dst = src, same type and element count, both contiguous. They may lie in different spaces when
+/// the stream is a device's; on the host they may overlap.
 void copy(const Stream& stream, const Tensor& dst, const Tensor& src);
-/// All bytes of a contiguous tensor to zero.
+/// All bytes of a contiguous tensor, in the stream's space, to zero.
 void fill_zero(const Stream& stream, const Tensor& tensor);
 
 }  // namespace triax

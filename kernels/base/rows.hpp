@@ -12,7 +12,7 @@ struct Rows {
   std::int64_t columns = 0;
   std::int64_t stride = 0;  // elements from one row to the next
 
-  T* operator[](std::int64_t row) const { return data + row * stride; }
+  constexpr T* operator[](std::int64_t row) const { return data + row * stride; }
 };
 
 /// The rows of a (N, E) tensor of T; an internal error names the tensor when it is none.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/base/arena.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax::test {
 
@@ -64,10 +65,11 @@ void expect_gradient(const Function& f, std::vector<double> x, const std::vector
   expect_close(gradient, differences, 1e-6, name);
 }
 
-/// Memory for an Arena, as large as a kernel says it needs.
+/// Memory for an Arena, as large as a kernel says it needs, where this run computes.
 class Scratch {
  public:
-  explicit Scratch(std::size_t bytes) : buffer_(bytes), arena_(buffer_) {}
+  explicit Scratch(std::size_t bytes, MemorySpace where = space())
+      : buffer_(bytes, where), arena_(buffer_) {}
   Arena& arena() { return arena_; }
 
  private:

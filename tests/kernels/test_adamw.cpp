@@ -4,6 +4,7 @@
 
 #include "kernels/reference/adamw.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
@@ -15,8 +16,8 @@ struct State {
         v(static_cast<std::size_t>(n), 0.0F) {}
   void update(const Tensor& gradient, const Tensor& weights, const AdamWOptions& options) {
     const Shape shape = {static_cast<std::int64_t>(parameter.size())};
-    adamw(Stream(), Tensor(parameter.data(), shape), weights, gradient, Tensor(m.data(), shape),
-          Tensor(v.data(), shape), options);
+    test::run(adamw, Tensor(parameter.data(), shape), weights, gradient, Tensor(m.data(), shape),
+              Tensor(v.data(), shape), options);
   }
   void update(std::vector<float>& gradient, const AdamWOptions& options) {
     update(Tensor(gradient.data(), {static_cast<std::int64_t>(gradient.size())}), {}, options);

@@ -7,6 +7,7 @@
 
 #include "kernels/reference/cross_entropy.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
@@ -52,9 +53,9 @@ class CrossEntropy : public testing::TestWithParam<std::tuple<DType, Case>> {
   void forward() {
     const Tensor all(stats.data(), {size.shards, size.rows, 3});
     for (std::int64_t s = 0; s < size.shards; ++s)
-      cross_entropy_stats(Stream(), all.slice(0, s, 1).reshape({size.rows, 3}), shard_view(s),
-                          label_view(), s * local, columns(s));
-    cross_entropy_loss(Stream(), row_view(loss), row_view(lse), all, label_view());
+      test::run(cross_entropy_stats, all.slice(0, s, 1).reshape({size.rows, 3}), shard_view(s),
+                label_view(), s * local, columns(s));
+    test::run(cross_entropy_loss, row_view(loss), row_view(lse), all, label_view());
   }
 
   Case size = std::get<1>(GetParam());
@@ -83,8 +84,8 @@ TEST_P(CrossEntropy, GradientAgreesWithReferenceHoweverSharded) {
   const auto expected = reference::cross_entropy_backward(logits.doubles(), labels, scale);
   std::vector<double> gathered(expected.size());
   for (std::int64_t s = 0; s < size.shards; ++s) {
-    cross_entropy_backward(Stream(), shard_view(s), row_view(lse), label_view(), s * local,
-                           columns(s), scale);
+    test::run(cross_entropy_backward, shard_view(s), row_view(lse), label_view(), s * local,
+              columns(s), scale);
     const std::vector<double> gradient = shards[static_cast<std::size_t>(s)].doubles();
     for (std::int64_t r = 0; r < size.rows; ++r) {
       const double* row = gradient.data() + r * local;
@@ -109,8 +110,8 @@ TEST_P(CrossEntropyTypes, GradientOfASureLabelKeepsItsPrecision) {
   std::vector<std::int32_t> labels = {0};
   const auto expected = reference::cross_entropy_backward(logits.doubles(), labels, 1.0);
   auto lse = static_cast<float>(reference::log_sum_exp(logits.doubles(), 2)[0]);
-  cross_entropy_backward(Stream(), logits.tensor({1, 2}), Tensor(&lse, {1}),
-                         Tensor(labels.data(), {1}), 0, 2, 1.0F);
+  test::run(cross_entropy_backward, logits.tensor({1, 2}), Tensor(&lse, {1}),
+            Tensor(labels.data(), {1}), 0, 2, 1.0F);
   constexpr double of_float32_near_one = 0x1p-24 / 9e-4;  // softmax - 1 cancels to 9e-4
   test::expect_close(logits, expected, 4 * of_float32_near_one, "gradient");
 }
@@ -123,11 +124,11 @@ TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
   std::vector<float> stats(3), loss(1), lse(1);
   const Tensor row(logits.data(), {1, 3});
   const Tensor label(labels.data(), {1});
-  cross_entropy_stats(Stream(), Tensor(stats.data(), {1, 3}), row, label, 0, 3);
+  test::run(cross_entropy_stats, Tensor(stats.data(), {1, 3}), row, label, 0, 3);
   EXPECT_EQ(stats[0], 1000.0F);
   EXPECT_EQ(stats[2], 999.0F);
-  cross_entropy_loss(Stream(), Tensor(loss.data(), {1}), Tensor(lse.data(), {1}),
-                     Tensor(stats.data(), {1, 1, 3}), label);
+  test::run(cross_entropy_loss, Tensor(loss.data(), {1}), Tensor(lse.data(), {1}),
+            Tensor(stats.data(), {1, 1, 3}), label);
   EXPECT_NEAR(loss[0], 1.0 + std::log1p(std::exp(-1.0)), 1e-6);
 }
 
@@ -135,8 +136,8 @@ TEST(CrossEntropy, ShardOfPaddingAlone) {
   std::vector<float> logits(4, std::numeric_limits<float>::quiet_NaN());
   std::vector<std::int32_t> labels = {0, 1};
   std::vector<float> stats(6, 5.0F);
-  cross_entropy_stats(Stream(), Tensor(stats.data(), {2, 3}), Tensor(logits.data(), {2, 2}),
-                      Tensor(labels.data(), {2}), 8, 0);
+  test::run(cross_entropy_stats, Tensor(stats.data(), {2, 3}), Tensor(logits.data(), {2, 2}),
+            Tensor(labels.data(), {2}), 8, 0);
   constexpr float infinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(stats, (std::vector<float>{-infinity, 0, 0, -infinity, 0, 0}));
 }
@@ -145,10 +146,10 @@ TEST(CrossEntropy, NotANumberShows) {
   std::vector<float> logits = {0.0F, std::numeric_limits<float>::quiet_NaN(), 1.0F};
   std::vector<std::int32_t> labels = {0};
   std::vector<float> stats(3), loss(1), lse(1);
-  cross_entropy_stats(Stream(), Tensor(stats.data(), {1, 3}), Tensor(logits.data(), {1, 3}),
-                      Tensor(labels.data(), {1}), 0, 3);
-  cross_entropy_loss(Stream(), Tensor(loss.data(), {1}), Tensor(lse.data(), {1}),
-                     Tensor(stats.data(), {1, 1, 3}), Tensor(labels.data(), {1}));
+  test::run(cross_entropy_stats, Tensor(stats.data(), {1, 3}), Tensor(logits.data(), {1, 3}),
+            Tensor(labels.data(), {1}), 0, 3);
+  test::run(cross_entropy_loss, Tensor(loss.data(), {1}), Tensor(lse.data(), {1}),
+            Tensor(stats.data(), {1, 1, 3}), Tensor(labels.data(), {1}));
   EXPECT_TRUE(std::isnan(loss[0])) << "a diverged run must be seen";
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/reference/dropout.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 std::vector<float> dropped(std::vector<float>& x, const Dropout& options, std::int64_t first) {
   std::vector<float> y(x.size());
   const Shape shape = {static_cast<std::int64_t>(x.size())};
-  dropout(Stream(), Tensor(y.data(), shape), Tensor(x.data(), shape), options, first);
+  test::run(dropout, Tensor(y.data(), shape), Tensor(x.data(), shape), options, first);
   return y;
 }
 
@@ -25,7 +26,7 @@ TEST_P(DropoutTypes, AgreesWithReference) {
       test::Array x = test::Array::random(GetParam(), 5003, 1);
       test::Array y(GetParam(), 5003);
       const Dropout options{probability, 77};
-      dropout(Stream(), y.tensor(), x.tensor(), options, first);
+      test::run(dropout, y.tensor(), x.tensor(), options, first);
       test::expect_close(y, reference::dropout(x.doubles(), options, first), 1e-6, "y");
     }
 }
@@ -33,7 +34,7 @@ TEST_P(DropoutTypes, AgreesWithReference) {
 TEST_P(DropoutTypes, ZeroProbabilityIsTheIdentity) {
   test::Array x = test::Array::random(GetParam(), 3000, 1);
   test::Array y(GetParam(), 3000);
-  dropout(Stream(), y.tensor(), x.tensor(), {}, 5);
+  test::run(dropout, y.tensor(), x.tensor(), {}, 5);
   EXPECT_EQ(y, x);
 }
 
@@ -53,7 +54,7 @@ TEST(Dropout, PartsHaveTheMaskOfTheWholeAndInPlaceIsTheSame) {
   std::vector<float> part(x.begin() + 777, x.end());
   EXPECT_EQ(dropped(part, options, 787), std::vector<float>(whole.begin() + 777, whole.end()));
   const Tensor view(x.data(), {6000});
-  dropout(Stream(), view, view, options, 10);
+  test::run(dropout, view, view, options, 10);
   EXPECT_EQ(x, whole);
 }
 

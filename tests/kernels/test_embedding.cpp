@@ -4,6 +4,7 @@
 
 #include "kernels/reference/embedding.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
@@ -33,10 +34,11 @@ class Embedding : public testing::TestWithParam<std::tuple<test::TypePair, Size>
         .slice(0, first(shard), first(shard + 1) - first(shard));
   }
   void backward(test::Array& dweight, bool accumulate) {
-    test::Scratch scratch(embedding_scratch_bytes(types.gradients, size.rows, size.vocabulary));
+    test::Scratch scratch(
+        embedding_scratch_bytes(types.gradients, size.rows, size.vocabulary, test::space()));
     for (std::int64_t s = 0; s < size.shards; ++s)
-      embedding_backward(Stream(), shard_view(dweight, s), ids(), rows_view(dy), first(s),
-                         accumulate, scratch.arena());
+      test::run(embedding_backward, shard_view(dweight, s), ids(), rows_view(dy), first(s),
+                accumulate, scratch.arena());
     EXPECT_EQ(scratch.arena().used(), 0U);
   }
 
@@ -51,7 +53,7 @@ TEST_P(Embedding, ForwardShardsAddUpToTheWhole) {
   std::vector<double> total(static_cast<std::size_t>(dy.count()), 0.0);
   for (std::int64_t s = 0; s < size.shards; ++s) {
     test::Array y(types.type, dy.count(), 9.0F);
-    embedding_forward(Stream(), rows_view(y), ids(), shard_view(weight, s), first(s));
+    test::run(embedding_forward, rows_view(y), ids(), shard_view(weight, s), first(s));
     test::add(total, y.doubles());
   }
   EXPECT_EQ(total, reference::embedding_forward(tokens, weight.doubles(), width()));
@@ -84,11 +86,11 @@ TEST_P(EmbeddingSums, ManyRowsOfATokenAllCount) {
   std::vector<std::int32_t> tokens(rows, 0);
   test::Array ones(GetParam(), rows, 1.0F);
   test::Array dweight(GetParam(), 1);
-  test::Scratch scratch(embedding_scratch_bytes(GetParam(), rows, 1));
-  embedding_backward(Stream(), dweight.tensor({1, 1}), Tensor(tokens.data(), {rows}),
-                     ones.tensor({rows, 1}), 0, false, scratch.arena());
+  test::Scratch scratch(embedding_scratch_bytes(GetParam(), rows, 1, test::space()));
+  test::run(embedding_backward, dweight.tensor({1, 1}), Tensor(tokens.data(), {rows}),
+            ones.tensor({rows, 1}), 0, false, scratch.arena());
   test::expect_close(dweight, {double{rows}}, tolerance, "tokens");
-  position_backward(Stream(), dweight.tensor({1, 1}), ones.tensor({rows, 1}), 0, 1, false);
+  test::run(position_backward, dweight.tensor({1, 1}), ones.tensor({rows, 1}), 0, 1, false);
   test::expect_close(dweight, {double{rows}}, tolerance, "positions");
 }
 
@@ -108,8 +110,8 @@ TEST_P(Position, RowsOfSequencesThatStartAnywhere) {
   const auto positions = reference::positions(first_row, rows, length);
   auto expected = reference::embedding_forward(positions, weight.doubles(), columns);
   test::add(expected, y.doubles());
-  position_forward(Stream(), y.tensor({rows, columns}), weight.tensor({table_rows, columns}),
-                   first_row, length);
+  test::run(position_forward, y.tensor({rows, columns}), weight.tensor({table_rows, columns}),
+            first_row, length);
   test::expect_close(y, expected, tolerance, "y");
 
   test::Array dy = test::Array::random(type, rows * columns, 3);
@@ -117,13 +119,13 @@ TEST_P(Position, RowsOfSequencesThatStartAnywhere) {
   const test::Array before = dweight;
   expected = reference::embedding_backward(positions, dy.doubles(), table_rows, columns);
   const Tensor upstream = dy.tensor({rows, columns});
-  position_backward(Stream(), dweight.tensor({table_rows, columns}), upstream, first_row, length,
-                    false);
+  test::run(position_backward, dweight.tensor({table_rows, columns}), upstream, first_row, length,
+            false);
   test::expect_close(dweight, expected, tolerance, "dweight");
   dweight = before;
   test::add(expected, before.doubles());
-  position_backward(Stream(), dweight.tensor({table_rows, columns}), upstream, first_row, length,
-                    true);
+  test::run(position_backward, dweight.tensor({table_rows, columns}), upstream, first_row, length,
+            true);
   test::expect_close(dweight, expected, tolerance, "accumulated dweight");
 }
 
@@ -133,7 +135,7 @@ TEST(PositionShapes, FewerRowsThanPositions) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     test::Array dy(dtype, 2, 1.0F);
     test::Array dweight(dtype, 4, 9.0F);
-    position_backward(Stream(), dweight.tensor({4, 1}), dy.tensor({2, 1}), 3, 4, false);
+    test::run(position_backward, dweight.tensor({4, 1}), dy.tensor({2, 1}), 3, 4, false);
     EXPECT_EQ(dweight, test::Array(dtype, {1.0F, 0.0F, 0.0F, 1.0F}));
   }
 }
@@ -141,7 +143,7 @@ TEST(PositionShapes, FewerRowsThanPositions) {
 TEST(PositionShapes, RefusesSequencesLongerThanTheTable) {
   std::vector<float> memory(64);
   const Tensor y(memory.data(), {2, 4});
-  EXPECT_THROW(position_forward(Stream(), y, Tensor(memory.data(), {3, 4}), 0, 5), Error);
+  EXPECT_THROW(test::run(position_forward, y, Tensor(memory.data(), {3, 4}), 0, 5), Error);
 }
 
 TEST(EmbeddingReference, GradientIsThatOfTheForwardPass) {

@@ -6,6 +6,7 @@
 
 #include "kernels/reference/gelu.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
@@ -25,19 +26,19 @@ class Gelu : public testing::TestWithParam<std::tuple<DType, std::int64_t>> {
 TEST_P(Gelu, AgreesWithReference) {
   test::Array again(dtype, n);
   const auto expected = reference::gelu_forward(x.doubles());
-  gelu_forward(Stream(), y.tensor(), x.tensor());
+  test::run(gelu_forward, y.tensor(), x.tensor());
   test::expect_close(y, expected, tolerance, "y");
-  gelu_backward(Stream(), dx.tensor(), again.tensor(), dy.tensor(), x.tensor());
+  test::run(gelu_backward, dx.tensor(), again.tensor(), dy.tensor(), x.tensor());
   test::expect_close(dx, reference::gelu_backward(dy.doubles(), x.doubles()), tolerance, "dx");
   test::expect_close(again, expected, tolerance, "y of the backward pass");
 }
 
 TEST_P(Gelu, InPlace) {
-  gelu_backward(Stream(), dx.tensor(), y.tensor(), dy.tensor(), x.tensor());
-  gelu_backward(Stream(), dy.tensor(), y.tensor(), dy.tensor(), x.tensor());
+  test::run(gelu_backward, dx.tensor(), y.tensor(), dy.tensor(), x.tensor());
+  test::run(gelu_backward, dy.tensor(), y.tensor(), dy.tensor(), x.tensor());
   EXPECT_EQ(dy, dx);
-  gelu_forward(Stream(), y.tensor(), x.tensor());
-  gelu_forward(Stream(), x.tensor(), x.tensor());
+  test::run(gelu_forward, y.tensor(), x.tensor());
+  test::run(gelu_forward, x.tensor(), x.tensor());
   EXPECT_EQ(x, y);
 }
 
@@ -51,8 +52,8 @@ TEST(Gelu, Tails) {
   std::vector<float> y(x.size());
   std::vector<float> dx(x.size());
   const Shape shape = {7};
-  gelu_backward(Stream(), Tensor(dx.data(), shape), Tensor(y.data(), shape),
-                Tensor(dy.data(), shape), Tensor(x.data(), shape));
+  test::run(gelu_backward, Tensor(dx.data(), shape), Tensor(y.data(), shape),
+            Tensor(dy.data(), shape), Tensor(x.data(), shape));
   EXPECT_EQ(y[0], 0.0F);
   EXPECT_EQ(dx[0], 0.0F);
   EXPECT_NEAR(y[2], reference::gelu(-5.0), 1e-6 * std::fabs(reference::gelu(-5.0)))

@@ -4,6 +4,7 @@
 
 #include "kernels/reference/layernorm.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
@@ -27,8 +28,8 @@ class LayerNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>
 
   void backward(test::Array& out, test::Array& upstream, const Tensor& residual, bool accumulate) {
     test::Scratch scratch(layernorm_scratch_bytes(rows, columns));
-    layernorm_backward(Stream(), matrix(out), dweight.tensor(), dbias.tensor(), matrix(upstream),
-                       residual, matrix(x), weight.tensor(), epsilon, accumulate, scratch.arena());
+    test::run(layernorm_backward, matrix(out), dweight.tensor(), dbias.tensor(), matrix(upstream),
+              residual, matrix(x), weight.tensor(), epsilon, accumulate, scratch.arena());
     EXPECT_EQ(scratch.arena().used(), 0U);
     EXPECT_EQ(scratch.arena().high_water(), layernorm_scratch_bytes(rows, columns));
   }
@@ -59,9 +60,9 @@ class LayerNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>
 TEST_P(LayerNorm, ForwardAgreesWithReference) {
   const auto expected =
       reference::layernorm_forward(x.doubles(), weight.doubles(), bias.doubles(), epsilon);
-  layernorm_forward(Stream(), matrix(dx), matrix(x), weight.tensor(), bias.tensor(), epsilon);
+  test::run(layernorm_forward, matrix(dx), matrix(x), weight.tensor(), bias.tensor(), epsilon);
   test::expect_close(dx, expected, tolerance, "y");
-  layernorm_forward(Stream(), matrix(x), matrix(x), weight.tensor(), bias.tensor(), epsilon);
+  test::run(layernorm_forward, matrix(x), matrix(x), weight.tensor(), bias.tensor(), epsilon);
   EXPECT_EQ(x, dx) << "in place";
 }
 
@@ -106,8 +107,8 @@ TEST_P(LayerNorm, StridedRows) {
   const auto view = [&](test::Array& values) {
     return values.tensor({rows, columns + 3}).slice(1, 0, columns);
   };
-  layernorm_forward(Stream(), view(out), view(wide), weight.tensor(), bias.tensor(), epsilon);
-  layernorm_forward(Stream(), matrix(dx), matrix(x), weight.tensor(), bias.tensor(), epsilon);
+  test::run(layernorm_forward, view(out), view(wide), weight.tensor(), bias.tensor(), epsilon);
+  test::run(layernorm_forward, matrix(dx), matrix(x), weight.tensor(), bias.tensor(), epsilon);
   EXPECT_EQ(out, test::spread(dx, columns, columns + 3, 7.0F));
 }
 
@@ -121,8 +122,8 @@ TEST(LayerNormBackward, RefusesMixedTypes) {
   test::Array x(DType::bf16, 8);
   test::Array other(DType::f32, 8);
   test::Array row(DType::bf16, 4);
-  EXPECT_THROW(layernorm_forward(Stream(), x.tensor({2, 4}), other.tensor({2, 4}), row.tensor(),
-                                 row.tensor(), epsilon),
+  EXPECT_THROW(test::run(layernorm_forward, x.tensor({2, 4}), other.tensor({2, 4}), row.tensor(),
+                         row.tensor(), epsilon),
                Error);
 }
 
@@ -133,8 +134,8 @@ TEST(LayerNormBackward, NoRowsClearGradients) {
   float nothing = 0.0F;
   const Tensor none(&nothing, {0, 4});
   test::Scratch scratch(64);
-  layernorm_backward(Stream(), none, Tensor(dweight.data(), {4}), Tensor(dbias.data(), {4}), none,
-                     {}, none, Tensor(weight.data(), {4}), epsilon, false, scratch.arena());
+  test::run(layernorm_backward, none, Tensor(dweight.data(), {4}), Tensor(dbias.data(), {4}), none,
+            {}, none, Tensor(weight.data(), {4}), epsilon, false, scratch.arena());
   EXPECT_EQ(dweight, std::vector<float>(4, 0.0F));
   EXPECT_EQ(dbias, std::vector<float>(4, 0.0F));
 }

@@ -7,19 +7,20 @@
 
 #include "kernels/reference/norm.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
 
 double sum(const Tensor& x) {
   double total = 0.0;
-  add_sum(Stream(), Tensor(&total, {1}), x);
+  test::run(add_sum, Tensor(&total, {1}), x);
   return total;
 }
 
 double sum_of_squares(const Tensor& x) {
   double total = 0.0;
-  add_sum_of_squares(Stream(), Tensor(&total, {1}), x);
+  test::run(add_sum_of_squares, Tensor(&total, {1}), x);
   return total;
 }
 
@@ -41,10 +42,10 @@ TEST_P(Norm, SumsAgreeWithReferenceInDouble) {
 
 TEST_P(Norm, SumsAddToATotalInMemory) {
   double total = 0.5;
-  add_sum(Stream(), Tensor(&total, {1}), view);
+  test::run(add_sum, Tensor(&total, {1}), view);
   EXPECT_EQ(total, 0.5 + sum(view));
   total = 0.5;
-  add_sum_of_squares(Stream(), Tensor(&total, {1}), view);
+  test::run(add_sum_of_squares, Tensor(&total, {1}), view);
   EXPECT_EQ(total, 0.5 + sum_of_squares(view));
 }
 
@@ -56,8 +57,8 @@ TEST(Norm, TotalsAreOneDouble) {
   std::vector<float> x(4);
   std::vector<double> totals(2);
   const Tensor view(x.data(), {4});
-  EXPECT_THROW(add_sum(Stream(), view.slice(0, 0, 1), view), Error);
-  EXPECT_THROW(add_sum(Stream(), Tensor(totals.data(), {2}), view), Error);
+  EXPECT_THROW(test::run(add_sum, view.slice(0, 0, 1), view), Error);
+  EXPECT_THROW(test::run(add_sum, Tensor(totals.data(), {2}), view), Error);
 }
 
 TEST(Norm, OfNothing) {

@@ -7,6 +7,7 @@
 
 #include "kernels/reference/random.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
@@ -64,7 +65,7 @@ constexpr std::uint64_t key = 42;
 
 std::vector<float> normals(std::int64_t count, std::int64_t first) {
   std::vector<float> out(static_cast<std::size_t>(count));
-  fill_normal(Stream(), Tensor(out.data(), {count}), key, first, 0.5F, 2.0F);
+  test::run(fill_normal, Tensor(out.data(), {count}), key, first, 0.5F, 2.0F);
   return out;
 }
 
@@ -104,13 +105,13 @@ class FillTypes : public testing::TestWithParam<DType> {};
 TEST_P(FillTypes, NormalNumbersAreThoseOfFloatRounded) {
   constexpr std::int64_t count = 9001;
   test::Array out(GetParam(), count);
-  fill_normal(Stream(), out.tensor(), key, 3, 0.5F, 2.0F);
+  test::run(fill_normal, out.tensor(), key, 3, 0.5F, 2.0F);
   EXPECT_EQ(out, test::Array(GetParam(), normals(count, 3)));
 }
 
 TEST_P(FillTypes, ConstantFillsAll) {
   test::Array out(GetParam(), 5001);
-  fill_constant(Stream(), out.tensor(), 1.5F);
+  test::run(fill_constant, out.tensor(), 1.5F);
   EXPECT_EQ(out, test::Array(GetParam(), 5001, 1.5F));
 }
 

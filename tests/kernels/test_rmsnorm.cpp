@@ -4,6 +4,7 @@
 
 #include "kernels/reference/rmsnorm.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
@@ -24,8 +25,8 @@ class RmsNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>> 
 
   void backward(test::Array& out, test::Array& upstream, const Tensor& residual, bool accumulate) {
     test::Scratch scratch(rmsnorm_scratch_bytes(rows, columns));
-    rmsnorm_backward(Stream(), matrix(out), dweight.tensor(), matrix(upstream), residual, matrix(x),
-                     weight.tensor(), epsilon, accumulate, scratch.arena());
+    test::run(rmsnorm_backward, matrix(out), dweight.tensor(), matrix(upstream), residual,
+              matrix(x), weight.tensor(), epsilon, accumulate, scratch.arena());
     EXPECT_EQ(scratch.arena().used(), 0U);
   }
   reference::RmsNormGradients expected() const {
@@ -44,9 +45,9 @@ class RmsNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>> 
 
 TEST_P(RmsNorm, ForwardAgreesWithReference) {
   const auto expected = reference::rmsnorm_forward(x.doubles(), weight.doubles(), epsilon);
-  rmsnorm_forward(Stream(), matrix(dx), matrix(x), weight.tensor(), epsilon);
+  test::run(rmsnorm_forward, matrix(dx), matrix(x), weight.tensor(), epsilon);
   test::expect_close(dx, expected, tolerance, "y");
-  rmsnorm_forward(Stream(), matrix(x), matrix(x), weight.tensor(), epsilon);
+  test::run(rmsnorm_forward, matrix(x), matrix(x), weight.tensor(), epsilon);
   EXPECT_EQ(x, dx) << "in place";
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/reference/rope.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
@@ -24,7 +25,7 @@ class Rope : public testing::TestWithParam<std::tuple<DType, Size>> {
                            static_cast<std::size_t>(size.heads),
                            static_cast<std::size_t>(size.width), theta, direction);
   }
-  void SetUp() override { rope_table(Stream(), table(), theta); }
+  void SetUp() override { test::run(rope_table, table(), theta); }
   Tensor table() { return angles.tensor({2, size.length, size.width / 2}); }
   Tensor view(test::Array& values) {
     return values.tensor({size.batch, size.length, size.heads, size.width});
@@ -38,17 +39,17 @@ class Rope : public testing::TestWithParam<std::tuple<DType, Size>> {
 
 TEST_P(Rope, AgreesWithReferenceBothWays) {
   test::Array forward = x;
-  rope_forward(Stream(), view(forward), table());
+  test::run(rope_forward, view(forward), table());
   test::expect_close(forward, expected(1.0), tolerance, "forward");
   test::Array backward = x;
-  rope_backward(Stream(), view(backward), table());
+  test::run(rope_backward, view(backward), table());
   test::expect_close(backward, expected(-1.0), tolerance, "backward");
 }
 
 TEST_P(Rope, BackwardUndoesForward) {
   test::Array turned = x;
-  rope_forward(Stream(), view(turned), table());
-  rope_backward(Stream(), view(turned), table());
+  test::run(rope_forward, view(turned), table());
+  test::run(rope_backward, view(turned), table());
   // The first rounding, of two numbers, passes through the second rotation.
   test::expect_close(turned, x.doubles(), tolerance + 2 * test::rounding_of(dtype), "x");
 }
@@ -59,8 +60,8 @@ TEST_P(Rope, HeadsInsideWiderRows) {
   const Tensor inside = wide.tensor({size.batch, size.length, 1, width + 5})
                             .restrided({size.batch, size.length, size.heads, size.width},
                                        {size.length * (width + 5), width + 5, size.width, 1});
-  rope_forward(Stream(), inside, table());
-  rope_forward(Stream(), view(x), table());
+  test::run(rope_forward, inside, table());
+  test::run(rope_forward, view(x), table());
   EXPECT_EQ(wide, test::spread(x, width, width + 5, 7.0F));
 }
 
@@ -72,16 +73,16 @@ INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Rope,
 TEST(RopeTable, KeepsItsPrecisionAtLargePositions) {
   constexpr std::int64_t length = 100000;
   std::vector<float> values(2 * length);
-  rope_table(Stream(), Tensor(values.data(), {2, length, 1}), theta);
+  test::run(rope_table, Tensor(values.data(), {2, length, 1}), theta);
   EXPECT_FLOAT_EQ(values[length - 1], static_cast<float>(std::cos(99999.0)));
   EXPECT_FLOAT_EQ(values[2 * length - 1], static_cast<float>(std::sin(99999.0)));
 }
 
 TEST(Rope, RefusesOddHeads) {
   std::vector<float> memory(64);
-  EXPECT_THROW(
-      rope_forward(Stream(), Tensor(memory.data(), {1, 2, 2, 3}), Tensor(memory.data(), {2, 2, 1})),
-      Error);
+  EXPECT_THROW(test::run(rope_forward, Tensor(memory.data(), {1, 2, 2, 3}),
+                         Tensor(memory.data(), {2, 2, 1})),
+               Error);
 }
 
 TEST(RopeReference, InverseIsTheGradient) {

@@ -4,6 +4,7 @@
 
 #include "kernels/reference/swiglu.hpp"
 #include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
 
 namespace triax {
 namespace {
@@ -31,13 +32,13 @@ TEST_P(Swiglu, AgreesWithReference) {
   const auto expected = reference::swiglu_forward(x.doubles(), r, c);
   const auto gradient = reference::swiglu_backward(dy.doubles(), x.doubles(), r, c);
 
-  swiglu_forward(Stream(), y.tensor(half), x.tensor(full));
+  test::run(swiglu_forward, y.tensor(half), x.tensor(full));
   test::expect_close(y, expected, tolerance, "y");
-  swiglu_backward(Stream(), dx.tensor(full), again.tensor(half), dy.tensor(half), x.tensor(full));
+  test::run(swiglu_backward, dx.tensor(full), again.tensor(half), dy.tensor(half), x.tensor(full));
   test::expect_close(dx, gradient, tolerance, "dx");
   test::expect_close(again, expected, tolerance, "y of the backward pass");
 
-  swiglu_backward(Stream(), dx.tensor(full), dy.tensor(half), dy.tensor(half), x.tensor(full));
+  test::run(swiglu_backward, dx.tensor(full), dy.tensor(half), dy.tensor(half), x.tensor(full));
   test::expect_close(dx, gradient, tolerance, "dx where y is dy");
   EXPECT_EQ(dy, again);
 }
@@ -52,8 +53,8 @@ TEST(Swiglu, LargeGates) {
   std::vector<float> dy = {1.0F, 1.0F};
   std::vector<float> y(2);
   std::vector<float> dx(4);
-  swiglu_backward(Stream(), Tensor(dx.data(), {1, 4}), Tensor(y.data(), {1, 2}),
-                  Tensor(dy.data(), {1, 2}), Tensor(x.data(), {1, 4}));
+  test::run(swiglu_backward, Tensor(dx.data(), {1, 4}), Tensor(y.data(), {1, 2}),
+            Tensor(dy.data(), {1, 2}), Tensor(x.data(), {1, 4}));
   EXPECT_EQ(y, (std::vector<float>{0.0F, 600.0F}));
   EXPECT_EQ(dx, (std::vector<float>{0.0F, 3.0F, 0.0F, 200.0F}));
 }
@@ -61,7 +62,7 @@ TEST(Swiglu, LargeGates) {
 TEST(Swiglu, RefusesShapesThatDoNotFit) {
   std::vector<float> memory(16);
   EXPECT_THROW(
-      swiglu_forward(Stream(), Tensor(memory.data(), {2, 3}), Tensor(memory.data(), {2, 4})),
+      test::run(swiglu_forward, Tensor(memory.data(), {2, 3}), Tensor(memory.data(), {2, 4})),
       Error);
 }
 

@@ -51,7 +51,7 @@ class WarmCalls : public testing::TestWithParam<DType> {
 };
 
 TEST_P(WarmCalls, Norms) {
-  test::Scratch scratch(layernorm_scratch_bytes(rows, columns));
+  test::Scratch scratch(layernorm_scratch_bytes(rows, columns), MemorySpace::host);
   Arena& arena = scratch.arena();
   EXPECT_EQ(warm_allocations([&] { layernorm_forward(stream, a, b, weight, bias, 1e-5F); }), 0);
   EXPECT_EQ(warm_allocations([&] {
@@ -83,7 +83,7 @@ TEST_P(WarmCalls, TokensAndOptimizer) {
   const Buffer master(bytes), m(bytes), v(bytes);
   const Shape all = {rows * columns};
   const Tensor weights = GetParam() == DType::f32 ? Tensor{} : a.flat();
-  test::Scratch scratch(embedding_scratch_bytes(GetParam(), rows, rows));
+  test::Scratch scratch(embedding_scratch_bytes(GetParam(), rows, rows), MemorySpace::host);
   Arena& arena = scratch.arena();
   EXPECT_EQ(warm_allocations([&] { embedding_forward(stream, a, ids, b, 0); }), 0);
   EXPECT_EQ(warm_allocations([&] { embedding_backward(stream, b, ids, a, 0, true, arena); }), 0);

@@ -1,0 +1,57 @@
+// The device of a build without CUDA: there is none.
+#include "kernels/base/check.hpp"
+#include "kernels/base/device_backend.hpp"
+
+namespace triax::device_backend {
+namespace {
+
+[[noreturn]] void absent() {
+  throw Error("a GPU was asked for", "this build of triax has none of CUDA",
+              "Configure it with -DTRIAX_CUDA=ON, or run on the processor");
+}
+
+}  // namespace
+
+int count() {
+  return 0;
+}
+void bind(int) {
+  absent();
+}
+Handle make_stream() {
+  absent();
+}
+void synchronize_stream(void*) {
+  absent();
+}
+Handle make_event() {
+  absent();
+}
+void record(void*, void*) {
+  absent();
+}
+void wait(void*, void*) {
+  absent();
+}
+bool done(void*) {
+  absent();
+}
+void synchronize_event(void*) {
+  absent();
+}
+void* allocate(std::size_t) {
+  absent();
+}
+void release(void*) noexcept {}
+void pin(void*, std::size_t) {
+  absent();
+}
+void unpin(void*) noexcept {}
+void copy(void*, void*, const void*, std::size_t) {
+  absent();
+}
+void fill_zero(void*, void*, std::size_t) {
+  absent();
+}
+
+}  // namespace triax::device_backend

@@ -1,0 +1,34 @@
+#pragma once
+// What kernels/base/device.cpp asks of a GPU. Defined once in a program: by device_absent.cpp in a
+// build without CUDA, by kernels/cuda/device.cpp in one with it, by
+// kernels/cuda/device_emulated.cpp in tests that run the kernels of the device on the host. Handles
+// of streams and events are opaque.
+#include <cstddef>
+#include <memory>
+
+namespace triax::device_backend {
+
+using Handle = std::shared_ptr<void>;
+
+int count();
+void bind(int index);
+
+Handle make_stream();
+void synchronize_stream(void* stream);
+Handle make_event();
+void record(void* event, void* stream);
+void wait(void* stream, void* event);
+bool done(void* event);
+void synchronize_event(void* event);
+
+/// Zeroed; an Error when memory runs out.
+void* allocate(std::size_t bytes);
+void release(void* memory) noexcept;
+/// Locks host memory in place, so that copies to and from the device need not stop over.
+void pin(void* memory, std::size_t bytes);
+void unpin(void* memory) noexcept;
+
+void copy(void* stream, void* to, const void* from, std::size_t bytes);
+void fill_zero(void* stream, void* memory, std::size_t bytes);
+
+}  // namespace triax::device_backend

@@ -1,0 +1,118 @@
+// The kernels of the device in a build without CUDA, where no stream is a device's: never reached.
+#include "kernels/cuda/absent.hpp"
+
+#include "kernels/cuda/kernels.hpp"
+
+namespace triax::cuda {
+
+void adamw(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+           const AdamWOptions&) {
+  absent("adamw");
+}
+
+void cross_entropy_stats(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
+                         std::int64_t) {
+  absent("cross_entropy_stats");
+}
+void cross_entropy_loss(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) {
+  absent("cross_entropy_loss");
+}
+void cross_entropy_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&,
+                            std::int64_t, std::int64_t, float) {
+  absent("cross_entropy_backward");
+}
+
+void dropout(const Stream&, const Tensor&, const Tensor&, const Dropout&, std::int64_t) {
+  absent("dropout");
+}
+
+void residual_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) {
+  absent("residual_forward");
+}
+void add_bias(const Stream&, const Tensor&, const Tensor&) {
+  absent("add_bias");
+}
+void accumulate(const Stream&, const Tensor&, const Tensor&) {
+  absent("accumulate");
+}
+void convert(const Stream&, const Tensor&, const Tensor&) {
+  absent("convert");
+}
+void scale(const Stream&, const Tensor&, float) {
+  absent("scale");
+}
+void bias_backward(const Stream&, const Tensor&, const Tensor&, bool, Arena&) {
+  absent("bias_backward");
+}
+
+void embedding_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t) {
+  absent("embedding_forward");
+}
+void embedding_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
+                        bool, Arena&) {
+  absent("embedding_backward");
+}
+void position_forward(const Stream&, const Tensor&, const Tensor&, std::int64_t, std::int64_t) {
+  absent("position_forward");
+}
+void position_backward(const Stream&, const Tensor&, const Tensor&, std::int64_t, std::int64_t,
+                       bool) {
+  absent("position_backward");
+}
+
+void gelu_forward(const Stream&, const Tensor&, const Tensor&) {
+  absent("gelu_forward");
+}
+void gelu_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) {
+  absent("gelu_backward");
+}
+
+void layernorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                       float) {
+  absent("layernorm_forward");
+}
+void layernorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                        const Tensor&, const Tensor&, const Tensor&, float, bool, Arena&) {
+  absent("layernorm_backward");
+}
+
+void add_sum(const Stream&, const Tensor&, const Tensor&) {
+  absent("add_sum");
+}
+void add_sum_of_squares(const Stream&, const Tensor&, const Tensor&) {
+  absent("add_sum_of_squares");
+}
+
+void fill_normal(const Stream&, const Tensor&, std::uint64_t, std::int64_t, float, float) {
+  absent("fill_normal");
+}
+void fill_constant(const Stream&, const Tensor&, float) {
+  absent("fill_constant");
+}
+
+void rmsnorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, float) {
+  absent("rmsnorm_forward");
+}
+void rmsnorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                      const Tensor&, const Tensor&, float, bool, Arena&) {
+  absent("rmsnorm_backward");
+}
+
+void rope_table(const Stream&, const Tensor&, double) {
+  absent("rope_table");
+}
+void rope_forward(const Stream&, const Tensor&, const Tensor&) {
+  absent("rope_forward");
+}
+void rope_backward(const Stream&, const Tensor&, const Tensor&) {
+  absent("rope_backward");
+}
+
+void swiglu_forward(const Stream&, const Tensor&, const Tensor&) {
+  absent("swiglu_forward");
+}
+void swiglu_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) {
+  absent("swiglu_backward");
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,21 @@
+// The kernels that no build has for a device yet.
+#include "kernels/cuda/absent.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace triax::cuda {
+
+void matmul(const Stream&, const Tensor&, const Tensor&, const Tensor&, const MatmulOptions&) {
+  absent("matmul");
+}
+
+void attention_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                       const Tensor&, const AttentionOptions&, Arena&) {
+  absent("attention_forward");
+}
+void attention_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                        const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                        const AttentionOptions&, Arena&) {
+  absent("attention_backward");
+}
+
+}  // namespace triax::cuda

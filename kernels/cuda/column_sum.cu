@@ -1,0 +1,103 @@
+// Sums over rows: of partial rows (column_sum.hpp), and the gradient of a bias.
+#include "kernels/column_sum.hpp"
+
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/held_row.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace triax::cuda {
+namespace {
+
+// A thread of a warp a column; the warps of a block share out the partial rows.
+template <class G>
+struct AddPartialRows {
+  static constexpr int max_threads = 256;
+  G* out;
+  const float* partials;
+  std::int64_t blocks;
+  std::int64_t columns;
+  bool accumulate;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const std::int64_t column = block.index_x() * warp + block.thread_x();
+    const std::int64_t share = (blocks + block.threads_y() - 1) / block.threads_y();
+    const std::int64_t begin = block.thread_y() * share;
+    const std::int64_t end = begin + share < blocks ? begin + share : blocks;
+    double sum = 0.0;
+    if (column < columns)
+      for (std::int64_t b = begin; b < end; ++b)
+        sum += static_cast<double>(partials[b * columns + column]);
+    auto* sums = block.shared<double>();
+    sums[block.thread_y() * warp + block.thread_x()] = sum;
+    block.sync();
+    if (block.thread_y() != 0 || column >= columns) return;
+    double total = accumulate ? static_cast<double>(widen(out[column])) : 0.0;
+    for (int y = 0; y < block.threads_y(); ++y) total += sums[y * warp + block.thread_x()];
+    narrow(out[column], static_cast<float>(total));
+  }
+};
+
+// partials[b] = the sums of the rows of block b; the warps of a block share out its rows.
+template <class T, int width>
+struct SumRows {
+  static constexpr int max_threads = 256;
+  float* partials;
+  Rows<T> dy;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const std::int64_t column = (block.index_x() * warp + block.thread_x()) * width;
+    const std::int64_t begin = block.index_y() * rows_per_block;
+    const std::int64_t end = begin + rows_per_block < dy.rows ? begin + rows_per_block : dy.rows;
+    float sums[width] = {};
+    if (column < dy.columns)
+      for (std::int64_t r = begin + block.thread_y(); r < end; r += block.threads_y()) {
+        float values[width];
+        load<width>(values, dy[r] + column);
+        TRIAX_UNROLL
+        for (int i = 0; i < width; ++i) sums[i] += values[i];
+      }
+    auto* shared = block.shared<float>();
+    TRIAX_UNROLL
+    for (int i = 0; i < width; ++i)
+      shared[(block.thread_y() * width + i) * warp + block.thread_x()] = sums[i];
+    block.sync();
+    if (block.thread_y() != 0 || column >= dy.columns) return;
+    TRIAX_UNROLL
+    for (int i = 0; i < width; ++i) {
+      float total = 0.0F;
+      for (int y = 0; y < block.threads_y(); ++y)
+        total += shared[(y * width + i) * warp + block.thread_x()];
+      partials[block.index_y() * dy.columns + column + i] = total;
+    }
+  }
+};
+
+}  // namespace
+
+void add_partial_rows(const Stream& stream, const Tensor& out, const float* partials,
+                      std::int64_t blocks, bool accumulate) {
+  const std::int64_t columns = out.elements();
+  with_type(out.dtype(), [&]<class G>(Type<G>) {
+    G* to = device_elements<G>(out, columns, "out");
+    launch(stream, partial_rows_shape(columns),
+           AddPartialRows<G>{to, partials, blocks, columns, accumulate});
+  });
+}
+
+void bias_backward(const Stream& stream, const Tensor& dbias, const Tensor& dy, bool accumulate,
+                   Arena& scratch) {
+  const std::int64_t columns = dbias.elements();
+  const std::int64_t blocks = row_blocks(dy.size(0));
+  const ArenaScope scope(scratch);
+  float* partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
+  with_type(dy.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> in = device_rows<T>(dy, "dy");
+    check(in.columns == columns, "dbias of shape {} for {} columns", dbias.shape(), in.columns);
+    with_width<wide<T>>(aligned(in) && columns % wide<T> == 0, [&]<int width>(Width<width>) {
+      launch(stream, column_sum_shape(in.rows, columns, width), SumRows<T, width>{partials, in});
+    });
+  });
+  add_partial_rows(stream, dbias, partials, blocks, accumulate);
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,143 @@
+// kernels/base/device.hpp on a GPU, by the CUDA runtime.
+#include <cuda_runtime_api.h>
+
+#include "kernels/base/device.hpp"
+#include "kernels/base/device_backend.hpp"
+#include "kernels/cuda/check_call.hpp"
+#include "kernels/cuda/stream.hpp"
+
+namespace triax::cuda {
+namespace {
+
+// A queue and the memory that goes with it.
+struct Queue {
+  cudaStream_t stream = nullptr;
+  void* scratch = nullptr;
+
+  Queue() = default;
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+  ~Queue() {  // nobody is left to hear of a failure
+    cudaFree(scratch);
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+};
+
+cudaStream_t native(void* queue) {
+  return static_cast<Queue*>(queue)->stream;
+}
+
+cudaEvent_t event_of(void* event) {
+  return static_cast<cudaEvent_t>(event);
+}
+
+void require_device() {
+  if (device_backend::count() == 0)
+    throw Error("a GPU was asked for", "no CUDA device", "Run where nvidia-smi shows one");
+}
+
+}  // namespace
+
+void* native_stream(const Stream& stream) {
+  return native(stream.handle());
+}
+
+void* stream_scratch(const Stream& stream) {
+  return static_cast<Queue*>(stream.handle())->scratch;
+}
+
+}  // namespace triax::cuda
+
+namespace triax::device_backend {
+
+using cuda::check_call;
+using cuda::event_of;
+using cuda::native;
+
+int count() {
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  // The usual on a machine without a GPU; the build runs its processor then.
+  if (status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver) return 0;
+  check_call(status, "cudaGetDeviceCount");
+  return devices;
+}
+
+void bind(int index) {
+  check_call(cudaSetDevice(index), "cudaSetDevice");
+}
+
+Handle make_stream() {
+  cuda::require_device();
+  const auto queue = std::make_shared<cuda::Queue>();
+  check_call(cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking),
+             "cudaStreamCreateWithFlags");
+  check_call(cudaMalloc(&queue->scratch, cuda::stream_scratch_bytes), "cudaMalloc");
+  return queue;
+}
+
+void synchronize_stream(void* stream) {
+  check_call(cudaStreamSynchronize(native(stream)), "cudaStreamSynchronize");
+}
+
+Handle make_event() {
+  cudaEvent_t event = nullptr;
+  check_call(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  return {event, [](void* made) { cudaEventDestroy(event_of(made)); }};
+}
+
+void record(void* event, void* stream) {
+  check_call(cudaEventRecord(event_of(event), native(stream)), "cudaEventRecord");
+}
+
+void wait(void* stream, void* event) {
+  check_call(cudaStreamWaitEvent(native(stream), event_of(event), 0), "cudaStreamWaitEvent");
+}
+
+bool done(void* event) {
+  const cudaError_t status = cudaEventQuery(event_of(event));
+  if (status == cudaErrorNotReady) return false;
+  check_call(status, "cudaEventQuery");
+  return true;
+}
+
+void synchronize_event(void* event) {
+  check_call(cudaEventSynchronize(event_of(event)), "cudaEventSynchronize");
+}
+
+void* allocate(std::size_t bytes) {
+  cuda::require_device();
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation)
+    throw Error(fmt::format("cannot allocate {} bytes of device memory", bytes), "out of memory",
+                "Use more ranks, a smaller micro-batch, activation checkpointing or offload");
+  check_call(status, "cudaMalloc");
+  check_call(cudaMemset(memory, 0, bytes), "cudaMemset");
+  // The clearing is of the default stream, for which streams of ours do not wait.
+  check_call(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+  return memory;
+}
+
+void release(void* memory) noexcept {
+  cudaFree(memory);
+}
+
+void pin(void* memory, std::size_t bytes) {
+  check_call(cudaHostRegister(memory, bytes, cudaHostRegisterPortable), "cudaHostRegister");
+}
+
+void unpin(void* memory) noexcept {
+  cudaHostUnregister(memory);
+}
+
+void copy(void* stream, void* to, const void* from, std::size_t bytes) {
+  check_call(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)),
+             "cudaMemcpyAsync");
+}
+
+void fill_zero(void* stream, void* memory, std::size_t bytes) {
+  check_call(cudaMemsetAsync(memory, 0, bytes, native(stream)), "cudaMemsetAsync");
+}
+
+}  // namespace triax::device_backend

@@ -1,0 +1,210 @@
+#include "kernels/embedding.hpp"
+
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/pointwise.hpp"
+
+namespace triax::cuda {
+namespace {
+
+constexpr std::int64_t none = -1;  // no row
+
+// Rows of a shard of the vocabulary by token.
+struct Targets {
+  const std::int32_t* tokens;
+  std::int64_t first_token;
+  std::int64_t vocabulary;
+
+  // The row of the shard that row r of the batch stands for, or `none`.
+  TRIAX_DEVICE std::int64_t operator()(std::int64_t r) const {
+    const std::int64_t row = tokens[r] - first_token;
+    return tokens[r] >= 0 && row >= 0 && row < vocabulary ? row : none;
+  }
+};
+
+template <class T>
+struct Look {
+  Rows<T> y, table;
+  Targets target;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t r, std::int64_t column) const {
+    const std::int64_t row = target(r);
+    float values[n] = {};
+    if (row != none) load<n>(values, table[row] + column);
+    store<n>(y[r] + column, values);
+  }
+};
+
+// order[k] = the row of the batch that is the k-th by (target, row): the rows of a target lie
+// together, in order. Each row counts those before it: rows^2 comparisons, which at 32768 rows are
+// less work for a GPU than the launches of a sort.
+struct Order {
+  static constexpr int max_threads = 256;
+  std::int32_t* order;
+  Targets target;
+  std::int64_t rows;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    auto* others = block.shared<std::int32_t>();
+    const int threads = block.threads_x();
+    const std::int64_t r = block.index_x() * threads + block.thread_x();
+    const auto own = r < rows ? static_cast<std::int32_t>(target(r)) : 0;
+    std::int64_t before = 0;
+    for (std::int64_t begin = 0; begin < rows; begin += threads) {
+      const std::int64_t other = begin + block.thread_x();
+      block.sync();
+      others[block.thread_x()] = other < rows ? static_cast<std::int32_t>(target(other)) : 0;
+      block.sync();
+      const auto count = static_cast<int>(rows - begin < threads ? rows - begin : threads);
+      for (int i = 0; i < count; ++i)
+        before += (others[i] < own || (others[i] == own && begin + i < r)) ? 1 : 0;
+    }
+    if (r < rows) order[before] = static_cast<std::int32_t>(r);
+  }
+};
+
+// table[t] += the rows of dy whose target is t, in row order, for the first of them in `order`.
+template <class G, class T>
+struct SumRowsOfTargets {
+  Rows<G> table;
+  Rows<T> dy;
+  Targets target;
+  const std::int32_t* order;
+  bool accumulate;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t k, std::int64_t column) const {
+    const std::int64_t t = target(order[k]);
+    if (t == none || (k > 0 && target(order[k - 1]) == t)) return;
+    float sum[n] = {};
+    if (accumulate) load<n>(sum, table[t] + column);
+    for (std::int64_t at = k; at < dy.rows && target(order[at]) == t; ++at) {
+      float values[n];
+      load<n>(values, dy[order[at]] + column);
+      TRIAX_UNROLL
+      for (int i = 0; i < n; ++i) sum[i] += values[i];
+    }
+    store<n>(table[t] + column, sum);
+  }
+};
+
+template <class G>
+struct Clear {
+  Rows<G> table;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t row, std::int64_t column) const {
+    const float zeros[n] = {};
+    store<n>(table[row] + column, zeros);
+  }
+};
+
+template <class T>
+struct AddPositions {
+  Rows<T> y, table;
+  std::int64_t first_row;
+  std::int64_t length;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t r, std::int64_t column) const {
+    float sum[n], more[n];
+    load<n>(sum, y[r] + column);
+    load<n>(more, table[(first_row + r) % length] + column);
+    TRIAX_UNROLL
+    for (int i = 0; i < n; ++i) sum[i] += more[i];
+    store<n>(y[r] + column, sum);
+  }
+};
+
+// table[t] += the rows of dy at position t, in row order. `start`: the position of row 0.
+template <class G, class T>
+struct SumRowsOfPositions {
+  Rows<G> table;
+  Rows<T> dy;
+  std::int64_t start;
+  std::int64_t length;
+  bool accumulate;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t t, std::int64_t column) const {
+    float sum[n] = {};
+    if (accumulate) load<n>(sum, table[t] + column);
+    if (t < length)
+      for (std::int64_t r = t - start + (t < start ? length : 0); r < dy.rows; r += length) {
+        float values[n];
+        load<n>(values, dy[r] + column);
+        TRIAX_UNROLL
+        for (int i = 0; i < n; ++i) sum[i] += values[i];
+      }
+    store<n>(table[t] + column, sum);
+  }
+};
+
+template <class G, class T>
+inline constexpr int widest = wide<G> > wide<T> ? wide<G> : wide<T>;
+
+}  // namespace
+
+void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& tokens,
+                       const Tensor& weight, std::int64_t first_token) {
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = device_rows<T>(y, "y");
+    const Rows<T> table = device_rows<T>(weight, "weight");
+    const auto* ids = device_elements<std::int32_t>(tokens, out.rows, "tokens");
+    check(table.columns == out.columns, "embedding of {} columns into {}", table.columns,
+          out.columns);
+    tiles<wide<T>>(stream, out.rows, out.columns, aligned(out) && aligned(table),
+                   Look<T>{out, table, {ids, first_token, table.rows}});
+  });
+}
+
+void embedding_backward(const Stream& stream, const Tensor& dweight, const Tensor& tokens,
+                        const Tensor& dy, std::int64_t first_token, bool accumulate,
+                        Arena& scratch) {
+  const ArenaScope scope(scratch);
+  with_types(dy.dtype(), dweight.dtype(), [&]<class T, class G>(Type<T>, Type<G>) {
+    const Rows<T> in = device_rows<T>(dy, "dy");
+    const Rows<G> table = device_rows<G>(dweight, "dweight");
+    const auto* ids = device_elements<std::int32_t>(tokens, in.rows, "tokens");
+    check(table.columns == in.columns, "embedding of {} columns into {}", table.columns,
+          in.columns);
+    const Targets target{ids, first_token, table.rows};
+    std::int32_t* order = take_row_order(scratch, in.rows);
+    const bool allowed = aligned(in) && aligned(table);
+    if (!accumulate)
+      tiles<wide<G>>(stream, table.rows, table.columns, aligned(table), Clear<G>{table});
+    launch(stream, order_shape(in.rows), Order{order, target, in.rows});
+    tiles<widest<G, T>>(stream, in.rows, in.columns, allowed,
+                        SumRowsOfTargets<G, T>{table, in, target, order, accumulate});
+  });
+}
+
+void position_forward(const Stream& stream, const Tensor& y, const Tensor& weight,
+                      std::int64_t first_row, std::int64_t sequence_length) {
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = device_rows<T>(y, "y");
+    const Rows<T> table = device_rows<T>(weight, "weight");
+    check(table.columns == out.columns && table.rows >= sequence_length && sequence_length > 0,
+          "positions {} for sequences of {} and {} columns", weight.shape(), sequence_length,
+          out.columns);
+    tiles<wide<T>>(stream, out.rows, out.columns, aligned(out) && aligned(table),
+                   AddPositions<T>{out, table, first_row, sequence_length});
+  });
+}
+
+void position_backward(const Stream& stream, const Tensor& dweight, const Tensor& dy,
+                       std::int64_t first_row, std::int64_t sequence_length, bool accumulate) {
+  with_types(dy.dtype(), dweight.dtype(), [&]<class T, class G>(Type<T>, Type<G>) {
+    const Rows<T> in = device_rows<T>(dy, "dy");
+    const Rows<G> table = device_rows<G>(dweight, "dweight");
+    check(table.columns == in.columns && table.rows >= sequence_length && sequence_length > 0,
+          "positions {} for sequences of {} and {} columns", dweight.shape(), sequence_length,
+          in.columns);
+    tiles<widest<G, T>>(stream, table.rows, table.columns, aligned(in) && aligned(table),
+                        SumRowsOfPositions<G, T>{table, in, first_row % sequence_length,
+                                                 sequence_length, accumulate});
+  });
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,160 @@
+#include "kernels/cuda/emulator.hpp"
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "kernels/base/check.hpp"
+
+namespace triax::cuda {
+namespace emulator {
+namespace {
+
+constexpr std::size_t stack_bytes = 65536;
+
+// Threads that wait until all of them have come.
+struct Barrier {
+  int size = 0;
+  int arrived = 0;
+  std::uint64_t passed = 0;
+};
+
+struct Fiber {
+  ucontext_t context{};
+  std::unique_ptr<char[]> stack;
+  Block block;
+  bool running = false;
+  unsigned exchanges = 0;
+};
+
+// Where the lanes of a warp put what they exchange. Two of them, used in turn: who reads one may be
+// overtaken by who writes the other, never by who writes the same.
+struct Warp {
+  Barrier barrier{.size = warp};
+  std::array<std::array<std::uint64_t, warp>, 2> words{};
+};
+
+}  // namespace
+
+class Machine {
+ public:
+  using Thread = void (*)(const void*, const Block&);
+
+  Machine(const LaunchShape& shape, Thread thread, const void* body)
+      : shape_(shape),
+        thread_(thread),
+        body_(body),
+        fibers_(static_cast<std::size_t>(shape.threads_x * shape.threads_y)),
+        shared_(shape.shared_bytes / sizeof(std::uint64_t) + 2) {
+    for (Fiber& fiber : fibers_) fiber.stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
+  }
+
+  void run_block(std::int64_t x, std::int64_t y) {
+    constexpr std::uint64_t not_a_number = 0x7ff7ffff7ff7ffff;  // of two floats or a double
+    std::fill(shared_.begin(), shared_.end(), not_a_number);
+    block_ = {.size = static_cast<int>(fibers_.size())};
+    warps_.assign(fibers_.size() / warp, Warp{});
+    for (std::size_t i = 0; i < fibers_.size(); ++i) start(fibers_[i], static_cast<int>(i), x, y);
+    while (round()) {
+    }
+  }
+
+  void sync() { pass(block_); }
+
+  std::uint64_t exchange(int thread, std::uint64_t word, int mask) {
+    Warp& of = warps_[static_cast<std::size_t>(thread / warp)];
+    auto& words = of.words[fibers_[static_cast<std::size_t>(thread)].exchanges++ % 2];
+    words[static_cast<std::size_t>(thread % warp)] = word;
+    pass(of.barrier);
+    return words[static_cast<std::size_t>((thread % warp) ^ mask)];
+  }
+
+ private:
+  void start(Fiber& fiber, int thread, std::int64_t x, std::int64_t y) {
+    void* shared = shared_.data();
+    if (reinterpret_cast<std::uintptr_t>(shared) % 16 != 0) shared = shared_.data() + 1;
+    fiber.block.machine_ = this;
+    fiber.block.shape_ = shape_;
+    fiber.block.index_x_ = x;
+    fiber.block.index_y_ = y;
+    fiber.block.thread_ = thread;
+    fiber.block.shared_ = shared;
+    fiber.running = true;
+    fiber.exchanges = 0;
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = stack_bytes;
+    fiber.context.uc_link = &scheduler_;
+    const auto self = reinterpret_cast<std::uintptr_t>(this);
+    makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Machine::enter), 2,
+                static_cast<unsigned>(self), static_cast<unsigned>(self >> 32U));
+  }
+
+  // makecontext passes ints alone: the address comes in halves.
+  static void enter(unsigned low, unsigned high) {
+    const auto address = static_cast<std::uintptr_t>(low) | static_cast<std::uintptr_t>(high)
+                                                                << 32U;
+    auto* machine = reinterpret_cast<Machine*>(address);
+    Fiber& fiber = *machine->current_;
+    machine->thread_(machine->body_, fiber.block);
+    fiber.running = false;
+    machine->moved_ = true;
+  }
+
+  // Lets every thread run until it waits. False when all have ended.
+  bool round() {
+    moved_ = false;
+    bool running = false;
+    for (Fiber& fiber : fibers_) {
+      if (!fiber.running) continue;
+      current_ = &fiber;
+      swapcontext(&scheduler_, &fiber.context);
+      running = running || fiber.running;
+    }
+    check(moved_ || !running, "threads of an emulated block wait for others that do not come");
+    return running;
+  }
+
+  void pass(Barrier& barrier) {
+    const std::uint64_t before = barrier.passed;
+    Fiber* self = current_;
+    if (++barrier.arrived == barrier.size) {
+      barrier.arrived = 0;
+      ++barrier.passed;
+      moved_ = true;
+    }
+    while (barrier.passed == before) swapcontext(&self->context, &scheduler_);
+  }
+
+  const LaunchShape& shape_;
+  Thread thread_;
+  const void* body_;
+  std::vector<Fiber> fibers_;
+  std::vector<std::uint64_t> shared_;
+  std::vector<Warp> warps_;
+  Barrier block_;
+  ucontext_t scheduler_{};
+  Fiber* current_ = nullptr;
+  bool moved_ = false;  // since the round began, somebody ended or passed a barrier
+};
+
+void run(const LaunchShape& shape, Machine::Thread thread, const void* body) {
+  Machine machine(shape, thread, body);
+  for (std::int64_t y = 0; y < shape.blocks_y; ++y)
+    for (std::int64_t x = 0; x < shape.blocks_x; ++x) machine.run_block(x, y);
+}
+
+}  // namespace emulator
+
+void Block::sync() const {
+  machine_->sync();
+}
+
+std::uint64_t Block::exchange(std::uint64_t word, int mask) const {
+  return machine_->exchange(thread_, word, mask);
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,80 @@
+#pragma once
+// The bodies of the kernels for a device's stream: each has the signature of its public function,
+// which hands over to it. Defined by the .cu files, or by absent.cpp in a build without CUDA.
+#include "kernels/adamw.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/cross_entropy.hpp"
+#include "kernels/dropout.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
+#include "kernels/gelu.hpp"
+#include "kernels/layernorm.hpp"
+#include "kernels/matmul.hpp"
+#include "kernels/norm.hpp"
+#include "kernels/random.hpp"
+#include "kernels/rmsnorm.hpp"
+#include "kernels/rope.hpp"
+#include "kernels/swiglu.hpp"
+
+namespace triax {
+
+/// Whether the body of the device is wanted: the first line of every public function.
+inline bool on_device(const Stream& stream) {
+  return stream.space() == MemorySpace::device;
+}
+
+namespace cuda {
+
+decltype(triax::adamw) adamw;
+
+decltype(triax::attention_forward) attention_forward;
+decltype(triax::attention_backward) attention_backward;
+
+decltype(triax::cross_entropy_stats) cross_entropy_stats;
+decltype(triax::cross_entropy_loss) cross_entropy_loss;
+decltype(triax::cross_entropy_backward) cross_entropy_backward;
+
+decltype(triax::dropout) dropout;
+
+decltype(triax::residual_forward) residual_forward;
+decltype(triax::add_bias) add_bias;
+decltype(triax::accumulate) accumulate;
+decltype(triax::convert) convert;
+decltype(triax::scale) scale;
+decltype(triax::bias_backward) bias_backward;
+
+decltype(triax::embedding_forward) embedding_forward;
+decltype(triax::embedding_backward) embedding_backward;
+/// What embedding_backward takes from its scratch.
+inline std::int32_t* take_row_order(Arena& scratch, std::int64_t rows) {
+  return scratch.take("row order", DType::i32, {rows}).as<std::int32_t>();
+}
+decltype(triax::position_forward) position_forward;
+decltype(triax::position_backward) position_backward;
+
+decltype(triax::gelu_forward) gelu_forward;
+decltype(triax::gelu_backward) gelu_backward;
+
+decltype(triax::layernorm_forward) layernorm_forward;
+decltype(triax::layernorm_backward) layernorm_backward;
+
+decltype(triax::matmul) matmul;
+
+decltype(triax::add_sum) add_sum;
+decltype(triax::add_sum_of_squares) add_sum_of_squares;
+
+decltype(triax::fill_normal) fill_normal;
+decltype(triax::fill_constant) fill_constant;
+
+decltype(triax::rmsnorm_forward) rmsnorm_forward;
+decltype(triax::rmsnorm_backward) rmsnorm_backward;
+
+decltype(triax::rope_table) rope_table;
+decltype(triax::rope_forward) rope_forward;
+decltype(triax::rope_backward) rope_backward;
+
+decltype(triax::swiglu_forward) swiglu_forward;
+decltype(triax::swiglu_backward) swiglu_backward;
+
+}  // namespace cuda
+}  // namespace triax

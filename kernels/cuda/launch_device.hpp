@@ -1,0 +1,61 @@
+#pragma once
+// kernels/cuda/launch.hpp for nvcc.
+#include <cstdint>
+
+#include "kernels/cuda/check_call.hpp"
+#include "kernels/cuda/launch_shape.hpp"
+#include "kernels/cuda/stream.hpp"
+
+#define TRIAX_DEVICE __device__
+
+namespace triax::cuda {
+
+class Block {
+ public:
+  TRIAX_DEVICE int thread_x() const { return static_cast<int>(threadIdx.x); }
+  TRIAX_DEVICE int thread_y() const { return static_cast<int>(threadIdx.y); }
+  TRIAX_DEVICE int threads_x() const { return static_cast<int>(blockDim.x); }
+  TRIAX_DEVICE int threads_y() const { return static_cast<int>(blockDim.y); }
+  TRIAX_DEVICE std::int64_t index_x() const { return blockIdx.x; }
+  TRIAX_DEVICE std::int64_t index_y() const { return blockIdx.y; }
+  TRIAX_DEVICE void sync() const { __syncthreads(); }
+  /// The value of the lane whose number differs in the bits of `mask`; all lanes of the warp call.
+  template <class T>
+  TRIAX_DEVICE T shuffle_xor(T value, int mask) const {
+    return __shfl_xor_sync(0xffffffffU, value, mask);
+  }
+  /// The block's shared memory, aligned to 16 bytes.
+  template <class T>
+  TRIAX_DEVICE T* shared() const {
+    extern __shared__ uint4 memory[];
+    return reinterpret_cast<T*>(memory);
+  }
+};
+
+template <class Body>
+__global__ void __launch_bounds__(Body::max_threads, 1) run_body(const Body body) {
+  body(Block{});
+}
+
+/// Starts `body` on every thread of `shape`; does nothing where that has no block.
+template <class Body>
+void launch(const Stream& stream, const LaunchShape& shape, Body body) {
+  constexpr std::size_t without_asking = 49152;
+  if (shape.blocks_x == 0 || shape.blocks_y == 0) return;
+  check_shape(shape, Body::max_threads);
+  const auto kernel = reinterpret_cast<const void*>(&run_body<Body>);
+  if (shape.shared_bytes > without_asking)
+    check_call(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(shape.shared_bytes)),
+               "cudaFuncSetAttribute");
+  void* arguments[] = {&body};
+  check_call(
+      cudaLaunchKernel(
+          kernel,
+          dim3(static_cast<unsigned>(shape.blocks_x), static_cast<unsigned>(shape.blocks_y)),
+          dim3(static_cast<unsigned>(shape.threads_x), static_cast<unsigned>(shape.threads_y)),
+          arguments, shape.shared_bytes, static_cast<cudaStream_t>(native_stream(stream))),
+      "cudaLaunchKernel");
+}
+
+}  // namespace triax::cuda

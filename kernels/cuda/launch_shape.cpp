@@ -1,0 +1,120 @@
+#include "kernels/cuda/launch_shape.hpp"
+
+#include <algorithm>
+
+#include "kernels/base/check.hpp"
+#include "kernels/column_sum.hpp"
+
+namespace triax::cuda {
+namespace {
+
+constexpr int block_threads = 256;
+constexpr int row_threads = 512;  // of the longest rows that are held
+constexpr int long_row_threads = 512;
+constexpr std::size_t shared_limit = 166912;  // of a block on sm_80, the least of those built for
+
+constexpr std::int64_t blocks_over(std::int64_t n, std::int64_t size) {
+  return (n + size - 1) / size;
+}
+
+// Threads that hold a row of `columns`: a warp, or twice as many, and so on.
+int threads_of_row(std::int64_t columns, int part) {
+  int threads = warp;
+  while (threads < row_threads && std::int64_t{threads} * part < columns) threads *= 2;
+  if (std::int64_t{threads} * part < columns)
+    throw Error(fmt::format("a norm over rows of {} elements on a GPU", columns),
+                fmt::format("its registers hold rows of at most {}", row_threads * part),
+                "Compute in bf16 or fp16, of which they hold twice as many");
+  return threads;
+}
+
+}  // namespace
+
+void check_shape(const LaunchShape& shape, int max_threads) {
+  constexpr std::int64_t max_blocks_x = 0x7fffffff;
+  constexpr std::int64_t max_blocks_y = 0xffff;
+  check(shape.blocks_x <= max_blocks_x && shape.blocks_y <= max_blocks_y,
+        "a grid of {} x {} blocks", shape.blocks_x, shape.blocks_y);
+  check(shape.threads_x % warp == 0 && shape.threads_x * shape.threads_y <= max_threads,
+        "blocks of {} x {} threads for a kernel of {}", shape.threads_x, shape.threads_y,
+        max_threads);
+  check(shape.shared_bytes <= shared_limit, "{} bytes of shared memory", shape.shared_bytes);
+}
+
+LaunchShape pointwise_shape(std::int64_t n, int width) {
+  return {.blocks_x = blocks_over(n, std::int64_t{block_threads} * width),
+          .threads_x = block_threads};
+}
+
+LaunchShape tile_shape(std::int64_t rows, std::int64_t columns, int width) {
+  const std::int64_t pieces = blocks_over(columns, width);
+  const std::int64_t tiles = std::max<std::int64_t>(1, blocks_over(pieces, block_threads));
+  const auto across = static_cast<int>(blocks_over(blocks_over(pieces, tiles), warp)) * warp;
+  const int threads_x = std::max(across, warp);
+  const int threads_y = block_threads / threads_x;
+  return {.blocks_x = columns == 0 ? 0 : blocks_over(rows, threads_y),
+          .blocks_y = tiles,
+          .threads_x = threads_x,
+          .threads_y = threads_y};
+}
+
+LaunchShape row_shape(std::int64_t rows, std::int64_t columns, int part) {
+  const int threads_x = threads_of_row(columns, part);
+  const int threads_y = std::max(1, block_threads / threads_x);
+  return {.blocks_x = blocks_over(rows, threads_y),
+          .threads_x = threads_x,
+          .threads_y = threads_y,
+          .shared_bytes = row_sum_slots * sizeof(float)};
+}
+
+LaunchShape gradient_shape(std::int64_t rows, std::int64_t columns, int part, int sums) {
+  LaunchShape shape = row_shape(rows, columns, part);
+  shape.blocks_x = row_blocks(rows);
+  shape.shared_bytes +=
+      static_cast<std::size_t>(sums * shape.threads_y * padded_columns(columns)) * sizeof(float);
+  return shape;
+}
+
+LaunchShape long_row_shape(std::int64_t rows) {
+  return {.blocks_x = rows,
+          .threads_x = long_row_threads,
+          .shared_bytes = row_sum_slots * sizeof(float)};
+}
+
+LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width) {
+  constexpr int down = block_threads / warp;
+  return {.blocks_x = blocks_over(columns, std::int64_t{warp} * width),
+          .blocks_y = row_blocks(rows),
+          .threads_x = warp,
+          .threads_y = down,
+          .shared_bytes = static_cast<std::size_t>(down * warp * width) * sizeof(float)};
+}
+
+LaunchShape partial_rows_shape(std::int64_t columns) {
+  constexpr int down = block_threads / warp;
+  return {.blocks_x = blocks_over(columns, warp),
+          .threads_x = warp,
+          .threads_y = down,
+          .shared_bytes = static_cast<std::size_t>(down * warp) * sizeof(double)};
+}
+
+LaunchShape order_shape(std::int64_t rows) {
+  LaunchShape shape = pointwise_shape(rows, 1);
+  shape.shared_bytes = static_cast<std::size_t>(shape.threads_x) * sizeof(std::int32_t);
+  return shape;
+}
+
+LaunchShape sum_shape(std::int64_t n, int width) {
+  LaunchShape shape = pointwise_shape(n, width);
+  shape.blocks_x = std::min(shape.blocks_x, max_sum_parts);
+  shape.shared_bytes = row_sum_slots * sizeof(double);
+  return shape;
+}
+
+LaunchShape parts_shape() {
+  return {.blocks_x = 1,
+          .threads_x = static_cast<int>(max_sum_parts),
+          .shared_bytes = row_sum_slots * sizeof(double)};
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,72 @@
+#pragma once
+// How work is cut into blocks and threads: functions of the sizes alone, so that the order of every
+// sum is too.
+#include <cstddef>
+#include <cstdint>
+
+namespace triax::cuda {
+
+inline constexpr int warp = 32;  // threads that run in step
+
+/// A grid of blocks of threads; threads_x is a multiple of a warp.
+struct LaunchShape {
+  std::int64_t blocks_x = 0;
+  std::int64_t blocks_y = 1;
+  int threads_x = warp;
+  int threads_y = 1;
+  std::size_t shared_bytes = 0;  // of a block
+
+  bool operator==(const LaunchShape&) const = default;
+};
+
+/// An internal error for what no GPU takes, or more threads than the kernel was compiled for.
+void check_shape(const LaunchShape& shape, int max_threads);
+
+/// `n` elements, `width` a thread.
+LaunchShape pointwise_shape(std::int64_t n, int width);
+
+/// A (rows, columns) matrix in tiles, `width` neighbouring columns a thread: blocks_x over rows,
+/// blocks_y over columns.
+LaunchShape tile_shape(std::int64_t rows, std::int64_t columns, int width);
+
+/// Elements of a row of T that each of its threads holds at most, where rows are held in registers:
+/// four pieces of 16 bytes.
+template <class T>
+inline constexpr int row_part = static_cast<int>(64 / sizeof(T));
+
+/// Rows held in registers, `part` elements a thread: threads_x threads a row, threads_y rows a
+/// block. An Error where a row is too long to be held.
+LaunchShape row_shape(std::int64_t rows, std::int64_t columns, int part);
+
+/// Floats of shared memory for the sums over rows of threads (row_sum.hpp).
+inline constexpr int row_sum_slots = 64;
+
+/// The same for a pass that also sums `sums` values a column over each `rows_per_block` rows: a
+/// block for those, and shared memory for its sums.
+LaunchShape gradient_shape(std::int64_t rows, std::int64_t columns, int part, int sums);
+
+/// Columns of a row of such sums in shared memory: whole pieces of any type.
+constexpr int padded_columns(std::int64_t columns) {
+  return static_cast<int>((columns + 7) / 8 * 8);
+}
+
+/// A block a row, for rows too long to be held (logits).
+LaunchShape long_row_shape(std::int64_t rows);
+
+/// Sums of columns over each `rows_per_block` rows, of `width` columns a thread: blocks_x over
+/// columns, blocks_y over rows.
+LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width);
+
+/// The sums of so many partial rows: blocks_x over columns.
+LaunchShape partial_rows_shape(std::int64_t columns);
+
+/// Rows put in order, one a thread, which pass each other in shared memory.
+LaunchShape order_shape(std::int64_t rows);
+
+/// A sum over `n` elements in as many parts as there are blocks, at most max_sum_parts.
+inline constexpr std::int64_t max_sum_parts = 1024;
+LaunchShape sum_shape(std::int64_t n, int width);
+/// The sum of the parts: a block, a thread a part.
+LaunchShape parts_shape();
+
+}  // namespace triax::cuda

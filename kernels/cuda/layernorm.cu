@@ -1,0 +1,170 @@
+#include "kernels/layernorm.hpp"
+
+#include <cmath>
+
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/held_row.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace triax::cuda {
+namespace {
+
+// part = (x - mean) rstd of the row that `part`, which holds x, is a part of; gives rstd back.
+template <class T, bool allowed>
+TRIAX_DEVICE inline float standardize(const Block& block, float* slots, float* part, int held,
+                                      int columns, float epsilon) {
+  const float inverse = 1.0F / static_cast<float>(columns);
+  float mean = 0.0F;
+  each_piece<T>(block, held, [&](int at, int) {
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i) mean += part[at + i];
+  });
+  row_sums<1>(block, slots, &mean);
+  mean *= inverse;
+  float variance = 0.0F;
+  each_piece<T>(block, held, [&](int at, int column) {
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i) {
+      if (!allowed && column + i >= columns) continue;
+      part[at + i] -= mean;
+      variance += part[at + i] * part[at + i];
+    }
+  });
+  row_sums<1>(block, slots, &variance);
+  const float rstd = 1.0F / std::sqrt(variance * inverse + epsilon);
+  TRIAX_UNROLL
+  for (int i = 0; i < row_part<T>; ++i) part[i] *= rstd;
+  return rstd;
+}
+
+template <class T, bool allowed>
+struct Forward {
+  static constexpr int max_threads = 512;
+  Rows<T> y, x;
+  const T* weight;
+  const T* bias;
+  float epsilon;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const std::int64_t row = block.index_x() * block.threads_y() + block.thread_y();
+    const auto columns = static_cast<int>(y.columns);
+    const int held = row < y.rows ? columns : 0;
+    float part[row_part<T>];
+    load_part<allowed>(block, part, x[row], held);
+    standardize<T, allowed>(block, block.shared<float>(), part, held, columns, epsilon);
+    each_piece<T>(block, held, [&](int at, int column) {
+      float gain[wide<T>], shift[wide<T>];
+      load_piece<allowed>(gain, weight + column, columns - column);
+      load_piece<allowed>(shift, bias + column, columns - column);
+      TRIAX_UNROLL
+      for (int i = 0; i < wide<T>; ++i) shift[i] += part[at + i] * gain[i];
+      store_piece<allowed>(y[row] + column, shift, columns - column);
+    });
+  }
+};
+
+// With xhat = (x - mean) rstd and g = dy weight:
+//   dx = rstd (g - mean(g) - xhat mean(g xhat)),  dweight += dy xhat,  dbias += dy
+template <class T, bool allowed>
+struct Backward {
+  static constexpr int max_threads = 512;
+  GradientRows<T> rows;
+  float* gain_partials;
+  float* shift_partials;
+  float epsilon;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    auto* slots = block.shared<float>();
+    const auto columns = static_cast<int>(rows.dx.columns);
+    const ColumnSums<T, 2> sums(block, slots + row_sum_slots, columns);
+    sums.clear(block);
+    const std::int64_t begin = block.index_x() * rows_per_block;
+    const std::int64_t end =
+        begin + rows_per_block < rows.dx.rows ? begin + rows_per_block : rows.dx.rows;
+    for (std::int64_t first = begin; first < end; first += block.threads_y()) {
+      const std::int64_t row = first + block.thread_y();
+      backward_row(block, slots, sums, row, row < end ? columns : 0);
+    }
+    float* const out[] = {gain_partials, shift_partials};
+    sums.finish(block, out);
+  }
+
+  // held: the columns, or 0 where the row is none of this block's.
+  TRIAX_DEVICE void backward_row(const Block& block, float* slots, const ColumnSums<T, 2>& sums,
+                                 std::int64_t row, int held) const {
+    const auto columns = static_cast<int>(rows.dx.columns);
+    float x[row_part<T>];
+    float dy[row_part<T>];
+    load_part<allowed>(block, x, rows.x[row], held);
+    load_part<allowed>(block, dy, rows.dy[row], held);
+    const float rstd = standardize<T, allowed>(block, slots, x, held, columns, epsilon);
+    float means[2] = {0.0F, 0.0F};  // of g and of g xhat
+    each_piece<T>(block, held, [&](int at, int column) {
+      float gain[wide<T>], product[wide<T>];
+      load_piece<allowed>(gain, rows.weight + column, columns - column);
+      sums.add(1, column, dy + at);
+      TRIAX_UNROLL
+      for (int i = 0; i < wide<T>; ++i) {
+        product[i] = dy[at + i] * x[at + i];
+        dy[at + i] *= gain[i];
+        means[0] += dy[at + i];
+        means[1] += dy[at + i] * x[at + i];
+      }
+      sums.add(0, column, product);
+    });
+    row_sums<2>(block, slots, means);
+    const float inverse = 1.0F / static_cast<float>(columns);
+    means[0] *= inverse;
+    means[1] *= inverse;
+    each_piece<T>(block, held, [&](int at, int column) {
+      float gradient[wide<T>];
+      TRIAX_UNROLL
+      for (int i = 0; i < wide<T>; ++i)
+        gradient[i] = rstd * (dy[at + i] - means[0] - x[at + i] * means[1]);
+      store_gradient<allowed>(rows, row, column, gradient);
+    });
+  }
+};
+
+}  // namespace
+
+void layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
+                       const Tensor& bias, float epsilon) {
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = device_rows<T>(y, "y");
+    const Rows<T> in = device_rows_like(x, out, "x");
+    const T* gain = device_elements<T>(weight, out.columns, "weight");
+    const T* shift = device_elements<T>(bias, out.columns, "bias");
+    const bool pieces = out.columns % wide<T> == 0 && aligned(out) && aligned(in) &&
+                        aligned(gain) && aligned(shift);
+    with_bool(pieces, [&]<bool allowed>(std::bool_constant<allowed>) {
+      launch(stream, row_shape(out.rows, out.columns, row_part<T>),
+             Forward<T, allowed>{out, in, gain, shift, epsilon});
+    });
+  });
+}
+
+void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
+                        const Tensor& dbias, const Tensor& dy, const Tensor& residual,
+                        const Tensor& x, const Tensor& weight, float epsilon, bool accumulate,
+                        Arena& scratch) {
+  const ArenaScope scope(scratch);
+  const std::int64_t columns = weight.elements();
+  const std::int64_t blocks = row_blocks(dx.size(0));
+  check(dweight.elements() == columns && dbias.elements() == columns,
+        "dweight of shape {} and dbias of shape {} for {} columns", dweight.shape(), dbias.shape(),
+        columns);
+  float* gain_partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
+  float* shift_partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
+  with_type(dx.dtype(), [&]<class T>(Type<T>) {
+    const GradientRows<T> rows = gradient_rows<T>(dx, dy, residual, x, weight);
+    with_bool(aligned(rows), [&]<bool allowed>(std::bool_constant<allowed>) {
+      launch(stream, gradient_shape(rows.dx.rows, columns, row_part<T>, 2),
+             Backward<T, allowed>{rows, gain_partials, shift_partials, epsilon});
+    });
+  });
+  add_partial_rows(stream, dweight, gain_partials, blocks, accumulate);
+  add_partial_rows(stream, dbias, shift_partials, blocks, accumulate);
+}
+
+}  // namespace triax::cuda

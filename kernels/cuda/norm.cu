@@ -1,0 +1,92 @@
+#include "kernels/norm.hpp"
+
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/row_sum.hpp"
+#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/views.hpp"
+
+namespace triax::cuda {
+namespace {
+
+static_assert(max_sum_parts * sizeof(double) <= stream_scratch_bytes);
+
+struct Itself {
+  TRIAX_DEVICE double operator()(float value) const { return static_cast<double>(value); }
+};
+struct Square {
+  TRIAX_DEVICE double operator()(float value) const {
+    return static_cast<double>(value) * static_cast<double>(value);
+  }
+};
+
+// parts[b] = what the threads of block b sum up, which take turns over the elements.
+template <class T, class Term, bool allowed>
+struct SumParts {
+  static constexpr int max_threads = 256;
+  double* parts;
+  const T* x;
+  std::int64_t n;
+  std::int64_t blocks;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const Term term;
+    constexpr int width = wide<T>;
+    const std::int64_t step = blocks * block.threads_x() * width;
+    double sum = 0.0;
+    for (std::int64_t i = (block.index_x() * block.threads_x() + block.thread_x()) * width; i < n;
+         i += step) {
+      float values[width];
+      if (i + width <= n)
+        load_piece<allowed>(values, x + i, width);
+      else
+        load_piece<false>(values, x + i, n - i);
+      TRIAX_UNROLL
+      for (int j = 0; j < width; ++j) sum += term(values[j]);
+    }
+    row_sums<1>(block, block.shared<double>(), &sum);
+    if (block.thread_x() == 0) parts[block.index_x()] = sum;
+  }
+};
+
+struct AddParts {
+  static constexpr int max_threads = max_sum_parts;
+  double* total;
+  const double* parts;
+  std::int64_t count;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    double sum = block.thread_x() < count ? parts[block.thread_x()] : 0.0;
+    row_sums<1>(block, block.shared<double>(), &sum);
+    if (block.thread_x() == 0) *total += sum;
+  }
+};
+
+template <class Term>
+void add_terms(const Stream& stream, const Tensor& total, const Tensor& x) {
+  double* to = device_elements<double>(total, 1, "total");
+  const std::int64_t n = x.elements();
+  auto* parts = static_cast<double*>(stream_scratch(stream));
+  std::int64_t count = 0;
+  with_type(x.dtype(), [&]<class T>(Type<T>) {
+    const T* data = device_elements<T>(x, n, "x");
+    const LaunchShape shape = sum_shape(n, wide<T>);
+    count = shape.blocks_x;
+    with_bool(aligned(data), [&]<bool allowed>(std::bool_constant<allowed>) {
+      launch(stream, shape, SumParts<T, Term, allowed>{parts, data, n, count});
+    });
+  });
+  if (count > 0) launch(stream, parts_shape(), AddParts{to, parts, count});
+}
+
+}  // namespace
+
+void add_sum(const Stream& stream, const Tensor& total, const Tensor& x) {
+  add_terms<Itself>(stream, total, x);
+}
+
+void add_sum_of_squares(const Stream& stream, const Tensor& total, const Tensor& x) {
+  add_terms<Square>(stream, total, x);
+}
+
+}  // namespace triax::cuda

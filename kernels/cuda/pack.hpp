@@ -1,0 +1,129 @@
+#pragma once
+// Neighbouring elements in memory and as floats: kernels compute on the floats.
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/base/float16.hpp"
+#include "kernels/base/host_device.hpp"
+#include "kernels/cuda/launch.hpp"
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+namespace triax::cuda {
+
+/// Elements of T that one access of 16 bytes takes.
+template <class T>
+inline constexpr int wide = static_cast<int>(16 / sizeof(T));
+
+/// A number of elements, as an argument.
+template <int n>
+using Width = std::integral_constant<int, n>;
+
+TRIAX_DEVICE inline float widen(float value) {
+  return value;
+}
+TRIAX_DEVICE inline void narrow(float& to, float value) {
+  to = value;
+}
+
+#ifdef __CUDACC__
+// By the GPU's own conversions: those of float16.hpp but for the bits of a NaN.
+TRIAX_DEVICE inline float widen(Bf16 value) {
+  return __bfloat162float(__ushort_as_bfloat16(value.bits));
+}
+TRIAX_DEVICE inline float widen(F16 value) {
+  return __half2float(__ushort_as_half(value.bits));
+}
+TRIAX_DEVICE inline void narrow(Bf16& to, float value) {
+  to.bits = __bfloat16_as_ushort(__float2bfloat16_rn(value));
+}
+TRIAX_DEVICE inline void narrow(F16& to, float value) {
+  to.bits = __half_as_ushort(__float2half_rn(value));
+}
+#else
+inline float widen(Bf16 value) {
+  return value;
+}
+inline float widen(F16 value) {
+  return value;
+}
+inline void narrow(Bf16& to, float value) {
+  to = value;
+}
+inline void narrow(F16& to, float value) {
+  to = value;
+}
+#endif
+
+/// What one access moves.
+struct alignas(16) Piece {
+  std::uint32_t words[4];
+};
+
+/// to[0, n) = from[0, n). From 16 bytes on, `from` is aligned to 16.
+template <int n, class T>
+TRIAX_DEVICE inline void load(float* to, const T* from) {
+  if constexpr (n % wide<T> == 0) {
+    TRIAX_UNROLL
+    for (int at = 0; at < n; at += wide<T>) {
+      const Piece piece = *reinterpret_cast<const Piece*>(from + at);
+      T values[wide<T>];
+      std::memcpy(values, &piece, sizeof piece);
+      TRIAX_UNROLL
+      for (int i = 0; i < wide<T>; ++i) to[at + i] = widen(values[i]);
+    }
+  } else {
+    TRIAX_UNROLL
+    for (int i = 0; i < n; ++i) to[i] = widen(from[i]);
+  }
+}
+
+/// to[0, n) = from[0, n), rounded. From 16 bytes on, `to` is aligned to 16.
+template <int n, class T>
+TRIAX_DEVICE inline void store(T* to, const float* from) {
+  if constexpr (n % wide<T> == 0) {
+    TRIAX_UNROLL
+    for (int at = 0; at < n; at += wide<T>) {
+      T values[wide<T>];
+      TRIAX_UNROLL
+      for (int i = 0; i < wide<T>; ++i) narrow(values[i], from[at + i]);
+      Piece piece;
+      std::memcpy(&piece, values, sizeof piece);
+      *reinterpret_cast<Piece*>(to + at) = piece;
+    }
+  } else {
+    TRIAX_UNROLL
+    for (int i = 0; i < n; ++i) narrow(to[i], from[i]);
+  }
+}
+
+/// to[0, wide<T>) = the first `count` from `from` on, and `rest` beyond. With `allowed`, an access
+/// of 16 bytes; the elements that a thread gets are the same without, and so is the order of sums.
+template <bool allowed, class T>
+TRIAX_DEVICE inline void load_piece(float* to, const T* from, std::int64_t count,
+                                    float rest = 0.0F) {
+  if constexpr (allowed) {
+    load<wide<T>>(to, from);
+  } else {
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i) to[i] = i < count ? widen(from[i]) : rest;
+  }
+}
+
+/// The first `count` of from[0, wide<T>), rounded.
+template <bool allowed, class T>
+TRIAX_DEVICE inline void store_piece(T* to, const float* from, std::int64_t count) {
+  if constexpr (allowed) {
+    store<wide<T>>(to, from);
+  } else {
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i)
+      if (i < count) narrow(to[i], from[i]);
+  }
+}
+
+}  // namespace triax::cuda

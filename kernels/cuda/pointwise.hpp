@@ -1,0 +1,56 @@
+#pragma once
+// Kernels without sums: each thread takes a few neighbouring elements.
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/views.hpp"
+
+namespace triax::cuda {
+
+/// Runs body.run<width>(i) for each `width` elements from i on, and run<1>(i) for those left over.
+template <int width, class Body>
+struct Pointwise {
+  static constexpr int max_threads = 256;
+  std::int64_t n;
+  Body body;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    std::int64_t i = (block.index_x() * block.threads_x() + block.thread_x()) * width;
+    if (i + width <= n)
+      body.template run<width>(i);
+    else
+      for (; i < n; ++i) body.template run<1>(i);
+  }
+};
+
+/// `allowed`: all that the body touches may be accessed 16 bytes at a time (views.hpp).
+template <int width, class Body>
+void pointwise(const Stream& stream, std::int64_t n, bool allowed, const Body& body) {
+  with_width<width>(allowed, [&]<int w>(Width<w>) {
+    launch(stream, pointwise_shape(n, w), Pointwise<w, Body>{n, body});
+  });
+}
+
+/// Runs body.run<width>(row, column) for each `width` columns of each row.
+template <int width, class Body>
+struct Tiles {
+  static constexpr int max_threads = 256;
+  std::int64_t rows;
+  std::int64_t columns;
+  Body body;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const std::int64_t row = block.index_x() * block.threads_y() + block.thread_y();
+    const std::int64_t column = (block.index_y() * block.threads_x() + block.thread_x()) * width;
+    if (row < rows && column < columns) body.template run<width>(row, column);
+  }
+};
+
+/// `allowed` as above; `columns` must then be a multiple of `width`, else single columns are taken.
+template <int width, class Body>
+void tiles(const Stream& stream, std::int64_t rows, std::int64_t columns, bool allowed,
+           const Body& body) {
+  with_width<width>(allowed && columns % width == 0, [&]<int w>(Width<w>) {
+    launch(stream, tile_shape(rows, columns, w), Tiles<w, Body>{rows, columns, body});
+  });
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,142 @@
+#include "kernels/rmsnorm.hpp"
+
+#include <cmath>
+
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/held_row.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace triax::cuda {
+namespace {
+
+// 1 / sqrt(mean of the squares + epsilon) of the row that `part` is a part of.
+template <class T>
+TRIAX_DEVICE inline float reciprocal_rms(const Block& block, float* slots, const float* part,
+                                         int held, int columns, float epsilon) {
+  float squares = 0.0F;
+  each_piece<T>(block, held, [&](int at, int) {
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i) squares += part[at + i] * part[at + i];
+  });
+  row_sums<1>(block, slots, &squares);
+  return 1.0F / std::sqrt(squares / static_cast<float>(columns) + epsilon);
+}
+
+template <class T, bool allowed>
+struct Forward {
+  static constexpr int max_threads = 512;
+  Rows<T> y, x;
+  const T* weight;
+  float epsilon;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    auto* slots = block.shared<float>();
+    const std::int64_t row = block.index_x() * block.threads_y() + block.thread_y();
+    const auto columns = static_cast<int>(y.columns);
+    const int held = row < y.rows ? columns : 0;
+    float part[row_part<T>];
+    load_part<allowed>(block, part, x[row], held);
+    const float r = reciprocal_rms<T>(block, slots, part, held, columns, epsilon);
+    each_piece<T>(block, held, [&](int at, int column) {
+      float gain[wide<T>];
+      load_piece<allowed>(gain, weight + column, columns - column);
+      TRIAX_UNROLL
+      for (int i = 0; i < wide<T>; ++i) gain[i] *= part[at + i] * r;
+      store_piece<allowed>(y[row] + column, gain, columns - column);
+    });
+  }
+};
+
+// With xhat = x r and g = dy weight: dx = r (g - xhat mean(g xhat)),  dweight += dy xhat
+template <class T, bool allowed>
+struct Backward {
+  static constexpr int max_threads = 512;
+  GradientRows<T> rows;
+  float* partials;
+  float epsilon;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    auto* slots = block.shared<float>();
+    const auto columns = static_cast<int>(rows.dx.columns);
+    const ColumnSums<T, 1> sums(block, slots + row_sum_slots, columns);
+    sums.clear(block);
+    const std::int64_t begin = block.index_x() * rows_per_block;
+    const std::int64_t end =
+        begin + rows_per_block < rows.dx.rows ? begin + rows_per_block : rows.dx.rows;
+    for (std::int64_t first = begin; first < end; first += block.threads_y()) {
+      const std::int64_t row = first + block.thread_y();
+      backward_row(block, slots, sums, row, row < end ? columns : 0);
+    }
+    float* const out[] = {partials};
+    sums.finish(block, out);
+  }
+
+  // held: the columns, or 0 where the row is none of this block's.
+  TRIAX_DEVICE void backward_row(const Block& block, float* slots, const ColumnSums<T, 1>& sums,
+                                 std::int64_t row, int held) const {
+    const auto columns = static_cast<int>(rows.dx.columns);
+    float x[row_part<T>];
+    float dy[row_part<T>];
+    load_part<allowed>(block, x, rows.x[row], held);
+    load_part<allowed>(block, dy, rows.dy[row], held);
+    const float r = reciprocal_rms<T>(block, slots, x, held, columns, epsilon);
+    float sum_gx = 0.0F;
+    each_piece<T>(block, held, [&](int at, int column) {
+      float gain[wide<T>], product[wide<T>];
+      load_piece<allowed>(gain, rows.weight + column, columns - column);
+      TRIAX_UNROLL
+      for (int i = 0; i < wide<T>; ++i) {
+        x[at + i] *= r;
+        product[i] = dy[at + i] * x[at + i];
+        dy[at + i] *= gain[i];
+        sum_gx += dy[at + i] * x[at + i];
+      }
+      sums.add(0, column, product);
+    });
+    row_sums<1>(block, slots, &sum_gx);
+    const float mean_gx = sum_gx / static_cast<float>(columns);
+    each_piece<T>(block, held, [&](int at, int column) {
+      float gradient[wide<T>];
+      TRIAX_UNROLL
+      for (int i = 0; i < wide<T>; ++i) gradient[i] = r * (dy[at + i] - x[at + i] * mean_gx);
+      store_gradient<allowed>(rows, row, column, gradient);
+    });
+  }
+};
+
+}  // namespace
+
+void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
+                     float epsilon) {
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = device_rows<T>(y, "y");
+    const Rows<T> in = device_rows_like(x, out, "x");
+    const T* gain = device_elements<T>(weight, out.columns, "weight");
+    const bool pieces = out.columns % wide<T> == 0 && aligned(out) && aligned(in) && aligned(gain);
+    with_bool(pieces, [&]<bool allowed>(std::bool_constant<allowed>) {
+      launch(stream, row_shape(out.rows, out.columns, row_part<T>),
+             Forward<T, allowed>{out, in, gain, epsilon});
+    });
+  });
+}
+
+void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
+                      const Tensor& dy, const Tensor& residual, const Tensor& x,
+                      const Tensor& weight, float epsilon, bool accumulate, Arena& scratch) {
+  const ArenaScope scope(scratch);
+  const std::int64_t columns = weight.elements();
+  const std::int64_t blocks = row_blocks(dx.size(0));
+  check(dweight.elements() == columns, "dweight of shape {} for {} columns", dweight.shape(),
+        columns);
+  float* partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
+  with_type(dx.dtype(), [&]<class T>(Type<T>) {
+    const GradientRows<T> rows = gradient_rows<T>(dx, dy, residual, x, weight);
+    with_bool(aligned(rows), [&]<bool allowed>(std::bool_constant<allowed>) {
+      launch(stream, gradient_shape(rows.dx.rows, columns, row_part<T>, 1),
+             Backward<T, allowed>{rows, partials, epsilon});
+    });
+  });
+  add_partial_rows(stream, dweight, partials, blocks, accumulate);
+}
+
+}  // namespace triax::cuda

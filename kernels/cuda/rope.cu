@@ -1,0 +1,103 @@
+#include "kernels/rope.hpp"
+
+#include <cmath>
+
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/pointwise.hpp"
+
+namespace triax::cuda {
+namespace {
+
+struct Angles {
+  float* cosines;
+  float* sines;
+  std::int64_t half;
+  double theta;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t position, std::int64_t d) const {
+    const double exponent = -static_cast<double>(d) / static_cast<double>(half);
+    const double angle = static_cast<double>(position) * std::pow(theta, exponent);
+    cosines[position * half + d] = static_cast<float>(std::cos(angle));
+    sines[position * half + d] = static_cast<float>(std::sin(angle));
+  }
+};
+
+// Turns pairs (d, d + half) of a head by their angles. Column p of a row is pair p % half of head
+// p / half.
+template <class T>
+struct Rotate {
+  T* x;
+  const float* cosines;
+  const float* sines;
+  std::int64_t batch_stride;
+  std::int64_t row_stride;
+  std::int64_t length;
+  std::int32_t half;
+  float sign;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t row, std::int64_t column) const {
+    const std::int64_t batch = row / length;
+    const std::int64_t position = row - batch * length;
+    const auto pair = static_cast<std::int32_t>(column);
+    const std::int32_t head = pair / half;
+    const std::int32_t d = pair - head * half;
+    T* low = x + batch * batch_stride + position * row_stride + 2 * head * half + d;
+    float a[n], b[n], c[n], s[n];
+    load<n>(a, low);
+    load<n>(b, low + half);
+    load<n>(c, cosines + position * half + d);
+    load<n>(s, sines + position * half + d);
+    TRIAX_UNROLL
+    for (int i = 0; i < n; ++i) {
+      const float sine = sign * s[i];
+      const float turned = a[i] * c[i] - b[i] * sine;
+      b[i] = b[i] * c[i] + a[i] * sine;
+      a[i] = turned;
+    }
+    store<n>(low, a);
+    store<n>(low + half, b);
+  }
+};
+
+void rotate(const Stream& stream, const Tensor& x, const Tensor& table, float sign) {
+  check(x.rank() == 4 && x.stride(3) == 1 && x.stride(2) == x.size(3) && x.size(3) % 2 == 0,
+        "rope on {}: the heads must be contiguous and of even size", x.shape());
+  check_space(x, "x");
+  const std::int64_t length = x.size(1);
+  const std::int64_t half = x.size(3) / 2;
+  check(table.rank() == 3 && table.size(0) == 2 && table.size(1) >= length && table.size(2) == half,
+        "rope table {} for {}", table.shape(), x.shape());
+  const float* cosines = device_elements(table, table.elements(), "table");
+  const float* sines = cosines + table.size(1) * half;
+  with_type(x.dtype(), [&]<class T>(Type<T>) {
+    T* data = x.as<T>();
+    const bool allowed = half % wide<T> == 0 && aligned(data) && x.stride(0) % wide<T> == 0 &&
+                         x.stride(1) % wide<T> == 0 && aligned(cosines) && aligned(sines);
+    tiles<wide<T>>(stream, x.size(0) * length, x.size(2) * half, allowed,
+                   Rotate<T>{data, cosines, sines, x.stride(0), x.stride(1), length,
+                             static_cast<std::int32_t>(half), sign});
+  });
+}
+
+}  // namespace
+
+void rope_table(const Stream& stream, const Tensor& table, double theta) {
+  check(table.rank() == 3 && table.size(0) == 2, "rope table of shape {}", table.shape());
+  const std::int64_t length = table.size(1);
+  const std::int64_t half = table.size(2);
+  float* cosines = device_elements(table, table.elements(), "table");
+  tiles<1>(stream, length, half, false, Angles{cosines, cosines + length * half, half, theta});
+}
+
+void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table) {
+  rotate(stream, x, table, 1.0F);
+}
+
+void rope_backward(const Stream& stream, const Tensor& dx, const Tensor& table) {
+  rotate(stream, dx, table, -1.0F);
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,108 @@
+#include "kernels/cuda/launch_shape.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/base/check.hpp"
+#include "kernels/base/float16.hpp"
+#include "kernels/column_sum.hpp"
+
+namespace triax::cuda {
+namespace {
+
+constexpr std::int64_t hidden_sizes[] = {1, 33, 64, 768, 1000, 1600, 4096, 8192};
+
+TEST(LaunchShape, PointwiseCoversAllOnce) {
+  for (const int width : {1, 4, 8})
+    for (const std::int64_t n : {1L, 255L, 256L, 257L, 124'000'000L, 9'000'000'000L}) {
+      const LaunchShape shape = pointwise_shape(n, width);
+      const std::int64_t block = std::int64_t{shape.threads_x} * width;
+      EXPECT_GE(shape.blocks_x * block, n);
+      EXPECT_LT((shape.blocks_x - 1) * block, n);
+      EXPECT_NO_THROW(check_shape(shape, 256));
+    }
+  EXPECT_EQ(pointwise_shape(0, 8).blocks_x, 0);
+}
+
+TEST(LaunchShape, TilesCoverRowsAndColumnsOnce) {
+  for (const int width : {1, 4, 8})
+    for (const std::int64_t rows : {1L, 7L, 8192L, 1'000'000L})
+      for (const std::int64_t columns : {8L, 33L, 768L, 1600L, 4096L, 28672L, 151936L}) {
+        const LaunchShape shape = tile_shape(rows, columns, width);
+        const std::int64_t tile = std::int64_t{shape.threads_x} * width;
+        EXPECT_GE(shape.blocks_x * shape.threads_y, rows);
+        EXPECT_LT((shape.blocks_x - 1) * shape.threads_y, rows);
+        EXPECT_GE(shape.blocks_y * tile, columns);
+        EXPECT_LT((shape.blocks_y - 1) * tile, columns);
+        EXPECT_GE(shape.threads_x * shape.threads_y, 128) << "few threads hide little latency";
+        EXPECT_NO_THROW(check_shape(shape, 256));
+      }
+  EXPECT_EQ(tile_shape(0, 8, 1).blocks_x, 0);
+  EXPECT_EQ(tile_shape(8, 0, 1).blocks_x, 0);
+}
+
+TEST(LaunchShape, TilesOfCommonWidthsWasteNoThread) {
+  EXPECT_EQ(tile_shape(8192, 768, 8).threads_x, 96);
+  EXPECT_EQ(tile_shape(8192, 4096, 8).threads_x, 256);
+  EXPECT_EQ(tile_shape(8192, 4096, 8).blocks_y, 2);
+}
+
+TEST(LaunchShape, HeldRowsFitTheirThreads) {
+  for (const std::int64_t part : {row_part<float>, row_part<Bf16>})
+    for (const std::int64_t columns : hidden_sizes) {
+      const LaunchShape shape = row_shape(1000, columns, static_cast<int>(part));
+      EXPECT_GE(shape.threads_x * part, columns);
+      EXPECT_GE(shape.blocks_x * shape.threads_y, 1000);
+      const int warps = shape.threads_x / warp * shape.threads_y;
+      EXPECT_LE(2 * warps * sizeof(float), shape.shared_bytes) << "slots for two sums a warp";
+      EXPECT_NO_THROW(check_shape(shape, 512));
+    }
+  EXPECT_EQ(row_shape(8, 768, row_part<Bf16>).threads_x, 32) << "a row of GPT-2 is one warp's";
+  EXPECT_EQ(row_shape(8, 16384, row_part<Bf16>).threads_x, 512);
+}
+
+TEST(LaunchShape, RowsTooLongToHoldAreRefused) {
+  EXPECT_NO_THROW(row_shape(1, 8192, row_part<float>));
+  EXPECT_THROW(row_shape(1, 8193, row_part<float>), Error);
+  EXPECT_THROW(row_shape(1, 16385, row_part<F16>), Error);
+}
+
+TEST(LaunchShape, GradientsHaveABlockForEachPartialRow) {
+  for (const int part : {row_part<float>, row_part<Bf16>})
+    for (const std::int64_t columns : hidden_sizes)
+      for (const int sums : {1, 2}) {
+        const LaunchShape shape = gradient_shape(1000, columns, part, sums);
+        EXPECT_EQ(shape.blocks_x, row_blocks(1000));
+        EXPECT_GE(shape.shared_bytes,
+                  (row_sum_slots + static_cast<std::size_t>(sums * shape.threads_y * columns)) *
+                      sizeof(float));
+        EXPECT_NO_THROW(check_shape(shape, 512));
+      }
+}
+
+TEST(LaunchShape, SharedMemoryOfTheLongestRowFitsEveryArchitecture) {
+  constexpr std::size_t of_sm_80 = 163 * 1024;
+  EXPECT_LE(gradient_shape(64, 16384, row_part<Bf16>, 2).shared_bytes, of_sm_80);
+}
+
+TEST(LaunchShape, ColumnSumsHaveABlockForEachPartialRow) {
+  for (const int width : {1, 4, 8}) {
+    const LaunchShape shape = column_sum_shape(1000, 770, width);
+    EXPECT_EQ(shape.blocks_y, row_blocks(1000));
+    EXPECT_GE(shape.blocks_x * shape.threads_x * width, 770);
+    EXPECT_EQ(shape.shared_bytes,
+              static_cast<std::size_t>(shape.threads_x * shape.threads_y * width) * sizeof(float));
+    EXPECT_NO_THROW(check_shape(shape, 256));
+  }
+  EXPECT_EQ(column_sum_shape(0, 8, 1).blocks_y, 0);
+}
+
+TEST(LaunchShape, SumsHaveAsManyPartsAsOneBlockAddsUp) {
+  EXPECT_EQ(sum_shape(1, 8).blocks_x, 1);
+  EXPECT_EQ(sum_shape(1'000'000'000, 8).blocks_x, max_sum_parts);
+  EXPECT_EQ(parts_shape().threads_x, max_sum_parts);
+  EXPECT_LE(max_sum_parts / warp * sizeof(double), parts_shape().shared_bytes);
+  EXPECT_NO_THROW(check_shape(parts_shape(), 1024));
+}
+
+}  // namespace
+}  // namespace triax::cuda
