@@ -110,12 +110,7 @@ void OffloadStore::release(int unit) {
 void OffloadStore::open(const Stream& stream, int unit, Access access) {
   if (access != Access::replace) {
     start_read(unit);
-    try {
-      return wait_read(unit);
-    } catch (const Error&) {
-      release(unit);  // the caller may go on without it
-      throw;
-    }
+    return wait_read(unit);
   }
   of(unit).slot = pool_of(unit).acquire();
   for (std::size_t r = 0; r < unit_of(unit).runs.size(); ++r) fill_zero(stream, at(unit, r));
@@ -125,6 +120,17 @@ void OffloadStore::close(int unit, Access access) {
   if (access == Access::read) return release(unit);
   start_write(unit);
   wait_write(unit);
+}
+
+// After a failure, of which the first error says most: nothing moves to or from the buffer any
+// more.
+void OffloadStore::abandon(const Stream& stream, int unit) {
+  for (BlockRequest& request : of(unit).requests) request = {};  // waits
+  try {
+    stream.synchronize();
+  } catch (const Error&) {
+  }
+  if (of(unit).slot != none) release(unit);
 }
 
 OffloadBytes OffloadStore::bytes() const {

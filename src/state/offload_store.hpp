@@ -64,12 +64,18 @@ class OffloadStore {
   Tensor at(int unit, std::size_t run) const;
 
   /// Calls visit() with the unit in memory: read before, but zero for Access::replace, and written
-  /// back after where it changes. The unit is in the file before and after.
+  /// back after where it changes. The unit is in the file before and after; where visit() throws,
+  /// as it was. The buffer is free again in any case.
   template <class Visit>
   void visit(const Stream& stream, int unit, Access access, Visit&& visit) {
-    open(stream, unit, access);
-    std::forward<Visit>(visit)();
-    close(unit, access);
+    try {
+      open(stream, unit, access);
+      std::forward<Visit>(visit)();
+      close(unit, access);
+    } catch (...) {
+      abandon(stream, unit);  // the caller may go on without it
+      throw;
+    }
   }
 
   std::int64_t file_bytes() const { return file_ ? file_->bytes() : 0; }
@@ -87,6 +93,7 @@ class OffloadStore {
   void wait(int unit);
   void open(const Stream& stream, int unit, Access access);
   void close(int unit, Access access);
+  void abandon(const Stream& stream, int unit);
   void make_pools(const std::vector<int>& buffers);
   const OffloadUnit& unit_of(int unit) const { return units_[static_cast<std::size_t>(unit)]; }
   State& of(int unit) { return states_[static_cast<std::size_t>(unit)]; }

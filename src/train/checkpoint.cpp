@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <optional>
 #include <vector>
 
@@ -52,6 +53,16 @@ void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimiz
   });
 }
 
+// The most that pieces of a parameter, one part of each, take of a snapshot beside their elements.
+std::int64_t beside_bytes(const ParameterSpec& spec) {
+  std::int64_t bytes = 0;
+  for (const Piece& piece : spec.pieces) {
+    const std::int64_t most = piece.extent.elements() * std::int64_t{sizeof(float)};
+    bytes += CheckpointSnapshot::footprint(most) - most + CheckpointSnapshot::footprint(1);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type) {
@@ -68,18 +79,20 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 }
 
 std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type) {
-  const std::int64_t line = CheckpointSnapshot::footprint(1);
   const std::int64_t floats = type == DType::f32 ? 2 : 3;  // moments, and the master weights
   const std::int64_t state = static_cast<std::int64_t>(size_of(type)) + floats * 4;
   std::int64_t bytes = 0;
   for (const ParameterBlock& block : blocks) {
     if (block.duplicate) continue;
     bytes += block.own.count() * state;  // padding too: as much on every data rank
-    for (const PlacedParameter& param : block.params)
-      for (const Piece& piece : param.spec.pieces) {
-        const std::int64_t most = piece.extent.elements() * std::int64_t{sizeof(float)};
-        bytes += (1 + floats) * (CheckpointSnapshot::footprint(most) - most + line);
-      }
+    std::int64_t most = 0;               // of a parameter
+    for (const PlacedParameter& param : block.params) {
+      const std::int64_t beside = beside_bytes(param.spec);
+      bytes += (1 + floats) * beside;
+      most = std::max(most, beside);
+    }
+    // State in a store comes part by part: where one ends it cuts a parameter, and all its pieces.
+    if (!block.parts.empty()) bytes += floats * (std::ssize(block.parts) - 1) * most;
   }
   return bytes;
 }
@@ -122,7 +135,7 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
   writer.create(header, checkpoint_tensors(model, store, optimizer));
   try {
     write_state(stream, store, optimizer, writer);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     writer.fail(error.what());  // the other ranks are on their way to publish()
   }
   writer.publish();

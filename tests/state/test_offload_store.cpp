@@ -1,6 +1,8 @@
 #include "src/state/offload_store.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <new>
 
 #include "tests/io/fixtures.hpp"
 
@@ -105,6 +107,39 @@ TEST_F(OffloadStoreTest, VisitsReadUpdateAndReplace) {
   store->visit(stream_, 0, Access::replace, [&] {
     EXPECT_EQ(store->at(0, 0).as<float>()[0], 0.0F);  // not what the buffer had
   });
+}
+
+// One buffer: it is free again, and the file has what it had.
+TEST_F(OffloadStoreTest, AVisitorThatFailsLeavesTheStoreUsable) {
+  const auto store = make(1);
+  store->visit(stream_, 1, Access::replace, [&] { fill(*store, 1, 3.0F); });
+  for (const Access access : {Access::read, Access::update, Access::replace}) {
+    const auto fails = [&] {
+      store->visit(stream_, 1, access, [&] {
+        fill(*store, 1, 5.0F);
+        throw std::bad_alloc();
+      });
+    };
+    EXPECT_THROW(fails(), std::bad_alloc);
+    EXPECT_THAT(error_of([&] { (void)store->at(1, 0); }), HasSubstr("not in memory"));
+    store->visit(stream_, 1, Access::read, [&] { EXPECT_TRUE(holds(*store, 1, 3.0F)); });
+  }
+}
+
+TEST_F(OffloadStoreTest, AVisitThatCannotReadLeavesTheStoreUsable) {
+  const auto store = make(1);
+  store->visit(stream_, 0, Access::replace, [&] { fill(*store, 0, 3.0F); });
+  const std::string path = dir_.path("state.h5");
+  const std::uintmax_t whole = std::filesystem::file_size(path);
+  std::filesystem::resize_file(path, 0);
+  for (int time = 0; time < 2; ++time)
+    EXPECT_THAT(error_of([&] {
+                  store->visit(stream_, 0, Access::read, [] { ADD_FAILURE() << "nothing read"; });
+                }),
+                HasSubstr("the file ends there"));
+  std::filesystem::resize_file(path, whole);
+  store->visit(stream_, 0, Access::replace, [&] { fill(*store, 0, 4.0F); });
+  store->visit(stream_, 0, Access::read, [&] { EXPECT_TRUE(holds(*store, 0, 4.0F)); });
 }
 
 TEST_F(OffloadStoreTest, MoreUnitsThanBuffersAreAnInternalError) {
