@@ -1,5 +1,7 @@
 #include "io/checkpoint_background.hpp"
 
+#include <exception>
+
 #include "kernels/base/quiet_thread.hpp"
 
 namespace triax {
@@ -23,15 +25,20 @@ void BackgroundWrite::wait_copied() const {
 }
 
 void BackgroundWrite::write(CheckpointWriter& writer, CheckpointSnapshot& snapshot) {
-  snapshot.copy(Stream(), [&](const std::string& name, const std::vector<hdf5::Box>& boxes) {
-    return writer.offset(name, boxes);
-  });
+  try {
+    snapshot.copy(Stream(), [&](const std::string& name, const std::vector<hdf5::Box>& boxes) {
+      return writer.offset(name, boxes);
+    });
+  } catch (const std::exception& error) {
+    writer.fail(error.what());
+  }
   copied_.store(true, std::memory_order_release);
   copied_.notify_all();
-  snapshot.each(
-      [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
-        if (!stop_) writer.write(name, boxes, data, Lifetime::finish);
-      });
+  if (snapshot.whole())
+    snapshot.each(
+        [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
+          if (!stop_) writer.write(name, boxes, data, Lifetime::finish);
+        });
   if (stop_)
     writer.fail("it was given up");
   else

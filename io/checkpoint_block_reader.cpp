@@ -15,6 +15,12 @@ namespace triax {
 namespace {
 
 constexpr std::int64_t page = BlockFile::alignment;
+constexpr std::int64_t worth_opening = std::int64_t{256} << 10;
+
+// Of the last page that a range lies in.
+std::int64_t pages_end(const FileRange& range) {
+  return (range.offset + range.bytes + page - 1) / page * page;
+}
 
 BlockFile::Options reading_options(int queue_depth) {
   BlockFile::Options options;
@@ -58,31 +64,46 @@ struct CheckpointBlockReader::OneFile {
   BlockFile direct;
 };
 
-CheckpointBlockReader::OneFile& CheckpointBlockReader::file_of(std::size_t number) {
+// A checkpoint may have more files than a process may have open.
+std::shared_ptr<CheckpointBlockReader::OneFile> CheckpointBlockReader::file_of(std::size_t number) {
   auto& file = files_[number];
-  if (!file) file = std::make_shared<OneFile>(blocks_.files()[number], queue_depth_);
-  return *file;
+  std::erase(recent_, number);
+  if (!file) {
+    if (recent_.size() >= most_open) {
+      files_[recent_.front()].reset();
+      recent_.erase(recent_.begin());
+    }
+    file = std::make_shared<OneFile>(blocks_.files()[number], queue_depth_);
+  }
+  recent_.push_back(number);
+  return file;
 }
 
 void CheckpointBlockReader::start_range(const FileRange& range, std::byte* memory,
                                         BlockReading& reading) {
-  OneFile& file = file_of(range.file);
   const std::int64_t end = range.offset + range.bytes;
+  // A block of many parts has a little of each: not all of them are held open.
+  if (range.bytes < worth_opening && !files_[range.file] && recent_.size() >= most_open)
+    return read_cached(blocks_.files()[range.file], range.offset, memory + range.offset % page,
+                       range.bytes);
+  const std::shared_ptr<OneFile> file = file_of(range.file);
   const std::int64_t first = range.offset / page * page;
-  const std::int64_t last = std::min((end + page - 1) / page * page, file.bytes / page * page);
-  if (first < last)
+  const std::int64_t last = std::min(pages_end(range), file->bytes / page * page);
+  if (first < last) {
+    reading.files.push_back(file);
     reading.requests.push_back(
-        file.direct.read(first, {memory, static_cast<std::size_t>(last - first)}));
+        file->direct.read(first, {memory, static_cast<std::size_t>(last - first)}));
+  }
   const std::int64_t rest = std::max(last, range.offset);
-  if (rest < end) read_cached(file.path, rest, memory + (rest - first), end - rest);
+  if (rest < end) read_cached(file->path, rest, memory + (rest - first), end - rest);
 }
 
 BlockReading CheckpointBlockReader::start(std::int64_t block, std::byte* memory) {
-  BlockReading reading{block, memory, blocks_.ranges(block), {}, {}};
+  BlockReading reading{block, memory, blocks_.ranges(block), {}, {}, {}};
   try {
     for (const FileRange& range : reading.ranges) {
       start_range(range, memory, reading);
-      memory += (range.offset + range.bytes + page - 1) / page * page - range.offset / page * page;
+      memory += pages_end(range) - range.offset / page * page;
     }
   } catch (const std::exception& error) {
     reading.failure = error.what();
@@ -90,8 +111,26 @@ BlockReading CheckpointBlockReader::start(std::int64_t block, std::byte* memory)
   return reading;
 }
 
+// Some file systems open a file for reads past the page cache and then refuse them.
+void CheckpointBlockReader::read_again(const BlockReading& reading) const {
+  std::byte* memory = reading.memory;
+  for (const FileRange& range : reading.ranges) {
+    read_cached(blocks_.files()[range.file], range.offset, memory + range.offset % page,
+                range.bytes);
+    memory += pages_end(range) - range.offset / page * page;
+  }
+}
+
 Tensor CheckpointBlockReader::finish(BlockReading& reading) const {
-  for (BlockRequest& request : reading.requests) request.wait();
+  bool refused = false;
+  for (BlockRequest& request : reading.requests) try {
+      request.wait();
+    } catch (const Error&) {
+      refused = true;
+    }
+  reading.requests.clear();
+  reading.files.clear();
+  if (refused) read_again(reading);
   if (!reading.failure.empty()) throw Error(reading.failure);
   const TensorPiece piece = blocks_.at(reading.block);
   const CheckpointTensor& tensor = blocks_.tensors()[piece.tensor];
@@ -108,7 +147,7 @@ Tensor CheckpointBlockReader::finish(BlockReading& reading) const {
     const std::byte* const from = pages + offset % page;
     if (from != at) std::memmove(at, from, static_cast<std::size_t>(bytes));
     at += bytes;
-    pages += (offset + bytes + page - 1) / page * page - offset / page * page;
+    pages += pages_end({file, offset, bytes}) - offset / page * page;
   }
   return data;
 }

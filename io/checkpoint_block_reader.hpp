@@ -15,6 +15,7 @@ struct BlockReading {
   std::int64_t block = 0;
   std::byte* memory = nullptr;
   std::vector<FileRange> ranges;
+  std::vector<std::shared_ptr<void>> files;  // of the ranges, open while requests go to them
   std::vector<BlockRequest> requests;
   std::string failure;
 };
@@ -34,17 +35,21 @@ class CheckpointBlockReader {
   /// for finish().
   BlockReading start(std::int64_t block, std::byte* memory);
   /// Waits; the block's elements, at its data_offset in that memory. Error where the disk fails.
-  Tensor finish(BlockReading& reading) const;
+  Tensor finish(
+      BlockReading& reading) const;  // through the page cache where that alone is possible
 
  private:
   struct OneFile;
   void start_range(const FileRange& range, std::byte* memory, BlockReading& reading);
-  OneFile& file_of(std::size_t number);
+  std::shared_ptr<OneFile> file_of(std::size_t number);
+  void read_again(const BlockReading& reading) const;
 
-  static constexpr int most_under_way = 16;  // MiB
+  static constexpr int most_under_way = 16;    // MiB
+  static constexpr std::size_t most_open = 8;  // files that nothing is read from
   const CheckpointBlocks& blocks_;
   const CheckpointReader& reader_;
-  std::vector<std::shared_ptr<OneFile>> files_;  // opened when first read
+  std::vector<std::shared_ptr<OneFile>> files_;  // those that are open
+  std::vector<std::size_t> recent_;              // of them, the last used last
   int queue_depth_ = most_under_way;
 };
 

@@ -24,48 +24,77 @@ class Finder {
   Finder(const CheckpointReader& reader, std::vector<std::string>& files)
       : reader_(reader), files_(files) {}
 
-  std::vector<DataExtent> extents(const CheckpointTensor& tensor) {
-    const std::int64_t elements = tensor.shape.elements();
-    if (elements == 0) return {};
-    const hdf5::File& file = reader_.file();
-    if (const auto offset = file.plain_offset(tensor.name))
-      return {{number_of(reader_.path()), 0, elements, *offset}};
-    const std::int64_t row = tensor.shape.rank() == 0 ? 1 : elements / tensor.shape[0];
-    std::vector<DataExtent> out;
-    for (const hdf5::VirtualSource& source : file.virtual_sources(tensor.name)) {
-      const std::int64_t count = (source.end - source.begin) * row;
-      const std::string path =
-          (std::filesystem::path(reader_.path()).parent_path() / source.file).string();
-      const hdf5::File* const part = part_of(path);
-      const bool same = part != nullptr && part->exists(tensor.name) &&
-                        part->dtype(tensor.name) == tensor.dtype &&
-                        part->shape(tensor.name).elements() == count;
-      const auto offset = same ? part->plain_offset(tensor.name) : std::nullopt;
-      if (!offset) return {};
-      out.push_back({number_of(path), source.begin * row, source.end * row, *offset});
-    }
-    return out;
+  /// For each tensor its extents in order; none where HDF5 alone can read it.
+  std::vector<std::vector<DataExtent>> find(const std::vector<CheckpointTensor>& tensors) {
+    found_.resize(tensors.size());
+    for (std::size_t t = 0; t < tensors.size(); ++t)
+      if (tensors[t].shape.elements() > 0) find_one(tensors[t], t);
+    for (const auto& [path, shares] : shares_) find_in(path, shares, tensors);
+    for (std::vector<DataExtent>& extents : found_)
+      std::ranges::sort(extents, {}, &DataExtent::first);
+    for (const std::size_t t : lost_) found_[t].clear();
+    return std::move(found_);
   }
 
  private:
+  // Elements of a tensor that a part has.
+  struct Share {
+    std::size_t tensor;
+    std::int64_t first, end;
+  };
+
+  void find_one(const CheckpointTensor& tensor, std::size_t number) {
+    const std::int64_t elements = tensor.shape.elements();
+    if (const auto offset = reader_.file().plain_offset(tensor.name)) {
+      found_[number] = {{number_of(reader_.path()), 0, elements, *offset}};
+      return;
+    }
+    const std::int64_t row = tensor.shape.rank() == 0 ? 1 : elements / tensor.shape[0];
+    const auto folder = std::filesystem::path(reader_.real_path()).parent_path();
+    for (const hdf5::VirtualSource& source : reader_.file().virtual_sources(tensor.name))
+      shares_[(folder / source.file).string()].push_back(
+          {number, source.begin * row, source.end * row});
+  }
+
+  // One part after another is open: there may be more than a process may have open.
+  void find_in(const std::string& path, const std::vector<Share>& shares,
+               const std::vector<CheckpointTensor>& tensors) {
+    const std::optional<hdf5::File> part = opened(path);
+    const std::size_t file = number_of(path);
+    for (const auto& [t, first, end] : shares) {
+      const CheckpointTensor& tensor = tensors[t];
+      const bool same = part && part->exists(tensor.name) &&
+                        part->dtype(tensor.name) == tensor.dtype &&
+                        part->shape(tensor.name).elements() == end - first;
+      const auto offset = same ? part->plain_offset(tensor.name) : std::nullopt;
+      if (offset)
+        found_[t].push_back({file, first, end, *offset});
+      else
+        lost_.push_back(t);
+    }
+  }
+
   std::size_t number_of(const std::string& path) {
     const auto found = std::ranges::find(files_, path);
+    const auto number = static_cast<std::size_t>(found - files_.begin());
     if (found == files_.end()) files_.push_back(path);
-    return static_cast<std::size_t>(std::ranges::find(files_, path) - files_.begin());
+    return number;
   }
-  // Null where the library has it open already, in a way that it does not let others open it.
-  const hdf5::File* part_of(const std::string& path) {
-    const auto [found, is_new] = parts_.try_emplace(path);
-    for (const auto mode : {hdf5::File::Mode::read, hdf5::File::Mode::read_source})
-      if (is_new && !found->second) try {
-          found->second.emplace(path, mode);
-        } catch (const Error&) {
-        }
-    return found->second ? &*found->second : nullptr;
+
+  // None where the library has it open already, in a way that it does not let others open it.
+  static std::optional<hdf5::File> opened(const std::string& path) {
+    for (const auto mode : {hdf5::File::Mode::read, hdf5::File::Mode::read_source}) try {
+        return std::optional<hdf5::File>(std::in_place, path, mode);
+      } catch (const Error&) {
+      }
+    return std::nullopt;
   }
+
   const CheckpointReader& reader_;
   std::vector<std::string>& files_;
-  std::map<std::string, std::optional<hdf5::File>> parts_;
+  std::vector<std::vector<DataExtent>> found_;
+  std::map<std::string, std::vector<Share>> shares_;  // by part
+  std::vector<std::size_t> lost_;                     // tensors that HDF5 alone can read
 };
 
 }  // namespace
@@ -86,12 +115,11 @@ void CheckpointBlocks::find_out(const CheckpointReader& reader) {
   has_checksums_ = reader.has_checksums();
   elements_ = has_checksums_ ? reader.checksum_block() : integrity_block;
   if (has_checksums_) reader.check_tensors(tensors_);
-  Finder finder(reader, files_);
-  for (const CheckpointTensor& tensor : tensors_) {
-    Place& place = places_.emplace_back();
-    place.extents = finder.extents(tensor);
-    if (has_checksums_) place.sums = reader.checksums(tensor, elements_);
-  }
+  for (std::vector<DataExtent>& extents : Finder(reader, files_).find(tensors_))
+    places_.push_back({0, std::move(extents), {}});
+  if (!has_checksums_) return;
+  for (std::size_t t = 0; t < tensors_.size(); ++t)
+    places_[t].sums = reader.checksums(tensors_[t], elements_);
 }
 
 std::string CheckpointBlocks::packed() const {

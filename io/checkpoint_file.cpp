@@ -27,7 +27,16 @@ void prepare(const std::string& path, const hdf5::FileHints& hints) {
   hdf5::create_empty(path, hints);
 }
 
+// Parts lie beside the file itself, as HDF5 sees it, not beside a link to it.
+std::string behind_links(const std::string& path) {
+  std::error_code error;
+  const auto real = std::filesystem::canonical(path, error);
+  return error ? path : real.string();
+}
+
 hdf5::File open_sealed(const std::string& path) {
+  if (std::error_code error; std::filesystem::is_other(path, error))
+    throw Error("cannot open " + path, "it is a pipe or a device", "Check the path");
   check_seal(path);
   return {path, hdf5::File::Mode::read};
 }
@@ -239,11 +248,12 @@ void CheckpointWriter::publish() {
 
 CheckpointReader::CheckpointReader(const std::string& path)
     : path_(path),
+      real_path_(behind_links(path)),
       file_(open_sealed(path)),
       header_(read_header(file_, path)),
       has_checksums_(header_.format_version >= checksums_since || file_.exists("/integrity")) {
   if (has_checksums()) check_header(file_, path, header_);
-  check_parts(path, parse_parts(header_.parts));
+  check_parts(real_path_, parse_parts(header_.parts));
 }
 
 std::int64_t CheckpointReader::file_bytes() const {

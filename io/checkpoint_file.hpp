@@ -90,6 +90,8 @@ class CheckpointReader {
   explicit CheckpointReader(const std::string& path);
   const CheckpointHeader& header() const { return header_; }
   const std::string& path() const { return path_; }
+  /// Where the file lies: its parts are beside it, not beside a link to it.
+  const std::string& real_path() const { return real_path_; }
   /// Bytes of the file and its parts.
   std::int64_t file_bytes() const;
   /// Every tensor of the file, sorted by name.
@@ -116,6 +118,7 @@ class CheckpointReader {
 
  private:
   std::string path_;
+  std::string real_path_;  // behind symbolic links
   hdf5::File file_;
   CheckpointHeader header_;
   bool has_checksums_;

@@ -168,7 +168,9 @@ void CheckpointLoader::Impl::complete(Round& round) {
 }
 
 void CheckpointLoader::Impl::advance() {
+  broken = true;  // where it throws, it does on all ranks
   if (!memory) begin();
+  broken = false;
   Round after = start_round(1 - ahead.half);  // the half of `now`, which all have done with
   complete(ahead);
   broken = true;

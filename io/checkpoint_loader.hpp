@@ -1,6 +1,6 @@
 #pragma once
-// Reads a checkpoint so that every byte leaves the disk once and is checked once, however many
-// ranks need it.
+// Reads a checkpoint so that what several ranks need at about the same time leaves the disk once
+// and is checked once.
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -26,14 +26,15 @@ void CheckpointSnapshot::clear() {
   used_ = 0;
   copied_ = 0;
   placed_ = 0;
+  broken_ = false;
 }
 
 void CheckpointSnapshot::add(const std::string& name, std::vector<hdf5::Box> boxes, DType type,
                              Source source) {
   const std::int64_t elements = hdf5::elements(boxes);
   const std::int64_t size = elements * static_cast<std::int64_t>(size_of(type));
-  check(used_ + footprint(size) <= bytes(), "a snapshot of {} bytes has no room for {} more of {}", bytes(),
-        size, name);
+  check(used_ + footprint(size) <= bytes(), "a snapshot of {} bytes has no room for {} more of {}",
+        bytes(), size, name);
   pieces_.push_back({name, std::move(boxes), Tensor(nullptr, type, {elements}), std::move(source)});
   used_ += footprint(size);
 }
@@ -45,6 +46,10 @@ void CheckpointSnapshot::add(const std::string& name, std::vector<hdf5::Box> box
 }
 
 void CheckpointSnapshot::copy(const Stream& stream, const Offset& offset) {
+  if (broken_)
+    throw Error("there is no copy of the state", "it failed before, and the state has changed",
+                "Another checkpoint is written at the next checkpoint.interval");
+  broken_ = true;  // where something throws
   for (; copied_ < pieces_.size(); ++copied_) {
     Piece& piece = pieces_[copied_];
     const auto size = static_cast<std::int64_t>(piece.data.bytes());
@@ -56,11 +61,11 @@ void CheckpointSnapshot::copy(const Stream& stream, const Offset& offset) {
     placed_ += footprint(size);
   }
   stream.synchronize();
+  broken_ = false;
 }
 
 void CheckpointSnapshot::check_copied() const {
-  check(copied_ == pieces_.size(), "a snapshot of {} pieces with {} of them copied", pieces_.size(),
-        copied_);
+  check(whole(), "a snapshot of {} pieces with {} of them copied", pieces_.size(), copied_);
 }
 
 }  // namespace triax

@@ -34,9 +34,11 @@ class CheckpointSnapshot {
   using Offset =
       std::function<std::int64_t(const std::string& name, const std::vector<hdf5::Box>& boxes)>;
   /// Copies what was added since the last copy. Large pieces lie in their pages of memory as in the
-  /// file's.
+  /// file's. After an Error nothing more is copied until clear(): the state may have changed.
   void copy(const Stream& stream, const Offset& offset = {});
 
+  /// All that was added is copied.
+  bool whole() const { return !broken_ && copied_ == pieces_.size(); }
   /// visit(name, boxes, data) for each part, in the order of add(); all are copied.
   template <class Visit>
   void each(Visit&& visit) const {
@@ -59,6 +61,7 @@ class CheckpointSnapshot {
   std::vector<Piece> pieces_;
   std::size_t copied_ = 0;   // of the pieces
   std::int64_t placed_ = 0;  // of used_, by what is copied
+  bool broken_ = false;      // a copy failed
 };
 
 }  // namespace triax

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "io/block_file.hpp"
 #include "io/checksum.hpp"
 #include "kernels/base/check.hpp"
 
@@ -57,11 +58,18 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   const auto own = static_cast<std::size_t>(ranks.rank);
   if (ranks.size > 1) share(ranks, members);
   room_ = nodes_.room[static_cast<std::size_t>(nodes_.node_of[own])];
-  if (shared_ == nullptr) own_ = Buffer(static_cast<std::size_t>(2 * room_));
+  try {
+    agreed(ranks, [&] {
+      if (shared_ == nullptr) own_ = Buffer(static_cast<std::size_t>(2 * room_));
+    });
+  } catch (...) {
+    if (shared_ != nullptr) ::munmap(shared_, shared_bytes_);
+    throw;
+  }
   data_ = static_cast<std::byte*>(shared_ != nullptr ? shared_ : own_.data());
 }
 
-// Room for the largest block of every rank, and no more than all need together.
+// Room for the largest block of every rank, and no more than all need together, in whole pages.
 void NodeMemory::number(const std::vector<Member>& members) {
   std::map<std::int64_t, int> numbers;
   nodes_ = {};
@@ -76,8 +84,11 @@ void NodeMemory::number(const std::vector<Member>& members) {
     sum.largest += member.need.largest;
     sum.window = std::max(sum.window, member.need.window);
   }
-  for (const Need& sum : sums)
-    nodes_.room.push_back(std::max(sum.largest, std::min(sum.window, sum.all)));
+  constexpr std::int64_t page = BlockFile::alignment;
+  for (const Need& sum : sums) {
+    const std::int64_t room = std::max(sum.largest, std::min(sum.window, sum.all));
+    nodes_.room.push_back((room + page - 1) / page * page);
+  }
 }
 
 void NodeMemory::share(const Ranks& ranks, std::vector<Member>& members) {

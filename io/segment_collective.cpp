@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 #include "io/segment_exchange.hpp"
 #include "io/segment_writer.hpp"
@@ -37,7 +38,7 @@ class CollectiveWriter final : public SegmentWriter {
     }
     try {
       own_->finish();  // also after a failure: until then memory is in use
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       if (failure_.empty()) failure_ = error.what();
     }
     if (!failure_.empty()) throw Error(failure_);
@@ -73,13 +74,13 @@ class CollectiveWriter final : public SegmentWriter {
     return any;
   }
 
-  // A failure of the disk is kept for finish: the others go on.
+  // A failure, of the disk or of memory, is kept for finish: the others go on.
   template <class Action>
   void attempt(Action&& action) {
     if (!failure_.empty()) return;
     try {
       action();
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       failure_ = error.what();
     }
   }

@@ -118,7 +118,7 @@ class FirstFailure {
   void of(Action&& action) {
     try {
       action();
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       if (!first_) first_ = std::current_exception();
     }
   }

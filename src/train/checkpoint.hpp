@@ -46,10 +46,13 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 /// Whether a file has the moments of an optimizer; one that was imported has not.
 bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model);
 
-/// Fills weights, and moments where `optimizer` is given: with zeros where the file has none.
-/// Collective: every rank calls it with its own store, and no byte of the file is read twice by
-/// them. Error on all ranks alike where the file's model is another, or where what is read is
-/// damaged: the state is then neither the file's nor what it was.
+/// Error on all ranks alike where the file's model is another. Collective.
+void check_same_model(const CheckpointReader& reader, const ModelConfig& model, const Ranks& ranks);
+
+/// Fills weights, and moments where `optimizer` is given: with zeros where the file has none; its
+/// model is the store's (check_same_model). Collective: every rank calls it with its own store, and
+/// they share what is read. Error on all ranks alike where that is damaged: the state is then
+/// neither the file's nor what it was.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                         const Ranks& ranks);

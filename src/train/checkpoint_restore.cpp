@@ -37,9 +37,10 @@ void check_same_config(const CheckpointReader& reader, const ModelConfig& model)
                 "\"never\"");
 }
 
-void check_same_model(const CheckpointReader& reader, const ModelConfig& model) {
+// The tensors of one group.
+void check_tensors(const CheckpointReader& reader, const ModelConfig& model, const char* group) {
   for (const GlobalTensor& tensor : global_tensors(model)) {
-    const std::string name = weight_group + tensor.name;
+    const std::string name = group + tensor.name;
     if (!reader.contains(name))
       throw Error(
           fmt::format("the checkpoint has no tensor {}", name), "it holds another model",
@@ -51,7 +52,10 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model) 
                   "it holds another model",
                   "Use the model section that the checkpoint was written with");
   }
-  check_same_config(reader, model);
+}
+
+bool has_group(const CheckpointReader& reader, const ModelConfig& model, const char* group) {
+  return reader.contains(group + global_tensors(model).front().name);
 }
 
 // What a rank restores, and from where.
@@ -126,16 +130,26 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
 }  // namespace
 
 bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
-  return reader.contains(first_moment_group + global_tensors(model).front().name);
+  return has_group(reader, model, first_moment_group);
+}
+
+void check_same_model(const CheckpointReader& reader, const ModelConfig& model,
+                      const Ranks& ranks) {
+  agreed(ranks, [&] {
+    check_tensors(reader, model, weight_group);
+    if (has_group(reader, model, master_group)) check_tensors(reader, model, master_group);
+    if (has_optimizer(reader, model))
+      for (const char* const group : {first_moment_group, second_moment_group})
+        check_tensors(reader, model, group);
+    check_same_config(reader, model);
+  });
 }
 
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                         const Ranks& ranks) {
-  check_same_model(reader, model);
   // A run goes on from what was stepped, whatever the types of both runs.
-  const bool stepped_master = reader.contains(master_group + global_tensors(model).front().name);
-  const char* const source = stepped_master ? master_group : weight_group;
+  const char* const source = has_group(reader, model, master_group) ? master_group : weight_group;
   const Restoring what{store, optimizer, optimizer == nullptr ? weight_group : source, source,
                        has_optimizer(reader, model)};
   CheckpointLoader loader(reader, ranks);

@@ -74,6 +74,7 @@ Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context)
       memory_(memory_bytes(stage_, shape_, model_.hidden)),
       input_(static_cast<std::size_t>(context_), -1),
       logits_(static_cast<std::size_t>(model_.vocabulary)) {
+  check_same_model(checkpoint, model_, MPI_COMM_NULL);
   restore_checkpoint(stream_, checkpoint, model_, store_, nullptr, MPI_COMM_NULL);
 }
 

@@ -125,10 +125,6 @@ void add_sizes(std::vector<Change>& changes, const Config& config) {
   other = config;
   other.zero.overlap = false;
   if (config.zero.overlap) changes.push_back({"zero_optimization.overlap_comm false", other});
-  other = config;
-  other.checkpoint.async = AsyncWrites::off;
-  if (config.checkpoint.async == AsyncWrites::on)
-    changes.push_back({"checkpoint.async false", other});
 }
 
 // The best of several stages says it for the others.

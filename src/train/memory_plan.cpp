@@ -154,9 +154,9 @@ std::int64_t plan_bytes(const StepPlans& plans) {
 
 namespace {
 
-// What the first checkpoint brings into rank 0's memory beside its buffers, and stays: code of the
-// HDF5 library (3 MiB) and the heap in which it makes the file's structure (3 MiB). Other ranks get
-// less than 1 MiB, and are planned alike.
+// What the first checkpoint, written or read, brings into rank 0's memory beside its buffers, and
+// stays: code of the HDF5 library (3 MiB) and its heap (3 MiB). Other ranks get less than 1 MiB,
+// and are planned alike.
 constexpr std::int64_t structure_bytes = std::int64_t{6} << 20;
 
 // What a rank has in a checkpoint at most: weights, master weights and moments, as float32.
@@ -174,9 +174,10 @@ std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>&
   const std::int64_t saved = saved_bytes(blocks);
   std::int64_t checkpoints = independent_bytes_of(saved);
   if (config.checkpoint.collective) checkpoints += collective_bytes + collective_library_bytes;
-  if (writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
-  if (config.checkpoint.resume != "never")  // blocks of a file: no more than a rank needs
+  const bool resumes = config.checkpoint.resume != "never";
+  if (resumes)  // blocks of a file: no more than a rank needs
     checkpoints = std::max(checkpoints, std::min(loading_bytes_at_once, saved));
+  if (resumes || writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
   checkpoints += staging_bytes(blocks, config.precision.type);
   if (config.model.weights.empty()) return checkpoints;
   return std::max(checkpoints, loading_bytes(config.model, config.precision.type));

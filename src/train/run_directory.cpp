@@ -99,11 +99,17 @@ std::string resume_file(const CheckpointConfig& checkpoint) {
 }
 
 void check_whole(ProcessGrid& grid, const std::string& file, const std::string& directory) {
+  try {
+    agreed(grid, [&] {
+      if (const std::string why = hdf5::why_unreadable(file); !why.empty())
+        throw Error("cannot read it", why);
+    });
+  } catch (const Error& error) {
+    throw Error(fmt::format("cannot resume from {}", file), error.what(),
+                "Make it readable on every node: it may well be whole");
+  }
   const std::string problem = problem_of(grid, file);
   if (problem.empty()) return;
-  if (!broadcast_text(grid, hdf5::why_unreadable(file)).empty())
-    throw Error(fmt::format("cannot resume from {}", file), problem,
-                "Make it readable: it may well be whole");
   std::string remedy = "Start anew with --set checkpoint.resume=never";
   for (std::string other = one_before(grid, file, directory); !other.empty();
        other = one_before(grid, other, directory)) {
@@ -131,7 +137,8 @@ std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkp
   if (file.empty()) return file;
   try {
     agreed(grid, [&] {
-      if (grid.rank() == 0 && !CheckpointReader(file).has_checksums()) warn_of_old(file);
+      const CheckpointReader reader(file);
+      if (grid.rank() == 0 && !reader.has_checksums()) warn_of_old(file);
     });
   } catch (const Error&) {
     check_whole(grid, file, checkpoint.directory);

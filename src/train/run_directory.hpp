@@ -28,8 +28,8 @@ std::string resume_file(const CheckpointConfig& checkpoint);
 void check_whole(ProcessGrid& grid, const std::string& file, const std::string& directory);
 
 /// What resume_file() says on rank 0, on every rank: a parallel file system may show others an
-/// older directory. It can be opened, or check_whole() has thrown; its data are checked by who
-/// reads them. Collective; throws on every rank alike.
+/// older directory. Every rank can open it, or check_whole() has thrown; its data are checked by
+/// who reads them. Collective; throws on every rank alike.
 std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint);
 
 /// The hosts of the grid, each once, on rank 0 (empty elsewhere). Collective.

@@ -74,6 +74,7 @@ std::size_t Trainer::stage_index() const {
 void Trainer::prepare_weights() {
   if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
     const CheckpointReader reader(file);
+    check_same_model(reader, config_.model, grid_);
     try {
       restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_, grid_);
     } catch (const Error&) {
