@@ -65,7 +65,8 @@ LoadedJob job_to_plan(const JobArguments& arguments, int processes,
       throw UsageError("--ranks-per-node is for a plan that one process makes",
                        fmt::format("the nodes of these {} ranks are known", processes),
                        "Leave it out, or start triax without mpiexec");
-    grid.emplace(MPI_COMM_WORLD, grid_shape(job.config.parallel));
+    grid.emplace(MPI_COMM_WORLD, grid_shape(job.config.parallel), std::vector<int>{}, 0.0,
+                 job.config.run.space);
     return on_grid(std::move(job), *grid);
   }
   const GridShape shape = grid_shape(job.config.parallel);
@@ -131,7 +132,8 @@ int train(const JobArguments& arguments, MpiSession& session) {
   check_plannable(job.config, memory_limit().bytes);
   const double timeout = job.config.run.collective_timeout;
   session.end_within(timeout);
-  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout);
+  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout,
+                   job.config.run.space);
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   const KernelRuntime runtime(threads_of_rank(grid));

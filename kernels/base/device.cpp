@@ -16,6 +16,9 @@ int device_count() {
 void bind_device(int index) {
   device_backend::bind(index);
 }
+DeviceFacts device_facts() {
+  return device_backend::facts();
+}
 
 void Event::record(const Stream& stream) {
   if (stream.space() == MemorySpace::host) {
@@ -47,6 +50,10 @@ void Stream::wait(const Event& event) const {
 
 void Stream::synchronize() const {
   if (handle_) device_backend::synchronize_stream(handle_.get());
+}
+
+void Stream::attach_thread() const {
+  if (handle_) device_backend::attach_thread(handle_.get());
 }
 
 namespace {

@@ -6,15 +6,19 @@
 #include <cstddef>
 #include <memory>
 
+#include "kernels/base/device.hpp"
+
 namespace triax::device_backend {
 
 using Handle = std::shared_ptr<void>;
 
 int count();
 void bind(int index);
+DeviceFacts facts();
 
 Handle make_stream();
 void synchronize_stream(void* stream);
+void attach_thread(void* stream);
 Handle make_event();
 void record(void* event, void* stream);
 void wait(void* stream, void* event);

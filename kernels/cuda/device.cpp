@@ -13,6 +13,7 @@ namespace {
 struct Queue {
   cudaStream_t stream = nullptr;
   void* scratch = nullptr;
+  int device = 0;
 
   Queue() = default;
   Queue(const Queue&) = delete;
@@ -67,9 +68,24 @@ void bind(int index) {
   check_call(cudaSetDevice(index), "cudaSetDevice");
 }
 
+DeviceFacts facts() {
+  int device = 0;
+  check_call(cudaGetDevice(&device), "cudaGetDevice");
+  cudaDeviceProp properties{};
+  check_call(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  std::size_t free = 0, total = 0;
+  check_call(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  const std::int64_t place =
+      (std::int64_t{properties.pciDomainID} * 256 + properties.pciBusID) * 32 +
+      properties.pciDeviceID;
+  return {properties.name, place, static_cast<std::int64_t>(total),
+          static_cast<std::int64_t>(free)};
+}
+
 Handle make_stream() {
   cuda::require_device();
   const auto queue = std::make_shared<cuda::Queue>();
+  check_call(cudaGetDevice(&queue->device), "cudaGetDevice");
   check_call(cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking),
              "cudaStreamCreateWithFlags");
   check_call(cudaMalloc(&queue->scratch, cuda::stream_scratch_bytes), "cudaMalloc");
@@ -78,6 +94,10 @@ Handle make_stream() {
 
 void synchronize_stream(void* stream) {
   check_call(cudaStreamSynchronize(native(stream)), "cudaStreamSynchronize");
+}
+
+void attach_thread(void* stream) {
+  check_call(cudaSetDevice(static_cast<cuda::Queue*>(stream)->device), "cudaSetDevice");
 }
 
 Handle make_event() {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/base/device.hpp"
+#include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/launch_shape.hpp"
 
 #define TRIAX_DEVICE
@@ -60,12 +61,14 @@ void run(const LaunchShape& shape, void (*thread)(const void* body, const Block&
 }  // namespace emulator
 
 template <class Body>
-void launch(const Stream&, const LaunchShape& shape, Body body) {
+void launch(const Stream& stream, const LaunchShape& shape, Body body) {
   if (shape.blocks_x == 0 || shape.blocks_y == 0) return;
   check_shape(shape, Body::max_threads);
-  emulator::run(
-      shape, [](const void* of, const Block& block) { (*static_cast<const Body*>(of))(block); },
-      &body);
+  emulator::enqueue(stream, [shape, body] {
+    emulator::run(
+        shape, [](const void* of, const Block& block) { (*static_cast<const Body*>(of))(block); },
+        &body);
+  });
 }
 
 }  // namespace triax::cuda

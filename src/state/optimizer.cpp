@@ -106,7 +106,10 @@ OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks, DType 
 
 Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
                      const StateBuffers& stored)
-    : store_(store), config_(config), clip_(gradient_clipping) {
+    : store_(store),
+      config_(config),
+      clip_(gradient_clipping),
+      norm_squares_(store.space()) {
   keep_in_memory();
   make_store(stored);
   for (const ParameterBlock& block : store.blocks()) {
@@ -122,8 +125,9 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
 void Optimizer::keep_in_memory() {
   std::int64_t total = 0;
   for (const ParameterBlock& block : store_.blocks()) total += kept_range(block).count();
-  memory_ = Buffer(static_cast<std::size_t>(2 * total) * sizeof(float));
-  if (has_master()) master_memory_ = Buffer(static_cast<std::size_t>(total) * sizeof(float));
+  memory_ = Buffer(static_cast<std::size_t>(2 * total) * sizeof(float), store_.space());
+  if (has_master())
+    master_memory_ = Buffer(static_cast<std::size_t>(total) * sizeof(float), store_.space());
   const Tensor moments = memory_.tensor(DType::f32, {2 * total});
   const Tensor masters = has_master() ? master_memory_.tensor(DType::f32, {total}) : Tensor{};
   std::int64_t at = 0;
@@ -174,15 +178,17 @@ StateView Optimizer::state_of(int index, int part) const {
 
 double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
                                 std::optional<double> loss_scale, bool usable) {
-  norm_squares_ = usable ? 0.0 : std::numeric_limits<double>::quiet_NaN();
-  const Tensor total(&norm_squares_, {1});
+  norm_squares_.clear(stream);
   for (std::size_t b = 0; b < counted_.size(); ++b)
     for (const FlatRange& range : counted_[b])
-      add_sum_of_squares(stream, total, store_.gradients(static_cast<int>(b)).at(range));
-  world.all_reduce(stream, total).wait(stream);
-  stream.synchronize();
+      add_sum_of_squares(stream, norm_squares_.tensor(),
+                         store_.gradients(static_cast<int>(b)).at(range));
+  double squares =
+      usable ? norm_squares_.read(stream) : std::numeric_limits<double>::quiet_NaN();
+  const Stream host;
+  world.all_reduce(host, Tensor(&squares, {1})).wait(host);
   const double scale = loss_scale.value_or(1.0);
-  const double norm = std::sqrt(norm_squares_) / scale;
+  const double norm = std::sqrt(squares) / scale;
   skip_ = !std::isfinite(norm);
   const double clip = clip_ > 0.0 ? std::min(1.0, clip_ / (norm + 1e-6)) : 1.0;
   gradient_scale_ = static_cast<float>(clip / scale);

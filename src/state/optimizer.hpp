@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/base/total.hpp"
 #include "src/config/config.hpp"
 #include "src/state/offload_store.hpp"
 #include "src/state/parameter_store.hpp"
@@ -110,7 +111,7 @@ class Optimizer {
   std::vector<int> first_unit_;                  // by block: of its first part that is not kept
   std::vector<std::vector<Run>> runs_;           // by block: what step() updates
   std::vector<std::vector<FlatRange>> counted_;  // by block: what the norm counts
-  double norm_squares_ = 0.0;                    // target of the all-reduce
+  Total norm_squares_;                           // of this rank
 };
 
 }  // namespace triax

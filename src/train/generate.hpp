@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/checkpoint_file.hpp"
+#include "kernels/base/mirror.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/model/stage.hpp"
 #include "src/state/parameter_store.hpp"
@@ -46,14 +47,15 @@ class Generator {
  private:
   ModelConfig model_;
   std::int64_t context_;
+  ProcessGrid grid_;  // of this process alone: on a GPU where there is one
   Stream stream_;
-  ProcessGrid grid_;  // of this process alone
   Stage stage_;
   ParameterStore store_;
   BatchShape shape_;
-  Buffer memory_;                    // activations, frame and scratch
-  std::vector<std::int32_t> input_;  // (context)
-  std::vector<float> logits_;        // (V)
+  Buffer memory_;              // activations, frame and scratch
+  Mirror input_;               // tokens: (context) int32
+  Mirror output_;              // logits: (V) float32
+  std::vector<float> logits_;  // (V)
 };
 
 }  // namespace triax

@@ -64,12 +64,22 @@ RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_in
   const OpMessages messages(config, stage, blocks);
   const Allocations allocations = planned_allocations(config, plans, stage);
   RankMemory memory;
-  memory.host = on_host(config, plans, stage, blocks, allocations);
-  memory.device = by_kind(allocations, program);
-  memory.device -= memory.host;
   memory.nvme = stored_by_kind(allocations);
-  memory.device.communication = static_cast<std::int64_t>(
-      messages.peak_scratch(plans.training[static_cast<std::size_t>(stage_index)]));
+  memory.space = allocations.space;
+  const Plan& plan = plans.training[static_cast<std::size_t>(stage_index)];
+  const auto by_mpi = static_cast<std::int64_t>(messages.peak_scratch(plan));
+  if (memory.space == MemorySpace::host) {
+    memory.host = on_host(config, plans, stage, blocks, allocations);
+    memory.device = by_kind(allocations, program);
+    memory.device -= memory.host;
+    memory.device.communication = by_mpi;
+    return memory;
+  }
+  memory.device = on_gpu_by_kind(allocations);
+  memory.host = by_kind(allocations, program);
+  memory.host -= memory.device;
+  if (config.run.staged_messages)
+    memory.host.communication = by_mpi + static_cast<std::int64_t>(messages.peak_staged(plan));
   return memory;
 }
 
@@ -92,6 +102,7 @@ KindBytes& KindBytes::operator-=(const KindBytes& other) {
 }
 
 KindBytes RankMemory::in_memory() const {
+  if (space == MemorySpace::device) return host;
   KindBytes both = device;
   return both += host;
 }
@@ -109,6 +120,14 @@ KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
       footprint(allocations.step.scratch) + footprint(allocations.state.stored.buffers) +
       footprint(allocations.optimizer.buffers) + footprint(allocations.snapshot) +
       allocations.batches + allocations.tables + allocations.plans + allocations.staging + program;
+  if (allocations.space == MemorySpace::device) bytes.buffers += allocations.batches;  // there too
+  return bytes;
+}
+
+KindBytes on_gpu_by_kind(const Allocations& allocations) {
+  if (allocations.space == MemorySpace::host) return {};
+  KindBytes bytes = by_kind(allocations, 0);
+  bytes.buffers = footprint(allocations.step.scratch) + allocations.batches + allocations.tables;
   return bytes;
 }
 
@@ -131,6 +150,7 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   allocations.step = plan_buffers(stage, shape, config.model.hidden, plans.peaks[index],
                                   plans.shape.frame_pool[index])
                          .memory();
+  allocations.space = space_of(config);
   allocations.batches = batch_bytes(config, shape);
   allocations.tables = stage.table_bytes();
   allocations.plans = plan_bytes(plans);
@@ -178,9 +198,9 @@ std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>&
   if (resumes)  // blocks of a file: no more than a rank needs
     checkpoints = std::max(checkpoints, std::min(loading_bytes_at_once, saved));
   if (resumes || writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
-  checkpoints += staging_bytes(blocks, config.precision.type);
+  checkpoints += staging_bytes(blocks, config.precision.type, space_of(config));
   if (config.model.weights.empty()) return checkpoints;
-  return std::max(checkpoints, loading_bytes(config.model, config.precision.type));
+  return std::max(checkpoints, loading_bytes(config.model, config.precision.type, space_of(config)));
 }
 
 MemoryPlan::MemoryPlan(const Config& config, const StepPlans& plans, std::int64_t program)
@@ -198,7 +218,7 @@ const RankMemory& MemoryPlan::of(int rank) const {
 int MemoryPlan::fullest() const {
   int most = 0;
   for (int rank = 1; rank < grid_.size(); ++rank)
-    if (of(rank).resident() > of(most).resident()) most = rank;
+    if (of(rank).scarce().total() > of(most).scarce().total()) most = rank;
   return most;
 }
 

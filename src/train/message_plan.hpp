@@ -23,6 +23,8 @@ class OpMessages {
   /// The most that MPI allocates at once, from the start of a message to its end, in one run of the
   /// stage's plan.
   std::uint64_t peak_scratch(const Plan& plan) const;
+  /// The host memory that the plan's messages come to hold where each goes through there.
+  std::uint64_t peak_staged(const Plan& plan) const;
 
  private:
   BatchShape shape_;

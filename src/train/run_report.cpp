@@ -96,6 +96,7 @@ void announce(const RunFacts& run) {
       config.parallel.data, config.batch.global * config.data.sequence_length);
   spdlog::info("{} tokens of training data, {} samples an epoch", run.data.tokens(),
                run.data.samples());
+  spdlog::info("on {}", run.grid.devices());
   spdlog::info("schedule {}: {} instructions on stage 0, verified", config.parallel.schedule,
                run.plan.steps.training[0].size());
   spdlog::info("{}", sharding_text(config));

@@ -8,6 +8,9 @@
 
 namespace triax {
 
+/// Where a job's tensors are; on the host where that is not decided yet (on_grid).
+MemorySpace space_of(const Config& config);
+
 /// The grid of a job's ranks.
 GridShape grid_shape(const ParallelConfig& parallel);
 

@@ -84,7 +84,7 @@ LoadedJob load(const nlohmann::json& job, int ranks) {
 }
 
 ProcessGrid make_grid(MPI_Comm world, const Config& config) {
-  return {world, grid_shape(config.parallel)};
+  return {world, grid_shape(config.parallel), {}, 0.0, config.run.space};
 }
 
 SubCommunicator::SubCommunicator(int ranks) {

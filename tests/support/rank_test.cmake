@@ -27,6 +27,13 @@ function(add_rank_test name)
   endforeach()
 endfunction()
 
+# add_emulated_rank_test(NAME sources... LIBS libs... NP 1 2 4): the same on the emulated device.
+function(add_emulated_rank_test name)
+  cmake_parse_arguments(ARG "" "" "LIBS;NP" ${ARGN})
+  add_rank_test(${name} ${ARG_UNPARSED_ARGUMENTS} NP ${ARG_NP}
+                LIBS triax_emulated_kernels triax_emulated_matrix triax_emulated_device ${ARG_LIBS})
+endfunction()
+
 # One thread a rank: the tests run more ranks than a small machine has cores. MPICH and HDF5 keep
 # memory until the process ends; leaks of ours are found by the unit tests of the owners.
 set(TRIAX_TEST_ENVIRONMENT "OMP_NUM_THREADS=1;ASAN_OPTIONS=detect_leaks=0;UBSAN_OPTIONS=print_stacktrace=1")
