@@ -14,9 +14,10 @@ struct AttentionOptions {
   std::int64_t total_heads = 0;  // used with dropout only
 };
 
-/// Bytes that either direction takes from its arena at most, and gives back: buffers for each
-/// worker of Kokkos, linear in the sequence length. Kokkos must have been started.
-std::size_t attention_scratch_bytes(std::int64_t sequence_length, std::int64_t head_size);
+/// Bytes that either direction takes from its arena at most, and gives back, on the host or on a
+/// device. queries: (B, T, H, D). On the host buffers for each worker of Kokkos, linear in T; Kokkos
+/// must have been started. On a device a number a row of each head.
+std::size_t attention_scratch_bytes(const Shape& queries);
 
 /// out = softmax(scale q k^T + causal mask) v.
 /// q, out: (B, T, H, D); k, v: (B, T, Hkv, D) with H a multiple of Hkv (query head h reads key head

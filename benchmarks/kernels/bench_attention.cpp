@@ -36,7 +36,7 @@ void run(const Case& n, double peak) {
   const std::int64_t rows = n.batch * n.length;
   const Buffer memory(static_cast<std::size_t>(rows * n.head_size * (2 * all_heads + 3 * n.heads)) *
                           sizeof(float) +
-                      attention_scratch_bytes(n.length, n.head_size));
+                      attention_scratch_bytes({n.batch, n.length, n.heads, n.head_size}));
   Arena arena(memory);
   // q, k and v are columns of one matrix, as the layers have them.
   const auto slices = [&](const Tensor& fused, std::int64_t first, std::int64_t heads) {

@@ -22,6 +22,16 @@ void cross_entropy_backward(const Stream&, const Tensor&, const Tensor&, const T
   absent("cross_entropy_backward");
 }
 
+void attention_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                       const Tensor&, const AttentionOptions&, Arena&) {
+  absent("attention_forward");
+}
+void attention_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                        const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                        const AttentionOptions&, Arena&) {
+  absent("attention_backward");
+}
+
 void dropout(const Stream&, const Tensor&, const Tensor&, const Dropout&, std::int64_t) {
   absent("dropout");
 }

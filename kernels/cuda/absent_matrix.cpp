@@ -8,14 +8,4 @@ void matmul(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Ma
   absent("matmul");
 }
 
-void attention_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                       const Tensor&, const AttentionOptions&, Arena&) {
-  absent("attention_forward");
-}
-void attention_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                        const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                        const AttentionOptions&, Arena&) {
-  absent("attention_backward");
-}
-
 }  // namespace triax::cuda

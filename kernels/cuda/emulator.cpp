@@ -22,10 +22,18 @@ struct Barrier {
   std::uint64_t passed = 0;
 };
 
+// A copy that somebody has yet to wait for; from nowhere: of zeros.
+struct Copy {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+};
+
 struct Fiber {
   ucontext_t context{};
   std::unique_ptr<char[]> stack;
   Block block;
+  std::vector<Copy> copies;
   bool running = false;
   unsigned exchanges = 0;
 };
@@ -35,6 +43,7 @@ struct Fiber {
 struct Warp {
   Barrier barrier{.size = warp};
   std::array<std::array<std::uint64_t, warp>, 2> words{};
+  std::array<void*, warp> lanes{};  // what they bring to what they do together
 };
 
 }  // namespace
@@ -72,6 +81,32 @@ class Machine {
     return words[static_cast<std::size_t>((thread % warp) ^ mask)];
   }
 
+  // Who comes last works for all.
+  void together(int thread, void* mine, void (*work)(void* const*)) {
+    Warp& of = warps_[static_cast<std::size_t>(thread / warp)];
+    of.lanes[static_cast<std::size_t>(thread % warp)] = mine;
+    if (of.barrier.arrived + 1 == warp) work(of.lanes.data());
+    pass(of.barrier);
+  }
+
+  void begin_copy(int thread, const Copy& copy) {
+    for (const void* end : {static_cast<const void*>(copy.to), copy.from})
+      check(reinterpret_cast<std::uintptr_t>(end) % copy.bytes == 0, "a copy of {} bytes at {}",
+            copy.bytes, end);
+    fibers_[static_cast<std::size_t>(thread)].copies.push_back(copy);
+  }
+
+  void finish_copies(int thread) {
+    auto& copies = fibers_[static_cast<std::size_t>(thread)].copies;
+    for (const Copy& copy : copies) {
+      if (copy.from != nullptr)
+        std::memcpy(copy.to, copy.from, copy.bytes);
+      else
+        std::memset(copy.to, 0, copy.bytes);
+    }
+    copies.clear();
+  }
+
  private:
   void start(Fiber& fiber, int thread, std::int64_t x, std::int64_t y) {
     void* shared = shared_.data();
@@ -84,6 +119,7 @@ class Machine {
     fiber.block.shared_ = shared;
     fiber.running = true;
     fiber.exchanges = 0;
+    fiber.copies.clear();
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.get();
     fiber.context.uc_stack.ss_size = stack_bytes;
@@ -151,6 +187,18 @@ void run(const LaunchShape& shape, Machine::Thread thread, const void* body) {
 
 void Block::sync() const {
   machine_->sync();
+}
+
+void Block::together(void* mine, void (*work)(void* const* lanes)) const {
+  machine_->together(thread_, mine, work);
+}
+
+void Block::begin_copy(void* to, const void* from, int bytes, bool present) const {
+  machine_->begin_copy(thread_, {to, present ? from : nullptr, static_cast<std::size_t>(bytes)});
+}
+
+void Block::finish_copies() const {
+  machine_->finish_copies(thread_);
 }
 
 std::uint64_t Block::exchange(std::uint64_t word, int mask) const {

@@ -37,6 +37,12 @@ class Block {
     std::memcpy(&value, &word, sizeof value);
     return value;
   }
+  /// What a warp does as one: work(`mine` of each lane) once, when all of its lanes have come.
+  void together(void* mine, void (*work)(void* const* lanes)) const;
+  /// A copy that is made where it is waited for, as late as a GPU may make it; of zeros unless
+  /// `present`.
+  void begin_copy(void* to, const void* from, int bytes, bool present) const;
+  void finish_copies() const;
   template <class T>
   T* shared() const {
     return static_cast<T*>(shared_);
