@@ -12,8 +12,8 @@ namespace triax {
 /// write and flush, and nobody else may use them. A failure is kept in the writer.
 class BackgroundWrite {
  public:
-  /// Both outlive the object. `stream`: for the copies, and theirs alone. Error of std::thread where there is none to be had; then nothing is
-  /// copied.
+  /// Both outlive the object. `stream`: for the copies, and theirs alone. Error of std::thread
+  /// where there is none to be had; then nothing is copied.
   BackgroundWrite(CheckpointWriter& writer, CheckpointSnapshot& snapshot,
                   const Stream& stream = Stream());
   /// Stops soon where it is not done: the file is then incomplete. What was added to the snapshot

@@ -106,6 +106,7 @@ void check_planned(const JobArguments& arguments, const Config& config, const Me
     check_fits(config, plan, ranks, node_limit());
   }
   check_fits(config, plan, {plan.fullest()}, memory_limit());
+  check_fits(config, plan, {plan.fullest()}, gpu_limit(space_of(config)));
   check_offload_room(config, plan, ranks);
 }
 
@@ -176,8 +177,10 @@ void dry_run(const JobArguments& arguments, const MpiSession& session) {
   LoadedJob job = job_to_plan(arguments, session.size(), grid);
   const KernelRuntime runtime;
   const JobPlan plan = plan_to_show(job.config, grid);
+  const MemoryLimit gpu = gpu_limit(space_of(job.config));
+  const MemoryLimit limit = gpu.space == MemorySpace::device ? gpu : node_limit();
   if (session.rank() == 0) {
-    fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_limit()));
+    fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, limit));
     (void)std::fflush(stdout);
     warn_of(job.missing);
     for (const std::string& line : surprises(job.config)) spdlog::warn("{}", line);

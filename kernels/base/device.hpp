@@ -96,8 +96,8 @@ class Buffer {
   bool pinned_ = false;
 };
 
-/// The stream for work on `tensor` in a run whose stream is `stream`: the host's where the tensor is
-/// there, as what a run on a device has offloaded.
+/// The stream for work on `tensor` in a run whose stream is `stream`: the host's where the tensor
+/// is there, as what a run on a device has offloaded.
 inline Stream stream_for(const Tensor& tensor, const Stream& stream) {
   return tensor.space() == stream.space() ? stream : Stream(tensor.space());
 }

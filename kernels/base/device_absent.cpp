@@ -30,6 +30,9 @@ void synchronize_stream(void*) {
 void attach_thread(void*) {
   absent();
 }
+void* native_stream(void*) {
+  absent();
+}
 Handle make_event() {
   absent();
 }

@@ -19,6 +19,8 @@ DeviceFacts facts();
 Handle make_stream();
 void synchronize_stream(void* stream);
 void attach_thread(void* stream);
+/// As the device's own libraries know it: a cudaStream_t.
+void* native_stream(void* stream);
 Handle make_event();
 void record(void* event, void* stream);
 void wait(void* stream, void* event);

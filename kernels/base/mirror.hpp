@@ -16,7 +16,8 @@ class Mirror {
   const Buffer& there() const { return there_.bytes() > 0 ? there_ : here_; }
   /// `there` becomes what `here` is. The host leaves `here` as it is until that is done.
   void push(const Stream& stream) const { copy(stream, all(there()), all(here_)); }
-  /// `here` becomes what `there` is behind all work that `stream` has now; the caller waits for that.
+  /// `here` becomes what `there` is behind all work that `stream` has now; the caller waits for
+  /// that.
   void pull(const Stream& stream) const {
     copy(stream, all(here_), all(there()));
     stream.synchronize();

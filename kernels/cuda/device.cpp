@@ -100,6 +100,10 @@ void attach_thread(void* stream) {
   check_call(cudaSetDevice(static_cast<cuda::Queue*>(stream)->device), "cudaSetDevice");
 }
 
+void* native_stream(void* stream) {
+  return native(stream);
+}
+
 Handle make_event() {
   cudaEvent_t event = nullptr;
   check_call(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");

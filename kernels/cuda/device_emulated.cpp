@@ -205,6 +205,9 @@ void synchronize_stream(void* stream) {
   Device::of_process().run(queue_of(stream), queue_of(stream).end());
 }
 void attach_thread(void*) {}
+void* native_stream(void* stream) {
+  return stream;
+}
 Handle make_event() {
   return std::make_shared<Point>();
 }

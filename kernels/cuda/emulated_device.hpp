@@ -1,7 +1,7 @@
 #pragma once
-// What the emulated device does beside kernels. As on a GPU, work waits in its stream until somebody
-// waits for it, and the host cannot touch the device's memory: code that forgets to wait, or reads a
-// device's tensor, fails here as it would there.
+// What the emulated device does beside kernels. As on a GPU, work waits in its stream until
+// somebody waits for it, and the host cannot touch the device's memory: code that forgets to wait,
+// or reads a device's tensor, fails here as it would there.
 #include <functional>
 
 #include "kernels/base/device.hpp"

@@ -1,19 +1,15 @@
 #include "kernels/cuda/emulator.hpp"
 
-#include <ucontext.h>
-
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <vector>
 
 #include "kernels/base/check.hpp"
+#include "kernels/cuda/fiber.hpp"
 
 namespace triax::cuda {
 namespace emulator {
 namespace {
-
-constexpr std::size_t stack_bytes = 65536;
 
 // Threads that wait until all of them have come.
 struct Barrier {
@@ -30,12 +26,13 @@ struct Copy {
 };
 
 struct Fiber {
-  ucontext_t context{};
-  std::unique_ptr<char[]> stack;
+  FiberContext context;
   Block block;
   std::vector<Copy> copies;
   bool running = false;
   unsigned exchanges = 0;
+  const Barrier* waits = nullptr;  // for it to be passed once more than `passed` times
+  std::uint64_t passed = 0;
 };
 
 // Where the lanes of a warp put what they exchange. Two of them, used in turn: who reads one may be
@@ -57,9 +54,7 @@ class Machine {
         thread_(thread),
         body_(body),
         fibers_(static_cast<std::size_t>(shape.threads_x * shape.threads_y)),
-        shared_(shape.shared_bytes / sizeof(std::uint64_t) + 2) {
-    for (Fiber& fiber : fibers_) fiber.stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
-  }
+        shared_(shape.shared_bytes / sizeof(std::uint64_t) + 2) {}
 
   void run_block(std::int64_t x, std::int64_t y) {
     constexpr std::uint64_t not_a_number = 0x7ff7ffff7ff7ffff;  // of two floats or a double
@@ -119,25 +114,18 @@ class Machine {
     fiber.block.shared_ = shared;
     fiber.running = true;
     fiber.exchanges = 0;
+    fiber.waits = nullptr;
     fiber.copies.clear();
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = stack_bytes;
-    fiber.context.uc_link = &scheduler_;
-    const auto self = reinterpret_cast<std::uintptr_t>(this);
-    makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Machine::enter), 2,
-                static_cast<unsigned>(self), static_cast<unsigned>(self >> 32U));
+    fiber.context.begin(&Machine::enter, this);
   }
 
-  // makecontext passes ints alone: the address comes in halves.
-  static void enter(unsigned low, unsigned high) {
-    const auto address = static_cast<std::uintptr_t>(low) | static_cast<std::uintptr_t>(high)
-                                                                << 32U;
-    auto* machine = reinterpret_cast<Machine*>(address);
+  static void enter(void* self) {
+    auto* machine = static_cast<Machine*>(self);
     Fiber& fiber = *machine->current_;
     machine->thread_(machine->body_, fiber.block);
     fiber.running = false;
     machine->moved_ = true;
+    fiber.context.switch_to(machine->scheduler_);
   }
 
   // Lets every thread run until it waits. False when all have ended.
@@ -146,8 +134,12 @@ class Machine {
     bool running = false;
     for (Fiber& fiber : fibers_) {
       if (!fiber.running) continue;
+      if (fiber.waits != nullptr && fiber.waits->passed == fiber.passed) {
+        running = true;
+        continue;
+      }
       current_ = &fiber;
-      swapcontext(&scheduler_, &fiber.context);
+      scheduler_.switch_to(fiber.context);
       running = running || fiber.running;
     }
     check(moved_ || !running, "threads of an emulated block wait for others that do not come");
@@ -162,7 +154,11 @@ class Machine {
       ++barrier.passed;
       moved_ = true;
     }
-    while (barrier.passed == before) swapcontext(&self->context, &scheduler_);
+    if (barrier.passed != before) return;
+    self->waits = &barrier;
+    self->passed = before;
+    self->context.switch_to(scheduler_);
+    self->waits = nullptr;
   }
 
   const LaunchShape& shape_;
@@ -172,7 +168,7 @@ class Machine {
   std::vector<std::uint64_t> shared_;
   std::vector<Warp> warps_;
   Barrier block_;
-  ucontext_t scheduler_{};
+  FiberContext scheduler_;
   Fiber* current_ = nullptr;
   bool moved_ = false;  // since the round began, somebody ended or passed a barrier
 };

@@ -26,6 +26,16 @@ int distinct_devices(const std::vector<int>& places, const std::vector<int>& fir
   return static_cast<int>(distinct.size());
 }
 
+std::vector<int> ranks_with_device(int rank, const std::vector<int>& places,
+                                   const std::vector<int>& first_of_node) {
+  const auto own = static_cast<std::size_t>(rank);
+  std::vector<int> ranks;
+  for (std::size_t r = 0; r < places.size(); ++r)
+    if (places[r] == places[own] && first_of_node[r] == first_of_node[own])
+      ranks.push_back(static_cast<int>(r));
+  return ranks;
+}
+
 std::string devices_text(int ranks, int devices, const std::string& name) {
   const std::string what = fmt::format("{} GPU{} ({})", devices, devices == 1 ? "" : "s", name);
   return devices == ranks ? what + ", one a rank" : fmt::format("{} ranks share {}", ranks, what);

@@ -4,20 +4,31 @@
 #include <string>
 
 #include "src/comm/communicator.hpp"
+#include "src/comm/progress_board.hpp"
 
 namespace triax {
 
 class MpiCommunicator;
 
+/// A group of ranks as a communicator for device memory is made from it.
+struct DeviceGroup {
+  MpiCommunicator& mpi;  // of the same ranks; outlives what is made
+  Communicator* parent;  // made by the same DeviceMessages, of more ranks; null: of all
+  int color;             // the same on the ranks of a group, each group of the parent's another
+  ProgressBoard& board;  // where its messages are noted
+  int board_group;       // as those of this group
+  std::string where;     // names this rank and the group in errors
+};
+
 /// By NCCL; through host memory and MPI where ranks share a GPU or triax is built without NCCL.
 class DeviceMessages {
  public:
   virtual ~DeviceMessages() = default;
-  /// For the ranks of `mpi`, which outlives what is made. Collective over the ranks of `parent`,
-  /// which are more: those of one group give the same `color`, each group another. Messages of host
-  /// memory take MPI.
-  virtual std::unique_ptr<Communicator> group(MpiCommunicator& mpi, Communicator* parent,
-                                              int color) = 0;
+  /// Collective over the ranks of the parent. Messages of host memory take MPI.
+  virtual std::unique_ptr<Communicator> make(const DeviceGroup& group) = 0;
+  /// Blocks the caller until `stream` has done all that it has now. Error where messages fail
+  /// meanwhile; noted as a wait for the oldest one.
+  virtual void drain(const Stream& stream) = 0;
   /// "messages by NCCL 2.28.9"
   virtual std::string description() const = 0;
   /// Whether they go through host memory.
@@ -27,8 +38,7 @@ class DeviceMessages {
 };
 
 std::unique_ptr<DeviceMessages> staged_messages();
-/// Null in a build without NCCL. `world`: all ranks; a group without a parent is one of its groups.
-/// Collective.
-std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator& world);
+/// Null in a build without NCCL. `world`: all ranks. Collective.
+std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator& world, WaitPolicy policy);
 
 }  // namespace triax

@@ -3,7 +3,7 @@
 
 namespace triax {
 
-std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator&) {
+std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator&, WaitPolicy) {
   return nullptr;
 }
 

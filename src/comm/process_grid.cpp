@@ -58,6 +58,15 @@ MemorySpace ProcessGrid::space() const {
 std::string ProcessGrid::devices() const {
   return impl_->devices;
 }
+const std::vector<int>& ProcessGrid::ranks_of_device() const {
+  return impl_->ranks_of_device;
+}
+void ProcessGrid::drain(const Stream& stream) {
+  if (impl_->device_messages)
+    impl_->device_messages->drain(stream);
+  else
+    stream.synchronize();
+}
 bool ProcessGrid::stages_messages() const {
   return impl_->device_messages && impl_->device_messages->staged();
 }

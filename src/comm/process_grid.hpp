@@ -21,12 +21,11 @@ class ProcessGrid {
   /// All ranks throw alike. `node_of_rank` replaces what MPI says of nodes: a number for each rank
   /// of `world` (tests, and machines whose fast links join several nodes or part of one).
   /// `timeout`: seconds after which a wait in this grid ends the job (Watchdog); 0: never.
-  /// `space`: where the tensors of messages are; none: on GPUs where every rank finds one. Each rank
-  /// is bound to one then, round robin on its node; UsageError where GPUs are asked for and a rank
-  /// finds none.
+  /// `space`: where the tensors of messages are; none: on GPUs where every rank finds one. Each
+  /// rank is bound to one then, round robin on its node; UsageError where GPUs are asked for and a
+  /// rank finds none.
   ProcessGrid(MPI_Comm world, const GridShape& shape, const std::vector<int>& node_of_rank = {},
-              double timeout = 0.0,
-              std::optional<MemorySpace> space = MemorySpace::host);
+              double timeout = 0.0, std::optional<MemorySpace> space = MemorySpace::host);
   ~ProcessGrid();
   ProcessGrid(const ProcessGrid&) = delete;
   ProcessGrid& operator=(const ProcessGrid&) = delete;
@@ -47,6 +46,8 @@ class ProcessGrid {
   MemorySpace space() const;
   /// "8 GPUs (NVIDIA H200), one a rank: messages by NCCL 2.28.9"; "the CPU" without.
   std::string devices() const;
+  /// The ranks that compute on this rank's GPU, itself among them, ascending; none without.
+  const std::vector<int>& ranks_of_device() const;
   /// Whether messages of a device's memory go through host memory, and what that has come to hold.
   bool stages_messages() const;
   std::int64_t staging_bytes() const;
@@ -59,6 +60,9 @@ class ProcessGrid {
   /// Collective. From here on that report has what ranks of other nodes do: `directory` is one that
   /// all nodes see, and of this run.
   void report_across_nodes(const std::string& directory);
+  /// Blocks the caller until `stream` has done all that it has now. On a device that may hang in a
+  /// message: it is noted as a wait for the oldest one; Error where messages fail.
+  void drain(const Stream& stream);
   /// For waits outside of its communicators.
   WaitWatch* watch() const;
 

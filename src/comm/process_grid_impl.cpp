@@ -136,21 +136,25 @@ void ProcessGrid::Impl::find_devices(std::optional<MemorySpace> asked) {
   space = MemorySpace::device;
   bind_device(device_of(node_rank, count));
   const DeviceFacts facts = device_facts();
-  const int found = distinct_devices(gather(static_cast<int>(facts.place)), first_of_node);
-  if (found == shape.size()) device_messages = nccl_messages(*world);
+  const std::vector<int> places = gather(static_cast<int>(facts.place));
+  ranks_of_device = ranks_with_device(rank, places, first_of_node);
+  const int found = distinct_devices(places, first_of_node);
+  if (found == shape.size()) device_messages = nccl_messages(*world, policy);
   if (!device_messages) device_messages = staged_messages();
   devices = devices_text(shape.size(), found, facts.name);
   if (shape.size() > 1) devices += ": " + device_messages->description();
 }
 
 ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const std::string& name,
-                                                        Communicator* parent) {
+                                                         Communicator* parent) {
   const std::vector<int> members = members_of(comm);
   const int number = board.add_group(name, members);
   Group group{std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name),
                                                 &board, number),
               nullptr};
-  if (device_messages) group.device = device_messages->group(*group.mpi, parent, members.front());
+  if (device_messages)
+    group.device = device_messages->make(
+        {*group.mpi, parent, members.front(), board, number, fmt::format("{}, {}", place, name)});
   return group;
 }
 
@@ -169,7 +173,7 @@ void ProcessGrid::Impl::make_axes() {
 }
 
 ProcessGrid::Impl::Group ProcessGrid::Impl::subgroup(Axis axis, const std::vector<int>& members,
-                                                    const std::string& name) {
+                                                     const std::string& name) {
   const Group& along = axes[index_of(axis)];
   const MPI_Comm whole = along.mpi->mpi();
   MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none

@@ -71,6 +71,7 @@ struct ProcessGrid::Impl {
   std::vector<int> ranks_of_node;
   MemorySpace space = MemorySpace::host;
   std::string devices = "the CPU";
+  std::vector<int> ranks_of_device;
   std::unique_ptr<MpiCommunicator> world;
   std::unique_ptr<DeviceMessages> device_messages;  // none: on the host
   std::array<Group, 3> axes;                        // by Axis

@@ -14,9 +14,10 @@ bool on_host(const Tensor& tensor) {
 
 class StagedMessages final : public DeviceMessages {
  public:
-  std::unique_ptr<Communicator> group(MpiCommunicator& mpi, Communicator*, int) override {
-    return std::make_unique<StagedCommunicator>(mpi, memory_);
+  std::unique_ptr<Communicator> make(const DeviceGroup& group) override {
+    return std::make_unique<StagedCommunicator>(group.mpi, memory_);
   }
+  void drain(const Stream& stream) override { stream.synchronize(); }
   std::string description() const override { return "messages go through host memory and MPI"; }
   bool staged() const override { return true; }
   std::int64_t host_bytes() const override { return memory_.bytes(); }
@@ -87,8 +88,7 @@ Request StagedCommunicator::all_gather(const Stream& stream, const Tensor& outpu
   }
   const std::int64_t n = output.elements();
   const std::size_t message = begin(stream, output.dtype(), n, {output.flat(), 1, 0, n});
-  const Tensor own =
-      of(message).staged.slice(0, rank() * input.elements(), input.elements());
+  const Tensor own = of(message).staged.slice(0, rank() * input.elements(), input.elements());
   copy(stream, own, input);
   return started(message, mpi_.all_gather(stream, of(message).staged, own));
 }

@@ -8,10 +8,10 @@
 
 namespace triax {
 
-/// Messages of host memory are handed on to MPI as they are. A call that starts one of device memory
-/// returns when its data are in host memory: it waits for the stream. What arrives goes to the
-/// device when the message is waited for, on the stream that waits; test() moves it on, and is never
-/// true.
+/// Messages of host memory are handed on to MPI as they are. A call that starts one of device
+/// memory returns when its data are in host memory: it waits for the stream. What arrives goes to
+/// the device when the message is waited for, on the stream that waits; test() moves it on, and is
+/// never true.
 class StagedCommunicator final : public Communicator {
  public:
   /// Both outlive it.

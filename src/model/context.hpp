@@ -13,13 +13,13 @@ namespace triax {
 /// keeps an equal run of the rows between the layers; rows are padded to a multiple of the tensor
 /// size (token -1, zero gradient).
 struct BatchShape {
-  std::int64_t batch = 1;            // B
-  std::int64_t sequence = 1;         // T
-  std::int64_t rows = 1;             // B T, padded: rows of a full activation
-  std::int64_t local_rows = 1;       // rows of a residual-stream activation on this rank
-  std::int64_t first_row = 0;        // of those, in the micro-batch
-  DType type = DType::f32;           // of activations and parameters
-  DType gradient_type = DType::f32;  // of the parameters' gradients
+  std::int64_t batch = 1;                 // B
+  std::int64_t sequence = 1;              // T
+  std::int64_t rows = 1;                  // B T, padded: rows of a full activation
+  std::int64_t local_rows = 1;            // rows of a residual-stream activation on this rank
+  std::int64_t first_row = 0;             // of those, in the micro-batch
+  DType type = DType::f32;                // of activations and parameters
+  DType gradient_type = DType::f32;       // of the parameters' gradients
   MemorySpace space = MemorySpace::host;  // of all of them
   std::int64_t tokens() const { return batch * sequence; }
 };

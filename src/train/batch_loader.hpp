@@ -25,8 +25,8 @@ class BatchLoader {
   void load(const Stream& stream, std::int64_t first,
             std::int64_t end = std::numeric_limits<std::int64_t>::max());
 
-  /// Bytes that a loader takes of the memory of shape.space, and as many of the host's where that is
-  /// another.
+  /// Bytes that a loader takes of the memory of shape.space, and as many of the host's where that
+  /// is another.
   static std::int64_t bytes_of(const BatchConfig& batch, const BatchShape& shape) {
     return 2 * batch.accumulation * shape.rows * static_cast<std::int64_t>(sizeof(std::int32_t));
   }

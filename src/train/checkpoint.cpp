@@ -73,9 +73,8 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
     for (const PlacedParameter& param : block.params)
       for (const Piece& piece : param.spec.pieces) {
         const std::int64_t elements = piece.extent.elements();
-        if (elements > most &&
-            (type != DType::f32 || space == MemorySpace::device ||
-             !side_by_side({&piece, 0, elements}, param.spec.shape)))
+        if (elements > most && (type != DType::f32 || space == MemorySpace::device ||
+                                !side_by_side({&piece, 0, elements}, param.spec.shape)))
           most = elements;
       }
   return Staging::bytes_of(space, type, std::min(most, staged_elements));

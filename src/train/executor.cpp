@@ -45,7 +45,10 @@ StepOutput Executor::run(const StepInput& input) {
     }
   }
   // A training step has it since the norm: the updates behind that may still be under way.
-  if (optimizer_ == nullptr) output_.loss_sum = loss_sum_.read(stream_);
+  if (optimizer_ == nullptr) {
+    grid_.drain(stream_);
+    output_.loss_sum = loss_sum_.read(stream_);
+  }
   board.set_activity(static_cast<int>(Activity::between_steps));
   return output_;
 }
@@ -125,6 +128,7 @@ void Executor::execute(const Op& op) {
       store_.sum_tied(stream_, op.block);
       break;
     case OpKind::GradientNorm:
+      grid_.drain(stream_);
       output_.loss_sum = loss_sum_.read(stream_);
       output_.grad_norm =
           optimizer_->gradient_norm(stream_, grid_.world(), input_->fp16_scale,

@@ -78,8 +78,9 @@ RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_in
   memory.device = on_gpu_by_kind(allocations);
   memory.host = by_kind(allocations, program);
   memory.host -= memory.device;
-  if (config.run.staged_messages)
-    memory.host.communication = by_mpi + static_cast<std::int64_t>(messages.peak_staged(plan));
+  const bool staged = config.run.staged_messages;
+  memory.host.communication =
+      (staged ? by_mpi : 0) + static_cast<std::int64_t>(messages.peak_staged(plan, staged));
   return memory;
 }
 
@@ -111,15 +112,18 @@ KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
   KindBytes bytes;
   bytes.parameters = footprint(allocations.state.parameters);
   bytes.gradients = footprint(allocations.state.gradients);
-  bytes.master = footprint(allocations.optimizer.master);
-  bytes.optimizer = footprint(allocations.optimizer.moments);
+  const OptimizerBytes& optimizer = allocations.optimizer;
+  bytes.master =
+      footprint(optimizer.master - optimizer.host_master) + footprint(optimizer.host_master);
+  bytes.optimizer =
+      footprint(optimizer.moments - optimizer.host_moments) + footprint(optimizer.host_moments);
   bytes.gathered =
       footprint(allocations.state.whole_gradients) + footprint(allocations.state.gathered);
   bytes.activations = footprint(allocations.step.boundaries) + footprint(allocations.step.frames);
-  bytes.buffers =
-      footprint(allocations.step.scratch) + footprint(allocations.state.stored.buffers) +
-      footprint(allocations.optimizer.buffers) + footprint(allocations.snapshot) +
-      allocations.batches + allocations.tables + allocations.plans + allocations.staging + program;
+  bytes.buffers = footprint(allocations.step.scratch) +
+                  footprint(allocations.state.stored.buffers) + footprint(optimizer.buffers) +
+                  optimizer.host_step + footprint(allocations.snapshot) + allocations.batches +
+                  allocations.tables + allocations.plans + allocations.staging + program;
   if (allocations.space == MemorySpace::device) bytes.buffers += allocations.batches;  // there too
   return bytes;
 }
@@ -127,6 +131,8 @@ KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
 KindBytes on_gpu_by_kind(const Allocations& allocations) {
   if (allocations.space == MemorySpace::host) return {};
   KindBytes bytes = by_kind(allocations, 0);
+  bytes.master -= footprint(allocations.optimizer.host_master);
+  bytes.optimizer -= footprint(allocations.optimizer.host_moments);
   bytes.buffers = footprint(allocations.step.scratch) + allocations.batches + allocations.tables;
   return bytes;
 }
@@ -146,7 +152,7 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   Allocations allocations;
   allocations.state = state_bytes(blocks, state_options(config, 0), whole_buffers(plans, index));
   allocations.optimizer =
-      optimizer_bytes(blocks, config.precision.type, state_buffers(plans, index));
+      optimizer_bytes(blocks, state_options(config, 0), state_buffers(config, plans, index));
   allocations.step = plan_buffers(stage, shape, config.model.hidden, plans.peaks[index],
                                   plans.shape.frame_pool[index])
                          .memory();
@@ -200,7 +206,8 @@ std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>&
   if (resumes || writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
   checkpoints += staging_bytes(blocks, config.precision.type, space_of(config));
   if (config.model.weights.empty()) return checkpoints;
-  return std::max(checkpoints, loading_bytes(config.model, config.precision.type, space_of(config)));
+  return std::max(checkpoints,
+                  loading_bytes(config.model, config.precision.type, space_of(config)));
 }
 
 MemoryPlan::MemoryPlan(const Config& config, const StepPlans& plans, std::int64_t program)

@@ -63,8 +63,8 @@ struct Allocations {
   OptimizerBytes optimizer;
   StepMemory step;
   std::int64_t batches = 0, tables = 0, plans = 0;
-  std::int64_t staging = 0;   // between state and files, for a while
-  std::int64_t snapshot = 0;  // of the state, for a checkpoint that is being written
+  std::int64_t staging = 0;               // between state and files, for a while
+  std::int64_t snapshot = 0;              // of the state, for a checkpoint that is being written
   MemorySpace space = MemorySpace::host;  // of state and step; batches are on the host too
   bool operator==(const Allocations&) const = default;
 };

@@ -160,7 +160,7 @@ Op key_of(Op op) {
 
 }  // namespace
 
-std::uint64_t OpMessages::peak_staged(const Plan& plan) const {
+std::uint64_t OpMessages::peak_staged(const Plan& plan, bool collectives) const {
   StagingMemory memory(true);
   std::map<Op, int> under_way;  // pieces, by the instruction that ends the message
   for (const Op& op : plan) {
@@ -169,7 +169,8 @@ std::uint64_t OpMessages::peak_staged(const Plan& plan) const {
       under_way.erase(found);
       continue;
     }
-    const std::uint64_t bytes = receives(op) ? boundary_bytes_ : of(op).messages.staged;
+    const Messages sent = receives(op) ? planned_send(boundary_bytes_) : of(op).messages;
+    const std::uint64_t bytes = collectives || sent.send.messages > 0 ? sent.staged : 0;
     if (bytes == 0) continue;
     const int piece = memory.take(bytes);
     Op end = op;

@@ -11,7 +11,11 @@ namespace triax {
 
 RunCheckpoints::RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
                                Optimizer& optimizer)
-    : job_(job), config_(job.config), grid_(grid), store_(store), optimizer_(optimizer),
+    : job_(job),
+      config_(job.config),
+      grid_(grid),
+      store_(store),
+      optimizer_(optimizer),
       copies_(store.space()) {
   if (!takes_copy(config_.checkpoint.async)) return;
   snapshot_ = std::make_unique<CheckpointSnapshot>(

@@ -116,8 +116,11 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
 }
 
 Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use) {
-  return {config.model, stage_place(config.parallel, stage, tensor_rank),
-          config.data.sequence_length, config.recompute, use,
+  return {config.model,
+          stage_place(config.parallel, stage, tensor_rank),
+          config.data.sequence_length,
+          config.recompute,
+          use,
           space_of(config)};
 }
 
@@ -194,8 +197,12 @@ WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
   return whole;
 }
 
-int state_buffers(const StepPlans& plans, std::size_t stage) {
-  return std::max(1, plans.peaks[stage].states);
+StateBuffers state_buffers(const Config& config, const StepPlans& plans, std::size_t stage) {
+  const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
+  StateBuffers buffers;
+  buffers.count = std::max(1, plans.peaks[stage].states);
+  if (offload.device == OffloadDevice::cpu) buffers.host_share = offload.ratio;
+  return buffers;
 }
 
 StepPlans step_plans(const Config& config) {

@@ -1,5 +1,5 @@
-// Training with the tensors of a device: the curves of PyTorch, as on the host. By the emulated device
-// on any machine (a program of its own); on GPUs where there are some.
+// Training with the tensors of a device: the curves of PyTorch, as on the host. By the emulated
+// device on any machine (a program of its own); on GPUs where there are some.
 #include <gtest/gtest.h>
 
 #include "tests/io/rank_fixtures.hpp"
@@ -19,13 +19,14 @@ std::vector<Layout> layouts() {
   if (world_size() == 1)
     return {{.micro = 2}, {.micro = 1, .recompute = 2}, {.schedule = "gpipe", .chunks = 2}};
   if (world_size() == 2)
-    return {{.tensor = 2, .micro = 2},
-            {.tensor = 2, .micro = 4, .sequence_parallel = false, .recompute = 9, .partition = true},
-            {.pipeline = 2, .micro = 1},
-            {.data = 2, .micro = 2},
-            {.data = 2, .micro = 4, .zero = 1},
-            {.data = 2, .micro = 1, .zero = 2},
-            {.data = 2, .micro = 2, .zero = 3, .recompute = 1}};
+    return {
+        {.tensor = 2, .micro = 2},
+        {.tensor = 2, .micro = 4, .sequence_parallel = false, .recompute = 9, .partition = true},
+        {.pipeline = 2, .micro = 1},
+        {.data = 2, .micro = 2},
+        {.data = 2, .micro = 4, .zero = 1},
+        {.data = 2, .micro = 1, .zero = 2},
+        {.data = 2, .micro = 2, .zero = 3, .recompute = 1}};
   return {{.tensor = 2, .pipeline = 2, .micro = 2},
           {.tensor = 2, .data = 2, .micro = 1, .zero = 3, .persistence = 1000},
           {.pipeline = 2, .data = 2, .schedule = "interleaved", .chunks = 2, .micro = 2, .zero = 2},

@@ -1,5 +1,5 @@
-// Matrix products and attention of the emulated device: the host's, on its stream. They stand in for
-// what the emulator cannot run, the vendor's libraries.
+// Matrix products of the emulated device: the host's, on its stream. They stand in for the vendor's
+// library, which the emulator cannot run.
 #include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/kernels.hpp"
 
@@ -23,31 +23,6 @@ void matmul(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor
   there.bias = on_host(options.bias, "bias");
   emulator::enqueue(stream, [=, c = on_host(c, "c"), a = on_host(a, "a"), b = on_host(b, "b")] {
     triax::matmul(Stream(), c, a, b, there);
-  });
-}
-
-void attention_forward(const Stream& stream, const Tensor& out, const Tensor& lse, const Tensor& q,
-                       const Tensor& k, const Tensor& v, const AttentionOptions& options, Arena&) {
-  const std::size_t bytes = attention_scratch_bytes(q.size(1), q.size(3));
-  emulator::enqueue(stream, [=, out = on_host(out, "out"), lse = on_host(lse, "lse"),
-                             q = on_host(q, "q"), k = on_host(k, "k"), v = on_host(v, "v")] {
-    const Buffer memory(bytes);
-    Arena scratch(memory);
-    triax::attention_forward(Stream(), out, lse, q, k, v, options, scratch);
-  });
-}
-
-void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk, const Tensor& dv,
-                        const Tensor& dout, const Tensor& out, const Tensor& lse, const Tensor& q,
-                        const Tensor& k, const Tensor& v, const AttentionOptions& options, Arena&) {
-  const std::size_t bytes = attention_scratch_bytes(q.size(1), q.size(3));
-  emulator::enqueue(stream, [=, dq = on_host(dq, "dq"), dk = on_host(dk, "dk"),
-                             dv = on_host(dv, "dv"), dout = on_host(dout, "dout"),
-                             out = on_host(out, "out"), lse = on_host(lse, "lse"),
-                             q = on_host(q, "q"), k = on_host(k, "k"), v = on_host(v, "v")] {
-    const Buffer memory(bytes);
-    Arena scratch(memory);
-    triax::attention_backward(Stream(), dq, dk, dv, dout, out, lse, q, k, v, options, scratch);
   });
 }
 
