@@ -126,6 +126,7 @@ TEST_F(Staged, MessagesToNeighboursArriveByTheirTags) {
 
 // What is begun on one stream may be waited for by another.
 TEST_F(Staged, StreamsOrderWhatIsUnderWay) {
+  if (size_ == 1) return;
   const Stream other(MemorySpace::device);
   const Values first(queue_, numbers(1000)), second(queue_, numbers(2000));
   Request one = comm_.all_reduce(queue_, first.tensor(), ReduceOp::sum);
