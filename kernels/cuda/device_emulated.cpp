@@ -1,5 +1,6 @@
 // A device for tests without one: its memory is the host's, and a stream's work is done when the
 // call returns (emulator.hpp).
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -9,13 +10,25 @@
 #include "kernels/cuda/stream.hpp"
 
 namespace triax::cuda {
+namespace {
+
+struct Queue {
+  std::vector<double> scratch = std::vector<double>(stream_scratch_bytes / sizeof(double));
+  std::array<std::shared_ptr<void>, kept_count> kept;
+};
+
+}  // namespace
 
 void* native_stream(const Stream& stream) {
   return stream.handle();
 }
 
 void* stream_scratch(const Stream& stream) {
-  return static_cast<std::vector<double>*>(stream.handle())->data();
+  return static_cast<Queue*>(stream.handle())->scratch.data();
+}
+
+std::shared_ptr<void>& kept_by(const Stream& stream, Kept what) {
+  return static_cast<Queue*>(stream.handle())->kept[static_cast<std::size_t>(what)];
 }
 
 }  // namespace triax::cuda
@@ -29,7 +42,7 @@ void bind(int index) {
   check(index == 0, "there is one emulated device, not {}", index + 1);
 }
 Handle make_stream() {
-  return std::make_shared<std::vector<double>>(cuda::stream_scratch_bytes / sizeof(double));
+  return std::make_shared<cuda::Queue>();
 }
 void synchronize_stream(void*) {}
 Handle make_event() {
