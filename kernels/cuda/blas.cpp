@@ -76,8 +76,10 @@ struct ProductHash {
 
 class Products {
  public:
-  Products() : workspace_(blas_workspace_bytes, MemorySpace::device) {
-    check_blas(cublasLtCreate(library_.out()), "cublasLtCreate", {});
+  /// first: the product that it is made for.
+  explicit Products(const BlasProduct& first)
+      : workspace_(blas_workspace_bytes, MemorySpace::device) {
+    check_blas(cublasLtCreate(library_.out()), "cublasLtCreate", first);
   }
 
   void run(const Stream& stream, const BlasProduct& x, void* d, const void* left, const void* right,
@@ -182,7 +184,7 @@ class Products {
 
 void blas_multiply(const Stream& stream, const BlasProduct& product, void* d, const void* left,
                    const void* right, const void* bias) {
-  kept_by<Products>(stream, Kept::blas).run(stream, product, d, left, right, bias);
+  kept_by<Products>(stream, Kept::blas, product).run(stream, product, d, left, right, bias);
 }
 
 }  // namespace triax::cuda

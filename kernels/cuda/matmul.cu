@@ -38,17 +38,20 @@ struct AddUp {
   }
 };
 
-void add_up(const Stream& stream, const Tensor& c, const Tensor& bias_row, const float* sums,
+template <class C>
+void add_up_rows(const Stream& stream, const Rows<C>& c, const Tensor& bias_row, const float* sums,
+                 bool accumulate) {
+  with_type(bias_row.dtype(), [&]<class B>(Type<B>) {
+    const B* bias = bias_row.empty() ? nullptr : device_elements<B>(bias_row, c.columns, "bias");
+    tiles<wide<C>>(stream, c.rows, c.columns, aligned(c) && aligned(bias),
+                   AddUp<C, B>{c, sums, bias, accumulate});
+  });
+}
+
+void add_up(const Stream& stream, const Tensor& c, const Tensor& bias, const float* sums,
             bool accumulate) {
   with_type(c.dtype(), [&]<class C>(Type<C>) {
-    with_type(bias_row.dtype(), [&]<class B>(Type<B>) {
-      const Rows<C> rows = device_rows<C>(c, "c");
-      const B* bias =
-          bias_row.empty() ? nullptr : device_elements<B>(bias_row, rows.columns, "bias");
-      const bool allowed = aligned(rows) && aligned(bias);
-      tiles<wide<C>>(stream, rows.rows, rows.columns, allowed,
-                     AddUp<C, B>{rows, sums, bias, accumulate});
-    });
+    add_up_rows<C>(stream, device_rows<C>(c, "c"), bias, sums, accumulate);
   });
 }
 

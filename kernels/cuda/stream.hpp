@@ -23,7 +23,7 @@ std::shared_ptr<void>& kept_by(const Stream& stream, Kept what);
 
 /// The T that a stream keeps, made of `arguments` by the first call.
 template <class T, class... Arguments>
-T& kept_by(const Stream& stream, Kept what, Arguments... arguments) {
+T& kept_by(const Stream& stream, Kept what, const Arguments&... arguments) {
   std::shared_ptr<void>& place = kept_by(stream, what);
   if (!place) place = std::make_shared<T>(arguments...);
   return *static_cast<T*>(place.get());
