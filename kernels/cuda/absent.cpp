@@ -86,6 +86,10 @@ void layernorm_backward(const Stream&, const Tensor&, const Tensor&, const Tenso
   absent("layernorm_backward");
 }
 
+void matmul(const Stream&, const Tensor&, const Tensor&, const Tensor&, const MatmulOptions&) {
+  absent("matmul");
+}
+
 void add_sum(const Stream&, const Tensor&, const Tensor&) {
   absent("add_sum");
 }

@@ -1,8 +1,10 @@
 // kernels/base/device.hpp on a GPU, by the CUDA runtime.
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include "kernels/base/device.hpp"
 #include "kernels/base/device_backend.hpp"
+
 #include "kernels/cuda/check_call.hpp"
 #include "kernels/cuda/stream.hpp"
 
@@ -14,11 +16,13 @@ struct Queue {
   cudaStream_t stream = nullptr;
   void* scratch = nullptr;
   int device = 0;
+  std::array<std::shared_ptr<void>, kept_count> kept;
 
   Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
-  ~Queue() {  // nobody is left to hear of a failure
+  ~Queue() {    // nobody is left to hear of a failure
+    kept = {};  // before the stream that it works on
     cudaFree(scratch);
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
@@ -45,6 +49,10 @@ void* native_stream(const Stream& stream) {
 
 void* stream_scratch(const Stream& stream) {
   return static_cast<Queue*>(stream.handle())->scratch;
+}
+
+std::shared_ptr<void>& kept_by(const Stream& stream, Kept what) {
+  return static_cast<Queue*>(stream.handle())->kept[static_cast<std::size_t>(what)];
 }
 
 }  // namespace triax::cuda

@@ -2,6 +2,7 @@
 // but the work of its streams; that work is done by whoever waits for it, as late as can be.
 #include <sys/mman.h>
 
+#include <array>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -18,6 +19,7 @@ namespace {
 
 struct Queue : std::enable_shared_from_this<Queue> {
   std::vector<double> scratch = std::vector<double>(stream_scratch_bytes / sizeof(double));
+  std::array<std::shared_ptr<void>, kept_count> kept;
   std::deque<std::function<void()>> work;
   std::uint64_t done = 0;  // of all that ever was put there
   std::uint64_t end() const { return done + work.size(); }
@@ -178,6 +180,10 @@ void* native_stream(const Stream& stream) {
 
 void* stream_scratch(const Stream& stream) {
   return emulator::queue_of(stream.handle()).scratch.data();
+}
+
+std::shared_ptr<void>& kept_by(const Stream& stream, Kept what) {
+  return emulator::queue_of(stream.handle()).kept[static_cast<std::size_t>(what)];
 }
 
 }  // namespace triax::cuda

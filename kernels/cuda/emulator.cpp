@@ -1,15 +1,20 @@
 #include "kernels/cuda/emulator.hpp"
 
+#include <setjmp.h>
+#include <ucontext.h>
+
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "kernels/cuda/fiber.hpp"
 
 namespace triax::cuda {
 namespace emulator {
 namespace {
+
+constexpr std::size_t stack_bytes = 65536;
 
 // Threads that wait until all of them have come.
 struct Barrier {
@@ -26,7 +31,10 @@ struct Copy {
 };
 
 struct Fiber {
-  FiberContext context;
+  ucontext_t context{};  // where it begins
+  jmp_buf place;         // and where it goes on
+  bool begun = false;
+  std::unique_ptr<char[]> stack;
   Block block;
   std::vector<Copy> copies;
   bool running = false;
@@ -54,7 +62,9 @@ class Machine {
         thread_(thread),
         body_(body),
         fibers_(static_cast<std::size_t>(shape.threads_x * shape.threads_y)),
-        shared_(shape.shared_bytes / sizeof(std::uint64_t) + 2) {}
+        shared_(shape.shared_bytes / sizeof(std::uint64_t) + 2) {
+    for (Fiber& fiber : fibers_) fiber.stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
+  }
 
   void run_block(std::int64_t x, std::int64_t y) {
     constexpr std::uint64_t not_a_number = 0x7ff7ffff7ff7ffff;  // of two floats or a double
@@ -113,19 +123,41 @@ class Machine {
     fiber.block.thread_ = thread;
     fiber.block.shared_ = shared;
     fiber.running = true;
+    fiber.begun = false;
     fiber.exchanges = 0;
     fiber.waits = nullptr;
     fiber.copies.clear();
-    fiber.context.begin(&Machine::enter, this);
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = stack_bytes;
+    const auto self = reinterpret_cast<std::uintptr_t>(this);
+    makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Machine::enter), 2,
+                static_cast<unsigned>(self), static_cast<unsigned>(self >> 32U));
   }
 
-  static void enter(void* self) {
-    auto* machine = static_cast<Machine*>(self);
+  // makecontext passes ints alone: the address comes in halves.
+  static void enter(unsigned low, unsigned high) {
+    const auto address = static_cast<std::uintptr_t>(low) | static_cast<std::uintptr_t>(high)
+                                                                << 32U;
+    auto* machine = reinterpret_cast<Machine*>(address);
     Fiber& fiber = *machine->current_;
     machine->thread_(machine->body_, fiber.block);
     fiber.running = false;
     machine->moved_ = true;
-    fiber.context.switch_to(machine->scheduler_);
+    _longjmp(machine->scheduler_, 1);
+  }
+
+  // Goes on with a fiber until it waits or ends. A jump leaves the signal mask alone, for which
+  // swapcontext asks the system each time.
+  [[gnu::noinline]] void resume(Fiber& fiber) {
+    current_ = &fiber;
+    if (_setjmp(scheduler_) != 0) return;
+    if (fiber.begun) _longjmp(fiber.place, 1);
+    fiber.begun = true;
+    setcontext(&fiber.context);
+  }
+  [[gnu::noinline]] void give_way(Fiber& fiber) {
+    if (_setjmp(fiber.place) == 0) _longjmp(scheduler_, 1);
   }
 
   // Lets every thread run until it waits. False when all have ended.
@@ -138,8 +170,7 @@ class Machine {
         running = true;
         continue;
       }
-      current_ = &fiber;
-      scheduler_.switch_to(fiber.context);
+      resume(fiber);
       running = running || fiber.running;
     }
     check(moved_ || !running, "threads of an emulated block wait for others that do not come");
@@ -157,7 +188,7 @@ class Machine {
     if (barrier.passed != before) return;
     self->waits = &barrier;
     self->passed = before;
-    self->context.switch_to(scheduler_);
+    give_way(*self);
     self->waits = nullptr;
   }
 
@@ -168,7 +199,7 @@ class Machine {
   std::vector<std::uint64_t> shared_;
   std::vector<Warp> warps_;
   Barrier block_;
-  FiberContext scheduler_;
+  jmp_buf scheduler_;
   Fiber* current_ = nullptr;
   bool moved_ = false;  // since the round began, somebody ended or passed a barrier
 };

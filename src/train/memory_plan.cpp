@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "io/checkpoint_loader.hpp"
+#include "kernels/cuda/blas.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_loader.hpp"
 #include "src/train/checkpoint.hpp"
@@ -108,6 +109,14 @@ KindBytes RankMemory::in_memory() const {
   return both += host;
 }
 
+namespace {
+
+// What kernels keep with the stream of a device.
+constexpr auto of_a_stream = static_cast<std::int64_t>(
+    cuda::stream_scratch_bytes + cuda::blas_workspace_bytes + cuda::product_sums_bytes);
+
+}  // namespace
+
 KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
   KindBytes bytes;
   bytes.parameters = footprint(allocations.state.parameters);
@@ -124,7 +133,8 @@ KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
                   footprint(allocations.state.stored.buffers) + footprint(optimizer.buffers) +
                   optimizer.host_step + footprint(allocations.snapshot) + allocations.batches +
                   allocations.tables + allocations.plans + allocations.staging + program;
-  if (allocations.space == MemorySpace::device) bytes.buffers += allocations.batches;  // there too
+  if (allocations.space == MemorySpace::device)
+    bytes.buffers += allocations.batches + of_a_stream;  // batches there too
   return bytes;
 }
 
@@ -133,7 +143,8 @@ KindBytes on_gpu_by_kind(const Allocations& allocations) {
   KindBytes bytes = by_kind(allocations, 0);
   bytes.master -= footprint(allocations.optimizer.host_master);
   bytes.optimizer -= footprint(allocations.optimizer.host_moments);
-  bytes.buffers = footprint(allocations.step.scratch) + allocations.batches + allocations.tables;
+  bytes.buffers = footprint(allocations.step.scratch) + allocations.batches + allocations.tables +
+                  of_a_stream;
   return bytes;
 }
 
