@@ -64,10 +64,11 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
   return order[std::min(static_cast<std::size_t>(at - cumulative.begin()), kept - 1)];
 }
 
-Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context)
+Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context,
+                     std::optional<MemorySpace> space)
     : model_(model_from_huggingface(checkpoint.header().model, "the checkpoint's model")),
       context_(std::min<std::int64_t>(context, model_.positions)),
-      grid_(MPI_COMM_SELF, {}, {}, 0.0, std::nullopt),
+      grid_(MPI_COMM_SELF, {}, {}, 0.0, space),
       stream_(grid_.space()),
       stage_(model_, {}, context_, {}, StageUse::run, grid_.space()),
       store_(stage_, grid_, {.space = grid_.space()}),

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,10 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
 /// A model for inference: weights and nothing else of a run.
 class Generator {
  public:
-  /// `context`: the longest sequence it will see.
-  Generator(const CheckpointReader& checkpoint, std::int64_t context);
+  /// `context`: the longest sequence it will see. `space`: where it computes; none: on a GPU where
+  /// there is one.
+  Generator(const CheckpointReader& checkpoint, std::int64_t context,
+            std::optional<MemorySpace> space = std::nullopt);
   ~Generator();
 
   const ModelConfig& model() const { return model_; }
@@ -47,7 +50,7 @@ class Generator {
  private:
   ModelConfig model_;
   std::int64_t context_;
-  ProcessGrid grid_;  // of this process alone: on a GPU where there is one
+  ProcessGrid grid_;  // of this process alone
   Stream stream_;
   Stage stage_;
   ParameterStore store_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "io/checkpoint_file.hpp"
+#include "src/train/generate.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 
@@ -164,6 +166,51 @@ TEST_F(OnDevice, CheckpointsGoOnOnTheHostAndBack) {
   for (std::size_t s = 0; s < lines.size(); ++s)
     EXPECT_NEAR(lines[s]["loss"], golden.expected[s].loss,
                 golden_loss_tolerance * golden.expected[s].loss);
+}
+
+TEST_F(OnDevice, GeneratesWhatTheHostDoes) {
+  const SharedDirectory directory;
+  auto job = golden_job(read_golden("gpt2-tiny"), mixed_layout());
+  job["run"]["directory"] = directory.path();
+  job["run"]["steps"] = 1;
+  job["checkpoint"]["at_end"] = true;
+  train_to_the_end(on_device(job));
+  const CheckpointReader reader(directory.path("checkpoints/step-000001.h5"));
+  Generator there(reader, 16, MemorySpace::device), here(reader, 16, MemorySpace::host);
+  const std::vector<float> found = there.logits({1, 2, 3});
+  const std::vector<float> expected = here.logits({1, 2, 3});
+  for (std::size_t v = 0; v < expected.size(); ++v) ASSERT_NEAR(found[v], expected[v], 1e-5) << v;
+}
+
+// A step that is not finite changes nothing, is looked into, and ends the run with the file from
+// before it.
+TEST_F(OnDevice, StepsThatAreNotFiniteAreFound) {
+  const SharedDirectory directory;
+  auto job = on_device(golden_job(read_golden("gpt2-tiny"), mixed_layout()));
+  job.erase("scheduler");
+  job["optimizer"]["params"]["lr"] = 1e20;
+  job["run"]["directory"] = directory.path();
+  job["run"]["max_bad_steps"] = 0;
+  job["checkpoint"] = {{"interval", 2}};
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), testing::HasSubstr("from step 1 on"));
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(CheckpointReader(directory.path("checkpoints/step-000001.h5")).header().step, 1);
+}
+
+// Float16's scale is found by overflows, as on the host.
+TEST_F(OnDevice, TheLossScaleIsFoundAsOnTheHost) {
+  Layout layout = mixed_layout();
+  layout.type = "fp16";
+  auto job = golden_job(read_golden("gpt2-tiny"), layout);
+  job["fp16"]["initial_scale_power"] = 22;
+  job["fp16"]["hysteresis"] = 1;
+  const auto there = train(MPI_COMM_WORLD, on_device(job), 3);
+  const auto here = train(MPI_COMM_WORLD, on_host(job), 3);
+  for (std::size_t s = 0; s < here.size(); ++s) {
+    EXPECT_EQ(there[s].skipped, here[s].skipped) << s;
+    EXPECT_EQ(there[s].loss_scale, here[s].loss_scale) << s;
+  }
+  EXPECT_TRUE(here[0].skipped);
 }
 
 TEST_F(OnDevice, EvaluatesWhatTheHostDoes) {
