@@ -100,6 +100,8 @@ class Device {
 
   void pin(void* memory, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
+    check(reinterpret_cast<std::uintptr_t>(memory) % page == 0 && bytes % page == 0,
+          "memory that is locked shares a page with other memory");
     pinned_.emplace(static_cast<char*>(memory), bytes);
   }
   void unpin(void* memory) {

@@ -32,6 +32,9 @@ function(add_emulated_rank_test name)
   cmake_parse_arguments(ARG "" "" "LIBS;NP" ${ARGN})
   add_rank_test(${name} ${ARG_UNPARSED_ARGUMENTS} NP ${ARG_NP}
                 LIBS triax_emulated_kernels triax_emulated_device ${ARG_LIBS})
+  foreach(ranks IN LISTS ARG_NP)
+    set_tests_properties(${name}.np${ranks} PROPERTIES TIMEOUT 900)
+  endforeach()
 endfunction()
 
 # add_device_rank_test(NAME sources... LIBS libs... NP 1 2 4): on GPUs, where the build is for them and the
