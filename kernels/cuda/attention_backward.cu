@@ -84,7 +84,7 @@ struct QueryGradient {
       add_row_products<T, width>(block, s, held.first + own * width, now.first);
       add_row_products<T, width>(block, dp, held.second + own * width, now.second);
       score_gradient(block, at, i0 + own, j0, s, dp, lse2, delta);
-      add_score_products<T, width>(block, sums, dp, now.first);
+      add_score_products<T, width>(block, sums, pack_scores<T>(dp), now.first);
     }
     scale_all(sums, task.scale);
     put_sums<T, width>(block, held.first + own * width, sums);
@@ -119,14 +119,16 @@ struct QueryGradient {
       });
       drop_scores(dp, bits, of.task.kept_factor());
     }
+    if (j0 + cut.walked > i0)
+      mask_scores(lane, s, [&](int row, int column) { return j0 + column > i0 + row; });
     TRIAX_UNROLL
     for (int strip = 0; strip < strips; ++strip) {
       TRIAX_UNROLL
       for (int n = 0; n < columns; ++n) {
         TRIAX_UNROLL
         for (int i = 0; i < 4; ++i)
-          of.score_gradient(s[strip][n][i], dp[strip][n][i], i0 + score_row(lane, strip, i),
-                            j0 + score_column(lane, n, i), lse2[strip][i / 2], delta[strip][i / 2]);
+          of.score_gradient(s[strip][n][i], dp[strip][n][i], lse2[strip][i / 2],
+                            delta[strip][i / 2]);
       }
     }
   }

@@ -8,11 +8,11 @@
 namespace triax::cuda {
 namespace {
 
-// The softmax of rows so far: what it was divided by and multiplied with, exponents to base 2.
+// The softmax of rows so far, over exponentials to base 2.
 template <int strips>
 struct OnlineSoftmax {
-  float largest[strips][2];
-  float sum[strips][2];  // of this lane's columns
+  float largest[strips][2];  // score
+  float sum[strips][2];      // of this lane's columns
 
   TRIAX_DEVICE void reset() {
     TRIAX_UNROLL
@@ -25,9 +25,10 @@ struct OnlineSoftmax {
     }
   }
 
-  // Scores become powers of 2, and `out` is held to the new largest score of its row.
+  // Scores, of which `factor` times are the exponents, become exponentials relative to the largest
+  // of their row so far; `out` follows.
   template <int columns, int width>
-  TRIAX_DEVICE void step(const Block& block, float (&s)[strips][columns][4],
+  TRIAX_DEVICE void step(const Block& block, float factor, float (&s)[strips][columns][4],
                          float (&out)[strips][width][4]) {
     TRIAX_UNROLL
     for (int strip = 0; strip < strips; ++strip) {
@@ -39,14 +40,15 @@ struct OnlineSoftmax {
           top = fmaxf(top, fmaxf(s[strip][n][2 * half], s[strip][n][2 * half + 1]));
         top = fmaxf(top, block.shuffle_xor(top, 1));
         top = fmaxf(top, block.shuffle_xor(top, 2));
-        const float shrink = fast_exp2(largest[strip][half] - top);
+        const float shrink = fast_exp2((largest[strip][half] - top) * factor);
         largest[strip][half] = top;
+        const float shift = top * factor;
         float total = 0.0F;
         TRIAX_UNROLL
         for (int n = 0; n < columns; ++n) {
           TRIAX_UNROLL
           for (int i = 2 * half; i < 2 * half + 2; ++i) {
-            s[strip][n][i] = fast_exp2(s[strip][n][i] - top);
+            s[strip][n][i] = fast_exp2(s[strip][n][i] * factor - shift);
             total += s[strip][n][i];
           }
         }
@@ -87,6 +89,7 @@ struct Forward {
     float sums[strips][width / 8][4] = {};
     OnlineSoftmax<strips> softmax;
     softmax.reset();
+    const float factor = task.scale * log2_e;
     const int end = i0 + cut.held() < task.length ? i0 + cut.held() : task.length;
     for (int j0 = 0; j0 < end; j0 += cut.walked) {
       const bool seen = j0 < i0 + own + cut.held_by_warp();  // by any of the warp's rows
@@ -96,31 +99,22 @@ struct Forward {
       begin_rows<cut.walked, width, max_threads>(block, value_tile, values, j0);
       if (seen) {
         add_row_products<T, width>(block, s, query_tile + own * width, key_tile);
-        mask_and_scale(block, s, i0 + own, j0);
-        softmax.step(block, s, sums);
+        if (j0 + cut.walked > i0 + own)
+          mask_scores(block.thread_x() % warp, s,
+                      [&](int row, int column) { return j0 + column > i0 + own + row; });
+        softmax.step(block, factor, s, sums);
         if (task.drop > 0.0F) drop(block, s, at, i0 + own, j0);
       }
       finish_copies(block);
       block.sync();  // the values are here, and nobody reads the keys
       if (j0 + cut.walked < end)
         begin_rows<cut.walked, width, max_threads>(block, key_tile, keys, j0 + cut.walked);
-      if (seen) add_score_products<T, width>(block, sums, s, value_tile);
+      if (seen) add_score_products<T, width>(block, sums, pack_scores<T>(s), value_tile);
     }
     finish(block, at, i0, own, sums, softmax);
     block.sync();
     store_rows<cut.held(), width, max_threads>(block, rows_of_head(task, out, at.b, at.h),
                                                query_tile, i0);
-  }
-
-  // Scores of rows from i0 and columns from j0 on, in powers of 2.
-  template <int columns>
-  TRIAX_DEVICE void mask_and_scale(const Block& block, float (&s)[strips][columns][4], int i0,
-                                   int j0) const {
-    const float factor = task.scale * log2_e;
-    const bool masked = j0 + cut.walked > i0;
-    each_score(block.thread_x() % warp, s, [&](float& x, int row, int column) {
-      x = masked && j0 + column > i0 + row ? -INFINITY : x * factor;
-    });
   }
 
   template <int columns>
@@ -147,7 +141,7 @@ struct Forward {
         sum += block.shuffle_xor(sum, 2);
         const int row = i0 + own + strip * 16 + half * 8 + lane / 4;
         if (lane % 4 == 0 && row < task.length)
-          row_lse[row] = softmax.largest[strip][half] * ln_2 + std::log(sum);
+          row_lse[row] = softmax.largest[strip][half] * task.scale + std::log(sum);
         const float inverse = 1.0F / sum;
         TRIAX_UNROLL
         for (int n = 0; n < width / 8; ++n) {

@@ -11,12 +11,10 @@ struct GradientOperands {
   Heads<T> dout, q, k, v;
   Heads<float> lse, delta;
 
-  /// The score of query i and key j becomes its probability, and the gradient of the probability
-  /// that of the score (but for the scale).
-  TRIAX_DEVICE void score_gradient(float& s, float& dp, int i, int j, float lse2,
-                                   float row_delta) const {
-    const float p = fast_exp2(s * (task.scale * log2_e) - lse2);
-    s = j > i ? 0.0F : p;
+  /// A score becomes its probability, and the gradient of the probability that of the score (but
+  /// for the scale).
+  TRIAX_DEVICE void score_gradient(float& s, float& dp, float lse2, float row_delta) const {
+    s = fast_exp2(s * (task.scale * log2_e) - lse2);
     dp = s * (dp - row_delta);
   }
 };

@@ -26,27 +26,28 @@ struct KeyGradient {
     const Held held(shared);  // keys and values
     held.begin(block, rows_of_head(task, of.k, at.b, at.h), rows_of_head(task, of.v, at.b, at.h),
                j0);
-    begin_queries(block, at, j0, 0);
+    // All queries that see key j0, of one head after another.
+    Step now{at.h * task.group(), j0, 0};
+    const int end = now.h + task.group();
+    begin_queries(block, at.b, now);
 
     float key_sums[strips][width / 8][4] = {};
     float value_sums[strips][width / 8][4] = {};
-    const int tiles = tiles_from(j0);
-    const int steps = tiles * task.group();
-    for (int step = 0; step < steps; ++step) {
-      const int i0 = j0 + step % tiles * cut.walked;
+    for (Step next = after(now, j0); now.h < end; now = next, next = after(next, j0)) {
       finish_copies(block);
       block.sync();  // this tile is here, and nobody reads the one before
-      if (step + 1 < steps) begin_queries(block, at, j0, step + 1);
-      if (i0 + cut.walked <= j0 + own) continue;  // no query sees the warp's keys
-      const Walked now(walked_tile(block, step));
+      if (next.h < end) begin_queries(block, at.b, next);
+      if (now.i0 + cut.walked <= j0 + own) continue;  // no query sees the warp's keys
+      const Walked tiles(walked_tile(block, now.turn));
       float s[strips][cut.walked / 8][4] = {};
       float dp[strips][cut.walked / 8][4] = {};
-      add_row_products<T, width>(block, s, held.first + own * width, now.first);
-      add_row_products<T, width>(block, dp, held.second + own * width, now.second);
-      score_gradient(block, at.b, at.h * task.group() + step / tiles, i0, j0 + own, s, dp,
-                     statistics(block, step));
-      add_score_products<T, width>(block, value_sums, s, now.second);
-      add_score_products<T, width>(block, key_sums, dp, now.first);
+      add_row_products<T, width>(block, s, held.first + own * width, tiles.first);
+      add_row_products<T, width>(block, dp, held.second + own * width, tiles.second);
+      score_gradient(block, at.b, now, j0 + own, s, dp);
+      const auto p = pack_scores<T>(s);
+      const auto ds = pack_scores<T>(dp);
+      add_score_products<T, width>(block, value_sums, p, tiles.second);
+      add_score_products<T, width>(block, key_sums, ds, tiles.first);
     }
     scale_all(key_sums, task.scale);
     put_sums<T, width>(block, held.first + own * width, key_sums);
@@ -58,51 +59,59 @@ struct KeyGradient {
                                                held.second, j0);
   }
 
-  // Tiles of queries from the first on that sees key j0, a multiple of their size.
-  TRIAX_DEVICE int tiles_from(int j0) const {
-    return (of.task.length - j0 + cut.walked - 1) / cut.walked;
+  // A tile of queries of one head, and in which of two places it lies.
+  struct Step {
+    int h;
+    int i0;
+    int turn;
+  };
+  TRIAX_DEVICE Step after(const Step& step, int j0) const {
+    const int i0 = step.i0 + cut.walked;
+    const bool same = i0 < of.task.length;
+    return {same ? step.h : step.h + 1, same ? i0 : j0, step.turn ^ 1};
   }
 
-  // Queries and dout of a step, after keys and values; there are two of them.
-  TRIAX_DEVICE static T* walked_tile(const Block& block, int step) {
-    return block.shared<T>() + (2 * cut.held() + step % 2 * (2 * cut.walked)) * width;
+  // Queries and dout, after keys and values.
+  TRIAX_DEVICE static T* walked_tile(const Block& block, int turn) {
+    return block.shared<T>() + (2 * cut.held() + turn * (2 * cut.walked)) * width;
   }
-  // Log-sum-exps and delta of a step's queries, after all tiles.
-  TRIAX_DEVICE static float* statistics(const Block& block, int step) {
+  // Their log-sum-exps and delta, after all tiles.
+  TRIAX_DEVICE static float* statistics(const Block& block, int turn) {
     T* end = block.shared<T>() + (2 * cut.held() + 4 * cut.walked) * width;
-    return reinterpret_cast<float*>(end) + step % 2 * (2 * cut.walked);
+    return reinterpret_cast<float*>(end) + turn * (2 * cut.walked);
   }
 
-  TRIAX_DEVICE void begin_queries(const Block& block, const AttentionPlace& at, int j0,
-                                  int step) const {
-    const int tiles = tiles_from(j0);
-    const int h = at.h * of.task.group() + step / tiles;
-    const int i0 = j0 + step % tiles * cut.walked;
-    Walked(walked_tile(block, step))
-        .begin(block, rows_of_head(of.task, of.q, at.b, h), rows_of_head(of.task, of.dout, at.b, h),
-               i0);
+  TRIAX_DEVICE void begin_queries(const Block& block, std::int64_t b, const Step& step) const {
+    Walked(walked_tile(block, step.turn))
+        .begin(block, rows_of_head(of.task, of.q, b, step.h),
+               rows_of_head(of.task, of.dout, b, step.h), step.i0);
     static_assert(2 * cut.walked <= max_threads);
     const int thread = block.thread_x();
     if (thread >= 2 * cut.walked) return;
     const Heads<float>& from = thread < cut.walked ? of.lse : of.delta;
-    const int row = i0 + thread % cut.walked;
+    const int row = step.i0 + thread % cut.walked;
     const bool present = row < of.task.length;
-    begin_copy<4>(block, statistics(block, step) + thread, from.of(at.b, h) + (present ? row : 0),
-                  present);
+    begin_copy<4>(block, statistics(block, step.turn) + thread,
+                  from.of(b, step.h) + (present ? row : 0), present);
   }
 
-  // Rows are keys from j0 on of query head h, columns queries from i0 on.
+  // Rows are keys from j0 on, columns queries.
   template <int columns>
-  TRIAX_DEVICE void score_gradient(const Block& block, std::int64_t b, int h, int i0, int j0,
-                                   float (&s)[strips][columns][4], float (&dp)[strips][columns][4],
-                                   const float* lse) const {
+  TRIAX_DEVICE void score_gradient(const Block& block, std::int64_t b, const Step& step, int j0,
+                                   float (&s)[strips][columns][4],
+                                   float (&dp)[strips][columns][4]) const {
+    const float* lse = statistics(block, step.turn);
+    const int i0 = step.i0;
     const int lane = block.thread_x() % warp;
     std::uint64_t bits = 0;
     if (of.task.drop > 0.0F) {
-      bits = kept_scores<strips, columns>(
-          lane, [&](int row, int column) { return of.task.keeps(b, h, i0 + column, j0 + row); });
+      bits = kept_scores<strips, columns>(lane, [&](int row, int column) {
+        return of.task.keeps(b, step.h, i0 + column, j0 + row);
+      });
       drop_scores(dp, bits, of.task.kept_factor());
     }
+    if (i0 < j0 + cut.held_by_warp())
+      mask_scores(lane, s, [&](int row, int column) { return j0 + row > i0 + column; });
     TRIAX_UNROLL
     for (int n = 0; n < columns; ++n) {
       TRIAX_UNROLL
@@ -114,8 +123,7 @@ struct KeyGradient {
         for (int strip = 0; strip < strips; ++strip) {
           TRIAX_UNROLL
           for (int i = odd; i < 4; i += 2)
-            of.score_gradient(s[strip][n][i], dp[strip][n][i], i0 + column,
-                              j0 + score_row(lane, strip, i), lse2, delta);
+            of.score_gradient(s[strip][n][i], dp[strip][n][i], lse2, delta);
         }
       }
     }

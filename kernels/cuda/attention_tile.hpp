@@ -69,16 +69,17 @@ TRIAX_DEVICE inline int score_column(int lane, int n, int i) {
   return n * 8 + lane % 4 * 2 + i % 2;
 }
 
-/// body(x[strip][n][i], row, column) for each element of a lane.
-template <int strips, int columns, class Body>
-TRIAX_DEVICE inline void each_score(int lane, float (&x)[strips][columns][4], const Body& body) {
+/// Takes scores out of the softmax: those for which masked(row, column).
+template <int strips, int columns, class Masked>
+TRIAX_DEVICE inline void mask_scores(int lane, float (&x)[strips][columns][4],
+                                     const Masked& masked) {
   TRIAX_UNROLL
   for (int strip = 0; strip < strips; ++strip) {
     TRIAX_UNROLL
     for (int n = 0; n < columns; ++n) {
       TRIAX_UNROLL
       for (int i = 0; i < 4; ++i)
-        body(x[strip][n][i], score_row(lane, strip, i), score_column(lane, n, i));
+        if (masked(score_row(lane, strip, i), score_column(lane, n, i))) x[strip][n][i] = -INFINITY;
     }
   }
 }
@@ -139,31 +140,45 @@ TRIAX_DEVICE inline void add_row_products(const Block& block, float (&sums)[stri
   }
 }
 
-/// sums += p b, with p rounded to T. b: a tile of as many rows as p has columns.
-template <class T, int width, int strips, int depth>
-TRIAX_DEVICE inline void add_score_products(const Block& block, float (&sums)[strips][width / 8][4],
-                                            const float (&p)[strips][depth][4], const T* b) {
-  const int at_b = offset_down_first<width>(block.thread_x() % warp);
+/// Scores rounded to T, as the left operand of products: what is spread as d, columns 8 apart, is
+/// spread as a.
+template <int strips, int depth>
+struct PackedScores {
+  Word words[depth / 2][strips][4];
+};
+
+template <class T, int strips, int depth>
+TRIAX_DEVICE inline PackedScores<strips, depth> pack_scores(const float (&p)[strips][depth][4]) {
+  PackedScores<strips, depth> packed;
   TRIAX_UNROLL
-  for (int k = 0; k < depth; k += 2) {
-    // What is spread as d, columns 8 apart, is spread as a.
-    Word left[strips][4];
+  for (int k = 0; k < depth / 2; ++k) {
     TRIAX_UNROLL
     for (int strip = 0; strip < strips; ++strip) {
       TRIAX_UNROLL
       for (int i = 0; i < 4; ++i) {
-        const float* pair = &p[strip][k + i / 2][i % 2 * 2];
-        left[strip][i] = pack_pair<T>(pair[0], pair[1]);
+        const float* pair = &p[strip][2 * k + i / 2][i % 2 * 2];
+        packed.words[k][strip][i] = pack_pair<T>(pair[0], pair[1]);
       }
     }
+  }
+  return packed;
+}
+
+/// sums += p b. b: a tile of as many rows as p has columns.
+template <class T, int width, int strips, int depth>
+TRIAX_DEVICE inline void add_score_products(const Block& block, float (&sums)[strips][width / 8][4],
+                                            const PackedScores<strips, depth>& p, const T* b) {
+  const int at_b = offset_down_first<width>(block.thread_x() % warp);
+  TRIAX_UNROLL
+  for (int k = 0; k < depth / 2; ++k) {
     TRIAX_UNROLL
     for (int n = 0; n < width / 8; n += 2) {
       Word right[4];
-      load_transposed(block, right, b + (at_b ^ 8 * n) + k * 8 * width);
+      load_transposed(block, right, b + (at_b ^ 8 * n) + k * 16 * width);
       TRIAX_UNROLL
       for (int strip = 0; strip < strips; ++strip) {
-        multiply_add<T>(block, sums[strip][n], left[strip], right[0], right[1]);
-        multiply_add<T>(block, sums[strip][n + 1], left[strip], right[2], right[3]);
+        multiply_add<T>(block, sums[strip][n], p.words[k][strip], right[0], right[1]);
+        multiply_add<T>(block, sums[strip][n + 1], p.words[k][strip], right[2], right[3]);
       }
     }
   }
@@ -194,7 +209,7 @@ template <int rows, int width, int threads, class T>
 TRIAX_DEVICE inline void store_rows(const Block& block, const HeadRows<T>& to, const T* tile,
                                     int first) {
   constexpr int pieces = width / 8;
-  TRIAX_UNROLL
+  TRIAX_ROLLED
   for (int step = 0; step < rows * pieces / threads; ++step) {
     const int row = (step * threads + block.thread_x()) / pieces;
     const int piece = (step * threads + block.thread_x()) % pieces;
@@ -205,14 +220,15 @@ TRIAX_DEVICE inline void store_rows(const Block& block, const HeadRows<T>& to, c
 }
 
 inline constexpr float log2_e = 1.4426950408889634F;
-inline constexpr float ln_2 = 0.6931471805599453F;
 
 /// body(Type<T>{}, Width<width>{}) for what tensor cores take: 16-bit elements, heads of at most
-/// wide_head, and rows in pieces of 16 bytes. False, with nothing done, for all else.
+/// wide_head, rows in pieces of 16 bytes, and a scale above zero, which leaves the order of
+/// scores as it is. False, with nothing done, for all else.
 template <class Body>
 bool on_tensor_cores(const AttentionTask& task, std::initializer_list<const Tensor*> views,
                      const Body& body) {
   const DType type = (*views.begin())->dtype();
+  if (!(task.scale > 0.0F)) return false;
   if (type == DType::f32 || task.head_size % 8 != 0 || task.head_size > wide_head) return false;
   return with_type(type, [&]<class T>(Type<T> element) {
     if constexpr (sizeof(T) == 2) {

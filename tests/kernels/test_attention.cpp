@@ -201,6 +201,14 @@ TEST_P(AttentionOf, NotANumberIsNotHidden) {
   EXPECT_FALSE(std::isnan(test::to_double(run.out.slice(1, 64, 1))[0]));
 }
 
+TEST_P(AttentionOf, AnyScale) {
+  for (float scale : {-0.3F, 0.0F, 1.0F}) {
+    Pass run({1, 70, 2, 2, 16}, GetParam());
+    run.options.scale = scale;
+    expect_like_reference(run);
+  }
+}
+
 TEST_P(AttentionOf, TheSameBitsAgain) {
   Pass first({2, 150, 4, 2, 40}, GetParam());
   Pass second({2, 150, 4, 2, 40}, GetParam());
