@@ -75,6 +75,17 @@ TEST_F(OnDevice, LlamaHasTheLossesOfPytorchOnEveryLayout) {
   expect_golden_on_device("llama-tiny");
 }
 
+// Shards over pairs of ranks, summed across them.
+TEST_F(OnDevice, HybridShardingHasTheLossesOfPytorch) {
+  if (world_size() != 4) return;
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  for (const int stage : {1, 3}) {
+    auto job = on_device(golden_job(golden, {.data = 4, .micro = 2, .zero = stage}));
+    job["zero_optimization"]["mics_shard_size"] = 2;
+    expect_golden(golden, train(MPI_COMM_WORLD, job, steps));
+  }
+}
+
 // Rounded alike, up to the order of float32 sums behind each rounding.
 TEST_F(OnDevice, SixteenBitsAreThoseOfTheHost) {
   Layout layout = mixed_layout();
