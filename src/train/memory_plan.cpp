@@ -143,8 +143,8 @@ KindBytes on_gpu_by_kind(const Allocations& allocations) {
   KindBytes bytes = by_kind(allocations, 0);
   bytes.master -= footprint(allocations.optimizer.host_master);
   bytes.optimizer -= footprint(allocations.optimizer.host_moments);
-  bytes.buffers = footprint(allocations.step.scratch) + allocations.batches + allocations.tables +
-                  of_a_stream;
+  bytes.buffers =
+      footprint(allocations.step.scratch) + allocations.batches + allocations.tables + of_a_stream;
   return bytes;
 }
 
