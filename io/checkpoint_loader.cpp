@@ -69,7 +69,7 @@ struct CheckpointLoader::Impl {
   std::vector<std::int64_t> offer() const;
   Round start_round(int half);
   void complete(Round& round);
-  void check_block(BlockReading& reading);
+  void check_block(BlockReading& reading, std::byte* place);
 
   const CheckpointReader& reader;
   Ranks ranks;
@@ -120,9 +120,9 @@ CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round(int half) {
   const std::vector<std::int64_t> own = offer();
   round.plan = plan_load_round(gather_over_ranks(ranks, own), width, memory->nodes(), ranks.rank,
                                [&](std::int64_t block) { return blocks.footprint(block); });
-  std::byte* const base = memory->half(half);
   for (std::size_t i = 0; i < round.plan.accepted; ++i)
-    round.mine.emplace_back(own[i], base + round.plan.offsets[i] + blocks.data_offset(own[i]));
+    round.mine.emplace_back(
+        own[i], memory->at(half, round.plan.places[i]) + blocks.data_offset(own[i]));
   const auto has = [&](std::int64_t block) {
     return std::ranges::find(round.mine, block, [](const auto& held) { return held.first; }) !=
            round.mine.end();
@@ -130,16 +130,17 @@ CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round(int half) {
   while (next < sequence.size() && has(sequence[next])) ++next;
   for (const LoadDuty& duty : round.plan.duties) {
     round.readings.emplace_back();
-    if (duty.from < 0) round.readings.back() = disk.start(duty.block, base + duty.offset);
+    if (duty.from < 0) round.readings.back() = disk.start(duty.block, memory->at(half, duty.landing));
   }
   return round;
 }
 
-void CheckpointLoader::Impl::check_block(BlockReading& reading) {
+// Brings it to `place` too.
+void CheckpointLoader::Impl::check_block(BlockReading& reading, std::byte* place) {
   try {
     const Tensor data = disk.finish(reading);
     bytes_read += data.bytes();
-    if (blocks.matches(reading.block, data)) return;
+    if (blocks.matches(reading.block, data, place + blocks.data_offset(reading.block))) return;
     throw Error(
         fmt::format("{} is damaged", reader.path()),
         fmt::format("its data do not match their checksum in {}", blocks.text(reading.block)),
@@ -152,16 +153,16 @@ void CheckpointLoader::Impl::check_block(BlockReading& reading) {
 // What could not be read is sent on too: those who wait for it hear of the failure right after.
 void CheckpointLoader::Impl::complete(Round& round) {
   RoundMessages messages(ranks);
-  std::byte* const base = memory->half(round.half);
   const auto bytes_of = [&](const LoadDuty& duty) {
-    return std::span(base + duty.offset, static_cast<std::size_t>(blocks.footprint(duty.block)));
+    return std::span(memory->at(round.half, duty.landing),
+                     static_cast<std::size_t>(blocks.footprint(duty.block)));
   };
   for (const LoadDuty& duty : round.plan.duties)
     if (duty.from >= 0) messages.receive(duty, bytes_of(duty));
   for (std::size_t i = 0; i < round.plan.duties.size(); ++i) {
     const LoadDuty& duty = round.plan.duties[i];
     if (duty.from >= 0) continue;
-    check_block(round.readings[i]);
+    check_block(round.readings[i], memory->at(round.half, duty.place));
     messages.send(duty, bytes_of(duty));
   }
   messages.finish();

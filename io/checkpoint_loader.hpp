@@ -12,7 +12,8 @@
 namespace triax {
 
 /// What a rank takes of memory for blocks at most, where no other rank of its node shares it.
-constexpr std::int64_t loading_bytes_at_once = std::int64_t{32} << 20;
+/// Twice four blocks of float32, each with the pages that its ends lie in.
+constexpr std::int64_t loading_bytes_at_once = 8 * ((std::int64_t{4} << 20) + (8 << 10));
 
 struct LoaderOptions {
   /// Bytes of blocks that a node's ranks have at once, twice: while some are handed out the next

@@ -52,21 +52,27 @@ class Planner {
   LoadRound of(std::span<const std::int64_t> offer, int rank) {
     LoadRound round;
     round.empty = needs_.empty();
-    const auto own = static_cast<std::size_t>(rank);
-    round.accepted = accepted_[own];
-    const NodeRoom& room = rooms_[node(rank)];
-    for (std::size_t i = 0; i < round.accepted; ++i) round.offsets.push_back(room.offset(offer[i]));
     int tag = 0;
     for (std::size_t first = 0, end = 0; first < needs_.size(); first = end, ++tag) {
       while (end < needs_.size() && needs_[end].block == needs_[first].block) ++end;
       give(std::span(needs_).subspan(first, end - first), tag % most_tags, rank, round);
     }
+    round.accepted = accepted_[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < round.accepted; ++i) round.places.push_back(place(offer[i], round, rank));
     return round;
   }
 
  private:
   std::size_t node(int rank) const {
     return static_cast<std::size_t>(nodes_.node_of[static_cast<std::size_t>(rank)]);
+  }
+
+  LoadPlace shared(std::int64_t block, int rank) const {
+    return {false, rooms_[node(rank)].offset(block)};
+  }
+  LoadPlace place(std::int64_t block, const LoadRound& round, int rank) const {
+    const auto duty = std::ranges::find(round.duties, block, &LoadDuty::block);
+    return duty == round.duties.end() ? shared(block, rank) : duty->place;
   }
 
   // Block after block of every rank, as long as they fit.
@@ -90,22 +96,27 @@ class Planner {
   // All that need one block: on each node the one with the least to do brings it in.
   void give(std::span<const Need> needs, int tag, int rank, LoadRound& round) {
     std::vector<int> holders;
+    bool others = false;  // of this rank's node need it too
     for (std::size_t first = 0, end = 0; first < needs.size(); first = end) {
       while (end < needs.size() && needs[end].node == needs[first].node) ++end;
       const auto here = needs.subspan(first, end - first);
       holders.push_back(std::ranges::min_element(here, {}, [&](const Need& need) {
                           return load(need.rank);
                         })->rank);
+      if (holders.back() == rank) others = here.size() > 1;
     }
     const auto reader = std::ranges::min_element(holders, {}, [&](int r) { return load(r); });
     std::iter_swap(holders.begin(), reader);
     const std::int64_t block = needs.front().block;
     const std::int64_t bytes = bytes_of_(block);
     for (std::size_t i = 0; i < holders.size(); ++i) {
+      const LoadPlace own{true, load(holders[i])};
       load(holders[i]) += bytes;
       if (holders[i] != rank) continue;
-      LoadDuty duty{block, rooms_[node(rank)].offset(block), -1, {}, tag};
-      if (i > 0) duty.from = holders[i & (i - 1)];
+      LoadDuty duty{block, shared(block, rank), {}, i > 0 ? holders[i & (i - 1)] : -1, {}, tag};
+      const bool fits = own.offset + bytes <= nodes_.own[node(rank)];
+      if (fits && !others) duty.place = own;
+      duty.landing = fits && i == 0 ? own : duty.place;
       for (std::size_t step = 1; i + step < holders.size() && (i & step) == 0; step *= 2)
         duty.to.push_back(holders[i + step]);
       std::ranges::reverse(duty.to);  // the largest subtree first

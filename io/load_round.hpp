@@ -8,16 +8,26 @@
 
 namespace triax {
 
-/// Where ranks are: `node_of` has a number for each rank, and `room` the bytes for blocks that a
-/// node's ranks share, by that number.
+/// Where ranks are: `node_of` has a number for each rank; by that number, `room` has the bytes for
+/// blocks that a node's ranks share, and `own` those that each of them has for itself (0 where it is
+/// alone: then all of the room is its own).
 struct LoadNodes {
   std::vector<int> node_of;
-  std::vector<std::int64_t> room;
+  std::vector<std::int64_t> room, own;
 };
 
-/// A block that this rank brings to its node's memory, at byte `offset` there.
+/// A byte of the memory that a node's ranks share, or of this rank's own.
+struct LoadPlace {
+  bool own;
+  std::int64_t offset;
+  bool operator==(const LoadPlace&) const = default;
+};
+
+/// A block that this rank brings in.
 struct LoadDuty {
-  std::int64_t block, offset;
+  std::int64_t block;
+  LoadPlace place;      // where those who need it find it
+  LoadPlace landing;    // where it comes first: own memory, if it fits there, is better for a disk
   int from;             // the rank that sends it; -1: it comes from the disk
   std::vector<int> to;  // the ranks that it is sent on to
   int tag;              // of those messages
@@ -26,9 +36,9 @@ struct LoadDuty {
 
 /// What one rank has to do with a round.
 struct LoadRound {
-  bool empty = true;                  // no rank needs anything any more
-  std::size_t accepted = 0;           // of this rank's offer: so many of its first blocks
-  std::vector<std::int64_t> offsets;  // of those, in the node's memory
+  bool empty = true;              // no rank needs anything any more
+  std::size_t accepted = 0;       // of this rank's offer: so many of its first blocks
+  std::vector<LoadPlace> places;  // of those
   std::vector<LoadDuty> duties;
 };
 

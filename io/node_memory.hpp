@@ -11,8 +11,9 @@
 
 namespace triax {
 
-/// POSIX shared memory without a name, as SharedSlots of src/comm. Where a node has none for its
-/// ranks to share (small /dev/shm), each has memory of its own and counts as a node.
+/// POSIX shared memory without a name, as SharedSlots of src/comm, and memory of each rank's own: in
+/// huge pages, which shared memory seldom has, and which a disk fills up to twice as fast. Where a
+/// node has nothing for its ranks to share (small /dev/shm), each has its own and counts as a node.
 class NodeMemory {
  public:
   /// What a rank needs: `all` its blocks take together, the `largest` of them, and what a node has
@@ -22,16 +23,16 @@ class NodeMemory {
   };
   static constexpr int by_machine = -1;
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
-  /// a machine do. There are two halves, each of nodes().room bytes.
+  /// a machine do. There are two halves, each of nodes().room and, for each rank, nodes().own bytes.
   NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
 
   const LoadNodes& nodes() const { return nodes_; }
-  /// One of the halves of this rank's node; begins at a page.
-  std::byte* half(int which) const {
-    return data_ + static_cast<std::size_t>(which) * static_cast<std::size_t>(room_);
+  /// In one of the halves. Offset 0 is at a page.
+  std::byte* at(int half, const LoadPlace& place) const {
+    return (place.own ? own_begin_ + half * own_room_ : data_ + half * room_) + place.offset;
   }
 
  private:
@@ -43,8 +44,9 @@ class NodeMemory {
   void share(const Ranks& ranks, std::vector<Member>& members);
 
   LoadNodes nodes_;
-  std::int64_t room_ = 0;  // of this rank's node
+  std::int64_t room_ = 0, own_room_ = 0;  // of this rank's node
   std::byte* data_ = nullptr;
+  std::byte* own_begin_ = nullptr;
   Buffer own_;
   void* shared_ = nullptr;
   std::size_t shared_bytes_ = 0;

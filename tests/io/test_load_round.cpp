@@ -59,34 +59,48 @@ void expect_each_once(const Offers& offers, const LoadNodes& nodes) {
 }
 
 TEST(LoadRound, WithoutOffersIsEmpty) {
-  const LoadRound round = plan({{}, {}}, {{0, 0}, {100}}).front();
+  const LoadRound round = plan({{}, {}}, {{0, 0}, {100}, {0}}).front();
   EXPECT_TRUE(round.empty);
   EXPECT_THAT(round.duties, IsEmpty());
 }
 
 TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
-  const auto rounds = plan({{1, 2, 3, 4}, {1, 2, 3, 4}}, {{0, 0}, {40}});
+  const auto rounds = plan({{1, 2, 3, 4}, {1, 2, 3, 4}}, {{0, 0}, {40}, {20}});
   for (const LoadRound& round : rounds) {
     EXPECT_FALSE(round.empty);
     EXPECT_EQ(round.accepted, 4U);
     EXPECT_EQ(round.duties.size(), 2U);
-    EXPECT_EQ(round.offsets, rounds.front().offsets);
-    for (const LoadDuty& duty : round.duties) EXPECT_THAT(duty.to, IsEmpty());
+    EXPECT_EQ(round.places, rounds.front().places);
+    for (const LoadDuty& duty : round.duties) {
+      EXPECT_THAT(duty.to, IsEmpty());
+      EXPECT_FALSE(duty.place.own);
+    }
+    EXPECT_EQ(round.duties[0].landing, (LoadPlace{true, 0}));
+    EXPECT_EQ(round.duties[1].landing, (LoadPlace{true, 10}));
   }
   EXPECT_NE(rounds[0].duties, rounds[1].duties);
 }
 
 // Room for three: one each, and the third goes to who comes first.
 TEST(LoadRound, RoomIsSharedOutEvenly) {
-  const auto rounds = plan({{1, 2, 3}, {7, 8}}, {{0, 0}, {30}});
+  const auto rounds = plan({{1, 2, 3}, {7, 8}}, {{0, 0}, {30}, {0}});
   EXPECT_EQ(rounds[0].accepted, 2U);
   EXPECT_EQ(rounds[1].accepted, 1U);
-  EXPECT_THAT(rounds[0].offsets, ElementsAre(0, 20));
-  EXPECT_THAT(rounds[1].offsets, ElementsAre(10));
+  EXPECT_THAT(rounds[0].places, ElementsAre(LoadPlace{false, 0}, LoadPlace{false, 20}));
+  EXPECT_THAT(rounds[1].places, ElementsAre(LoadPlace{false, 10}));
+}
+
+TEST(LoadRound, WhatOneRankOfANodeNeedsStaysInItsOwnMemoryIfItFits) {
+  const auto rounds = plan({{1, 2, 3}, {2, 4}}, {{0, 0}, {50}, {15}});
+  EXPECT_THAT(rounds[0].places,
+              ElementsAre(LoadPlace{true, 0}, LoadPlace{false, 10}, LoadPlace{false, 30}));
+  ASSERT_EQ(rounds[1].duties.size(), 2U);  // 2, which rank 0 needs too, lands there; 4 does not fit
+  EXPECT_EQ(rounds[1].duties[0].landing, (LoadPlace{true, 0}));
+  EXPECT_THAT(rounds[1].places, testing::Each(testing::Field(&LoadPlace::own, false)));
 }
 
 TEST(LoadRound, BetweenNodesABlockGoesAlongATree) {
-  const LoadNodes apart{{0, 1, 2, 3, 4}, {10, 10, 10, 10, 10}};
+  const LoadNodes apart{{0, 1, 2, 3, 4}, {10, 10, 10, 10, 10}, std::vector<std::int64_t>(5)};
   const Offers same(5, {9});
   expect_each_once(same, apart);
   for (const LoadRound& round : plan(same, apart))
@@ -95,10 +109,10 @@ TEST(LoadRound, BetweenNodesABlockGoesAlongATree) {
 
 TEST(LoadRound, EachBlockIsReadOnceWhateverTheNeeds) {
   const Offers offers = {{1, 2, 3}, {2, 3}, {}, {5, 1, 2, 3}, {3}, {8, 9}};
-  expect_each_once(offers, {{0, 0, 0, 0, 0, 0}, {1000}});
-  expect_each_once(offers, {{0, 1, 2, 3, 4, 5}, {40, 40, 0, 40, 10, 20}});
-  expect_each_once(offers, {{0, 0, 1, 1, 2, 2}, {20, 20, 30}});
-  expect_each_once(offers, {{1, 0, 1, 0, 1, 0}, {30, 30}});
+  expect_each_once(offers, {{0, 0, 0, 0, 0, 0}, {1000}, {20}});
+  expect_each_once(offers, {{0, 1, 2, 3, 4, 5}, {40, 40, 0, 40, 10, 20}, {0, 0, 0, 0, 0, 0}});
+  expect_each_once(offers, {{0, 0, 1, 1, 2, 2}, {20, 20, 30}, {10, 10, 20}});
+  expect_each_once(offers, {{1, 0, 1, 0, 1, 0}, {30, 30}, {10, 0}});
 }
 
 }  // namespace
