@@ -2,6 +2,7 @@
 // run.
 //   benchmarks/step                                   GPT-2 124M, B=2, T=512, one rank
 //   mpiexec -n 2 benchmarks/step --data 2             the same work on two ranks
+//   benchmarks/step --device gpu --type bf16 --batch 16 --seq 1024
 #include <mpi.h>
 
 #include <CLI/CLI.hpp>
@@ -28,6 +29,7 @@ struct Options {
   std::string recompute = "none";
   std::string schedule = "1f1b";
   std::string type = "f32", gradients;  // gradients: as type
+  std::string device = "cpu";
 };
 
 const std::map<std::string, Recompute>& recomputes() {
@@ -45,6 +47,7 @@ const std::map<std::string, DType>& types() {
 const std::map<std::string, ModelConfig>& models() {
   static const std::map<std::string, ModelConfig> all = {{"gpt2-124m", gpt2(12, 768, 12, 50257)},
                                                          {"gpt2-350m", gpt2(24, 1024, 16, 50257)},
+                                                         {"gpt2-1.5b", gpt2(48, 1600, 25, 50257)},
                                                          {"small", gpt2(6, 384, 6, 256)}};
   return all;
 }
@@ -83,7 +86,9 @@ LoadedJob make_job(const Options& options, const std::string& tokens) {
 
 void measure(const Options& options, const MpiSession& session) {
   const KernelRuntime runtime(options.threads);
-  ProcessGrid grid(MPI_COMM_WORLD, {options.data, options.pipeline, options.tensor});
+  const bool gpu = options.device == "gpu";
+  ProcessGrid grid(MPI_COMM_WORLD, {options.data, options.pipeline, options.tensor}, {}, 0.0,
+                   gpu ? MemorySpace::device : MemorySpace::host);
   const double peak = benchmark::measure_fma_peak() * options.threads * session.size();
   const TokenShard shard(options.batch * options.sequence * options.steps + 1,
                          models().at(options.model).vocabulary);
@@ -102,14 +107,15 @@ void measure(const Options& options, const MpiSession& session) {
   const double flops =
       tokens * training_flops_per_token(job.config.model, options.sequence) / timing.seconds;
   const std::string name =
-      fmt::format("{} B={} T={} {} tensor {} pipeline {} data {} zero {} recompute {} threads {}",
+      fmt::format("{} B={} T={} {} tensor {} pipeline {} data {} zero {} recompute {} {}",
                   options.model, options.batch, options.sequence, options.type, options.tensor,
-                  options.pipeline, options.data, options.zero, options.recompute, options.threads);
-  benchmark::print_result("step", name, timing,
-                          {{"tokens_per_second", tokens / timing.seconds},
-                           {"flops_per_second", flops},
-                           {"peak_fraction", flops / peak},
-                           {"peak_memory_bytes", static_cast<double>(metrics.peak_memory_bytes)}});
+                  options.pipeline, options.data, options.zero, options.recompute,
+                  gpu ? "on " + grid.devices() : fmt::format("threads {}", options.threads));
+  std::vector<std::pair<std::string_view, double>> rates = {
+      {"tokens_per_second", tokens / timing.seconds}, {"flops_per_second", flops}};
+  if (!gpu) rates.emplace_back("peak_fraction", flops / peak);  // of the processor
+  rates.emplace_back("peak_memory_bytes", static_cast<double>(metrics.peak_memory_bytes));
+  benchmark::print_result("step", name, timing, rates);
 }
 
 }  // namespace
@@ -142,6 +148,9 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   app.add_option("--schedule", options.schedule)->capture_default_str();
   app.add_option("--threads", options.threads, "Cores a rank")->capture_default_str();
+  app.add_option("--device", options.device, "What computes: cpu, gpu")
+      ->check(CLI::IsMember({"cpu", "gpu"}))
+      ->capture_default_str();
   app.add_option("--recompute", options.recompute, "Of every layer: none, selective, full")
       ->check(CLI::IsMember({"none", "selective", "full"}))
       ->capture_default_str();

@@ -6,8 +6,10 @@
 
 namespace triax {
 
-BackgroundWrite::BackgroundWrite(CheckpointWriter& writer, CheckpointSnapshot& snapshot)
-    : thread_(start_quiet_thread([this, &writer, &snapshot] { write(writer, snapshot); })) {}
+BackgroundWrite::BackgroundWrite(CheckpointWriter& writer, CheckpointSnapshot& snapshot,
+                                 const Stream& stream)
+    : thread_(start_quiet_thread(
+          [this, &writer, &snapshot, stream] { write(writer, snapshot, stream); })) {}
 
 BackgroundWrite::~BackgroundWrite() {
   stop_ = true;
@@ -24,9 +26,11 @@ void BackgroundWrite::wait_copied() const {
   copied_.wait(false, std::memory_order_acquire);
 }
 
-void BackgroundWrite::write(CheckpointWriter& writer, CheckpointSnapshot& snapshot) {
+void BackgroundWrite::write(CheckpointWriter& writer, CheckpointSnapshot& snapshot,
+                            const Stream& stream) {
   try {
-    snapshot.copy(Stream(), [&](const std::string& name, const std::vector<hdf5::Box>& boxes) {
+    stream.attach_thread();
+    snapshot.copy(stream, [&](const std::string& name, const std::vector<hdf5::Box>& boxes) {
       return writer.offset(name, boxes);
     });
   } catch (const std::exception& error) {

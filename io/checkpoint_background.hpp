@@ -12,9 +12,10 @@ namespace triax {
 /// write and flush, and nobody else may use them. A failure is kept in the writer.
 class BackgroundWrite {
  public:
-  /// Both outlive the object. Error of std::thread where there is none to be had; then nothing is
-  /// copied.
-  BackgroundWrite(CheckpointWriter& writer, CheckpointSnapshot& snapshot);
+  /// Both outlive the object. `stream`: for the copies, and theirs alone. Error of std::thread
+  /// where there is none to be had; then nothing is copied.
+  BackgroundWrite(CheckpointWriter& writer, CheckpointSnapshot& snapshot,
+                  const Stream& stream = Stream());
   /// Stops soon where it is not done: the file is then incomplete. What was added to the snapshot
   /// is not read any more.
   ~BackgroundWrite();
@@ -28,7 +29,7 @@ class BackgroundWrite {
   void wait();
 
  private:
-  void write(CheckpointWriter& writer, CheckpointSnapshot& snapshot);
+  void write(CheckpointWriter& writer, CheckpointSnapshot& snapshot, const Stream& stream);
 
   std::atomic<bool> copied_ = false;
   std::atomic<bool> done_ = false;

@@ -14,8 +14,8 @@ constexpr std::int64_t large = std::int64_t{64} << 10;
 
 }  // namespace
 
-CheckpointSnapshot::CheckpointSnapshot(std::int64_t bytes)
-    : memory_(static_cast<std::size_t>(bytes)) {}
+CheckpointSnapshot::CheckpointSnapshot(std::int64_t bytes, MemorySpace space)
+    : memory_(Buffer::beside(space, static_cast<std::size_t>(bytes))) {}
 
 std::int64_t CheckpointSnapshot::footprint(std::int64_t bytes) {
   return (bytes + line - 1) / line * line + (bytes >= large ? page : 0);

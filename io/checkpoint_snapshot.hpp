@@ -18,8 +18,9 @@ class CheckpointSnapshot {
   /// any thread; with state on a device they are put on `stream`, which is not the compute's.
   using Source = std::function<void(const Stream& stream, const Tensor& to)>;
 
-  /// Takes `bytes` of memory for good: footprint() of every piece added up.
-  explicit CheckpointSnapshot(std::int64_t bytes);
+  /// Takes `bytes` of host memory for good: footprint() of every piece added up. `space`: where the
+  /// state is.
+  explicit CheckpointSnapshot(std::int64_t bytes, MemorySpace space = MemorySpace::host);
   /// What a piece takes at most: its bytes, up to the next cache line, and from 64 KiB on a page to
   /// be moved in.
   static std::int64_t footprint(std::int64_t bytes);

@@ -14,17 +14,19 @@ struct AttentionOptions {
   std::int64_t total_heads = 0;  // used with dropout only
 };
 
-/// Bytes that either direction takes from its arena at most, and gives back: buffers for each
-/// worker of Kokkos, linear in the sequence length. Kokkos must have been started.
-std::size_t attention_scratch_bytes(std::int64_t sequence_length, std::int64_t head_size);
+/// Bytes that either direction takes from its arena at most, and gives back, on the host or on a
+/// device. queries: (B, T, H, D). On the host buffers for each worker of Kokkos, linear in T;
+/// Kokkos must have been started. On a device a number a row of each head.
+std::size_t attention_scratch_bytes(const Shape& queries);
 
 /// out = softmax(scale q k^T + causal mask) v.
 /// q, out: (B, T, H, D); k, v: (B, T, Hkv, D) with H a multiple of Hkv (query head h reads key head
 /// h / (H / Hkv)); lse: (B, H, T), the log-sum-exp of each row, kept for the backward pass.
 /// Views may be strided (slices of a fused qkv matrix); the last dimension has stride 1. All are of
 /// one type, float32, bfloat16 or half precision, but lse, which is float32. All arithmetic is
-/// float32; each result is rounded once.
-/// Workers share out the heads; the result does not depend on their number.
+/// float32; each result is rounded once. A device multiplies 16-bit types on tensor cores, which
+/// take probabilities and the gradients of scores rounded to that type too.
+/// The result does not depend on how many workers or blocks share out the heads.
 void attention_forward(const Stream& stream, const Tensor& out, const Tensor& lse, const Tensor& q,
                        const Tensor& k, const Tensor& v, const AttentionOptions& options,
                        Arena& scratch);

@@ -17,23 +17,29 @@ void check_types(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor
         "a bias of {} for a product of {}", name_of(bias.dtype()), name_of(type));
 }
 
-void check_arguments(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias) {
+}  // namespace
+
+void gemm::check_arguments(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias,
+                           MemorySpace space) {
   check(c.rank() == 2 && a.rank() == 2 && b.rank() == 2, "matmul of {} and {} into {}", a.shape(),
         b.shape(), c.shape());
   check(a.size(1) == b.size(0) && c.size(0) == a.size(0) && c.size(1) == b.size(1),
         "matmul of {} and {} into {}", a.shape(), b.shape(), c.shape());
   check_types(c, a, b, bias);
   for (const Tensor* t : {&c, &a, &b})
-    check(t->space() == MemorySpace::host, "matmul on the host of memory elsewhere");
+    check(t->space() == space, "matmul of memory elsewhere than its stream");
   for (const Tensor* t : {&a, &b})
     check(t->elements() == 0 || t->size(0) == 1 || t->size(1) == 1 || t->stride(0) == 1 ||
               t->stride(1) == 1,
           "matmul of a view with strides {} and {}", t->stride(0), t->stride(1));
   check(c.size(1) <= 1 || c.stride(1) == 1, "matmul into columns {} apart", c.stride(1));
-  if (bias.data() != nullptr)
-    check(bias.rank() == 1 && bias.size(0) == c.size(1) && bias.contiguous(), "a bias of {} for {}",
-          bias.shape(), c.shape());
+  if (bias.data() == nullptr) return;
+  check(bias.space() == space, "a bias elsewhere than its product");
+  check(bias.rank() == 1 && bias.size(0) == c.size(1) && bias.contiguous(), "a bias of {} for {}",
+        bias.shape(), c.shape());
 }
+
+namespace {
 
 // A sum over nothing: c (or zero) and the bias.
 template <class C, class Bias>
@@ -61,7 +67,7 @@ void matmul(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor
             const MatmulOptions& options) {
   if (on_device(stream)) return cuda::matmul(stream, c, a, b, options);
   check(stream.space() == MemorySpace::host, "matmul of the host on a stream elsewhere");
-  check_arguments(c, a, b, options.bias);
+  gemm::check_arguments(c, a, b, options.bias, MemorySpace::host);
   if (c.elements() == 0) return;
   if (a.size(1) == 0) return empty_product(c, options);
   const gemm::Operands operands{c, a, b, options.bias, options.accumulate};

@@ -65,7 +65,8 @@ LoadedJob job_to_plan(const JobArguments& arguments, int processes,
       throw UsageError("--ranks-per-node is for a plan that one process makes",
                        fmt::format("the nodes of these {} ranks are known", processes),
                        "Leave it out, or start triax without mpiexec");
-    grid.emplace(MPI_COMM_WORLD, grid_shape(job.config.parallel));
+    grid.emplace(MPI_COMM_WORLD, grid_shape(job.config.parallel), std::vector<int>{}, 0.0,
+                 job.config.run.space);
     return on_grid(std::move(job), *grid);
   }
   const GridShape shape = grid_shape(job.config.parallel);
@@ -105,6 +106,7 @@ void check_planned(const JobArguments& arguments, const Config& config, const Me
     check_fits(config, plan, ranks, node_limit());
   }
   check_fits(config, plan, {plan.fullest()}, memory_limit());
+  check_fits(config, plan, {plan.fullest()}, gpu_limit(space_of(config)));
   check_offload_room(config, plan, ranks);
 }
 
@@ -131,7 +133,8 @@ int train(const JobArguments& arguments, MpiSession& session) {
   check_plannable(job.config, memory_limit().bytes);
   const double timeout = job.config.run.collective_timeout;
   session.end_within(timeout);
-  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout);
+  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout,
+                   job.config.run.space);
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   const KernelRuntime runtime(threads_of_rank(grid));
@@ -174,8 +177,10 @@ void dry_run(const JobArguments& arguments, const MpiSession& session) {
   LoadedJob job = job_to_plan(arguments, session.size(), grid);
   const KernelRuntime runtime;
   const JobPlan plan = plan_to_show(job.config, grid);
+  const MemoryLimit gpu = gpu_limit(space_of(job.config));
+  const MemoryLimit limit = gpu.space == MemorySpace::device ? gpu : node_limit();
   if (session.rank() == 0) {
-    fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, node_limit()));
+    fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, limit));
     (void)std::fflush(stdout);
     warn_of(job.missing);
     for (const std::string& line : surprises(job.config)) spdlog::warn("{}", line);

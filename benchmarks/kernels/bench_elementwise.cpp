@@ -1,11 +1,10 @@
 // The operations between the matrix products, on tensors beyond the caches: what counts is memory
 // traffic. Bytes are those that must move (each operand read or written once), as STREAM counts its
-// triad.
+// triad. On a device, with the argument "device", a copy is the limit.
 #include <functional>
 #include <string_view>
 
-#include "benchmarks/support/machine.hpp"
-#include "benchmarks/support/report.hpp"
+#include "benchmarks/support/place.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/base/runtime.hpp"
 #include "kernels/cross_entropy.hpp"
@@ -23,58 +22,47 @@
 namespace {
 
 using namespace triax;
+using benchmark::RandomArray;
 
-constexpr std::int64_t rows = 32768;
 constexpr std::int64_t columns = 768;
 constexpr std::int64_t vocabulary = 50257;
-constexpr std::int64_t logit_rows = 512;
 constexpr std::int64_t head_size = 64;
 constexpr std::int64_t sequence = 1024;
-
-// Memory with a shape and a type.
-class Array {
- public:
-  explicit Array(const Shape& shape, DType dtype = DType::f32)
-      : buffer_(static_cast<std::size_t>(shape.elements()) * size_of(dtype)),
-        view_(buffer_.tensor(dtype, shape)) {
-    fill_normal(Stream(), view_, 1, 0, 0.0F, 1.0F);
-  }
-  operator const Tensor&() const { return view_; }
-  const Tensor& view() const { return view_; }
-
- private:
-  Buffer buffer_;
-  Tensor view_;
-};
 
 // Reports under the name of the operation and the type of activations and weights.
 class Reporter {
  public:
-  Reporter(DType dtype, double triad_bandwidth) : dtype_(dtype), triad_(triad_bandwidth) {}
+  Reporter(const benchmark::Place& where, DType dtype, double bandwidth)
+      : place(where), rows(where.device() ? 262144 : 32768), dtype_(dtype), bandwidth_(bandwidth) {}
+  const benchmark::Place& place;
+  const std::int64_t rows;
   DType dtype() const { return dtype_; }
+  RandomArray array(const Shape& shape) const { return {place, dtype_, shape}; }
+  RandomArray floats(const Shape& shape) const { return {place, DType::f32, shape}; }
 
   /// `moves`: elements of the type that the operation reads and writes; `float_moves`: others, that
   /// are float32 whatever the type.
   void operator()(std::string_view name, std::int64_t moves, const std::function<void()>& body,
                   std::int64_t float_moves = 0) const {
-    const auto timing = benchmark::time_median(body);
+    const auto timing = place.time(body);
     const double bytes = static_cast<double>(moves) * static_cast<double>(size_of(dtype_)) +
                          static_cast<double>(float_moves) * sizeof(float);
     const double rate = bytes / timing.seconds;
     benchmark::print_result("elementwise", fmt::format("{} {}", name, name_of(dtype_)), timing,
-                            {{"bytes_per_second", rate}, {"peak_fraction", rate / triad_}});
+                            {{"bytes_per_second", rate}, {"peak_fraction", rate / bandwidth_}});
   }
 
  private:
   DType dtype_;
-  double triad_;
+  double bandwidth_;
 };
 
-void pointwise(const Reporter& report, const Array& x, const Array& y, const Array& z,
-               const Array& w) {
-  const Stream stream;
+void pointwise(const Reporter& report, const RandomArray& x, const RandomArray& y,
+               const RandomArray& z, const RandomArray& w) {
+  const Stream& stream = report.place.stream();
+  const std::int64_t rows = report.rows;
   const std::int64_t n = rows * columns;
-  const Array bias({columns}, report.dtype());
+  const RandomArray bias = report.array({columns});
   report("residual_forward", 3 * n, [&] { residual_forward(stream, y, x, z, bias); });
   report("accumulate", 3 * n, [&] { accumulate(stream, y, x); });
   report("scale", 2 * n, [&] { scale(stream, y, 1.0F); });
@@ -87,21 +75,23 @@ void pointwise(const Reporter& report, const Array& x, const Array& y, const Arr
   const Tensor dhalf = z.view().slice(0, 0, rows / 2);
   report("swiglu_forward", 3 * n / 2, [&] { swiglu_forward(stream, half, gated); });
   report("swiglu_backward", 3 * n, [&] { swiglu_backward(stream, dgated, half, dhalf, gated); });
-  const Array table({2, sequence, head_size / 2});
+  const RandomArray table = report.floats({2, sequence, head_size / 2});
   rope_table(stream, table, 10000.0);
   const Tensor heads =
       y.view().reshape({rows / sequence, sequence, columns / head_size, head_size});
   report("rope_forward", 2 * n, [&] { rope_forward(stream, heads, table); });
 }
 
-void norms(const Reporter& report, const Array& x, const Array& y, const Array& dx) {
-  const Stream stream;
+void norms(const Reporter& report, const RandomArray& x, const RandomArray& y,
+           const RandomArray& dx) {
+  const Stream& stream = report.place.stream();
+  const std::int64_t rows = report.rows;
   const std::int64_t n = rows * columns;
-  const Array weight({columns}, report.dtype());
-  const Array bias({columns}, report.dtype());
-  const Array dweight({columns});
-  const Array dbias({columns});
-  const Buffer memory(layernorm_scratch_bytes(rows, columns));
+  const RandomArray weight = report.array({columns});
+  const RandomArray bias = report.array({columns});
+  const RandomArray dweight = report.floats({columns});
+  const RandomArray dbias = report.floats({columns});
+  const Buffer memory(layernorm_scratch_bytes(rows, columns), report.place.space());
   Arena scratch(memory);
   report("layernorm_forward", 2 * n, [&] { layernorm_forward(stream, y, x, weight, bias, 1e-5F); });
   report("layernorm_backward", 4 * n, [&] {
@@ -115,20 +105,22 @@ void norms(const Reporter& report, const Array& x, const Array& y, const Array& 
 
 // The gradient has the type; the parameter and its moments are float32, and where the type is not
 // there is a copy of the weights in it.
-void optimizer(const Reporter& report, const Array& g, const Array& copy) {
-  const Stream stream;
+void optimizer(const Reporter& report, const RandomArray& g, const RandomArray& copy) {
+  const Stream& stream = report.place.stream();
+  const std::int64_t rows = report.rows;
   const std::int64_t n = rows * columns;
-  const Array p({rows, columns});
-  const Array m({rows, columns});
-  const Array v({rows, columns});
+  const RandomArray p = report.floats({rows, columns});
+  const RandomArray m = report.floats({rows, columns});
+  const RandomArray v = report.floats({rows, columns});
   fill_constant(stream, v, 1.0F);  // squares are not negative
   const bool master = report.dtype() != DType::f32;
   const Tensor weights = master ? copy.view() : Tensor{};
   const AdamWOptions options{.learning_rate = 1e-5, .weight_decay = 0.1};
   report(
       "adamw", master ? 2 * n : n, [&] { adamw(stream, p, weights, g, m, v, options); }, 6 * n);
-  double squares = 0.0;
-  report("add_sum_of_squares", n, [&] { add_sum_of_squares(stream, Tensor(&squares, {1}), g); });
+  const Buffer squares(sizeof(double), report.place.space());
+  const Tensor sum = squares.tensor(DType::f64, {1});
+  report("add_sum_of_squares", n, [&] { add_sum_of_squares(stream, sum, g); });
   report("fill_normal", n, [&] { fill_normal(stream, g, 3, 0, 0.0F, 0.02F); });
   report(
       "convert", n, [&] { convert(stream, g, p); }, n);
@@ -136,27 +128,33 @@ void optimizer(const Reporter& report, const Array& g, const Array& copy) {
       "accumulate_in_f32", n, [&] { accumulate(stream, p, g); }, 2 * n);
 }
 
-void tokens(const Reporter& report, const Array& y, const Array& dy) {
-  const Stream stream;
-  const Array weight({vocabulary, columns}, report.dtype());
-  const Buffer id_memory(rows * sizeof(std::int32_t));
-  const Tensor ids = id_memory.tensor(DType::i32, {rows});
+void tokens(const Reporter& report, const RandomArray& y, const RandomArray& dy) {
+  const Stream& stream = report.place.stream();
+  const std::int64_t rows = report.rows;
+  const RandomArray weight = report.array({vocabulary, columns});
+  const Buffer host_ids(static_cast<std::size_t>(rows) * sizeof(std::int32_t));
+  const Tensor made = host_ids.tensor(DType::i32, {rows});
   for (std::int64_t r = 0; r < rows; ++r)
-    ids.as<std::int32_t>()[r] =
+    made.as<std::int32_t>()[r] =
         static_cast<std::int32_t>(philox(1, static_cast<std::uint64_t>(r))[0] % vocabulary);
+  const Buffer id_memory(host_ids.bytes(), report.place.space());
+  const Tensor ids = id_memory.tensor(DType::i32, {rows});
+  copy(stream, ids, made);
   report("embedding_forward", 2 * rows * columns,
          [&] { embedding_forward(stream, y, ids, weight, 0); });
-  const Buffer memory(embedding_scratch_bytes(report.dtype(), rows, vocabulary));
+  const Buffer memory(embedding_scratch_bytes(report.dtype(), rows, vocabulary),
+                      report.place.space());
   Arena scratch(memory);
   report("embedding_backward", 3 * rows * columns,
          [&] { embedding_backward(stream, weight, ids, dy, 0, true, scratch); });
   report("position_backward", rows * columns,
          [&] { position_backward(stream, weight, dy, 0, sequence, true); });
 
-  const Array logits({logit_rows, vocabulary}, report.dtype());
-  const Array stats({1, logit_rows, 3});
-  const Array loss({logit_rows});
-  const Array lse({logit_rows});
+  const std::int64_t logit_rows = rows / 64;
+  const RandomArray logits = report.array({logit_rows, vocabulary});
+  const RandomArray stats = report.floats({1, logit_rows, 3});
+  const RandomArray loss = report.floats({logit_rows});
+  const RandomArray lse = report.floats({logit_rows});
   const Tensor labels = ids.slice(0, 0, logit_rows);
   report("cross_entropy_stats", logit_rows * vocabulary, [&] {
     cross_entropy_stats(stream, stats.view().reshape({logit_rows, 3}), logits, labels, 0,
@@ -167,21 +165,31 @@ void tokens(const Reporter& report, const Array& y, const Array& dy) {
          [&] { cross_entropy_backward(stream, logits, lse, labels, 0, vocabulary, 1.0F); });
 }
 
-}  // namespace
-
-int main() {
+void run(int argc, char** argv) {
   const KernelRuntime runtime;
-  const double triad = benchmark::measure_triad_bandwidth();
+  const benchmark::Place place(argc, argv);
+  const double bandwidth = place.memory_bandwidth();
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
-    const Reporter report(dtype, triad);
-    const Shape shape = {rows, columns};
-    const Array a(shape, dtype);
-    const Array b(shape, dtype);
-    const Array c(shape, dtype);
-    const Array d(shape, dtype);
+    const Reporter report(place, dtype, bandwidth);
+    const Shape shape = {report.rows, columns};
+    const RandomArray a = report.array(shape);
+    const RandomArray b = report.array(shape);
+    const RandomArray c = report.array(shape);
+    const RandomArray d = report.array(shape);
     pointwise(report, a, b, c, d);
     norms(report, a, b, c);
     tokens(report, b, c);
     optimizer(report, a, b);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run(argc, argv);
+  } catch (const triax::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
   }
 }

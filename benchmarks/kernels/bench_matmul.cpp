@@ -1,23 +1,19 @@
-// Matrix products at the shapes of a GPT-2 block (768 wide, 1024 rows) in every type: forward,
-// input gradient, weight gradient. The fraction is of the float32 peak of one core.
+// Matrix products at the shapes of transformer blocks in every type: forward, input gradient,
+// weight gradient. On the host GPT-2's (768 wide, 1024 rows), and the fraction is of the float32
+// peak of one core; on a device (argument "device") GPT-2's and Llama 8B's, and the fraction is of
+// the rate of a large square product of the type.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
-#include "benchmarks/support/machine.hpp"
-#include "benchmarks/support/report.hpp"
+#include "benchmarks/support/place.hpp"
 #include "kernels/base/runtime.hpp"
-#include "kernels/base/with_type.hpp"
 #include "kernels/matmul.hpp"
-#include "kernels/random.hpp"
 
 namespace {
 
 using namespace triax;
-
-constexpr std::int64_t rows = 1024;
+using benchmark::RandomArray;
 
 // Of activations and weights, and of the weight gradient.
 struct Types {
@@ -29,73 +25,82 @@ struct Types {
   }
 };
 
-void report(const std::string& name, double peak, const Tensor& c, const Tensor& a, const Tensor& b,
-            const MatmulOptions& options) {
-  const Stream stream;
-  const auto timing = benchmark::time_median([&] { matmul(stream, c, a, b, options); });
-  const double flops = 2.0 * static_cast<double>(c.elements() * a.size(1)) / timing.seconds;
-  benchmark::print_result("matmul", name, timing,
-                          {{"flops_per_second", flops}, {"peak_fraction", flops / peak}});
-}
-
-// A matrix of random numbers: products of zeros draw less power, and run at a higher clock.
-class Matrix {
- public:
-  Matrix(DType type, std::int64_t rows, std::int64_t columns)
-      : memory_(static_cast<std::size_t>(rows * columns) * size_of(type)),
-        view_(memory_.tensor(type, {rows, columns})) {
-    std::vector<std::uint32_t> words(static_cast<std::size_t>(columns));
-    with_type(type, [&]<class T>(Type<T>) {
-      for (std::int64_t row = 0; row < rows; ++row) {
-        random_words(words.data(), columns, 1, row * columns);
-        std::transform(words.begin(), words.end(), view_.as<T>() + row * columns,
-                       [](std::uint32_t word) { return T(uniform_from(word) - 0.5F); });
-      }
-    });
-  }
-  const Tensor& view() const { return view_; }
-
- private:
-  Buffer memory_;
-  Tensor view_;
+struct Layer {
+  std::string_view name;
+  std::int64_t inputs, outputs;
 };
 
-// A layer whose weight is stored (outputs, inputs), or (inputs, outputs) as GPT-2's are.
-void layer(std::string_view name, std::int64_t inputs, std::int64_t outputs, bool input_first,
-           Types types, double peak) {
-  const Matrix x(types.type, rows, inputs);
-  const Matrix y(types.type, rows, outputs);
-  const Matrix bias(types.type, 1, outputs);
-  const std::int64_t first = input_first ? inputs : outputs;
-  const std::int64_t second = input_first ? outputs : inputs;
-  const Matrix weight(types.type, first, second);
-  const Matrix gradient(types.gradient, first, second);
-  const Tensor into_y = input_first ? weight.view() : weight.view().transposed();
-  const auto title = [&](const char* product) {
-    return fmt::format("{} {}, weight ({}), {}", name, product,
-                       input_first ? "inputs, outputs" : "outputs, inputs", types.text());
-  };
-  report(title("forward"), peak, y.view(), x.view(), into_y, {.bias = bias.view().flat()});
-  report(title("input gradient"), peak, x.view(), y.view(), into_y.transposed(), {});
-  const Tensor& left = input_first ? x.view() : y.view();
-  const Tensor& right = input_first ? y.view() : x.view();
-  report(title("weight gradient"), peak, gradient.view(), left.transposed(), right,
-         {.accumulate = true});
+class Benchmark {
+ public:
+  Benchmark(const benchmark::Place& place, std::int64_t rows, Types types, double peak)
+      : place_(place), rows_(rows), types_(types), peak_(peak) {}
+
+  // The weight is stored (outputs, inputs), or (inputs, outputs) as GPT-2's are.
+  void run(const Layer& layer, bool input_first) const {
+    const auto [name, inputs, outputs] = layer;
+    const RandomArray x(place_, types_.type, {rows_, inputs});
+    const RandomArray y(place_, types_.type, {rows_, outputs});
+    const RandomArray bias(place_, types_.type, {outputs});
+    const std::int64_t first = input_first ? inputs : outputs;
+    const std::int64_t second = input_first ? outputs : inputs;
+    const RandomArray weight(place_, types_.type, {first, second});
+    const RandomArray gradient(place_, types_.gradient, {first, second});
+    const Tensor into_y = input_first ? weight.view() : weight.view().transposed();
+    const auto title = [&, name = name](const char* product) {
+      return fmt::format("{} {}, {} rows, weight ({}), {}", name, product, rows_,
+                         input_first ? "inputs, outputs" : "outputs, inputs", types_.text());
+    };
+    report(title("forward"), y, x, into_y, {.bias = bias});
+    report(title("input gradient"), x, y, into_y.transposed(), {});
+    const Tensor& left = input_first ? x : y;
+    const Tensor& right = input_first ? y : x;
+    report(title("weight gradient"), gradient, left.transposed(), right, {.accumulate = true});
+  }
+
+ private:
+  void report(const std::string& name, const Tensor& c, const Tensor& a, const Tensor& b,
+              const MatmulOptions& options) const {
+    const auto timing = place_.time([&] { matmul(place_.stream(), c, a, b, options); });
+    const double flops = 2.0 * static_cast<double>(c.elements() * a.size(1)) / timing.seconds;
+    benchmark::print_result("matmul", name, timing,
+                            {{"flops_per_second", flops}, {"peak_fraction", flops / peak_}});
+  }
+
+  const benchmark::Place& place_;
+  std::int64_t rows_;
+  Types types_;
+  double peak_;
+};
+
+void run(int argc, char** argv) {
+  const KernelRuntime runtime;
+  const benchmark::Place place(argc, argv);
+  const std::int64_t rows = place.device() ? 16384 : 1024;
+  for (const Types types : {Types{DType::f32, DType::f32}, Types{DType::bf16, DType::bf16},
+                            Types{DType::bf16, DType::f32}, Types{DType::f16, DType::f16}}) {
+    const Benchmark benchmark(place, rows, types, place.product_rate(types.type));
+    for (const bool input_first : {true, false})
+      for (const Layer& layer :
+           {Layer{"qkv 768 to 2304", 768, 2304}, Layer{"projection 768 to 768", 768, 768},
+            Layer{"up 768 to 3072", 768, 3072}, Layer{"down 3072 to 768", 3072, 768}})
+        benchmark.run(layer, input_first);
+    benchmark.run({"head 768 to 50304", 768, 50304}, false);
+    if (!place.device()) continue;
+    for (const Layer& layer :
+         {Layer{"qkv 4096 to 6144", 4096, 6144}, Layer{"projection 4096 to 4096", 4096, 4096},
+          Layer{"gate and up 4096 to 28672", 4096, 28672},
+          Layer{"down 14336 to 4096", 14336, 4096}})
+      benchmark.run(layer, false);
+  }
 }
 
 }  // namespace
 
-int main() {
-  const KernelRuntime runtime;
-  const double peak = benchmark::measure_fma_peak();
-  for (const Types types : {Types{DType::f32, DType::f32}, Types{DType::bf16, DType::bf16},
-                            Types{DType::bf16, DType::f32}, Types{DType::f16, DType::f16}}) {
-    for (const bool input_first : {true, false}) {
-      layer("qkv 768 to 2304", 768, 2304, input_first, types, peak);
-      layer("projection 768 to 768", 768, 768, input_first, types, peak);
-      layer("up 768 to 3072", 768, 3072, input_first, types, peak);
-      layer("down 3072 to 768", 3072, 768, input_first, types, peak);
-    }
-    layer("head 768 to 50304", 768, 50304, false, types, peak);
+int main(int argc, char** argv) {
+  try {
+    run(argc, argv);
+  } catch (const triax::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
   }
 }

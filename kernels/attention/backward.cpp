@@ -22,9 +22,9 @@ struct Backward {
     const std::int64_t b = item / n.key_heads;
     const std::int64_t key_head = item % n.key_heads;
     for (std::int64_t h = key_head * n.group(); h < (key_head + 1) * n.group(); ++h) {
-      pack_rows(scratch.query.of(worker), n.width(), head_of<E>(q, b, h), 0, n.length, n.head_size,
-                options.scale);
-      pack_rows(scratch.dout.of(worker), n.width(), head_of<E>(dout, b, h), 0, n.length,
+      pack_rows(scratch.query.of(worker), width_of(n), head_of<E>(q, b, h), 0, n.length,
+                n.head_size, options.scale);
+      pack_rows(scratch.dout.of(worker), width_of(n), head_of<E>(dout, b, h), 0, n.length,
                 n.head_size, 1.0F);
       row_products(scratch.delta.of(worker), head_of<E>(dout, b, h), head_of<E>(out, b, h));
       for (std::int64_t j0 = 0; j0 < n.length; j0 += tile_size) key_tile(worker, b, h, j0);
@@ -46,7 +46,7 @@ struct Backward {
   void key_tile(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t j0) const {
     const std::int64_t keys = std::min(tile_size, n.length - j0);
     const HeadView<E> key = head_of<E>(k, b, h / n.group());
-    pack_rows(scratch.key.of(worker), n.width(), key, j0, keys, n.head_size, options.scale);
+    pack_rows(scratch.key.of(worker), width_of(n), key, j0, keys, n.head_size, options.scale);
     pack_transposed(scratch.key_t.of(worker), key, j0, keys, n.head_size);
     pack_transposed(scratch.value_t.of(worker), head_of<E>(v, b, h / n.group()), j0, keys,
                     n.head_size);
@@ -55,7 +55,7 @@ struct Backward {
       accumulate(worker, i0, j0, keys);
     }
     // No later keys reach the queries of the diagonal.
-    unpack_rows(head_of<E>(dq, b, h), j0, scratch.dquery.of(worker) + j0 * n.width(), n.width(),
+    unpack_rows(head_of<E>(dq, b, h), j0, scratch.dquery.of(worker) + j0 * width_of(n), width_of(n),
                 keys, n.head_size);
     add_head(head_of<E>(dk, b, h / n.group()), scratch.dkey.of(worker), scratch.dkey_sum.of(worker),
              h, j0);
@@ -68,14 +68,14 @@ struct Backward {
   void add_head(const HeadView<E>& to, float* tile, float* sum, std::int64_t h,
                 std::int64_t j0) const {
     const std::int64_t rows = std::min(tile_size, n.length - j0);
-    const std::int64_t count = rows * n.width();
-    sum += j0 * n.width();
+    const std::int64_t count = rows * width_of(n);
+    sum += j0 * width_of(n);
     if (h % n.group() > 0) {
 #pragma omp simd
       for (std::int64_t i = 0; i < count; ++i) tile[i] += sum[i];
     }
     if ((h + 1) % n.group() == 0)
-      unpack_rows(to, j0, tile, n.width(), rows, n.head_size);
+      unpack_rows(to, j0, tile, width_of(n), rows, n.head_size);
     else
       std::copy_n(tile, count, sum);
   }
@@ -90,8 +90,8 @@ struct Backward {
     TileProduct product{.rows = rows,
                         .columns = tile_size,
                         .depth = n.head_size,
-                        .a = scratch.query.of(worker) + i0 * n.width(),
-                        .a_row_stride = n.width(),
+                        .a = scratch.query.of(worker) + i0 * width_of(n),
+                        .a_row_stride = width_of(n),
                         .a_depth_stride = 1,
                         .b = scratch.key_t.of(worker),
                         .b_stride = tile_size,
@@ -99,7 +99,7 @@ struct Backward {
                         .c_stride = tile_size,
                         .triangle = diagonal ? Triangle::c_lower : Triangle::none};
     tile_product(product);
-    product.a = scratch.dout.of(worker) + i0 * n.width();
+    product.a = scratch.dout.of(worker) + i0 * width_of(n);
     product.b = scratch.value_t.of(worker);
     product.c = dscore;
     tile_product(product);
@@ -123,15 +123,15 @@ struct Backward {
                         .a = scratch.probability.of(worker),
                         .a_row_stride = 1,
                         .a_depth_stride = tile_size,
-                        .b = scratch.dout.of(worker) + i0 * n.width(),
-                        .b_stride = n.width(),
+                        .b = scratch.dout.of(worker) + i0 * width_of(n),
+                        .b_stride = width_of(n),
                         .c = scratch.dvalue.of(worker),
-                        .c_stride = n.width(),
+                        .c_stride = width_of(n),
                         .accumulate = !diagonal,
                         .triangle = diagonal ? Triangle::a_upper : Triangle::none};
     tile_product(product);
     product.a = scratch.dscore.of(worker);
-    product.b = scratch.query.of(worker) + i0 * n.width();
+    product.b = scratch.query.of(worker) + i0 * width_of(n);
     product.c = scratch.dkey.of(worker);
     tile_product(product);
     tile_product({.rows = rows,
@@ -141,9 +141,9 @@ struct Backward {
                   .a_row_stride = tile_size,
                   .a_depth_stride = 1,
                   .b = scratch.key.of(worker),
-                  .b_stride = n.width(),
-                  .c = scratch.dquery.of(worker) + i0 * n.width(),
-                  .c_stride = n.width(),
+                  .b_stride = width_of(n),
+                  .c = scratch.dquery.of(worker) + i0 * width_of(n),
+                  .c_stride = width_of(n),
                   .accumulate = j0 > 0,
                   .triangle = diagonal ? Triangle::a_lower : Triangle::none});
   }
@@ -160,9 +160,9 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
     return cuda::attention_backward(stream, dq, dk, dv, dout, out, lse, q, k, v, options, scratch);
   check(stream.space() == MemorySpace::host, "attention of the host on a stream elsewhere");
   const attention::Sizes n = attention::sizes_of(q, k, v, options);
-  attention::check_views({&dq, &dout, &out, &q}, q.shape(), q.dtype());
-  attention::check_views({&dk, &dv, &k, &v}, k.shape(), q.dtype());
-  attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32);
+  attention::check_views({&dq, &dout, &out, &q}, q.shape(), q.dtype(), MemorySpace::host);
+  attention::check_views({&dk, &dv, &k, &v}, k.shape(), q.dtype(), MemorySpace::host);
+  attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
   const attention::BackwardScratch tiles(scratch, n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {

@@ -25,7 +25,7 @@ struct Forward {
     for (std::int64_t j0 = 0; j0 < n.length; j0 += tile_size)
       pack_transposed(scratch.keys.of(worker) + j0 * n.head_size, key, j0,
                       std::min(tile_size, n.length - j0), n.head_size);
-    pack_rows(scratch.values.of(worker), n.width(), head_of<E>(v, b, h / n.group()), 0, n.length,
+    pack_rows(scratch.values.of(worker), width_of(n), head_of<E>(v, b, h / n.group()), 0, n.length,
               n.head_size, 1.0F);
     for (std::int64_t i0 = 0; i0 < n.length; i0 += tile_size) query_tile(worker, b, h, i0);
   }
@@ -34,7 +34,7 @@ struct Forward {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
     const OnlineSoftmax state{scratch.largest.of(worker), scratch.sum.of(worker)};
     reset(state, rows);
-    pack_rows(scratch.query.of(worker), n.width(), head_of<E>(q, b, h), i0, rows, n.head_size,
+    pack_rows(scratch.query.of(worker), width_of(n), head_of<E>(q, b, h), i0, rows, n.head_size,
               options.scale);
     for (std::int64_t j0 = 0; j0 <= i0; j0 += tile_size) {
       float* scores = scratch.scores.of(worker);
@@ -43,7 +43,7 @@ struct Forward {
                     .columns = tile_size,
                     .depth = n.head_size,
                     .a = scratch.query.of(worker),
-                    .a_row_stride = n.width(),
+                    .a_row_stride = width_of(n),
                     .a_depth_stride = 1,
                     .b = scratch.keys.of(worker) + j0 * n.head_size,
                     .b_stride = tile_size,
@@ -51,7 +51,7 @@ struct Forward {
                     .c_stride = tile_size,
                     .triangle = diagonal ? Triangle::c_lower : Triangle::none});
       if (diagonal) fill_above_diagonal(scores, rows, -std::numeric_limits<float>::infinity());
-      softmax_step(scores, state, j0 > 0 ? scratch.out.of(worker) : nullptr, n.width(), rows);
+      softmax_step(scores, state, j0 > 0 ? scratch.out.of(worker) : nullptr, width_of(n), rows);
       const float* keep = fill_keep(scratch.keep.of(worker), options, n, b, h, i0, j0);
       if (keep != nullptr) multiply_tile(scores, keep, rows);
       tile_product({.rows = rows,
@@ -60,10 +60,10 @@ struct Forward {
                     .a = scores,
                     .a_row_stride = tile_size,
                     .a_depth_stride = 1,
-                    .b = scratch.values.of(worker) + j0 * n.width(),
-                    .b_stride = n.width(),
+                    .b = scratch.values.of(worker) + j0 * width_of(n),
+                    .b_stride = width_of(n),
                     .c = scratch.out.of(worker),
-                    .c_stride = n.width(),
+                    .c_stride = width_of(n),
                     .accumulate = j0 > 0,
                     .triangle = diagonal ? Triangle::a_lower : Triangle::none});
     }
@@ -78,7 +78,7 @@ struct Forward {
     for (std::int64_t r = 0; r < rows; ++r) {
       const float sum = row_sum(state, r);
       row_lse[r] = state.largest[r] + std::log(sum);
-      const float* from = scratch.out.of(worker) + r * n.width();
+      const float* from = scratch.out.of(worker) + r * width_of(n);
       E* row = to.row(i0 + r);
 #pragma omp simd
       for (std::int64_t d = 0; d < n.head_size; ++d) row[d] = from[d] / sum;
@@ -96,9 +96,9 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
     return cuda::attention_forward(stream, out, lse, q, k, v, options, scratch);
   check(stream.space() == MemorySpace::host, "attention of the host on a stream elsewhere");
   const attention::Sizes n = attention::sizes_of(q, k, v, options);
-  attention::check_views({&out, &q}, q.shape(), q.dtype());
-  attention::check_views({&k, &v}, k.shape(), q.dtype());
-  attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32);
+  attention::check_views({&out, &q}, q.shape(), q.dtype(), MemorySpace::host);
+  attention::check_views({&k, &v}, k.shape(), q.dtype(), MemorySpace::host);
+  attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
   const attention::ForwardScratch tiles(scratch, n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {

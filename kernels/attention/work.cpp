@@ -13,32 +13,6 @@ std::int64_t workers() {
 
 }  // namespace
 
-Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  check(q.rank() == 4 && k.rank() == 4 && v.shape() == k.shape(), "attention of {}, {} and {}",
-        q.shape(), k.shape(), v.shape());
-  const Sizes n{q.size(0), q.size(1), q.size(2), k.size(2), q.size(3)};
-  check(k.shape() == Shape({n.batch, n.length, n.key_heads, n.head_size}),
-        "attention of {} with keys {}", q.shape(), k.shape());
-  check(n.head_size >= 1 && n.key_heads >= 1 && n.heads % n.key_heads == 0,
-        "attention of {} with keys {}", q.shape(), k.shape());
-  check(options.dropout.probability < 1.0F, "dropout with probability {}",
-        options.dropout.probability);
-  check(options.dropout.probability <= 0.0F || options.total_heads >= options.first_head + n.heads,
-        "heads from {} of {} in all", options.first_head, options.total_heads);
-  return n;
-}
-
-void check_views(std::initializer_list<const Tensor*> views, const Shape& shape, DType dtype) {
-  for (const Tensor* view : views) {
-    check(view->shape() == shape, "attention with {} instead of {}", view->shape(), shape);
-    check(view->dtype() == dtype, "attention with {} where there must be {}",
-          name_of(view->dtype()), name_of(dtype));
-    check(view->space() == MemorySpace::host, "attention on the host of memory elsewhere");
-    check(view->size(view->rank() - 1) <= 1 || view->stride(view->rank() - 1) == 1,
-          "attention of a view with elements {} apart", view->stride(view->rank() - 1));
-  }
-}
-
 float* lse_of(const Tensor& lse, std::int64_t b, std::int64_t h) {
   return lse.as<float>() + b * lse.stride(0) + h * lse.stride(1);
 }
@@ -71,12 +45,16 @@ const float* fill_keep(float* keep, const AttentionOptions& options, const Sizes
 
 }  // namespace attention
 
-std::size_t attention_scratch_bytes(std::int64_t sequence_length, std::int64_t head_size) {
+std::size_t attention_scratch_bytes(const Shape& queries) {
+  const std::int64_t sequence_length = queries[1];
+  const std::int64_t head_size = queries[3];
   Arena forward;
   const attention::ForwardScratch forward_scratch(forward, sequence_length, head_size);
   Arena backward;
   const attention::BackwardScratch backward_scratch(backward, sequence_length, head_size);
-  return std::max(forward.high_water(), backward.high_water());
+  Arena device;
+  attention::take_delta(device, queries[0], queries[2], sequence_length);
+  return std::max({forward.high_water(), backward.high_water(), device.high_water()});
 }
 
 }  // namespace triax

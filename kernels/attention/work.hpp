@@ -1,32 +1,20 @@
 #pragma once
-// What both directions of attention share: sizes, checks, how the work is handed out, and scratch
+// What both directions of attention on the host share: how the work is handed out, and scratch
 // memory.
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <string_view>
 
-#include "kernels/attention.hpp"
 #include "kernels/attention/pack.hpp"
+#include "kernels/attention/sizes.hpp"
 #include "kernels/base/with_type.hpp"
 
 namespace triax::attention {
 
-struct Sizes {
-  std::int64_t batch = 0;
-  std::int64_t length = 0;  // T
-  std::int64_t heads = 0;
-  std::int64_t key_heads = 0;
-  std::int64_t head_size = 0;  // D
-  std::int64_t width() const { return whole_vectors(head_size); }
-  std::int64_t group() const { return heads / key_heads; }
-};
-
-/// The sizes that q, k and v agree on; checks them and the options.
-Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
-
-/// Checks shape, type, place and unit stride.
-void check_views(std::initializer_list<const Tensor*> views, const Shape& shape, DType dtype);
+/// Floats of a row of a tile.
+inline std::int64_t width_of(const Sizes& n) {
+  return whole_vectors(n.head_size);
+}
 
 /// Head h of sample b. x: (B, T, H, D) of E.
 template <class E>

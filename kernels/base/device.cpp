@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -15,6 +16,9 @@ int device_count() {
 }
 void bind_device(int index) {
   device_backend::bind(index);
+}
+DeviceFacts device_facts() {
+  return device_backend::facts();
 }
 
 void Event::record(const Stream& stream) {
@@ -49,6 +53,10 @@ void Stream::synchronize() const {
   if (handle_) device_backend::synchronize_stream(handle_.get());
 }
 
+void Stream::attach_thread() const {
+  if (handle_) device_backend::attach_thread(handle_.get());
+}
+
 namespace {
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t page = 4096;  // what direct disk I/O asks for
@@ -81,12 +89,14 @@ Buffer::Buffer(std::size_t bytes, MemorySpace space) : bytes_(bytes), space_(spa
     data_ = space == MemorySpace::host ? allocate_on_host(bytes) : device_backend::allocate(bytes);
 }
 
+// Whole pages, for it is pages that are locked: two buffers may not share one.
 Buffer Buffer::pinned(std::size_t bytes) {
-  Buffer buffer(bytes);
-  if (bytes > 0 && device_count() > 0) {
-    device_backend::pin(buffer.data_, footprint(bytes));
-    buffer.pinned_ = true;
-  }
+  if (bytes == 0 || device_count() == 0) return Buffer(bytes);
+  const std::size_t taken = std::max(bytes, page);
+  Buffer buffer(taken);
+  device_backend::pin(buffer.data_, footprint(taken));
+  buffer.pinned_ = true;
+  buffer.bytes_ = bytes;
   return buffer;
 }
 

@@ -4,7 +4,9 @@
 // queue: calls return at once, and events order the queues. Which bodies stand behind the device is
 // chosen when the program is built (device_backend.hpp).
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "kernels/base/tensor.hpp"
 
@@ -17,6 +19,14 @@ int device_count();
 /// Makes GPU `index` that of this process: streams and device memory made from here on are its. An
 /// Error where there is no such GPU.
 void bind_device(int index);
+
+/// What is known of the GPU that this process is bound to.
+struct DeviceFacts {
+  std::string name;        // "NVIDIA H200"
+  std::int64_t place = 0;  // tells the GPUs of a machine apart, whatever their numbers in a process
+  std::int64_t total_bytes = 0, free_bytes = 0;  // of its memory, now
+};
+DeviceFacts device_facts();
 
 /// A point in a stream's work. A copy is the same point.
 class Event {
@@ -42,6 +52,9 @@ class Stream {
   void wait(const Event& event) const;
   /// Blocks the caller until all work issued so far is complete.
   void synchronize() const;
+  /// Makes the GPU of this stream that of the calling thread: first in a thread that is not the one
+  /// of bind_device().
+  void attach_thread() const;
   /// What the backend of the device knows it by; null on the host.
   void* handle() const { return handle_.get(); }
 
@@ -59,6 +72,10 @@ class Buffer {
   /// Host memory that copies to and from a device pass through at full speed and without holding
   /// up the host; where there is no device, memory like any other.
   static Buffer pinned(std::size_t bytes);
+  /// Host memory through which data come from and go to memory of `space`: pinned for a device's.
+  static Buffer beside(MemorySpace space, std::size_t bytes) {
+    return space == MemorySpace::device ? pinned(bytes) : Buffer(bytes);
+  }
   ~Buffer();
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -78,6 +95,12 @@ class Buffer {
   MemorySpace space_ = MemorySpace::host;
   bool pinned_ = false;
 };
+
+/// The stream for work on `tensor` in a run whose stream is `stream`: the host's where the tensor
+/// is there, as what a run on a device has offloaded.
+inline Stream stream_for(const Tensor& tensor, const Stream& stream) {
+  return tensor.space() == stream.space() ? stream : Stream(tensor.space());
+}
 
 /// dst = src, same type and element count, both contiguous. They may lie in different spaces when
 /// the stream is a device's; on the host they may overlap.

@@ -18,10 +18,19 @@ int count() {
 void bind(int) {
   absent();
 }
+DeviceFacts facts() {
+  absent();
+}
 Handle make_stream() {
   absent();
 }
 void synchronize_stream(void*) {
+  absent();
+}
+void attach_thread(void*) {
+  absent();
+}
+void* native_stream(void*) {
   absent();
 }
 Handle make_event() {

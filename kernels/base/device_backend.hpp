@@ -6,15 +6,21 @@
 #include <cstddef>
 #include <memory>
 
+#include "kernels/base/device.hpp"
+
 namespace triax::device_backend {
 
 using Handle = std::shared_ptr<void>;
 
 int count();
 void bind(int index);
+DeviceFacts facts();
 
 Handle make_stream();
 void synchronize_stream(void* stream);
+void attach_thread(void* stream);
+/// As the device's own libraries know it: a cudaStream_t.
+void* native_stream(void* stream);
 Handle make_event();
 void record(void* event, void* stream);
 void wait(void* stream, void* event);

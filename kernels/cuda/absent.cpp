@@ -22,6 +22,16 @@ void cross_entropy_backward(const Stream&, const Tensor&, const Tensor&, const T
   absent("cross_entropy_backward");
 }
 
+void attention_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                       const Tensor&, const AttentionOptions&, Arena&) {
+  absent("attention_forward");
+}
+void attention_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                        const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                        const AttentionOptions&, Arena&) {
+  absent("attention_backward");
+}
+
 void dropout(const Stream&, const Tensor&, const Tensor&, const Dropout&, std::int64_t) {
   absent("dropout");
 }
@@ -74,6 +84,10 @@ void layernorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor
 void layernorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                         const Tensor&, const Tensor&, const Tensor&, float, bool, Arena&) {
   absent("layernorm_backward");
+}
+
+void matmul(const Stream&, const Tensor&, const Tensor&, const Tensor&, const MatmulOptions&) {
+  absent("matmul");
 }
 
 void add_sum(const Stream&, const Tensor&, const Tensor&) {

@@ -1,8 +1,10 @@
 // kernels/base/device.hpp on a GPU, by the CUDA runtime.
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include "kernels/base/device.hpp"
 #include "kernels/base/device_backend.hpp"
+
 #include "kernels/cuda/check_call.hpp"
 #include "kernels/cuda/stream.hpp"
 
@@ -13,11 +15,14 @@ namespace {
 struct Queue {
   cudaStream_t stream = nullptr;
   void* scratch = nullptr;
+  int device = 0;
+  std::array<std::shared_ptr<void>, kept_count> kept;
 
   Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
-  ~Queue() {  // nobody is left to hear of a failure
+  ~Queue() {    // nobody is left to hear of a failure
+    kept = {};  // before the stream that it works on
     cudaFree(scratch);
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
@@ -46,6 +51,10 @@ void* stream_scratch(const Stream& stream) {
   return static_cast<Queue*>(stream.handle())->scratch;
 }
 
+std::shared_ptr<void>& kept_by(const Stream& stream, Kept what) {
+  return static_cast<Queue*>(stream.handle())->kept[static_cast<std::size_t>(what)];
+}
+
 }  // namespace triax::cuda
 
 namespace triax::device_backend {
@@ -67,9 +76,24 @@ void bind(int index) {
   check_call(cudaSetDevice(index), "cudaSetDevice");
 }
 
+DeviceFacts facts() {
+  int device = 0;
+  check_call(cudaGetDevice(&device), "cudaGetDevice");
+  cudaDeviceProp properties{};
+  check_call(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  std::size_t free = 0, total = 0;
+  check_call(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  const std::int64_t place =
+      (std::int64_t{properties.pciDomainID} * 256 + properties.pciBusID) * 32 +
+      properties.pciDeviceID;
+  return {properties.name, place, static_cast<std::int64_t>(total),
+          static_cast<std::int64_t>(free)};
+}
+
 Handle make_stream() {
   cuda::require_device();
   const auto queue = std::make_shared<cuda::Queue>();
+  check_call(cudaGetDevice(&queue->device), "cudaGetDevice");
   check_call(cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking),
              "cudaStreamCreateWithFlags");
   check_call(cudaMalloc(&queue->scratch, cuda::stream_scratch_bytes), "cudaMalloc");
@@ -78,6 +102,14 @@ Handle make_stream() {
 
 void synchronize_stream(void* stream) {
   check_call(cudaStreamSynchronize(native(stream)), "cudaStreamSynchronize");
+}
+
+void attach_thread(void* stream) {
+  check_call(cudaSetDevice(static_cast<cuda::Queue*>(stream)->device), "cudaSetDevice");
+}
+
+void* native_stream(void* stream) {
+  return native(stream);
 }
 
 Handle make_event() {

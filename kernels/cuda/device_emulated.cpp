@@ -1,12 +1,178 @@
-// A device for tests without one: its memory is the host's, and a stream's work is done when the
-// call returns (emulator.hpp).
-#include <cstdlib>
+// A device for tests without one. Its memory is a region of the host's that is closed to everybody
+// but the work of its streams; that work is done by whoever waits for it, as late as can be.
+#include <sys/mman.h>
+
+#include <array>
 #include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/device_backend.hpp"
+#include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/stream.hpp"
+
+namespace triax::cuda::emulator {
+namespace {
+
+struct Queue : std::enable_shared_from_this<Queue> {
+  std::vector<double> scratch = std::vector<double>(stream_scratch_bytes / sizeof(double));
+  std::array<std::shared_ptr<void>, kept_count> kept;
+  std::deque<std::function<void()>> work;
+  std::uint64_t done = 0;  // of all that ever was put there
+  std::uint64_t end() const { return done + work.size(); }
+};
+
+struct Point {
+  std::shared_ptr<Queue> queue;
+  std::uint64_t position = 0;
+};
+
+// One a process, as a GPU's context is.
+class Device {
+ public:
+  static Device& of_process() {
+    static Device device;
+    return device;
+  }
+
+  std::shared_ptr<Queue> make_queue() {
+    const std::lock_guard lock(mutex_);
+    auto queue = std::make_shared<Queue>();
+    queues_.push_back(queue);
+    return queue;
+  }
+
+  void put(Queue& queue, std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    queue.work.push_back(std::move(work));
+  }
+
+  void run(Queue& queue, std::uint64_t position) {
+    const std::lock_guard lock(mutex_);
+    const Open open(*this);
+    while (queue.done < position && !queue.work.empty()) {
+      const std::function<void()> work = std::move(queue.work.front());
+      queue.work.pop_front();
+      ++queue.done;
+      work();
+    }
+  }
+
+  void run_all() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& known : queues_)
+      if (const auto queue = known.lock()) run(*queue, queue->end());
+    std::erase_if(queues_, [](const auto& known) { return known.expired(); });
+  }
+
+  // The first gap that is large enough.
+  void* allocate(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t size = (bytes + page - 1) / page * page;
+    std::size_t at = 0;
+    for (const auto& [begin, length] : used_) {
+      if (begin - at >= size) break;
+      at = begin + length;
+    }
+    check(at + size <= capacity, "out of memory for an emulated device");
+    used_.emplace(at, size);
+    taken_ += size;
+    if (open_ > 0) check(mprotect(region_ + at, size, PROT_READ | PROT_WRITE) == 0, "mprotect");
+    return region_ + at;
+  }
+
+  void release(void* memory) {
+    if (memory == nullptr) return;
+    const std::lock_guard lock(mutex_);
+    const auto found = used_.find(static_cast<std::size_t>(static_cast<char*>(memory) - region_));
+    madvise(memory, found->second, MADV_DONTNEED);  // zero when it is taken again
+    taken_ -= found->second;
+    used_.erase(found);
+  }
+
+  bool owns(const void* memory) const {
+    const auto* at = static_cast<const char*>(memory);
+    return at >= region_ && at < region_ + capacity;
+  }
+
+  void pin(void* memory, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    check(reinterpret_cast<std::uintptr_t>(memory) % page == 0 && bytes % page == 0,
+          "memory that is locked shares a page with other memory");
+    pinned_.emplace(static_cast<char*>(memory), bytes);
+  }
+  void unpin(void* memory) {
+    const std::lock_guard lock(mutex_);
+    pinned_.erase(static_cast<char*>(memory));
+  }
+  // Copies from and to other memory of the host do not return before they have read or written it.
+  bool waits_for(const void* memory) {
+    const std::lock_guard lock(mutex_);
+    if (owns(memory)) return false;
+    const auto* at = static_cast<const char*>(memory);
+    for (const auto& [begin, bytes] : pinned_)
+      if (at >= begin && at < begin + bytes) return false;
+    return true;
+  }
+
+  std::size_t free_bytes() const { return capacity - taken_; }
+  static constexpr std::size_t capacity = std::size_t{64} << 30;
+
+ private:
+  static constexpr std::size_t page = 4096;
+
+  // While one lives the memory is open.
+  class Open {
+   public:
+    explicit Open(Device& device) : device_(device) {
+      if (device_.open_++ == 0) device_.protect(PROT_READ | PROT_WRITE);
+    }
+    ~Open() {
+      if (--device_.open_ == 0) device_.protect(PROT_NONE);
+    }
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+
+   private:
+    Device& device_;
+  };
+
+  Device()
+      : region_(static_cast<char*>(mmap(nullptr, capacity, PROT_NONE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+    check(region_ != MAP_FAILED, "no room for the memory of an emulated device");
+  }
+
+  void protect(int access) {
+    if (used_.empty()) return;
+    const auto& [begin, size] = *used_.rbegin();
+    mprotect(region_, begin + size, access);
+  }
+
+  std::recursive_mutex mutex_;
+  char* region_;
+  std::map<std::size_t, std::size_t> used_;  // bytes, by where they begin
+  std::size_t taken_ = 0;
+  std::map<const char*, std::size_t> pinned_;
+  std::vector<std::weak_ptr<Queue>> queues_;
+  int open_ = 0;
+};
+
+Queue& queue_of(void* stream) {
+  return *static_cast<Queue*>(stream);
+}
+
+}  // namespace
+
+void enqueue(const Stream& stream, std::function<void()> work) {
+  if (stream.space() == MemorySpace::host) return work();
+  Device::of_process().put(queue_of(stream.handle()), std::move(work));
+}
+
+}  // namespace triax::cuda::emulator
 
 namespace triax::cuda {
 
@@ -15,12 +181,20 @@ void* native_stream(const Stream& stream) {
 }
 
 void* stream_scratch(const Stream& stream) {
-  return static_cast<std::vector<double>*>(stream.handle())->data();
+  return emulator::queue_of(stream.handle()).scratch.data();
+}
+
+std::shared_ptr<void>& kept_by(const Stream& stream, Kept what) {
+  return emulator::queue_of(stream.handle()).kept[static_cast<std::size_t>(what)];
 }
 
 }  // namespace triax::cuda
 
 namespace triax::device_backend {
+
+using cuda::emulator::Device;
+using cuda::emulator::Point;
+using cuda::emulator::queue_of;
 
 int count() {
   return 1;
@@ -28,39 +202,63 @@ int count() {
 void bind(int index) {
   check(index == 0, "there is one emulated device, not {}", index + 1);
 }
+DeviceFacts facts() {
+  return {"emulated device", 0, static_cast<std::int64_t>(Device::capacity),
+          static_cast<std::int64_t>(Device::of_process().free_bytes())};
+}
 Handle make_stream() {
-  return std::make_shared<std::vector<double>>(cuda::stream_scratch_bytes / sizeof(double));
+  return Device::of_process().make_queue();
 }
-void synchronize_stream(void*) {}
+void synchronize_stream(void* stream) {
+  Device::of_process().run(queue_of(stream), queue_of(stream).end());
+}
+void attach_thread(void*) {}
+void* native_stream(void* stream) {
+  return stream;
+}
 Handle make_event() {
-  return std::make_shared<int>();
+  return std::make_shared<Point>();
 }
-void record(void*, void*) {}
-void wait(void*, void*) {}
-bool done(void*) {
+void record(void* event, void* stream) {
+  Point& point = *static_cast<Point*>(event);
+  point.queue = queue_of(stream).shared_from_this();
+  point.position = queue_of(stream).end();
+}
+void wait(void* stream, void* event) {
+  Device::of_process().put(queue_of(stream), [point = *static_cast<Point*>(event)] {
+    if (point.queue) Device::of_process().run(*point.queue, point.position);
+  });
+}
+bool done(void* event) {
+  synchronize_event(event);
   return true;
 }
-void synchronize_event(void*) {}
+void synchronize_event(void* event) {
+  const Point& point = *static_cast<Point*>(event);
+  if (point.queue) Device::of_process().run(*point.queue, point.position);
+}
 
 void* allocate(std::size_t bytes) {
-  constexpr std::size_t alignment = 256;
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded);
-  check(memory != nullptr, "out of memory for an emulated device");
-  std::memset(memory, 0, rounded);
-  return memory;
+  return Device::of_process().allocate(bytes);
 }
 void release(void* memory) noexcept {
-  std::free(memory);
+  Device::of_process().run_all();
+  Device::of_process().release(memory);
 }
-void pin(void*, std::size_t) {}
-void unpin(void*) noexcept {}
+void pin(void* memory, std::size_t bytes) {
+  Device::of_process().pin(memory, bytes);
+}
+void unpin(void* memory) noexcept {
+  Device::of_process().unpin(memory);
+}
 
-void copy(void*, void* to, const void* from, std::size_t bytes) {
-  std::memcpy(to, from, bytes);
+void copy(void* stream, void* to, const void* from, std::size_t bytes) {
+  Device& device = Device::of_process();
+  device.put(queue_of(stream), [=] { std::memmove(to, from, bytes); });
+  if (device.waits_for(to) || device.waits_for(from)) synchronize_stream(stream);
 }
-void fill_zero(void*, void* memory, std::size_t bytes) {
-  std::memset(memory, 0, bytes);
+void fill_zero(void* stream, void* memory, std::size_t bytes) {
+  Device::of_process().put(queue_of(stream), [=] { std::memset(memory, 0, bytes); });
 }
 
 }  // namespace triax::device_backend

@@ -1,5 +1,6 @@
 #include "kernels/cuda/emulator.hpp"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -22,12 +23,24 @@ struct Barrier {
   std::uint64_t passed = 0;
 };
 
+// A copy that somebody has yet to wait for; from nowhere: of zeros.
+struct Copy {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+};
+
 struct Fiber {
-  ucontext_t context{};
+  ucontext_t context{};  // where it begins
+  jmp_buf place;         // and where it goes on
+  bool begun = false;
   std::unique_ptr<char[]> stack;
   Block block;
+  std::vector<Copy> copies;
   bool running = false;
   unsigned exchanges = 0;
+  const Barrier* waits = nullptr;  // for it to be passed once more than `passed` times
+  std::uint64_t passed = 0;
 };
 
 // Where the lanes of a warp put what they exchange. Two of them, used in turn: who reads one may be
@@ -35,6 +48,7 @@ struct Fiber {
 struct Warp {
   Barrier barrier{.size = warp};
   std::array<std::array<std::uint64_t, warp>, 2> words{};
+  std::array<void*, warp> lanes{};  // what they bring to what they do together
 };
 
 }  // namespace
@@ -72,6 +86,32 @@ class Machine {
     return words[static_cast<std::size_t>((thread % warp) ^ mask)];
   }
 
+  // Who comes last works for all.
+  void together(int thread, void* mine, void (*work)(void* const*)) {
+    Warp& of = warps_[static_cast<std::size_t>(thread / warp)];
+    of.lanes[static_cast<std::size_t>(thread % warp)] = mine;
+    if (of.barrier.arrived + 1 == warp) work(of.lanes.data());
+    pass(of.barrier);
+  }
+
+  void begin_copy(int thread, const Copy& copy) {
+    for (const void* end : {static_cast<const void*>(copy.to), copy.from})
+      check(reinterpret_cast<std::uintptr_t>(end) % copy.bytes == 0, "a copy of {} bytes at {}",
+            copy.bytes, end);
+    fibers_[static_cast<std::size_t>(thread)].copies.push_back(copy);
+  }
+
+  void finish_copies(int thread) {
+    auto& copies = fibers_[static_cast<std::size_t>(thread)].copies;
+    for (const Copy& copy : copies) {
+      if (copy.from != nullptr)
+        std::memcpy(copy.to, copy.from, copy.bytes);
+      else
+        std::memset(copy.to, 0, copy.bytes);
+    }
+    copies.clear();
+  }
+
  private:
   void start(Fiber& fiber, int thread, std::int64_t x, std::int64_t y) {
     void* shared = shared_.data();
@@ -83,11 +123,13 @@ class Machine {
     fiber.block.thread_ = thread;
     fiber.block.shared_ = shared;
     fiber.running = true;
+    fiber.begun = false;
     fiber.exchanges = 0;
+    fiber.waits = nullptr;
+    fiber.copies.clear();
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.get();
     fiber.context.uc_stack.ss_size = stack_bytes;
-    fiber.context.uc_link = &scheduler_;
     const auto self = reinterpret_cast<std::uintptr_t>(this);
     makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Machine::enter), 2,
                 static_cast<unsigned>(self), static_cast<unsigned>(self >> 32U));
@@ -102,6 +144,20 @@ class Machine {
     machine->thread_(machine->body_, fiber.block);
     fiber.running = false;
     machine->moved_ = true;
+    _longjmp(machine->scheduler_, 1);
+  }
+
+  // Goes on with a fiber until it waits or ends. A jump leaves the signal mask alone, for which
+  // swapcontext asks the system each time.
+  [[gnu::noinline]] void resume(Fiber& fiber) {
+    current_ = &fiber;
+    if (_setjmp(scheduler_) != 0) return;
+    if (fiber.begun) _longjmp(fiber.place, 1);
+    fiber.begun = true;
+    setcontext(&fiber.context);
+  }
+  [[gnu::noinline]] void give_way(Fiber& fiber) {
+    if (_setjmp(fiber.place) == 0) _longjmp(scheduler_, 1);
   }
 
   // Lets every thread run until it waits. False when all have ended.
@@ -110,8 +166,11 @@ class Machine {
     bool running = false;
     for (Fiber& fiber : fibers_) {
       if (!fiber.running) continue;
-      current_ = &fiber;
-      swapcontext(&scheduler_, &fiber.context);
+      if (fiber.waits != nullptr && fiber.waits->passed == fiber.passed) {
+        running = true;
+        continue;
+      }
+      resume(fiber);
       running = running || fiber.running;
     }
     check(moved_ || !running, "threads of an emulated block wait for others that do not come");
@@ -126,7 +185,11 @@ class Machine {
       ++barrier.passed;
       moved_ = true;
     }
-    while (barrier.passed == before) swapcontext(&self->context, &scheduler_);
+    if (barrier.passed != before) return;
+    self->waits = &barrier;
+    self->passed = before;
+    give_way(*self);
+    self->waits = nullptr;
   }
 
   const LaunchShape& shape_;
@@ -136,7 +199,7 @@ class Machine {
   std::vector<std::uint64_t> shared_;
   std::vector<Warp> warps_;
   Barrier block_;
-  ucontext_t scheduler_{};
+  jmp_buf scheduler_;
   Fiber* current_ = nullptr;
   bool moved_ = false;  // since the round began, somebody ended or passed a barrier
 };
@@ -151,6 +214,18 @@ void run(const LaunchShape& shape, Machine::Thread thread, const void* body) {
 
 void Block::sync() const {
   machine_->sync();
+}
+
+void Block::together(void* mine, void (*work)(void* const* lanes)) const {
+  machine_->together(thread_, mine, work);
+}
+
+void Block::begin_copy(void* to, const void* from, int bytes, bool present) const {
+  machine_->begin_copy(thread_, {to, present ? from : nullptr, static_cast<std::size_t>(bytes)});
+}
+
+void Block::finish_copies() const {
+  machine_->finish_copies(thread_);
 }
 
 std::uint64_t Block::exchange(std::uint64_t word, int mask) const {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/base/device.hpp"
+#include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/launch_shape.hpp"
 
 #define TRIAX_DEVICE
@@ -36,6 +37,12 @@ class Block {
     std::memcpy(&value, &word, sizeof value);
     return value;
   }
+  /// What a warp does as one: work(`mine` of each lane) once, when all of its lanes have come.
+  void together(void* mine, void (*work)(void* const* lanes)) const;
+  /// A copy that is made where it is waited for, as late as a GPU may make it; of zeros unless
+  /// `present`.
+  void begin_copy(void* to, const void* from, int bytes, bool present) const;
+  void finish_copies() const;
   template <class T>
   T* shared() const {
     return static_cast<T*>(shared_);
@@ -60,12 +67,14 @@ void run(const LaunchShape& shape, void (*thread)(const void* body, const Block&
 }  // namespace emulator
 
 template <class Body>
-void launch(const Stream&, const LaunchShape& shape, Body body) {
+void launch(const Stream& stream, const LaunchShape& shape, Body body) {
   if (shape.blocks_x == 0 || shape.blocks_y == 0) return;
   check_shape(shape, Body::max_threads);
-  emulator::run(
-      shape, [](const void* of, const Block& block) { (*static_cast<const Body*>(of))(block); },
-      &body);
+  emulator::enqueue(stream, [shape, body] {
+    emulator::run(
+        shape, [](const void* of, const Block& block) { (*static_cast<const Body*>(of))(block); },
+        &body);
+  });
 }
 
 }  // namespace triax::cuda

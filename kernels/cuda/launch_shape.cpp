@@ -11,7 +11,6 @@ namespace {
 constexpr int block_threads = 256;
 constexpr int row_threads = 512;  // of the longest rows that are held
 constexpr int long_row_threads = 512;
-constexpr std::size_t shared_limit = 166912;  // of a block on sm_80, the least of those built for
 
 constexpr std::int64_t blocks_over(std::int64_t n, std::int64_t size) {
   return (n + size - 1) / size;

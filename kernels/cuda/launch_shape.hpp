@@ -6,7 +6,8 @@
 
 namespace triax::cuda {
 
-inline constexpr int warp = 32;  // threads that run in step
+inline constexpr int warp = 32;                      // threads that run in step
+inline constexpr std::size_t shared_limit = 166912;  // bytes of a block on sm_80, the least of all
 
 /// A grid of blocks of threads; threads_x is a multiple of a warp.
 struct LaunchShape {

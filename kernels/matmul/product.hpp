@@ -5,6 +5,10 @@
 
 namespace triax::gemm {
 
+/// Checks the arguments of matmul: shapes, types, strides and where they lie.
+void check_arguments(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias,
+                     MemorySpace space);
+
 /// c = a b + bias or, with `accumulate`, c += a b + bias.
 struct Operands {
   Tensor c, a, b;

@@ -15,6 +15,9 @@ struct Messages {
   /// end. MPICH 4.0 takes the whole tensor for an all-reduce, the result for a reduce-scatter (in
   /// place too), and nothing where data only moves (tests/comm/test_planned_messages.cpp).
   std::uint64_t scratch = 0;
+  /// The most that one of them takes of host memory where its tensors are a device's and it goes
+  /// through there (StagedCommunicator).
+  std::uint64_t staged = 0;
 
   Traffic total() const { return all_reduce + reduce_scatter + all_gather + send; }
 
@@ -25,6 +28,7 @@ struct Messages {
     all_gather += other.all_gather;
     send += other.send;
     scratch = std::max(scratch, other.scratch);
+    staged = std::max(staged, other.staged);
     return *this;
   }
   friend Messages operator+(Messages a, const Messages& b) { return a += b; }
@@ -35,7 +39,7 @@ struct Messages {
       traffic->messages *= times;
       traffic->bytes *= times;
     }
-    if (times == 0) each.scratch = 0;
+    if (times == 0) each.scratch = each.staged = 0;
     return each;
   }
   bool operator==(const Messages&) const = default;
@@ -46,19 +50,20 @@ struct Messages {
 
 constexpr Messages planned_all_reduce(int ranks, std::uint64_t bytes) {
   if (ranks <= 1 || bytes == 0) return {};
-  return {.all_reduce = ring::all_reduce(ranks, bytes), .scratch = bytes};
+  return {.all_reduce = ring::all_reduce(ranks, bytes), .scratch = bytes, .staged = bytes};
 }
 constexpr Messages planned_reduce_scatter(int ranks, std::uint64_t input_bytes) {
   if (ranks <= 1 || input_bytes == 0) return {};
   return {.reduce_scatter = ring::reduce_scatter(ranks, input_bytes),
-          .scratch = input_bytes / static_cast<std::uint64_t>(ranks)};
+          .scratch = input_bytes / static_cast<std::uint64_t>(ranks),
+          .staged = input_bytes};
 }
 constexpr Messages planned_all_gather(int ranks, std::uint64_t output_bytes) {
   if (ranks <= 1 || output_bytes == 0) return {};
-  return {.all_gather = ring::all_gather(ranks, output_bytes)};
+  return {.all_gather = ring::all_gather(ranks, output_bytes), .staged = output_bytes};
 }
 constexpr Messages planned_send(std::uint64_t bytes) {
-  return {.send = ring::send(bytes)};
+  return {.send = ring::send(bytes), .staged = bytes};
 }
 
 }  // namespace triax

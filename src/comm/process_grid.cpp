@@ -5,8 +5,9 @@
 namespace triax {
 
 ProcessGrid::ProcessGrid(MPI_Comm world, const GridShape& shape,
-                         const std::vector<int>& node_of_rank, double timeout)
-    : impl_(std::make_unique<Impl>(world, shape, node_of_rank, timeout)) {}
+                         const std::vector<int>& node_of_rank, double timeout,
+                         std::optional<MemorySpace> space)
+    : impl_(std::make_unique<Impl>(world, shape, node_of_rank, timeout, space)) {}
 ProcessGrid::~ProcessGrid() = default;
 
 ProgressBoard& ProcessGrid::board() {
@@ -51,6 +52,27 @@ const std::vector<int>& ProcessGrid::ranks_of_node() const {
 int ProcessGrid::node_cores() const {
   return impl_->node_cores;
 }
+MemorySpace ProcessGrid::space() const {
+  return impl_->space;
+}
+std::string ProcessGrid::devices() const {
+  return impl_->devices;
+}
+const std::vector<int>& ProcessGrid::ranks_of_device() const {
+  return impl_->ranks_of_device;
+}
+void ProcessGrid::drain(const Stream& stream) {
+  if (impl_->device_messages)
+    impl_->device_messages->drain(stream);
+  else
+    stream.synchronize();
+}
+bool ProcessGrid::stages_messages() const {
+  return impl_->device_messages && impl_->device_messages->staged();
+}
+std::int64_t ProcessGrid::staging_bytes() const {
+  return stages_messages() ? impl_->device_messages->host_bytes() : 0;
+}
 WaitPolicy ProcessGrid::wait_policy() const {
   return impl_->policy;
 }
@@ -61,10 +83,10 @@ Communicator& ProcessGrid::world() {
   return *impl_->world;
 }
 Communicator& ProcessGrid::along(Axis axis) {
-  return *impl_->axes[index_of(axis)];
+  return impl_->axes[index_of(axis)].messages();
 }
 Communicator& ProcessGrid::embedding() {
-  return *impl_->embedding;
+  return impl_->embedding.messages();
 }
 MPI_Comm ProcessGrid::mpi() const {
   return impl_->grid.get();
@@ -82,10 +104,10 @@ int ProcessGrid::run_within_node(Axis axis) const {
 }
 
 Traffic ProcessGrid::traffic(Axis axis) const {
-  Traffic sum = impl_->axes[index_of(axis)]->traffic();
-  if (axis == Axis::pipeline) sum += impl_->embedding->traffic();
-  for (const auto& [group, communicator] : impl_->groups)
-    if (group.axis == axis) sum += communicator->traffic();
+  Traffic sum = impl_->axes[index_of(axis)].messages().traffic();
+  if (axis == Axis::pipeline) sum += impl_->embedding.messages().traffic();
+  for (const auto& [place, group] : impl_->groups)
+    if (place.axis == axis) sum += group.messages().traffic();
   return sum;
 }
 

@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,11 @@ class ProcessGrid {
   /// All ranks throw alike. `node_of_rank` replaces what MPI says of nodes: a number for each rank
   /// of `world` (tests, and machines whose fast links join several nodes or part of one).
   /// `timeout`: seconds after which a wait in this grid ends the job (Watchdog); 0: never.
+  /// `space`: where the tensors of messages are; none: on GPUs where every rank finds one. Each
+  /// rank is bound to one then, round robin on its node; UsageError where GPUs are asked for and a
+  /// rank finds none.
   ProcessGrid(MPI_Comm world, const GridShape& shape, const std::vector<int>& node_of_rank = {},
-              double timeout = 0.0);
+              double timeout = 0.0, std::optional<MemorySpace> space = MemorySpace::host);
   ~ProcessGrid();
   ProcessGrid(const ProcessGrid&) = delete;
   ProcessGrid& operator=(const ProcessGrid&) = delete;
@@ -38,6 +42,15 @@ class ProcessGrid {
   /// The ranks that share this rank's machine, itself among them, ascending.
   const std::vector<int>& ranks_of_node() const;
   int node_cores() const;  // that the ranks of this node may use, together
+  /// Where the tensors of messages may be, beside host memory.
+  MemorySpace space() const;
+  /// "8 GPUs (NVIDIA H200), one a rank: messages by NCCL 2.28.9"; "the CPU" without.
+  std::string devices() const;
+  /// The ranks that compute on this rank's GPU, itself among them, ascending; none without.
+  const std::vector<int>& ranks_of_device() const;
+  /// Whether messages of a device's memory go through host memory, and what that has come to hold.
+  bool stages_messages() const;
+  std::int64_t staging_bytes() const;
   /// How every communicator of this grid waits; chosen once from node_size() and node_cores().
   WaitPolicy wait_policy() const;
   std::string place() const;  // "rank 5 (data 1, pipeline 0, tensor 1) on host"
@@ -47,10 +60,13 @@ class ProcessGrid {
   /// Collective. From here on that report has what ranks of other nodes do: `directory` is one that
   /// all nodes see, and of this run.
   void report_across_nodes(const std::string& directory);
+  /// Blocks the caller until `stream` has done all that it has now. On a device that may hang in a
+  /// message: it is noted as a wait for the oldest one; Error where messages fail.
+  void drain(const Stream& stream);
   /// For waits outside of its communicators.
   WaitWatch* watch() const;
 
-  /// All ranks of the grid.
+  /// All ranks of the grid: for messages of host memory alone.
   Communicator& world();
   /// The ranks that differ from this one along `axis` only.
   Communicator& along(Axis axis);

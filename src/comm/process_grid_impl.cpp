@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "src/comm/device_binding.hpp"
 #include "src/comm/topology.hpp"
 
 namespace triax {
@@ -33,7 +34,8 @@ class GroupWait {
 }  // namespace
 
 ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
-                        const std::vector<int>& node_of_rank, double timeout)
+                        const std::vector<int>& node_of_rank, double timeout,
+                        std::optional<MemorySpace> asked)
     : shape(grid_shape) {
   if (timeout > 0.0) watchdog.emplace(board, timeout);
   const WaitScope making(&board);
@@ -62,7 +64,8 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
                       coordinates[1], coordinates[2], host_name());
 
   find_node(node_of_rank);
-  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks");
+  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks").mpi;
+  find_devices(asked);
   make_axes();
   make_embedding();
 }
@@ -126,6 +129,35 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   }
 }
 
+void ProcessGrid::Impl::find_devices(std::optional<MemorySpace> asked) {
+  if (asked == MemorySpace::host) return;
+  const int count = device_count();
+  if (!compute_on_devices(asked, gather(count))) return;
+  space = MemorySpace::device;
+  bind_device(device_of(node_rank, count));
+  const DeviceFacts facts = device_facts();
+  const std::vector<int> places = gather(static_cast<int>(facts.place));
+  ranks_of_device = ranks_with_device(rank, places, first_of_node);
+  const int found = distinct_devices(places, first_of_node);
+  if (found == shape.size()) device_messages = nccl_messages(*world, policy);
+  if (!device_messages) device_messages = staged_messages();
+  devices = devices_text(shape.size(), found, facts.name);
+  if (shape.size() > 1) devices += ": " + device_messages->description();
+}
+
+ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const std::string& name,
+                                                         Communicator* parent) {
+  const std::vector<int> members = members_of(comm);
+  const int number = board.add_group(name, members);
+  Group group{std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name),
+                                                &board, number),
+              nullptr};
+  if (device_messages)
+    group.device = device_messages->make(
+        {*group.mpi, parent, members.front(), board, number, fmt::format("{}, {}", place, name)});
+  return group;
+}
+
 void ProcessGrid::Impl::make_axes() {
   for (const Axis axis : all_axes) {
     MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
@@ -140,10 +172,10 @@ void ProcessGrid::Impl::make_axes() {
   }
 }
 
-std::unique_ptr<MpiCommunicator> ProcessGrid::Impl::subgroup(Axis axis,
-                                                             const std::vector<int>& members,
-                                                             const std::string& name) {
-  const MPI_Comm whole = axes[index_of(axis)]->mpi();
+ProcessGrid::Impl::Group ProcessGrid::Impl::subgroup(Axis axis, const std::vector<int>& members,
+                                                     const std::string& name) {
+  const Group& along = axes[index_of(axis)];
+  const MPI_Comm whole = along.mpi->mpi();
   MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
   if (whole != MPI_COMM_NULL) meet(whole);
   if (members.size() > 1) {
@@ -156,16 +188,16 @@ std::unique_ptr<MpiCommunicator> ProcessGrid::Impl::subgroup(Axis axis,
     constexpr int tag = 0;
     check_mpi(MPI_Comm_create_group(whole, some.get(), tag, &comm), "MPI_Comm_create_group", place);
   }
-  return communicator(comm, name);
+  return communicator(comm, name, &along.messages());
 }
 
 Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
   const int ranks = shape.size(axis);
   check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
         name_of(axis), parts);
-  if (parts == (across ? ranks : 1)) return *axes[index_of(axis)];
-  std::unique_ptr<MpiCommunicator>& made = groups[{axis, parts, across}];
-  if (made) return *made;
+  if (parts == (across ? ranks : 1)) return axes[index_of(axis)].messages();
+  Group& made = groups[{axis, parts, across}];
+  if (made.mpi) return made.messages();
   const int run = ranks / parts;
   const int here = coordinates[index_of(axis)];
   std::vector<int> members;
@@ -175,7 +207,7 @@ Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
   made =
       subgroup(axis, members,
                fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts));
-  return *made;
+  return made.messages();
 }
 
 void ProcessGrid::Impl::make_embedding() {

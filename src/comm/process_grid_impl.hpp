@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/comm/device_messages.hpp"
 #include "src/comm/mpi_communicator.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/owned_handle.hpp"
@@ -22,17 +23,24 @@ inline std::size_t index_of(Axis axis) {
 }
 
 struct ProcessGrid::Impl {
+  // A group of ranks: for host memory, and for that of a device where the tensors are there.
+  struct Group {
+    std::unique_ptr<MpiCommunicator> mpi;
+    std::unique_ptr<Communicator> device;
+    Communicator& messages() const { return device ? *device : *mpi; }
+  };
+
   Impl(MPI_Comm user_world, const GridShape& grid_shape, const std::vector<int>& node_of_rank,
-       double timeout);
+       double timeout, std::optional<MemorySpace> asked);
 
   void find_node(const std::vector<int>& node_of_rank);
+  void find_devices(std::optional<MemorySpace> asked);
   void make_axes();
   void make_embedding();
   void report_across_nodes(const std::string& directory);
   // `members`: the ranks along `axis` that are with this one, itself among them, ascending.
   // Collective over the axis.
-  std::unique_ptr<MpiCommunicator> subgroup(Axis axis, const std::vector<int>& members,
-                                            const std::string& name);
+  Group subgroup(Axis axis, const std::vector<int>& members, const std::string& name);
   // part() or across(), made at the first call.
   Communicator& group(Axis axis, int parts, bool across);
 
@@ -48,11 +56,8 @@ struct ProcessGrid::Impl {
   }
   std::vector<int> gather(int value) const;
   std::vector<int> members_of(MPI_Comm comm) const;
-  std::unique_ptr<MpiCommunicator> communicator(MPI_Comm comm, const std::string& name) {
-    const int group = board.add_group(name, members_of(comm));
-    return std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name),
-                                             &board, group);
-  }
+  // `parent`: of whose ranks these are some, all of which make such groups; null: all ranks.
+  Group communicator(MPI_Comm comm, const std::string& name, Communicator* parent = nullptr);
 
   GridShape shape;
   int rank = 0;
@@ -64,17 +69,21 @@ struct ProcessGrid::Impl {
   std::optional<Watchdog> watchdog;
   int node_rank = 0, node_size = 1, nodes = 1, node_cores = 1;
   std::vector<int> ranks_of_node;
+  MemorySpace space = MemorySpace::host;
+  std::string devices = "the CPU";
+  std::vector<int> ranks_of_device;
   std::unique_ptr<MpiCommunicator> world;
-  std::array<std::unique_ptr<MpiCommunicator>, 3> axes;  // by Axis
-  std::unique_ptr<MpiCommunicator> embedding;
-  struct Group {
+  std::unique_ptr<DeviceMessages> device_messages;  // none: on the host
+  std::array<Group, 3> axes;                        // by Axis
+  Group embedding;
+  struct Part {
     Axis axis;
     int parts;
     bool across;
-    auto operator<=>(const Group&) const = default;
+    auto operator<=>(const Part&) const = default;
   };
-  std::map<Group, std::unique_ptr<MpiCommunicator>> groups;  // within an axis
-  std::vector<int> first_of_node;                            // by rank: the first rank of its node
+  std::map<Part, Group> groups;    // within an axis
+  std::vector<int> first_of_node;  // by rank: the first rank of its node
 };
 
 }  // namespace triax

@@ -2,10 +2,11 @@
 // The job as plain structs: validated, every "auto" resolved, immutable from here on.
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "kernels/base/dtype.hpp"
+#include "kernels/base/tensor.hpp"
 
 namespace triax {
 
@@ -64,6 +65,10 @@ struct RunConfig {
   double time_limit = 0.0;         // seconds from the start; 0: what Slurm says
   double collective_timeout = 600.0;  // seconds that a rank waits for others, at most
   std::int64_t max_bad_steps = 3;     // skipped in a row, as loss or gradient is not finite
+  /// Where tensors live and are computed; none: on GPUs where every rank has one (see on_grid).
+  std::optional<MemorySpace> space;
+  /// Messages of a GPU's memory go through the host's (ProcessGrid::stages_messages).
+  bool staged_messages = true;
 };
 
 /// Whether training goes on while a checkpoint is written.

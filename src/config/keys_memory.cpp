@@ -239,7 +239,7 @@ void add_activation_checkpointing(Keys& k) {
                      "cut the kept input of a recomputed layer over the tensor ranks; with "
                      "parallel.sequence_parallel it is so already"));
   k.push_back(obeyed(p + "cpu_checkpointing", boolean, false, anything(),
-                     "keep the inputs of recomputed layers in host memory: in a build for the CPU "
+                     "keep the inputs of recomputed layers in host memory: on the CPU "
                      "they are there already, and are counted there"));
   k.push_back(accepted(p + "contiguous_memory_optimization", boolean, false,
                        "activations lie in one arena"));

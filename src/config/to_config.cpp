@@ -38,6 +38,11 @@ ParallelConfig parallel(const Settings& s) {
   return p;
 }
 
+std::optional<MemorySpace> space(const std::string& device) {
+  if (device == "auto") return {};
+  return device == "gpu" ? MemorySpace::device : MemorySpace::host;
+}
+
 RunConfig run(const Settings& s) {
   RunConfig r;
   r.steps = s.integer("run.steps");
@@ -51,6 +56,7 @@ RunConfig run(const Settings& s) {
   r.time_limit = s.seconds("run.time_limit");
   r.collective_timeout = s.seconds("run.collective_timeout");
   r.max_bad_steps = s.integer("run.max_bad_steps");
+  r.space = space(s.string("run.device"));
   return r;
 }
 

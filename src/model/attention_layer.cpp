@@ -66,8 +66,9 @@ std::size_t AttentionLayer::scratch_bytes(const BatchShape& shape) const {
     Scratch(arena, shape, output_.inputs(), width());
     if (recompute_) carve_core(arena, shape);
   });
-  return own + std::max(attention_scratch_bytes(shape.sequence, head_size_),
-                        qkv_.scratch_bytes(shape.rows));
+  return own +
+         std::max(attention_scratch_bytes({shape.batch, shape.sequence, heads_.heads, head_size_}),
+                  qkv_.scratch_bytes(shape.rows));
 }
 
 AttentionLayer::Views AttentionLayer::views(const BatchShape& shape, const Tensor& qkv) const {

@@ -143,7 +143,7 @@ void BlockLayer::leave_backward(const Context& ctx, const LayerParameters& param
 
 void BlockLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                          const Tensor& y, const Tensor& frame) const {
-  Arena frame_arena(frame.data(), static_cast<std::size_t>(frame.bytes()));
+  Arena frame_arena(frame.data(), static_cast<std::size_t>(frame.bytes()), frame.space());
   const Frame saved = carve(frame_arena, ctx.shape);
   const ArenaScope scope(ctx.scratch);
   const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F);
@@ -161,7 +161,7 @@ void BlockLayer::forward(const Context& ctx, const LayerParameters& params, cons
 
 void BlockLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                           const Tensor& dy, const Tensor& dx, const Tensor& frame) const {
-  Arena frame_arena(frame.data(), static_cast<std::size_t>(frame.bytes()));
+  Arena frame_arena(frame.data(), static_cast<std::size_t>(frame.bytes()), frame.space());
   const Frame saved = carve(frame_arena, ctx.shape);
   const ArenaScope scope(ctx.scratch);
   const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F);

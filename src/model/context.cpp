@@ -12,13 +12,13 @@ std::uint64_t bytes_of_rows(const BatchShape& shape, std::int64_t width) {
 }  // namespace
 
 BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorShard& shard,
-                       DType type, DType gradient_type) {
+                       DType type, DType gradient_type, MemorySpace space) {
   const std::int64_t tokens = batch * sequence;
   const std::int64_t parts = shard.sequence_parallel ? shard.size : 1;
   const std::int64_t local = (tokens + parts - 1) / parts;
   return {
-      batch, sequence,     local * parts, local, shard.sequence_parallel ? local * shard.rank : 0,
-      type,  gradient_type};
+      batch, sequence,      local * parts, local, shard.sequence_parallel ? local * shard.rank : 0,
+      type,  gradient_type, space};
 }
 
 std::uint64_t dropout_key(const Context& ctx, int layer, DropoutPlace place) {

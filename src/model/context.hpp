@@ -13,17 +13,19 @@ namespace triax {
 /// keeps an equal run of the rows between the layers; rows are padded to a multiple of the tensor
 /// size (token -1, zero gradient).
 struct BatchShape {
-  std::int64_t batch = 1;            // B
-  std::int64_t sequence = 1;         // T
-  std::int64_t rows = 1;             // B T, padded: rows of a full activation
-  std::int64_t local_rows = 1;       // rows of a residual-stream activation on this rank
-  std::int64_t first_row = 0;        // of those, in the micro-batch
-  DType type = DType::f32;           // of activations and parameters
-  DType gradient_type = DType::f32;  // of the parameters' gradients
+  std::int64_t batch = 1;                 // B
+  std::int64_t sequence = 1;              // T
+  std::int64_t rows = 1;                  // B T, padded: rows of a full activation
+  std::int64_t local_rows = 1;            // rows of a residual-stream activation on this rank
+  std::int64_t first_row = 0;             // of those, in the micro-batch
+  DType type = DType::f32;                // of activations and parameters
+  DType gradient_type = DType::f32;       // of the parameters' gradients
+  MemorySpace space = MemorySpace::host;  // of all of them
   std::int64_t tokens() const { return batch * sequence; }
 };
 BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorShard& shard,
-                       DType type = DType::f32, DType gradient_type = DType::f32);
+                       DType type = DType::f32, DType gradient_type = DType::f32,
+                       MemorySpace space = MemorySpace::host);
 
 /// Lives for one micro-batch of one layer call.
 struct Context {
@@ -36,7 +38,7 @@ struct Context {
   Tensor labels;                  // (rows) int32; -1: ignored
   bool training = true;           // gradients are wanted
   float loss_scale = 1.0F;        // of the loss whose gradient is made: 1 / label tokens
-  double* loss_sum = nullptr;     // the head adds the sum of its rows' losses
+  Tensor loss_sum;                // (1) float64: the head adds the sum of its rows' losses
   std::uint64_t dropout_key = 0;  // of this step
   std::int64_t first_sample =
       0;  // of the micro-batch, within the global batch: dropout masks follow it

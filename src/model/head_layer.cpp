@@ -117,7 +117,7 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     cross_entropy_stats(ctx.stream, own, logits, labels, vocabulary_.first, vocabulary_.columns);
     ctx.tensor.all_gather(ctx.stream, stats, own).wait(ctx.stream);
     cross_entropy_loss(ctx.stream, loss, lse, stats, labels);
-    add_sum(ctx.stream, Tensor(ctx.loss_sum, {1}), loss);
+    add_sum(ctx.stream, ctx.loss_sum, loss);
     if (!ctx.training) continue;
     cross_entropy_backward(ctx.stream, logits, lse, labels, vocabulary_.first, vocabulary_.columns,
                            ctx.loss_scale);

@@ -20,7 +20,7 @@ class HeadLayer : public Layer {
   std::size_t frame_bytes(const BatchShape& shape) const override;
   std::size_t scratch_bytes(const BatchShape& shape) const override;
   LayerMessages messages(const BatchShape& shape) const override;
-  /// Adds the sum of the rows' losses to *ctx.loss_sum, the same on every tensor rank.
+  /// Adds the sum of the rows' losses to ctx.loss_sum, the same on every tensor rank.
   void forward(const Context& ctx, const LayerParameters& params, const Tensor& x, const Tensor& y,
                const Tensor& frame) const override;
   void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,

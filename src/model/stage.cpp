@@ -69,7 +69,7 @@ std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
 }
 
 Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
-             const RecomputeConfig& recompute, StageUse use)
+             const RecomputeConfig& recompute, StageUse use, MemorySpace space)
     : place_(place), use_(use) {
   place_.tensor.sequence_parallel = place.tensor.sequence_parallel && place.tensor.size > 1;
   const TensorShard& shard = place_.tensor;
@@ -78,9 +78,11 @@ Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t seq
     const Shape shape{2, sequence_length, model.head_size / 2};
     table_bytes_ = shape.elements() * static_cast<std::int64_t>(sizeof(float));
     if (use == StageUse::run) {
-      rope_ = Buffer(static_cast<std::size_t>(table_bytes_));
+      rope_ = Buffer(static_cast<std::size_t>(table_bytes_), space);
       rope = rope_.tensor(DType::f32, shape);
-      rope_table(Stream{}, rope, model.rope_theta);
+      const Stream stream(space);
+      rope_table(stream, rope, model.rope_theta);
+      stream.synchronize();  // the streams that read it know nothing of this one
     }
   }
   const int total = place.stages * place.chunks;

@@ -38,9 +38,10 @@ enum class StageUse : std::uint8_t { run, plan };
 
 class Stage {
  public:
-  /// `sequence_length`: T of the batches it will see.
+  /// `sequence_length`: T of the batches it will see. `space`: where they will be.
   Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
-        const RecomputeConfig& recompute = {}, StageUse use = StageUse::run);
+        const RecomputeConfig& recompute = {}, StageUse use = StageUse::run,
+        MemorySpace space = MemorySpace::host);
 
   const StagePlace& place() const { return place_; }
   StageUse use() const { return use_; }

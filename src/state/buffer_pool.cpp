@@ -15,11 +15,11 @@ std::int64_t BufferPool::bytes_of(std::size_t bytes, int count) {
   return static_cast<std::int64_t>(stride_of(bytes)) * count;
 }
 
-BufferPool::BufferPool(std::string name, std::size_t bytes, int count)
+BufferPool::BufferPool(std::string name, std::size_t bytes, int count, MemorySpace space)
     : name_(std::move(name)),
       stride_(stride_of(bytes)),
       bytes_(bytes),
-      memory_(static_cast<std::size_t>(bytes_of(bytes, count))) {
+      memory_(static_cast<std::size_t>(bytes_of(bytes, count)), space) {
   for (int slot = count - 1; slot >= 0; --slot) free_.push_back(slot);
 }
 

@@ -12,7 +12,7 @@ namespace triax {
 /// `count` buffers of `bytes` each, allocated once; count comes from the verified plan's peaks.
 class BufferPool {
  public:
-  BufferPool(std::string name, std::size_t bytes, int count);
+  BufferPool(std::string name, std::size_t bytes, int count, MemorySpace space = MemorySpace::host);
   /// Bytes that a pool takes.
   static std::int64_t bytes_of(std::size_t bytes, int count);
   /// A free buffer's number; an internal error when none is free (the plan promised there is one).

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "io/safetensors.hpp"
-#include "kernels/elementwise.hpp"
 #include "kernels/random.hpp"
 #include "src/state/huggingface_weights.hpp"
+#include "src/state/staging.hpp"
 
 namespace triax {
 namespace {
@@ -48,15 +48,16 @@ void initialize_weights(const Stream& stream, ParameterStore& store, std::uint64
   for_each_weight_run(
       stream, store, optimizer,
       [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out, std::int64_t index) {
+        const Stream its = stream_for(out, stream);
         switch (spec.initial) {
           case Initial::zero:
-            fill_constant(stream, out, 0.0F);
+            fill_constant(its, out, 0.0F);
             break;
           case Initial::one:
-            fill_constant(stream, out, 1.0F);
+            fill_constant(its, out, 1.0F);
             break;
           case Initial::normal:
-            fill_normal(stream, out, mix_key(seed, piece.name), index, 0.0F, spec.deviation);
+            fill_normal(its, out, mix_key(seed, piece.name), index, 0.0F, spec.deviation);
             break;
         }
       });
@@ -66,23 +67,23 @@ std::vector<std::string> load_weights(const Stream& stream, ParameterStore& stor
                                       const ModelConfig& model, const std::string& directory,
                                       Optimizer* optimizer) {
   const HuggingfaceWeights source(directory, model);
-  std::vector<float> read;
+  Staging staging;
   for_each_weight_run(
       stream, store, optimizer,
       [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {
-        if (out.dtype() == DType::f32) return source.read(piece.name, index, out);
+        if (out.dtype() == DType::f32 && out.space() == MemorySpace::host)
+          return source.read(piece.name, index, out);
         for (std::int64_t done = 0; done < out.elements(); done += staged_elements) {
           const std::int64_t count = std::min(staged_elements, out.elements() - done);
-          read.resize(static_cast<std::size_t>(count));
-          const Tensor from(read.data(), {count});
+          const Tensor from = staging.take(out.space(), DType::f32, count);
           source.read(piece.name, index + done, from);
-          convert(stream, out.slice(0, done, count), from);
+          staging.put(stream, out.slice(0, done, count), from);
         }
       });
   return source.unused();
 }
 
-std::int64_t loading_bytes(const ModelConfig& model, DType type) {
+std::int64_t loading_bytes(const ModelConfig& model, DType type, MemorySpace space) {
   std::int64_t elements = 0, largest = 0;
   for (const GlobalTensor& tensor : global_tensors(model)) {
     elements += tensor.shape.elements();
@@ -90,8 +91,8 @@ std::int64_t loading_bytes(const ModelConfig& model, DType type) {
   }
   const std::int64_t mapped = std::min<std::int64_t>(SafetensorsReader::most_mapped,
                                                      elements * std::int64_t{sizeof(float)});
-  const std::int64_t staged = type == DType::f32 ? 0 : std::min(largest, staged_elements);
-  return mapped + staged * std::int64_t{sizeof(float)};
+  if (type == DType::f32 && space == MemorySpace::host) return mapped;
+  return mapped + Staging::bytes_of(space, type, std::min(largest, staged_elements));
 }
 
 }  // namespace triax

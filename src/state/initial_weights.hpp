@@ -19,7 +19,9 @@ void initialize_weights(const Stream& stream, ParameterStore& store, std::uint64
 std::vector<std::string> load_weights(const Stream& stream, ParameterStore& store,
                                       const ModelConfig& model, const std::string& directory,
                                       Optimizer* optimizer = nullptr);
-/// The most that load_weights takes of memory beside the weights themselves, which are of `type`.
-std::int64_t loading_bytes(const ModelConfig& model, DType type);
+/// The most that load_weights takes of memory beside the weights themselves, which are of `type` in
+/// `space`.
+std::int64_t loading_bytes(const ModelConfig& model, DType type,
+                           MemorySpace space = MemorySpace::host);
 
 }  // namespace triax

@@ -107,13 +107,13 @@ void OffloadStore::release(int unit) {
   pool_of(unit).release(std::exchange(of(unit).slot, none));
 }
 
-void OffloadStore::open(const Stream& stream, int unit, Access access) {
+void OffloadStore::open(int unit, Access access) {
   if (access != Access::replace) {
     start_read(unit);
     return wait_read(unit);
   }
   of(unit).slot = pool_of(unit).acquire();
-  for (std::size_t r = 0; r < unit_of(unit).runs.size(); ++r) fill_zero(stream, at(unit, r));
+  for (std::size_t r = 0; r < unit_of(unit).runs.size(); ++r) fill_zero(Stream(), at(unit, r));
 }
 
 void OffloadStore::close(int unit, Access access) {

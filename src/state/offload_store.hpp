@@ -69,7 +69,7 @@ class OffloadStore {
   template <class Visit>
   void visit(const Stream& stream, int unit, Access access, Visit&& visit) {
     try {
-      open(stream, unit, access);
+      open(unit, access);
       std::forward<Visit>(visit)();
       close(unit, access);
     } catch (...) {
@@ -91,7 +91,7 @@ class OffloadStore {
     std::vector<BlockRequest> requests;  // one a run
   };
   void wait(int unit);
-  void open(const Stream& stream, int unit, Access access);
+  void open(int unit, Access access);
   void close(int unit, Access access);
   void abandon(const Stream& stream, int unit);
   void make_pools(const std::vector<int>& buffers);

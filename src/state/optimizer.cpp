@@ -52,6 +52,31 @@ FlatRange kept_range(const ParameterBlock& block) {
   return {begin, block.kept_parts > 0 ? block.parts.front().end : begin};
 }
 
+// Which blocks' kept state is on the host: the last ones, where the parameters are a device's.
+std::vector<bool> host_blocks(const std::vector<ParameterBlock>& blocks, MemorySpace space,
+                              double host_share) {
+  std::int64_t all = 0;
+  for (const ParameterBlock& block : blocks) all += kept_range(block).count();
+  const double stays = space == MemorySpace::host ? static_cast<double>(all)
+                                                  : (1.0 - host_share) * static_cast<double>(all);
+  std::vector<bool> on_host;
+  std::int64_t end = 0;
+  for (const ParameterBlock& block : blocks) {
+    end += kept_range(block).count();
+    on_host.push_back(static_cast<double>(end) > stays);
+  }
+  return on_host;
+}
+
+// Whether state on the host belongs to parameters of a device.
+bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space,
+                   double host_share) {
+  return space == MemorySpace::device &&
+         (host_share > 0.0 || std::any_of(blocks.begin(), blocks.end(), [](const auto& block) {
+            return std::ssize(block.parts) > block.kept_parts;
+          }));
+}
+
 // Of the state that is not kept in memory.
 struct StoredState {
   std::vector<OffloadDataset> datasets;
@@ -90,15 +115,23 @@ void set_stored(OptimizerBytes& bytes, std::int64_t stored, bool has_master) {
 
 }  // namespace
 
-OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks, DType type, int buffers) {
-  const bool has_master = type != DType::f32;
-  std::int64_t kept = 0;
-  for (const ParameterBlock& block : blocks) kept += kept_range(block).count();
+OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
+                               const StateOptions& options, const StateBuffers& buffers) {
+  const bool has_master = options.type != DType::f32;
+  const std::vector<bool> on_host = host_blocks(blocks, options.space, buffers.host_share);
+  constexpr auto both_moments = 2 * static_cast<std::int64_t>(sizeof(float));
   OptimizerBytes bytes;
-  bytes.moments = 2 * kept * static_cast<std::int64_t>(sizeof(float));
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const std::int64_t moments = both_moments * kept_range(blocks[b]).count();
+    bytes.moments += moments;
+    if (on_host[b]) bytes.host_moments += moments;
+  }
   if (has_master) bytes.master = bytes.moments / 2;
+  if (has_master) bytes.host_master = bytes.host_moments / 2;
+  if (steps_on_host(blocks, options.space, buffers.host_share))
+    bytes.host_step = HostStep::bytes_of(options.type, options.gradient_type);
   const StoredState stored = stored_state(blocks, has_master);
-  const OffloadBytes offload = offload_bytes(stored.datasets, stored.units, {buffers});
+  const OffloadBytes offload = offload_bytes(stored.datasets, stored.units, {buffers.count});
   bytes.buffers = offload.buffers;
   set_stored(bytes, offload.stored, has_master);
   return bytes;
@@ -106,8 +139,10 @@ OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks, DType 
 
 Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
                      const StateBuffers& stored)
-    : store_(store), config_(config), clip_(gradient_clipping) {
-  keep_in_memory();
+    : store_(store), config_(config), clip_(gradient_clipping), norm_squares_(store.space()) {
+  keep_in_memory(stored.host_share);
+  if (steps_on_host(store.blocks(), store.space(), stored.host_share))
+    host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type());
   make_store(stored);
   for (const ParameterBlock& block : store.blocks()) {
     auto& runs = runs_.emplace_back();
@@ -119,23 +154,32 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   }
 }
 
-void Optimizer::keep_in_memory() {
-  std::int64_t total = 0;
-  for (const ParameterBlock& block : store_.blocks()) total += kept_range(block).count();
-  memory_ = Buffer(static_cast<std::size_t>(2 * total) * sizeof(float));
-  if (has_master()) master_memory_ = Buffer(static_cast<std::size_t>(total) * sizeof(float));
-  const Tensor moments = memory_.tensor(DType::f32, {2 * total});
-  const Tensor masters = has_master() ? master_memory_.tensor(DType::f32, {total}) : Tensor{};
-  std::int64_t at = 0;
-  for (const ParameterBlock& block : store_.blocks()) {
-    const FlatRange range = kept_range(block);
-    const std::int64_t count = range.count();
-    StateView& kept = kept_.emplace_back();
-    kept.first = {moments.slice(0, 2 * at, count), range};
-    kept.second = {moments.slice(0, 2 * at + count, count), range};
-    if (has_master()) kept.master = {masters.slice(0, at, count), range};
-    at += count;
-  }
+void Optimizer::keep_in_memory(double host_share) {
+  const std::vector<ParameterBlock>& blocks = store_.blocks();
+  const std::vector<bool> on_host = host_blocks(blocks, store_.space(), host_share);
+  kept_.resize(blocks.size());
+  const auto keep = [&](Memory& memory, MemorySpace space, bool host) {
+    std::int64_t total = 0;
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+      if (on_host[b] == host) total += kept_range(blocks[b]).count();
+    memory.moments = Buffer(static_cast<std::size_t>(2 * total) * sizeof(float), space);
+    if (has_master())
+      memory.master = Buffer(static_cast<std::size_t>(total) * sizeof(float), space);
+    const Tensor moments = memory.moments.tensor(DType::f32, {2 * total});
+    const Tensor masters = has_master() ? memory.master.tensor(DType::f32, {total}) : Tensor{};
+    std::int64_t at = 0;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      if (on_host[b] != host) continue;
+      const FlatRange range = kept_range(blocks[b]);
+      const std::int64_t count = range.count();
+      kept_[b].first = {moments.slice(0, 2 * at, count), range};
+      kept_[b].second = {moments.slice(0, 2 * at + count, count), range};
+      if (has_master()) kept_[b].master = {masters.slice(0, at, count), range};
+      at += count;
+    }
+  };
+  keep(memory_, store_.space(), false);
+  keep(host_memory_, MemorySpace::host, true);
 }
 
 void Optimizer::make_store(const StateBuffers& stored) {
@@ -150,7 +194,13 @@ void Optimizer::make_store(const StateBuffers& stored) {
 }
 
 OptimizerBytes Optimizer::allocated() const {
-  OptimizerBytes is{bytes(), master_bytes()};
+  const auto bytes = [](const Buffer& memory) { return static_cast<std::int64_t>(memory.bytes()); };
+  OptimizerBytes is;
+  is.host_moments = bytes(host_memory_.moments);
+  is.host_master = bytes(host_memory_.master);
+  is.moments = bytes(memory_.moments) + is.host_moments;
+  is.master = bytes(memory_.master) + is.host_master;
+  if (host_step_) is.host_step = HostStep::bytes_of(store_.type(), store_.gradient_type());
   if (!offload_) return is;
   is.buffers = offload_->bytes().buffers;
   set_stored(is, offload_->bytes().stored, has_master());
@@ -174,15 +224,16 @@ StateView Optimizer::state_of(int index, int part) const {
 
 double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
                                 std::optional<double> loss_scale, bool usable) {
-  norm_squares_ = usable ? 0.0 : std::numeric_limits<double>::quiet_NaN();
-  const Tensor total(&norm_squares_, {1});
+  norm_squares_.clear(stream);
   for (std::size_t b = 0; b < counted_.size(); ++b)
     for (const FlatRange& range : counted_[b])
-      add_sum_of_squares(stream, total, store_.gradients(static_cast<int>(b)).at(range));
-  world.all_reduce(stream, total).wait(stream);
-  stream.synchronize();
+      add_sum_of_squares(stream, norm_squares_.tensor(),
+                         store_.gradients(static_cast<int>(b)).at(range));
+  double squares = usable ? norm_squares_.read(stream) : std::numeric_limits<double>::quiet_NaN();
+  const Stream host;
+  world.all_reduce(host, Tensor(&squares, {1})).wait(host);
   const double scale = loss_scale.value_or(1.0);
-  const double norm = std::sqrt(norm_squares_) / scale;
+  const double norm = std::sqrt(squares) / scale;
   skip_ = !std::isfinite(norm);
   const double clip = clip_ > 0.0 ? std::min(1.0, clip_ / (norm + 1e-6)) : 1.0;
   gradient_scale_ = static_cast<float>(clip / scale);
@@ -205,9 +256,14 @@ void Optimizer::step(const Stream& stream, int index, int part, const StepOption
     if (range.count() == 0) continue;
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
     const Tensor weights = store_.weights(index).at(range);
-    adamw(stream, has_master() ? state.master.at(range) : weights,
-          has_master() ? weights : Tensor{}, store_.gradients(index).at(range),
-          state.first.at(range), state.second.at(range), adamw_options);
+    const Tensor gradient = store_.gradients(index).at(range);
+    const Tensor master = has_master() ? state.master.at(range) : Tensor{};
+    const Tensor first = state.first.at(range), second = state.second.at(range);
+    if (first.space() != weights.space())
+      host_step_->run(stream, master, weights, gradient, first, second, adamw_options);
+    else
+      adamw(stream, has_master() ? master : weights, has_master() ? weights : Tensor{}, gradient,
+            first, second, adamw_options);
   }
 }
 

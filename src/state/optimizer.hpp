@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/base/total.hpp"
 #include "src/config/config.hpp"
+#include "src/state/host_step.hpp"
 #include "src/state/offload_store.hpp"
 #include "src/state/parameter_store.hpp"
 
@@ -20,8 +22,10 @@ struct StateView {
 
 /// Where optimizer state is kept that is not in memory, and how many of its parts are at once.
 struct StateBuffers {
-  OffloadPlace place;
+  OffloadPlace place = {};
   int count = 1;
+  /// Of the state that is kept in memory, what the host has where the parameters are a device's.
+  double host_share = 0.0;
 };
 
 /// What changes from step to step.
@@ -36,11 +40,14 @@ struct OptimizerBytes {
   std::int64_t moments = 0, master = 0;
   std::int64_t stored_moments = 0, stored_master = 0;
   std::int64_t buffers = 0;
+  // On the host where the parameters are a device's: of the kept state, and to step it there.
+  std::int64_t host_moments = 0, host_master = 0, host_step = 0;
   bool operator==(const OptimizerBytes&) const = default;
 };
-/// What an Optimizer of these blocks will hold, whose parameters are of `type`, with so many parts
-/// from a store at once.
-OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks, DType type, int buffers);
+/// What an Optimizer of these blocks will hold, whose parameters are as `options` say, with so many
+/// parts from a store at once.
+OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
+                               const StateOptions& options, const StateBuffers& stored);
 
 class Optimizer {
  public:
@@ -82,9 +89,6 @@ class Optimizer {
   bool has_master() const { return store_.type() != DType::f32; }
   /// Where state is that is not in memory; null: nowhere.
   const OffloadStore* offload() const { return offload_.get(); }
-  /// Bytes of the moments, and of the master copy, that are in memory all the time.
-  std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.bytes()); }
-  std::int64_t master_bytes() const { return static_cast<std::int64_t>(master_memory_.bytes()); }
   OptimizerBytes allocated() const;
 
  private:
@@ -93,7 +97,7 @@ class Optimizer {
     FlatRange range;
     bool decays;
   };
-  void keep_in_memory();
+  void keep_in_memory(double host_share);
   void make_store(const StateBuffers& stored);
   int unit(int block, int part) const;
   StateView state_of(int block, int part) const;
@@ -104,13 +108,18 @@ class Optimizer {
   float gradient_scale_ = 1.0F;
   bool skip_ = false;  // the gradients are not finite
   std::function<void()> before_update_ = [] {};
-  Buffer memory_, master_memory_;
+  // State that is in memory all the time.
+  struct Memory {
+    Buffer moments, master;
+  };
+  Memory memory_, host_memory_;  // where the parameters are; on the host where that is elsewhere
+  std::unique_ptr<HostStep> host_step_;
   std::vector<StateView> kept_;  // by block
   std::unique_ptr<OffloadStore> offload_;
   std::vector<int> first_unit_;                  // by block: of its first part that is not kept
   std::vector<std::vector<Run>> runs_;           // by block: what step() updates
   std::vector<std::vector<FlatRange>> counted_;  // by block: what the norm counts
-  double norm_squares_ = 0.0;                    // target of the all-reduce
+  Total norm_squares_;                           // of this rank
 };
 
 }  // namespace triax

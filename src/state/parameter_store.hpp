@@ -17,7 +17,8 @@ struct StateOptions {
   DataShard shard = {};     // of this data rank
   DType type = DType::f32;  // of the parameters
   DType gradient_type = DType::f32;
-  OffloadPlace place = {};  // of the parameters' shards, where they are in a store
+  MemorySpace space = MemorySpace::host;  // of both, but for what is in a store
+  OffloadPlace place = {};                // of the parameters' shards, where they are in a store
 };
 
 /// Buffers for whole blocks, of which a rank keeps its part only: a pool by number of elements, as
@@ -61,6 +62,9 @@ class ParameterStore {
   const std::vector<ParameterBlock>& blocks() const { return blocks_; }
   /// Of the parameters' elements.
   DType type() const { return options_.type; }
+  DType gradient_type() const { return options_.gradient_type; }
+  /// Where parameters and gradients are, but for what is in a store.
+  MemorySpace space() const { return options_.space; }
   /// Where the parameters' shards are in a store; null: nowhere.
   const OffloadStore* offload() const { return offload_.get(); }
   /// What this rank keeps of a block's parameters and of its gradient; where the parameters are in

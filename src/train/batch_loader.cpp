@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace triax {
+namespace {
+
+constexpr std::int32_t padding = -1;
+
+}  // namespace
 
 BatchLoader::BatchLoader(const TokenReader& reader, const BatchConfig& batch,
                          const BatchShape& shape, int data_size, int data_rank)
@@ -11,16 +16,21 @@ BatchLoader::BatchLoader(const TokenReader& reader, const BatchConfig& batch,
       shape_(shape),
       data_size_(data_size),
       data_rank_(data_rank),
-      tokens_(static_cast<std::size_t>(batch.accumulation * shape.rows), -1),
-      labels_(tokens_),
-      sample_(static_cast<std::size_t>(shape.sequence) + 1) {}
+      memory_(shape.space, static_cast<std::size_t>(bytes_of(batch, shape))),
+      sample_(static_cast<std::size_t>(shape.sequence) + 1) {
+  for (int m = 0; m < microbatches(); ++m)
+    for (const int which : {0, 1}) {
+      const Tensor padded = row(memory_.here(), which, m);
+      std::fill_n(padded.as<std::int32_t>(), padded.elements(), padding);
+    }
+}
 
 std::int64_t BatchLoader::first_sample(int microbatch) const {
   return (static_cast<std::int64_t>(microbatch) * data_size_ + data_rank_) * batch_.micro;
 }
 
-void BatchLoader::load(std::int64_t first, std::int64_t end) {
-  constexpr std::int32_t padding = -1;
+void BatchLoader::load(const Stream& stream, std::int64_t first, std::int64_t end) {
+  pushed_.synchronize();
   const std::int64_t t = shape_.sequence;
   for (int m = 0; m < microbatches(); ++m)
     for (std::int64_t b = 0; b < batch_.micro; ++b) {
@@ -29,10 +39,11 @@ void BatchLoader::load(std::int64_t first, std::int64_t end) {
         reader_.sample(number, sample_);
       else
         std::fill(sample_.begin(), sample_.end(), padding);
-      const std::int64_t at = m * shape_.rows + b * t;
-      std::copy_n(sample_.begin(), t, tokens_.begin() + at);
-      std::copy_n(sample_.begin() + 1, t, labels_.begin() + at);
+      std::copy_n(sample_.begin(), t, row(memory_.here(), 0, m).as<std::int32_t>() + b * t);
+      std::copy_n(sample_.begin() + 1, t, row(memory_.here(), 1, m).as<std::int32_t>() + b * t);
     }
+  memory_.push(stream);
+  pushed_.record(stream);
 }
 
 }  // namespace triax

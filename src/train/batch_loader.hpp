@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "io/token_reader.hpp"
+#include "kernels/base/mirror.hpp"
 #include "src/config/config.hpp"
 #include "src/model/context.hpp"
 
@@ -15,35 +16,42 @@ namespace triax {
 /// depend on that.
 class BatchLoader {
  public:
-  /// `reader` outlives the loader.
+  /// `reader` outlives the loader. The batch will be in memory of shape.space.
   BatchLoader(const TokenReader& reader, const BatchConfig& batch, const BatchShape& shape,
               int data_size, int data_rank);
   /// Reads the global batch that begins with sample number `first` since the start of training.
   /// Samples from number `end` on are left out: their rows are padding.
-  void load(std::int64_t first, std::int64_t end = std::numeric_limits<std::int64_t>::max());
+  /// What `stream` does from here on sees them.
+  void load(const Stream& stream, std::int64_t first,
+            std::int64_t end = std::numeric_limits<std::int64_t>::max());
 
-  /// Bytes that a loader takes.
+  /// Bytes that a loader takes of the memory of shape.space, and as many of the host's where that
+  /// is another.
   static std::int64_t bytes_of(const BatchConfig& batch, const BatchShape& shape) {
     return 2 * batch.accumulation * shape.rows * static_cast<std::int64_t>(sizeof(std::int32_t));
   }
 
   int microbatches() const { return static_cast<int>(batch_.accumulation); }
   /// Inputs and labels of a micro-batch: (rows) int32, -1 in padded rows.
-  Tensor tokens(int microbatch) { return row(tokens_, microbatch); }
-  Tensor labels(int microbatch) { return row(labels_, microbatch); }
+  Tensor tokens(int microbatch) const { return row(memory_.there(), 0, microbatch); }
+  Tensor labels(int microbatch) const { return row(memory_.there(), 1, microbatch); }
   /// Number of the micro-batch's first sample within the global batch.
   std::int64_t first_sample(int microbatch) const;
 
  private:
-  Tensor row(std::vector<std::int32_t>& all, int microbatch) {
-    return {all.data() + microbatch * shape_.rows, {shape_.rows}};
+  // Tokens (0) or labels (1) of a micro-batch in a batch, (2, microbatches, rows).
+  Tensor row(const Buffer& buffer, int which, int microbatch) const {
+    return buffer.tensor(DType::i32, {2 * batch_.accumulation, shape_.rows})
+        .slice(0, which * batch_.accumulation + microbatch, 1)
+        .flat();
   }
   const TokenReader& reader_;
   BatchConfig batch_;
   BatchShape shape_;
   int data_size_, data_rank_;
-  std::vector<std::int32_t> tokens_, labels_;  // (microbatches, rows)
-  std::vector<std::int32_t> sample_;           // (T + 1)
+  Mirror memory_;                     // tokens and labels of all micro-batches
+  Event pushed_;                      // to the device: the host may write again
+  std::vector<std::int32_t> sample_;  // (T + 1)
 };
 
 }  // namespace triax

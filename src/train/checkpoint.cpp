@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/elementwise.hpp"
 #include "src/train/held_part.hpp"
 
 namespace triax {
@@ -44,12 +43,14 @@ void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimiz
       store.offload() == nullptr && (optimizer == nullptr || optimizer->offload() == nullptr);
   const Lifetime lifetime = in_memory ? Lifetime::finish : Lifetime::call;
   each_saved(stream, store, optimizer, [&](const std::string& name, const HeldPart& held) {
-    if (const auto run = held.one_run())
+    if (const auto run = held.host_run())
       return writer.write(name, boxes_of(held.range), *run, lifetime);
-    staging.each(held, held.view.data.dtype(), [&](const HeldPart& part, const Tensor& memory) {
-      part.copy_to(stream, memory);
-      writer.write(name, boxes_of(part.range), memory);
-    });
+    each_staged(staging, held, held.view.data.dtype(),
+                [&](const HeldPart& part, const Tensor& memory) {
+                  part.copy_to(stream, memory);
+                  stream.synchronize();
+                  writer.write(name, boxes_of(part.range), memory);
+                });
   });
 }
 
@@ -65,17 +66,18 @@ std::int64_t beside_bytes(const ParameterSpec& spec) {
 
 }  // namespace
 
-std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type) {
+std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type,
+                           MemorySpace space) {
   std::int64_t most = 0;
   for (const ParameterBlock& block : blocks)
     for (const PlacedParameter& param : block.params)
       for (const Piece& piece : param.spec.pieces) {
         const std::int64_t elements = piece.extent.elements();
-        if (elements > most &&
-            (type != DType::f32 || !side_by_side({&piece, 0, elements}, param.spec.shape)))
+        if (elements > most && (type != DType::f32 || space == MemorySpace::device ||
+                                !side_by_side({&piece, 0, elements}, param.spec.shape)))
           most = elements;
       }
-  return std::min(most, staged_elements) * std::int64_t{sizeof(float)};
+  return Staging::bytes_of(space, type, std::min(most, staged_elements));
 }
 
 std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type) {

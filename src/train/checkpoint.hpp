@@ -40,8 +40,10 @@ std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType typ
 CheckpointOptions checkpoint_options(const CheckpointConfig& config);
 
 /// The most that saving and restoring take of memory beside what they move, for blocks of a model
-/// of `type`: pieces go through a buffer where memory has them in another type or order.
-std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type);
+/// of `type` in `space`: pieces go through a buffer on the host where memory has them elsewhere, or
+/// in another type or order.
+std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type,
+                           MemorySpace space = MemorySpace::host);
 
 /// Whether a file has the moments of an optimizer; one that was imported has not.
 bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "io/checkpoint_loader.hpp"
-#include "kernels/elementwise.hpp"
 #include "src/config/load.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/held_part.hpp"
@@ -102,13 +101,14 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
           what.block(b), view.range, view, [](const Piece&) { return true; },
           [&](const HeldPart& held) {
             const std::string name = group + held.name();
-            const auto run = held.one_run();
+            const auto run = held.host_run();
             if (run && view.data.dtype() == DType::f32)
               return loader.read(name, boxes_of(held.range), *run);
-            staging.each(held, DType::f32, [&](const HeldPart& part, const Tensor& memory) {
+            each_staged(staging, held, DType::f32, [&](const HeldPart& part, const Tensor& memory) {
               loader.read(name, boxes_of(part.range), memory);
-              part.each_run(
-                  memory, [&](const Tensor& to, const Tensor& from) { convert(stream, to, from); });
+              part.each_run(memory, [&](const Tensor& to, const Tensor& from) {
+                staging.put(stream, to, from);
+              });
             });
           });
     };
@@ -122,7 +122,7 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
         if (what.moments)
           restore(group, view);
         else
-          fill_zero(stream, view.data);
+          fill_zero(stream_for(view.data, stream), view.data);
     });
   }
 }

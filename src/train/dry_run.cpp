@@ -127,7 +127,10 @@ std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit) {
     for (const PlaceOfMemory& place : places)
       if (const KindBytes& bytes = kind.memory.*place.bytes; bytes.total() > 0)
         text += row_of(label(kind, place.name), width, bytes);
-  const double largest = static_cast<double>(plan.memory.of(plan.memory.fullest()).resident());
+  const RankMemory& fullest = plan.memory.of(plan.memory.fullest());
+  const KindBytes limited =
+      limit.space == MemorySpace::device ? fullest.on_gpu() : fullest.in_memory();
+  const auto largest = static_cast<double>(limited.total());
   text += fmt::format("{} has {:.1f} MiB: room for {:.0f} such rank(s)\n", limit.what,
                       mib(limit.bytes), std::floor(limit.bytes / largest));
   return text + fmt::format("a step sends, all ranks together: {}\n", messages_text(plan.messages));

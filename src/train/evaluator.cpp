@@ -21,7 +21,7 @@ Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape&
 double Evaluator::loss() {
   double sum = 0.0;
   for (std::int64_t first = 0; first < samples_; first += global_batch_) {
-    batch_.load(first, samples_);
+    batch_.load(executor_.stream(), first, samples_);
     StepInput input;
     input.batch = &batch_;
     sum += executor_.run(input).loss_sum;

@@ -23,13 +23,15 @@ Executor::Executor(const Stream& stream, Plan plan, const Stage& stage, const St
       messages_(messages),
       store_(store),
       optimizer_(optimizer),
-      grid_(grid) {
+      grid_(grid),
+      loss_sum_(stream.space()) {
   check(stage.use() == StageUse::run, "a stage that was made for a plan is to run");
 }
 
 StepOutput Executor::run(const StepInput& input) {
   input_ = &input;
   output_ = {};
+  loss_sum_.clear(stream_);
   ProgressBoard& board = grid_.board();
   const auto activity = optimizer_ != nullptr ? Activity::training : Activity::evaluation;
   board.set_activity(static_cast<int>(activity));
@@ -41,6 +43,11 @@ StepOutput Executor::run(const StepInput& input) {
       throw Error(fmt::format("{}, plan position {} ({}): {}", grid_.place(), at,
                               text_of(plan_[at]), error.what()));
     }
+  }
+  // A training step has it since the norm: the updates behind that may still be under way.
+  if (optimizer_ == nullptr) {
+    grid_.drain(stream_);
+    output_.loss_sum = loss_sum_.read(stream_);
   }
   board.set_activity(static_cast<int>(Activity::between_steps));
   return output_;
@@ -121,6 +128,8 @@ void Executor::execute(const Op& op) {
       store_.sum_tied(stream_, op.block);
       break;
     case OpKind::GradientNorm:
+      grid_.drain(stream_);
+      output_.loss_sum = loss_sum_.read(stream_);
       output_.grad_norm =
           optimizer_->gradient_norm(stream_, grid_.world(), input_->fp16_scale,
                                     std::isfinite(output_.loss_sum) && input_->search == nullptr);
@@ -178,7 +187,7 @@ Context Executor::context(const Op& op) {
           .labels = input_->batch->labels(op.microbatch),
           .training = optimizer_ != nullptr,
           .loss_scale = input_->loss_scale,
-          .loss_sum = &output_.loss_sum,
+          .loss_sum = loss_sum_.tensor(),
           .dropout_key = input_->dropout_key,
           .first_sample = input_->batch->first_sample(op.microbatch)};
 }
@@ -203,7 +212,7 @@ void Executor::search_forward(const Op& op, const Tensor& y) {
   const int chunk = layout_.global_chunk(op.chunk);
   input_->search->forward(stream_, chunk, op.layer, stage_.name(op.chunk, op.layer), y);
   if (!layout_.has_output(op.chunk, op.layer))
-    input_->search->loss(output_.loss_sum, chunk, op.layer);
+    input_->search->loss(loss_sum_.read(stream_), chunk, op.layer);
 }
 
 void Executor::recompute(const Op& op) {

@@ -2,6 +2,7 @@
 // Runs a plan: one switch over its instructions. All memory is taken before the first step.
 #include <optional>
 
+#include "kernels/base/total.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
@@ -43,6 +44,7 @@ class Executor {
 
   StepOutput run(const StepInput& input);
   const Plan& plan() const { return plan_; }
+  const Stream& stream() const { return stream_; }
 
  private:
   void execute(const Op& op);
@@ -66,6 +68,7 @@ class Executor {
   ProcessGrid& grid_;
   const StepInput* input_ = nullptr;  // of the step that runs
   StepOutput output_;
+  Total loss_sum_;
 };
 
 }  // namespace triax

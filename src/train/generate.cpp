@@ -64,15 +64,18 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
   return order[std::min(static_cast<std::size_t>(at - cumulative.begin()), kept - 1)];
 }
 
-Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context)
+Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context,
+                     std::optional<MemorySpace> space)
     : model_(model_from_huggingface(checkpoint.header().model, "the checkpoint's model")),
       context_(std::min<std::int64_t>(context, model_.positions)),
-      grid_(MPI_COMM_SELF, {}),
-      stage_(model_, {}, context_),
-      store_(stage_, grid_, {}),
-      shape_(batch_shape(1, context_, {})),
-      memory_(memory_bytes(stage_, shape_, model_.hidden)),
-      input_(static_cast<std::size_t>(context_), -1),
+      grid_(MPI_COMM_SELF, {}, {}, 0.0, space),
+      stream_(grid_.space()),
+      stage_(model_, {}, context_, {}, StageUse::run, grid_.space()),
+      store_(stage_, grid_, {.space = grid_.space()}),
+      shape_(batch_shape(1, context_, {}, DType::f32, DType::f32, grid_.space())),
+      memory_(memory_bytes(stage_, shape_, model_.hidden), grid_.space()),
+      input_(grid_.space(), static_cast<std::size_t>(context_) * sizeof(std::int32_t)),
+      output_(grid_.space(), static_cast<std::size_t>(model_.vocabulary) * sizeof(float)),
       logits_(static_cast<std::size_t>(model_.vocabulary)) {
   check_same_model(checkpoint, model_, MPI_COMM_NULL);
   restore_checkpoint(stream_, checkpoint, model_, store_, nullptr, MPI_COMM_NULL);
@@ -85,7 +88,9 @@ Generator::~Generator() = default;
 const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tokens) {
   check(!tokens.empty() && static_cast<std::int64_t>(tokens.size()) <= context_,
         "{} tokens in a context of {}", tokens.size(), context_);
-  std::fill(std::copy(tokens.begin(), tokens.end(), input_.begin()), input_.end(), -1);
+  auto* const input = static_cast<std::int32_t*>(input_.here().data());
+  std::fill(std::copy(tokens.begin(), tokens.end(), input), input + context_, -1);
+  input_.push(stream_);
   Arena arena(memory_);
   Workspace space(arena, stage_, shape_, model_.hidden);
   Context ctx{.stream = stream_,
@@ -93,9 +98,10 @@ const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tok
               .shard = stage_.place().tensor,
               .shape = shape_,
               .scratch = arena,
-              .tokens = Tensor(input_.data(), {context_}),
+              .tokens = input_.there().tensor(DType::i32, {context_}),
               .labels = {},
-              .training = false};
+              .training = false,
+              .loss_sum = {}};
   const int head = stage_.layers(0) - 1;
   for (int layer = 0; layer < head; ++layer) {
     stage_.layer(0, layer).forward(ctx, store_.layer(0, layer, 0), space.in, space.out,
@@ -104,7 +110,9 @@ const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tok
   }
   stage_.head().logits(ctx, store_.layer(0, head, 0), space.in,
                        static_cast<std::int64_t>(tokens.size()) - 1,
-                       Tensor(logits_.data(), {model_.vocabulary}));
+                       output_.there().tensor(DType::f32, {model_.vocabulary}));
+  output_.pull(stream_);
+  std::copy_n(static_cast<const float*>(output_.here().data()), logits_.size(), logits_.begin());
   return logits_;
 }
 

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "io/checkpoint_file.hpp"
+#include "kernels/base/mirror.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/model/stage.hpp"
 #include "src/state/parameter_store.hpp"
@@ -30,8 +32,10 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
 /// A model for inference: weights and nothing else of a run.
 class Generator {
  public:
-  /// `context`: the longest sequence it will see.
-  Generator(const CheckpointReader& checkpoint, std::int64_t context);
+  /// `context`: the longest sequence it will see. `space`: where it computes; none: on a GPU where
+  /// there is one.
+  Generator(const CheckpointReader& checkpoint, std::int64_t context,
+            std::optional<MemorySpace> space = std::nullopt);
   ~Generator();
 
   const ModelConfig& model() const { return model_; }
@@ -46,14 +50,15 @@ class Generator {
  private:
   ModelConfig model_;
   std::int64_t context_;
-  Stream stream_;
   ProcessGrid grid_;  // of this process alone
+  Stream stream_;
   Stage stage_;
   ParameterStore store_;
   BatchShape shape_;
-  Buffer memory_;                    // activations, frame and scratch
-  std::vector<std::int32_t> input_;  // (context)
-  std::vector<float> logits_;        // (V)
+  Buffer memory_;              // activations, frame and scratch
+  Mirror input_;               // tokens: (context) int32
+  Mirror output_;              // logits: (V) float32
+  std::vector<float> logits_;  // (V)
 };
 
 }  // namespace triax

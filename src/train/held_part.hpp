@@ -10,6 +10,7 @@
 
 #include "io/boxes.hpp"
 #include "src/state/parameter_store.hpp"
+#include "src/state/staging.hpp"
 
 namespace triax {
 
@@ -50,6 +51,10 @@ struct HeldPart {
     if (!run) return std::nullopt;
     return view.at({param->offset + run->begin, param->offset + run->end});
   }
+  // The same, where files can be written from it and read into it.
+  std::optional<Tensor> host_run() const {
+    return view.data.space() == MemorySpace::host ? one_run() : std::nullopt;
+  }
   // visit(memory, flat) for each run of it, and the same elements of `flat`, (elements).
   template <class Visit>
   void each_run(const Tensor& flat, Visit&& visit) const {
@@ -80,22 +85,15 @@ void each_part(const ParameterBlock& block, const FlatRange& range, const BlockV
   }
 }
 
-// Memory through which goes what the state has in another order or type than a file.
-class Staging {
- public:
-  // Cuts `whole` into parts that fit, and calls move(part, memory, (elements of the part)).
-  template <class Move>
-  void each(const HeldPart& whole, DType type, Move&& move) {
-    HeldPart part = whole;
-    for (; part.range.begin < whole.range.end; part.range.begin = part.range.end) {
-      part.range.end = std::min(whole.range.end, part.range.begin + staged_elements);
-      memory_.resize(static_cast<std::size_t>(part.elements()) * size_of(type));
-      move(part, Tensor(static_cast<void*>(memory_.data()), type, {part.elements()}));
-    }
+// Cuts `whole` into parts that go through `staging` at once, and calls move(part, memory, (elements
+// of the part)).
+template <class Move>
+void each_staged(Staging& staging, const HeldPart& whole, DType type, Move&& move) {
+  HeldPart part = whole;
+  for (; part.range.begin < whole.range.end; part.range.begin = part.range.end) {
+    part.range.end = std::min(whole.range.end, part.range.begin + staged_elements);
+    move(part, staging.take(whole.view.data.space(), type, part.elements()));
   }
-
- private:
-  std::vector<std::byte> memory_;
-};
+}
 
 }  // namespace triax

@@ -7,9 +7,24 @@
 
 namespace triax {
 
+namespace {
+
+void check_on_gpu(const Config& config) {
+  if (space_of(config) == MemorySpace::device &&
+      config.zero.offload_param.device == OffloadDevice::nvme)
+    throw UsageError("zero_optimization.offload_param to nvme is not built yet for GPUs",
+                     "parameters would have to pass from the disk through host memory",
+                     "Leave it out, or set run.device to cpu");
+}
+
+}  // namespace
+
 LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid) {
+  job.config.run.space = grid.space();
+  job.config.run.staged_messages = grid.stages_messages();
   int& size = job.config.zero.shard_size;
   if (size < 0) size = grid.run_within_node(Axis::data);
+  check_on_gpu(job.config);
   return job;
 }
 
@@ -20,8 +35,10 @@ LoadedJob on_nodes(LoadedJob job, int ranks_per_node) {
     for (int rank = 0; rank < shape.size(); ++rank)
       node_of_rank[static_cast<std::size_t>(rank)] = rank / ranks_per_node;
   check_tensor_inside_nodes(shape, node_of_rank);
+  if (!job.config.run.space && device_count() > 0) job.config.run.space = MemorySpace::device;
   int& size = job.config.zero.shard_size;
   if (size < 0) size = run_within_node(shape, Axis::data, node_of_rank);
+  check_on_gpu(job.config);
   return job;
 }
 

@@ -17,7 +17,7 @@ struct Change {
 
 std::int64_t most_of_a_rank(const Config& config) {
   const MemoryPlan plan(config, step_plans(config), 0);
-  return plan.of(plan.fullest()).resident();
+  return plan.of(plan.fullest()).scarce().total();
 }
 
 // A plan that is made in about a second.

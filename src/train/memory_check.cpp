@@ -69,9 +69,14 @@ std::string settings_that_shrink(const Config& config) {
                      fmt::join(settings, "; "), ranks);
 }
 
-double bytes_of(const MemoryPlan& plan, const std::vector<int>& ranks) {
+// What of a rank's memory a limit is for.
+KindBytes limited(const RankMemory& memory, const MemoryLimit& limit) {
+  return limit.space == MemorySpace::device ? memory.on_gpu() : memory.in_memory();
+}
+
+double bytes_of(const MemoryPlan& plan, const std::vector<int>& ranks, const MemoryLimit& limit) {
   double bytes = 0.0;
-  for (const int rank : ranks) bytes += static_cast<double>(plan.of(rank).resident());
+  for (const int rank : ranks) bytes += static_cast<double>(limited(plan.of(rank), limit).total());
   return bytes;
 }
 
@@ -114,14 +119,14 @@ void check_plannable(const Config& config, double bytes) {
 }
 
 bool fits(const MemoryPlan& plan, const std::vector<int>& ranks, const MemoryLimit& limit) {
-  return bytes_of(plan, ranks) <= limit.bytes;
+  return bytes_of(plan, ranks, limit) <= limit.bytes;
 }
 
 bool fits(const MemoryPlan& plan, const ProcessGrid& grid) {
-  std::uint64_t misfits =
-      fits(plan, grid.ranks_of_node(), node_limit()) && fits(plan, {grid.rank()}, process_limit())
-          ? 0
-          : 1;
+  const bool fit = fits(plan, grid.ranks_of_node(), node_limit()) &&
+                   fits(plan, {grid.rank()}, process_limit()) &&
+                   fits(plan, grid.ranks_of_device(), gpu_limit(grid.space()));
+  std::uint64_t misfits = fit ? 0 : 1;
   sum_over_ranks(grid, std::span(&misfits, 1));
   return misfits == 0;
 }
@@ -129,10 +134,10 @@ bool fits(const MemoryPlan& plan, const ProcessGrid& grid) {
 void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<int>& ranks,
                 const MemoryLimit& limit) {
   if (fits(plan, ranks, limit)) return;
-  const double needed = bytes_of(plan, ranks);
-  const int fullest =
-      *std::ranges::max_element(ranks, {}, [&](int rank) { return plan.of(rank).resident(); });
-  const KindBytes most = plan.of(fullest).in_memory();
+  const double needed = bytes_of(plan, ranks, limit);
+  const int fullest = *std::ranges::max_element(
+      ranks, {}, [&](int rank) { return limited(plan.of(rank), limit).total(); });
+  const KindBytes most = limited(plan.of(fullest), limit);
   const std::vector<MemoryKind> kinds = largest_kinds(most);
   std::vector<std::string> sizes;
   for (const MemoryKind& kind : kinds)
@@ -142,7 +147,7 @@ void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<
       fmt::format("the job does not fit {}: {} rank(s) there need {:.4g} GiB and it has {:.4g} GiB",
                   limit.what, ranks.size(), needed / gib, limit.bytes / gib),
       fmt::format("rank {} needs {:.4g} GiB, of that {}", fullest,
-                  static_cast<double>(plan.of(fullest).resident()) / gib, fmt::join(sizes, ", ")),
+                  static_cast<double>(most.total()) / gib, fmt::join(sizes, ", ")),
       settings_that_shrink(config));
 }
 
@@ -151,6 +156,7 @@ void check_fits(const Config& config, const MemoryPlan& plan, const ProcessGrid&
     agreed(grid, [&] {
       check_fits(config, plan, grid.ranks_of_node(), node_limit());
       check_fits(config, plan, {grid.rank()}, process_limit());
+      check_fits(config, plan, grid.ranks_of_device(), gpu_limit(grid.space()));
     });
   } catch (const Error& error) {
     throw UsageError(error.what());

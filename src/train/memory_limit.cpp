@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "kernels/base/device.hpp"
 #include "src/train/process_memory.hpp"
 
 namespace triax {
@@ -94,6 +95,13 @@ MemoryLimit process_limit(const SystemFiles& system) {
   take("Max address space", "VmSize:", "a process's address space (ulimit -v)");
   take("Max data size", "VmData:", "a process's data (ulimit -d)");
   return least;
+}
+
+MemoryLimit gpu_limit(MemorySpace space) {
+  if (space == MemorySpace::host || device_count() == 0) return {};
+  const DeviceFacts facts = device_facts();
+  return {static_cast<double>(facts.free_bytes),
+          fmt::format("the free memory of its GPU ({})", facts.name), MemorySpace::device};
 }
 
 MemoryLimit memory_limit(const SystemFiles& system) {

@@ -3,6 +3,8 @@
 #include <limits>
 #include <string>
 
+#include "kernels/base/tensor.hpp"
+
 namespace triax {
 
 /// Bytes, and the name of what has them: "this machine's memory", "the cgroup ...". Infinite: no
@@ -10,6 +12,7 @@ namespace triax {
 struct MemoryLimit {
   double bytes = std::numeric_limits<double>::infinity();
   std::string what = "this machine's memory";
+  MemorySpace space = MemorySpace::host;  // a GPU's memory, or the machine's
 };
 
 /// Where the system tells of itself.
@@ -32,6 +35,10 @@ constexpr double mapped_by_libraries = 48.0 * 1024.0 * 1024.0;
 /// its address space (RLIMIT_AS, ulimit -v) and its data (RLIMIT_DATA, ulimit -d). Comparable to a
 /// rank's bytes in a MemoryPlan, which count the program as far as it is in memory.
 MemoryLimit process_limit(const SystemFiles& system = {});
+
+/// What the ranks that compute on this process's GPU share: what is free there. No limit where they
+/// compute on the host, or this machine has none (a plan).
+MemoryLimit gpu_limit(MemorySpace space);
 
 /// The lesser of both, for a job that is not a plan yet.
 MemoryLimit memory_limit(const SystemFiles& system = {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "io/checkpoint_loader.hpp"
+#include "kernels/cuda/blas.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_loader.hpp"
 #include "src/train/checkpoint.hpp"
@@ -64,12 +65,23 @@ RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_in
   const OpMessages messages(config, stage, blocks);
   const Allocations allocations = planned_allocations(config, plans, stage);
   RankMemory memory;
-  memory.host = on_host(config, plans, stage, blocks, allocations);
-  memory.device = by_kind(allocations, program);
-  memory.device -= memory.host;
   memory.nvme = stored_by_kind(allocations);
-  memory.device.communication = static_cast<std::int64_t>(
-      messages.peak_scratch(plans.training[static_cast<std::size_t>(stage_index)]));
+  memory.space = allocations.space;
+  const Plan& plan = plans.training[static_cast<std::size_t>(stage_index)];
+  const auto by_mpi = static_cast<std::int64_t>(messages.peak_scratch(plan));
+  if (memory.space == MemorySpace::host) {
+    memory.host = on_host(config, plans, stage, blocks, allocations);
+    memory.device = by_kind(allocations, program);
+    memory.device -= memory.host;
+    memory.device.communication = by_mpi;
+    return memory;
+  }
+  memory.device = on_gpu_by_kind(allocations);
+  memory.host = by_kind(allocations, program);
+  memory.host -= memory.device;
+  const bool staged = config.run.staged_messages;
+  memory.host.communication =
+      (staged ? by_mpi : 0) + static_cast<std::int64_t>(messages.peak_staged(plan, staged));
   return memory;
 }
 
@@ -92,23 +104,47 @@ KindBytes& KindBytes::operator-=(const KindBytes& other) {
 }
 
 KindBytes RankMemory::in_memory() const {
+  if (space == MemorySpace::device) return host;
   KindBytes both = device;
   return both += host;
 }
+
+namespace {
+
+// What kernels keep with the stream of a device.
+constexpr auto of_a_stream = static_cast<std::int64_t>(
+    cuda::stream_scratch_bytes + cuda::blas_workspace_bytes + cuda::product_sums_bytes);
+
+}  // namespace
 
 KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
   KindBytes bytes;
   bytes.parameters = footprint(allocations.state.parameters);
   bytes.gradients = footprint(allocations.state.gradients);
-  bytes.master = footprint(allocations.optimizer.master);
-  bytes.optimizer = footprint(allocations.optimizer.moments);
+  const OptimizerBytes& optimizer = allocations.optimizer;
+  bytes.master =
+      footprint(optimizer.master - optimizer.host_master) + footprint(optimizer.host_master);
+  bytes.optimizer =
+      footprint(optimizer.moments - optimizer.host_moments) + footprint(optimizer.host_moments);
   bytes.gathered =
       footprint(allocations.state.whole_gradients) + footprint(allocations.state.gathered);
   bytes.activations = footprint(allocations.step.boundaries) + footprint(allocations.step.frames);
-  bytes.buffers =
-      footprint(allocations.step.scratch) + footprint(allocations.state.stored.buffers) +
-      footprint(allocations.optimizer.buffers) + footprint(allocations.snapshot) +
-      allocations.batches + allocations.tables + allocations.plans + allocations.staging + program;
+  bytes.buffers = footprint(allocations.step.scratch) +
+                  footprint(allocations.state.stored.buffers) + footprint(optimizer.buffers) +
+                  optimizer.host_step + footprint(allocations.snapshot) + allocations.batches +
+                  allocations.tables + allocations.plans + allocations.staging + program;
+  if (allocations.space == MemorySpace::device)
+    bytes.buffers += allocations.batches + of_a_stream;  // batches there too
+  return bytes;
+}
+
+KindBytes on_gpu_by_kind(const Allocations& allocations) {
+  if (allocations.space == MemorySpace::host) return {};
+  KindBytes bytes = by_kind(allocations, 0);
+  bytes.master -= footprint(allocations.optimizer.host_master);
+  bytes.optimizer -= footprint(allocations.optimizer.host_moments);
+  bytes.buffers = footprint(allocations.step.scratch) + allocations.batches + allocations.tables +
+                  of_a_stream;
   return bytes;
 }
 
@@ -127,10 +163,11 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   Allocations allocations;
   allocations.state = state_bytes(blocks, state_options(config, 0), whole_buffers(plans, index));
   allocations.optimizer =
-      optimizer_bytes(blocks, config.precision.type, state_buffers(plans, index));
+      optimizer_bytes(blocks, state_options(config, 0), state_buffers(config, plans, index));
   allocations.step = plan_buffers(stage, shape, config.model.hidden, plans.peaks[index],
                                   plans.shape.frame_pool[index])
                          .memory();
+  allocations.space = space_of(config);
   allocations.batches = batch_bytes(config, shape);
   allocations.tables = stage.table_bytes();
   allocations.plans = plan_bytes(plans);
@@ -178,9 +215,10 @@ std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>&
   if (resumes)  // blocks of a file: no more than a rank needs
     checkpoints = std::max(checkpoints, std::min(loading_bytes_at_once, saved));
   if (resumes || writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
-  checkpoints += staging_bytes(blocks, config.precision.type);
+  checkpoints += staging_bytes(blocks, config.precision.type, space_of(config));
   if (config.model.weights.empty()) return checkpoints;
-  return std::max(checkpoints, loading_bytes(config.model, config.precision.type));
+  return std::max(checkpoints,
+                  loading_bytes(config.model, config.precision.type, space_of(config)));
 }
 
 MemoryPlan::MemoryPlan(const Config& config, const StepPlans& plans, std::int64_t program)
@@ -198,7 +236,7 @@ const RankMemory& MemoryPlan::of(int rank) const {
 int MemoryPlan::fullest() const {
   int most = 0;
   for (int rank = 1; rank < grid_.size(); ++rank)
-    if (of(rank).resident() > of(most).resident()) most = rank;
+    if (of(rank).scarce().total() > of(most).scarce().total()) most = rank;
   return most;
 }
 

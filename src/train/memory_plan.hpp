@@ -43,13 +43,17 @@ inline constexpr std::array<MemoryKind, 8> memory_kinds = {
      {"buffers", &KindBytes::buffers},
      {"communication", &KindBytes::communication}}};
 
-/// By place. Without an accelerator the device is the host, and `host` is what was offloaded to it.
+/// By place. Where no GPU computes the device is the host, and `host` is what was offloaded to it.
 /// `nvme` is a disk, which every rank has its own part of.
 struct RankMemory {
   KindBytes device, host, nvme;
-  /// Device and host together.
+  MemorySpace space = MemorySpace::host;  // of the device
+  /// What is in the machine's own memory, and what is in a GPU's.
   KindBytes in_memory() const;
-  std::int64_t resident() const { return device.total() + host.total(); }
+  KindBytes on_gpu() const { return space == MemorySpace::device ? device : KindBytes{}; }
+  std::int64_t resident() const { return in_memory().total(); }
+  /// What there is least room for: of a GPU, else of the machine.
+  KindBytes scarce() const { return space == MemorySpace::device ? device : in_memory(); }
   bool operator==(const RankMemory&) const = default;
 };
 
@@ -59,13 +63,16 @@ struct Allocations {
   OptimizerBytes optimizer;
   StepMemory step;
   std::int64_t batches = 0, tables = 0, plans = 0;
-  std::int64_t staging = 0;   // between state and files, for a while
-  std::int64_t snapshot = 0;  // of the state, for a checkpoint that is being written
+  std::int64_t staging = 0;               // between state and files, for a while
+  std::int64_t snapshot = 0;              // of the state, for a checkpoint that is being written
+  MemorySpace space = MemorySpace::host;  // of state and step; batches are on the host too
   bool operator==(const Allocations&) const = default;
 };
-/// What is in memory. Communication is left 0; `program`: bytes of the process before anything is
-/// allocated.
+/// What is in memory, device and host together. Communication is left 0; `program`: bytes of the
+/// process before anything is allocated.
 KindBytes by_kind(const Allocations& allocations, std::int64_t program);
+/// What of it is in the memory of a GPU that computes.
+KindBytes on_gpu_by_kind(const Allocations& allocations);
 /// What is in stores.
 KindBytes stored_by_kind(const Allocations& allocations);
 
@@ -86,7 +93,7 @@ class MemoryPlan {
   const GridShape& grid() const { return grid_; }
   const RankMemory& of(int rank) const;
   int stage_of(int rank) const { return grid_.coordinate(rank, Axis::pipeline); }
-  /// The first rank of those with the most.
+  /// The first rank of those with the most of what there is least room for.
   int fullest() const;
   /// The ranks of that of the nodes with `ranks_per_node` neighbouring ranks each which takes the
   /// most.

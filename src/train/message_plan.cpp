@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "src/comm/staging_memory.hpp"
 #include "src/train/step_buffers.hpp"
 
 namespace triax {
@@ -123,6 +124,63 @@ std::uint64_t OpMessages::peak_scratch(const Plan& plan) const {
       reducing -= blocks_[static_cast<std::size_t>(op.block)].reduce.scratch;
   }
   return peak;
+}
+
+namespace {
+
+// The instruction that ends the message which this one starts; the same where it ends at once.
+OpKind end_of(OpKind start) {
+  switch (start) {
+    case OpKind::SendActivationStart:
+      return OpKind::SendActivationWait;
+    case OpKind::RecvActivationStart:
+      return OpKind::RecvActivationWait;
+    case OpKind::SendGradientStart:
+      return OpKind::SendGradientWait;
+    case OpKind::RecvGradientStart:
+      return OpKind::RecvGradientWait;
+    case OpKind::ReduceStart:
+      return OpKind::ReduceWait;
+    case OpKind::GatherStart:
+      return OpKind::GatherWait;
+    default:
+      return start;
+  }
+}
+
+bool receives(const Op& op) {
+  return op.kind == OpKind::RecvActivationStart || op.kind == OpKind::RecvGradientStart;
+}
+
+// ReduceStart of ZeRO 2 names the micro-batch, ReduceWait too; a block has one at a time.
+Op key_of(Op op) {
+  if (op.kind == OpKind::ReduceWait) op.microbatch = 0;
+  return op;
+}
+
+}  // namespace
+
+std::uint64_t OpMessages::peak_staged(const Plan& plan, bool collectives) const {
+  StagingMemory memory(true);
+  std::map<Op, int> under_way;  // pieces, by the instruction that ends the message
+  for (const Op& op : plan) {
+    if (const auto found = under_way.find(key_of(op)); found != under_way.end()) {
+      memory.release(found->second);
+      under_way.erase(found);
+      continue;
+    }
+    const Messages sent = receives(op) ? planned_send(boundary_bytes_) : of(op).messages;
+    const std::uint64_t bytes = collectives || sent.send.messages > 0 ? sent.staged : 0;
+    if (bytes == 0) continue;
+    const int piece = memory.take(bytes);
+    Op end = op;
+    end.kind = end_of(op.kind);
+    if (end.kind == op.kind)
+      memory.release(piece);
+    else
+      under_way.emplace(key_of(end), piece);
+  }
+  return static_cast<std::uint64_t>(memory.bytes());
 }
 
 MessagePlan plan_messages(const Config& config, const StepPlans& plans) {

@@ -23,6 +23,9 @@ class OpMessages {
   /// The most that MPI allocates at once, from the start of a message to its end, in one run of the
   /// stage's plan.
   std::uint64_t peak_scratch(const Plan& plan) const;
+  /// The host memory that the plan's messages come to hold where they go through there: all, or
+  /// those between stages alone.
+  std::uint64_t peak_staged(const Plan& plan, bool collectives) const;
 
  private:
   BatchShape shape_;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "io/agree.hpp"
+#include "kernels/base/total.hpp"
 #include "kernels/norm.hpp"
 
 namespace triax {
@@ -13,10 +14,10 @@ constexpr std::int64_t backward_begin = std::int64_t{1} << 60;
 
 bool finite(const Stream& stream, const Tensor& values) {
   if (values.data() == nullptr) return true;
-  double squares = 0.0;
-  add_sum_of_squares(stream, Tensor(&squares, {1}), values);
-  stream.synchronize();
-  return std::isfinite(squares);
+  const Total squares(values.space());
+  const Stream its = stream_for(values, stream);
+  add_sum_of_squares(its, squares.tensor(), values);
+  return std::isfinite(squares.read(its));
 }
 
 std::int64_t place(int chunk, int layer) {

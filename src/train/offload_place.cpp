@@ -45,27 +45,29 @@ StateOptions parameters_on(const ProcessGrid& grid, const Config& config) {
 
 StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const StepPlans& plans) {
   const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
-  if (offload.device != OffloadDevice::nvme) return {};
-  return {offload_place(grid, config, offload.nvme_path, "optimizer"),
-          state_buffers(plans, static_cast<std::size_t>(grid.pipeline_rank()))};
+  StateBuffers buffers =
+      state_buffers(config, plans, static_cast<std::size_t>(grid.pipeline_rank()));
+  if (offload.device == OffloadDevice::nvme)
+    buffers.place = offload_place(grid, config, offload.nvme_path, "optimizer");
+  return buffers;
 }
 
 void announce_offload(const Config& config, const Optimizer& optimizer,
                       const ParameterStore& store) {
+  const bool on_cpu = space_of(config) == MemorySpace::host;
   const ZeroConfig& zero = config.zero;
   const double mib = 1.0 / (1 << 20);
   const auto say = [&](const char* key, OffloadDevice device, const OffloadStore* kept) {
-    if (device == OffloadDevice::cpu)
-      spdlog::info("zero_optimization.{} to cpu: in a build for the CPU it is there already", key);
+    if (device == OffloadDevice::cpu && on_cpu)
+      spdlog::info("zero_optimization.{} to cpu: a run on the CPU has it there already", key);
     if (kept != nullptr)
       spdlog::info("zero_optimization.{} to nvme: rank 0 keeps {:.1f} MiB of buffers and {}", key,
                    mib * static_cast<double>(kept->bytes().buffers), kept->description());
   };
-  if (config.recompute.inputs_on_host && config.recompute.what == Recompute::layer)
+  if (config.recompute.inputs_on_host && config.recompute.what == Recompute::layer && on_cpu)
     spdlog::info(
-        "activation_checkpointing.cpu_checkpointing: in a build for the CPU the inputs of "
-        "recomputed "
-        "layers are in host memory already");
+        "activation_checkpointing.cpu_checkpointing: a run on the CPU has the inputs of recomputed "
+        "layers in host memory already");
   say("offload_optimizer", zero.offload_optimizer.device, optimizer.offload());
   say("offload_param", zero.offload_param.device, store.offload());
 }

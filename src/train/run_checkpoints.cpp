@@ -11,10 +11,15 @@ namespace triax {
 
 RunCheckpoints::RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
                                Optimizer& optimizer)
-    : job_(job), config_(job.config), grid_(grid), store_(store), optimizer_(optimizer) {
+    : job_(job),
+      config_(job.config),
+      grid_(grid),
+      store_(store),
+      optimizer_(optimizer),
+      copies_(store.space()) {
   if (!takes_copy(config_.checkpoint.async)) return;
   snapshot_ = std::make_unique<CheckpointSnapshot>(
-      triax::snapshot_bytes(store.blocks(), config_.precision.type));
+      triax::snapshot_bytes(store.blocks(), config_.precision.type), store.space());
   optimizer.before_update([this] {
     if (background_) background_->wait_copied();
   });
@@ -76,7 +81,10 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
                           : "the disk is slower than checkpoint.interval");
     });
   finish();
-  agreed(grid_, [&] { take_snapshot(stream, store_, optimizer_, *snapshot_); });
+  agreed(grid_, [&] {
+    stream.synchronize();  // what is copied is complete, and stays so until the next update
+    take_snapshot(stream, store_, optimizer_, *snapshot_);
+  });
   header_ = header(at, loss_scale);
   again_ = false;
   write_snapshot();
@@ -91,9 +99,9 @@ void RunCheckpoints::write_snapshot() {
     throw;
   }
   try {
-    background_.emplace(*writer_, *snapshot_);
+    background_.emplace(*writer_, *snapshot_, copies_);
   } catch (const std::system_error& error) {  // no thread, on this rank maybe alone
-    snapshot_->copy(Stream());                // for the second try, when the state is another
+    snapshot_->copy(copies_);                 // for the second try, when the state is another
     writer_->fail(fmt::format("no thread to write it with: {}", error.what()));
   }
 }

@@ -59,6 +59,7 @@ class RunCheckpoints {
   Optimizer& optimizer_;
   std::function<void()> pause_ = [] {};
 
+  Stream copies_;                                 // into the snapshot
   std::unique_ptr<CheckpointSnapshot> snapshot_;  // none: checkpoint.async is off
   CheckpointHeader header_;                       // of the snapshot
   bool again_ = false;                            // it failed once

@@ -63,6 +63,15 @@ std::vector<std::string> surprises(const Config& config) {
         "data_types.grad_accum_dtype fp32 sums them in float32, for 2 bytes a parameter more",
         config.batch.accumulation,
         config.precision.gradient_type == DType::bf16 ? "bf16" : "fp16"));
+  if (space_of(config) == MemorySpace::device) {
+    if (config.recompute.inputs_on_host)
+      lines.push_back(
+          "activation_checkpointing.cpu_checkpointing: not built yet for GPUs, where the inputs of "
+          "recomputed layers stay");
+    if (config.zero.offload_param.device == OffloadDevice::cpu)
+      lines.push_back(
+          "zero_optimization.offload_param to cpu: not built yet for GPUs, where parameters stay");
+  }
   const auto add_without_inputs = [&](bool asked, const char* key, const char* what) {
     if (asked && config.recompute.what != Recompute::layer)
       lines.push_back(fmt::format(
@@ -96,10 +105,14 @@ void announce(const RunFacts& run) {
       config.parallel.data, config.batch.global * config.data.sequence_length);
   spdlog::info("{} tokens of training data, {} samples an epoch", run.data.tokens(),
                run.data.samples());
+  spdlog::info("on {}", run.grid.devices());
   spdlog::info("schedule {}: {} instructions on stage 0, verified", config.parallel.schedule,
                run.plan.steps.training[0].size());
   spdlog::info("{}", sharding_text(config));
-  spdlog::info("rank 0 will hold {}", memory_text(run.plan.memory.of(0).in_memory()));
+  const RankMemory& memory = run.plan.memory.of(0);
+  spdlog::info("rank 0 will hold {}", memory_text(memory.in_memory()));
+  if (memory.space == MemorySpace::device)
+    spdlog::info("rank 0 will hold on its GPU {}", memory_text(memory.on_gpu()));
   spdlog::info("a step sends, all ranks together: {}", messages_text(run.plan.messages));
   announce_offload(config, run.optimizer, run.store);
   if (config.dump_state) spdlog::info("{}", run.job.resolved);
@@ -134,7 +147,9 @@ std::string used_text(const KindBytes& used, std::int64_t peak) {
 
 void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated) {
   const std::int64_t peak = peak_resident_bytes();
-  const KindBytes used = used_by_kind(by_kind(allocated, plan.program), peak);
+  KindBytes held = by_kind(allocated, plan.program);
+  held -= on_gpu_by_kind(allocated);
+  const KindBytes used = used_by_kind(held, peak);
   constexpr std::size_t count = memory_kinds.size() + 1;  // the last: the peak
   std::vector<std::int64_t> all(count * static_cast<std::size_t>(grid.size()));
   const Tensor ranks(all.data(), DType::i64, {grid.size(), std::int64_t{count}});

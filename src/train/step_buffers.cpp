@@ -27,6 +27,7 @@ std::size_t part_bytes(std::size_t boundary_bytes, int tensor_size) {
 BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
                         const Peaks& peaks, const std::vector<std::vector<int>>& pools) {
   BufferPlan plan;
+  plan.space = shape.space;
   plan.boundary_bytes = boundary_bytes(shape, width);
   plan.boundaries = peaks.boundaries;
   plan.parts = peaks.parts;
@@ -72,15 +73,15 @@ StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int 
       boundary_(boundary),
       type_(type),
       pools_(std::move(pools)),
-      boundary_pool_("activations", plan.boundary_bytes, plan.boundaries),
-      part_pool_("parts of inputs", plan.part_bytes, plan.parts),
+      boundary_pool_("activations", plan.boundary_bytes, plan.boundaries, plan.space),
+      part_pool_("parts of inputs", plan.part_bytes, plan.parts, plan.space),
       boundary_slots_(static_cast<std::size_t>(2 * layout.boundaries() * microbatches), none),
       frame_slots_(static_cast<std::size_t>(layout.layers() * microbatches), none),
       part_slots_(frame_slots_),
-      scratch_memory_(plan.scratch_bytes),
+      scratch_memory_(plan.scratch_bytes, plan.space),
       scratch_(scratch_memory_) {
   for (std::size_t pool = 0; pool < plan.frames.size(); ++pool)
-    frame_pools_.emplace_back("frames", plan.frame_bytes[pool], plan.frames[pool]);
+    frame_pools_.emplace_back("frames", plan.frame_bytes[pool], plan.frames[pool], plan.space);
 }
 
 StepMemory StepBuffers::memory() const {

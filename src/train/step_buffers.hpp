@@ -25,6 +25,7 @@ struct BufferPlan {
   std::vector<std::size_t> frame_bytes;  // by pool
   std::vector<int> frames;               // by pool
   std::size_t scratch_bytes = 0;
+  MemorySpace space = MemorySpace::host;  // of all of it
   StepMemory memory() const;
 };
 /// Bytes of an activation between two layers, (local_rows, width), and of its gradient.

@@ -99,6 +99,10 @@ Peaks larger(const Peaks& a, const Peaks& b) {
 
 }  // namespace
 
+MemorySpace space_of(const Config& config) {
+  return config.run.space.value_or(MemorySpace::host);
+}
+
 GridShape grid_shape(const ParallelConfig& parallel) {
   return {parallel.data, parallel.pipeline, parallel.tensor, parse_axis_order(parallel.order),
           parallel.tensor_across_nodes};
@@ -112,13 +116,17 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
 }
 
 Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use) {
-  return {config.model, stage_place(config.parallel, stage, tensor_rank),
-          config.data.sequence_length, config.recompute, use};
+  return {config.model,
+          stage_place(config.parallel, stage, tensor_rank),
+          config.data.sequence_length,
+          config.recompute,
+          use,
+          space_of(config)};
 }
 
 BatchShape batch_shape(const Config& config, const TensorShard& shard) {
   return batch_shape(config.batch.micro, config.data.sequence_length, shard, config.precision.type,
-                     config.precision.gradient_type);
+                     config.precision.gradient_type, space_of(config));
 }
 
 DataShard data_shard(const Config& config, int data_rank) {
@@ -152,7 +160,8 @@ DataShard data_shard(const Config& config, int data_rank) {
 StateOptions state_options(const Config& config, int data_rank) {
   return {.shard = data_shard(config, data_rank),
           .type = config.precision.type,
-          .gradient_type = config.precision.gradient_type};
+          .gradient_type = config.precision.gradient_type,
+          .space = space_of(config)};
 }
 
 PlanShape plan_shape(const Config& config) {
@@ -188,8 +197,12 @@ WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
   return whole;
 }
 
-int state_buffers(const StepPlans& plans, std::size_t stage) {
-  return std::max(1, plans.peaks[stage].states);
+StateBuffers state_buffers(const Config& config, const StepPlans& plans, std::size_t stage) {
+  const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
+  StateBuffers buffers;
+  buffers.count = std::max(1, plans.peaks[stage].states);
+  if (offload.device == OffloadDevice::cpu) buffers.host_share = offload.ratio;
+  return buffers;
 }
 
 StepPlans step_plans(const Config& config) {

@@ -4,9 +4,12 @@
 #include "src/config/config.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/verify.hpp"
-#include "src/state/parameter_store.hpp"
+#include "src/state/optimizer.hpp"
 
 namespace triax {
+
+/// Where a job's tensors are; on the host where that is not decided yet (on_grid).
+MemorySpace space_of(const Config& config);
 
 /// The grid of a job's ranks.
 GridShape grid_shape(const ParallelConfig& parallel);
@@ -38,8 +41,9 @@ struct StepPlans {
 };
 /// The buffers that a stage's plans ask of its ParameterStore.
 WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage);
-/// And of its Optimizer: parts of state in memory at once, where they are in a store.
-int state_buffers(const StepPlans& plans, std::size_t stage);
+/// And of its Optimizer: parts of state in memory at once, where they are in a store, and what
+/// of the rest the host has. The place of the store is left empty.
+StateBuffers state_buffers(const Config& config, const StepPlans& plans, std::size_t stage);
 
 /// UsageError where the schedule cannot be built for the job.
 StepPlans step_plans(const Config& config);

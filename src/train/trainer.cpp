@@ -35,6 +35,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
     : job_(plan ? job : on_grid(job, grid)),
       config_(job_.config),
       grid_(grid),
+      stream_(space_of(config_)),
       plan_(plan ? *std::move(plan) : plan_job(config_)),
       stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank())),
       shape_(batch_shape(config_, stage_.place().tensor)),
@@ -136,7 +137,8 @@ Allocations Trainer::allocations() const {
           stage_.table_bytes(),
           plan_bytes(plan_.steps),
           staging_of(config_, store_.blocks()),
-          checkpoints_.snapshot_bytes()};
+          checkpoints_.snapshot_bytes(),
+          stream_.space()};
 }
 
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
@@ -160,7 +162,7 @@ StepMetrics Trainer::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
   grid_.board().set_step(step);
   share_.begin();
-  batch_.load(position(step).samples);
+  batch_.load(stream_, position(step).samples);
   const StepInput input = step_input(step);
   const StepOutput output = training_.run(input);
   StepMetrics metrics;

@@ -138,6 +138,21 @@ TEST_F(Commands, ASecondRunInTheDirectoryIsTurnedAway) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run/metrics.jsonl")));
 }
 
+TEST_F(Commands, GpusThatAreAskedForAndNotThereAreTheUsersError) {
+  if (device_count() > 0) GTEST_SKIP() << "this machine has a GPU";
+  const Outcome run = on_job("train", "--set run.device=gpu");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.text, HasSubstr("run.device is gpu, and rank 0 finds none"));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
+  // A plan for them needs none.
+  const Outcome plan = on_job("train", "--dry-run --json --set run.device=gpu 2>/dev/null");
+  EXPECT_EQ(plan.status, 0);
+  const auto rank = nlohmann::json::parse(plan.text)["ranks"][0];
+  EXPECT_GT(rank["device"]["optimizer"], 0);
+  EXPECT_EQ(rank["host"]["optimizer"], 0);
+  EXPECT_GT(rank["host"]["buffers"], rank["device"]["buffers"]) << "the program is on the host";
+}
+
 TEST_F(Commands, ImpossibleSizesAreTheUsersErrorBeforeAnythingIsMade) {
   const Outcome large = on_job("train", "--set model.n_embd=10000000");
   EXPECT_EQ(large.status, 2);

@@ -32,24 +32,25 @@ class Pass {
         out_(dtype, head_elements(), nan),
         dout_(dtype, test::random_values(head_elements(), 8)),
         lse_(at(n.B * n.T * n.H), nan),
-        scratch_(attention_scratch_bytes(n.T, n.D) / sizeof(float), nan) {
+        scratch_(attention_scratch_bytes({n.B, n.T, n.H, n.D}), test::space()) {
     std::tie(q, k, v) = split(inputs_, fused);
     std::tie(dq, dk, dv) = split(gradients_, fused);
     out = out_.tensor({n.B, n.T, n.H, n.D});
     dout = dout_.tensor(out.shape());
     lse = Tensor(lse_.data(), {n.B, n.H, n.T});
     options.scale = 1.0F / std::sqrt(static_cast<float>(n.D));
+    spoil_scratch();
   }
   Pass(const AttentionSizes& sizes, DType dtype) : Pass(sizes, true, dtype) {}
 
   void forward() {
-    Arena arena(scratch_.data(), scratch_.size() * sizeof(float));
-    attention_forward(Stream(), out, lse, q, k, v, options, arena);
+    Arena arena(scratch_);
+    test::run(attention_forward, out, lse, q, k, v, options, arena);
     EXPECT_EQ(arena.used(), 0U);
   }
   void backward() {
-    Arena arena(scratch_.data(), scratch_.size() * sizeof(float));
-    attention_backward(Stream(), dq, dk, dv, dout, out, lse, q, k, v, options, arena);
+    Arena arena(scratch_);
+    test::run(attention_backward, dq, dk, dv, dout, out, lse, q, k, v, options, arena);
     EXPECT_EQ(arena.used(), 0U);
   }
 
@@ -78,8 +79,17 @@ class Pass {
             part(head_elements() + keys, keys, n.Hkv)};
   }
 
+  void spoil_scratch() {
+    const auto count = static_cast<std::int64_t>(scratch_.bytes() / sizeof(float));
+    std::vector<float> values(at(count), nan);
+    const Stream stream(test::space());
+    copy(stream, scratch_.tensor(DType::f32, {count}), Tensor(values.data(), {count}));
+    stream.synchronize();
+  }
+
   test::Array inputs_, gradients_, out_, dout_;
-  std::vector<float> lse_, scratch_;
+  std::vector<float> lse_;
+  Buffer scratch_;
 };
 
 // The multipliers that the dropout options stand for, from the definition in kernels/dropout.hpp.
@@ -99,6 +109,12 @@ Values keep_of(const AttentionSizes& n, const AttentionOptions& options) {
   return keep;
 }
 
+// What the terms of a sum may be off by: tensor cores take probabilities and gradients of scores
+// rounded to 16 bits. (lse is a float32, and so is all that it is made of.)
+double rounding_of_terms(DType dtype) {
+  return test::space() == MemorySpace::device ? test::rounding_of(dtype) : 0.0;
+}
+
 // Every element within `tolerance` of the largest, and one rounding to its type.
 void expect_near(const Tensor& actual, const Values& expected, double tolerance, const char* name) {
   const Values got = test::to_double(actual);
@@ -106,6 +122,7 @@ void expect_near(const Tensor& actual, const Values& expected, double tolerance,
   double largest = 0;
   for (double e : expected) largest = std::max(largest, std::fabs(e));
   const double rounding = test::rounding_of(actual.dtype());
+  tolerance += rounding_of_terms(actual.dtype());
   for (std::size_t i = 0; i < got.size(); ++i)
     ASSERT_NEAR(got[i], expected[i],
                 tolerance * std::max(largest, 1.0) + rounding * std::fabs(expected[i]))
@@ -182,6 +199,14 @@ TEST_P(AttentionOf, NotANumberIsNotHidden) {
   run.forward();
   EXPECT_TRUE(std::isnan(test::to_double(run.out.slice(1, 65, 1))[0]));
   EXPECT_FALSE(std::isnan(test::to_double(run.out.slice(1, 64, 1))[0]));
+}
+
+TEST_P(AttentionOf, AnyScale) {
+  for (float scale : {-0.3F, 0.0F, 1.0F}) {
+    Pass run({1, 70, 2, 2, 16}, GetParam());
+    run.options.scale = scale;
+    expect_like_reference(run);
+  }
 }
 
 TEST_P(AttentionOf, TheSameBitsAgain) {

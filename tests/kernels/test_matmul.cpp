@@ -47,6 +47,16 @@ class Matrix {
   Tensor view_, whole_;
 };
 
+// c = a b + bias or c += a b + bias where this run computes.
+void multiply(const Tensor& c, const Tensor& a, const Tensor& b,
+              const MatmulOptions& options = {}) {
+  const auto kernel = [](const Stream& stream, const Tensor& to, const Tensor& left,
+                         const Tensor& right, const Tensor& bias, bool accumulate) {
+    matmul(stream, to, left, right, {.accumulate = accumulate, .bias = bias});
+  };
+  test::run(+kernel, c, a, b, options.bias, options.accumulate);
+}
+
 std::vector<double> magnitudes(std::vector<double> values) {
   for (double& value : values) value = std::fabs(value);
   return values;
@@ -90,7 +100,7 @@ void expect_like_reference(const Case& test, const Types& types = {}) {
   MatmulOptions options;
   options.accumulate = test.accumulate;
   if (test.bias) options.bias = bias.view().flat();
-  matmul(Stream(), c.view(), a.view(), b.view(), options);
+  multiply(c.view(), a.view(), b.view(), options);
 
   const auto da = test::to_double(a.view());
   const auto db = test::to_double(b.view());
@@ -174,7 +184,7 @@ TEST(Matmul, OneColumnOfAMatrix) {  // a view of stride (ld, ld): one row of its
     const Matrix b(9, 4, Lie::plain, 2, type);
     const Tensor row = wide.view().slice(1, 2, 1).transposed();
     std::vector<float> out(4);
-    matmul(Stream(), Tensor(out.data(), {1, 4}), row, b.view());
+    multiply(Tensor(out.data(), {1, 4}), row, b.view());
     const auto expected =
         reference::matmul(test::to_double(row), test::to_double(b.view()), 1, 4, 9);
     for (std::size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], expected[i], 1e-5);
@@ -188,7 +198,7 @@ TEST(Matmul, TheSameCallWithOtherMemory) {
       const Matrix a(6, 8, Lie::plain, seed, type);
       const Matrix b(8, 10, Lie::plain, seed + 10, type);
       std::vector<float> c(60);
-      matmul(Stream(), Tensor(c.data(), {6, 10}), a.view(), b.view());
+      multiply(Tensor(c.data(), {6, 10}), a.view(), b.view());
       const auto expected =
           reference::matmul(test::to_double(a.view()), test::to_double(b.view()), 6, 10, 8);
       for (std::size_t i = 0; i < c.size(); ++i) EXPECT_NEAR(c[i], expected[i], 1e-5);
@@ -200,9 +210,9 @@ TEST(Matmul, TheSameBitsAgain) {
     const Matrix a(65, 300, Lie::transposed, 1, types.operands);
     const Matrix b(300, 70, Lie::plain, 2, types.operands);
     const Matrix c(65, 70, Lie::plain, 3, types.c);
-    matmul(Stream(), c.view(), a.view(), b.view());
+    multiply(c.view(), a.view(), b.view());
     const auto first = test::to_double(c.view());
-    matmul(Stream(), c.view(), a.view(), b.view());
+    multiply(c.view(), a.view(), b.view());
     EXPECT_EQ(test::to_double(c.view()), first);
   }
 }
@@ -241,9 +251,9 @@ TEST(Matmul, RefusesWhatDoesNotFit) {
   const Matrix a(4, 5, Lie::plain, 1);
   const Matrix b(6, 3, Lie::plain, 2);
   const Matrix c(4, 3, Lie::plain, 3);
-  EXPECT_THROW(matmul(Stream(), c.view(), a.view(), b.view()), Error);
+  EXPECT_THROW(multiply(c.view(), a.view(), b.view()), Error);
   std::vector<std::int32_t> integers(15);
-  EXPECT_THROW(matmul(Stream(), c.view(), a.view(), Tensor(integers.data(), {5, 3})), Error);
+  EXPECT_THROW(multiply(c.view(), a.view(), Tensor(integers.data(), {5, 3})), Error);
 }
 
 TEST(Matmul, RefusesOtherMixturesOfTypes) {
@@ -252,7 +262,7 @@ TEST(Matmul, RefusesOtherMixturesOfTypes) {
     const Matrix right(5, 3, Lie::plain, 2, b);
     const Matrix out(4, 3, Lie::plain, 3, c);
     const Matrix row(1, 3, Lie::plain, 4, bias);
-    matmul(Stream(), out.view(), left.view(), right.view(), {.bias = row.view().flat()});
+    multiply(out.view(), left.view(), right.view(), {.bias = row.view().flat()});
   };
   EXPECT_NO_THROW(product(bf16, bf16, f32, bf16));
   EXPECT_THROW(product(bf16, f32, f32, f32), Error);

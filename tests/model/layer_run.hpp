@@ -94,7 +94,7 @@ class LayerRun {
             .labels = Tensor(labels.data(), {static_cast<std::int64_t>(labels.size())}),
             .training = training,
             .loss_scale = loss_scale,
-            .loss_sum = &loss_sum};
+            .loss_sum = Tensor(&loss_sum, {1})};
   }
   LayerParameters views() {
     LayerParameters params;

@@ -240,13 +240,13 @@ TEST(StateBytes, AreThoseOfTheModel) {
       };
       expect_share(bytes.parameters, static_cast<double>(size_of(type)), 3);
       expect_share(bytes.gradients, static_cast<double>(size_of(gradient_type)), 2);
-      expect_share(optimizer.bytes(), 8.0, 1);
-      expect_share(optimizer.master_bytes(), type == DType::f32 ? 0.0 : 4.0, 1);
+      expect_share(optimizer.allocated().moments, 8.0, 1);
+      expect_share(optimizer.allocated().master, type == DType::f32 ? 0.0 : 4.0, 1);
       const bool wide_gradients = type != DType::f32 && gradient_type == DType::f32;
       if (zero == 3)
-        expect_share(
-            bytes.parameters + bytes.gradients + optimizer.bytes() + optimizer.master_bytes(),
-            wide_gradients ? 18.0 : 16.0, 3);
+        expect_share(bytes.parameters + bytes.gradients + optimizer.allocated().moments +
+                         optimizer.allocated().master,
+                     wide_gradients ? 18.0 : 16.0, 3);
       EXPECT_EQ(bytes.whole_gradients + bytes.gathered, 0);
     }
 }

@@ -36,7 +36,7 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
   job["parallel"] = {{"tensor", layout.tensor}, {"pipeline", layout.pipeline},
                      {"data", layout.data},     {"schedule", layout.schedule},
                      {"chunks", layout.chunks}, {"sequence_parallel", layout.sequence_parallel}};
-  job["run"] = {{"steps", golden.steps}, {"progress", "none"}};
+  job["run"] = {{"steps", golden.steps}, {"progress", "none"}, {"device", "cpu"}};
   job["checkpoint"] = {{"resume", "never"}, {"at_end", false}};
   job["train_batch_size"] = golden.global_batch;
   job["train_micro_batch_size_per_gpu"] = layout.micro;
@@ -84,7 +84,7 @@ LoadedJob load(const nlohmann::json& job, int ranks) {
 }
 
 ProcessGrid make_grid(MPI_Comm world, const Config& config) {
-  return {world, grid_shape(config.parallel)};
+  return {world, grid_shape(config.parallel), {}, 0.0, config.run.space};
 }
 
 SubCommunicator::SubCommunicator(int ranks) {

@@ -36,7 +36,8 @@ struct Layout {
 /// so: tests/config).
 bool carries(const GoldenCase& golden, const Layout& layout);
 
-/// The job file of a golden case on a layout; it resumes nothing and writes no checkpoint. Tests
+/// The job file of a golden case on a layout; it resumes nothing and writes no checkpoint. On the
+/// CPU. Tests
 /// change what they are about, as in job["run"]["steps"] = 5.
 nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout);
 

@@ -27,6 +27,30 @@ function(add_rank_test name)
   endforeach()
 endfunction()
 
+# add_emulated_rank_test(NAME sources... LIBS libs... NP 1 2 4): the same on the emulated device.
+function(add_emulated_rank_test name)
+  cmake_parse_arguments(ARG "" "" "LIBS;NP" ${ARGN})
+  add_rank_test(${name} ${ARG_UNPARSED_ARGUMENTS} NP ${ARG_NP}
+                LIBS triax_emulated_kernels triax_emulated_device ${ARG_LIBS})
+  foreach(ranks IN LISTS ARG_NP)
+    set_tests_properties(${name}.np${ranks} PROPERTIES TIMEOUT 900)
+  endforeach()
+endfunction()
+
+# add_device_rank_test(NAME sources... LIBS libs... NP 1 2 4): on GPUs, where the build is for them and the
+# machine has one; ranks share it.
+function(add_device_rank_test name)
+  if(NOT TRIAX_CUDA)
+    return()
+  endif()
+  add_rank_test(${name} ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LIBS;NP" ${ARGN})
+  foreach(ranks IN LISTS ARG_NP)
+    set_tests_properties(${name}.np${ranks} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: no CUDA device" LABELS cuda)
+  endforeach()
+  add_dependencies(cuda_tests ${name})
+endfunction()
+
 # One thread a rank: the tests run more ranks than a small machine has cores. MPICH and HDF5 keep
 # memory until the process ends; leaks of ours are found by the unit tests of the owners.
 set(TRIAX_TEST_ENVIRONMENT "OMP_NUM_THREADS=1;ASAN_OPTIONS=detect_leaks=0;UBSAN_OPTIONS=print_stacktrace=1")

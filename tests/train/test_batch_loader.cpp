@@ -31,7 +31,7 @@ class BatchLoaderTest : public testing::Test {
 TEST_F(BatchLoaderTest, LabelsAreTheNextTokens) {
   const TokenReader tokens = reader();
   BatchLoader loader(tokens, {2, 2, 1}, batch_shape(2, length, {}), 1, 0);
-  loader.load(4);
+  loader.load(Stream(), 4);
   EXPECT_EQ(loader.microbatches(), 1);
   EXPECT_THAT(values(loader.tokens(0)), ElementsAre(12, 13, 14, 15, 16, 17));
   EXPECT_THAT(values(loader.labels(0)), ElementsAre(13, 14, 15, 16, 17, 18));
@@ -47,7 +47,7 @@ TEST_F(BatchLoaderTest, RanksShareTheGlobalBatch) {
       for (int rank = 0; rank < data; ++rank) {
         BatchLoader loader(tokens, {12, micro, accumulation}, batch_shape(micro, length, {}), data,
                            rank);
-        loader.load(2);
+        loader.load(Stream(), 2);
         for (int m = 0; m < loader.microbatches(); ++m)
           for (std::int64_t b = 0; b < micro; ++b) {
             const std::int64_t sample = loader.first_sample(m) + b;
@@ -65,7 +65,7 @@ TEST_F(BatchLoaderTest, PaddingRowsHaveNoTokenAndNoLabel) {
   const BatchShape shape = batch_shape(1, length, {2, 1, true});  // 3 rows padded to 4
   ASSERT_EQ(shape.rows, 4);
   BatchLoader loader(tokens, {1, 1, 1}, shape, 1, 0);
-  loader.load(1);
+  loader.load(Stream(), 1);
   EXPECT_THAT(values(loader.tokens(0)), ElementsAre(3, 4, 5, -1));
   EXPECT_THAT(values(loader.labels(0)), ElementsAre(4, 5, 6, -1));
 }
@@ -73,8 +73,8 @@ TEST_F(BatchLoaderTest, PaddingRowsHaveNoTokenAndNoLabel) {
 TEST_F(BatchLoaderTest, SamplesFromTheEndOnAreLeftOut) {
   const TokenReader tokens = reader();
   BatchLoader loader(tokens, {4, 2, 2}, batch_shape(2, length, {}), 1, 0);
-  loader.load(16);
-  loader.load(17, 20);  // three samples, where there were four
+  loader.load(Stream(), 16);
+  loader.load(Stream(), 17, 20);  // three samples, where there were four
   EXPECT_THAT(values(loader.tokens(0)), ElementsAre(51, 52, 53, 54, 55, 56));
   EXPECT_THAT(values(loader.tokens(1)), ElementsAre(57, 58, 59, -1, -1, -1));
   EXPECT_THAT(values(loader.labels(1)), ElementsAre(58, 59, 60, -1, -1, -1));
@@ -83,7 +83,7 @@ TEST_F(BatchLoaderTest, SamplesFromTheEndOnAreLeftOut) {
 TEST_F(BatchLoaderTest, EpochsFollowEachOther) {
   const TokenReader tokens = reader();
   BatchLoader loader(tokens, {2, 2, 1}, batch_shape(2, length, {}), 1, 0);
-  loader.load(19);
+  loader.load(Stream(), 19);
   EXPECT_THAT(values(loader.tokens(0)), ElementsAre(57, 58, 59, 0, 1, 2));
 }
 

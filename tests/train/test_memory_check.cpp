@@ -51,10 +51,10 @@ std::string refusal(const Config& config) {
 }
 
 TEST(CheckFits, NamesTheLargestKinds) {
-  EXPECT_THAT(refusal(golden_config({.micro = 4})),
-              AllOf(HasSubstr("does not fit this machine's memory: 1 rank(s)"),
-                    HasSubstr("of that buffers "), HasSubstr("activations "),
-                    HasSubstr("optimizer ")));
+  EXPECT_THAT(
+      refusal(golden_config({.micro = 4})),
+      AllOf(HasSubstr("does not fit this machine's memory: 1 rank(s)"),
+            HasSubstr("of that buffers "), HasSubstr("activations "), HasSubstr("optimizer ")));
 }
 
 TEST(CheckFits, NamesTheLimit) {
@@ -63,6 +63,24 @@ TEST(CheckFits, NamesTheLimit) {
                 check_fits(config, memory_of(config), {0}, {1000.0, "the cgroup's memory (x)"});
               }),
               HasSubstr("the job does not fit the cgroup's memory (x): 1 rank(s)"));
+}
+
+// A GPU's memory and the machine's are apart, and each holds its own part of a rank.
+TEST(CheckFits, WhatAGpuHasCountsForItsMemoryAlone) {
+  Config config = golden_config({.data = 2, .micro = 1});
+  config.run.space = MemorySpace::device;
+  const MemoryPlan plan = memory_of(config);
+  const auto on_gpu = static_cast<double>(plan.of(0).on_gpu().total());
+  const auto on_host = static_cast<double>(plan.of(0).resident());
+  const MemoryLimit gpu{2 * on_gpu, "the free memory of its GPU (x)", MemorySpace::device};
+  EXPECT_NO_THROW(check_fits(config, plan, {0, 1}, gpu));
+  EXPECT_NO_THROW(check_fits(config, plan, {0, 1}, {2 * on_host}));
+  EXPECT_THROW(check_fits(config, plan, {0, 1}, {2 * on_host - 1}), UsageError);
+  EXPECT_THAT(error_of([&] {
+                check_fits(config, plan, {0, 1}, {2 * on_gpu - 1, gpu.what, gpu.space});
+              }),
+              AllOf(HasSubstr("does not fit the free memory of its GPU (x): 2 rank(s)"),
+                    HasSubstr("Settings that shrink it")));
 }
 
 // The largest sizes that the table of keys allows, at once.

@@ -109,6 +109,37 @@ TEST(MemoryPlan, WhatIsOffloadedIsElsewhere) {
   EXPECT_GT(disk.device.buffers, all.device.buffers);
 }
 
+// A plan for GPUs needs none.
+TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
+  Config config = config_of({.data = 2, .micro = 1, .zero = 1, .type = "bf16"});
+  const RankMemory cpu = memory_of(config).of(0);
+  config.run.space = MemorySpace::device;
+  const RankMemory gpu = memory_of(config).of(0);
+  for (const auto kind : {&KindBytes::parameters, &KindBytes::gradients, &KindBytes::master,
+                          &KindBytes::optimizer, &KindBytes::activations}) {
+    EXPECT_EQ(gpu.device.*kind, cpu.device.*kind);
+    EXPECT_EQ(gpu.host.*kind, 0);
+  }
+  EXPECT_EQ(gpu.in_memory(), gpu.host);
+  EXPECT_EQ(gpu.on_gpu(), gpu.device);
+  EXPECT_EQ(cpu.on_gpu(), KindBytes{});
+  EXPECT_GE(gpu.host.buffers, program);
+  EXPECT_GT(gpu.host.communication, cpu.device.communication) << "messages pass through there too";
+
+  config.run.staged_messages = false;
+  EXPECT_EQ(memory_of(config).of(0).host.communication, 0);
+  config.zero.offload_optimizer.device = OffloadDevice::cpu;
+  const RankMemory offloaded = memory_of(config).of(0);
+  EXPECT_EQ(offloaded.device.optimizer + offloaded.device.master, 0);
+  EXPECT_EQ(offloaded.host.optimizer, gpu.device.optimizer);
+  EXPECT_EQ(offloaded.host.master, gpu.device.master);
+  EXPECT_GT(offloaded.host.buffers, gpu.host.buffers) << "pinned portions to step it";
+  config.zero.offload_optimizer.ratio = 0.5;
+  const RankMemory half = memory_of(config).of(0);
+  EXPECT_GT(half.device.optimizer, 0);
+  EXPECT_GT(half.host.optimizer, 0);
+}
+
 // In a build for the CPU a name for the same memory. Four blocks keep their inputs for one
 // micro-batch.
 TEST(MemoryPlan, InputsOfRecomputedLayersAreOnTheHostWhereTheJobSaysSo) {

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "kernels/base/check.hpp"
 #include "kernels/cuda/row_sum.hpp"
+#include "kernels/cuda/warp_matrix.hpp"
 
 namespace triax::cuda {
 namespace {
@@ -66,6 +68,106 @@ struct Uneven {
 
 TEST(Emulator, RefusesABarrierThatNotAllThreadsReach) {
   EXPECT_THROW(launch(Stream(), two_by_two, Uneven{}), Error);
+}
+
+// A copy to shared memory, read before and after it is waited for.
+struct CopyLater {
+  static constexpr int max_threads = 32;
+  const float* from;
+  std::vector<float>* out;
+
+  void operator()(const Block& block) const {
+    auto* shared = block.shared<float>();
+    const int thread = block.thread_x();
+    begin_copy<16>(block, shared + 4 * thread, from + 4 * thread, thread != 7);
+    out->at(static_cast<std::size_t>(thread)) = shared[4 * thread];
+    finish_copies(block);
+    block.sync();
+    out->at(static_cast<std::size_t>(32 + thread)) = shared[4 * (31 - thread)];
+  }
+};
+
+TEST(Emulator, ACopyIsThereOnceItWasWaitedFor) {
+  const Buffer memory(128 * sizeof(float));
+  auto* from = static_cast<float*>(memory.data());
+  for (int i = 0; i < 128; ++i) from[i] = static_cast<float>(i);
+  std::vector<float> out(64);
+  launch(Stream(), {.blocks_x = 1, .threads_x = 32, .shared_bytes = 512}, CopyLater{from, &out});
+  EXPECT_TRUE(std::isnan(out[3])) << "a wait that is missing must show";
+  EXPECT_EQ(out[32 + 3], 4 * 28.0F);
+  EXPECT_EQ(out[32 + 24], 0.0F) << "what is not present is zero";
+}
+
+// One product of a warp: every element from where the PTX manual says that it lies.
+template <class T>
+struct OneProduct {
+  static constexpr int max_threads = 32;
+  const float* a;  // (16, 16)
+  const float* b;  // (16, 8)
+  float* d;        // (16, 8)
+
+  void operator()(const Block& block) const {
+    const int g = block.thread_x() / 4, t = block.thread_x() % 4;
+    Word left[4], right[2];
+    for (int i = 0; i < 4; ++i) {
+      const float* pair = a + (g + i % 2 * 8) * 16 + 2 * t + i / 2 * 8;
+      left[i] = pack_pair<T>(pair[0], pair[1]);
+    }
+    for (int i = 0; i < 2; ++i) {
+      const float* pair = b + (2 * t + i * 8) * 8 + g;
+      right[i] = pack_pair<T>(pair[0], pair[8]);
+    }
+    float sums[4] = {1.0F, 1.0F, 1.0F, 1.0F};
+    multiply_add<T>(block, sums, left, right[0], right[1]);
+    for (int i = 0; i < 4; ++i) d[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = sums[i];
+  }
+};
+
+TEST(WarpMatrix, AProductOfAWarp) {
+  std::vector<float> a(256), b(128), d(128);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7) - 3.0F;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 5) - 1.0F;
+  launch(Stream(), {.blocks_x = 1}, OneProduct<Bf16>{a.data(), b.data(), d.data()});
+  for (std::size_t row = 0; row < 16; ++row)
+    for (std::size_t column = 0; column < 8; ++column) {
+      float expected = 1.0F;
+      for (std::size_t k = 0; k < 16; ++k) expected += a[row * 16 + k] * b[k * 8 + column];
+      EXPECT_EQ(d[row * 8 + column], expected) << row << ", " << column;
+    }
+}
+
+// Four matrices of 8 x 8, element (i, j) of matrix m being 64 m + 8 i + j.
+struct LoadMatrices {
+  static constexpr int max_threads = 32;
+  std::vector<Word>* plain;
+  std::vector<Word>* transposed;
+
+  void operator()(const Block& block) const {
+    auto* shared = block.shared<std::uint16_t>();
+    const int thread = block.thread_x();
+    for (int i = 0; i < 8; ++i) shared[8 * thread + i] = static_cast<std::uint16_t>(8 * thread + i);
+    block.sync();
+    Word words[4];
+    load_matrices(block, words, shared + 8 * thread);
+    std::copy_n(words, 4, plain->begin() + 4 * thread);
+    load_transposed(block, words, shared + 8 * thread);
+    std::copy_n(words, 4, transposed->begin() + 4 * thread);
+  }
+};
+
+TEST(WarpMatrix, MatricesFromSharedMemory) {
+  std::vector<Word> plain(128), transposed(128);
+  launch(Stream(), {.blocks_x = 1, .shared_bytes = 512}, LoadMatrices{&plain, &transposed});
+  for (std::size_t lane = 0; lane < 32; ++lane)
+    for (std::size_t m = 0; m < 4; ++m) {
+      const std::size_t g = lane / 4, t = lane % 4;
+      const auto pair = [&](std::size_t i, std::size_t j, std::size_t next) {
+        const std::size_t first = 64 * m + 8 * i + j;
+        return static_cast<Word>(first | (first + next) << 16U);
+      };
+      EXPECT_EQ(plain[4 * lane + m], pair(g, 2 * t, 1));
+      EXPECT_EQ(transposed[4 * lane + m], pair(2 * t, g, 8));
+    }
 }
 
 struct RowSums {

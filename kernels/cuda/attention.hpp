@@ -1,0 +1,102 @@
+#pragma once
+// What the kernels of attention share, those on tensor cores and the plain ones.
+#include "kernels/attention/sizes.hpp"
+#include "kernels/cuda/random_words.hpp"
+#include "kernels/cuda/views.hpp"
+#include "kernels/random.hpp"
+
+namespace triax::cuda {
+
+/// A tensor (B, T, H, D), or (B, H, T) with row_stride 1.
+template <class T>
+struct Heads {
+  T* data;
+  std::int64_t batch_stride, row_stride, head_stride;
+
+  TRIAX_DEVICE T* of(std::int64_t b, std::int64_t h) const {
+    return data + b * batch_stride + h * head_stride;
+  }
+};
+
+template <class T>
+Heads<T> heads_of(const Tensor& x) {
+  return {x.as<T>(), x.stride(0), x.stride(1), x.stride(2)};
+}
+inline Heads<float> statistics_of(const Tensor& x) {
+  return {x.as<float>(), x.stride(0), 1, x.stride(1)};
+}
+
+/// Whether accesses of 16 bytes may begin at the head of every row.
+template <class T>
+bool aligned(const Heads<T>& heads) {
+  return aligned(heads.data) && heads.batch_stride % wide<T> == 0 &&
+         heads.row_stride % wide<T> == 0 && heads.head_stride % wide<T> == 0;
+}
+
+/// Sizes and options of a call.
+struct AttentionTask {
+  int length;
+  int heads;
+  int key_heads;
+  int head_size;
+  std::int64_t batch;
+  float scale;
+  float drop;  // the probability of a score's becoming zero
+  std::uint64_t key;
+  std::int64_t first_head;  // of all samples and ranks: dropout's
+  std::int64_t total_heads;
+
+  AttentionTask(const triax::attention::Sizes& n, const AttentionOptions& options)
+      : length(static_cast<int>(n.length)),
+        heads(static_cast<int>(n.heads)),
+        key_heads(static_cast<int>(n.key_heads)),
+        head_size(static_cast<int>(n.head_size)),
+        batch(n.batch),
+        scale(options.scale),
+        drop(options.dropout.probability),
+        key(options.dropout.key),
+        first_head(options.first_batch * options.total_heads + options.first_head),
+        total_heads(options.total_heads) {
+    check(n.length < 1 << 30, "attention over {} tokens", n.length);
+  }
+
+  TRIAX_DEVICE int group() const { return heads / key_heads; }
+  /// Whether dropout leaves the probability of query i and key j of head h of sample b; what it
+  /// leaves grows by kept_factor().
+  TRIAX_DEVICE bool keeps(std::int64_t b, int h, int i, int j) const {
+    const std::int64_t head = first_head + b * total_heads + h;
+    std::uint32_t word[1];
+    words_at<1>(word, key, (head * length + i) * length + j);
+    return uniform_from(word[0]) >= drop;
+  }
+  TRIAX_DEVICE float kept_factor() const { return 1.0F / (1.0F - drop); }
+};
+
+/// What a block works on: tile `tile` of head `h` of sample `b`.
+struct AttentionPlace {
+  int tile;
+  int h;
+  std::int64_t b;
+};
+
+/// All heads of one tile come one after another. The work of a tile grows with its number for
+/// queries, and shrinks for keys: with `last_first` the largest pieces still come first.
+TRIAX_DEVICE inline AttentionPlace place_of(const Block& block, const AttentionTask& task,
+                                            int heads, int rows, bool last_first) {
+  const std::int64_t all = task.batch * heads;
+  const auto tile = static_cast<int>(block.index_x() / all);
+  const std::int64_t head = block.index_x() % all;
+  const int tiles = (task.length + rows - 1) / rows;
+  return {last_first ? tiles - 1 - tile : tile, static_cast<int>(head % heads), head / heads};
+}
+
+/// The kernels for any head size and alignment (attention_plain.cu); checks have been made.
+/// delta: (B, H, T), for each row the sum of dout out.
+void plain_attention_forward(const Stream& stream, const AttentionTask& task, const Tensor& out,
+                             const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v);
+void plain_attention_backward(const Stream& stream, const AttentionTask& task, const Tensor& dq,
+                              const Tensor& dk, const Tensor& dv, const Tensor& dout,
+                              const Tensor& delta, const Tensor& lse, const Tensor& q,
+                              const Tensor& k, const Tensor& v);
+
+}  // namespace triax::cuda

@@ -1,0 +1,175 @@
+// Attention's backward pass: the gradient of queries by blocks of queries, those of keys and values
+// by blocks of keys. Scores are made twice, and each sum is one thread's: no order is left to
+// chance.
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/attention_gradient.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace triax::cuda {
+namespace {
+
+// delta = for each row of each head the sum of dout out.
+template <class T, bool allowed>
+struct RowSums {
+  static constexpr int max_threads = 256;
+  AttentionTask task;
+  float* delta;  // (B, H, T)
+  Heads<T> dout, out;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const std::int64_t thread = block.index_x() * block.threads_x() + block.thread_x();
+    const std::int64_t row = thread / row_sum_lanes;
+    const bool exists = row < task.batch * task.heads * task.length;
+    const std::int64_t head = row / task.length;
+    const auto offset = [&](const Heads<T>& of) {
+      return of.of(head / task.heads, head % task.heads) + row % task.length * of.row_stride;
+    };
+    float sum = 0.0F;
+    if (exists) {
+      const T* a = offset(dout);
+      const T* b = offset(out);
+      for (int d = static_cast<int>(thread % row_sum_lanes) * wide<T>; d < task.head_size;
+           d += row_sum_lanes * wide<T>) {
+        float x[wide<T>], y[wide<T>];
+        load_piece<allowed>(x, a + d, task.head_size - d);
+        load_piece<allowed>(y, b + d, task.head_size - d);
+        TRIAX_UNROLL
+        for (int i = 0; i < wide<T>; ++i) sum += x[i] * y[i];
+      }
+    }
+    TRIAX_UNROLL
+    for (int mask = row_sum_lanes / 2; mask > 0; mask /= 2) sum += block.shuffle_xor(sum, mask);
+    if (exists && thread % row_sum_lanes == 0) delta[row] = sum;
+  }
+};
+
+template <class T, int width>
+struct QueryGradient {
+  static constexpr AttentionCut cut = query_gradient_cut(width);
+  static constexpr int max_threads = cut.threads();
+  static constexpr int strips = cut.strips;
+  using Held = TilePair<cut.held(), width, max_threads, T>;
+  using Walked = TilePair<cut.walked, width, max_threads, T>;
+  GradientOperands<T> of;
+  Heads<T> dq;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const AttentionTask& task = of.task;
+    const AttentionPlace at = place_of(block, task, task.heads, cut.held(), true);
+    const int i0 = at.tile * cut.held();
+    const int own = block.thread_x() / warp * cut.held_by_warp();
+    const HeadRows<T> keys = rows_of_head(task, of.k, at.b, at.h / task.group());
+    const HeadRows<T> values = rows_of_head(task, of.v, at.b, at.h / task.group());
+    T* shared = block.shared<T>();
+    const Held held(shared);  // queries and dout
+    held.begin(block, rows_of_head(task, of.q, at.b, at.h), rows_of_head(task, of.dout, at.b, at.h),
+               i0);
+    T* walked = shared + 2 * cut.held() * width;  // keys and values, twice
+    Walked(walked).begin(block, keys, values, 0);
+
+    float lse2[strips][2], delta[strips][2];
+    load_statistics(block, at, i0 + own, lse2, delta);
+    float sums[strips][width / 8][4] = {};
+    const int end = i0 + cut.held() < task.length ? i0 + cut.held() : task.length;
+    for (int j0 = 0, turn = 0; j0 < end; j0 += cut.walked, turn ^= 1) {
+      const Walked now(walked + turn * (2 * cut.walked * width));
+      finish_copies(block);
+      block.sync();  // this tile is here, and nobody reads the one before
+      if (j0 + cut.walked < end)
+        Walked(walked + (turn ^ 1) * (2 * cut.walked * width))
+            .begin(block, keys, values, j0 + cut.walked);
+      if (j0 >= i0 + own + cut.held_by_warp()) continue;  // no row of the warp sees it
+      float s[strips][cut.walked / 8][4] = {};
+      float dp[strips][cut.walked / 8][4] = {};
+      add_row_products<T, width>(block, s, held.first + own * width, now.first);
+      add_row_products<T, width>(block, dp, held.second + own * width, now.second);
+      score_gradient(block, at, i0 + own, j0, s, dp, lse2, delta);
+      add_score_products<T, width>(block, sums, pack_scores<T>(dp), now.first);
+    }
+    scale_all(sums, task.scale);
+    put_sums<T, width>(block, held.first + own * width, sums);
+    block.sync();
+    store_rows<cut.held(), width, max_threads>(block, rows_of_head(task, dq, at.b, at.h),
+                                               held.first, i0);
+  }
+
+  TRIAX_DEVICE void load_statistics(const Block& block, const AttentionPlace& at, int first,
+                                    float (&lse2)[strips][2], float (&delta)[strips][2]) const {
+    TRIAX_UNROLL
+    for (int strip = 0; strip < strips; ++strip) {
+      TRIAX_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const int row = first + strip * 16 + half * 8 + block.thread_x() % warp / 4;
+        const bool exists = row < of.task.length;
+        lse2[strip][half] = exists ? of.lse.of(at.b, at.h)[row] * log2_e : 0.0F;
+        delta[strip][half] = exists ? of.delta.of(at.b, at.h)[row] : 0.0F;
+      }
+    }
+  }
+
+  template <int columns>
+  TRIAX_DEVICE void score_gradient(const Block& block, const AttentionPlace& at, int i0, int j0,
+                                   float (&s)[strips][columns][4], float (&dp)[strips][columns][4],
+                                   const float (&lse2)[strips][2],
+                                   const float (&delta)[strips][2]) const {
+    const int lane = block.thread_x() % warp;
+    if (of.task.drop > 0.0F) {
+      const auto bits = kept_scores<strips, columns>(lane, [&](int row, int column) {
+        return of.task.keeps(at.b, at.h, i0 + row, j0 + column);
+      });
+      drop_scores(dp, bits, of.task.kept_factor());
+    }
+    if (j0 + cut.walked > i0)
+      mask_scores(lane, s, [&](int row, int column) { return j0 + column > i0 + row; });
+    TRIAX_UNROLL
+    for (int strip = 0; strip < strips; ++strip) {
+      TRIAX_UNROLL
+      for (int n = 0; n < columns; ++n) {
+        TRIAX_UNROLL
+        for (int i = 0; i < 4; ++i)
+          of.score_gradient(s[strip][n][i], dp[strip][n][i], lse2[strip][i / 2],
+                            delta[strip][i / 2]);
+      }
+    }
+  }
+};
+
+void sum_rows(const Stream& stream, const AttentionTask& task, const Tensor& delta,
+              const Tensor& dout, const Tensor& out) {
+  with_type(out.dtype(), [&]<class T>(Type<T>) {
+    const Heads<T> a = heads_of<T>(dout);
+    const Heads<T> b = heads_of<T>(out);
+    const bool pieces = aligned(a) && aligned(b) && task.head_size % wide<T> == 0;
+    with_bool(pieces, [&]<bool allowed>(std::bool_constant<allowed>) {
+      launch(stream, attention_row_sums_shape(delta.elements()),
+             RowSums<T, allowed>{task, delta.as<float>(), a, b});
+    });
+  });
+}
+
+}  // namespace
+
+void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk, const Tensor& dv,
+                        const Tensor& dout, const Tensor& out, const Tensor& lse, const Tensor& q,
+                        const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                        Arena& scratch) {
+  const auto n = triax::attention::sizes_of(q, k, v, options);
+  constexpr MemorySpace device = MemorySpace::device;
+  triax::attention::check_views({&dq, &dout, &out, &q}, q.shape(), q.dtype(), device);
+  triax::attention::check_views({&dk, &dv, &k, &v}, k.shape(), q.dtype(), device);
+  triax::attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, device);
+  const AttentionTask task(n, options);
+  const ArenaScope scope(scratch);
+  const Tensor delta = triax::attention::take_delta(scratch, n.batch, n.heads, n.length);
+  sum_rows(stream, task, delta, dout, out);
+  const bool done = on_tensor_cores(
+      task, {&q, &k, &v, &dout, &dq, &dk, &dv}, [&]<class T, int width>(Type<T>, Width<width>) {
+        launch(stream, attention_query_gradient_shape(n.batch * n.heads, n.length, width),
+               QueryGradient<T, width>{gradient_operands<T>(task, dout, q, k, v, lse, delta),
+                                       heads_of<T>(dq)});
+        key_gradient(stream, task, dk, dv, dout, delta, lse, q, k, v);
+      });
+  if (!done) plain_attention_backward(stream, task, dq, dk, dv, dout, delta, lse, q, k, v);
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,176 @@
+// Attention's forward pass (FlashAttention-2: Dao 2023).
+#include <cmath>
+
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/attention_tile.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace triax::cuda {
+namespace {
+
+// The softmax of rows so far, over exponentials to base 2.
+template <int strips>
+struct OnlineSoftmax {
+  float largest[strips][2];  // score
+  float sum[strips][2];      // of this lane's columns
+
+  TRIAX_DEVICE void reset() {
+    TRIAX_UNROLL
+    for (int strip = 0; strip < strips; ++strip) {
+      TRIAX_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        largest[strip][half] = -INFINITY;
+        sum[strip][half] = 0.0F;
+      }
+    }
+  }
+
+  // Scores, of which `factor` times are the exponents, become exponentials relative to the largest
+  // of their row so far; `out` follows.
+  template <int columns, int width>
+  TRIAX_DEVICE void step(const Block& block, float factor, float (&s)[strips][columns][4],
+                         float (&out)[strips][width][4]) {
+    TRIAX_UNROLL
+    for (int strip = 0; strip < strips; ++strip) {
+      TRIAX_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        float top = largest[strip][half];
+        TRIAX_UNROLL
+        for (int n = 0; n < columns; ++n)
+          top = fmaxf(top, fmaxf(s[strip][n][2 * half], s[strip][n][2 * half + 1]));
+        top = fmaxf(top, block.shuffle_xor(top, 1));
+        top = fmaxf(top, block.shuffle_xor(top, 2));
+        const float shrink = fast_exp2((largest[strip][half] - top) * factor);
+        largest[strip][half] = top;
+        const float shift = top * factor;
+        float total = 0.0F;
+        TRIAX_UNROLL
+        for (int n = 0; n < columns; ++n) {
+          TRIAX_UNROLL
+          for (int i = 2 * half; i < 2 * half + 2; ++i) {
+            s[strip][n][i] = fast_exp2(s[strip][n][i] * factor - shift);
+            total += s[strip][n][i];
+          }
+        }
+        sum[strip][half] = sum[strip][half] * shrink + total;
+        TRIAX_UNROLL
+        for (int n = 0; n < width; ++n) {
+          out[strip][n][2 * half] *= shrink;
+          out[strip][n][2 * half + 1] *= shrink;
+        }
+      }
+    }
+  }
+};
+
+template <class T, int width>
+struct Forward {
+  static constexpr AttentionCut cut = forward_cut(width);
+  static constexpr int max_threads = cut.threads();
+  static constexpr int strips = cut.strips;
+  AttentionTask task;
+  Heads<T> out;
+  Heads<float> lse;
+  Heads<T> q, k, v;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const AttentionPlace at = place_of(block, task, task.heads, cut.held(), true);
+    const int i0 = at.tile * cut.held();
+    const int own = block.thread_x() / warp * cut.held_by_warp();  // the warp's first row
+    const HeadRows<T> keys = rows_of_head(task, k, at.b, at.h / task.group());
+    const HeadRows<T> values = rows_of_head(task, v, at.b, at.h / task.group());
+    T* query_tile = block.shared<T>();
+    T* key_tile = query_tile + cut.held() * width;
+    T* value_tile = key_tile + cut.walked * width;
+    begin_rows<cut.held(), width, max_threads>(block, query_tile, rows_of_head(task, q, at.b, at.h),
+                                               i0);
+    begin_rows<cut.walked, width, max_threads>(block, key_tile, keys, 0);
+
+    float sums[strips][width / 8][4] = {};
+    OnlineSoftmax<strips> softmax;
+    softmax.reset();
+    const float factor = task.scale * log2_e;
+    const int end = i0 + cut.held() < task.length ? i0 + cut.held() : task.length;
+    for (int j0 = 0; j0 < end; j0 += cut.walked) {
+      const bool seen = j0 < i0 + own + cut.held_by_warp();  // by any of the warp's rows
+      float s[strips][cut.walked / 8][4] = {};
+      finish_copies(block);
+      block.sync();  // the keys are here, and nobody reads the values before
+      begin_rows<cut.walked, width, max_threads>(block, value_tile, values, j0);
+      if (seen) {
+        add_row_products<T, width>(block, s, query_tile + own * width, key_tile);
+        if (j0 + cut.walked > i0 + own)
+          mask_scores(block.thread_x() % warp, s,
+                      [&](int row, int column) { return j0 + column > i0 + own + row; });
+        softmax.step(block, factor, s, sums);
+        if (task.drop > 0.0F) drop(block, s, at, i0 + own, j0);
+      }
+      finish_copies(block);
+      block.sync();  // the values are here, and nobody reads the keys
+      if (j0 + cut.walked < end)
+        begin_rows<cut.walked, width, max_threads>(block, key_tile, keys, j0 + cut.walked);
+      if (seen) add_score_products<T, width>(block, sums, pack_scores<T>(s), value_tile);
+    }
+    finish(block, at, i0, own, sums, softmax);
+    block.sync();
+    store_rows<cut.held(), width, max_threads>(block, rows_of_head(task, out, at.b, at.h),
+                                               query_tile, i0);
+  }
+
+  template <int columns>
+  TRIAX_DEVICE void drop(const Block& block, float (&s)[strips][columns][4],
+                         const AttentionPlace& at, int i0, int j0) const {
+    const auto bits = kept_scores<strips, columns>(
+        block.thread_x() % warp,
+        [&](int row, int column) { return task.keeps(at.b, at.h, i0 + row, j0 + column); });
+    drop_scores(s, bits, task.kept_factor());
+  }
+
+  // Divides by the sums, which become log-sum-exps, and puts the rows where the queries were.
+  TRIAX_DEVICE void finish(const Block& block, const AttentionPlace& at, int i0, int own,
+                           float (&sums)[strips][width / 8][4],
+                           const OnlineSoftmax<strips>& softmax) const {
+    const int lane = block.thread_x() % warp;
+    float* row_lse = lse.of(at.b, at.h);
+    TRIAX_UNROLL
+    for (int strip = 0; strip < strips; ++strip) {
+      TRIAX_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        float sum = softmax.sum[strip][half];
+        sum += block.shuffle_xor(sum, 1);
+        sum += block.shuffle_xor(sum, 2);
+        const int row = i0 + own + strip * 16 + half * 8 + lane / 4;
+        if (lane % 4 == 0 && row < task.length)
+          row_lse[row] = softmax.largest[strip][half] * task.scale + std::log(sum);
+        const float inverse = 1.0F / sum;
+        TRIAX_UNROLL
+        for (int n = 0; n < width / 8; ++n) {
+          sums[strip][n][2 * half] *= inverse;
+          sums[strip][n][2 * half + 1] *= inverse;
+        }
+      }
+    }
+    put_sums<T, width>(block, block.shared<T>() + own * width, sums);
+  }
+};
+
+}  // namespace
+
+void attention_forward(const Stream& stream, const Tensor& out, const Tensor& lse, const Tensor& q,
+                       const Tensor& k, const Tensor& v, const AttentionOptions& options, Arena&) {
+  const auto n = triax::attention::sizes_of(q, k, v, options);
+  constexpr MemorySpace device = MemorySpace::device;
+  triax::attention::check_views({&out, &q}, q.shape(), q.dtype(), device);
+  triax::attention::check_views({&k, &v}, k.shape(), q.dtype(), device);
+  triax::attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, device);
+  const AttentionTask task(n, options);
+  const bool done =
+      on_tensor_cores(task, {&q, &k, &v, &out}, [&]<class T, int width>(Type<T>, Width<width>) {
+        launch(stream, attention_forward_shape(n.batch * n.heads, n.length, width),
+               Forward<T, width>{task, heads_of<T>(out), statistics_of(lse), heads_of<T>(q),
+                                 heads_of<T>(k), heads_of<T>(v)});
+      });
+  if (!done) plain_attention_forward(stream, task, out, lse, q, k, v);
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,61 @@
+#pragma once
+// What the gradients of queries and of keys share on tensor cores.
+#include "kernels/cuda/attention_tile.hpp"
+
+namespace triax::cuda {
+
+/// Inputs of both. delta: (B, H, T), for each row the sum of dout out.
+template <class T>
+struct GradientOperands {
+  AttentionTask task;
+  Heads<T> dout, q, k, v;
+  Heads<float> lse, delta;
+
+  /// A score becomes its probability, and the gradient of the probability that of the score (but
+  /// for the scale).
+  TRIAX_DEVICE void score_gradient(float& s, float& dp, float lse2, float row_delta) const {
+    s = fast_exp2(s * (task.scale * log2_e) - lse2);
+    dp = s * (dp - row_delta);
+  }
+};
+
+template <class T>
+GradientOperands<T> gradient_operands(const AttentionTask& task, const Tensor& dout,
+                                      const Tensor& q, const Tensor& k, const Tensor& v,
+                                      const Tensor& lse, const Tensor& delta) {
+  return {task,           heads_of<T>(dout),  heads_of<T>(q),      heads_of<T>(k),
+          heads_of<T>(v), statistics_of(lse), statistics_of(delta)};
+}
+
+/// Two tiles of rows that belong together, in shared memory.
+template <int rows, int width, int threads, class T>
+struct TilePair {
+  T* first;
+  T* second;
+  TRIAX_DEVICE explicit TilePair(T* at) : first(at), second(at + rows * width) {}
+  TRIAX_DEVICE void begin(const Block& block, const HeadRows<T>& a, const HeadRows<T>& b,
+                          int row) const {
+    begin_rows<rows, width, threads>(block, first, a, row);
+    begin_rows<rows, width, threads>(block, second, b, row);
+  }
+};
+
+template <int strips, int columns>
+TRIAX_DEVICE inline void scale_all(float (&x)[strips][columns][4], float factor) {
+  TRIAX_UNROLL
+  for (int strip = 0; strip < strips; ++strip) {
+    TRIAX_UNROLL
+    for (int n = 0; n < columns; ++n) {
+      TRIAX_UNROLL
+      for (int i = 0; i < 4; ++i) x[strip][n][i] *= factor;
+    }
+  }
+}
+
+/// dk and dv (attention_key_gradient.cu), by tensor cores. False, with nothing done, where they do
+/// not take these views.
+bool key_gradient(const Stream& stream, const AttentionTask& task, const Tensor& dk,
+                  const Tensor& dv, const Tensor& dout, const Tensor& delta, const Tensor& lse,
+                  const Tensor& q, const Tensor& k, const Tensor& v);
+
+}  // namespace triax::cuda

@@ -1,0 +1,316 @@
+// Attention for any type, head size and alignment: float32 arithmetic on square tiles in shared
+// memory. Thread x has column x of scores, and every so many columns of a head; warp y has rows y,
+// y + plain_warps and so on, which no other warp touches.
+#include <cmath>
+
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/attention.hpp"
+#include "kernels/cuda/attention_shape.hpp"
+#include "kernels/cuda/row_sum.hpp"
+
+namespace triax::cuda {
+namespace {
+
+constexpr int forward_row_tiles = 3;         // queries, keys or values, sums
+constexpr int query_gradient_row_tiles = 5;  // queries, dout, keys, values, sums
+constexpr int key_gradient_row_tiles = 6;    // keys, values, queries, dout, two of sums
+constexpr int own_rows = plain_rows / plain_warps;
+
+struct Max {
+  TRIAX_DEVICE float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+// What dropout multiplies a probability with.
+TRIAX_DEVICE inline float multiplier(const AttentionTask& task, std::int64_t b, int h, int i,
+                                     int j) {
+  if (task.drop <= 0.0F) return 1.0F;
+  return task.keeps(b, h, i, j) ? task.kept_factor() : 0.0F;
+}
+
+// What all kernels do with tiles; `rows` of them are used, at most plain_rows.
+struct PlainTiles {
+  const Block& block;
+  int head_size;
+  int rows;
+
+  TRIAX_DEVICE int pitch() const { return plain_row_pitch(head_size); }
+  TRIAX_DEVICE float* tile(int number) const {
+    return block.shared<float>() + number * rows * pitch();
+  }
+  TRIAX_DEVICE float* scores(int row_tiles, int number) const {
+    return tile(row_tiles) + number * rows * plain_pitch;
+  }
+  /// The m-th row of this warp; past the last one for those it has not.
+  TRIAX_DEVICE int row(int m) const { return block.thread_y() + m * plain_warps; }
+
+  /// Rows of a head from `first` on, zeros beyond row `length`.
+  template <class T>
+  TRIAX_DEVICE void load(float* to, const T* head, std::int64_t stride, int first,
+                         int length) const {
+    for (int r = block.thread_y(); r < rows; r += plain_warps)
+      for (int d = block.thread_x(); d < head_size; d += warp)
+        to[r * pitch() + d] = first + r < length ? widen(head[(first + r) * stride + d]) : 0.0F;
+  }
+
+  template <class T>
+  TRIAX_DEVICE void store(T* head, std::int64_t stride, int first, int length, const float* from,
+                          float factor) const {
+    for (int r = block.thread_y(); r < rows && first + r < length; r += plain_warps)
+      for (int d = block.thread_x(); d < head_size; d += warp)
+        narrow(head[(first + r) * stride + d], from[r * pitch() + d] * factor);
+  }
+
+  TRIAX_DEVICE void clear(float* tile) const {
+    for (int r = block.thread_y(); r < rows; r += plain_warps)
+      for (int d = block.thread_x(); d < head_size; d += warp) tile[r * pitch() + d] = 0.0F;
+  }
+
+  /// products[m] = row(m) of a by row thread_x of b.
+  TRIAX_DEVICE void row_products(float (&products)[own_rows], const float* a,
+                                 const float* b) const {
+    const float* left[own_rows];
+    TRIAX_UNROLL
+    for (int m = 0; m < own_rows; ++m) {
+      products[m] = 0.0F;
+      left[m] = a + (row(m) < rows ? row(m) : 0) * pitch();
+    }
+    const float* right = b + (block.thread_x() < rows ? block.thread_x() : 0) * pitch();
+    for (int d = 0; d < head_size; ++d) {
+      TRIAX_UNROLL
+      for (int m = 0; m < own_rows; ++m) products[m] += left[m][d] * right[d];
+    }
+  }
+
+  /// sums = factor[row] sums + p b for this warp's rows. factor: null for 1.
+  TRIAX_DEVICE void add_products(float* sums, const float* factor, const float* p,
+                                 const float* b) const {
+    for (int d = block.thread_x(); d < head_size; d += warp) {
+      float total[own_rows] = {};
+      for (int j = 0; j < rows; ++j) {
+        const float value = b[j * pitch() + d];
+        TRIAX_UNROLL
+        for (int m = 0; m < own_rows; ++m)
+          if (row(m) < rows) total[m] += p[row(m) * plain_pitch + j] * value;
+      }
+      TRIAX_UNROLL
+      for (int m = 0; m < own_rows; ++m)
+        if (row(m) < rows) {
+          float& sum = sums[row(m) * pitch() + d];
+          sum = (factor != nullptr ? factor[row(m)] * sum : sum) + total[m];
+        }
+    }
+  }
+};
+
+template <class T>
+struct PlainForward {
+  static constexpr int max_threads = warp * plain_warps;
+  AttentionTask task;
+  Heads<T> out;
+  Heads<float> lse;
+  Heads<T> q, k, v;
+  int rows;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const PlainTiles tiles{block, task.head_size, rows};
+    const AttentionPlace at = place_of(block, task, task.heads, rows, true);
+    const int i0 = at.tile * rows;
+    const int key_head = at.h / task.group();
+    float* scores = tiles.scores(forward_row_tiles, 0);
+    float* factor = scores + rows * plain_pitch;
+    tiles.load(tiles.tile(0), q.of(at.b, at.h), q.row_stride, i0, task.length);
+    tiles.clear(tiles.tile(2));
+    float largest[own_rows], sum[own_rows];
+    TRIAX_UNROLL
+    for (int m = 0; m < own_rows; ++m) {
+      largest[m] = -INFINITY;
+      sum[m] = 0.0F;
+    }
+    for (int j0 = 0; j0 <= i0; j0 += rows) {
+      block.sync();
+      tiles.load(tiles.tile(1), k.of(at.b, key_head), k.row_stride, j0, task.length);
+      block.sync();
+      softmax_step(tiles, at, i0, j0, largest, sum);
+      block.sync();
+      tiles.load(tiles.tile(1), v.of(at.b, key_head), v.row_stride, j0, task.length);
+      block.sync();
+      tiles.add_products(tiles.tile(2), factor, scores, tiles.tile(1));
+    }
+    TRIAX_UNROLL
+    for (int m = 0; m < own_rows; ++m) {
+      const int row = tiles.row(m);
+      if (row >= rows || i0 + row >= task.length) continue;
+      if (block.thread_x() == 0) lse.of(at.b, at.h)[i0 + row] = largest[m] + std::log(sum[m]);
+      T* to = out.of(at.b, at.h) + (i0 + row) * out.row_stride;
+      for (int d = block.thread_x(); d < task.head_size; d += warp)
+        narrow(to[d], tiles.tile(2)[row * tiles.pitch() + d] / sum[m]);
+    }
+  }
+
+  // Scores become exponentials, and factor[row] what the sums so far are multiplied with.
+  TRIAX_DEVICE void softmax_step(const PlainTiles& tiles, const AttentionPlace& at, int i0, int j0,
+                                 float (&largest)[own_rows], float (&sum)[own_rows]) const {
+    const Block& block = tiles.block;
+    float* scores = tiles.scores(forward_row_tiles, 0);
+    float* factor = scores + rows * plain_pitch;
+    const int column = block.thread_x();
+    float s[own_rows];
+    tiles.row_products(s, tiles.tile(0), tiles.tile(1));
+    TRIAX_UNROLL
+    for (int m = 0; m < own_rows; ++m) {
+      const int row = tiles.row(m);
+      const bool masked = column >= rows || j0 + column > i0 + row;
+      const float score = masked ? -INFINITY : s[m] * task.scale;
+      const float top = over_warp(block, fmaxf(score, largest[m]), Max{});
+      const float p = masked ? 0.0F : std::exp(score - top);
+      const float shrink = std::exp(largest[m] - top);
+      largest[m] = top;
+      sum[m] = sum[m] * shrink + over_warp(block, p, Plus{});
+      if (row >= rows || column >= rows) continue;
+      const float keep = multiplier(task, at.b, at.h, i0 + row, j0 + column);
+      scores[row * plain_pitch + column] = p * keep;
+      if (column == 0) factor[row] = shrink;
+    }
+  }
+};
+
+template <class T>
+struct PlainOperands {
+  AttentionTask task;
+  Heads<T> dout, q, k, v;
+  Heads<float> lse, delta;
+  int rows;
+
+  /// The probability of query i and key j of head h, with its multiplier, and the gradient of its
+  /// score; s and dp: score and gradient of the probability.
+  TRIAX_DEVICE void score_gradient(float& s, float& dp, const AttentionPlace& at, int h, int i,
+                                   int j) const {
+    if (j > i || i >= task.length) {
+      s = 0.0F;
+      dp = 0.0F;
+      return;
+    }
+    const float p = std::exp(s * task.scale - lse.of(at.b, h)[i]);
+    const float keep = multiplier(task, at.b, h, i, j);
+    s = p * keep;
+    dp = p * (keep * dp - delta.of(at.b, h)[i]);
+  }
+};
+
+template <class T>
+struct PlainQueryGradient {
+  static constexpr int max_threads = warp * plain_warps;
+  PlainOperands<T> of;
+  Heads<T> dq;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const AttentionTask& task = of.task;
+    const int rows = of.rows;
+    const PlainTiles tiles{block, task.head_size, rows};
+    const AttentionPlace at = place_of(block, task, task.heads, rows, true);
+    const int i0 = at.tile * rows;
+    const int key_head = at.h / task.group();
+    float* scores = tiles.scores(query_gradient_row_tiles, 0);
+    tiles.load(tiles.tile(0), of.q.of(at.b, at.h), of.q.row_stride, i0, task.length);
+    tiles.load(tiles.tile(1), of.dout.of(at.b, at.h), of.dout.row_stride, i0, task.length);
+    tiles.clear(tiles.tile(4));
+    for (int j0 = 0; j0 <= i0; j0 += rows) {
+      block.sync();
+      tiles.load(tiles.tile(2), of.k.of(at.b, key_head), of.k.row_stride, j0, task.length);
+      tiles.load(tiles.tile(3), of.v.of(at.b, key_head), of.v.row_stride, j0, task.length);
+      block.sync();
+      float s[own_rows], dp[own_rows];
+      tiles.row_products(s, tiles.tile(0), tiles.tile(2));
+      tiles.row_products(dp, tiles.tile(1), tiles.tile(3));
+      TRIAX_UNROLL
+      for (int m = 0; m < own_rows; ++m) {
+        const int row = tiles.row(m);
+        if (row >= rows || block.thread_x() >= rows) continue;
+        of.score_gradient(s[m], dp[m], at, at.h, i0 + row, j0 + block.thread_x());
+        scores[row * plain_pitch + block.thread_x()] = dp[m];
+      }
+      block.sync();
+      tiles.add_products(tiles.tile(4), nullptr, scores, tiles.tile(2));
+    }
+    tiles.store(dq.of(at.b, at.h), dq.row_stride, i0, task.length, tiles.tile(4), task.scale);
+  }
+};
+
+// A key head with all query heads that read it; scores are made transposed, a row a key.
+template <class T>
+struct PlainKeyGradient {
+  static constexpr int max_threads = warp * plain_warps;
+  PlainOperands<T> of;
+  Heads<T> dk, dv;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const AttentionTask& task = of.task;
+    const PlainTiles tiles{block, task.head_size, of.rows};
+    const AttentionPlace at = place_of(block, task, task.key_heads, of.rows, false);
+    const int j0 = at.tile * of.rows;
+    tiles.load(tiles.tile(0), of.k.of(at.b, at.h), of.k.row_stride, j0, task.length);
+    tiles.load(tiles.tile(1), of.v.of(at.b, at.h), of.v.row_stride, j0, task.length);
+    tiles.clear(tiles.tile(4));
+    tiles.clear(tiles.tile(5));
+    for (int h = at.h * task.group(); h < (at.h + 1) * task.group(); ++h)
+      for (int i0 = j0; i0 < task.length; i0 += of.rows) add_queries(tiles, at, h, i0, j0);
+    tiles.store(dk.of(at.b, at.h), dk.row_stride, j0, task.length, tiles.tile(4), task.scale);
+    tiles.store(dv.of(at.b, at.h), dv.row_stride, j0, task.length, tiles.tile(5), 1.0F);
+  }
+
+  TRIAX_DEVICE void add_queries(const PlainTiles& tiles, const AttentionPlace& at, int h, int i0,
+                                int j0) const {
+    const Block& block = tiles.block;
+    float* p = tiles.scores(key_gradient_row_tiles, 0);
+    float* ds = tiles.scores(key_gradient_row_tiles, 1);
+    block.sync();
+    tiles.load(tiles.tile(2), of.q.of(at.b, h), of.q.row_stride, i0, of.task.length);
+    tiles.load(tiles.tile(3), of.dout.of(at.b, h), of.dout.row_stride, i0, of.task.length);
+    block.sync();
+    float s[own_rows], dp[own_rows];
+    tiles.row_products(s, tiles.tile(0), tiles.tile(2));
+    tiles.row_products(dp, tiles.tile(1), tiles.tile(3));
+    TRIAX_UNROLL
+    for (int m = 0; m < own_rows; ++m) {
+      const int row = tiles.row(m);
+      if (row >= of.rows || block.thread_x() >= of.rows) continue;
+      of.score_gradient(s[m], dp[m], at, h, i0 + block.thread_x(), j0 + row);
+      p[row * plain_pitch + block.thread_x()] = s[m];
+      ds[row * plain_pitch + block.thread_x()] = dp[m];
+    }
+    block.sync();
+    tiles.add_products(tiles.tile(5), nullptr, p, tiles.tile(3));
+    tiles.add_products(tiles.tile(4), nullptr, ds, tiles.tile(2));
+  }
+};
+
+}  // namespace
+
+void plain_attention_forward(const Stream& stream, const AttentionTask& task, const Tensor& out,
+                             const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const PlainCut cut = plain_attention_cut(task.head_size, forward_row_tiles, 1);
+  with_type(q.dtype(), [&]<class T>(Type<T>) {
+    launch(stream, plain_attention_shape(task.batch * task.heads, task.length, cut),
+           PlainForward<T>{task, heads_of<T>(out), statistics_of(lse), heads_of<T>(q),
+                           heads_of<T>(k), heads_of<T>(v), cut.rows});
+  });
+}
+
+void plain_attention_backward(const Stream& stream, const AttentionTask& task, const Tensor& dq,
+                              const Tensor& dk, const Tensor& dv, const Tensor& dout,
+                              const Tensor& delta, const Tensor& lse, const Tensor& q,
+                              const Tensor& k, const Tensor& v) {
+  const PlainCut queries = plain_attention_cut(task.head_size, query_gradient_row_tiles, 1);
+  const PlainCut keys = plain_attention_cut(task.head_size, key_gradient_row_tiles, 2);
+  with_type(q.dtype(), [&]<class T>(Type<T>) {
+    PlainOperands<T> of{task,           heads_of<T>(dout),  heads_of<T>(q),       heads_of<T>(k),
+                        heads_of<T>(v), statistics_of(lse), statistics_of(delta), queries.rows};
+    launch(stream, plain_attention_shape(task.batch * task.heads, task.length, queries),
+           PlainQueryGradient<T>{of, heads_of<T>(dq)});
+    of.rows = keys.rows;
+    launch(stream, plain_attention_shape(task.batch * task.key_heads, task.length, keys),
+           PlainKeyGradient<T>{of, heads_of<T>(dk), heads_of<T>(dv)});
+  });
+}
+
+}  // namespace triax::cuda

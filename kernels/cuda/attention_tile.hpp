@@ -1,0 +1,247 @@
+#pragma once
+// Attention's tiles on tensor cores. A tile of rows lies in shared memory, T elements of 16 bits
+// and `width` a row; scores and sums are spread over the registers of a warp, `strips` times 16
+// rows, as d of warp_matrix.hpp: x[strip][column / 8][4].
+#include "kernels/cuda/attention.hpp"
+#include "kernels/cuda/attention_shape.hpp"
+#include "kernels/cuda/warp_matrix.hpp"
+
+namespace triax::cuda {
+
+/// Where 16 bytes of a row lie: the pieces of each row are permuted, so that the same piece of
+/// eight rows lies in different banks.
+template <int width, class T>
+TRIAX_DEVICE inline T* tile_piece(T* tile, int row, int piece) {
+  return tile + row * width + (piece ^ row % 8) * 8;
+}
+
+/// Where a lane begins to read matrices of 8 x 8 from a tile (load_matrices): those side by side
+/// next to each other, or those below each other. Matrices `piece` further right (an even number)
+/// lie at this offset ^ 8 piece, those `row` further down (a multiple of 8) at it + row width.
+template <int width>
+TRIAX_DEVICE inline int offset_down_first(int lane) {
+  return lane % 16 * width + (lane / 16 ^ lane % 8) * 8;
+}
+template <int width>
+TRIAX_DEVICE inline int offset_across_first(int lane) {
+  return (lane / 16 * 8 + lane % 8) * width + (lane / 8 % 2 ^ lane % 8) * 8;
+}
+
+/// The rows of a head in its tensor.
+template <class T>
+struct HeadRows {
+  T* data;
+  std::int64_t stride;
+  int length;     // T
+  int head_size;  // D, a multiple of 8
+
+  TRIAX_DEVICE bool has(int row, int piece) const { return row < length && piece * 8 < head_size; }
+  TRIAX_DEVICE T* at(int row, int piece) const { return data + row * stride + piece * 8; }
+};
+
+template <class T>
+TRIAX_DEVICE inline HeadRows<T> rows_of_head(const AttentionTask& task, const Heads<T>& heads,
+                                             std::int64_t b, int h) {
+  return {heads.of(b, h), heads.row_stride, task.length, task.head_size};
+}
+
+/// Begins to copy the rows from `first` on to a tile; zeros beyond them.
+template <int rows, int width, int threads, class T>
+TRIAX_DEVICE inline void begin_rows(const Block& block, T* tile, const HeadRows<T>& from,
+                                    int first) {
+  constexpr int pieces = width / 8;
+  static_assert(rows * pieces % threads == 0);
+  TRIAX_UNROLL
+  for (int step = 0; step < rows * pieces / threads; ++step) {
+    const int row = (step * threads + block.thread_x()) / pieces;
+    const int piece = (step * threads + block.thread_x()) % pieces;
+    const bool present = from.has(first + row, piece);
+    begin_copy<16>(block, tile_piece<width>(tile, row, piece),
+                   present ? from.at(first + row, piece) : from.data, present);
+  }
+}
+
+/// Row and column of element i of x[strip][n], of `lane`.
+TRIAX_DEVICE inline int score_row(int lane, int strip, int i) {
+  return strip * 16 + lane / 4 + i / 2 * 8;
+}
+TRIAX_DEVICE inline int score_column(int lane, int n, int i) {
+  return n * 8 + lane % 4 * 2 + i % 2;
+}
+
+/// Takes scores out of the softmax: those for which masked(row, column).
+template <int strips, int columns, class Masked>
+TRIAX_DEVICE inline void mask_scores(int lane, float (&x)[strips][columns][4],
+                                     const Masked& masked) {
+  TRIAX_UNROLL
+  for (int strip = 0; strip < strips; ++strip) {
+    TRIAX_UNROLL
+    for (int n = 0; n < columns; ++n) {
+      TRIAX_UNROLL
+      for (int i = 0; i < 4; ++i)
+        if (masked(score_row(lane, strip, i), score_column(lane, n, i))) x[strip][n][i] = -INFINITY;
+    }
+  }
+}
+
+/// Which of a lane's scores dropout keeps, a bit each: kept(row, column). One after another, for
+/// the generator takes registers.
+template <int strips, int columns, class Kept>
+TRIAX_DEVICE inline std::uint64_t kept_scores(int lane, const Kept& kept) {
+  constexpr int count = strips * columns * 4;
+  static_assert(count <= 64);
+  std::uint64_t bits = 0;
+  TRIAX_ROLLED
+  for (int at = 0; at < count; ++at) {
+    const bool one = kept(score_row(lane, at / (columns * 4), at % 4),
+                          score_column(lane, at / 4 % columns, at % 4));
+    bits |= std::uint64_t{one} << at;
+  }
+  return bits;
+}
+
+/// Multiplies those whose bit is set by `factor`, and the others by zero.
+template <int strips, int columns>
+TRIAX_DEVICE inline void drop_scores(float (&x)[strips][columns][4], std::uint64_t bits,
+                                     float factor) {
+  TRIAX_UNROLL
+  for (int strip = 0; strip < strips; ++strip) {
+    TRIAX_UNROLL
+    for (int n = 0; n < columns; ++n) {
+      TRIAX_UNROLL
+      for (int i = 0; i < 4; ++i)
+        x[strip][n][i] *= (bits >> ((strip * columns + n) * 4 + i) & 1U) != 0 ? factor : 0.0F;
+    }
+  }
+}
+
+/// sums += a b^T, rows of a by rows of b. a: the warp's own strips.
+template <class T, int width, int strips, int columns>
+TRIAX_DEVICE inline void add_row_products(const Block& block, float (&sums)[strips][columns][4],
+                                          const T* a, const T* b) {
+  const int at_a = offset_down_first<width>(block.thread_x() % warp);
+  const int at_b = offset_across_first<width>(block.thread_x() % warp);
+  TRIAX_UNROLL_2
+  for (int k = 0; k < width / 16; ++k) {
+    Word left[strips][4];
+    TRIAX_UNROLL
+    for (int strip = 0; strip < strips; ++strip)
+      load_matrices(block, left[strip], a + (at_a ^ 16 * k) + strip * 16 * width);
+    TRIAX_UNROLL
+    for (int n = 0; n < columns; n += 2) {
+      Word right[4];
+      load_matrices(block, right, b + (at_b ^ 16 * k) + n * 8 * width);
+      TRIAX_UNROLL
+      for (int strip = 0; strip < strips; ++strip) {
+        multiply_add<T>(block, sums[strip][n], left[strip], right[0], right[1]);
+        multiply_add<T>(block, sums[strip][n + 1], left[strip], right[2], right[3]);
+      }
+    }
+  }
+}
+
+/// Scores rounded to T, as the left operand of products: what is spread as d, columns 8 apart, is
+/// spread as a.
+template <int strips, int depth>
+struct PackedScores {
+  Word words[depth / 2][strips][4];
+};
+
+template <class T, int strips, int depth>
+TRIAX_DEVICE inline PackedScores<strips, depth> pack_scores(const float (&p)[strips][depth][4]) {
+  PackedScores<strips, depth> packed;
+  TRIAX_UNROLL
+  for (int k = 0; k < depth / 2; ++k) {
+    TRIAX_UNROLL
+    for (int strip = 0; strip < strips; ++strip) {
+      TRIAX_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        const float* pair = &p[strip][2 * k + i / 2][i % 2 * 2];
+        packed.words[k][strip][i] = pack_pair<T>(pair[0], pair[1]);
+      }
+    }
+  }
+  return packed;
+}
+
+/// sums += p b. b: a tile of as many rows as p has columns.
+template <class T, int width, int strips, int depth>
+TRIAX_DEVICE inline void add_score_products(const Block& block, float (&sums)[strips][width / 8][4],
+                                            const PackedScores<strips, depth>& p, const T* b) {
+  const int at_b = offset_down_first<width>(block.thread_x() % warp);
+  TRIAX_UNROLL
+  for (int k = 0; k < depth / 2; ++k) {
+    TRIAX_UNROLL
+    for (int n = 0; n < width / 8; n += 2) {
+      Word right[4];
+      load_transposed(block, right, b + (at_b ^ 8 * n) + k * 16 * width);
+      TRIAX_UNROLL
+      for (int strip = 0; strip < strips; ++strip) {
+        multiply_add<T>(block, sums[strip][n], p.words[k][strip], right[0], right[1]);
+        multiply_add<T>(block, sums[strip][n + 1], p.words[k][strip], right[2], right[3]);
+      }
+    }
+  }
+}
+
+/// Puts a warp's sums, rounded, into its own rows of a tile.
+template <class T, int width, int strips>
+TRIAX_DEVICE inline void put_sums(const Block& block, T* own_rows,
+                                  const float (&sums)[strips][width / 8][4]) {
+  const int lane = block.thread_x() % warp;
+  TRIAX_UNROLL
+  for (int strip = 0; strip < strips; ++strip) {
+    TRIAX_UNROLL
+    for (int n = 0; n < width / 8; ++n) {
+      TRIAX_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const Word pair = pack_pair<T>(sums[strip][n][2 * half], sums[strip][n][2 * half + 1]);
+        T* to = tile_piece<width>(own_rows, strip * 16 + lane / 4 + half * 8, n) + lane % 4 * 2;
+        *reinterpret_cast<Word*>(to) = pair;
+      }
+    }
+  }
+}
+
+/// The rows of a tile to their head, from its row `first` on. All have put theirs, and a barrier
+/// has been passed.
+template <int rows, int width, int threads, class T>
+TRIAX_DEVICE inline void store_rows(const Block& block, const HeadRows<T>& to, const T* tile,
+                                    int first) {
+  constexpr int pieces = width / 8;
+  TRIAX_ROLLED
+  for (int step = 0; step < rows * pieces / threads; ++step) {
+    const int row = (step * threads + block.thread_x()) / pieces;
+    const int piece = (step * threads + block.thread_x()) % pieces;
+    if (to.has(first + row, piece))
+      *reinterpret_cast<Piece*>(to.at(first + row, piece)) =
+          *reinterpret_cast<const Piece*>(tile_piece<width>(tile, row, piece));
+  }
+}
+
+inline constexpr float log2_e = 1.4426950408889634F;
+
+/// body(Type<T>{}, Width<width>{}) for what tensor cores take: 16-bit elements, heads of at most
+/// wide_head, rows in pieces of 16 bytes, and a scale above zero, which leaves the order of
+/// scores as it is. False, with nothing done, for all else.
+template <class Body>
+bool on_tensor_cores(const AttentionTask& task, std::initializer_list<const Tensor*> views,
+                     const Body& body) {
+  const DType type = (*views.begin())->dtype();
+  if (!(task.scale > 0.0F)) return false;
+  if (type == DType::f32 || task.head_size % 8 != 0 || task.head_size > wide_head) return false;
+  return with_type(type, [&]<class T>(Type<T> element) {
+    if constexpr (sizeof(T) == 2) {
+      for (const Tensor* view : views)
+        if (!aligned(heads_of<T>(*view))) return false;
+      if (task.head_size <= narrow_head)
+        body(element, Width<narrow_head>{});
+      else
+        body(element, Width<wide_head>{});
+      return true;
+    }
+    return false;
+  });
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,190 @@
+// Products by cuBLASLt.
+#include "kernels/cuda/blas.hpp"
+
+#include <cublasLt.h>
+
+#include <unordered_map>
+#include <utility>
+
+namespace triax::cuda {
+namespace {
+
+void check_blas(cublasStatus_t status, const char* call, const BlasProduct& product) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw Error(fmt::format("{} failed for a product {}", call, product.text()),
+              fmt::format("{}: {}", cublasLtGetStatusName(status), cublasLtGetStatusString(status)),
+              "A kernel's own error shows at a later call: CUDA_LAUNCH_BLOCKING=1 tells which it "
+              "was, and CUBLASLT_LOG_LEVEL=2 what the library objects to");
+}
+
+// An object of the library's, by the function that ends it.
+template <class Handle, cublasStatus_t (*destroy)(Handle)>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Owned() {
+    if (handle_ != nullptr) destroy(handle_);  // nobody is left to hear of a failure
+  }
+  Handle* out() { return &handle_; }
+  Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+using Description = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+using Library = Owned<cublasLtHandle_t, cublasLtDestroy>;
+
+cudaDataType_t library_type(DType type) {
+  switch (type) {
+    case DType::bf16:
+      return CUDA_R_16BF;
+    case DType::f16:
+      return CUDA_R_16F;
+    default:
+      return CUDA_R_32F;
+  }
+}
+
+// A product that the library has chosen an algorithm for.
+struct Plan {
+  Description description;
+  Layout left, right, d;
+  cublasLtMatmulAlgo_t algorithm{};
+};
+
+struct ProductHash {
+  std::size_t operator()(const BlasProduct& x) const {
+    std::size_t hash = 0;
+    const auto flags = static_cast<std::int64_t>(x.accumulate) * 8 + std::int64_t{x.bias} * 4 +
+                       std::int64_t{x.left.transposed} * 2 + std::int64_t{x.right.transposed};
+    for (const std::int64_t value :
+         {x.rows, x.columns, x.depth, x.left.stride, x.right.stride, x.d.stride,
+          std::int64_t{x.left.alignment}, std::int64_t{x.right.alignment},
+          std::int64_t{x.d.alignment}, std::int64_t(x.type), std::int64_t(x.d_type), flags})
+      hash = hash * 0x9e3779b97f4a7c15U + static_cast<std::size_t>(value) + (hash >> 29U);
+    return hash;
+  }
+};
+
+class Products {
+ public:
+  /// first: the product that it is made for.
+  explicit Products(const BlasProduct& first)
+      : workspace_(blas_workspace_bytes, MemorySpace::device) {
+    check_blas(cublasLtCreate(library_.out()), "cublasLtCreate", first);
+  }
+
+  void run(const Stream& stream, const BlasProduct& x, void* d, const void* left, const void* right,
+           const void* bias) {
+    const float one = 1.0F;
+    const float beta = x.accumulate ? 1.0F : 0.0F;
+    const Plan& plan = plan_of(x, bias);
+    if (x.bias) set(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, x);
+    check_blas(cublasLtMatmul(library_.get(), plan.description.get(), &one, left, plan.left.get(),
+                              right, plan.right.get(), &beta, d, plan.d.get(), d, plan.d.get(),
+                              &plan.algorithm, workspace_.data(), workspace_.bytes(),
+                              static_cast<cudaStream_t>(native_stream(stream))),
+               "cublasLtMatmul", x);
+  }
+
+ private:
+  template <class T>
+  static void set(const Plan& plan, cublasLtMatmulDescAttributes_t what, const T& value,
+                  const BlasProduct& x) {
+    check_blas(cublasLtMatmulDescSetAttribute(plan.description.get(), what, &value, sizeof value),
+               "cublasLtMatmulDescSetAttribute", x);
+  }
+
+  template <class T>
+  static void prefer(const Preference& preference, cublasLtMatmulPreferenceAttributes_t what,
+                     const T& value, const BlasProduct& x) {
+    check_blas(cublasLtMatmulPreferenceSetAttribute(preference.get(), what, &value, sizeof value),
+               "cublasLtMatmulPreferenceSetAttribute", x);
+  }
+
+  // (rows, columns) as the operand stands for, by columns as it is stored.
+  static Layout layout(const BlasOperand& operand, DType type, std::int64_t rows,
+                       std::int64_t columns, const BlasProduct& x) {
+    if (operand.transposed) std::swap(rows, columns);
+    Layout made;
+    check_blas(
+        cublasLtMatrixLayoutCreate(made.out(), library_type(type), static_cast<std::uint64_t>(rows),
+                                   static_cast<std::uint64_t>(columns), operand.stride),
+        "cublasLtMatrixLayoutCreate", x);
+    return made;
+  }
+
+  const Plan& plan_of(const BlasProduct& x, const void* bias) {
+    const auto found = plans_.find(x);
+    return found != plans_.end() ? found->second : plans_.emplace(x, make(x, bias)).first->second;
+  }
+
+  Plan make(const BlasProduct& x, const void* bias) const {
+    Plan plan;
+    check_blas(cublasLtMatmulDescCreate(plan.description.out(), CUBLAS_COMPUTE_32F, CUDA_R_32F),
+               "cublasLtMatmulDescCreate", x);
+    const auto operation = [](const BlasOperand& operand) {
+      return operand.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    };
+    set(plan, CUBLASLT_MATMUL_DESC_TRANSA, operation(x.left), x);
+    set(plan, CUBLASLT_MATMUL_DESC_TRANSB, operation(x.right), x);
+    if (x.bias) {
+      set(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS, x);
+      set(plan, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, library_type(x.d_type), x);
+      set(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, x);
+    }
+    plan.left = layout(x.left, x.type, x.rows, x.depth, x);
+    plan.right = layout(x.right, x.type, x.depth, x.columns, x);
+    plan.d = layout(x.d, x.d_type, x.rows, x.columns, x);
+    choose(plan, x);
+    return plan;
+  }
+
+  void choose(Plan& plan, const BlasProduct& x) const {
+    Preference preference;
+    check_blas(cublasLtMatmulPreferenceCreate(preference.out()), "cublasLtMatmulPreferenceCreate",
+               x);
+    prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_.bytes(), x);
+    // Sums that are cut into parts are added up in float32, not in the type of d.
+    prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE), x);
+    const auto alignment = [](const BlasOperand& operand) {
+      return static_cast<std::uint32_t>(operand.alignment);
+    };
+    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(x.left), x);
+    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(x.right), x);
+    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(x.d), x);
+    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(x.d), x);
+    cublasLtMatmulHeuristicResult_t best{};
+    int found = 0;
+    check_blas(cublasLtMatmulAlgoGetHeuristic(library_.get(), plan.description.get(),
+                                              plan.left.get(), plan.right.get(), plan.d.get(),
+                                              plan.d.get(), preference.get(), 1, &best, &found),
+               "cublasLtMatmulAlgoGetHeuristic", x);
+    if (found == 0)
+      throw Error(fmt::format("cuBLASLt has no algorithm for a product {}", x.text()),
+                  "its heuristic found none", "Use float32, or sizes that are multiples of 8");
+    plan.algorithm = best.algo;
+  }
+
+  Library library_;
+  Buffer workspace_;
+  std::unordered_map<BlasProduct, Plan, ProductHash> plans_;
+};
+
+}  // namespace
+
+void blas_multiply(const Stream& stream, const BlasProduct& product, void* d, const void* left,
+                   const void* right, const void* bias) {
+  kept_by<Products>(stream, Kept::blas, product).run(stream, product, d, left, right, bias);
+}
+
+}  // namespace triax::cuda

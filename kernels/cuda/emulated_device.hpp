@@ -1,0 +1,15 @@
+#pragma once
+// What the emulated device does beside kernels. As on a GPU, work waits in its stream until
+// somebody waits for it, and the host cannot touch the device's memory: code that forgets to wait,
+// or reads a device's tensor, fails here as it would there.
+#include <functional>
+
+#include "kernels/base/device.hpp"
+
+namespace triax::cuda::emulator {
+
+/// Puts `work` on a stream of the device, whose memory it may use; on a stream of the host it is
+/// done at once.
+void enqueue(const Stream& stream, std::function<void()> work);
+
+}  // namespace triax::cuda::emulator

@@ -1,0 +1,44 @@
+#pragma once
+// How ranks on GPUs exchange messages of device memory.
+#include <memory>
+#include <string>
+
+#include "src/comm/communicator.hpp"
+#include "src/comm/progress_board.hpp"
+
+namespace triax {
+
+class MpiCommunicator;
+
+/// A group of ranks as a communicator for device memory is made from it.
+struct DeviceGroup {
+  MpiCommunicator& mpi;  // of the same ranks; outlives what is made
+  Communicator* parent;  // made by the same DeviceMessages, of more ranks; null: of all
+  int color;             // the same on the ranks of a group, each group of the parent's another
+  ProgressBoard& board;  // where its messages are noted
+  int board_group;       // as those of this group
+  std::string where;     // names this rank and the group in errors
+};
+
+/// By NCCL; through host memory and MPI where ranks share a GPU or triax is built without NCCL.
+class DeviceMessages {
+ public:
+  virtual ~DeviceMessages() = default;
+  /// Collective over the ranks of the parent. Messages of host memory take MPI.
+  virtual std::unique_ptr<Communicator> make(const DeviceGroup& group) = 0;
+  /// Blocks the caller until `stream` has done all that it has now. Error where messages fail
+  /// meanwhile; noted as a wait for the oldest one.
+  virtual void drain(const Stream& stream) = 0;
+  /// "messages by NCCL 2.28.9"
+  virtual std::string description() const = 0;
+  /// Whether they go through host memory.
+  virtual bool staged() const = 0;
+  /// Of host memory that it has come to hold.
+  virtual std::int64_t host_bytes() const = 0;
+};
+
+std::unique_ptr<DeviceMessages> staged_messages();
+/// Null in a build without NCCL. `world`: all ranks. Collective.
+std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator& world, WaitPolicy policy);
+
+}  // namespace triax

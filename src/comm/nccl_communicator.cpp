@@ -1,0 +1,296 @@
+#include "src/comm/nccl_communicator.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/base/device_backend.hpp"
+
+namespace triax {
+namespace {
+
+bool on_host(const Tensor& tensor) {
+  return tensor.space() == MemorySpace::host;
+}
+
+void check_contiguous(const Tensor& tensor) {
+  check(tensor.contiguous(), "a message of a tensor {} that is not contiguous", tensor.shape());
+}
+
+std::size_t count_of(const Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.elements());
+}
+
+std::uint64_t byte_count(const Tensor& tensor) {
+  return static_cast<std::uint64_t>(tensor.bytes());
+}
+
+ncclDataType_t type_of(DType type) {
+  switch (type) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::f16:
+      return ncclFloat16;
+    case DType::i32:
+      return ncclInt32;
+    case DType::i64:
+      return ncclInt64;
+    case DType::u8:
+      return ncclUint8;
+    default:
+      throw Error(fmt::format("NCCL has no type {}", name_of(type)));
+  }
+}
+
+ncclRedOp_t reduction_of(ReduceOp op) {
+  return op == ReduceOp::sum ? ncclSum : op == ReduceOp::max ? ncclMax : ncclMin;
+}
+
+}  // namespace
+
+void check_nccl(ncclResult_t result, const char* call, const std::string& where) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  throw Error(fmt::format("{} failed on {}", call, where),
+              fmt::format("{}: {}", ncclGetErrorString(result), ncclGetLastError(nullptr)),
+              "NCCL_DEBUG=INFO says more; with run.device cpu the job needs no NCCL");
+}
+
+std::size_t NcclProgress::take() {
+  const auto free = std::find_if(calls_.begin(), calls_.end(),
+                                 [](const Call& call) { return call.waited && !call.noted; });
+  const auto index = static_cast<std::size_t>(free - calls_.begin());
+  if (free == calls_.end()) calls_.emplace_back();
+  calls_[index].order = begun_++;
+  return index;
+}
+
+void NcclProgress::note() {
+  for (Call& call : calls_)
+    if (call.noted && call.end.done()) {
+      call.board->finish(call.message);
+      call.noted = false;
+    }
+}
+
+const NcclProgress::Call* NcclProgress::oldest() const {
+  const Call* first = nullptr;
+  for (const Call& call : calls_)
+    if (call.noted && (first == nullptr || call.order < first->order)) first = &call;
+  return first;
+}
+
+void NcclProgress::check_comms() const {
+  for (const Known& known : comms_) {
+    ncclResult_t error = ncclSuccess;
+    check_nccl(ncclCommGetAsyncError(known.comm, &error), "ncclCommGetAsyncError", known.where);
+    check_nccl(error, "a message of NCCL", known.where);
+  }
+}
+
+// The board sees who is waited for, so that the watchdog ends a wait that lasts too long.
+void NcclProgress::drain(const Stream& stream) {
+  Event end;
+  end.record(stream);
+  note();
+  const Call* const call = oldest();
+  if (call != nullptr) call->board->begin_wait(call->message);
+  for (Patience patience(policy_); !end.done(); patience.pause()) check_comms();
+  if (call != nullptr) call->board->end_wait();
+  note();
+}
+
+NcclCommunicator::NcclCommunicator(ncclComm_t comm, const DeviceGroup& group,
+                                   NcclProgress& progress, StagingMemory& staging)
+    : comm_(comm),
+      mpi_(group.mpi),
+      progress_(progress),
+      board_(group.board),
+      board_group_(group.board_group),
+      where_(group.where),
+      stream_(MemorySpace::device),
+      staged_(group.mpi, staging) {
+  if (comm_ != nullptr) progress_.add(comm_, where_);
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  if (comm_ != nullptr) ncclCommDestroy(comm_);  // nobody is left to hear of a failure
+}
+
+template <class Enqueue>
+Request NcclCommunicator::start(const Stream& stream, const char* name, CallKind kind,
+                                std::uint64_t bytes, const Enqueue& enqueue) {
+  progress_.note();
+  const std::size_t index = progress_.take();
+  NcclProgress::Call& call = progress_.at(index);
+  call.begin.record(stream);
+  stream_.wait(call.begin);
+  check_nccl(enqueue(static_cast<cudaStream_t>(device_backend::native_stream(stream_.handle()))),
+             name, where_);
+  call.end.record(stream_);
+  call.board = &board_;
+  call.message = board_.start(board_group_, kind, bytes);
+  call.noted = true;
+  call.waited = false;
+  return Request(this, index);
+}
+
+void NcclCommunicator::wait(std::uintptr_t handle, const Stream& stream) {
+  NcclProgress::Call& call = progress_.at(handle);
+  stream.wait(call.end);
+  call.waited = true;
+}
+
+bool NcclCommunicator::test(std::uintptr_t handle) {
+  NcclProgress::Call& call = progress_.at(handle);
+  if (!call.end.done()) return false;
+  call.waited = true;
+  progress_.note();
+  return true;
+}
+
+Request NcclCommunicator::all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) {
+  if (on_host(data)) return mpi_.all_reduce(stream, data, op);
+  check_contiguous(data);
+  if (size() == 1 || data.elements() == 0) return {};
+  traffic_ += ring::all_reduce(size(), byte_count(data));
+  return start(stream, "ncclAllReduce", CallKind::all_reduce, byte_count(data),
+               [&](cudaStream_t on) {
+                 return ncclAllReduce(data.data(), data.data(), count_of(data),
+                                      type_of(data.dtype()), reduction_of(op), comm_, on);
+               });
+}
+
+Request NcclCommunicator::reduce_scatter(const Stream& stream, const Tensor& output,
+                                         const Tensor& input) {
+  if (on_host(input)) return mpi_.reduce_scatter(stream, output, input);
+  check_contiguous(output);
+  check_contiguous(input);
+  check(output.elements() * size() == input.elements(), "{} is not one of {} parts of {}",
+        output.shape(), size(), input.shape());
+  if (input.elements() == 0) return {};
+  if (size() == 1) {
+    copy(stream, output, input);
+    return {};
+  }
+  traffic_ += ring::reduce_scatter(size(), byte_count(input));
+  return start(stream, "ncclReduceScatter", CallKind::reduce_scatter, byte_count(input),
+               [&](cudaStream_t on) {
+                 return ncclReduceScatter(input.data(), output.data(), count_of(output),
+                                          type_of(input.dtype()), ncclSum, comm_, on);
+               });
+}
+
+Request NcclCommunicator::all_gather(const Stream& stream, const Tensor& output,
+                                     const Tensor& input) {
+  if (on_host(output)) return mpi_.all_gather(stream, output, input);
+  check_contiguous(output);
+  check_contiguous(input);
+  check(input.elements() * size() == output.elements(), "{} is not one of {} parts of {}",
+        input.shape(), size(), output.shape());
+  if (output.elements() == 0) return {};
+  if (size() == 1) {
+    copy(stream, output, input);
+    return {};
+  }
+  traffic_ += ring::all_gather(size(), byte_count(output));
+  return start(stream, "ncclAllGather", CallKind::all_gather, byte_count(output),
+               [&](cudaStream_t on) {
+                 return ncclAllGather(input.data(), output.data(), count_of(input),
+                                      type_of(input.dtype()), comm_, on);
+               });
+}
+
+// Each rank's run to all others: NCCL gathers side by side only.
+Request NcclCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
+                                         std::int64_t begin, std::int64_t count) {
+  if (on_host(whole)) return mpi_.all_gather_run(stream, whole, begin, count);
+  check_contiguous(whole);
+  const std::int64_t part = whole.elements() / size();
+  check(part * size() == whole.elements() && begin >= 0 && count >= 0 && begin + count <= part,
+        "elements [{}, {}) of each of {} parts of {}", begin, begin + count, size(), whole.shape());
+  if (size() == 1 || count == 0) return {};
+  const auto bytes = static_cast<std::uint64_t>(size() * count) * size_of(whole.dtype());
+  traffic_ += ring::all_gather(size(), bytes);
+  return start(stream, "ncclBroadcast", CallKind::all_gather, bytes, [&](cudaStream_t on) {
+    ncclResult_t result = ncclGroupStart();
+    for (int r = 0; r < size() && result == ncclSuccess; ++r) {
+      const Tensor run = whole.flat().slice(0, r * part + begin, count);
+      result =
+          ncclBroadcast(run.data(), run.data(), count_of(run), type_of(run.dtype()), r, comm_, on);
+    }
+    const ncclResult_t end = ncclGroupEnd();
+    return result != ncclSuccess ? result : end;
+  });
+}
+
+Request NcclCommunicator::broadcast(const Stream& stream, const Tensor& data, int root) {
+  if (on_host(data)) return mpi_.broadcast(stream, data, root);
+  check_contiguous(data);
+  if (size() == 1 || data.elements() == 0) return {};
+  traffic_ += ring::broadcast(size(), byte_count(data));
+  return start(stream, "ncclBroadcast", CallKind::broadcast, byte_count(data),
+               [&](cudaStream_t on) {
+                 return ncclBroadcast(data.data(), data.data(), count_of(data),
+                                      type_of(data.dtype()), root, comm_, on);
+               });
+}
+
+namespace {
+
+// The communicator of all ranks, which the others are split from.
+class NcclMessages final : public DeviceMessages {
+ public:
+  NcclMessages(MpiCommunicator& world, WaitPolicy policy) : progress_(policy) {
+    ncclUniqueId id{};
+    if (world.rank() == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId", "all ranks");
+    const Stream host;
+    const Tensor bytes(static_cast<void*>(&id), DType::u8, {std::int64_t{sizeof id}});
+    world.broadcast(host, bytes, 0).wait(host);
+    world.barrier(host).wait(host);  // nobody connects before all have the id
+    check_nccl(ncclCommInitRank(&world_, world.size(), id, world.rank()), "ncclCommInitRank",
+               "all ranks");
+    progress_.add(world_, "all ranks");
+  }
+  ~NcclMessages() override { ncclCommDestroy(world_); }
+  NcclMessages(const NcclMessages&) = delete;
+  NcclMessages& operator=(const NcclMessages&) = delete;
+
+  std::unique_ptr<Communicator> make(const DeviceGroup& group) override {
+    const auto* const parent = static_cast<const NcclCommunicator*>(group.parent);
+    ncclComm_t comm = nullptr;
+    if (const ncclComm_t from = parent != nullptr ? parent->comm() : world_; from != nullptr) {
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      config.splitShare = 1;
+      const int color = group.mpi.size() > 1 ? group.color : NCCL_SPLIT_NOCOLOR;
+      check_nccl(ncclCommSplit(from, color, group.mpi.rank(), &comm, &config), "ncclCommSplit",
+                 group.where);
+    }
+    return std::make_unique<NcclCommunicator>(comm, group, progress_, staging_);
+  }
+  void drain(const Stream& stream) override { progress_.drain(stream); }
+  std::string description() const override {
+    int version = 0;
+    check_nccl(ncclGetVersion(&version), "ncclGetVersion", "all ranks");
+    return fmt::format("messages by NCCL {}.{}.{}, between stages through host memory and MPI",
+                       version / 10000, version / 100 % 100, version % 100);
+  }
+  bool staged() const override { return false; }
+  std::int64_t host_bytes() const override { return staging_.bytes(); }
+
+ private:
+  NcclProgress progress_;
+  StagingMemory staging_;
+  ncclComm_t world_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator& world, WaitPolicy policy) {
+  return std::make_unique<NcclMessages>(world, policy);
+}
+
+}  // namespace triax

@@ -1,0 +1,154 @@
+#include "src/comm/staged_communicator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/comm/device_messages.hpp"
+
+namespace triax {
+namespace {
+
+bool on_host(const Tensor& tensor) {
+  return tensor.space() == MemorySpace::host;
+}
+
+class StagedMessages final : public DeviceMessages {
+ public:
+  std::unique_ptr<Communicator> make(const DeviceGroup& group) override {
+    return std::make_unique<StagedCommunicator>(group.mpi, memory_);
+  }
+  void drain(const Stream& stream) override { stream.synchronize(); }
+  std::string description() const override { return "messages go through host memory and MPI"; }
+  bool staged() const override { return true; }
+  std::int64_t host_bytes() const override { return memory_.bytes(); }
+
+ private:
+  StagingMemory memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceMessages> staged_messages() {
+  return std::make_unique<StagedMessages>();
+}
+
+std::size_t StagedCommunicator::begin(const Stream& stream, DType type, std::int64_t elements,
+                                      const Target& target) {
+  const auto free = std::find_if(messages_.begin(), messages_.end(),
+                                 [](const Message& message) { return message.piece < 0; });
+  const auto index = static_cast<std::size_t>(free - messages_.begin());
+  if (free == messages_.end()) messages_.emplace_back();
+  Message& message = of(index);
+  message.piece = memory_.take(static_cast<std::size_t>(elements) * size_of(type));
+  memory_.busy(message.piece).synchronize();
+  message.staged = memory_.memory(message.piece).tensor(type, {elements});
+  message.target = target;
+  message.begun.record(stream);
+  return index;
+}
+
+Request StagedCommunicator::started(std::size_t message, Request request) {
+  of(message).request = std::move(request);
+  return Request(this, message);
+}
+
+Request StagedCommunicator::all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) {
+  if (on_host(data)) return mpi_.all_reduce(stream, data, op);
+  if (size() == 1 || data.elements() == 0) return {};
+  const std::int64_t n = data.elements();
+  const std::size_t message = begin(stream, data.dtype(), n, {data.flat(), 1, 0, n});
+  copy(stream, of(message).staged, data);
+  return started(message, mpi_.all_reduce(stream, of(message).staged, op));
+}
+
+Request StagedCommunicator::reduce_scatter(const Stream& stream, const Tensor& output,
+                                           const Tensor& input) {
+  if (on_host(input)) return mpi_.reduce_scatter(stream, output, input);
+  if (input.elements() == 0) return {};
+  if (size() == 1) {
+    copy(stream, output, input);
+    return {};
+  }
+  const std::int64_t n = output.elements();
+  const std::size_t message =
+      begin(stream, input.dtype(), input.elements(), {output.flat(), 1, 0, n});
+  const Tensor all = of(message).staged;
+  copy(stream, all, input);
+  of(message).staged = all.slice(0, rank() * n, n);
+  return started(message, mpi_.reduce_scatter(stream, of(message).staged, all));
+}
+
+Request StagedCommunicator::all_gather(const Stream& stream, const Tensor& output,
+                                       const Tensor& input) {
+  if (on_host(output)) return mpi_.all_gather(stream, output, input);
+  if (output.elements() == 0) return {};
+  if (size() == 1) {
+    copy(stream, output, input);
+    return {};
+  }
+  const std::int64_t n = output.elements();
+  const std::size_t message = begin(stream, output.dtype(), n, {output.flat(), 1, 0, n});
+  const Tensor own = of(message).staged.slice(0, rank() * input.elements(), input.elements());
+  copy(stream, own, input);
+  return started(message, mpi_.all_gather(stream, of(message).staged, own));
+}
+
+Request StagedCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
+                                           std::int64_t run, std::int64_t count) {
+  if (on_host(whole)) return mpi_.all_gather_run(stream, whole, run, count);
+  const std::int64_t part = whole.elements() / size();
+  check(part * size() == whole.elements() && run >= 0 && count >= 0 && run + count <= part,
+        "elements [{}, {}) of each of {} parts of {}", run, run + count, size(), whole.shape());
+  if (size() == 1 || count == 0) return {};
+  const std::size_t message =
+      begin(stream, whole.dtype(), size() * count, {whole.flat(), size(), run, count});
+  const Tensor own = of(message).staged.slice(0, rank() * count, count);
+  copy(stream, own, whole.flat().slice(0, rank() * part + run, count));
+  return started(message, mpi_.all_gather(stream, of(message).staged, own));
+}
+
+Request StagedCommunicator::broadcast(const Stream& stream, const Tensor& data, int root) {
+  if (on_host(data)) return mpi_.broadcast(stream, data, root);
+  if (size() == 1 || data.elements() == 0) return {};
+  const std::int64_t n = data.elements();
+  const std::size_t message = begin(stream, data.dtype(), n, {data.flat(), 1, 0, n});
+  if (rank() == root) copy(stream, of(message).staged, data);
+  return started(message, mpi_.broadcast(stream, of(message).staged, root));
+}
+
+Request StagedCommunicator::send(const Stream& stream, const Tensor& data, int to, int tag) {
+  if (on_host(data)) return mpi_.send(stream, data, to, tag);
+  const std::size_t message = begin(stream, data.dtype(), data.elements(), {});
+  copy(stream, of(message).staged, data);
+  return started(message, mpi_.send(stream, of(message).staged, to, tag));
+}
+
+Request StagedCommunicator::receive(const Stream& stream, const Tensor& data, int from, int tag) {
+  if (on_host(data)) return mpi_.receive(stream, data, from, tag);
+  const std::int64_t n = data.elements();
+  const std::size_t message = begin(stream, data.dtype(), n, {data.flat(), 1, 0, n});
+  const Stream host;  // nothing of the device's is sent: no wait for it
+  return started(message, mpi_.receive(host, of(message).staged, from, tag));
+}
+
+void StagedCommunicator::wait(std::uintptr_t handle, const Stream& stream) {
+  Message& message = of(handle);
+  message.request.wait(stream);
+  const Target& target = message.target;
+  if (!target.whole.empty()) {
+    stream.wait(message.begun);  // what used the memory before
+    const std::int64_t part = target.whole.elements() / target.parts;
+    for (std::int64_t p = 0; p < target.parts; ++p)
+      copy(stream, target.whole.slice(0, p * part + target.begin, target.count),
+           message.staged.slice(0, p * target.count, target.count));
+    memory_.busy(message.piece).record(stream);
+  }
+  memory_.release(std::exchange(message.piece, -1));
+}
+
+bool StagedCommunicator::test(std::uintptr_t handle) {
+  of(handle).request.test();
+  return false;
+}
+
+}  // namespace triax

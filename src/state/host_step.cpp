@@ -1,0 +1,59 @@
+#include "src/state/host_step.hpp"
+
+#include <algorithm>
+
+namespace triax {
+
+HostStep::HostStep(DType type, DType gradient_type)
+    : type_(type),
+      gradient_type_(gradient_type),
+      down_(MemorySpace::device),
+      up_(MemorySpace::device) {
+  for (Slot& slot : slots_) {
+    slot.weights = Buffer::pinned(static_cast<std::size_t>(portion) * size_of(type));
+    slot.gradient = Buffer::pinned(static_cast<std::size_t>(portion) * size_of(gradient_type));
+  }
+}
+
+std::int64_t HostStep::bytes_of(DType type, DType gradient_type) {
+  return 2 * portion * static_cast<std::int64_t>(size_of(type) + size_of(gradient_type));
+}
+
+void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& weights,
+                   const Tensor& gradient, const Tensor& m, const Tensor& v,
+                   const AdamWOptions& options) {
+  const std::int64_t n = weights.elements();
+  Event before;
+  before.record(stream);
+  down_.wait(before);
+  up_.wait(before);
+  const auto slot = [&](std::int64_t at) -> Slot& {
+    return slots_[static_cast<std::size_t>(at / portion) % slots_.size()];
+  };
+  const auto count = [&](std::int64_t at) { return std::min(portion, n - at); };
+  const auto fetch = [&](std::int64_t at) {
+    Slot& to = slot(at);
+    to.sent.synchronize();
+    copy(down_, to.gradient.tensor(gradient_type_, {count(at)}), gradient.slice(0, at, count(at)));
+    if (master.empty())
+      copy(down_, to.weights.tensor(type_, {count(at)}), weights.slice(0, at, count(at)));
+    to.arrived.record(down_);
+  };
+  fetch(0);
+  for (std::int64_t at = 0; at < n; at += portion) {
+    if (at + portion < n) fetch(at + portion);
+    Slot& here = slot(at);
+    const auto part = [&](const Tensor& whole) { return whole.slice(0, at, count(at)); };
+    const Tensor stepped = here.weights.tensor(type_, {count(at)});
+    here.arrived.synchronize();
+    adamw(Stream(), master.empty() ? stepped : part(master), master.empty() ? Tensor{} : stepped,
+          here.gradient.tensor(gradient_type_, {count(at)}), part(m), part(v), options);
+    copy(up_, part(weights), stepped);
+    here.sent.record(up_);
+  }
+  Event after;
+  after.record(up_);
+  stream.wait(after);
+}
+
+}  // namespace triax

@@ -1,0 +1,36 @@
+#pragma once
+// AdamW on the host for parameters of a device whose optimizer state was offloaded (ZeRO-Offload,
+// Ren et al. 2021): gradients come down and weights go up in portions, while the host steps
+// another.
+#include <array>
+
+#include "kernels/adamw.hpp"
+#include "src/state/staging.hpp"
+
+namespace triax {
+
+class HostStep {
+ public:
+  /// For weights and gradients of these types on a device. Takes pinned memory for two portions.
+  HostStep(DType type, DType gradient_type);
+  static std::int64_t bytes_of(DType type, DType gradient_type);
+
+  /// As adamw(): `weights` and `gradient` are the device's; `master` (empty where the weights are
+  /// float32) and the moments the host's. What `stream` held before is done first, and what it does
+  /// from here on sees the new weights. Returns when the host has stepped all.
+  void run(const Stream& stream, const Tensor& master, const Tensor& weights,
+           const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamWOptions& options);
+
+ private:
+  static constexpr std::int64_t portion = staged_elements;
+  struct Slot {
+    Buffer weights, gradient;
+    Event arrived, sent;
+  };
+
+  DType type_, gradient_type_;
+  Stream down_, up_;
+  std::array<Slot, 2> slots_;
+};
+
+}  // namespace triax

@@ -1,0 +1,46 @@
+#include "src/comm/device_binding.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+TEST(DeviceBinding, GpusComputeWhereAllRanksHaveOne) {
+  EXPECT_TRUE(compute_on_devices({}, {1, 8, 1}));
+  EXPECT_FALSE(compute_on_devices({}, {1, 0, 1}));
+  EXPECT_FALSE(compute_on_devices(MemorySpace::host, {1, 1, 1}));
+  EXPECT_TRUE(compute_on_devices(MemorySpace::device, {1, 1, 1}));
+}
+
+TEST(DeviceBinding, ARankWithoutTheGpuThatIsAskedForIsNamed) {
+  try {
+    compute_on_devices(MemorySpace::device, {1, 1, 0});
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("rank 2 finds none"), std::string::npos);
+  }
+}
+
+TEST(DeviceBinding, RanksTakeTurnsOnTheGpusOfANode) {
+  EXPECT_EQ(device_of(3, 8), 3);
+  EXPECT_EQ(device_of(3, 2), 1);
+  EXPECT_EQ(device_of(5, 1), 0);
+}
+
+// Two nodes with ranks 0 to 2 and 3 to 5: the same places on both are other GPUs.
+TEST(DeviceBinding, GpusAreKnownByNodeAndPlace) {
+  const std::vector<int> nodes = {0, 0, 0, 3, 3, 3};
+  EXPECT_EQ(distinct_devices({7, 8, 7, 7, 8, 9}, nodes), 5);
+  EXPECT_EQ(ranks_with_device(2, {7, 8, 7, 7, 8, 9}, nodes), (std::vector<int>{0, 2}));
+  EXPECT_EQ(ranks_with_device(5, {7, 8, 7, 7, 8, 9}, nodes), (std::vector<int>{5}));
+}
+
+TEST(DeviceBinding, TheLineAtTheStartSaysWhoShares) {
+  EXPECT_EQ(devices_text(8, 8, "H200"), "8 GPUs (H200), one a rank");
+  EXPECT_EQ(devices_text(4, 1, "H200"), "4 ranks share 1 GPU (H200)");
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,84 @@
+#include "kernels/cuda/attention_shape.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "kernels/base/check.hpp"
+
+namespace triax::cuda {
+namespace {
+
+struct Shaped {
+  AttentionCut cut;
+  LaunchShape shape;
+};
+
+std::vector<Shaped> shapes(std::int64_t heads, std::int64_t length, int width) {
+  return {{forward_cut(width), attention_forward_shape(heads, length, width)},
+          {query_gradient_cut(width), attention_query_gradient_shape(heads, length, width)},
+          {key_gradient_cut(width), attention_key_gradient_shape(heads, length, width)}};
+}
+
+TEST(AttentionShape, ABlockForEachTileOfEachHead) {
+  for (const int width : {narrow_head, wide_head})
+    for (const std::int64_t length : {1L, 63L, 64L, 65L, 1024L, 131072L})
+      for (const auto& [cut, shape] : shapes(96, length, width)) {
+        EXPECT_EQ(shape.blocks_x % 96, 0);
+        const std::int64_t tiles = shape.blocks_x / 96;
+        EXPECT_GE(tiles * cut.held(), length);
+        EXPECT_LT((tiles - 1) * cut.held(), length);
+        EXPECT_EQ(shape.threads_x, cut.threads());
+        EXPECT_NO_THROW(check_shape(shape, cut.threads()));
+      }
+  EXPECT_EQ(attention_forward_shape(0, 8, narrow_head).blocks_x, 0);
+}
+
+TEST(AttentionShape, TilesAreWholeStepsOfTheirThreads) {
+  for (const int width : {narrow_head, wide_head})
+    for (const auto& [cut, shape] : shapes(1, 1024, width)) {
+      EXPECT_EQ(cut.walked % 16, 0) << "the depth of a product on tensor cores";
+      EXPECT_EQ(cut.held() * width / 8 % cut.threads(), 0);
+      EXPECT_EQ(cut.walked * width / 8 % cut.threads(), 0);
+      EXPECT_LE(cut.strips * cut.walked / 8 * 4, 64) << "a bit for each of a thread's scores";
+    }
+}
+
+// The bytes by hand, of two an element: what the kernels lay out in their blocks.
+TEST(AttentionShape, SharedMemoryHoldsTheTiles) {
+  EXPECT_EQ(attention_forward_shape(1, 1, 64).shared_bytes, (128U + 2 * 64) * 64 * 2);
+  EXPECT_EQ(attention_forward_shape(1, 1, 128).shared_bytes, (128U + 2 * 64) * 128 * 2);
+  EXPECT_EQ(attention_query_gradient_shape(1, 1, 64).shared_bytes, (2 * 128U + 4 * 32) * 64 * 2);
+  EXPECT_EQ(attention_query_gradient_shape(1, 1, 128).shared_bytes, (2 * 128U + 4 * 32) * 128 * 2);
+  EXPECT_EQ(attention_key_gradient_shape(1, 1, 64).shared_bytes,
+            (2 * 64U + 4 * 64) * 64 * 2 + 4 * 64 * 4);
+  EXPECT_EQ(attention_key_gradient_shape(1, 1, 128).shared_bytes,
+            (2 * 64U + 4 * 32) * 128 * 2 + 4 * 32 * 4);
+}
+
+TEST(AttentionShape, PlainTilesShrinkWithTheHead) {
+  for (const std::int64_t head_size : {1L, 64L, 96L, 128L, 256L, 512L, 1024L}) {
+    const PlainCut cut = plain_attention_cut(head_size, 6, 2);
+    EXPECT_GE(cut.rows, 1);
+    EXPECT_LE(cut.rows, plain_rows);
+    const auto pitch = static_cast<std::size_t>(plain_row_pitch(static_cast<int>(head_size)));
+    EXPECT_GE(pitch, static_cast<std::size_t>(head_size));
+    EXPECT_GE(cut.shared_bytes,
+              static_cast<std::size_t>(cut.rows) * (6 * pitch + 2 * plain_pitch) * sizeof(float));
+    const LaunchShape shape = plain_attention_shape(12, 1000, cut);
+    EXPECT_GE(shape.blocks_x / 12 * cut.rows, 1000);
+    EXPECT_NO_THROW(check_shape(shape, warp * plain_warps));
+  }
+  EXPECT_EQ(plain_attention_cut(64, 6, 2).rows, plain_rows);
+  EXPECT_THROW(plain_attention_cut(1 << 20, 6, 2), Error);
+}
+
+TEST(AttentionShape, RowSumsHaveEightThreadsARow) {
+  const LaunchShape shape = attention_row_sums_shape(1000);
+  EXPECT_GE(shape.blocks_x * shape.threads_x, 8000);
+  EXPECT_EQ(warp % row_sum_lanes, 0) << "a row's threads are of one warp";
+  EXPECT_NO_THROW(check_shape(shape, 256));
+}
+
+}  // namespace
+}  // namespace triax::cuda

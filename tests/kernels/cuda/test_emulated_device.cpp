@@ -1,0 +1,85 @@
+// The emulated device, which other tests train on: as late and as closed as a GPU.
+#include <gtest/gtest.h>
+
+#include "kernels/base/mirror.hpp"
+#include "kernels/cuda/emulated_device.hpp"
+
+namespace triax {
+namespace {
+
+float& here(const Mirror& memory) {
+  return *static_cast<float*>(memory.here().data());
+}
+
+TEST(EmulatedDevice, ItsMemoryIsClosedToTheHost) {
+  const Buffer memory(64, MemorySpace::device);
+  const auto* const bytes = static_cast<const volatile char*>(memory.data());
+  EXPECT_DEATH(static_cast<void>(bytes[0]), "");
+  const Stream stream(MemorySpace::device);
+  char seen = 1;
+  cuda::emulator::enqueue(stream, [&] { seen = bytes[0]; });
+  stream.synchronize();
+  EXPECT_EQ(seen, 0) << "open to its work, and zeroed";
+  EXPECT_DEATH(static_cast<void>(bytes[0]), "");
+}
+
+TEST(EmulatedDevice, WorkIsDoneByWhoWaitsForIt) {
+  const Stream stream(MemorySpace::device);
+  const Mirror memory(MemorySpace::device, sizeof(float));
+  here(memory) = 1.0F;
+  memory.push(stream);
+  here(memory) = 2.0F;  // too early: the copy is not made yet
+  memory.pull(stream);
+  EXPECT_EQ(here(memory), 2.0F);
+  int done = 0;
+  cuda::emulator::enqueue(stream, [&] { ++done; });
+  EXPECT_EQ(done, 0);
+  Event event;
+  event.record(stream);
+  cuda::emulator::enqueue(stream, [&] { ++done; });
+  event.synchronize();
+  EXPECT_EQ(done, 1);
+  stream.synchronize();
+  EXPECT_EQ(done, 2);
+}
+
+// Pageable memory is read before the call returns, as by a GPU's driver.
+TEST(EmulatedDevice, CopiesOfPageableMemoryDoNotWait) {
+  const Stream stream(MemorySpace::device);
+  const Buffer there(sizeof(float), MemorySpace::device);
+  float value = 3.0F, back = 0.0F;
+  copy(stream, there.tensor(DType::f32, {1}), Tensor(&value, {1}));
+  value = 4.0F;
+  copy(stream, Tensor(&back, {1}), there.tensor(DType::f32, {1}));
+  EXPECT_EQ(back, 3.0F);
+}
+
+TEST(EmulatedDevice, AStreamWaitsForAnEventOfAnother) {
+  const Stream first(MemorySpace::device), second(MemorySpace::device);
+  std::vector<int> order;
+  cuda::emulator::enqueue(first, [&] { order.push_back(1); });
+  Event event;
+  event.record(first);
+  cuda::emulator::enqueue(first, [&] { order.push_back(3); });
+  second.wait(event);
+  cuda::emulator::enqueue(second, [&] { order.push_back(2); });
+  second.synchronize();
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+  first.synchronize();
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+}
+
+TEST(EmulatedDevice, MemoryThatIsGivenBackIsTakenAgain) {
+  const std::int64_t before = device_facts().free_bytes;
+  void* first = nullptr;
+  {
+    const Buffer memory(100'000, MemorySpace::device);
+    first = memory.data();
+    EXPECT_LT(device_facts().free_bytes, before);
+  }
+  EXPECT_EQ(device_facts().free_bytes, before);
+  EXPECT_EQ(Buffer(100'000, MemorySpace::device).data(), first);
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,249 @@
+// Training with the tensors of a device: the curves of PyTorch, as on the host, and the host's
+// files. By the emulated device on any machine (a program of its own); on GPUs where there are
+// some.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "io/checkpoint_file.hpp"
+#include "src/train/generate.hpp"
+#include "tests/io/rank_fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+constexpr std::int64_t steps = 2;
+
+nlohmann::json on_device(nlohmann::json job) {
+  job["run"]["device"] = "gpu";
+  return job;
+}
+nlohmann::json on_host(nlohmann::json job) {
+  job["run"]["device"] = "cpu";
+  return job;
+}
+
+std::vector<Layout> layouts() {
+  if (world_size() == 1) return {{.micro = 2}, {.micro = 4, .recompute = 2}};
+  if (world_size() == 2)
+    return {
+        {.tensor = 2, .micro = 4},
+        {.tensor = 2, .micro = 4, .sequence_parallel = false, .recompute = 9, .partition = true},
+        {.pipeline = 2, .micro = 2},
+        {.data = 2, .micro = 4},
+        {.data = 2, .micro = 2, .zero = 1},
+        {.data = 2, .micro = 2, .zero = 2},
+        {.data = 2, .micro = 2, .zero = 3, .recompute = 1}};
+  return {{.tensor = 2, .pipeline = 2, .micro = 4},
+          {.tensor = 2, .data = 2, .micro = 2, .zero = 3, .persistence = 1000},
+          {.pipeline = 2, .data = 2, .schedule = "interleaved", .chunks = 2, .micro = 2, .zero = 2},
+          {.data = 4, .micro = 2, .zero = 1}};
+}
+
+// Of the last ranks: what they share of a grid with every axis.
+Layout mixed_layout() {
+  if (world_size() == 1) return {.micro = 4};
+  if (world_size() == 2) return {.data = 2, .micro = 4, .zero = 1};
+  return {.tensor = 2, .data = 2, .micro = 4, .zero = 1};
+}
+
+class OnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (device_count() == 0) GTEST_SKIP() << "skipped: no CUDA device";
+  }
+  // Every layout of these ranks that the case carries, for the first steps.
+  static void expect_golden_on_device(const char* name) {
+    const GoldenCase golden = read_golden(name);
+    int runs = 0;
+    for (const Layout& layout : layouts()) {
+      if (!carries(golden, layout)) continue;
+      SCOPED_TRACE(layout.text());
+      expect_golden(golden, train(MPI_COMM_WORLD, on_device(golden_job(golden, layout)), steps));
+      ++runs;
+    }
+    EXPECT_GT(runs, 0);
+  }
+};
+
+TEST_F(OnDevice, Gpt2HasTheLossesOfPytorchOnEveryLayout) {
+  expect_golden_on_device("gpt2-tiny");
+}
+
+TEST_F(OnDevice, LlamaHasTheLossesOfPytorchOnEveryLayout) {
+  expect_golden_on_device("llama-tiny");
+}
+
+// Shards over pairs of ranks, summed across them.
+TEST_F(OnDevice, HybridShardingHasTheLossesOfPytorch) {
+  if (world_size() != 4) return;
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  for (const int stage : {1, 3}) {
+    auto job = on_device(golden_job(golden, {.data = 4, .micro = 2, .zero = stage}));
+    job["zero_optimization"]["mics_shard_size"] = 2;
+    expect_golden(golden, train(MPI_COMM_WORLD, job, steps));
+  }
+}
+
+// Rounded alike, up to the order of float32 sums behind each rounding.
+TEST_F(OnDevice, SixteenBitsAreThoseOfTheHost) {
+  Layout layout = mixed_layout();
+  layout.type = "bf16";
+  const auto job = golden_job(read_golden("gpt2-tiny"), layout);
+  const auto there = train(MPI_COMM_WORLD, on_device(job), steps);
+  const auto here = train(MPI_COMM_WORLD, on_host(job), steps);
+  for (std::size_t s = 0; s < here.size(); ++s) {
+    EXPECT_NEAR(there[s].loss, here[s].loss, 1e-3 * here[s].loss);
+    EXPECT_NEAR(there[s].grad_norm, here[s].grad_norm, 1e-2 * here[s].grad_norm);
+  }
+}
+
+TEST_F(OnDevice, DropoutHasTheMasksOfTheHost) {
+  auto job = golden_job(read_golden("gpt2-tiny"), mixed_layout());
+  add_dropout(job);
+  const auto there = train(MPI_COMM_WORLD, on_device(job), steps);
+  const auto here = train(MPI_COMM_WORLD, on_host(job), steps);
+  for (std::size_t s = 0; s < here.size(); ++s)
+    EXPECT_NEAR(there[s].loss, here[s].loss, 1e-5 * here[s].loss);
+}
+
+// State on the host, all or half of it, or on a disk: stepped there (ZeRO-Offload).
+TEST_F(OnDevice, OffloadedStateIsSteppedOnTheHost) {
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  const SharedDirectory directory;
+  auto job = on_device(golden_job(golden, mixed_layout()));
+  for (const double ratio : {1.0, 0.5}) {
+    SCOPED_TRACE(ratio);
+    job["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}, {"ratio", ratio}};
+    expect_golden(golden, train(MPI_COMM_WORLD, job, steps));
+  }
+  offload_optimizer(job, directory.path());
+  expect_golden(golden, train(MPI_COMM_WORLD, job, steps));
+}
+
+TEST_F(OnDevice, OffloadedMasterWeightsAreSteppedOnTheHost) {
+  Layout layout = mixed_layout();
+  layout.type = "bf16";
+  auto job = on_device(golden_job(read_golden("gpt2-tiny"), layout));
+  const auto there = train(MPI_COMM_WORLD, job, steps);
+  job["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}};
+  const auto here = train(MPI_COMM_WORLD, job, steps);
+  for (std::size_t s = 0; s < here.size(); ++s)
+    EXPECT_NEAR(there[s].loss, here[s].loss, 1e-4 * here[s].loss);
+}
+
+TEST_F(OnDevice, AllocatesWhatThePlanSays) {
+  Layout layout = mixed_layout();
+  layout.type = "bf16";
+  auto text = on_device(golden_job(read_golden("llama-tiny"), layout));
+  for (const bool offload : {false, true}) {
+    if (offload) text["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}};
+    LoadedJob job = load(text, world_size());
+    ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
+    job = on_grid(std::move(job), grid);
+    const JobPlan plan = plan_job(job.config);
+    Trainer trainer(job, grid);
+    trainer.train_step(0);
+    const std::int64_t free = device_facts().free_bytes;
+    trainer.train_step(1);
+    EXPECT_EQ(device_facts().free_bytes, free) << "a step allocates on the device";
+    const Allocations held = trainer.allocations();
+    const RankMemory& planned = plan.memory.of(world_rank());
+    EXPECT_EQ(on_gpu_by_kind(held), planned.device);
+    KindBytes host = by_kind(held, plan.program), listed = planned.host;
+    host -= on_gpu_by_kind(held);
+    listed.communication = 0;
+    EXPECT_EQ(host, listed);
+    EXPECT_EQ(grid.staging_bytes() > 0, world_size() > 1);
+    EXPECT_LE(grid.staging_bytes(), planned.host.communication);
+  }
+}
+
+// The same files: a run may go on where there is no GPU, and back.
+TEST_F(OnDevice, CheckpointsGoOnOnTheHostAndBack) {
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  const SharedDirectory directory;
+  auto job = golden_job(golden, mixed_layout());
+  job["run"]["directory"] = directory.path("run");
+  job["checkpoint"] = {{"resume", "auto"}, {"async", true}, {"interval", 1}, {"keep", 0}};
+  for (const int end : {1, 2, 3}) {
+    job["run"]["steps"] = end;
+    train_to_the_end(end % 2 == 1 ? on_device(job) : on_host(job));
+  }
+  if (world_rank() != 0) return;
+  const auto lines = metrics_of(directory.path("run"));
+  ASSERT_EQ(lines.size(), 3U);
+  for (std::size_t s = 0; s < lines.size(); ++s)
+    EXPECT_NEAR(lines[s]["loss"], golden.expected[s].loss,
+                golden_loss_tolerance * golden.expected[s].loss);
+}
+
+TEST_F(OnDevice, GeneratesWhatTheHostDoes) {
+  const SharedDirectory directory;
+  auto job = golden_job(read_golden("gpt2-tiny"), mixed_layout());
+  job["run"]["directory"] = directory.path();
+  job["run"]["steps"] = 1;
+  job["checkpoint"]["at_end"] = true;
+  train_to_the_end(on_device(job));
+  const CheckpointReader reader(directory.path("checkpoints/step-000001.h5"));
+  Generator there(reader, 16, MemorySpace::device), here(reader, 16, MemorySpace::host);
+  const std::vector<float> found = there.logits({1, 2, 3});
+  const std::vector<float> expected = here.logits({1, 2, 3});
+  for (std::size_t v = 0; v < expected.size(); ++v) ASSERT_NEAR(found[v], expected[v], 1e-5) << v;
+}
+
+// A step that is not finite changes nothing, is looked into, and ends the run with the file from
+// before it.
+TEST_F(OnDevice, StepsThatAreNotFiniteAreFound) {
+  const SharedDirectory directory;
+  auto job = on_device(golden_job(read_golden("gpt2-tiny"), mixed_layout()));
+  job.erase("scheduler");
+  job["optimizer"]["params"]["lr"] = 1e20;
+  job["run"]["directory"] = directory.path();
+  job["run"]["max_bad_steps"] = 0;
+  job["checkpoint"] = {{"interval", 2}};
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), testing::HasSubstr("from step 1 on"));
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(CheckpointReader(directory.path("checkpoints/step-000001.h5")).header().step, 1);
+}
+
+// Float16's scale is found by overflows, as on the host.
+TEST_F(OnDevice, TheLossScaleIsFoundAsOnTheHost) {
+  Layout layout = mixed_layout();
+  layout.type = "fp16";
+  auto job = golden_job(read_golden("gpt2-tiny"), layout);
+  job["fp16"]["initial_scale_power"] = 22;
+  job["fp16"]["hysteresis"] = 1;
+  const auto there = train(MPI_COMM_WORLD, on_device(job), 3);
+  const auto here = train(MPI_COMM_WORLD, on_host(job), 3);
+  for (std::size_t s = 0; s < here.size(); ++s) {
+    EXPECT_EQ(there[s].skipped, here[s].skipped) << s;
+    EXPECT_EQ(there[s].loss_scale, here[s].loss_scale) << s;
+  }
+  EXPECT_TRUE(here[0].skipped);
+}
+
+TEST_F(OnDevice, EvaluatesWhatTheHostDoes) {
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  const SharedDirectory directory;
+  auto job = golden_job(golden, mixed_layout());
+  job["data"]["valid"] = {golden.directory + "/tokens.bin"};
+  job["run"]["steps"] = 1;
+  job["run"]["eval_interval"] = 1;
+  job["run"]["eval_steps"] = 1;
+  std::vector<double> losses;
+  for (const bool device : {false, true}) {
+    job["run"]["directory"] = directory.path(device ? "device" : "host");
+    train_to_the_end(device ? on_device(job) : on_host(job));
+    if (world_rank() == 0)
+      for (const auto& line : metrics_of(job["run"]["directory"]))
+        if (line.contains("valid_loss")) losses.push_back(line["valid_loss"]);
+  }
+  if (world_rank() != 0) return;
+  ASSERT_EQ(losses.size(), 2U);
+  EXPECT_NEAR(losses[1], losses[0], 2e-6 * losses[0]);
+}
+
+}  // namespace
+}  // namespace triax::test
