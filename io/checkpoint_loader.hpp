@@ -12,22 +12,25 @@
 namespace triax {
 
 /// What a rank takes of memory for blocks at most, where no other rank of its node shares it.
-constexpr std::int64_t loading_bytes_at_once = std::int64_t{32} << 20;
+/// Ten blocks of float32, each with the pages that its ends lie in.
+constexpr std::int64_t loading_bytes_at_once = 10 * ((std::int64_t{4} << 20) + (8 << 10));
 
 struct LoaderOptions {
-  /// Bytes of blocks that a node's ranks have at once, twice: while some are handed out the next
-  /// are on their way. Each rank has a block at least.
-  std::int64_t window_bytes = loading_bytes_at_once / 2;
+  /// Bytes of blocks that a node's ranks have in a round, of which several are on their way while
+  /// one is handed out (NodeMemory::parts). Each rank has a block at least.
+  std::int64_t window_bytes = loading_bytes_at_once / 5;
   int node = -1;  // ranks with the same number share memory; -1: those of a machine (NodeMemory)
 };
 
 /// Every rank says first what it needs, then asks for the same in the same order. Ranks go in
-/// rounds: each names the next blocks that it needs, one of those that need a block reads it, past
-/// the page cache where the file has it plainly, compares it with its checksum and passes it on. A
-/// block that a rank comes back to after others that fill the window is read again.
+/// rounds: of the blocks that all need next, one of those that need a block reads it, past the page
+/// cache where the file has it plainly, compares it with its checksum and passes it on. A block
+/// that a rank comes back to after others that fill the window is read again. Ranks drift apart as
+/// long as they share nothing.
 ///
 /// Ranks wait for each other in read and finish. A damaged block or a failing disk is an Error of
-/// those on all ranks alike, after which the loader does nothing more.
+/// those on all ranks alike, after which the loader does nothing more. It may be one of a later
+/// call than the one that handed out the damaged data: until finish() has returned, none are good.
 class CheckpointLoader {
  public:
   /// Collective. `reader` outlives it. Error, on all ranks alike, where the file's lists are

@@ -13,17 +13,20 @@
 
 namespace triax::test {
 
-/// The ways blocks can go: io_uring or threads, past the page cache or through it.
+/// The ways blocks can go: io_uring, by its own thread or by its callers, or threads, past the page
+/// cache or through it.
 inline std::vector<BlockFile::Options> all_ways() {
-  std::vector<BlockFile::Options> ways(4);
+  std::vector<BlockFile::Options> ways(6);
   for (std::size_t i = 0; i < ways.size(); ++i) {
-    ways[i].io_uring = i < 2;
+    ways[i].io_uring = i < 4;
+    ways[i].thread = i < 2;
     ways[i].direct = i % 2 == 0;
   }
   return ways;
 }
 inline std::string name_of_way(const testing::TestParamInfo<BlockFile::Options>& info) {
-  return std::string(info.param.io_uring ? "uring" : "threads") +
+  const char* const engine = info.param.thread ? "uring" : "calledUring";
+  return std::string(info.param.io_uring ? engine : "threads") +
          (info.param.direct ? "Direct" : "Cached");
 }
 
