@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <exception>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -16,7 +18,7 @@
 namespace triax {
 namespace {
 
-constexpr std::size_t width = 32;  // blocks that a rank has in a round at most
+constexpr std::size_t width = 64;  // blocks that a rank offers at once, for several rounds
 
 template <class From, class To>
 void convert(const std::byte* from, To* to, std::int64_t count) {
@@ -54,12 +56,12 @@ struct CheckpointLoader::Impl {
   Impl(const CheckpointReader& file, const Ranks& all, const LoaderOptions& wanted)
       : reader(file), ranks(all), options(wanted), blocks(file, all), disk(blocks, file) {}
 
-  /// A round under way: its blocks come to one half of the node's memory.
+  /// A round under way: its blocks come to one part of the node's memory.
   struct Round {
     LoadRound plan;
     std::vector<std::pair<std::int64_t, std::byte*>> mine;  // blocks, where their data begin
     std::vector<BlockReading> readings;                     // of plan.duties, in their order
-    int half = 0;
+    int part = 0;
   };
 
   void want(std::int64_t block);
@@ -67,7 +69,7 @@ struct CheckpointLoader::Impl {
   void begin();
   void advance();
   std::vector<std::int64_t> offer() const;
-  Round start_round(int half);
+  Round start_round(int part);
   void complete(Round& round);
   void check_block(BlockReading& reading, std::byte* place);
 
@@ -79,7 +81,9 @@ struct CheckpointLoader::Impl {
   std::vector<std::int64_t> sequence;  // the blocks that this rank needs, none twice in a row
   std::size_t next = 0;                // in the sequence: the first that no round has
   std::unique_ptr<NodeMemory> memory;  // from begin on
-  Round now, ahead;                    // what is handed out, and what is on its way
+  std::optional<LoadPlanner> planner;  // likewise
+  Round now;                           // what is handed out
+  std::deque<Round> ahead;             // what is on its way
   std::string failure;                 // of this rank, not yet told
   bool broken = false;                 // all ranks have heard of one
   std::int64_t bytes_read = 0;
@@ -102,35 +106,31 @@ void CheckpointLoader::Impl::begin() {
   const std::vector<int>& nodes = memory->nodes().node_of;
   const int node = nodes[static_cast<std::size_t>(ranks.rank)];
   disk.share_disk(static_cast<int>(std::ranges::count(nodes, node)));
-  ahead = start_round(0);
+  planner.emplace(memory->nodes(), ranks.rank,
+                  [this](std::int64_t block) { return blocks.footprint(block); });
+  for (int part = 0; part < NodeMemory::parts - 1; ++part) ahead.push_back(start_round(part));
+  now.part = NodeMemory::parts - 1;
 }
 
-// The next blocks, up to the most that a round can have.
 std::vector<std::int64_t> CheckpointLoader::Impl::offer() const {
-  std::vector<std::int64_t> out;
-  for (std::size_t i = next; i < sequence.size() && out.size() < width; ++i)
-    if (std::ranges::find(out, sequence[i]) == out.end()) out.push_back(sequence[i]);
-  out.resize(width, -1);
+  std::vector<std::int64_t> out(width, -1);
+  for (std::size_t i = 0; i < width && next + i < sequence.size(); ++i) out[i] = sequence[next + i];
   return out;
 }
 
-CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round(int half) {
+CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round(int part) {
   Round round;
-  round.half = half;
-  const std::vector<std::int64_t> own = offer();
-  round.plan = plan_load_round(gather_over_ranks(ranks, own), width, memory->nodes(), ranks.rank,
-                               [&](std::int64_t block) { return blocks.footprint(block); });
-  for (std::size_t i = 0; i < round.plan.accepted; ++i)
-    round.mine.emplace_back(
-        own[i], memory->at(half, round.plan.places[i]) + blocks.data_offset(own[i]));
-  const auto has = [&](std::int64_t block) {
-    return std::ranges::find(round.mine, block, [](const auto& held) { return held.first; }) !=
-           round.mine.end();
-  };
-  while (next < sequence.size() && has(sequence[next])) ++next;
+  round.part = part;
+  if (planner->wants_offers()) planner->offer(gather_over_ranks(ranks, offer()), width);
+  round.plan = planner->next();
+  for (const LoadPlace& place : round.plan.places) {
+    const std::int64_t block = sequence[next++];
+    round.mine.emplace_back(block, memory->at(part, place) + blocks.data_offset(block));
+  }
   for (const LoadDuty& duty : round.plan.duties) {
     round.readings.emplace_back();
-    if (duty.from < 0) round.readings.back() = disk.start(duty.block, memory->at(half, duty.landing));
+    if (duty.from < 0)
+      round.readings.back() = disk.start(duty.block, memory->at(part, duty.landing));
   }
   return round;
 }
@@ -154,7 +154,7 @@ void CheckpointLoader::Impl::check_block(BlockReading& reading, std::byte* place
 void CheckpointLoader::Impl::complete(Round& round) {
   RoundMessages messages(ranks);
   const auto bytes_of = [&](const LoadDuty& duty) {
-    return std::span(memory->at(round.half, duty.landing),
+    return std::span(memory->at(round.part, duty.landing),
                      static_cast<std::size_t>(blocks.footprint(duty.block)));
   };
   for (const LoadDuty& duty : round.plan.duties)
@@ -162,7 +162,7 @@ void CheckpointLoader::Impl::complete(Round& round) {
   for (std::size_t i = 0; i < round.plan.duties.size(); ++i) {
     const LoadDuty& duty = round.plan.duties[i];
     if (duty.from >= 0) continue;
-    check_block(round.readings[i], memory->at(round.half, duty.place));
+    check_block(round.readings[i], memory->at(round.part, duty.place));
     messages.send(duty, bytes_of(duty));
   }
   messages.finish();
@@ -172,12 +172,17 @@ void CheckpointLoader::Impl::advance() {
   broken = true;  // where it throws, it does on all ranks
   if (!memory) begin();
   broken = false;
-  Round after = start_round(1 - ahead.half);  // the half of `now`, which all have done with
-  complete(ahead);
-  broken = true;
-  agree(ranks, failure);
-  broken = false;
-  now = std::exchange(ahead, std::move(after));
+  complete(ahead.front());
+  // Blocks for several ranks are there when all have been here; and when all have been here again,
+  // with the next round, those blocks' memory is free.
+  if (ahead.front().plan.shared || now.plan.shared || ahead.front().plan.empty) {
+    broken = true;
+    agree(ranks, failure);
+    broken = false;
+  }
+  const int free = std::exchange(now, std::move(ahead.front())).part;
+  ahead.pop_front();
+  ahead.push_back(start_round(free));
 }
 
 const std::byte* CheckpointLoader::Impl::data_of(std::int64_t block) {
@@ -250,7 +255,7 @@ bool CheckpointLoader::failed() const {
 void CheckpointLoader::finish() {
   do {
     impl_->advance();
-  } while (!impl_->now.plan.empty || !impl_->ahead.plan.empty);
+  } while (!impl_->now.plan.empty || !impl_->ahead.front().plan.empty);
 }
 
 }  // namespace triax

@@ -67,7 +67,7 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   own_room_ = nodes_.own[here];
   try {
     agreed(ranks, [&] {
-      own_ = Buffer(static_cast<std::size_t>(2 * (shared_ != nullptr ? own_room_ : room_)));
+      own_ = Buffer(static_cast<std::size_t>(parts * (shared_ != nullptr ? own_room_ : room_)));
     });
   } catch (...) {
     if (shared_ != nullptr) ::munmap(shared_, shared_bytes_);
@@ -112,7 +112,7 @@ void NodeMemory::share(const Ranks& ranks, std::vector<Member>& members) {
       static_cast<std::size_t>(std::ranges::find(nodes_.node_of, node) - nodes_.node_of.begin());
   const std::string name = name_of(members[first].name);
   const bool alone = std::ranges::count(nodes_.node_of, node) == 1;
-  shared_bytes_ = static_cast<std::size_t>(2 * nodes_.room[static_cast<std::size_t>(node)]);
+  shared_bytes_ = static_cast<std::size_t>(parts * nodes_.room[static_cast<std::size_t>(node)]);
   const bool wanted = !alone && shared_bytes_ > 0;
   int file = wanted && first == own ? create(name, shared_bytes_) : -1;
   agree(ranks, {});  // it is made

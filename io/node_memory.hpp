@@ -17,22 +17,26 @@ namespace triax {
 class NodeMemory {
  public:
   /// What a rank needs: `all` its blocks take together, the `largest` of them, and what a node has
-  /// at once at most, unless the largest of its ranks need more.
+  /// in a part at most, unless the largest of its ranks need more.
   struct Need {
     std::int64_t all = 0, largest = 0, window = 0;
   };
   static constexpr int by_machine = -1;
+  /// For rounds: one is handed out while the others are on their way. A disk may tell of what it has
+  /// done only when it has nothing left to do (virtual ones do), and then it waits for a round's
+  /// work: with as many as these that is little of the whole.
+  static constexpr int parts = 4;
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
-  /// a machine do. There are two halves, each of nodes().room and, for each rank, nodes().own bytes.
+  /// a machine do. There are `parts`, each of nodes().room and, for each rank, nodes().own bytes.
   NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
 
   const LoadNodes& nodes() const { return nodes_; }
-  /// In one of the halves. Offset 0 is at a page.
-  std::byte* at(int half, const LoadPlace& place) const {
-    return (place.own ? own_begin_ + half * own_room_ : data_ + half * room_) + place.offset;
+  /// In one of the parts. Offset 0 is at a page.
+  std::byte* at(int part, const LoadPlace& place) const {
+    return (place.own ? own_begin_ + part * own_room_ : data_ + part * room_) + place.offset;
   }
 
  private:

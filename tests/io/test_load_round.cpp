@@ -24,12 +24,18 @@ std::vector<std::int64_t> padded(const Offers& offers) {
   return out;
 }
 
-// What all ranks do; a block takes 10 bytes.
+LoadPlanner planner_of(const LoadNodes& nodes, int rank) {
+  return LoadPlanner(nodes, rank, [](std::int64_t) { return std::int64_t{10}; });  // bytes a block
+}
+
+// What all ranks do in the first round.
 std::vector<LoadRound> plan(const Offers& offers, const LoadNodes& nodes) {
   std::vector<LoadRound> rounds;
-  for (int rank = 0; rank < std::ssize(offers); ++rank)
-    rounds.push_back(plan_load_round(padded(offers), width, nodes, rank,
-                                     [](std::int64_t) { return std::int64_t{10}; }));
+  for (int rank = 0; rank < std::ssize(offers); ++rank) {
+    LoadPlanner planner = planner_of(nodes, rank);
+    planner.offer(padded(offers), width);
+    rounds.push_back(planner.next());
+  }
   return rounds;
 }
 
@@ -40,7 +46,7 @@ void expect_each_once(const Offers& offers, const LoadNodes& nodes) {
   std::map<std::int64_t, int> reads;
   std::set<std::tuple<int, int, std::int64_t>> sent, awaited;  // from, to, block
   for (std::size_t r = 0; r < rounds.size(); ++r) {
-    for (std::size_t i = 0; i < rounds[r].accepted; ++i)
+    for (std::size_t i = 0; i < rounds[r].places.size(); ++i)
       needed[offers[r][i]].insert(nodes.node_of[r]);
     const int rank = static_cast<int>(r);
     for (const LoadDuty& duty : rounds[r].duties) {
@@ -68,7 +74,8 @@ TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
   const auto rounds = plan({{1, 2, 3, 4}, {1, 2, 3, 4}}, {{0, 0}, {40}, {20}});
   for (const LoadRound& round : rounds) {
     EXPECT_FALSE(round.empty);
-    EXPECT_EQ(round.accepted, 4U);
+    EXPECT_TRUE(round.shared);
+    EXPECT_EQ(round.places.size(), 4U);
     EXPECT_EQ(round.duties.size(), 2U);
     EXPECT_EQ(round.places, rounds.front().places);
     for (const LoadDuty& duty : round.duties) {
@@ -84,8 +91,7 @@ TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
 // Room for three: one each, and the third goes to who comes first.
 TEST(LoadRound, RoomIsSharedOutEvenly) {
   const auto rounds = plan({{1, 2, 3}, {7, 8}}, {{0, 0}, {30}, {0}});
-  EXPECT_EQ(rounds[0].accepted, 2U);
-  EXPECT_EQ(rounds[1].accepted, 1U);
+  EXPECT_FALSE(rounds[0].shared || rounds[1].shared);
   EXPECT_THAT(rounds[0].places, ElementsAre(LoadPlace{false, 0}, LoadPlace{false, 20}));
   EXPECT_THAT(rounds[1].places, ElementsAre(LoadPlace{false, 10}));
 }
@@ -97,6 +103,31 @@ TEST(LoadRound, WhatOneRankOfANodeNeedsStaysInItsOwnMemoryIfItFits) {
   ASSERT_EQ(rounds[1].duties.size(), 2U);  // 2, which rank 0 needs too, lands there; 4 does not fit
   EXPECT_EQ(rounds[1].duties[0].landing, (LoadPlace{true, 0}));
   EXPECT_THAT(rounds[1].places, testing::Each(testing::Field(&LoadPlace::own, false)));
+}
+
+// Offers last for several rounds; who has offered less than it needs is asked in time.
+TEST(LoadRound, RoundsGoOnThroughTheOffers) {
+  const LoadNodes alone{{0, 0}, {30}, {30}};
+  LoadPlanner planner = planner_of(alone, 0);
+  EXPECT_TRUE(planner.wants_offers());
+  planner.offer(padded({{1, 2, 3}, {7}}), width);
+  EXPECT_EQ(planner.next().places.size(), 2U);
+  EXPECT_FALSE(planner.wants_offers()) << "all have offered all that they need";
+  EXPECT_EQ(planner.next().places.size(), 1U);
+  EXPECT_TRUE(planner.next().empty);
+  planner.offer(padded({{1, 2, 3, 4}, {}}), width);
+  EXPECT_EQ(planner.next().places.size(), 3U);
+  EXPECT_TRUE(planner.wants_offers());
+  planner.offer(padded({{4}, {}}), width);
+  EXPECT_EQ(planner.next().duties.front().block, 4);
+}
+
+TEST(LoadRound, ARankComesBackToABlockOfTheSameRound) {
+  const LoadRound round = plan({{1, 2, 1, 3}}, {{0}, {20}, {0}}).front();
+  EXPECT_THAT(round.places,
+              ElementsAre(LoadPlace{false, 0}, LoadPlace{false, 10}, LoadPlace{false, 0}));
+  EXPECT_EQ(round.duties.size(), 2U);
+  EXPECT_FALSE(round.shared);
 }
 
 TEST(LoadRound, BetweenNodesABlockGoesAlongATree) {
