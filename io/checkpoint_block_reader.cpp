@@ -22,10 +22,11 @@ std::int64_t pages_end(const FileRange& range) {
   return (range.offset + range.bytes + page - 1) / page * page;
 }
 
-BlockFile::Options reading_options(int queue_depth) {
+BlockFile::Options reading_options() {
   BlockFile::Options options;
-  options.queue_depth = queue_depth;
+  options.block_bytes = std::int64_t{4} << 20;  // each operation costs a virtual machine's disk much
   options.writable = false;
+  options.thread = false;
   return options;
 }
 
@@ -55,10 +56,10 @@ void read_cached(const std::string& path, std::int64_t offset, std::byte* to, st
 }  // namespace
 
 struct CheckpointBlockReader::OneFile {
-  OneFile(const std::string& name, int queue_depth)
+  explicit OneFile(const std::string& name)
       : path(name),
         bytes(static_cast<std::int64_t>(std::filesystem::file_size(name))),
-        direct(name, reading_options(queue_depth)) {}
+        direct(name, reading_options()) {}
   std::string path;
   std::int64_t bytes;
   BlockFile direct;
@@ -73,7 +74,7 @@ std::shared_ptr<CheckpointBlockReader::OneFile> CheckpointBlockReader::file_of(s
       files_[recent_.front()].reset();
       recent_.erase(recent_.begin());
     }
-    file = std::make_shared<OneFile>(blocks_.files()[number], queue_depth_);
+    file = std::make_shared<OneFile>(blocks_.files()[number]);
   }
   recent_.push_back(number);
   return file;

@@ -26,11 +26,6 @@ class CheckpointBlockReader {
   CheckpointBlockReader(const CheckpointBlocks& blocks, const CheckpointReader& reader)
       : blocks_(blocks), reader_(reader), files_(blocks.files().size()) {}
 
-  /// Before the first start(): so many readers share a disk. Each has as much less under way: a
-  /// disk that has more requests than it needs to be busy finishes the late ones before the early
-  /// ones, which are waited for.
-  void share_disk(int readers) { queue_depth_ = std::max(4, most_under_way / readers); }
-
   /// Begins to read a block to its footprint of memory, which begins at a page. A failure is kept
   /// for finish().
   BlockReading start(std::int64_t block, std::byte* memory);
@@ -44,13 +39,11 @@ class CheckpointBlockReader {
   std::shared_ptr<OneFile> file_of(std::size_t number);
   void read_again(const BlockReading& reading) const;
 
-  static constexpr int most_under_way = 16;    // MiB
   static constexpr std::size_t most_open = 8;  // files that nothing is read from
   const CheckpointBlocks& blocks_;
   const CheckpointReader& reader_;
   std::vector<std::shared_ptr<OneFile>> files_;  // those that are open
   std::vector<std::size_t> recent_;              // of them, the last used last
-  int queue_depth_ = most_under_way;
 };
 
 }  // namespace triax

@@ -103,9 +103,6 @@ void CheckpointLoader::Impl::begin() {
     need.largest = std::max(need.largest, bytes);
   }
   memory = std::make_unique<NodeMemory>(ranks, need, options.node);
-  const std::vector<int>& nodes = memory->nodes().node_of;
-  const int node = nodes[static_cast<std::size_t>(ranks.rank)];
-  disk.share_disk(static_cast<int>(std::ranges::count(nodes, node)));
   planner.emplace(memory->nodes(), ranks.rank,
                   [this](std::int64_t block) { return blocks.footprint(block); });
   for (int part = 0; part < NodeMemory::parts - 1; ++part) ahead.push_back(start_round(part));
