@@ -100,7 +100,7 @@ void CheckpointBlockReader::start_range(const FileRange& range, std::byte* memor
 }
 
 BlockReading CheckpointBlockReader::start(std::int64_t block, std::byte* memory) {
-  BlockReading reading{block, memory, blocks_.ranges(block), {}, {}, {}};
+  BlockReading reading{block, memory, blocks_.ranges(block), {}, {}, false, {}};
   try {
     for (const FileRange& range : reading.ranges) {
       start_range(range, memory, reading);
@@ -122,16 +122,19 @@ void CheckpointBlockReader::read_again(const BlockReading& reading) const {
   }
 }
 
-Tensor CheckpointBlockReader::finish(BlockReading& reading) const {
-  bool refused = false;
+void CheckpointBlockReader::wait(BlockReading& reading) {
   for (BlockRequest& request : reading.requests) try {
       request.wait();
     } catch (const Error&) {
-      refused = true;
+      reading.refused = true;
     }
   reading.requests.clear();
   reading.files.clear();
-  if (refused) read_again(reading);
+}
+
+Tensor CheckpointBlockReader::finish(BlockReading& reading) const {
+  wait(reading);
+  if (reading.refused) read_again(reading);
   if (!reading.failure.empty()) throw Error(reading.failure);
   const TensorPiece piece = blocks_.at(reading.block);
   const CheckpointTensor& tensor = blocks_.tensors()[piece.tensor];

@@ -17,6 +17,7 @@ struct BlockReading {
   std::vector<FileRange> ranges;
   std::vector<std::shared_ptr<void>> files;  // of the ranges, open while requests go to them
   std::vector<BlockRequest> requests;
+  bool refused = false;  // some of them were not done
   std::string failure;
 };
 
@@ -29,6 +30,8 @@ class CheckpointBlockReader {
   /// Begins to read a block to its footprint of memory, which begins at a page. A failure is kept
   /// for finish().
   BlockReading start(std::int64_t block, std::byte* memory);
+  /// Waits until the disk has done with it: it may be given more to do before finish().
+  static void wait(BlockReading& reading);
   /// Waits; the block's elements, at its data_offset in that memory. Error where the disk fails.
   Tensor finish(
       BlockReading& reading) const;  // through the page cache where that alone is possible

@@ -18,7 +18,7 @@
 namespace triax {
 namespace {
 
-constexpr std::size_t width = 64;  // blocks that a rank offers at once, for several rounds
+constexpr std::size_t width = 128;  // blocks that a rank offers at once, for several rounds
 
 template <class From, class To>
 void convert(const std::byte* from, To* to, std::int64_t count) {
@@ -56,12 +56,12 @@ struct CheckpointLoader::Impl {
   Impl(const CheckpointReader& file, const Ranks& all, const LoaderOptions& wanted)
       : reader(file), ranks(all), options(wanted), blocks(file, all), disk(blocks, file) {}
 
-  /// A round under way: its blocks come to one part of the node's memory.
+  /// A round under way; its number says to which parts of the memory its blocks come.
   struct Round {
     LoadRound plan;
     std::vector<std::pair<std::int64_t, std::byte*>> mine;  // blocks, where their data begin
     std::vector<BlockReading> readings;                     // of plan.duties, in their order
-    int part = 0;
+    int number = 0;
   };
 
   void want(std::int64_t block);
@@ -69,7 +69,8 @@ struct CheckpointLoader::Impl {
   void begin();
   void advance();
   std::vector<std::int64_t> offer() const;
-  Round start_round(int part);
+  Round start_round();
+  std::byte* memory_of(const Round& round, const LoadPlace& place) const;
   void complete(Round& round);
   void check_block(BlockReading& reading, std::byte* place);
 
@@ -84,6 +85,7 @@ struct CheckpointLoader::Impl {
   std::optional<LoadPlanner> planner;  // likewise
   Round now;                           // what is handed out
   std::deque<Round> ahead;             // what is on its way
+  int rounds = 0;                      // so far
   std::string failure;                 // of this rank, not yet told
   bool broken = false;                 // all ranks have heard of one
   std::int64_t bytes_read = 0;
@@ -105,8 +107,7 @@ void CheckpointLoader::Impl::begin() {
   memory = std::make_unique<NodeMemory>(ranks, need, options.node);
   planner.emplace(memory->nodes(), ranks.rank,
                   [this](std::int64_t block) { return blocks.footprint(block); });
-  for (int part = 0; part < NodeMemory::parts - 1; ++part) ahead.push_back(start_round(part));
-  now.part = NodeMemory::parts - 1;
+  while (ahead.size() < NodeMemory::parts - 2) ahead.push_back(start_round());
 }
 
 std::vector<std::int64_t> CheckpointLoader::Impl::offer() const {
@@ -115,19 +116,20 @@ std::vector<std::int64_t> CheckpointLoader::Impl::offer() const {
   return out;
 }
 
-CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round(int part) {
+CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round() {
   Round round;
-  round.part = part;
+  round.number = rounds++;
   if (planner->wants_offers()) planner->offer(gather_over_ranks(ranks, offer()), width);
   round.plan = planner->next();
   for (const LoadPlace& place : round.plan.places) {
     const std::int64_t block = sequence[next++];
-    round.mine.emplace_back(block, memory->at(part, place) + blocks.data_offset(block));
+    round.mine.emplace_back(block, memory_of(round, place) + blocks.data_offset(block));
   }
   for (const LoadDuty& duty : round.plan.duties) {
     round.readings.emplace_back();
-    if (duty.from < 0)
-      round.readings.back() = disk.start(duty.block, memory->at(part, duty.landing));
+    // What has no room there waits until shared memory is free.
+    if (duty.from < 0 && duty.landing.own)
+      round.readings.back() = disk.start(duty.block, memory_of(round, duty.landing));
   }
   return round;
 }
@@ -147,11 +149,16 @@ void CheckpointLoader::Impl::check_block(BlockReading& reading, std::byte* place
   }
 }
 
+std::byte* CheckpointLoader::Impl::memory_of(const Round& round, const LoadPlace& place) const {
+  return place.offset + (place.own ? memory->own(round.number % NodeMemory::parts)
+                                   : memory->shared(round.number % NodeMemory::shared_parts));
+}
+
 // What could not be read is sent on too: those who wait for it hear of the failure right after.
 void CheckpointLoader::Impl::complete(Round& round) {
   RoundMessages messages(ranks);
   const auto bytes_of = [&](const LoadDuty& duty) {
-    return std::span(memory->at(round.part, duty.landing),
+    return std::span(memory_of(round, duty.landing),
                      static_cast<std::size_t>(blocks.footprint(duty.block)));
   };
   for (const LoadDuty& duty : round.plan.duties)
@@ -159,7 +166,9 @@ void CheckpointLoader::Impl::complete(Round& round) {
   for (std::size_t i = 0; i < round.plan.duties.size(); ++i) {
     const LoadDuty& duty = round.plan.duties[i];
     if (duty.from >= 0) continue;
-    check_block(round.readings[i], memory->at(round.part, duty.place));
+    if (!duty.landing.own)
+      round.readings[i] = disk.start(duty.block, memory_of(round, duty.landing));
+    check_block(round.readings[i], memory_of(round, duty.place));
     messages.send(duty, bytes_of(duty));
   }
   messages.finish();
@@ -169,6 +178,8 @@ void CheckpointLoader::Impl::advance() {
   broken = true;  // where it throws, it does on all ranks
   if (!memory) begin();
   broken = false;
+  for (BlockReading& reading : ahead.front().readings) disk.wait(reading);
+  ahead.push_back(start_round());
   complete(ahead.front());
   // Blocks for several ranks are there when all have been here; and when all have been here again,
   // with the next round, those blocks' memory is free.
@@ -177,9 +188,8 @@ void CheckpointLoader::Impl::advance() {
     agree(ranks, failure);
     broken = false;
   }
-  const int free = std::exchange(now, std::move(ahead.front())).part;
+  now = std::move(ahead.front());
   ahead.pop_front();
-  ahead.push_back(start_round(free));
 }
 
 const std::byte* CheckpointLoader::Impl::data_of(std::int64_t block) {

@@ -8,8 +8,7 @@
 namespace triax {
 
 /// Where ranks are: `node_of` has a number for each rank; by that number, `room` has the bytes for
-/// blocks that a node's ranks share, and `own` those that each of them has for itself (0 where it
-/// is alone: then all of the room is its own).
+/// a round's blocks, over all ranks of a node, and `own` those that each of them has for itself.
 struct LoadNodes {
   std::vector<int> node_of;
   std::vector<std::int64_t> room, own;

@@ -66,15 +66,11 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   room_ = nodes_.room[here];
   own_room_ = nodes_.own[here];
   try {
-    agreed(ranks, [&] {
-      own_ = Buffer(static_cast<std::size_t>(parts * (shared_ != nullptr ? own_room_ : room_)));
-    });
+    agreed(ranks, [&] { own_ = Buffer(static_cast<std::size_t>(parts * own_room_)); });
   } catch (...) {
     if (shared_ != nullptr) ::munmap(shared_, shared_bytes_);
     throw;
   }
-  own_begin_ = static_cast<std::byte*>(own_.data());
-  data_ = shared_ != nullptr ? static_cast<std::byte*>(shared_) : own_begin_;
 }
 
 // Room for the largest block of every rank, and no more than all need together, in whole pages.
@@ -101,7 +97,7 @@ void NodeMemory::number(const std::vector<Member>& members) {
     const std::int64_t room = std::max(sum.largest, std::min(sum.window, sum.all));
     nodes_.room.push_back(whole_pages(room));
     const std::int64_t own = std::max(sum.largest_of_one, room / sum.ranks);
-    nodes_.own.push_back(sum.ranks > 1 ? whole_pages(own) : 0);
+    nodes_.own.push_back(whole_pages(own));
   }
 }
 
@@ -112,7 +108,8 @@ void NodeMemory::share(const Ranks& ranks, std::vector<Member>& members) {
       static_cast<std::size_t>(std::ranges::find(nodes_.node_of, node) - nodes_.node_of.begin());
   const std::string name = name_of(members[first].name);
   const bool alone = std::ranges::count(nodes_.node_of, node) == 1;
-  shared_bytes_ = static_cast<std::size_t>(parts * nodes_.room[static_cast<std::size_t>(node)]);
+  shared_bytes_ =
+      static_cast<std::size_t>(shared_parts * nodes_.room[static_cast<std::size_t>(node)]);
   const bool wanted = !alone && shared_bytes_ > 0;
   int file = wanted && first == own ? create(name, shared_bytes_) : -1;
   agree(ranks, {});  // it is made

@@ -11,9 +11,10 @@
 
 namespace triax {
 
-/// POSIX shared memory without a name, as SharedSlots of src/comm, and memory of each rank's own: in
-/// huge pages, which shared memory seldom has, and which a disk fills up to twice as fast. Where a
-/// node has nothing for its ranks to share (small /dev/shm), each has its own and counts as a node.
+/// POSIX shared memory without a name, as SharedSlots of src/comm, and memory of each rank's own:
+/// in huge pages, which shared memory seldom has, and which a disk fills up to twice as fast. Where
+/// a node has nothing for its ranks to share (small /dev/shm), each has its own and counts as a
+/// node.
 class NodeMemory {
  public:
   /// What a rank needs: `all` its blocks take together, the `largest` of them, and what a node has
@@ -22,22 +23,24 @@ class NodeMemory {
     std::int64_t all = 0, largest = 0, window = 0;
   };
   static constexpr int by_machine = -1;
-  /// For rounds: one is handed out while the others are on their way. A disk may tell of what it has
-  /// done only when it has nothing left to do (virtual ones do), and then it waits for a round's
-  /// work: with as many as these that is little of the whole.
-  static constexpr int parts = 4;
+  /// Of own memory, for rounds: one is handed out, one is free for the next, the others are on
+  /// their way. A disk may tell of what it has done only when it has nothing left to do (virtual
+  /// ones do): then it is given the next at once, and there is some more for it to do meanwhile.
+  static constexpr int parts = 5;
+  /// Of shared memory: one is handed out while the next round's blocks come together.
+  static constexpr int shared_parts = 2;
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
-  /// a machine do. There are `parts`, each of nodes().room and, for each rank, nodes().own bytes.
+  /// a machine do.
   NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
 
   const LoadNodes& nodes() const { return nodes_; }
-  /// In one of the parts. Offset 0 is at a page.
-  std::byte* at(int part, const LoadPlace& place) const {
-    return (place.own ? own_begin_ + part * own_room_ : data_ + part * room_) + place.offset;
-  }
+  /// A part of this rank's own memory, of nodes().own bytes; begins at a page.
+  std::byte* own(int part) const { return static_cast<std::byte*>(own_.data()) + part * own_room_; }
+  /// A part of what the node's ranks share, where it has several ranks: of nodes().room bytes.
+  std::byte* shared(int part) const { return static_cast<std::byte*>(shared_) + part * room_; }
 
  private:
   struct Member {
@@ -49,8 +52,6 @@ class NodeMemory {
 
   LoadNodes nodes_;
   std::int64_t room_ = 0, own_room_ = 0;  // of this rank's node
-  std::byte* data_ = nullptr;
-  std::byte* own_begin_ = nullptr;
   Buffer own_;
   void* shared_ = nullptr;
   std::size_t shared_bytes_ = 0;
