@@ -56,11 +56,12 @@ struct CheckpointLoader::Impl {
   Impl(const CheckpointReader& file, const Ranks& all, const LoaderOptions& wanted)
       : reader(file), ranks(all), options(wanted), blocks(file, all), disk(blocks, file) {}
 
-  /// A round under way; its number says to which parts of the memory its blocks come.
+  /// A round under way; its number says which parts of the memory are its.
   struct Round {
     LoadRound plan;
     std::vector<std::pair<std::int64_t, std::byte*>> mine;  // blocks, where their data begin
-    std::vector<BlockReading> readings;                     // of plan.duties, in their order
+    std::vector<BlockReading> readings;                     // those that land in own memory
+    std::vector<std::byte*> landings;                       // of plan.duties
     int number = 0;
   };
 
@@ -70,9 +71,9 @@ struct CheckpointLoader::Impl {
   void advance();
   std::vector<std::int64_t> offer() const;
   Round start_round();
-  std::byte* memory_of(const Round& round, const LoadPlace& place) const;
+  void start_readings(Round& round);
   void complete(Round& round);
-  void check_block(BlockReading& reading, std::byte* place);
+  void check_block(BlockReading reading, std::byte* place);
 
   const CheckpointReader& reader;
   Ranks ranks;
@@ -121,21 +122,42 @@ CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round() {
   round.number = rounds++;
   if (planner->wants_offers()) planner->offer(gather_over_ranks(ranks, offer()), width);
   round.plan = planner->next();
-  for (const LoadPlace& place : round.plan.places) {
+  start_readings(round);
+  std::byte* const shared = memory->shared(round.number % NodeMemory::shared_parts);
+  for (const LoadPlace place : round.plan.places) {
     const std::int64_t block = sequence[next++];
-    round.mine.emplace_back(block, memory_of(round, place) + blocks.data_offset(block));
-  }
-  for (const LoadDuty& duty : round.plan.duties) {
-    round.readings.emplace_back();
-    // What has no room there waits until shared memory is free.
-    if (duty.from < 0 && duty.landing.own)
-      round.readings.back() = disk.start(duty.block, memory_of(round, duty.landing));
+    const auto duty = std::ranges::find(round.plan.duties, block, &LoadDuty::block);
+    std::byte* const at =
+        place == own_memory
+            ? round.landings[static_cast<std::size_t>(duty - round.plan.duties.begin())]
+            : shared + place;
+    round.mine.emplace_back(block, at + blocks.data_offset(block));
   }
   return round;
 }
 
+// What comes from the disk to own memory, and where other blocks land.
+void CheckpointLoader::Impl::start_readings(Round& round) {
+  std::byte* own = memory->own(round.number % NodeMemory::parts);
+  std::byte* const shared = memory->shared(round.number % NodeMemory::shared_parts);
+  std::vector<std::int64_t> from_disk;
+  for (const LoadDuty& duty : round.plan.duties)
+    if (duty.lands_own && duty.from < 0) from_disk.push_back(duty.block);
+  round.readings = disk.start(from_disk, own);
+  for (const std::int64_t block : from_disk) own += blocks.footprint(block);
+  std::size_t reading = 0;
+  for (const LoadDuty& duty : round.plan.duties) {
+    if (!duty.lands_own)
+      round.landings.push_back(shared + duty.place);
+    else if (duty.from < 0)
+      round.landings.push_back(round.readings[reading++].memory);
+    else
+      round.landings.push_back(std::exchange(own, own + blocks.footprint(duty.block)));
+  }
+}
+
 // Brings it to `place` too.
-void CheckpointLoader::Impl::check_block(BlockReading& reading, std::byte* place) {
+void CheckpointLoader::Impl::check_block(BlockReading reading, std::byte* place) {
   try {
     const Tensor data = disk.finish(reading);
     bytes_read += data.bytes();
@@ -149,27 +171,27 @@ void CheckpointLoader::Impl::check_block(BlockReading& reading, std::byte* place
   }
 }
 
-std::byte* CheckpointLoader::Impl::memory_of(const Round& round, const LoadPlace& place) const {
-  return place.offset + (place.own ? memory->own(round.number % NodeMemory::parts)
-                                   : memory->shared(round.number % NodeMemory::shared_parts));
-}
-
 // What could not be read is sent on too: those who wait for it hear of the failure right after.
 void CheckpointLoader::Impl::complete(Round& round) {
   RoundMessages messages(ranks);
-  const auto bytes_of = [&](const LoadDuty& duty) {
-    return std::span(memory_of(round, duty.landing),
-                     static_cast<std::size_t>(blocks.footprint(duty.block)));
+  std::byte* const shared = memory->shared(round.number % NodeMemory::shared_parts);
+  const std::vector<LoadDuty>& duties = round.plan.duties;
+  const auto bytes_of = [&](std::size_t i) {
+    return std::span(round.landings[i],
+                     static_cast<std::size_t>(blocks.footprint(duties[i].block)));
   };
-  for (const LoadDuty& duty : round.plan.duties)
-    if (duty.from >= 0) messages.receive(duty, bytes_of(duty));
-  for (std::size_t i = 0; i < round.plan.duties.size(); ++i) {
-    const LoadDuty& duty = round.plan.duties[i];
-    if (duty.from >= 0) continue;
-    if (!duty.landing.own)
-      round.readings[i] = disk.start(duty.block, memory_of(round, duty.landing));
-    check_block(round.readings[i], memory_of(round, duty.place));
-    messages.send(duty, bytes_of(duty));
+  for (std::size_t i = 0; i < duties.size(); ++i)
+    if (duties[i].from >= 0) messages.receive(duties[i], bytes_of(i));
+  std::size_t reading = 0;
+  for (std::size_t i = 0; i < duties.size(); ++i) {
+    if (duties[i].from >= 0) continue;
+    std::byte* const place =
+        duties[i].place == own_memory ? round.landings[i] : shared + duties[i].place;
+    if (duties[i].lands_own)
+      check_block(round.readings[reading++], place);
+    else  // there was no room before
+      check_block(disk.start({&duties[i].block, 1}, place).front(), place);
+    messages.send(duties[i], bytes_of(i));
   }
   messages.finish();
 }

@@ -69,9 +69,7 @@ class Sharing {
     return static_cast<std::size_t>(nodes_.node_of[static_cast<std::size_t>(rank)]);
   }
 
-  LoadPlace shared(std::int64_t block, int rank) const {
-    return {false, rooms_[node(rank)].offset(block)};
-  }
+  LoadPlace shared(std::int64_t block, int rank) const { return rooms_[node(rank)].offset(block); }
   LoadPlace place(std::int64_t block, const LoadRound& round, int rank) const {
     const auto duty = std::ranges::find(round.duties, block, &LoadDuty::block);
     return duty == round.duties.end() ? shared(block, rank) : duty->place;
@@ -115,13 +113,12 @@ class Sharing {
     const std::int64_t block = needs.front().block;
     const std::int64_t bytes = bytes_of_(block);
     for (std::size_t i = 0; i < holders.size(); ++i) {
-      const LoadPlace own{true, load(holders[i])};
       load(holders[i]) += bytes;
       if (holders[i] != rank) continue;
-      LoadDuty duty{block, shared(block, rank), {}, i > 0 ? holders[i & (i - 1)] : -1, {}, tag};
-      const bool fits = own.offset + bytes <= nodes_.own[node(rank)];
-      if (fits && !others) duty.place = own;
-      duty.landing = fits && i == 0 ? own : duty.place;
+      LoadDuty duty{block, shared(block, rank), false, i > 0 ? holders[i & (i - 1)] : -1, {}, tag};
+      const bool fits = load(rank) <= nodes_.own[node(rank)];
+      if (fits && !others) duty.place = own_memory;
+      duty.lands_own = fits && (i == 0 || !others);
       for (std::size_t step = 1; i + step < holders.size() && (i & step) == 0; step *= 2)
         duty.to.push_back(holders[i + step]);
       std::ranges::reverse(duty.to);  // the largest subtree first

@@ -14,18 +14,16 @@ struct LoadNodes {
   std::vector<std::int64_t> room, own;
 };
 
-/// A byte of the memory that a node's ranks share, or of this rank's own.
-struct LoadPlace {
-  bool own;
-  std::int64_t offset;
-  bool operator==(const LoadPlace&) const = default;
-};
+/// Where a block is handed out: at this byte of what a node's ranks share, or in memory of the
+/// rank's own.
+using LoadPlace = std::int64_t;
+constexpr LoadPlace own_memory = -1;
 
 /// A block that this rank brings in.
 struct LoadDuty {
   std::int64_t block;
-  LoadPlace place;      // where those who need it find it
-  LoadPlace landing;    // where it comes first: own memory, if it fits there, is better for a disk
+  LoadPlace place;
+  bool lands_own;       // comes to own memory first, where it fits: that is better for a disk
   int from;             // the rank that sends it; -1: it comes from the disk
   std::vector<int> to;  // the ranks that it is sent on to
   int tag;              // of those messages

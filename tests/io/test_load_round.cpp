@@ -80,10 +80,9 @@ TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
     EXPECT_EQ(round.places, rounds.front().places);
     for (const LoadDuty& duty : round.duties) {
       EXPECT_THAT(duty.to, IsEmpty());
-      EXPECT_FALSE(duty.place.own);
+      EXPECT_NE(duty.place, own_memory);
+      EXPECT_TRUE(duty.lands_own);
     }
-    EXPECT_EQ(round.duties[0].landing, (LoadPlace{true, 0}));
-    EXPECT_EQ(round.duties[1].landing, (LoadPlace{true, 10}));
   }
   EXPECT_NE(rounds[0].duties, rounds[1].duties);
 }
@@ -92,17 +91,16 @@ TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
 TEST(LoadRound, RoomIsSharedOutEvenly) {
   const auto rounds = plan({{1, 2, 3}, {7, 8}}, {{0, 0}, {30}, {0}});
   EXPECT_FALSE(rounds[0].shared || rounds[1].shared);
-  EXPECT_THAT(rounds[0].places, ElementsAre(LoadPlace{false, 0}, LoadPlace{false, 20}));
-  EXPECT_THAT(rounds[1].places, ElementsAre(LoadPlace{false, 10}));
+  EXPECT_THAT(rounds[0].places, ElementsAre(0, 20));
+  EXPECT_THAT(rounds[1].places, ElementsAre(10));
 }
 
 TEST(LoadRound, WhatOneRankOfANodeNeedsStaysInItsOwnMemoryIfItFits) {
   const auto rounds = plan({{1, 2, 3}, {2, 4}}, {{0, 0}, {50}, {15}});
-  EXPECT_THAT(rounds[0].places,
-              ElementsAre(LoadPlace{true, 0}, LoadPlace{false, 10}, LoadPlace{false, 30}));
+  EXPECT_THAT(rounds[0].places, ElementsAre(own_memory, 10, 30));
   ASSERT_EQ(rounds[1].duties.size(), 2U);  // 2, which rank 0 needs too, lands there; 4 does not fit
-  EXPECT_EQ(rounds[1].duties[0].landing, (LoadPlace{true, 0}));
-  EXPECT_THAT(rounds[1].places, testing::Each(testing::Field(&LoadPlace::own, false)));
+  EXPECT_TRUE(rounds[1].duties[0].lands_own);
+  EXPECT_THAT(rounds[1].places, ElementsAre(10, 20));
 }
 
 // Offers last for several rounds; who has offered less than it needs is asked in time.
@@ -124,8 +122,7 @@ TEST(LoadRound, RoundsGoOnThroughTheOffers) {
 
 TEST(LoadRound, ARankComesBackToABlockOfTheSameRound) {
   const LoadRound round = plan({{1, 2, 1, 3}}, {{0}, {20}, {0}}).front();
-  EXPECT_THAT(round.places,
-              ElementsAre(LoadPlace{false, 0}, LoadPlace{false, 10}, LoadPlace{false, 0}));
+  EXPECT_THAT(round.places, ElementsAre(0, 10, 0));
   EXPECT_EQ(round.duties.size(), 2U);
   EXPECT_FALSE(round.shared);
 }
