@@ -80,7 +80,8 @@ struct BlockFile::Impl {
       : path(name), writable(options.writable), file(name, options), queue(options.block_bytes) {
     refusal = "not asked for";
     if (options.io_uring)
-      engine = make_uring_engine(file.get(), queue, options.queue_depth, options.memory, refusal);
+      engine = make_uring_engine(file.get(), queue, options.queue_depth, options.thread,
+                                 options.memory, refusal);
     if (engine)
       refusal.clear();
     else
@@ -101,6 +102,11 @@ struct BlockFile::Impl {
     return transfer;
   }
 
+  BlockQueue::Failure wait(std::uint32_t transfer) {
+    while (!engine->by_itself() && !queue.done(transfer)) engine->work();
+    return queue.wait(transfer);
+  }
+
   std::string path;
   bool writable;
   std::int64_t block_bytes = 0;
@@ -116,6 +122,7 @@ BlockFile::BlockFile(const std::string& path, const Options& options) {
 }
 
 BlockFile::~BlockFile() {
+  while (!impl_->engine->by_itself() && !impl_->queue.all_done()) impl_->engine->work();
   impl_->queue.wait_all();
 }
 
@@ -141,13 +148,13 @@ std::string BlockFile::description() const {
 }
 
 BlockRequest::~BlockRequest() {
-  if (file_ != nullptr) file_->impl_->queue.wait(transfer_);
+  if (file_ != nullptr) file_->impl_->wait(transfer_);
 }
 
 void BlockRequest::wait() {
   if (file_ == nullptr) return;
   BlockFile::Impl& file = *std::exchange(file_, nullptr)->impl_;
-  const BlockQueue::Failure failure = file.queue.wait(transfer_);
+  const BlockQueue::Failure failure = file.wait(transfer_);
   if (failure.error == 0) return;
   throw Error(fmt::format("cannot {} {} at byte {}",
                           failure.direction == Direction::read ? "read" : "write", file.path,
@@ -155,8 +162,10 @@ void BlockRequest::wait() {
               reason(failure.error), what_to_do(failure.error));
 }
 
-bool BlockRequest::test() const {
-  return file_ == nullptr || file_->impl_->queue.done(transfer_);
+bool BlockRequest::test() {
+  if (file_ == nullptr) return true;
+  file_->impl_->engine->poll();
+  return file_->impl_->queue.done(transfer_);
 }
 
 }  // namespace triax

@@ -4,7 +4,8 @@
 // pread(2) and pwrite(2); where the file system refuses O_DIRECT, the page cache is used.
 //
 // A thread of its own keeps blocks in flight: transfers of any length go on while the caller
-// computes.
+// computes. A caller that comes back often does without: on busy cores a thread has to wait for its
+// turn, and the disk with it.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,7 +38,7 @@ class BlockRequest {
   /// the disk failed or is full, or the file ends before.
   void wait();
   /// True when all is moved or failed: wait() then returns or throws at once.
-  bool test() const;
+  bool test();
   /// False once waited for, and for a request of nothing.
   bool pending() const { return file_ != nullptr; }
 
@@ -62,6 +63,7 @@ class BlockFile {
                                << 20;  // of one operation; DeepSpeed: aio.block_size
     int queue_depth = 32;  // operations in flight, over all requests; DeepSpeed: aio.queue_depth
     bool writable = true;
+    bool thread = true;  // false: io_uring's blocks are started in the calls of this file alone
     /// Memory to register with the kernel, which then need not pin it for each operation; it must
     /// outlive the file. Left unregistered where the limit on locked memory (ulimit -l) forbids.
     std::vector<std::span<std::byte>> memory;

@@ -49,6 +49,11 @@ void BlockQueue::wait_all() {
   done_.wait(lock, [&] { return unfinished_ == 0; });
 }
 
+bool BlockQueue::all_done() const {
+  const std::lock_guard lock(mutex_);
+  return unfinished_ == 0;
+}
+
 bool BlockQueue::take_locked(Block& block) {
   if (first_ == none) return false;
   const std::uint32_t number = first_;

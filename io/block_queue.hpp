@@ -40,6 +40,7 @@ class BlockQueue {
   Failure wait(std::uint32_t transfer);
   /// Blocks until no transfer is under way.
   void wait_all();
+  bool all_done() const;
 
   /// The next block to be started, oldest transfer first; false where there is none.
   bool take(Block& block);

@@ -1,4 +1,4 @@
-// Blocks moved by io_uring (io_uring_setup(2)). One thread owns the ring: it starts blocks as
+// Blocks moved by io_uring (io_uring_setup(2)). Where a thread owns the ring, it starts blocks as
 // others complete, so a transfer longer than the queue's depth goes on while its caller computes.
 #include <liburing.h>
 #include <sys/eventfd.h>
@@ -71,41 +71,31 @@ std::vector<iovec> registrable(const std::vector<std::span<std::byte>>& memory) 
   return pieces;
 }
 
-class UringEngine final : public BlockEngine {
+/// Blocks of a queue in a ring, by whichever thread calls.
+class UringBlocks {
  public:
-  UringEngine(int file, BlockQueue& queue, int depth, std::unique_ptr<Ring> ring,
+  UringBlocks(int file, BlockQueue& queue, int depth, std::unique_ptr<Ring> ring,
               const std::vector<std::span<std::byte>>& memory)
       : file_(file), queue_(&queue), ring_(std::move(ring)) {
     slots_.resize(static_cast<std::size_t>(depth));
     for (std::uint32_t i = 0; i < slots_.size(); ++i) free_.push_back(i);
     register_memory(memory);
-    thread_ = start_quiet_thread([this] { run(); });
   }
-  ~UringEngine() override {
-    stopping_ = true;
-    wake();
-    thread_.join();
-  }
-  UringEngine(const UringEngine&) = delete;
-  UringEngine& operator=(const UringEngine&) = delete;
 
-  void wake() override {
-    const std::uint64_t one = 1;
-    while (::write(ring_->wake(), &one, sizeof(one)) < 0 && errno == EINTR) {
-    }
-  }
-  std::string description() const override {
+  Ring& ring() { return *ring_; }
+  bool idle() const { return free_.size() == slots_.size(); }
+  /// Puts as many of the queue's blocks into the ring as have room; to be submitted.
+  void start_blocks();
+  /// Takes what is complete. `other`: is told of completions that are no block's, by their tag.
+  template <class Other>
+  void drain(Other&& other);
+  std::string description() const {
     return fmt::format("io_uring, up to {} blocks in flight, {}", slots_.size(), memory_text_);
   }
 
  private:
   void register_memory(const std::vector<std::span<std::byte>>& memory);
-  void run();
-  void wait_for_wake();
-  void start_blocks();
   void start(std::uint32_t slot);
-  void complete(std::uint64_t tag, std::int64_t result);
-  void drain();
   int registered_index(const Block& block) const;
 
   const int file_;
@@ -115,13 +105,9 @@ class UringEngine final : public BlockEngine {
   std::string memory_text_ = "memory not registered";
   std::vector<Block> slots_;  // a completion names its block by the place here
   std::vector<std::uint32_t> free_;
-  std::uint64_t wake_count_ = 0;  // what the eventfd's read stores
-  std::atomic<bool> stopping_ = false;
-  bool ended_ = false;  // woken to stop: no read of the eventfd is left in the kernel
-  std::thread thread_;
 };
 
-void UringEngine::register_memory(const std::vector<std::span<std::byte>>& memory) {
+void UringBlocks::register_memory(const std::vector<std::span<std::byte>>& memory) {
   if (memory.empty()) return;
   registered_ = registrable(memory);
   const int failure = io_uring_register_buffers(ring_->get(), registered_.data(),
@@ -135,7 +121,7 @@ void UringEngine::register_memory(const std::vector<std::span<std::byte>>& memor
 }
 
 // The registered piece that holds all of the block's memory, or -1.
-int UringEngine::registered_index(const Block& block) const {
+int UringBlocks::registered_index(const Block& block) const {
   for (std::size_t i = 0; i < registered_.size(); ++i) {
     const auto* const base = static_cast<const std::byte*>(registered_[i].iov_base);
     if (block.data >= base && block.data + block.bytes <= base + registered_[i].iov_len)
@@ -144,13 +130,7 @@ int UringEngine::registered_index(const Block& block) const {
   return -1;
 }
 
-void UringEngine::wait_for_wake() {
-  io_uring_sqe* const entry = io_uring_get_sqe(ring_->get());
-  io_uring_prep_read(entry, ring_->wake(), &wake_count_, sizeof(wake_count_), 0);
-  io_uring_sqe_set_data64(entry, wake_tag);
-}
-
-void UringEngine::start(std::uint32_t slot) {
+void UringBlocks::start(std::uint32_t slot) {
   const Block& block = slots_[slot];
   // Never null: the ring has an entry for every slot and the wake-up.
   io_uring_sqe* const entry = io_uring_get_sqe(ring_->get());
@@ -171,52 +151,115 @@ void UringEngine::start(std::uint32_t slot) {
   io_uring_sqe_set_data64(entry, slot);
 }
 
-void UringEngine::start_blocks() {
+void UringBlocks::start_blocks() {
   while (!free_.empty() && queue_->take(slots_[free_.back()])) {
     start(free_.back());
     free_.pop_back();
   }
 }
 
-void UringEngine::complete(std::uint64_t tag, std::int64_t result) {
-  if (tag == wake_tag) {
-    if (stopping_)
-      ended_ = true;
-    else
-      wait_for_wake();
-    return;
-  }
-  const auto slot = static_cast<std::uint32_t>(tag);
-  if (queue_->finish(slots_[slot], result))
-    start(slot);
-  else
-    free_.push_back(slot);
-}
-
-void UringEngine::drain() {
+template <class Other>
+void UringBlocks::drain(Other&& other) {
   io_uring_cqe* entry = nullptr;
   while (io_uring_peek_cqe(ring_->get(), &entry) == 0) {
     const std::uint64_t tag = io_uring_cqe_get_data64(entry);
     const std::int64_t result = entry->res;
     io_uring_cqe_seen(ring_->get(), entry);
-    complete(tag, result);
+    const auto slot = static_cast<std::uint32_t>(tag);
+    if (tag == wake_tag)
+      other();
+    else if (queue_->finish(slots_[slot], result))
+      start(slot);
+    else
+      free_.push_back(slot);
   }
 }
 
-void UringEngine::run() {
-  wait_for_wake();
-  while (!ended_ || free_.size() < slots_.size()) {
-    start_blocks();
-    // A failure (interrupted, out of kernel memory for now) leaves the entries in the ring: they
-    // are submitted at the next turn.
-    if (io_uring_submit_and_wait(ring_->get(), 1) < 0) std::this_thread::yield();
-    drain();
+class ThreadedUring final : public BlockEngine {
+ public:
+  explicit ThreadedUring(UringBlocks blocks) : blocks_(std::move(blocks)) {
+    thread_ = start_quiet_thread([this] { run(); });
   }
-}
+  ~ThreadedUring() override {
+    stopping_ = true;
+    wake();
+    thread_.join();
+  }
+  ThreadedUring(const ThreadedUring&) = delete;
+  ThreadedUring& operator=(const ThreadedUring&) = delete;
+
+  void wake() override {
+    const std::uint64_t one = 1;
+    while (::write(blocks_.ring().wake(), &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+  }
+  std::string description() const override { return blocks_.description(); }
+
+ private:
+  void wait_for_wake() {
+    io_uring_sqe* const entry = io_uring_get_sqe(blocks_.ring().get());
+    io_uring_prep_read(entry, blocks_.ring().wake(), &wake_count_, sizeof(wake_count_), 0);
+    io_uring_sqe_set_data64(entry, wake_tag);
+  }
+  void run() {
+    wait_for_wake();
+    while (!ended_ || !blocks_.idle()) {
+      blocks_.start_blocks();
+      // A failure (interrupted, out of kernel memory for now) leaves the entries in the ring: they
+      // are submitted at the next turn.
+      if (io_uring_submit_and_wait(blocks_.ring().get(), 1) < 0) std::this_thread::yield();
+      blocks_.drain([this] {
+        if (stopping_)
+          ended_ = true;
+        else
+          wait_for_wake();
+      });
+    }
+  }
+
+  UringBlocks blocks_;
+  std::uint64_t wake_count_ = 0;  // what the eventfd's read stores
+  std::atomic<bool> stopping_ = false;
+  bool ended_ = false;  // woken to stop: no read of the eventfd is left in the kernel
+  std::thread thread_;
+};
+
+class CalledUring final : public BlockEngine {
+ public:
+  explicit CalledUring(UringBlocks blocks) : blocks_(std::move(blocks)) {}
+  void wake() override { poll(); }
+  void poll() override {
+    turn();
+    io_uring_submit(blocks_.ring().get());
+  }
+  void work() override {
+    // What is complete may be all that was waited for: then there is none to wait for here.
+    if (turn()) {
+      io_uring_submit(blocks_.ring().get());
+      return;
+    }
+    if (io_uring_submit_and_wait(blocks_.ring().get(), 1) < 0) std::this_thread::yield();
+  }
+  bool by_itself() const override { return false; }
+  std::string description() const override {
+    return blocks_.description() + ", by the calling thread";
+  }
+
+ private:
+  // Whether some were complete.
+  bool turn() {
+    const bool some = io_uring_cq_ready(blocks_.ring().get()) > 0;
+    blocks_.drain([] {});
+    blocks_.start_blocks();
+    return some;
+  }
+
+  UringBlocks blocks_;
+};
 
 }  // namespace
 
-std::unique_ptr<BlockEngine> make_uring_engine(int file, BlockQueue& queue, int depth,
+std::unique_ptr<BlockEngine> make_uring_engine(int file, BlockQueue& queue, int depth, bool thread,
                                                const std::vector<std::span<std::byte>>& memory,
                                                std::string& refusal) {
   auto ring = std::make_unique<Ring>(depth);
@@ -224,7 +267,9 @@ std::unique_ptr<BlockEngine> make_uring_engine(int file, BlockQueue& queue, int 
     refusal = std::strerror(ring->error());
     return nullptr;
   }
-  return std::make_unique<UringEngine>(file, queue, depth, std::move(ring), memory);
+  UringBlocks blocks(file, queue, depth, std::move(ring), memory);
+  if (thread) return std::make_unique<ThreadedUring>(std::move(blocks));
+  return std::make_unique<CalledUring>(std::move(blocks));
 }
 
 }  // namespace triax

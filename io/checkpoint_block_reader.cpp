@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <utility>
 
 #include "kernels/base/check.hpp"
 
@@ -17,15 +18,23 @@ namespace {
 constexpr std::int64_t page = BlockFile::alignment;
 constexpr std::int64_t worth_opening = std::int64_t{256} << 10;
 
-// Of the last page that a range lies in.
-std::int64_t pages_end(const FileRange& range) {
-  return (range.offset + range.bytes + page - 1) / page * page;
+std::int64_t end_of(const FileRange& range) {
+  return range.offset + range.bytes;
 }
 
-BlockFile::Options reading_options(int queue_depth) {
+// Of the pages that a range lies in.
+std::int64_t pages_begin(const FileRange& range) {
+  return range.offset / page * page;
+}
+std::int64_t pages_end(const FileRange& range) {
+  return (end_of(range) + page - 1) / page * page;
+}
+
+BlockFile::Options reading_options() {
   BlockFile::Options options;
-  options.queue_depth = queue_depth;
+  options.block_bytes = std::int64_t{16} << 20;  // each costs a disk time
   options.writable = false;
+  options.thread = false;
   return options;
 }
 
@@ -55,10 +64,10 @@ void read_cached(const std::string& path, std::int64_t offset, std::byte* to, st
 }  // namespace
 
 struct CheckpointBlockReader::OneFile {
-  OneFile(const std::string& name, int queue_depth)
+  explicit OneFile(const std::string& name)
       : path(name),
         bytes(static_cast<std::int64_t>(std::filesystem::file_size(name))),
-        direct(name, reading_options(queue_depth)) {}
+        direct(name, reading_options()) {}
   std::string path;
   std::int64_t bytes;
   BlockFile direct;
@@ -73,42 +82,80 @@ std::shared_ptr<CheckpointBlockReader::OneFile> CheckpointBlockReader::file_of(s
       files_[recent_.front()].reset();
       recent_.erase(recent_.begin());
     }
-    file = std::make_shared<OneFile>(blocks_.files()[number], queue_depth_);
+    file = std::make_shared<OneFile>(blocks_.files()[number]);
   }
   recent_.push_back(number);
   return file;
 }
 
-void CheckpointBlockReader::start_range(const FileRange& range, std::byte* memory,
-                                        BlockReading& reading) {
-  const std::int64_t end = range.offset + range.bytes;
+void CheckpointBlockReader::start_range(const FileRange& range, std::byte* memory, BlockRun& run) {
+  const std::int64_t end = end_of(range);
   // A block of many parts has a little of each: not all of them are held open.
   if (range.bytes < worth_opening && !files_[range.file] && recent_.size() >= most_open)
     return read_cached(blocks_.files()[range.file], range.offset, memory + range.offset % page,
                        range.bytes);
   const std::shared_ptr<OneFile> file = file_of(range.file);
-  const std::int64_t first = range.offset / page * page;
+  const std::int64_t first = pages_begin(range);
   const std::int64_t last = std::min(pages_end(range), file->bytes / page * page);
   if (first < last) {
-    reading.files.push_back(file);
-    reading.requests.push_back(
+    run.files.push_back(file);
+    run.requests.push_back(
         file->direct.read(first, {memory, static_cast<std::size_t>(last - first)}));
   }
   const std::int64_t rest = std::max(last, range.offset);
   if (rest < end) read_cached(file->path, rest, memory + (rest - first), end - rest);
 }
 
-BlockReading CheckpointBlockReader::start(std::int64_t block, std::byte* memory) {
-  BlockReading reading{block, memory, blocks_.ranges(block), {}, {}, {}};
+// Of one range each, in the order of the file; or one block of several ranges.
+void CheckpointBlockReader::start_run(std::span<BlockReading* const> adjoining, std::byte* memory) {
+  const auto run = std::make_shared<BlockRun>();
+  std::vector<FileRange> ranges = adjoining.front()->ranges;
+  const std::int64_t first = ranges.empty() ? 0 : pages_begin(ranges.front());
+  for (BlockReading* const reading : adjoining) {
+    reading->run = run;
+    reading->memory = memory;
+    if (ranges.size() != 1) continue;
+    reading->memory += pages_begin(reading->ranges.front()) - first;
+    ranges.front().bytes = end_of(reading->ranges.front()) - ranges.front().offset;
+  }
   try {
-    for (const FileRange& range : reading.ranges) {
-      start_range(range, memory, reading);
-      memory += pages_end(range) - range.offset / page * page;
+    for (const FileRange& range : ranges) {
+      start_range(range, memory, *run);
+      memory += pages_end(range) - pages_begin(range);
     }
   } catch (const std::exception& error) {
-    reading.failure = error.what();
+    run->failure = error.what();
   }
-  return reading;
+}
+
+std::vector<BlockReading> CheckpointBlockReader::start(std::span<const std::int64_t> blocks,
+                                                       std::byte* memory) {
+  std::vector<BlockReading> readings;
+  for (const std::int64_t block : blocks)
+    readings.push_back({block, nullptr, blocks_.ranges(block), nullptr});
+  std::vector<BlockReading*> order;
+  for (BlockReading& reading : readings) order.push_back(&reading);
+  std::ranges::stable_sort(order, {}, [](const BlockReading* reading) {
+    return reading->ranges.size() == 1
+               ? std::pair(reading->ranges.front().file, reading->ranges.front().offset)
+               : std::pair(std::size_t{0}, std::int64_t{-1});
+  });
+  const auto adjoin = [&](const BlockReading* left, const BlockReading* right) {
+    if (left->ranges.size() != 1 || right->ranges.size() != 1) return false;
+    // Elements that are not aligned have to be moved: to where another block may lie.
+    if (blocks_.data_offset(right->block) != right->ranges.front().offset % page) return false;
+    const FileRange& before = left->ranges.front();
+    const FileRange& after = right->ranges.front();
+    return before.file == after.file && pages_begin(after) <= pages_end(before) &&
+           end_of(before) <= after.offset;
+  };
+  for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+    std::byte* const begin = memory;
+    do memory += blocks_.footprint(order[end++]->block);
+    while (end < order.size() && adjoin(order[end - 1], order[end]));
+    start_run(std::span(order).subspan(first, end - first), begin);
+  }
+  return readings;
 }
 
 // Some file systems open a file for reads past the page cache and then refuse them.
@@ -117,21 +164,25 @@ void CheckpointBlockReader::read_again(const BlockReading& reading) const {
   for (const FileRange& range : reading.ranges) {
     read_cached(blocks_.files()[range.file], range.offset, memory + range.offset % page,
                 range.bytes);
-    memory += pages_end(range) - range.offset / page * page;
+    memory += pages_end(range) - pages_begin(range);
   }
 }
 
-Tensor CheckpointBlockReader::finish(BlockReading& reading) const {
-  bool refused = false;
-  for (BlockRequest& request : reading.requests) try {
+void CheckpointBlockReader::wait(BlockReading& reading) {
+  BlockRun& run = *reading.run;
+  for (BlockRequest& request : run.requests) try {
       request.wait();
     } catch (const Error&) {
-      refused = true;
+      run.refused = true;
     }
-  reading.requests.clear();
-  reading.files.clear();
-  if (refused) read_again(reading);
-  if (!reading.failure.empty()) throw Error(reading.failure);
+  run.requests.clear();
+  run.files.clear();
+}
+
+Tensor CheckpointBlockReader::finish(BlockReading& reading) const {
+  wait(reading);
+  if (reading.run->refused) read_again(reading);
+  if (!reading.run->failure.empty()) throw Error(reading.run->failure);
   const TensorPiece piece = blocks_.at(reading.block);
   const CheckpointTensor& tensor = blocks_.tensors()[piece.tensor];
   std::byte* const to = reading.memory + blocks_.data_offset(reading.block);

@@ -1,7 +1,7 @@
 #pragma once
 // Reads blocks of a checkpoint past the page cache, several at a time. Internal to io/.
-#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,14 +10,20 @@
 
 namespace triax {
 
+/// What the disk was asked for at once: blocks that adjoin in a file.
+struct BlockRun {
+  std::vector<std::shared_ptr<void>> files;  // open while requests go to them
+  std::vector<BlockRequest> requests;
+  bool refused = false;  // some of them were not done
+  std::string failure;
+};
+
 /// One block under way to memory.
 struct BlockReading {
   std::int64_t block = 0;
-  std::byte* memory = nullptr;
+  std::byte* memory = nullptr;  // its data are at its data_offset there
   std::vector<FileRange> ranges;
-  std::vector<std::shared_ptr<void>> files;  // of the ranges, open while requests go to them
-  std::vector<BlockRequest> requests;
-  std::string failure;
+  std::shared_ptr<BlockRun> run;
 };
 
 /// By one thread. Both arguments outlive it.
@@ -26,31 +32,28 @@ class CheckpointBlockReader {
   CheckpointBlockReader(const CheckpointBlocks& blocks, const CheckpointReader& reader)
       : blocks_(blocks), reader_(reader), files_(blocks.files().size()) {}
 
-  /// Before the first start(): so many readers share a disk. Each has as much less under way: a
-  /// disk that has more requests than it needs to be busy finishes the late ones before the early
-  /// ones, which are waited for.
-  void share_disk(int readers) { queue_depth_ = std::max(4, most_under_way / readers); }
-
-  /// Begins to read a block to its footprint of memory, which begins at a page. A failure is kept
-  /// for finish().
-  BlockReading start(std::int64_t block, std::byte* memory);
+  /// Begins to read blocks to memory, which begins at a page and has room for their footprints; in
+  /// which order is the reader's choice. Each request costs a disk time: what adjoins is one. A
+  /// failure is kept for finish(). The readings are in the order of the blocks.
+  std::vector<BlockReading> start(std::span<const std::int64_t> blocks, std::byte* memory);
+  /// Waits until the disk has done with it: it may be given more to do before finish().
+  static void wait(BlockReading& reading);
   /// Waits; the block's elements, at its data_offset in that memory. Error where the disk fails.
   Tensor finish(
       BlockReading& reading) const;  // through the page cache where that alone is possible
 
  private:
   struct OneFile;
-  void start_range(const FileRange& range, std::byte* memory, BlockReading& reading);
+  void start_range(const FileRange& range, std::byte* memory, BlockRun& run);
+  void start_run(std::span<BlockReading* const> adjoining, std::byte* memory);
   std::shared_ptr<OneFile> file_of(std::size_t number);
   void read_again(const BlockReading& reading) const;
 
-  static constexpr int most_under_way = 16;    // MiB
   static constexpr std::size_t most_open = 8;  // files that nothing is read from
   const CheckpointBlocks& blocks_;
   const CheckpointReader& reader_;
   std::vector<std::shared_ptr<OneFile>> files_;  // those that are open
   std::vector<std::size_t> recent_;              // of them, the last used last
-  int queue_depth_ = most_under_way;
 };
 
 }  // namespace triax

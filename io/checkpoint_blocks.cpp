@@ -1,6 +1,7 @@
 #include "io/checkpoint_blocks.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -210,11 +211,19 @@ std::int64_t CheckpointBlocks::data_offset(std::int64_t block) const {
   return all.size() == 1 && all.front().offset % width == 0 ? all.front().offset % page : 0;
 }
 
-bool CheckpointBlocks::matches(std::int64_t block, const Tensor& data) const {
-  if (!has_checksums_) return true;
+bool CheckpointBlocks::matches(std::int64_t block, const Tensor& data, std::byte* copy) const {
+  constexpr std::int64_t portion = std::int64_t{64} << 10;  // that the processor's cache holds
   const TensorPiece piece = at(block);
-  return checksum_of(checksum_seed(tensors_[piece.tensor].name), piece.begin, data) ==
-         places_[piece.tensor].sums[static_cast<std::size_t>(piece.number)];
+  const std::uint64_t seed = checksum_seed(tensors_[piece.tensor].name);
+  std::uint64_t sum = 0;
+  for (std::int64_t begin = 0; begin < data.elements(); begin += portion) {
+    const Tensor part = data.slice(0, begin, std::min(portion, data.elements() - begin));
+    if (has_checksums_) sum += checksum_of(seed, piece.begin + begin, part);
+    if (copy == nullptr) continue;
+    std::byte* const to = copy + begin * static_cast<std::int64_t>(size_of(data.dtype()));
+    if (to != part.data()) std::memcpy(to, part.data(), static_cast<std::size_t>(part.bytes()));
+  }
+  return !has_checksums_ || sum == places_[piece.tensor].sums[static_cast<std::size_t>(piece.number)];
 }
 
 std::string CheckpointBlocks::text(std::int64_t block) const {

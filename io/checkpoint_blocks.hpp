@@ -46,8 +46,9 @@ class CheckpointBlocks {
   /// in which the block's data begin here.
   std::int64_t data_offset(std::int64_t block) const;
 
-  /// Whether data add up to the block's checksum; true where the file has none.
-  bool matches(std::int64_t block, const Tensor& data) const;
+  /// Whether data add up to the block's checksum; true where the file has none. They are copied to
+  /// `copy` too, unless that is null or where they are.
+  bool matches(std::int64_t block, const Tensor& data, std::byte* copy = nullptr) const;
   /// "/model/x block 3, bytes 12582912 to 16777216"
   std::string text(std::int64_t block) const;
 

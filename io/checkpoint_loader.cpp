@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <exception>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -16,7 +18,7 @@
 namespace triax {
 namespace {
 
-constexpr std::size_t width = 32;  // blocks that a rank has in a round at most
+constexpr std::size_t width = 128;  // blocks that a rank offers at once, for several rounds
 
 template <class From, class To>
 void convert(const std::byte* from, To* to, std::int64_t count) {
@@ -54,12 +56,13 @@ struct CheckpointLoader::Impl {
   Impl(const CheckpointReader& file, const Ranks& all, const LoaderOptions& wanted)
       : reader(file), ranks(all), options(wanted), blocks(file, all), disk(blocks, file) {}
 
-  /// A round under way: its blocks come to one half of the node's memory.
+  /// A round under way; its number says which parts of the memory are its.
   struct Round {
     LoadRound plan;
     std::vector<std::pair<std::int64_t, std::byte*>> mine;  // blocks, where their data begin
-    std::vector<BlockReading> readings;                     // of plan.duties, in their order
-    int half = 0;
+    std::vector<BlockReading> readings;                     // those that land in own memory
+    std::vector<std::byte*> landings;                       // of plan.duties
+    int number = 0;
   };
 
   void want(std::int64_t block);
@@ -67,9 +70,10 @@ struct CheckpointLoader::Impl {
   void begin();
   void advance();
   std::vector<std::int64_t> offer() const;
-  Round start_round(int half);
+  Round start_round();
+  void start_readings(Round& round);
   void complete(Round& round);
-  void check_block(BlockReading& reading);
+  void check_block(BlockReading reading, std::byte* place);
 
   const CheckpointReader& reader;
   Ranks ranks;
@@ -79,7 +83,10 @@ struct CheckpointLoader::Impl {
   std::vector<std::int64_t> sequence;  // the blocks that this rank needs, none twice in a row
   std::size_t next = 0;                // in the sequence: the first that no round has
   std::unique_ptr<NodeMemory> memory;  // from begin on
-  Round now, ahead;                    // what is handed out, and what is on its way
+  std::optional<LoadPlanner> planner;  // likewise
+  Round now;                           // what is handed out
+  std::deque<Round> ahead;             // what is on its way
+  int rounds = 0;                      // so far
   std::string failure;                 // of this rank, not yet told
   bool broken = false;                 // all ranks have heard of one
   std::int64_t bytes_read = 0;
@@ -99,47 +106,62 @@ void CheckpointLoader::Impl::begin() {
     need.largest = std::max(need.largest, bytes);
   }
   memory = std::make_unique<NodeMemory>(ranks, need, options.node);
-  const std::vector<int>& nodes = memory->nodes().node_of;
-  const int node = nodes[static_cast<std::size_t>(ranks.rank)];
-  disk.share_disk(static_cast<int>(std::ranges::count(nodes, node)));
-  ahead = start_round(0);
+  planner.emplace(memory->nodes(), ranks.rank,
+                  [this](std::int64_t block) { return blocks.footprint(block); });
+  while (ahead.size() < NodeMemory::parts - 2) ahead.push_back(start_round());
 }
 
-// The next blocks, up to the most that a round can have.
 std::vector<std::int64_t> CheckpointLoader::Impl::offer() const {
-  std::vector<std::int64_t> out;
-  for (std::size_t i = next; i < sequence.size() && out.size() < width; ++i)
-    if (std::ranges::find(out, sequence[i]) == out.end()) out.push_back(sequence[i]);
-  out.resize(width, -1);
+  std::vector<std::int64_t> out(width, -1);
+  for (std::size_t i = 0; i < width && next + i < sequence.size(); ++i) out[i] = sequence[next + i];
   return out;
 }
 
-CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round(int half) {
+CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round() {
   Round round;
-  round.half = half;
-  const std::vector<std::int64_t> own = offer();
-  round.plan = plan_load_round(gather_over_ranks(ranks, own), width, memory->nodes(), ranks.rank,
-                               [&](std::int64_t block) { return blocks.footprint(block); });
-  std::byte* const base = memory->half(half);
-  for (std::size_t i = 0; i < round.plan.accepted; ++i)
-    round.mine.emplace_back(own[i], base + round.plan.offsets[i] + blocks.data_offset(own[i]));
-  const auto has = [&](std::int64_t block) {
-    return std::ranges::find(round.mine, block, [](const auto& held) { return held.first; }) !=
-           round.mine.end();
-  };
-  while (next < sequence.size() && has(sequence[next])) ++next;
-  for (const LoadDuty& duty : round.plan.duties) {
-    round.readings.emplace_back();
-    if (duty.from < 0) round.readings.back() = disk.start(duty.block, base + duty.offset);
+  round.number = rounds++;
+  if (planner->wants_offers()) planner->offer(gather_over_ranks(ranks, offer()), width);
+  round.plan = planner->next();
+  start_readings(round);
+  std::byte* const shared = memory->shared(round.number % NodeMemory::shared_parts);
+  for (const LoadPlace place : round.plan.places) {
+    const std::int64_t block = sequence[next++];
+    const auto duty = std::ranges::find(round.plan.duties, block, &LoadDuty::block);
+    std::byte* const at =
+        place == own_memory
+            ? round.landings[static_cast<std::size_t>(duty - round.plan.duties.begin())]
+            : shared + place;
+    round.mine.emplace_back(block, at + blocks.data_offset(block));
   }
   return round;
 }
 
-void CheckpointLoader::Impl::check_block(BlockReading& reading) {
+// What comes from the disk to own memory, and where other blocks land.
+void CheckpointLoader::Impl::start_readings(Round& round) {
+  std::byte* own = memory->own(round.number % NodeMemory::parts);
+  std::byte* const shared = memory->shared(round.number % NodeMemory::shared_parts);
+  std::vector<std::int64_t> from_disk;
+  for (const LoadDuty& duty : round.plan.duties)
+    if (duty.lands_own && duty.from < 0) from_disk.push_back(duty.block);
+  round.readings = disk.start(from_disk, own);
+  for (const std::int64_t block : from_disk) own += blocks.footprint(block);
+  std::size_t reading = 0;
+  for (const LoadDuty& duty : round.plan.duties) {
+    if (!duty.lands_own)
+      round.landings.push_back(shared + duty.place);
+    else if (duty.from < 0)
+      round.landings.push_back(round.readings[reading++].memory);
+    else
+      round.landings.push_back(std::exchange(own, own + blocks.footprint(duty.block)));
+  }
+}
+
+// Brings it to `place` too.
+void CheckpointLoader::Impl::check_block(BlockReading reading, std::byte* place) {
   try {
     const Tensor data = disk.finish(reading);
     bytes_read += data.bytes();
-    if (blocks.matches(reading.block, data)) return;
+    if (blocks.matches(reading.block, data, place + blocks.data_offset(reading.block))) return;
     throw Error(
         fmt::format("{} is damaged", reader.path()),
         fmt::format("its data do not match their checksum in {}", blocks.text(reading.block)),
@@ -152,17 +174,24 @@ void CheckpointLoader::Impl::check_block(BlockReading& reading) {
 // What could not be read is sent on too: those who wait for it hear of the failure right after.
 void CheckpointLoader::Impl::complete(Round& round) {
   RoundMessages messages(ranks);
-  std::byte* const base = memory->half(round.half);
-  const auto bytes_of = [&](const LoadDuty& duty) {
-    return std::span(base + duty.offset, static_cast<std::size_t>(blocks.footprint(duty.block)));
+  std::byte* const shared = memory->shared(round.number % NodeMemory::shared_parts);
+  const std::vector<LoadDuty>& duties = round.plan.duties;
+  const auto bytes_of = [&](std::size_t i) {
+    return std::span(round.landings[i],
+                     static_cast<std::size_t>(blocks.footprint(duties[i].block)));
   };
-  for (const LoadDuty& duty : round.plan.duties)
-    if (duty.from >= 0) messages.receive(duty, bytes_of(duty));
-  for (std::size_t i = 0; i < round.plan.duties.size(); ++i) {
-    const LoadDuty& duty = round.plan.duties[i];
-    if (duty.from >= 0) continue;
-    check_block(round.readings[i]);
-    messages.send(duty, bytes_of(duty));
+  for (std::size_t i = 0; i < duties.size(); ++i)
+    if (duties[i].from >= 0) messages.receive(duties[i], bytes_of(i));
+  std::size_t reading = 0;
+  for (std::size_t i = 0; i < duties.size(); ++i) {
+    if (duties[i].from >= 0) continue;
+    std::byte* const place =
+        duties[i].place == own_memory ? round.landings[i] : shared + duties[i].place;
+    if (duties[i].lands_own)
+      check_block(round.readings[reading++], place);
+    else  // there was no room before
+      check_block(disk.start({&duties[i].block, 1}, place).front(), place);
+    messages.send(duties[i], bytes_of(i));
   }
   messages.finish();
 }
@@ -171,12 +200,18 @@ void CheckpointLoader::Impl::advance() {
   broken = true;  // where it throws, it does on all ranks
   if (!memory) begin();
   broken = false;
-  Round after = start_round(1 - ahead.half);  // the half of `now`, which all have done with
-  complete(ahead);
-  broken = true;
-  agree(ranks, failure);
-  broken = false;
-  now = std::exchange(ahead, std::move(after));
+  for (BlockReading& reading : ahead.front().readings) disk.wait(reading);
+  ahead.push_back(start_round());
+  complete(ahead.front());
+  // Blocks for several ranks are there when all have been here; and when all have been here again,
+  // with the next round, those blocks' memory is free.
+  if (ahead.front().plan.shared || now.plan.shared || ahead.front().plan.empty) {
+    broken = true;
+    agree(ranks, failure);
+    broken = false;
+  }
+  now = std::move(ahead.front());
+  ahead.pop_front();
 }
 
 const std::byte* CheckpointLoader::Impl::data_of(std::int64_t block) {
@@ -249,7 +284,7 @@ bool CheckpointLoader::failed() const {
 void CheckpointLoader::finish() {
   do {
     impl_->advance();
-  } while (!impl_->now.plan.empty || !impl_->ahead.plan.empty);
+  } while (!impl_->now.plan.empty || !impl_->ahead.front().plan.empty);
 }
 
 }  // namespace triax

@@ -36,7 +36,8 @@ std::vector<std::uint64_t> damaged_blocks(const CheckpointBlocks& blocks,
   std::vector<BlockReading> readings(places);
   const auto start = [&](std::size_t i) {
     auto* const all = static_cast<std::byte*>(memory.data());
-    readings[i % places] = disk.start(own[i], all + i % places * static_cast<std::size_t>(largest));
+    readings[i % places] =
+        disk.start({&own[i], 1}, all + i % places * static_cast<std::size_t>(largest)).front();
   };
   for (std::size_t i = 0; i < places; ++i) start(i);
   std::int64_t done = 0;

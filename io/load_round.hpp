@@ -3,21 +3,27 @@
 // rank computes the same from what all offer. Internal to io/.
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <vector>
 
 namespace triax {
 
-/// Where ranks are: `node_of` has a number for each rank, and `room` the bytes for blocks that a
-/// node's ranks share, by that number.
+/// Where ranks are: `node_of` has a number for each rank; by that number, `room` has the bytes for
+/// a round's blocks, over all ranks of a node, and `own` those that each of them has for itself.
 struct LoadNodes {
   std::vector<int> node_of;
-  std::vector<std::int64_t> room;
+  std::vector<std::int64_t> room, own;
 };
 
-/// A block that this rank brings to its node's memory, at byte `offset` there.
+/// Where a block is handed out: at this byte of what a node's ranks share, or in memory of the
+/// rank's own.
+using LoadPlace = std::int64_t;
+constexpr LoadPlace own_memory = -1;
+
+/// A block that this rank brings in.
 struct LoadDuty {
-  std::int64_t block, offset;
+  std::int64_t block;
+  LoadPlace place;
+  bool lands_own;       // comes to own memory first, where it fits: that is better for a disk
   int from;             // the rank that sends it; -1: it comes from the disk
   std::vector<int> to;  // the ranks that it is sent on to
   int tag;              // of those messages
@@ -26,18 +32,35 @@ struct LoadDuty {
 
 /// What one rank has to do with a round.
 struct LoadRound {
-  bool empty = true;                  // no rank needs anything any more
-  std::size_t accepted = 0;           // of this rank's offer: so many of its first blocks
-  std::vector<std::int64_t> offsets;  // of those, in the node's memory
+  bool empty = true;              // no rank needs anything any more
+  bool shared = false;            // some block is for several ranks
+  std::vector<LoadPlace> places;  // of the next blocks of this rank's offer
   std::vector<LoadDuty> duties;
 };
 
-/// `offers`: for each rank the next blocks that it needs, `width` numbers, -1 behind the last one,
-/// none twice. `bytes_of`: what a block takes of memory. A node's room is shared out evenly: all
-/// first blocks fit. Each block leaves the disk once: by one of the ranks that need it, on each
-/// node one brings it in; between nodes it goes along a binomial tree.
-LoadRound plan_load_round(std::span<const std::int64_t> offers, std::size_t width,
-                          const LoadNodes& nodes, int rank,
-                          const std::function<std::int64_t(std::int64_t)>& bytes_of);
+/// Makes rounds of what all ranks offer, for one of them. `bytes_of`: what a block takes of memory.
+/// A node's room is shared out evenly: all first blocks fit. Each block leaves the disk once a
+/// round: by one of the ranks that need it, on each node one brings it in; between nodes it goes
+/// along a binomial tree.
+class LoadPlanner {
+ public:
+  using BytesOf = std::function<std::int64_t(std::int64_t)>;
+  LoadPlanner(LoadNodes nodes, int rank, BytesOf bytes_of);
+
+  /// Whether some rank may need more than it has offered: offer() then, on all ranks.
+  bool wants_offers() const;
+  /// For each rank the next blocks that it needs, behind those accepted so far: `width` numbers, -1
+  /// behind the last one that it needs at all.
+  void offer(std::vector<std::int64_t> blocks, std::size_t width);
+  LoadRound next();
+
+ private:
+  LoadNodes nodes_;
+  int rank_;
+  BytesOf bytes_of_;
+  std::vector<std::int64_t> offers_;
+  std::size_t width_ = 0;
+  std::vector<std::size_t> taken_;  // of each rank's offer
+};
 
 }  // namespace triax

@@ -42,6 +42,11 @@ int create(const std::string& name, std::size_t bytes) {
   return -1;
 }
 
+std::int64_t whole_pages(std::int64_t bytes) {
+  constexpr std::int64_t page = BlockFile::alignment;
+  return (bytes + page - 1) / page * page;
+}
+
 }  // namespace
 
 NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
@@ -57,37 +62,42 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   number(members);
   const auto own = static_cast<std::size_t>(ranks.rank);
   if (ranks.size > 1) share(ranks, members);
-  room_ = nodes_.room[static_cast<std::size_t>(nodes_.node_of[own])];
+  const auto here = static_cast<std::size_t>(nodes_.node_of[own]);
+  room_ = nodes_.room[here];
+  own_room_ = nodes_.own[here];
   try {
-    agreed(ranks, [&] {
-      if (shared_ == nullptr) own_ = Buffer(static_cast<std::size_t>(2 * room_));
-    });
+    agreed(ranks, [&] { own_ = Buffer(static_cast<std::size_t>(parts * own_room_)); });
   } catch (...) {
     if (shared_ != nullptr) ::munmap(shared_, shared_bytes_);
     throw;
   }
-  data_ = static_cast<std::byte*>(shared_ != nullptr ? shared_ : own_.data());
 }
 
 // Room for the largest block of every rank, and no more than all need together, in whole pages.
 void NodeMemory::number(const std::vector<Member>& members) {
   std::map<std::int64_t, int> numbers;
   nodes_ = {};
-  std::vector<Need> sums;
+  struct Sum : Need {
+    std::int64_t ranks = 0, largest_of_one = 0;
+  };
+  std::vector<Sum> sums;
   for (const Member& member : members) {
     const auto [found, is_new] =
         numbers.try_emplace(member.node, static_cast<int>(std::ssize(sums)));
     if (is_new) sums.emplace_back();
     nodes_.node_of.push_back(found->second);
-    Need& sum = sums[static_cast<std::size_t>(found->second)];
+    Sum& sum = sums[static_cast<std::size_t>(found->second)];
     sum.all += member.need.all;
     sum.largest += member.need.largest;
+    sum.largest_of_one = std::max(sum.largest_of_one, member.need.largest);
+    ++sum.ranks;
     sum.window = std::max(sum.window, member.need.window);
   }
-  constexpr std::int64_t page = BlockFile::alignment;
-  for (const Need& sum : sums) {
+  for (const Sum& sum : sums) {
     const std::int64_t room = std::max(sum.largest, std::min(sum.window, sum.all));
-    nodes_.room.push_back((room + page - 1) / page * page);
+    nodes_.room.push_back(whole_pages(room));
+    const std::int64_t own = std::max(sum.largest_of_one, room / sum.ranks);
+    nodes_.own.push_back(whole_pages(own));
   }
 }
 
@@ -98,7 +108,8 @@ void NodeMemory::share(const Ranks& ranks, std::vector<Member>& members) {
       static_cast<std::size_t>(std::ranges::find(nodes_.node_of, node) - nodes_.node_of.begin());
   const std::string name = name_of(members[first].name);
   const bool alone = std::ranges::count(nodes_.node_of, node) == 1;
-  shared_bytes_ = static_cast<std::size_t>(2 * nodes_.room[static_cast<std::size_t>(node)]);
+  shared_bytes_ =
+      static_cast<std::size_t>(shared_parts * nodes_.room[static_cast<std::size_t>(node)]);
   const bool wanted = !alone && shared_bytes_ > 0;
   int file = wanted && first == own ? create(name, shared_bytes_) : -1;
   agree(ranks, {});  // it is made

@@ -11,28 +11,36 @@
 
 namespace triax {
 
-/// POSIX shared memory without a name, as SharedSlots of src/comm. Where a node has none for its
-/// ranks to share (small /dev/shm), each has memory of its own and counts as a node.
+/// POSIX shared memory without a name, as SharedSlots of src/comm, and memory of each rank's own:
+/// in huge pages, which shared memory seldom has, and which a disk fills up to twice as fast. Where
+/// a node has nothing for its ranks to share (small /dev/shm), each has its own and counts as a
+/// node.
 class NodeMemory {
  public:
   /// What a rank needs: `all` its blocks take together, the `largest` of them, and what a node has
-  /// at once at most, unless the largest of its ranks need more.
+  /// in a part at most, unless the largest of its ranks need more.
   struct Need {
     std::int64_t all = 0, largest = 0, window = 0;
   };
   static constexpr int by_machine = -1;
+  /// Of own memory, for rounds: one is handed out, one is free for the next, the others are on
+  /// their way. A disk may tell of what it has done only when it has nothing left to do (virtual
+  /// ones do): then it is given the next at once, and there is some more for it to do meanwhile.
+  static constexpr int parts = 5;
+  /// Of shared memory: one is handed out while the next round's blocks come together.
+  static constexpr int shared_parts = 2;
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
-  /// a machine do. There are two halves, each of nodes().room bytes.
+  /// a machine do.
   NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
 
   const LoadNodes& nodes() const { return nodes_; }
-  /// One of the halves of this rank's node; begins at a page.
-  std::byte* half(int which) const {
-    return data_ + static_cast<std::size_t>(which) * static_cast<std::size_t>(room_);
-  }
+  /// A part of this rank's own memory, of nodes().own bytes; begins at a page.
+  std::byte* own(int part) const { return static_cast<std::byte*>(own_.data()) + part * own_room_; }
+  /// A part of what the node's ranks share, where it has several ranks: of nodes().room bytes.
+  std::byte* shared(int part) const { return static_cast<std::byte*>(shared_) + part * room_; }
 
  private:
   struct Member {
@@ -43,8 +51,7 @@ class NodeMemory {
   void share(const Ranks& ranks, std::vector<Member>& members);
 
   LoadNodes nodes_;
-  std::int64_t room_ = 0;  // of this rank's node
-  std::byte* data_ = nullptr;
+  std::int64_t room_ = 0, own_room_ = 0;  // of this rank's node
   Buffer own_;
   void* shared_ = nullptr;
   std::size_t shared_bytes_ = 0;

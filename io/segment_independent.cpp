@@ -62,6 +62,7 @@ class SharedFile {
     BlockFile::Options options;
     options.block_bytes = block_bytes;
     options.queue_depth = 8;
+    options.thread = false;
     if (!direct_) direct_ = std::make_unique<BlockFile>(path_, options);
     return direct_->write(pages.offset, pages.memory);
   }

@@ -92,9 +92,6 @@ class Bench {
         snapshot_(flat_.snapshot_bytes()) {}
 
   void round() {
-    const std::string none;
-    ::unlink(plain_.path().c_str());
-    time("plain write", none, [&] { plain_.run(true); });
     write("independent", flat_, {});
     write("independent columns", columns_, {});
     write("independent files=4", flat_, {.files = 4});
@@ -150,8 +147,16 @@ class Bench {
 
   void write(const std::string& name, State& state, const CheckpointOptions& options) {
     if (!wanted("write " + name)) return;
+    prepare_write("write " + name);
+    time("write " + name, "plain write before write " + name, [&] { write_file(state, options); });
+  }
+
+  // No file of the round before, and a plain write of as many bytes into a new file: the disk
+  // changes its mind from second to second.
+  void prepare_write(const std::string& name) {
     remove();
-    time("write " + name, "plain write", [&] { write_file(state, options); });
+    ::unlink(plain_.path().c_str());
+    time("plain write before " + name, "", [&] { plain_.run(true); });
   }
 
   void write_file(State& state, const CheckpointOptions& options) {
@@ -166,7 +171,7 @@ class Bench {
   // training, and at the end the file's name.
   void write_behind() {
     if (!wanted("async")) return;
-    remove();
+    prepare_write("async");
     std::optional<CheckpointWriter> writer;
     std::optional<BackgroundWrite> background;
     const double begin = seconds_of([&] {
@@ -180,18 +185,18 @@ class Bench {
     const double copies = seconds_of([&] { background->wait_copied(); });
     const double writes = seconds_of([&] { background->wait(); });
     const double end = seconds_of([&] { writer->publish(); });
-    record("async all", "plain write", begin + copies + writes + end);
+    record("async all", "plain write before async", begin + copies + writes + end);
     record("async stands still", "write independent", begin + end);
     record("async copies", "write independent", copies);
   }
 
-  // A file on the disk alone, and a plain read of as many bytes: the disk changes its mind from
-  // second to second.
+  // A file on the disk alone, and a plain read of as many bytes.
   void prepare_read(const std::string& name, const CheckpointOptions& options) {
     const std::filesystem::path parts = path() + ".parts";
+    if (!std::filesystem::exists(plain_.path())) prepare_write(name);
     const bool there =
         std::filesystem::exists(path()) && std::filesystem::exists(parts) == (options.files > 1);
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);  // all have looked
     if (!there) {
       remove();
       write_file(flat_, options);

@@ -24,12 +24,18 @@ std::vector<std::int64_t> padded(const Offers& offers) {
   return out;
 }
 
-// What all ranks do; a block takes 10 bytes.
+LoadPlanner planner_of(const LoadNodes& nodes, int rank) {
+  return LoadPlanner(nodes, rank, [](std::int64_t) { return std::int64_t{10}; });  // bytes a block
+}
+
+// What all ranks do in the first round.
 std::vector<LoadRound> plan(const Offers& offers, const LoadNodes& nodes) {
   std::vector<LoadRound> rounds;
-  for (int rank = 0; rank < std::ssize(offers); ++rank)
-    rounds.push_back(plan_load_round(padded(offers), width, nodes, rank,
-                                     [](std::int64_t) { return std::int64_t{10}; }));
+  for (int rank = 0; rank < std::ssize(offers); ++rank) {
+    LoadPlanner planner = planner_of(nodes, rank);
+    planner.offer(padded(offers), width);
+    rounds.push_back(planner.next());
+  }
   return rounds;
 }
 
@@ -40,7 +46,7 @@ void expect_each_once(const Offers& offers, const LoadNodes& nodes) {
   std::map<std::int64_t, int> reads;
   std::set<std::tuple<int, int, std::int64_t>> sent, awaited;  // from, to, block
   for (std::size_t r = 0; r < rounds.size(); ++r) {
-    for (std::size_t i = 0; i < rounds[r].accepted; ++i)
+    for (std::size_t i = 0; i < rounds[r].places.size(); ++i)
       needed[offers[r][i]].insert(nodes.node_of[r]);
     const int rank = static_cast<int>(r);
     for (const LoadDuty& duty : rounds[r].duties) {
@@ -59,34 +65,70 @@ void expect_each_once(const Offers& offers, const LoadNodes& nodes) {
 }
 
 TEST(LoadRound, WithoutOffersIsEmpty) {
-  const LoadRound round = plan({{}, {}}, {{0, 0}, {100}}).front();
+  const LoadRound round = plan({{}, {}}, {{0, 0}, {100}, {0}}).front();
   EXPECT_TRUE(round.empty);
   EXPECT_THAT(round.duties, IsEmpty());
 }
 
 TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
-  const auto rounds = plan({{1, 2, 3, 4}, {1, 2, 3, 4}}, {{0, 0}, {40}});
+  const auto rounds = plan({{1, 2, 3, 4}, {1, 2, 3, 4}}, {{0, 0}, {40}, {20}});
   for (const LoadRound& round : rounds) {
     EXPECT_FALSE(round.empty);
-    EXPECT_EQ(round.accepted, 4U);
+    EXPECT_TRUE(round.shared);
+    EXPECT_EQ(round.places.size(), 4U);
     EXPECT_EQ(round.duties.size(), 2U);
-    EXPECT_EQ(round.offsets, rounds.front().offsets);
-    for (const LoadDuty& duty : round.duties) EXPECT_THAT(duty.to, IsEmpty());
+    EXPECT_EQ(round.places, rounds.front().places);
+    for (const LoadDuty& duty : round.duties) {
+      EXPECT_THAT(duty.to, IsEmpty());
+      EXPECT_NE(duty.place, own_memory);
+      EXPECT_TRUE(duty.lands_own);
+    }
   }
   EXPECT_NE(rounds[0].duties, rounds[1].duties);
 }
 
 // Room for three: one each, and the third goes to who comes first.
 TEST(LoadRound, RoomIsSharedOutEvenly) {
-  const auto rounds = plan({{1, 2, 3}, {7, 8}}, {{0, 0}, {30}});
-  EXPECT_EQ(rounds[0].accepted, 2U);
-  EXPECT_EQ(rounds[1].accepted, 1U);
-  EXPECT_THAT(rounds[0].offsets, ElementsAre(0, 20));
-  EXPECT_THAT(rounds[1].offsets, ElementsAre(10));
+  const auto rounds = plan({{1, 2, 3}, {7, 8}}, {{0, 0}, {30}, {0}});
+  EXPECT_FALSE(rounds[0].shared || rounds[1].shared);
+  EXPECT_THAT(rounds[0].places, ElementsAre(0, 20));
+  EXPECT_THAT(rounds[1].places, ElementsAre(10));
+}
+
+TEST(LoadRound, WhatOneRankOfANodeNeedsStaysInItsOwnMemoryIfItFits) {
+  const auto rounds = plan({{1, 2, 3}, {2, 4}}, {{0, 0}, {50}, {15}});
+  EXPECT_THAT(rounds[0].places, ElementsAre(own_memory, 10, 30));
+  ASSERT_EQ(rounds[1].duties.size(), 2U);  // 2, which rank 0 needs too, lands there; 4 does not fit
+  EXPECT_TRUE(rounds[1].duties[0].lands_own);
+  EXPECT_THAT(rounds[1].places, ElementsAre(10, 20));
+}
+
+// Offers last for several rounds; who has offered less than it needs is asked in time.
+TEST(LoadRound, RoundsGoOnThroughTheOffers) {
+  const LoadNodes alone{{0, 0}, {30}, {30}};
+  LoadPlanner planner = planner_of(alone, 0);
+  EXPECT_TRUE(planner.wants_offers());
+  planner.offer(padded({{1, 2, 3}, {7}}), width);
+  EXPECT_EQ(planner.next().places.size(), 2U);
+  EXPECT_FALSE(planner.wants_offers()) << "all have offered all that they need";
+  EXPECT_EQ(planner.next().places.size(), 1U);
+  EXPECT_TRUE(planner.next().empty);
+  planner.offer(padded({{1, 2, 3, 4}, {}}), width);
+  EXPECT_EQ(planner.next().places.size(), 3U);
+  EXPECT_TRUE(planner.wants_offers());
+  planner.offer(padded({{4}, {}}), width);
+  EXPECT_EQ(planner.next().duties.front().block, 4);
+}
+
+TEST(LoadRound, ARankComesBackToABlockOfTheSameRound) {
+  const LoadRound round = plan({{1, 2, 1, 3}}, {{0}, {20}, {0}}).front();
+  EXPECT_THAT(round.places, ElementsAre(0, 10, 0));
+  EXPECT_EQ(round.duties.size(), 2U);
+  EXPECT_FALSE(round.shared);
 }
 
 TEST(LoadRound, BetweenNodesABlockGoesAlongATree) {
-  const LoadNodes apart{{0, 1, 2, 3, 4}, {10, 10, 10, 10, 10}};
+  const LoadNodes apart{{0, 1, 2, 3, 4}, {10, 10, 10, 10, 10}, std::vector<std::int64_t>(5)};
   const Offers same(5, {9});
   expect_each_once(same, apart);
   for (const LoadRound& round : plan(same, apart))
@@ -95,10 +137,10 @@ TEST(LoadRound, BetweenNodesABlockGoesAlongATree) {
 
 TEST(LoadRound, EachBlockIsReadOnceWhateverTheNeeds) {
   const Offers offers = {{1, 2, 3}, {2, 3}, {}, {5, 1, 2, 3}, {3}, {8, 9}};
-  expect_each_once(offers, {{0, 0, 0, 0, 0, 0}, {1000}});
-  expect_each_once(offers, {{0, 1, 2, 3, 4, 5}, {40, 40, 0, 40, 10, 20}});
-  expect_each_once(offers, {{0, 0, 1, 1, 2, 2}, {20, 20, 30}});
-  expect_each_once(offers, {{1, 0, 1, 0, 1, 0}, {30, 30}});
+  expect_each_once(offers, {{0, 0, 0, 0, 0, 0}, {1000}, {20}});
+  expect_each_once(offers, {{0, 1, 2, 3, 4, 5}, {40, 40, 0, 40, 10, 20}, {0, 0, 0, 0, 0, 0}});
+  expect_each_once(offers, {{0, 0, 1, 1, 2, 2}, {20, 20, 30}, {10, 10, 20}});
+  expect_each_once(offers, {{1, 0, 1, 0, 1, 0}, {30, 30}, {10, 0}});
 }
 
 }  // namespace
