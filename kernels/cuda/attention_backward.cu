@@ -1,7 +1,6 @@
 // Attention's backward pass: the gradient of queries by blocks of queries, those of keys and values
 // by blocks of keys. Scores are made twice, and each sum is one thread's: no order is left to
 // chance.
-#include "kernels/base/with_type.hpp"
 #include "kernels/cuda/attention_gradient.hpp"
 #include "kernels/cuda/kernels.hpp"
 

@@ -1,7 +1,6 @@
 // Attention's forward pass (FlashAttention-2: Dao 2023).
 #include <cmath>
 
-#include "kernels/base/with_type.hpp"
 #include "kernels/cuda/attention_tile.hpp"
 #include "kernels/cuda/kernels.hpp"
 

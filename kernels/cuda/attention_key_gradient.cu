@@ -1,5 +1,4 @@
 // The gradients of attention's keys and values.
-#include "kernels/base/with_type.hpp"
 #include "kernels/cuda/attention_gradient.hpp"
 
 namespace triax::cuda {

@@ -2,6 +2,9 @@
 // Attention's tiles on tensor cores. A tile of rows lies in shared memory, T elements of 16 bits
 // and `width` a row; scores and sums are spread over the registers of a warp, `strips` times 16
 // rows, as d of warp_matrix.hpp: x[strip][column / 8][4].
+#include <cmath>
+
+#include "kernels/base/with_type.hpp"
 #include "kernels/cuda/attention.hpp"
 #include "kernels/cuda/attention_shape.hpp"
 #include "kernels/cuda/warp_matrix.hpp"
