@@ -43,6 +43,7 @@ TEST(DropoutKey, DiffersByStepLayerAndPlace) {
                           .scratch = arena,
                           .tokens = {},
                           .labels = {},
+                          .loss_sum = {},
                           .dropout_key = step};
         keys.insert(dropout_key(ctx, layer, place));
       }

@@ -43,7 +43,8 @@ struct LinearRun {
             .shape = batch_shape(1, rows, {}),
             .scratch = scratch,
             .tokens = {},
-            .labels = {}};
+            .labels = {},
+            .loss_sum = {}};
   }
   const Linear& map;
   Buffer memory;
