@@ -150,7 +150,8 @@ TEST_F(Commands, GpusThatAreAskedForAndNotThereAreTheUsersError) {
   const auto rank = nlohmann::json::parse(plan.text)["ranks"][0];
   EXPECT_GT(rank["device"]["optimizer"], 0);
   EXPECT_EQ(rank["host"]["optimizer"], 0);
-  EXPECT_GT(rank["host"]["buffers"], rank["device"]["buffers"]) << "the program is on the host";
+  constexpr std::int64_t of_the_program = std::int64_t{10} << 20;
+  EXPECT_GT(rank["host"]["buffers"], of_the_program) << "the program is on the host";
 }
 
 TEST_F(Commands, ImpossibleSizesAreTheUsersErrorBeforeAnythingIsMade) {
