@@ -114,6 +114,8 @@ class Sharing {
     const std::int64_t bytes = bytes_of_(block);
     for (std::size_t i = 0; i < holders.size(); ++i) {
       load(holders[i]) += bytes;
+      // What does not fit lands in shared memory, where it must not meet another round's.
+      round.shared |= load(holders[i]) > nodes_.own[node(holders[i])];
       if (holders[i] != rank) continue;
       LoadDuty duty{block, shared(block, rank), false, i > 0 ? holders[i & (i - 1)] : -1, {}, tag};
       const bool fits = load(rank) <= nodes_.own[node(rank)];
