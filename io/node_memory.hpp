@@ -39,8 +39,10 @@ class NodeMemory {
   const LoadNodes& nodes() const { return nodes_; }
   /// A part of this rank's own memory, of nodes().own bytes; begins at a page.
   std::byte* own(int part) const { return static_cast<std::byte*>(own_.data()) + part * own_room_; }
-  /// A part of what the node's ranks share, where it has several ranks: of nodes().room bytes.
-  std::byte* shared(int part) const { return static_cast<std::byte*>(shared_) + part * room_; }
+  /// A part of what the node's ranks share, of nodes().room bytes; null where a rank has its own.
+  std::byte* shared(int part) const {
+    return shared_ == nullptr ? nullptr : static_cast<std::byte*>(shared_) + part * room_;
+  }
 
  private:
   struct Member {
