@@ -7,7 +7,6 @@
 
 #include "benchmarks/support/place.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/base/runtime.hpp"
 
 namespace {
 
@@ -66,9 +65,7 @@ void run(const benchmark::Place& place, const Case& n, double peak) {
   });
 }
 
-void run(int argc, char** argv) {
-  const KernelRuntime runtime;
-  const benchmark::Place place(argc, argv);
+void run(const benchmark::Place& place) {
   for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
     const double peak = place.product_rate(type);
     if (place.device()) {
@@ -87,10 +84,5 @@ void run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    run(argc, argv);
-  } catch (const triax::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 2;
-  }
+  return triax::benchmark::run_at_place(argc, argv, run);
 }

@@ -6,7 +6,6 @@
 
 #include "benchmarks/support/place.hpp"
 #include "kernels/adamw.hpp"
-#include "kernels/base/runtime.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -165,9 +164,7 @@ void tokens(const Reporter& report, const RandomArray& y, const RandomArray& dy)
          [&] { cross_entropy_backward(stream, logits, lse, labels, 0, vocabulary, 1.0F); });
 }
 
-void run(int argc, char** argv) {
-  const KernelRuntime runtime;
-  const benchmark::Place place(argc, argv);
+void run(const benchmark::Place& place) {
   const double bandwidth = place.memory_bandwidth();
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     const Reporter report(place, dtype, bandwidth);
@@ -186,10 +183,5 @@ void run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    run(argc, argv);
-  } catch (const triax::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 2;
-  }
+  return triax::benchmark::run_at_place(argc, argv, run);
 }

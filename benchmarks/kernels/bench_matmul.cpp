@@ -7,7 +7,6 @@
 #include <string>
 
 #include "benchmarks/support/place.hpp"
-#include "kernels/base/runtime.hpp"
 #include "kernels/matmul.hpp"
 
 namespace {
@@ -72,9 +71,7 @@ class Benchmark {
   double peak_;
 };
 
-void run(int argc, char** argv) {
-  const KernelRuntime runtime;
-  const benchmark::Place place(argc, argv);
+void run(const benchmark::Place& place) {
   const std::int64_t rows = place.device() ? 16384 : 1024;
   for (const Types types : {Types{DType::f32, DType::f32}, Types{DType::bf16, DType::bf16},
                             Types{DType::bf16, DType::f32}, Types{DType::f16, DType::f16}}) {
@@ -97,10 +94,5 @@ void run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    run(argc, argv);
-  } catch (const triax::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 2;
-  }
+  return triax::benchmark::run_at_place(argc, argv, run);
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "benchmarks/support/machine.hpp"
+#include "kernels/base/runtime.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/random.hpp"
 
@@ -64,6 +65,17 @@ double Place::product_rate(DType type) const {
   const RandomArray c(*this, type, {size, size});
   const auto timing = time([&] { matmul(stream_, c, a, b); });
   return 2.0 * static_cast<double>(size * size) * size / timing.seconds;
+}
+
+int run_at_place(int argc, const char* const* argv, void (*body)(const Place& place)) {
+  try {
+    const KernelRuntime runtime;
+    body(Place(argc, argv));
+    return 0;
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
+  }
 }
 
 RandomArray::RandomArray(const Place& place, DType dtype, const Shape& shape)

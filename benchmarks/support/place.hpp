@@ -32,6 +32,10 @@ class Place {
   Stream stream_;
 };
 
+/// The main function of a benchmark of kernels: `body` at the place that the arguments name. What
+/// the program ends with: 2 and the reason on standard error where there is no such place.
+int run_at_place(int argc, const char* const* argv, void (*body)(const Place& place));
+
 /// Memory of a place with normally distributed numbers: products of zeros draw less power, and run
 /// at a higher clock.
 class RandomArray {
