@@ -63,6 +63,13 @@ struct CheckpointLoader::Impl {
     std::vector<BlockReading> readings;                     // those that land in own memory
     std::vector<std::byte*> landings;                       // of plan.duties
     int number = 0;
+    std::byte* shared = nullptr;  // its part of what the node's ranks share
+
+    /// Where the i-th of plan.duties is handed out.
+    std::byte* place(std::size_t i) const {
+      const LoadPlace at = plan.duties[i].place;
+      return at == own_memory ? landings[i] : shared + at;
+    }
   };
 
   void want(std::int64_t block);
@@ -120,17 +127,17 @@ std::vector<std::int64_t> CheckpointLoader::Impl::offer() const {
 CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round() {
   Round round;
   round.number = rounds++;
+  round.shared = memory->shared(round.number % NodeMemory::shared_parts);
   if (planner->wants_offers()) planner->offer(gather_over_ranks(ranks, offer()), width);
   round.plan = planner->next();
   start_readings(round);
-  std::byte* const shared = memory->shared(round.number % NodeMemory::shared_parts);
+  const std::vector<LoadDuty>& duties = round.plan.duties;
   for (const LoadPlace place : round.plan.places) {
     const std::int64_t block = sequence[next++];
-    const auto duty = std::ranges::find(round.plan.duties, block, &LoadDuty::block);
-    std::byte* const at =
-        place == own_memory
-            ? round.landings[static_cast<std::size_t>(duty - round.plan.duties.begin())]
-            : shared + place;
+    const auto duty = std::ranges::find(duties, block, &LoadDuty::block);
+    std::byte* const at = place == own_memory
+                              ? round.place(static_cast<std::size_t>(duty - duties.begin()))
+                              : round.shared + place;
     round.mine.emplace_back(block, at + blocks.data_offset(block));
   }
   return round;
@@ -139,7 +146,6 @@ CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round() {
 // What comes from the disk to own memory, and where other blocks land.
 void CheckpointLoader::Impl::start_readings(Round& round) {
   std::byte* own = memory->own(round.number % NodeMemory::parts);
-  std::byte* const shared = memory->shared(round.number % NodeMemory::shared_parts);
   std::vector<std::int64_t> from_disk;
   for (const LoadDuty& duty : round.plan.duties)
     if (duty.lands_own && duty.from < 0) from_disk.push_back(duty.block);
@@ -148,7 +154,7 @@ void CheckpointLoader::Impl::start_readings(Round& round) {
   std::size_t reading = 0;
   for (const LoadDuty& duty : round.plan.duties) {
     if (!duty.lands_own)
-      round.landings.push_back(shared + duty.place);
+      round.landings.push_back(round.shared + duty.place);
     else if (duty.from < 0)
       round.landings.push_back(round.readings[reading++].memory);
     else
@@ -174,7 +180,6 @@ void CheckpointLoader::Impl::check_block(BlockReading reading, std::byte* place)
 // What could not be read is sent on too: those who wait for it hear of the failure right after.
 void CheckpointLoader::Impl::complete(Round& round) {
   RoundMessages messages(ranks);
-  std::byte* const shared = memory->shared(round.number % NodeMemory::shared_parts);
   const std::vector<LoadDuty>& duties = round.plan.duties;
   const auto bytes_of = [&](std::size_t i) {
     return std::span(round.landings[i],
@@ -185,12 +190,10 @@ void CheckpointLoader::Impl::complete(Round& round) {
   std::size_t reading = 0;
   for (std::size_t i = 0; i < duties.size(); ++i) {
     if (duties[i].from >= 0) continue;
-    std::byte* const place =
-        duties[i].place == own_memory ? round.landings[i] : shared + duties[i].place;
     if (duties[i].lands_own)
-      check_block(round.readings[reading++], place);
+      check_block(round.readings[reading++], round.place(i));
     else  // there was no room before
-      check_block(disk.start({&duties[i].block, 1}, place).front(), place);
+      check_block(disk.start({&duties[i].block, 1}, round.place(i)).front(), round.place(i));
     messages.send(duties[i], bytes_of(i));
   }
   messages.finish();
