@@ -10,6 +10,11 @@ namespace triax {
 
 class MpiCommunicator;
 
+/// Whether a message is MPI's: those of host memory are, on GPUs too.
+inline bool on_host(const Tensor& tensor) {
+  return tensor.space() == MemorySpace::host;
+}
+
 /// A group of ranks as a communicator for device memory is made from it.
 struct DeviceGroup {
   MpiCommunicator& mpi;  // of the same ranks; outlives what is made

@@ -9,10 +9,6 @@
 namespace triax {
 namespace {
 
-bool on_host(const Tensor& tensor) {
-  return tensor.space() == MemorySpace::host;
-}
-
 void check_contiguous(const Tensor& tensor) {
   check(tensor.contiguous(), "a message of a tensor {} that is not contiguous", tensor.shape());
 }

@@ -8,10 +8,6 @@
 namespace triax {
 namespace {
 
-bool on_host(const Tensor& tensor) {
-  return tensor.space() == MemorySpace::host;
-}
-
 class StagedMessages final : public DeviceMessages {
  public:
   std::unique_ptr<Communicator> make(const DeviceGroup& group) override {
