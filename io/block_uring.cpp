@@ -86,9 +86,10 @@ class UringBlocks {
   bool idle() const { return free_.size() == slots_.size(); }
   /// Puts as many of the queue's blocks into the ring as have room; to be submitted.
   void start_blocks();
-  /// Takes what is complete. `other`: is told of completions that are no block's, by their tag.
+  /// Takes what is complete, and says whether any was. `other`: is told of the wake-up's
+  /// completion.
   template <class Other>
-  void drain(Other&& other);
+  bool drain(Other&& other);
   std::string description() const {
     return fmt::format("io_uring, up to {} blocks in flight, {}", slots_.size(), memory_text_);
   }
@@ -159,12 +160,14 @@ void UringBlocks::start_blocks() {
 }
 
 template <class Other>
-void UringBlocks::drain(Other&& other) {
+bool UringBlocks::drain(Other&& other) {
+  bool any = false;
   io_uring_cqe* entry = nullptr;
   while (io_uring_peek_cqe(ring_->get(), &entry) == 0) {
     const std::uint64_t tag = io_uring_cqe_get_data64(entry);
     const std::int64_t result = entry->res;
     io_uring_cqe_seen(ring_->get(), entry);
+    any = true;
     const auto slot = static_cast<std::uint32_t>(tag);
     if (tag == wake_tag)
       other();
@@ -173,6 +176,7 @@ void UringBlocks::drain(Other&& other) {
     else
       free_.push_back(slot);
   }
+  return any;
 }
 
 class ThreadedUring final : public BlockEngine {
@@ -233,8 +237,9 @@ class CalledUring final : public BlockEngine {
     io_uring_submit(blocks_.ring().get());
   }
   void work() override {
-    // What is complete may be all that was waited for: then there is none to wait for here.
-    if (turn()) {
+    // What was taken may be all that the caller waits for, and the last in the kernel: then no
+    // completion would end a wait here.
+    if (turn() || blocks_.idle()) {
       io_uring_submit(blocks_.ring().get());
       return;
     }
@@ -246,10 +251,9 @@ class CalledUring final : public BlockEngine {
   }
 
  private:
-  // Whether some were complete.
+  // Whether some were complete: said by the drain itself, for one may complete right before it.
   bool turn() {
-    const bool some = io_uring_cq_ready(blocks_.ring().get()) > 0;
-    blocks_.drain([] {});
+    const bool some = blocks_.drain([] {});
     blocks_.start_blocks();
     return some;
   }

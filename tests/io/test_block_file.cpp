@@ -99,6 +99,30 @@ TEST_P(BlockFileTest, TransfersGoOnWithoutTheCaller) {
   EXPECT_TRUE(request.test());
 }
 
+// Also right as the block completes: who looks first and takes then must not wait for another.
+TEST_P(BlockFileTest, AWaitMayBeginAtAnyInstantOfARead) {
+  using Clock = std::chrono::steady_clock;
+  const TempDirectory dir;
+  BlockFile file(make_file(dir, page), GetParam());
+  const Buffer to(page);
+  file.write(0, bytes_in(to)).wait();  // a hole would be read without the disk
+  const auto read_after = [&](Clock::duration pause) {
+    const auto start = Clock::now();
+    BlockRequest request = file.read(0, bytes_in(to));
+    while (Clock::now() - start < pause) {
+    }
+    request.wait();
+    return Clock::now() - start;
+  };
+  std::vector<Clock::duration> times(101);
+  for (Clock::duration& time : times) time = read_after({});
+  std::ranges::nth_element(times, times.begin() + 50);
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> part(0.5, 1.2);
+  for (int i = 0; i < 10'000; ++i)
+    read_after(std::chrono::duration_cast<Clock::duration>(times[50] * part(random)));
+}
+
 TEST_P(BlockFileTest, RequestsAndFilesWaitWhenTheyGo) {
   const TempDirectory dir;
   const std::string path = make_file(dir, 0);
