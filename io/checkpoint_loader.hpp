@@ -17,7 +17,7 @@ constexpr std::int64_t loading_bytes_at_once = 13 * ((std::int64_t{4} << 20) + (
 
 struct LoaderOptions {
   /// Bytes of blocks that a node's ranks have in a round, of which several are on their way while
-  /// one is handed out (NodeMemory::parts). Each rank has a block at least.
+  /// one is handed out (NodeMemory::parts). Each rank has a block at least, and half of it at most.
   std::int64_t window_bytes = loading_bytes_at_once / 13 * 4;
   int node = -1;  // ranks with the same number share memory; -1: those of a machine (NodeMemory)
 };

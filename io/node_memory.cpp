@@ -75,8 +75,7 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   }
 }
 
-// For the largest block of each rank, and no more than is needed, in whole pages. A rank alone has
-// half a window: that keeps a disk busy.
+// For the largest block of each rank, and no more than is needed, in whole pages.
 void NodeMemory::number(const std::vector<Member>& members) {
   std::map<std::int64_t, int> numbers;
   nodes_ = {};
