@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "io/checkpoint_block_reader.hpp"
-#include "io/checkpoint_verify.hpp"
 #include "io/load_round.hpp"
 #include "io/node_memory.hpp"
 #include "io/round_messages.hpp"
@@ -97,6 +96,7 @@ struct CheckpointLoader::Impl {
   std::unique_ptr<NodeMemory> memory;  // from begin on
   std::optional<LoadPlanner> planner;  // likewise
   Round now;                           // what is handed out
+  std::size_t at = 0;                  // of its blocks: the last one that was read
   std::deque<Round> ahead;             // what is on its way
   int rounds = 0;                      // so far
   std::string failure;                 // of this rank, not yet told
@@ -133,8 +133,10 @@ CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round() {
   Round round;
   round.number = rounds++;
   round.shared = memory->shared(round.number % NodeMemory::shared_parts);
+  const bool before = std::exchange(broken, true);  // all ranks plan the same
   if (planner->wants_offers()) planner->offer(gather_over_ranks(ranks, offer()), width);
   round.plan = planner->next();
+  broken = before;
   start_readings(round);
   for (const LoadPlace place : round.plan.places) {
     const std::int64_t block = sequence[next++];
@@ -150,13 +152,15 @@ void CheckpointLoader::Impl::start_readings(Round& round) {
   std::vector<std::int64_t> from_disk;
   for (const LoadDuty& duty : round.plan.duties)
     if (duty.from < 0) from_disk.push_back(duty.block);
-  round.readings = disk.start(from_disk, own);
-  for (const std::int64_t block : from_disk) own += blocks.footprint(block);
+  if (failure.empty()) {  // else the disk is left alone: all will hear of it
+    round.readings = disk.start(from_disk, own);
+    for (const std::int64_t block : from_disk) own += blocks.footprint(block);
+  }
   std::size_t reading = 0;
   for (const LoadDuty& duty : round.plan.duties) {
     if (!duty.lands_own)
       round.landings.push_back(round.shared + duty.place);
-    else if (duty.from < 0)
+    else if (duty.from < 0 && !round.readings.empty())
       round.landings.push_back(round.readings[reading++].memory);
     else
       round.landings.push_back(std::exchange(own, own + blocks.footprint(duty.block)));
@@ -191,13 +195,14 @@ void CheckpointLoader::Impl::complete(Round& round) {
   std::size_t reading = 0;
   for (std::size_t i = 0; i < duties.size(); ++i) {
     if (duties[i].from >= 0) continue;
-    check_block(round.readings[reading++], round.place(i));
+    if (!round.readings.empty()) check_block(round.readings[reading++], round.place(i));
     messages.send(duties[i], bytes_of(i));
   }
   messages.finish();
 }
 
 void CheckpointLoader::Impl::advance() {
+  check(!broken, "a checkpoint's loader is asked for more after it has failed");
   broken = true;  // where it throws, it does on all ranks
   if (!memory) begin();
   broken = false;
@@ -219,17 +224,15 @@ void CheckpointLoader::Impl::advance() {
                 static_cast<std::size_t>(blocks.footprint(keep->block)));
 }
 
+// The block that was read last, or the next one of the sequence.
 const std::byte* CheckpointLoader::Impl::data_of(std::int64_t block) {
-  const auto find = [&] {
-    return std::ranges::find(now.mine, block, [](const auto& held) { return held.first; });
-  };
-  auto found = find();
-  if (found == now.mine.end()) {
+  const auto here = [&] { return at < now.mine.size() && now.mine[at].first == block; };
+  if (!here() && ++at >= now.mine.size()) {
     advance();
-    found = find();
+    at = 0;
   }
-  check(found != now.mine.end(), "{} was not wanted when it was read", blocks.text(block));
-  return found->second;
+  check(here(), "{} was not wanted when it was read", blocks.text(block));
+  return now.mine[at].second;
 }
 
 CheckpointLoader::CheckpointLoader(const CheckpointReader& reader, const Ranks& ranks,

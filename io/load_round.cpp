@@ -81,9 +81,11 @@ class Sharing {
     round.empty = std::ranges::all_of(accepted_, [](std::size_t blocks) { return blocks == 0; });
     round.shared = std::ranges::adjacent_find(needs_, {}, &Need::block) != needs_.end();
     int tag = 0;
-    for (std::size_t first = 0, end = 0; first < needs_.size(); first = end, ++tag) {
+    for (std::size_t first = 0, end = 0; first < needs_.size(); first = end) {
       while (end < needs_.size() && needs_[end].block == needs_[first].block) ++end;
+      const bool travels = needs_[end - 1].node != needs_[first].node;
       give(std::span(needs_).subspan(first, end - first), tag % most_tags, rank, round);
+      tag += travels ? 1 : 0;
     }
     const auto r = static_cast<std::size_t>(rank);
     for (const std::int64_t block : offer.first(accepted_[r]))
@@ -151,18 +153,23 @@ class Sharing {
     return accepted_[static_cast<std::size_t>(rank)] >= k && k < offer.size() && offer[k] >= 0;
   }
 
+  // Whether its k-th block is this one, and it has not kept it.
+  bool wants_at(const Offers& offers, int rank, std::size_t k, std::int64_t block) const {
+    const auto r = static_cast<std::size_t>(rank);
+    return offers_at(offers, rank, k) && offers[r][k] == block && had_[r] != block;
+  }
+
   // A block comes in through the memory of one of those on its node that want it at the same time:
   // the one that has the least so far.
   bool take(std::int64_t block, int rank, const Offers& offers, std::size_t k) {
     NodeRoom& room = rooms_[node(rank)];
+    if (room.has(block))
+      return room.held(block).carrier == rank || room.share(block, bytes_of_(block));
     const std::int64_t bytes = bytes_of_(block);
-    if (room.has(block)) return room.held(block).carrier == rank || room.share(block, bytes);
     int carrier = rank;
     bool shared = false;
     for (const int other : ranks_on_[node(rank)]) {
-      if (other == rank || !offers_at(offers, other, k) ||
-          offers[static_cast<std::size_t>(other)][k] != block)
-        continue;
+      if (other == rank || !wants_at(offers, other, k, block)) continue;
       if (other < rank) return false;  // it was refused: they share it in a later round
       shared = true;
       if (carried(other) < carried(carrier)) carrier = other;
@@ -181,8 +188,11 @@ class Sharing {
     bool others = false;  // of this rank's node need it too
     for (std::size_t first = 0, end = 0; first < needs.size(); first = end) {
       while (end < needs.size() && needs[end].node == needs[first].node) ++end;
+      const auto here = needs.subspan(first, end - first);
       holders.push_back(rooms_[static_cast<std::size_t>(needs[first].node)].held(block).carrier);
-      if (holders.back() == rank) others = end - first > 1;
+      check(std::ranges::find(here, holders.back(), &Need::rank) != here.end(),
+            "block {} comes in by a rank that does not need it", block);
+      if (holders.back() == rank) others = here.size() > 1;
     }
     const auto reader = std::ranges::min_element(holders, {}, [&](int r) { return read(r); });
     read(*reader) += bytes_of_(block);

@@ -36,7 +36,7 @@ struct LoadDuty {
 /// What one rank has to do with a round.
 struct LoadRound {
   bool empty = true;              // no rank needs anything any more
-  bool shared = false;            // some block is for several ranks
+  bool shared = false;            // some block is for several ranks: so is all in shared memory
   std::vector<LoadPlace> places;  // of the next blocks of this rank's offer
   std::vector<LoadDuty> duties;
   struct Keep {

@@ -36,7 +36,11 @@ std::string name_of(std::int64_t number) {
 // Makes it with its room: without, the first store would end the process. -1: there is none.
 int create(const std::string& name, std::size_t bytes) {
   const int file = ::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
-  if (file < 0 || ::posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0) return file;
+  int error = 0;
+  if (file >= 0) do
+      error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
+    while (error == EINTR);
+  if (error == 0) return file;
   ::close(file);
   ::shm_unlink(name.c_str());
   return -1;
