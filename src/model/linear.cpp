@@ -1,7 +1,6 @@
 #include "src/model/linear.hpp"
 
 #include "kernels/elementwise.hpp"
-#include "kernels/matmul.hpp"
 
 namespace triax {
 namespace {
@@ -77,26 +76,31 @@ std::size_t Linear::scratch_bytes(std::int64_t rows) const {
   return bias_here_ ? bias_backward_scratch_bytes(rows, outputs_) : 0;
 }
 
-void Linear::forward(const Context& ctx, const Tensor* weights, const Tensor& x,
-                     const Tensor& y) const {
+void Linear::forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y,
+                     const Tensor& hidden) const {
   const Tensor& w = weights[0];
   matmul(ctx.stream, y, x, order_ == WeightOrder::input_output ? w : w.transposed(),
-         {.bias = bias_here_ ? weights[1] : Tensor{}});
+         {.bias = bias_here_ ? weights[1] : Tensor{}, .gelu_input = hidden});
 }
 
 void Linear::backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy,
-                            const Tensor& dx) const {
+                            const Tensor& dx, const GeluGradient& gelu) const {
   const Tensor& w = weights[0];
-  matmul(ctx.stream, dx, dy, order_ == WeightOrder::input_output ? w.transposed() : w);
+  matmul(ctx.stream, dx, dy, order_ == WeightOrder::input_output ? w.transposed() : w,
+         {.gelu_gradient = gelu});
 }
 
 void Linear::backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                              const Tensor& dy) const {
   const bool input_first = order_ == WeightOrder::input_output;
-  matmul(ctx.stream, gradients[0].data, input_first ? x.transposed() : dy.transposed(),
-         input_first ? dy : x, {.accumulate = gradients[0].accumulate});
+  MatmulOptions options{.accumulate = gradients[0].accumulate};
   if (bias_here_)
-    bias_backward(ctx.stream, gradients[1].data, dy, gradients[1].accumulate, ctx.scratch);
+    options.bias_gradient = {.sums = gradients[1].data,
+                             .of = input_first ? BiasGradient::Of::b : BiasGradient::Of::a,
+                             .accumulate = gradients[1].accumulate,
+                             .scratch = &ctx.scratch};
+  matmul(ctx.stream, gradients[0].data, input_first ? x.transposed() : dy.transposed(),
+         input_first ? dy : x, options);
 }
 
 }  // namespace triax
