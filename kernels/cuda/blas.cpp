@@ -54,6 +54,16 @@ cudaDataType_t library_type(DType type) {
   }
 }
 
+cudaDataType_t library_type(const BlasOperand& operand, DType type) {
+  if (!operand.codes) return library_type(type);
+  return *operand.codes == Float8::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
+}
+
+// 0: no codes.
+std::int64_t number_of(const std::optional<Float8>& codes) {
+  return codes ? 1 + static_cast<std::int64_t>(*codes) : 0;
+}
+
 cublasLtEpilogue_t library_epilogue(BlasEpilogue epilogue) {
   switch (epilogue) {
     case BlasEpilogue::none:
@@ -84,7 +94,8 @@ struct Plan {
 struct ProductHash {
   std::size_t operator()(const BlasProduct& x) const {
     std::size_t hash = 0;
-    const auto flags = static_cast<std::int64_t>(x.epilogue) * 8 + std::int64_t{x.accumulate} * 4 +
+    const auto flags = number_of(x.left.codes) * 256 + number_of(x.right.codes) * 64 +
+                       static_cast<std::int64_t>(x.epilogue) * 8 + std::int64_t{x.accumulate} * 4 +
                        std::int64_t{x.left.transposed} * 2 + std::int64_t{x.right.transposed};
     for (const std::int64_t value :
          {x.rows, x.columns, x.depth, x.left.stride, x.right.stride, x.d.stride,
@@ -102,6 +113,10 @@ class Products {
   explicit Products(const BlasProduct& first)
       : workspace_(blas_workspace_bytes, MemorySpace::device) {
     check_blas(cublasLtCreate(library_.out()), "cublasLtCreate", first);
+  }
+
+  bool has(const BlasProduct& x, const BlasMemory& memory) {
+    return plan_of(x, memory).algorithm.has_value();
   }
 
   bool run(const Stream& stream, const BlasProduct& x, const BlasMemory& memory) {
@@ -139,10 +154,10 @@ class Products {
                        std::int64_t columns, const BlasProduct& x) {
     if (operand.transposed) std::swap(rows, columns);
     Layout made;
-    check_blas(
-        cublasLtMatrixLayoutCreate(made.out(), library_type(type), static_cast<std::uint64_t>(rows),
-                                   static_cast<std::uint64_t>(columns), operand.stride),
-        "cublasLtMatrixLayoutCreate", x);
+    check_blas(cublasLtMatrixLayoutCreate(made.out(), library_type(operand, type),
+                                          static_cast<std::uint64_t>(rows),
+                                          static_cast<std::uint64_t>(columns), operand.stride),
+               "cublasLtMatrixLayoutCreate", x);
     return made;
   }
 
@@ -155,6 +170,10 @@ class Products {
   static void set_pointers(const Plan& plan, const BlasProduct& x, const BlasMemory& memory) {
     if (memory.bias != nullptr) set(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory.bias, x);
     if (memory.aux != nullptr) set(plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, memory.aux, x);
+    if (memory.left_scale == nullptr) return;
+    set(plan, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(memory.left_scale), x);
+    set(plan, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(memory.right_scale),
+        x);
   }
 
   Plan make(const BlasProduct& x, const BlasMemory& memory) const {
@@ -201,7 +220,8 @@ class Products {
         plan.d.get(), preference.get(), 1, &best, &found);
     const bool has = status == CUBLAS_STATUS_SUCCESS && found > 0;
     if (has) plan.algorithm = best.algo;
-    if (has || x.epilogue > BlasEpilogue::bias) return;  // then a product without it is made
+    if (has || x.epilogue > BlasEpilogue::bias || x.left.codes)
+      return;  // then a product without it is made
     if (status != CUBLAS_STATUS_NOT_SUPPORTED)
       check_blas(status, "cublasLtMatmulAlgoGetHeuristic", x);
     throw Error(fmt::format("cuBLASLt has no algorithm for a product {}", x.text()),
@@ -214,6 +234,10 @@ class Products {
 };
 
 }  // namespace
+
+bool blas_has(const Stream& stream, const BlasProduct& product, const BlasMemory& memory) {
+  return kept_by<Products>(stream, Kept::blas, product).has(product, memory);
+}
 
 bool blas_multiply(const Stream& stream, const BlasProduct& product, const BlasMemory& memory) {
   return kept_by<Products>(stream, Kept::blas, product).run(stream, product, memory);

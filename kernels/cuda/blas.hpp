@@ -2,8 +2,10 @@
 // Matrix products as the BLAS of a device is asked for them. It knows matrices by columns, and a
 // matrix by rows is its transpose by columns: c = a b is asked for as c^T = b^T a^T.
 #include <cstddef>
+#include <optional>
 #include <string>
 
+#include "kernels/base/float8.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "kernels/matmul.hpp"
 
@@ -14,7 +16,8 @@ namespace triax::cuda {
 struct BlasOperand {
   bool transposed = false;
   std::int64_t stride = 0;
-  int alignment = 0;  // bytes
+  int alignment = 0;              // bytes
+  std::optional<Float8> codes{};  // where it is of bytes
   bool operator==(const BlasOperand&) const = default;
 };
 
@@ -37,7 +40,7 @@ struct BlasProduct {
   std::int64_t columns = 0;
   std::int64_t depth = 0;
   BlasOperand left, right, d;
-  DType type = DType::f32;    // of left and right
+  DType type = DType::f32;    // of left and right; u8: codes, each matrix with its scale
   DType d_type = DType::f32;  // the same, or float32
   bool accumulate = false;
   BlasEpilogue epilogue = BlasEpilogue::none;
@@ -54,6 +57,9 @@ struct BlasMemory {
   const void* right = nullptr;
   void* bias = nullptr;
   void* aux = nullptr;
+  const float* left_scale =
+      nullptr;  // of codes: what a number of theirs stands for is it times this
+  const float* right_scale = nullptr;
 };
 
 /// Alignments tell no more than this: all that is as aligned gets the same kernel and so the same
@@ -70,6 +76,17 @@ struct EpilogueOperands {
 /// c = a b or c += a b, none of them empty. Left is b, right is a.
 BlasProduct blas_product(const Tensor& c, const Tensor& a, const Tensor& b, bool accumulate,
                          const EpilogueOperands& with = {});
+
+/// Codes for c = a b or c += a b: those of a as (M, K) and of b as (N, K), both contiguous.
+struct CodeOperands {
+  Tensor a, b_transposed;
+  Float8 a_codes = Float8::e4m3, b_codes = Float8::e4m3;
+};
+BlasProduct code_product(const Tensor& c, const CodeOperands& codes, const MatmulOptions& options);
+/// Whether cuBLASLt's rules allow for it: sizes that are multiples of 16, one matrix of E4M3, a
+/// bias of bfloat16 into bfloat16. The device may still have none.
+bool can_multiply_codes(const Tensor& c, std::int64_t depth, Float8 a_codes, Float8 b_codes,
+                        const Tensor& bias);
 
 /// How a product is made of calls of the BLAS and of kernels of ours, which do what the former
 /// cannot.
@@ -92,10 +109,13 @@ ProductSteps product_steps(const Tensor& c, const Tensor& a, const MatmulOptions
 inline constexpr std::size_t product_sums_bytes = std::size_t{16} << 20;
 std::int64_t product_sums_rows(std::int64_t columns);
 
-/// The call itself. False, with nothing done, where the library has no algorithm for an epilogue
-/// beyond a bias. cuBLASLt's handle, workspace (blas_workspace_bytes of device memory) and the
-/// algorithm of each product are kept by the stream from their first use on. An Error names the
-/// product and the library's status.
+/// Whether the library has an algorithm for the product of matrices that lie there.
+bool blas_has(const Stream& stream, const BlasProduct& product, const BlasMemory& memory);
+
+/// The call itself. False, with nothing done, where the library has no algorithm for codes or
+/// for an epilogue beyond a bias. cuBLASLt's handle, workspace (blas_workspace_bytes of device
+/// memory) and the algorithm of each product are kept by the stream from their first use on. An
+/// Error names the product and the library's status.
 bool blas_multiply(const Stream& stream, const BlasProduct& product, const BlasMemory& memory);
 inline constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 

@@ -26,7 +26,8 @@ BlasOperand operand_of(const Tensor& matrix) {
 }  // namespace
 
 std::string BlasProduct::text() const {
-  return fmt::format("({}, {}) of {} by ({}, {}) {} {}", columns, depth, name_of(type), depth, rows,
+  return fmt::format("({}, {}) of {} by ({}, {}) {} {}", columns, depth,
+                     type == DType::u8 ? "fp8" : name_of(type), depth, rows,
                      accumulate ? "onto" : "into", name_of(d_type));
 }
 
@@ -44,6 +45,27 @@ BlasProduct blas_product(const Tensor& c, const Tensor& a, const Tensor& b, bool
           .epilogue = with.epilogue,
           .bias_alignment = with.bias.empty() ? 0 : alignment_of(with.bias),
           .aux_stride = with.aux.empty() ? 0 : operand_of(with.aux).stride};
+}
+
+bool can_multiply_codes(const Tensor& c, std::int64_t depth, Float8 a_codes, Float8 b_codes,
+                        const Tensor& bias) {
+  constexpr std::int64_t step = 16;  // elements: 16 bytes of codes
+  const bool sizes = c.size(0) % step == 0 && c.size(1) % step == 0 && depth % step == 0 &&
+                     c.elements() > 0 && depth > 0;
+  const bool rows = alignment_of(c) == blas_alignment && operand_of(c).stride % step == 0;
+  const bool types = c.dtype() == DType::f32 || c.dtype() == DType::bf16;
+  const bool codes = a_codes == Float8::e4m3 || b_codes == Float8::e4m3;
+  const bool with = bias.empty() || (c.dtype() == DType::bf16 && bias.dtype() == DType::bf16);
+  return sizes && rows && types && codes && with;
+}
+
+BlasProduct code_product(const Tensor& c, const CodeOperands& codes, const MatmulOptions& options) {
+  const BlasEpilogue epilogue = options.bias.empty() ? BlasEpilogue::none : BlasEpilogue::bias;
+  BlasProduct product = blas_product(c, codes.a, codes.b_transposed.transposed(),
+                                     options.accumulate, {epilogue, options.bias});
+  product.left.codes = codes.b_codes;
+  product.right.codes = codes.a_codes;
+  return product;
 }
 
 namespace {

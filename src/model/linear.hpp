@@ -44,8 +44,8 @@ class Linear {
   std::int64_t inputs() const { return inputs_; }    // on this rank
   std::int64_t outputs() const { return outputs_; }  // on this rank
 
-  /// Most that backward_weight takes from the scratch arena.
-  std::size_t scratch_bytes(std::int64_t rows) const;
+  /// Most that a call takes from the scratch arena.
+  std::size_t scratch_bytes(const BatchShape& shape) const;
 
   /// y (rows, outputs) = x (rows, inputs) W, plus the bias of a column-parallel map. With `hidden`,
   /// of y's shape, that is hidden, and y = gelu(hidden).

@@ -1,5 +1,7 @@
 #include "src/model/mlp_layer.hpp"
 
+#include <algorithm>
+
 #include "kernels/swiglu.hpp"
 
 namespace triax {
@@ -32,7 +34,7 @@ Tensor MlpLayer::carve(Arena& arena, const BatchShape& shape) const {
 
 std::size_t MlpLayer::scratch_bytes(const BatchShape& shape) const {
   return measure([&](Arena& arena) { Scratch(arena, shape, output_.inputs(), gated_); }) +
-         input_.scratch_bytes(shape.rows);
+         std::max(input_.scratch_bytes(shape), output_.scratch_bytes(shape));
 }
 
 void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,

@@ -91,6 +91,49 @@ TEST(BlasProduct, WhatGoesWithAnEpilogue) {
   EXPECT_EQ(product.aux_stride, 8);
 }
 
+TEST(BlasProduct, CodesLieAlongTheDepth) {
+  const auto codes = [](std::int64_t rows, std::int64_t columns) {
+    return matrix(rows, columns, DType::u8);
+  };
+  const BlasProduct product =
+      code_product(matrix(48, 32), {codes(48, 64), codes(32, 64), Float8::e5m2, Float8::e4m3},
+                   {.bias = row(32)});
+  const BlasProduct expected = {.rows = 32,
+                                .columns = 48,
+                                .depth = 64,
+                                .left = {true, 64, 16, Float8::e4m3},
+                                .right = {false, 64, 16, Float8::e5m2},
+                                .d = {false, 32, 16},
+                                .type = DType::u8,
+                                .d_type = bf16,
+                                .epilogue = BlasEpilogue::bias,
+                                .bias_alignment = 16};
+  EXPECT_EQ(product, expected);
+  EXPECT_EQ(product.text(), "(48, 64) of fp8 by (64, 32) into bf16");
+}
+
+TEST(BlasProduct, WhichCodesTheLibraryMultiplies) {
+  constexpr Float8 e4m3 = Float8::e4m3;
+  constexpr Float8 e5m2 = Float8::e5m2;
+  const auto can = [](const Tensor& c, std::int64_t depth, Float8 a, Float8 b,
+                      const Tensor& bias = {}) { return can_multiply_codes(c, depth, a, b, bias); };
+  for (const DType type : {f32, bf16}) {
+    EXPECT_TRUE(can(matrix(48, 32, type), 64, e4m3, e4m3));
+    EXPECT_TRUE(can(matrix(48, 32, type), 64, e5m2, e4m3));
+    EXPECT_TRUE(can(matrix(48, 32, type), 64, e4m3, e5m2));
+  }
+  EXPECT_TRUE(can(matrix(48, 32), 64, e4m3, e4m3, row(32)));
+  EXPECT_FALSE(can(matrix(48, 32), 64, e5m2, e5m2)) << "no product of two gradients";
+  EXPECT_FALSE(can(matrix(48, 32, DType::f16), 64, e4m3, e4m3));
+  EXPECT_FALSE(can(matrix(48, 32, f32), 64, e4m3, e4m3, row(32)));
+  EXPECT_FALSE(can(matrix(48, 32), 64, e4m3, e4m3, row(32, f32)));
+  EXPECT_FALSE(can(matrix(40, 32), 64, e4m3, e4m3)) << "no multiples of 16";
+  EXPECT_FALSE(can(matrix(48, 40), 64, e4m3, e4m3));
+  EXPECT_FALSE(can(matrix(48, 32), 72, e4m3, e4m3));
+  EXPECT_FALSE(can(matrix(48, 32), 0, e4m3, e4m3));
+  EXPECT_FALSE(can(matrix(48, 32, bf16, 8), 64, e4m3, e4m3)) << "not aligned";
+}
+
 using Multiply = ProductSteps::Multiply;
 
 // A step of (4, 3) by (3, 8), whose operands are of 16 bits.
