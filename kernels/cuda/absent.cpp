@@ -1,6 +1,7 @@
 // The kernels of the device in a build without CUDA, where no stream is a device's: never reached.
 #include "kernels/cuda/absent.hpp"
 
+#include "kernels/cuda/fp8.hpp"
 #include "kernels/cuda/kernels.hpp"
 
 namespace triax::cuda {
@@ -68,6 +69,14 @@ void position_forward(const Stream&, const Tensor&, const Tensor&, std::int64_t,
 void position_backward(const Stream&, const Tensor&, const Tensor&, std::int64_t, std::int64_t,
                        bool) {
   absent("position_backward");
+}
+
+void fp8_quantise(const Stream&, const Tensor&, const Tensor&, const Tensor&, Float8) {
+  absent("fp8_quantise");
+}
+bool fp8_multiply(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Float8Operands&,
+                  const MatmulOptions&, const Quantised&, const Quantised&) {
+  absent("fp8_multiply");
 }
 
 void gelu_forward(const Stream&, const Tensor&, const Tensor&) {

@@ -3,6 +3,7 @@
 
 #include <cublasLt.h>
 
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -53,22 +54,54 @@ cudaDataType_t library_type(DType type) {
   }
 }
 
-// A product that the library has chosen an algorithm for.
+cudaDataType_t library_type(const BlasOperand& operand, DType type) {
+  if (!operand.codes) return library_type(type);
+  return *operand.codes == Float8::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
+}
+
+// 0: no codes.
+std::int64_t number_of(const std::optional<Float8>& codes) {
+  return codes ? 1 + static_cast<std::int64_t>(*codes) : 0;
+}
+
+cublasLtEpilogue_t library_epilogue(BlasEpilogue epilogue) {
+  switch (epilogue) {
+    case BlasEpilogue::none:
+      return CUBLASLT_EPILOGUE_DEFAULT;
+    case BlasEpilogue::bias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case BlasEpilogue::gelu:
+      return CUBLASLT_EPILOGUE_GELU_AUX;
+    case BlasEpilogue::gelu_bias:
+      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case BlasEpilogue::gelu_gradient:
+      return CUBLASLT_EPILOGUE_DGELU;
+    case BlasEpilogue::sums_of_left:
+      return CUBLASLT_EPILOGUE_BGRADA;
+    case BlasEpilogue::sums_of_right:
+      return CUBLASLT_EPILOGUE_BGRADB;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+// A product that the library was asked for, and the algorithm that it has chosen, if it has one.
 struct Plan {
   Description description;
   Layout left, right, d;
-  cublasLtMatmulAlgo_t algorithm{};
+  std::optional<cublasLtMatmulAlgo_t> algorithm;
 };
 
 struct ProductHash {
   std::size_t operator()(const BlasProduct& x) const {
     std::size_t hash = 0;
-    const auto flags = static_cast<std::int64_t>(x.accumulate) * 8 + std::int64_t{x.bias} * 4 +
+    const auto flags = number_of(x.left.codes) * 256 + number_of(x.right.codes) * 64 +
+                       static_cast<std::int64_t>(x.epilogue) * 8 + std::int64_t{x.accumulate} * 4 +
                        std::int64_t{x.left.transposed} * 2 + std::int64_t{x.right.transposed};
     for (const std::int64_t value :
          {x.rows, x.columns, x.depth, x.left.stride, x.right.stride, x.d.stride,
           std::int64_t{x.left.alignment}, std::int64_t{x.right.alignment},
-          std::int64_t{x.d.alignment}, std::int64_t(x.type), std::int64_t(x.d_type), flags})
+          std::int64_t{x.d.alignment}, std::int64_t(x.type), std::int64_t(x.d_type), x.aux_stride,
+          std::int64_t{x.bias_alignment}, flags})
       hash = hash * 0x9e3779b97f4a7c15U + static_cast<std::size_t>(value) + (hash >> 29U);
     return hash;
   }
@@ -82,17 +115,23 @@ class Products {
     check_blas(cublasLtCreate(library_.out()), "cublasLtCreate", first);
   }
 
-  void run(const Stream& stream, const BlasProduct& x, void* d, const void* left, const void* right,
-           const void* bias) {
+  bool has(const BlasProduct& x, const BlasMemory& memory) {
+    return plan_of(x, memory).algorithm.has_value();
+  }
+
+  bool run(const Stream& stream, const BlasProduct& x, const BlasMemory& memory) {
     const float one = 1.0F;
     const float beta = x.accumulate ? 1.0F : 0.0F;
-    const Plan& plan = plan_of(x, bias);
-    if (x.bias) set(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, x);
-    check_blas(cublasLtMatmul(library_.get(), plan.description.get(), &one, left, plan.left.get(),
-                              right, plan.right.get(), &beta, d, plan.d.get(), d, plan.d.get(),
-                              &plan.algorithm, workspace_.data(), workspace_.bytes(),
-                              static_cast<cudaStream_t>(native_stream(stream))),
-               "cublasLtMatmul", x);
+    const Plan& plan = plan_of(x, memory);
+    if (!plan.algorithm) return false;
+    set_pointers(plan, x, memory);
+    check_blas(
+        cublasLtMatmul(library_.get(), plan.description.get(), &one, memory.left, plan.left.get(),
+                       memory.right, plan.right.get(), &beta, memory.d, plan.d.get(), memory.d,
+                       plan.d.get(), &*plan.algorithm, workspace_.data(), workspace_.bytes(),
+                       static_cast<cudaStream_t>(native_stream(stream))),
+        "cublasLtMatmul", x);
+    return true;
   }
 
  private:
@@ -115,19 +154,29 @@ class Products {
                        std::int64_t columns, const BlasProduct& x) {
     if (operand.transposed) std::swap(rows, columns);
     Layout made;
-    check_blas(
-        cublasLtMatrixLayoutCreate(made.out(), library_type(type), static_cast<std::uint64_t>(rows),
-                                   static_cast<std::uint64_t>(columns), operand.stride),
-        "cublasLtMatrixLayoutCreate", x);
+    check_blas(cublasLtMatrixLayoutCreate(made.out(), library_type(operand, type),
+                                          static_cast<std::uint64_t>(rows),
+                                          static_cast<std::uint64_t>(columns), operand.stride),
+               "cublasLtMatrixLayoutCreate", x);
     return made;
   }
 
-  const Plan& plan_of(const BlasProduct& x, const void* bias) {
+  const Plan& plan_of(const BlasProduct& x, const BlasMemory& memory) {
     const auto found = plans_.find(x);
-    return found != plans_.end() ? found->second : plans_.emplace(x, make(x, bias)).first->second;
+    return found != plans_.end() ? found->second : plans_.emplace(x, make(x, memory)).first->second;
   }
 
-  Plan make(const BlasProduct& x, const void* bias) const {
+  // The heuristic looks at their alignment.
+  static void set_pointers(const Plan& plan, const BlasProduct& x, const BlasMemory& memory) {
+    if (memory.bias != nullptr) set(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory.bias, x);
+    if (memory.aux != nullptr) set(plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, memory.aux, x);
+    if (memory.left_scale == nullptr) return;
+    set(plan, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(memory.left_scale), x);
+    set(plan, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(memory.right_scale),
+        x);
+  }
+
+  Plan make(const BlasProduct& x, const BlasMemory& memory) const {
     Plan plan;
     check_blas(cublasLtMatmulDescCreate(plan.description.out(), CUBLAS_COMPUTE_32F, CUDA_R_32F),
                "cublasLtMatmulDescCreate", x);
@@ -136,11 +185,12 @@ class Products {
     };
     set(plan, CUBLASLT_MATMUL_DESC_TRANSA, operation(x.left), x);
     set(plan, CUBLASLT_MATMUL_DESC_TRANSB, operation(x.right), x);
-    if (x.bias) {
-      set(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS, x);
+    if (x.epilogue != BlasEpilogue::none)
+      set(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(x.epilogue), x);
+    if (memory.bias != nullptr)
       set(plan, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, library_type(x.d_type), x);
-      set(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, x);
-    }
+    if (memory.aux != nullptr) set(plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, x.aux_stride, x);
+    set_pointers(plan, x, memory);
     plan.left = layout(x.left, x.type, x.rows, x.depth, x);
     plan.right = layout(x.right, x.type, x.depth, x.columns, x);
     plan.d = layout(x.d, x.d_type, x.rows, x.columns, x);
@@ -165,14 +215,17 @@ class Products {
     prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(x.d), x);
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
-    check_blas(cublasLtMatmulAlgoGetHeuristic(library_.get(), plan.description.get(),
-                                              plan.left.get(), plan.right.get(), plan.d.get(),
-                                              plan.d.get(), preference.get(), 1, &best, &found),
-               "cublasLtMatmulAlgoGetHeuristic", x);
-    if (found == 0)
-      throw Error(fmt::format("cuBLASLt has no algorithm for a product {}", x.text()),
-                  "its heuristic found none", "Use float32, or sizes that are multiples of 8");
-    plan.algorithm = best.algo;
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        library_.get(), plan.description.get(), plan.left.get(), plan.right.get(), plan.d.get(),
+        plan.d.get(), preference.get(), 1, &best, &found);
+    const bool has = status == CUBLAS_STATUS_SUCCESS && found > 0;
+    if (has) plan.algorithm = best.algo;
+    if (has || x.epilogue > BlasEpilogue::bias || x.left.codes)
+      return;  // then a product without it is made
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED)
+      check_blas(status, "cublasLtMatmulAlgoGetHeuristic", x);
+    throw Error(fmt::format("cuBLASLt has no algorithm for a product {}", x.text()),
+                "its heuristic found none", "Use float32, or sizes that are multiples of 8");
   }
 
   Library library_;
@@ -182,9 +235,12 @@ class Products {
 
 }  // namespace
 
-void blas_multiply(const Stream& stream, const BlasProduct& product, void* d, const void* left,
-                   const void* right, const void* bias) {
-  kept_by<Products>(stream, Kept::blas, product).run(stream, product, d, left, right, bias);
+bool blas_has(const Stream& stream, const BlasProduct& product, const BlasMemory& memory) {
+  return kept_by<Products>(stream, Kept::blas, product).has(product, memory);
+}
+
+bool blas_multiply(const Stream& stream, const BlasProduct& product, const BlasMemory& memory) {
+  return kept_by<Products>(stream, Kept::blas, product).run(stream, product, memory);
 }
 
 }  // namespace triax::cuda

@@ -26,12 +26,13 @@ BlasOperand operand_of(const Tensor& matrix) {
 }  // namespace
 
 std::string BlasProduct::text() const {
-  return fmt::format("({}, {}) of {} by ({}, {}) {} {}", columns, depth, name_of(type), depth, rows,
+  return fmt::format("({}, {}) of {} by ({}, {}) {} {}", columns, depth,
+                     type == DType::u8 ? "fp8" : name_of(type), depth, rows,
                      accumulate ? "onto" : "into", name_of(d_type));
 }
 
 BlasProduct blas_product(const Tensor& c, const Tensor& a, const Tensor& b, bool accumulate,
-                         bool bias) {
+                         const EpilogueOperands& with) {
   return {.rows = c.size(1),
           .columns = c.size(0),
           .depth = a.size(1),
@@ -41,17 +42,80 @@ BlasProduct blas_product(const Tensor& c, const Tensor& a, const Tensor& b, bool
           .type = a.dtype(),
           .d_type = c.dtype(),
           .accumulate = accumulate,
-          .bias = bias};
+          .epilogue = with.epilogue,
+          .bias_alignment = with.bias.empty() ? 0 : alignment_of(with.bias),
+          .aux_stride = with.aux.empty() ? 0 : operand_of(with.aux).stride};
 }
 
-ProductSteps product_steps(const Tensor& c, std::int64_t depth, const MatmulOptions& options) {
+bool can_multiply_codes(const Tensor& c, std::int64_t depth, Float8 a_codes, Float8 b_codes,
+                        const Tensor& bias) {
+  constexpr std::int64_t step = 16;  // elements: 16 bytes of codes
+  const bool sizes = c.size(0) % step == 0 && c.size(1) % step == 0 && depth % step == 0 &&
+                     c.elements() > 0 && depth > 0;
+  const bool rows = alignment_of(c) == blas_alignment && operand_of(c).stride % step == 0;
+  const bool types = c.dtype() == DType::f32 || c.dtype() == DType::bf16;
+  const bool codes = a_codes == Float8::e4m3 || b_codes == Float8::e4m3;
+  const bool with = bias.empty() || (c.dtype() == DType::bf16 && bias.dtype() == DType::bf16);
+  return sizes && rows && types && codes && with;
+}
+
+BlasProduct code_product(const Tensor& c, const CodeOperands& codes, const MatmulOptions& options) {
+  const BlasEpilogue epilogue = options.bias.empty() ? BlasEpilogue::none : BlasEpilogue::bias;
+  BlasProduct product = blas_product(c, codes.a, codes.b_transposed.transposed(),
+                                     options.accumulate, {epilogue, options.bias});
+  product.left.codes = codes.b_codes;
+  product.right.codes = codes.a_codes;
+  return product;
+}
+
+namespace {
+
+// cuBLASLt's rules for the matrix beside a product; they name no float32.
+bool can_be_aux(const Tensor& matrix) {
+  return matrix.dtype() != DType::f32 && alignment_of(matrix) == blas_alignment &&
+         operand_of(matrix).stride % 8 == 0;
+}
+
+// Of 16-bit operands, and of the type of the product: what was summed before is added behind.
+bool can_sum(const Tensor& c, const Tensor& a, const BiasGradient& gradient) {
+  return a.dtype() != DType::f32 && gradient.sums.dtype() == c.dtype() &&
+         (!gradient.accumulate || c.dtype() == DType::f32);
+}
+
+// Bias and product.
+ProductSteps bias_steps(const Tensor& c, std::int64_t depth, const MatmulOptions& options) {
   const bool bias = !options.bias.empty();
   if (depth == 0)
     return {.multiply = ProductSteps::Multiply::no, .finish = bias || !options.accumulate};
-  if (!bias || options.bias.dtype() == c.dtype()) return {.bias_in_product = bias};
+  if (!bias) return {};
+  if (options.bias.dtype() == c.dtype()) return {.epilogue = BlasEpilogue::bias};
   // The sum in float32 can take its bias later; one that is rounded cannot.
   if (c.dtype() == DType::f32) return {.finish = true};
   return {.multiply = ProductSteps::Multiply::into_sums, .finish = true};
+}
+
+}  // namespace
+
+ProductSteps product_steps(const Tensor& c, const Tensor& a, const MatmulOptions& options,
+                           bool fused) {
+  const BiasGradient& sums = options.bias_gradient;
+  const GeluGradient& gradient = options.gelu_gradient;
+  ProductSteps steps = bias_steps(c, a.size(1), options);
+  steps.gelu = !options.gelu_input.empty() || !gradient.input.empty();
+  steps.bias_gradient = !sums.sums.empty();
+  if (!fused || steps.multiply != ProductSteps::Multiply::into_c || steps.finish) return steps;
+  if (!options.gelu_input.empty() && can_be_aux(options.gelu_input)) {
+    steps.epilogue = options.bias.empty() ? BlasEpilogue::gelu : BlasEpilogue::gelu_bias;
+    steps.gelu = false;
+  } else if (!gradient.input.empty() && can_be_aux(gradient.input)) {
+    steps.epilogue = BlasEpilogue::gelu_gradient;
+    steps.gelu = false;
+  } else if (steps.bias_gradient && steps.epilogue == BlasEpilogue::none && can_sum(c, a, sums)) {
+    steps.epilogue =
+        sums.of == BiasGradient::Of::a ? BlasEpilogue::sums_of_right : BlasEpilogue::sums_of_left;
+    steps.bias_gradient = false;
+  }
+  return steps;
 }
 
 std::int64_t product_sums_rows(std::int64_t columns) {

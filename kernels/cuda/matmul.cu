@@ -55,10 +55,10 @@ void add_up(const Stream& stream, const Tensor& c, const Tensor& bias, const flo
   });
 }
 
-void multiply(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
-              bool accumulate, const void* bias) {
-  blas_multiply(stream, blas_product(c, a, b, accumulate, bias != nullptr), c.data(), b.data(),
-                a.data(), bias);
+bool multiply(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
+              bool accumulate, const EpilogueOperands& with = {}) {
+  return blas_multiply(stream, blas_product(c, a, b, accumulate, with),
+                       {c.data(), b.data(), a.data(), with.bias.data(), with.aux.data()});
 }
 
 // Through float32 sums, as many rows as the stream keeps memory for.
@@ -70,25 +70,82 @@ void multiply_into_sums(const Stream& stream, const Tensor& c, const Tensor& a, 
   for (std::int64_t row = 0; row < c.size(0); row += step) {
     const std::int64_t rows = std::min(step, c.size(0) - row);
     const Tensor sums = memory.tensor(DType::f32, {rows, c.size(1)});
-    multiply(stream, sums, a.slice(0, row, rows), b, false, nullptr);
+    multiply(stream, sums, a.slice(0, row, rows), b, false);
     add_up(stream, c.slice(0, row, rows), options.bias, sums.as<float>(), options.accumulate);
   }
+}
+
+// The product and the sums of one of its operands, which join those of before.
+bool multiply_and_sum(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
+                      const MatmulOptions& options, BlasEpilogue epilogue) {
+  const BiasGradient& gradient = options.bias_gradient;
+  const ArenaScope scope(*gradient.scratch);
+  const Tensor sums = gradient.accumulate ? gradient.scratch->take("bias gradient", DType::f32,
+                                                                   gradient.sums.shape())
+                                          : gradient.sums;
+  if (!multiply(stream, c, a, b, options.accumulate, {epilogue, sums})) return false;
+  if (gradient.accumulate) cuda::accumulate(stream, gradient.sums, sums);
+  return true;
+}
+
+// The product by the BLAS, with as much of what goes with it as `steps` say. False, with nothing
+// done, where it has no algorithm for that. `to` is c, or GELU's input.
+bool multiply(const Stream& stream, const Tensor& to, const Tensor& c, const Tensor& a,
+              const Tensor& b, const MatmulOptions& options, const ProductSteps& steps) {
+  switch (steps.epilogue) {
+    case BlasEpilogue::none:
+      return multiply(stream, to, a, b, options.accumulate);
+    case BlasEpilogue::bias:
+      return multiply(stream, to, a, b, options.accumulate, {steps.epilogue, options.bias});
+    case BlasEpilogue::gelu:
+    case BlasEpilogue::gelu_bias:
+      return multiply(stream, c, a, b, false, {steps.epilogue, options.bias, options.gelu_input});
+    case BlasEpilogue::gelu_gradient:
+      if (!multiply(stream, c, a, b, false, {steps.epilogue, {}, options.gelu_gradient.input}))
+        return false;
+      cuda::gelu_forward(stream, options.gelu_gradient.output, options.gelu_gradient.input);
+      return true;
+    case BlasEpilogue::sums_of_left:
+    case BlasEpilogue::sums_of_right:
+      return multiply_and_sum(stream, c, a, b, options, steps.epilogue);
+  }
+  return false;
+}
+
+// What kernels of ours do to the product.
+void finish(const Stream& stream, const Tensor& to, const Tensor& c, const Tensor& a,
+            const Tensor& b, const MatmulOptions& options, const ProductSteps& steps) {
+  if (steps.finish && steps.multiply != ProductSteps::Multiply::into_sums)
+    add_up(stream, to, options.bias, nullptr,
+           steps.multiply == ProductSteps::Multiply::into_c || options.accumulate);
+  const GeluGradient& gelu = options.gelu_gradient;
+  if (steps.gelu && !options.gelu_input.empty()) cuda::gelu_forward(stream, c, to);
+  if (steps.gelu && !gelu.input.empty()) cuda::gelu_backward(stream, c, gelu.output, c, gelu.input);
+  const BiasGradient& bias = options.bias_gradient;
+  if (steps.bias_gradient)
+    cuda::bias_backward(stream, bias.sums, gemm::bias_gradient_rows(bias, a, b), bias.accumulate,
+                        *bias.scratch);
 }
 
 }  // namespace
 
 void matmul(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
             const MatmulOptions& options) {
-  gemm::check_arguments(c, a, b, options.bias, MemorySpace::device);
-  if (c.elements() == 0) return;
-  const ProductSteps steps = product_steps(c, a.size(1), options);
-  if (steps.multiply == ProductSteps::Multiply::into_sums)
-    return multiply_into_sums(stream, c, a, b, options);
-  const bool into_c = steps.multiply == ProductSteps::Multiply::into_c;
-  if (into_c)
-    multiply(stream, c, a, b, options.accumulate,
-             steps.bias_in_product ? options.bias.data() : nullptr);
-  if (steps.finish) add_up(stream, c, options.bias, nullptr, into_c || options.accumulate);
+  gemm::check_arguments(c, a, b, options, MemorySpace::device);
+  const Tensor& to = options.gelu_input.empty() ? c : options.gelu_input;
+  ProductSteps steps = product_steps(to, a, options);
+  if (c.elements() > 0) {
+    if (steps.multiply == ProductSteps::Multiply::into_sums)
+      multiply_into_sums(stream, to, a, b, options);
+    else if (steps.multiply == ProductSteps::Multiply::into_c &&
+             !multiply(stream, to, c, a, b, options, steps)) {
+      steps = product_steps(to, a, options, false);
+      multiply(stream, to, c, a, b, options, steps);
+    }
+  } else {
+    steps = {.bias_gradient = !options.bias_gradient.sums.empty()};
+  }
+  finish(stream, to, c, a, b, options, steps);
 }
 
 }  // namespace triax::cuda

@@ -1,13 +1,18 @@
 #pragma once
 // The two ways to a matrix product that kernels/matmul.hpp chooses from. No matrix here is empty,
 // and shapes, types and strides have been checked.
-#include "kernels/base/tensor.hpp"
+#include "kernels/matmul.hpp"
 
 namespace triax::gemm {
 
 /// Checks the arguments of matmul: shapes, types, strides and where they lie.
-void check_arguments(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias,
-                     MemorySpace space);
+void check_arguments(const Tensor& c, const Tensor& a, const Tensor& b,
+                     const MatmulOptions& options, MemorySpace space);
+
+/// The matrix whose columns are summed for the gradient of a bias.
+inline Tensor bias_gradient_rows(const BiasGradient& gradient, const Tensor& a, const Tensor& b) {
+  return gradient.of == BiasGradient::Of::a ? a.transposed() : b;
+}
 
 /// c = a b + bias or, with `accumulate`, c += a b + bias.
 struct Operands {

@@ -201,6 +201,7 @@ struct LossScaleConfig {
 struct PrecisionConfig {
   DType type = DType::f32;           // of parameters and activations
   DType gradient_type = DType::f32;  // of the parameters' gradients
+  bool fp8 = false;                  // the blocks' linear maps multiply in 8 bits; `type` is bf16
   LossScaleConfig loss_scale;
 };
 

@@ -184,6 +184,13 @@ void add_bf16(Keys& k) {
   }
 }
 
+void add_fp8(Keys& k) {
+  k.push_back(obeyed("fp8.enabled", boolean, false, anything(),
+                     "with bf16: multiply the linear maps of the blocks in 8 bits (E4M3, gradients "
+                     "E5M2), each matrix scaled by what it holds; in bf16, with the same "
+                     "rounding, where there is no such product"));
+}
+
 void add_precision(Keys& k) {
   const std::string torch = "PyTorch's own; bf16 and fp16 are triax's mixed precision";
   k.push_back(obeyed("gradient_clipping", number, 0.0, at_least(0),
@@ -191,6 +198,7 @@ void add_precision(Keys& k) {
                   .or_auto());
   add_fp16(k);
   add_bf16(k);
+  add_fp8(k);
   k.push_back(refused("amp.enabled", boolean, false, "NVIDIA apex", torch).or_auto());
   k.push_back(refused("torch_autocast.enabled", boolean, false, "PyTorch's mixed precision", torch)
                   .or_auto());

@@ -92,6 +92,11 @@ void resolve_precision(Settings& s, ErrorList& errors) {
   if (s.boolean("fp16.enabled") && s.boolean(bf16))
     s.error(errors, "fp16.enabled", "a model trains in one type: set fp16 or bf16, not both");
   const std::string model = s.boolean("fp16.enabled") ? "fp16" : s.boolean(bf16) ? "bf16" : "fp32";
+  if (s.boolean("fp8.enabled") && model != "bf16")
+    s.error(errors, "fp8.enabled",
+            fmt::format("the matrices that fp8 multiplies are kept in bf16, and this model is {}. "
+                        "Enable bf16 too",
+                        model));
   const std::string sums = "data_types.grad_accum_dtype";
   const std::string kept = s.has(sums) ? s.string(sums) : model;
   if (kept != "fp32" && kept != model)

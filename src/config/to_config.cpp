@@ -205,6 +205,7 @@ PrecisionConfig precision(const Settings& s) {
   const bool fp16 = s.boolean("fp16.enabled");
   if (fp16) p.type = DType::f16;
   if (s.boolean("bf16.enabled") || s.boolean("bfloat16.enabled")) p.type = DType::bf16;
+  p.fp8 = s.boolean("fp8.enabled");
   const std::string key = "data_types.grad_accum_dtype";
   p.gradient_type = s.has(key) && s.string(key) == "fp32" ? DType::f32 : p.type;
   LossScaleConfig& scale = p.loss_scale;

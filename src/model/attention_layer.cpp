@@ -1,5 +1,6 @@
 #include "src/model/attention_layer.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/rope.hpp"
@@ -67,8 +68,8 @@ std::size_t AttentionLayer::scratch_bytes(const BatchShape& shape) const {
     if (recompute_) carve_core(arena, shape);
   });
   return own +
-         std::max(attention_scratch_bytes({shape.batch, shape.sequence, heads_.heads, head_size_}),
-                  qkv_.scratch_bytes(shape.rows));
+         std::max({attention_scratch_bytes({shape.batch, shape.sequence, heads_.heads, head_size_}),
+                   qkv_.scratch_bytes(shape), output_.scratch_bytes(shape)});
 }
 
 AttentionLayer::Views AttentionLayer::views(const BatchShape& shape, const Tensor& qkv) const {

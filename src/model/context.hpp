@@ -21,6 +21,7 @@ struct BatchShape {
   DType type = DType::f32;                // of activations and parameters
   DType gradient_type = DType::f32;       // of the parameters' gradients
   MemorySpace space = MemorySpace::host;  // of all of them
+  bool fp8 = false;                       // Linear multiplies in 8 bits (kernels/fp8.hpp)
   std::int64_t tokens() const { return batch * sequence; }
 };
 BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorShard& shard,

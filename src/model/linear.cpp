@@ -1,7 +1,9 @@
 #include "src/model/linear.hpp"
 
+#include <algorithm>
+
 #include "kernels/elementwise.hpp"
-#include "kernels/matmul.hpp"
+#include "kernels/fp8.hpp"
 
 namespace triax {
 namespace {
@@ -9,6 +11,17 @@ namespace {
 // (rows, columns) in the order that the weight is stored.
 Shape ordered(WeightOrder order, std::int64_t inputs, std::int64_t outputs) {
   return order == WeightOrder::input_output ? Shape{inputs, outputs} : Shape{outputs, inputs};
+}
+
+constexpr Float8 of_values = Float8::e4m3;  // weights and activations
+constexpr Float8 of_gradients = Float8::e5m2;
+
+void multiply(const Context& ctx, const Tensor& c, const Tensor& a, const Tensor& b,
+              const Float8Operands& formats, const MatmulOptions& options) {
+  if (ctx.shape.fp8)
+    fp8_matmul(ctx.stream, c, a, b, formats, options, ctx.scratch);
+  else
+    matmul(ctx.stream, c, a, b, options);
 }
 
 }  // namespace
@@ -73,30 +86,42 @@ Linear Linear::row(const std::string& label, WeightOrder order, const LinearPart
   return linear;
 }
 
-std::size_t Linear::scratch_bytes(std::int64_t rows) const {
-  return bias_here_ ? bias_backward_scratch_bytes(rows, outputs_) : 0;
+std::size_t Linear::scratch_bytes(const BatchShape& shape) const {
+  const std::size_t bias = bias_here_ ? bias_backward_scratch_bytes(shape.rows, outputs_) : 0;
+  if (!shape.fp8) return bias;
+  return std::max({bias, fp8_matmul_scratch_bytes(shape.rows, outputs_, inputs_, shape.type),
+                   fp8_matmul_scratch_bytes(shape.rows, inputs_, outputs_, shape.type),
+                   fp8_matmul_scratch_bytes(inputs_, outputs_, shape.rows, shape.type)});
 }
 
-void Linear::forward(const Context& ctx, const Tensor* weights, const Tensor& x,
-                     const Tensor& y) const {
+void Linear::forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y,
+                     const Tensor& hidden) const {
   const Tensor& w = weights[0];
-  matmul(ctx.stream, y, x, order_ == WeightOrder::input_output ? w : w.transposed(),
-         {.bias = bias_here_ ? weights[1] : Tensor{}});
+  multiply(ctx, y, x, order_ == WeightOrder::input_output ? w : w.transposed(),
+           {of_values, of_values},
+           {.bias = bias_here_ ? weights[1] : Tensor{}, .gelu_input = hidden});
 }
 
 void Linear::backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy,
-                            const Tensor& dx) const {
+                            const Tensor& dx, const GeluGradient& gelu) const {
   const Tensor& w = weights[0];
-  matmul(ctx.stream, dx, dy, order_ == WeightOrder::input_output ? w.transposed() : w);
+  multiply(ctx, dx, dy, order_ == WeightOrder::input_output ? w.transposed() : w,
+           {of_gradients, of_values}, {.gelu_gradient = gelu});
 }
 
 void Linear::backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                              const Tensor& dy) const {
   const bool input_first = order_ == WeightOrder::input_output;
-  matmul(ctx.stream, gradients[0].data, input_first ? x.transposed() : dy.transposed(),
-         input_first ? dy : x, {.accumulate = gradients[0].accumulate});
+  MatmulOptions options{.accumulate = gradients[0].accumulate};
   if (bias_here_)
-    bias_backward(ctx.stream, gradients[1].data, dy, gradients[1].accumulate, ctx.scratch);
+    options.bias_gradient = {.sums = gradients[1].data,
+                             .of = input_first ? BiasGradient::Of::b : BiasGradient::Of::a,
+                             .accumulate = gradients[1].accumulate,
+                             .scratch = &ctx.scratch};
+  if (input_first)
+    multiply(ctx, gradients[0].data, x.transposed(), dy, {of_values, of_gradients}, options);
+  else
+    multiply(ctx, gradients[0].data, dy.transposed(), x, {of_gradients, of_values}, options);
 }
 
 }  // namespace triax

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/matmul.hpp"
 #include "src/model/context.hpp"
 
 namespace triax {
@@ -43,14 +44,16 @@ class Linear {
   std::int64_t inputs() const { return inputs_; }    // on this rank
   std::int64_t outputs() const { return outputs_; }  // on this rank
 
-  /// Most that backward_weight takes from the scratch arena.
-  std::size_t scratch_bytes(std::int64_t rows) const;
+  /// Most that a call takes from the scratch arena.
+  std::size_t scratch_bytes(const BatchShape& shape) const;
 
-  /// y (rows, outputs) = x (rows, inputs) W, plus the bias of a column-parallel map.
-  void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y) const;
-  /// dx (rows, inputs) = dy W^T.
-  void backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy,
-                      const Tensor& dx) const;
+  /// y (rows, outputs) = x (rows, inputs) W, plus the bias of a column-parallel map. With `hidden`,
+  /// of y's shape, that is hidden, and y = gelu(hidden).
+  void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y,
+               const Tensor& hidden = {}) const;
+  /// dx (rows, inputs) = dy W^T, and through the GELU that made x, where there is one.
+  void backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy, const Tensor& dx,
+                      const GeluGradient& gelu = {}) const;
   /// dW += x^T dy; db += column sums of dy for a column-parallel map.
   void backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                        const Tensor& dy) const;

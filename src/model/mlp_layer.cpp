@@ -1,6 +1,7 @@
 #include "src/model/mlp_layer.hpp"
 
-#include "kernels/gelu.hpp"
+#include <algorithm>
+
 #include "kernels/swiglu.hpp"
 
 namespace triax {
@@ -8,7 +9,7 @@ namespace triax {
 struct MlpLayer::Scratch {
   Tensor active;   // (rows, I), output of the activation
   Tensor dactive;  // (rows, I)
-  Tensor dhidden;  // (rows, I or 2 I); GELU's gradient is made in place
+  Tensor dhidden;  // (rows, I or 2 I); GELU's is made with the product
   Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool gated)
       : active(arena.take("mlp activation", shape.type, {shape.rows, width})),
         dactive(arena.take("mlp activation gradient", shape.type, {shape.rows, width})),
@@ -33,7 +34,7 @@ Tensor MlpLayer::carve(Arena& arena, const BatchShape& shape) const {
 
 std::size_t MlpLayer::scratch_bytes(const BatchShape& shape) const {
   return measure([&](Arena& arena) { Scratch(arena, shape, output_.inputs(), gated_); }) +
-         input_.scratch_bytes(shape.rows);
+         std::max(input_.scratch_bytes(shape), output_.scratch_bytes(shape));
 }
 
 void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,
@@ -41,11 +42,12 @@ void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& 
   const ArenaScope scope(ctx.scratch);
   const Tensor active =
       ctx.scratch.take("mlp activation", ctx.shape.type, {ctx.shape.rows, output_.inputs()});
-  input_.forward(ctx, weights, h, hidden);
-  if (gated_)
+  if (gated_) {
+    input_.forward(ctx, weights, h, hidden);
     swiglu_forward(ctx.stream, active, hidden);
-  else
-    gelu_forward(ctx.stream, active, hidden);
+  } else {
+    input_.forward(ctx, weights, h, active, hidden);
+  }
   output_.forward(ctx, weights + output_at(), active, partial);
 }
 
@@ -54,11 +56,12 @@ void MlpLayer::backward(const Context& ctx, const Tensor* weights, const Gradien
                         const Tensor& hidden) const {
   const ArenaScope scope(ctx.scratch);
   const Scratch s(ctx.scratch, ctx.shape, output_.inputs(), gated_);
-  output_.backward_input(ctx, weights + output_at(), dpartial, s.dactive);
-  if (gated_)
+  if (gated_) {
+    output_.backward_input(ctx, weights + output_at(), dpartial, s.dactive);
     swiglu_backward(ctx.stream, s.dhidden, s.active, s.dactive, hidden);
-  else
-    gelu_backward(ctx.stream, s.dhidden, s.active, s.dactive, hidden);
+  } else {
+    output_.backward_input(ctx, weights + output_at(), dpartial, s.dhidden, {hidden, s.active});
+  }
   output_.backward_weight(ctx, gradients + output_at(), s.active, dpartial);
   input_.backward_weight(ctx, gradients, h, s.dhidden);
   input_.backward_input(ctx, weights, s.dhidden, dh);

@@ -125,8 +125,11 @@ Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use)
 }
 
 BatchShape batch_shape(const Config& config, const TensorShard& shard) {
-  return batch_shape(config.batch.micro, config.data.sequence_length, shard, config.precision.type,
-                     config.precision.gradient_type, space_of(config));
+  BatchShape shape =
+      batch_shape(config.batch.micro, config.data.sequence_length, shard, config.precision.type,
+                  config.precision.gradient_type, space_of(config));
+  shape.fp8 = config.precision.fp8;
+  return shape;
 }
 
 DataShard data_shard(const Config& config, int data_rank) {

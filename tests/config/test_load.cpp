@@ -126,6 +126,10 @@ TEST_F(Load, PrecisionIsRead) {
     EXPECT_EQ(bf16.type, DType::bf16);
     EXPECT_EQ(bf16.gradient_type, DType::bf16);
     EXPECT_FALSE(bf16.loss_scale.enabled);
+    EXPECT_FALSE(bf16.fp8);
+    EXPECT_TRUE(
+        config(fmt::format(R"(, "{}": {{"enabled": true}}, "fp8": {{"enabled": true}})", section))
+            .precision.fp8);
   }
   EXPECT_EQ(config(R"(, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"})")
                 .precision.gradient_type,

@@ -1,5 +1,6 @@
 #include "src/model/linear.hpp"
 
+#include "kernels/reference/fp8.hpp"
 #include "kernels/reference/matmul.hpp"
 #include "tests/model/layer_run.hpp"
 
@@ -25,8 +26,12 @@ Linear column_of(WeightOrder order, bool bias) {
 
 // Linear is a part of layers: it is given its tensors.
 struct LinearRun {
-  explicit LinearRun(const Linear& linear)
-      : map(linear), memory(linear.scratch_bytes(rows)), scratch(memory), grid(MPI_COMM_SELF, {}) {
+  explicit LinearRun(const Linear& linear, bool fp8 = false)
+      : map(linear),
+        shape(shape_of(fp8)),
+        memory(linear.scratch_bytes(shape)),
+        scratch(memory),
+        grid(MPI_COMM_SELF, {}) {
     for (const ParameterSpec& spec : map.params()) {
       values.push_back(random_floats(spec.shape.elements(), 10 + values.size()));
       gradients.emplace_back(values.back().size(), 3.0F);
@@ -40,13 +45,19 @@ struct LinearRun {
     return {.stream = stream,
             .tensor = grid.tensor(),
             .shard = shard,
-            .shape = batch_shape(1, rows, {}),
+            .shape = shape,
             .scratch = scratch,
             .tokens = {},
             .labels = {},
             .loss_sum = {}};
   }
+  static BatchShape shape_of(bool fp8) {
+    BatchShape made = batch_shape(1, rows, {});
+    made.fp8 = fp8;
+    return made;
+  }
   const Linear& map;
+  BatchShape shape;
   Buffer memory;
   Arena scratch;
   ProcessGrid grid;
@@ -99,6 +110,39 @@ TEST_P(LinearTest, ColumnParallelIsTheReference) {
     expect_close(run.gradients[0], times(dw), 1e-6, "dw");
     if (bias) expect_close(run.gradients[1], times(db), 1e-6, "db");
   }
+}
+
+// Weights and activations in one format, gradients in the other; that of the bias in neither.
+TEST_P(LinearTest, InEightBitsItIsTheReferenceOfWhatIsQuantised) {
+  const auto [order, bias] = GetParam();
+  const Linear map = column_of(order, bias);
+  LinearRun run(map, true);
+  std::vector<float> x = random_floats(rows * inputs, 1), dy = random_floats(rows * outputs, 2);
+  std::vector<float> y(dy.size()), dx(x.size());
+  const Tensor x_view(x.data(), {rows, inputs}), dy_view(dy.data(), {rows, outputs});
+  const Values x8 = reference::fp8_quantise(Float8::e4m3, widened(x));
+  const Values dy8 = reference::fp8_quantise(Float8::e5m2, widened(dy));
+  Values w8 = reference::fp8_quantise(Float8::e4m3, widened(run.values[0]));
+  if (order == WeightOrder::output_input) w8 = transposed(w8, outputs, inputs);
+
+  map.forward(run.context(), run.weights.data(), x_view, Tensor(y.data(), {rows, outputs}));
+  Values expected = reference::matmul(x8, w8, rows, outputs, inputs);
+  for (std::size_t i = 0; bias && i < expected.size(); ++i)
+    expected[i] += run.values[1][i % outputs];
+  expect_close(y, expected, 1e-6, "y");
+
+  map.backward_input(run.context(), run.weights.data(), dy_view, Tensor(dx.data(), {rows, inputs}));
+  expect_close(dx, reference::matmul(dy8, transposed(w8, inputs, outputs), rows, inputs, outputs),
+               1e-6, "dx");
+
+  map.backward_weight(run.context(), run.gradient_views.data(), x_view, dy_view);
+  Values dw = reference::matmul(transposed(x8, rows, inputs), dy8, inputs, outputs, rows);
+  if (order == WeightOrder::output_input) dw = transposed(dw, inputs, outputs);
+  expect_close(run.gradients[0], dw, 1e-6, "dw");
+  if (bias)
+    expect_close(run.gradients[1], reference::column_sums(widened(dy), rows, outputs), 1e-6, "db");
+  EXPECT_EQ(run.scratch.used(), 0U);
+  EXPECT_EQ(run.scratch.high_water(), map.scratch_bytes(run.shape));
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, LinearTest,

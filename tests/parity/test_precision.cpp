@@ -1,4 +1,4 @@
-// bf16 and fp16 against float32: the same curve to the rounding of the type.
+// bf16, fp16 and fp8 against float32: the same curve to the rounding of the type.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 namespace triax::test {
 namespace {
 
-// Relative, of a loss: bf16 keeps 8 bits of a number, fp16 11.
-constexpr double bf16_tolerance = 1e-3, fp16_tolerance = 2e-4;
+// Relative, of a loss: bf16 keeps 8 bits of a number, fp16 11, and fp8 4 in the linear maps (3 of
+// gradients).
+constexpr double bf16_tolerance = 1e-3, fp16_tolerance = 2e-4, fp8_tolerance = 1e-2;
 
 std::vector<Layout> layouts() {
   switch (world_size()) {
@@ -37,7 +38,7 @@ TEST_P(Precision, GoldenLossesToTheRoundingOfTheType) {
   const GoldenCase golden = read_golden(GetParam());
   for (Layout layout : layouts())
     for (const auto& [type, tolerance] :
-         {std::pair{"bf16", bf16_tolerance}, {"fp16", fp16_tolerance}}) {
+         {std::pair{"bf16", bf16_tolerance}, {"fp16", fp16_tolerance}, {"fp8", fp8_tolerance}}) {
       layout.type = type;
       if (!carries(golden, layout)) continue;
       SCOPED_TRACE(layout.text());
@@ -86,6 +87,7 @@ TEST(PrecisionCurve, SixtyStepsEndWhereFloat32Ends) {
   const double expected = final_loss("f32");
   for (const char* type : {"bf16", "fp16"})
     EXPECT_NEAR(final_loss(type), expected, 0.01 * expected) << type;
+  EXPECT_NEAR(final_loss("fp8"), expected, 0.03 * expected);
 }
 
 // The gradient of a step of 16 micro-batches.

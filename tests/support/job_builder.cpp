@@ -54,6 +54,7 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
                               {"overlap_comm", layout.overlap},
                               {"stage3_param_persistence_threshold", layout.persistence}};
   if (layout.type != "f32") job[layout.type] = {{"enabled", true}};
+  if (layout.type == "fp8") job["bf16"] = {{"enabled", true}};
   job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute},
                                      {"granularity", layout.granularity},
                                      {"partition_activations", layout.partition}};

@@ -25,7 +25,7 @@ struct Layout {
   bool partition = false;    // inputs of recomputed layers
   bool overlap = true;       // reduce and gather beside compute
   int persistence = 0;       // ZeRO 3: tensors of at most so many elements stay whole
-  std::string type = "f32";  // of parameters and activations: or "bf16", "fp16"
+  std::string type = "f32";  // of parameters and activations: or "bf16", "fp16"; "fp8": bf16 too
 
   int ranks() const { return tensor * pipeline * data; }
   /// "tensor 2 pipeline 2 data 1, 1f1b, micro 1": for SCOPED_TRACE.
