@@ -1,5 +1,6 @@
 #include "kernels/adamw.hpp"
 
+#include <cmath>
 #include <type_traits>
 
 #include "kernels/base/parallel.hpp"
@@ -16,21 +17,25 @@ constexpr std::int64_t block = 8192;  // elements of a parallel task
 }  // namespace
 
 void adamw(const Stream& stream, const Tensor& parameter, const Tensor& weights,
-           const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamWOptions& options) {
-  if (on_device(stream)) return cuda::adamw(stream, parameter, weights, gradient, m, v, options);
+           const Tensor& gradient, const Tensor& factor, const Tensor& m, const Tensor& v,
+           const AdamWOptions& options) {
+  if (on_device(stream))
+    return cuda::adamw(stream, parameter, weights, gradient, factor, m, v, options);
   check(options.step >= 1, "AdamW step {}: steps count from 1", options.step);
   check(weights.empty() || weights.dtype() != DType::f32, "a copy of the weights in float32");
   const std::int64_t n = parameter.elements();
   float* p = elements_of(parameter, n, "parameter");
   float* first = elements_of(m, n, "m");
   float* second = elements_of(v, n, "v");
+  const float clip = *elements_of(factor, 1, "factor");
+  if (std::isnan(clip)) return;
   const AdamWFactors f(options);
   const auto update = [=](const auto* g, auto* copy) {
     using Copy = std::remove_pointer_t<decltype(copy)>;
     parallel_for_blocks(n, block, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
-        adamw_update(f, g[i], p[i], first[i], second[i]);
+        adamw_update(f, clip * g[i], p[i], first[i], second[i]);
         if constexpr (!std::is_same_v<Copy, float>) copy[i] = p[i];
       }
     });

@@ -17,19 +17,22 @@ struct Update {
   float* parameter;
   W* weights;
   const G* gradient;
+  const float* factor;
   float* m;
   float* v;
   AdamWFactors factors;
 
   template <int n>
   TRIAX_DEVICE void run(std::int64_t i) const {
+    const float clip = *factor;
+    if (clip != clip) return;
     float p[n], g[n], first[n], second[n];
     load<n>(p, parameter + i);
     load<n>(g, gradient + i);
     load<n>(first, m + i);
     load<n>(second, v + i);
     TRIAX_UNROLL
-    for (int j = 0; j < n; ++j) adamw_update(factors, g[j], p[j], first[j], second[j]);
+    for (int j = 0; j < n; ++j) adamw_update(factors, clip * g[j], p[j], first[j], second[j]);
     store<n>(parameter + i, p);
     store<n>(m + i, first);
     store<n>(v + i, second);
@@ -40,11 +43,13 @@ struct Update {
 }  // namespace
 
 void adamw(const Stream& stream, const Tensor& parameter, const Tensor& weights,
-           const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamWOptions& options) {
+           const Tensor& gradient, const Tensor& factor, const Tensor& m, const Tensor& v,
+           const AdamWOptions& options) {
   check(options.step >= 1, "AdamW step {}: steps count from 1", options.step);
   check(weights.empty() || weights.dtype() != DType::f32, "a copy of the weights in float32");
   const std::int64_t n = parameter.elements();
   float* p = device_elements(parameter, n, "parameter");
+  const float* clip = device_elements(factor, 1, "factor");
   float* first = device_elements(m, n, "m");
   float* second = device_elements(v, n, "v");
   const AdamWFactors factors(options);
@@ -56,7 +61,7 @@ void adamw(const Stream& stream, const Tensor& parameter, const Tensor& weights,
       const bool allowed =
           aligned(p) && aligned(first) && aligned(second) && aligned(g) && aligned(copy);
       pointwise<std::max(wide<G>, wide<W>)>(stream, n, allowed,
-                                            Update<G, W>{p, copy, g, first, second, factors});
+                                            Update<G, W>{p, copy, g, clip, first, second, factors});
     });
   });
 }

@@ -64,8 +64,9 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
                       coordinates[1], coordinates[2], host_name());
 
   find_node(node_of_rank);
-  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks").mpi;
+  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks");
   find_devices(asked);
+  add_device(world, "all ranks", nullptr);
   make_axes();
   make_embedding();
 }
@@ -139,7 +140,7 @@ void ProcessGrid::Impl::find_devices(std::optional<MemorySpace> asked) {
   const std::vector<int> places = gather(static_cast<int>(facts.place));
   ranks_of_device = ranks_with_device(rank, places, first_of_node);
   const int found = distinct_devices(places, first_of_node);
-  if (found == shape.size()) device_messages = nccl_messages(*world, policy);
+  if (found == shape.size()) device_messages = nccl_messages(*world.mpi, policy);
   if (!device_messages) device_messages = staged_messages();
   devices = devices_text(shape.size(), found, facts.name);
   if (shape.size() > 1) devices += ": " + device_messages->description();
@@ -151,11 +152,16 @@ ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const st
   const int number = board.add_group(name, members);
   Group group{std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name),
                                                 &board, number),
-              nullptr};
-  if (device_messages)
-    group.device = device_messages->make(
-        {*group.mpi, parent, members.front(), board, number, fmt::format("{}, {}", place, name)});
+              nullptr, number};
+  add_device(group, name, parent);
   return group;
+}
+
+void ProcessGrid::Impl::add_device(Group& group, const std::string& name, Communicator* parent) {
+  if (!device_messages) return;
+  const int color = members_of(group.mpi->mpi()).front();
+  group.device = device_messages->make(
+      {*group.mpi, parent, color, board, group.number, fmt::format("{}, {}", place, name)});
 }
 
 void ProcessGrid::Impl::make_axes() {

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/total.hpp"
 #include "src/config/config.hpp"
 #include "src/state/host_step.hpp"
 #include "src/state/offload_store.hpp"
 #include "src/state/parameter_store.hpp"
+#include "src/state/step_verdict.hpp"
 
 namespace triax {
 
@@ -62,6 +62,15 @@ class Optimizer {
   /// nothing on any rank; it is NaN where `usable` is false on one.
   double gradient_norm(const Stream& stream, Communicator& world,
                        std::optional<double> loss_scale = {}, bool usable = true);
+  /// Whether the host takes no part in steps: nothing of theirs is on it, nor on a disk.
+  bool decides_on_device() const;
+  /// The same without a wait, where decides_on_device(): the factor and whether the step may change
+  /// anything are found by the device. `loss`: this rank's part of the loss, (1) float64 on the device;
+  /// empty: none; where it is not finite the step cannot be used. Behind such a step nothing changes
+  /// until go_on(). `all`: for messages of the device's memory.
+  LateNumbers late_gradient_norm(const Stream& stream, Communicator& all,
+                                 std::optional<double> loss_scale, const Tensor& loss);
+  void go_on(const Stream& stream) const { verdict_.go_on(stream); }
   /// Called by each step() before it changes anything: nothing else changes parameters, master copy
   /// and moments during a run (of gathers each rank sends what its own steps have made).
   void before_update(std::function<void()> wait) { before_update_ = std::move(wait); }
@@ -98,6 +107,7 @@ class Optimizer {
     bool decays;
   };
   void keep_in_memory(double host_share);
+  void sum_squares(const Stream& stream);
   void make_store(const StateBuffers& stored);
   int unit(int block, int part) const;
   StateView state_of(int block, int part) const;
@@ -105,8 +115,7 @@ class Optimizer {
   ParameterStore& store_;
   OptimizerConfig config_;
   double clip_;
-  float gradient_scale_ = 1.0F;
-  bool skip_ = false;  // the gradients are not finite
+  bool skip_ = false;  // the host knows that the gradients are not finite
   std::function<void()> before_update_ = [] {};
   // State that is in memory all the time.
   struct Memory {
@@ -119,7 +128,7 @@ class Optimizer {
   std::vector<int> first_unit_;                  // by block: of its first part that is not kept
   std::vector<std::vector<Run>> runs_;           // by block: what step() updates
   std::vector<std::vector<FlatRange>> counted_;  // by block: what the norm counts
-  Total norm_squares_;                           // of this rank
+  StepVerdict verdict_;
 };
 
 }  // namespace triax
