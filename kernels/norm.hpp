@@ -1,6 +1,6 @@
 #pragma once
-// Sums over a whole tensor: of the losses, and of squares for the global gradient norm. What follows
-// from that norm for a step.
+// Sums over a whole tensor: of the losses, and of squares for the global gradient norm. What
+// follows from that norm for a step.
 #include <cmath>
 #include <limits>
 
@@ -37,9 +37,10 @@ struct ClipRule {
   static constexpr double nan() { return std::numeric_limits<double>::quiet_NaN(); }
 };
 
-/// factor = what adamw() multiplies gradients with, from sums = {squares of the gradients, loss}, of
-/// the whole model. Where it is NaN it stays so: behind a step that could not be used nothing changes
-/// until the host has seen that. factor: (1) float32; sums: (2) float64; in the stream's memory.
+/// factor = what adamw() multiplies gradients with, from sums = {squares of the gradients, loss},
+/// of the whole model. Where it is NaN it stays so: behind a step that could not be used nothing
+/// changes until the host has seen that. factor: (1) float32; sums: (2) float64; in the stream's
+/// memory.
 void clip_factor(const Stream& stream, const Tensor& factor, const Tensor& sums,
                  const ClipRule& rule);
 

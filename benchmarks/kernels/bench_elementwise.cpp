@@ -119,7 +119,8 @@ void optimizer(const Reporter& report, const RandomArray& g, const RandomArray& 
   fill_constant(stream, factor, 1.0F);
   const AdamWOptions options{.learning_rate = 1e-5, .weight_decay = 0.1};
   report(
-      "adamw", master ? 2 * n : n, [&] { adamw(stream, p, weights, g, factor, m, v, options); }, 6 * n);
+      "adamw", master ? 2 * n : n, [&] { adamw(stream, p, weights, g, factor, m, v, options); },
+      6 * n);
   const Buffer squares(sizeof(double), report.place.space());
   const Tensor sum = squares.tensor(DType::f64, {1});
   report("add_sum_of_squares", n, [&] { add_sum_of_squares(stream, sum, g); });

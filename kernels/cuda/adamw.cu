@@ -7,12 +7,28 @@
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/formulas.hpp"
+#include "kernels/stochastic_rounding.hpp"
 
 namespace triax::cuda {
 namespace {
 
+struct ToNearest {
+  template <class W, int n>
+  TRIAX_DEVICE void round(float*, std::int64_t) const {}
+};
+struct Stochastically {
+  ElementNumbers numbers;
+  template <class W, int n>
+  TRIAX_DEVICE void round(float* values, std::int64_t i) const {
+    std::uint32_t words[n];
+    numbers.few_words<n>(words, i);
+    TRIAX_UNROLL
+    for (int j = 0; j < n; ++j) values[j] = rounded_stochastically<W>(values[j], words[j]);
+  }
+};
+
 // The copy's type is float where there is none.
-template <class G, class W>
+template <class G, class W, class Rounding>
 struct Update {
   float* parameter;
   W* weights;
@@ -21,6 +37,7 @@ struct Update {
   float* m;
   float* v;
   AdamWFactors factors;
+  Rounding rounding;
 
   template <int n>
   TRIAX_DEVICE void run(std::int64_t i) const {
@@ -36,7 +53,10 @@ struct Update {
     store<n>(parameter + i, p);
     store<n>(m + i, first);
     store<n>(v + i, second);
-    if constexpr (!std::is_same_v<W, float>) store<n>(weights + i, p);
+    if constexpr (!std::is_same_v<W, float>) {
+      rounding.template round<W, n>(p, i);
+      store<n>(weights + i, p);
+    }
   }
 };
 
@@ -60,8 +80,15 @@ void adamw(const Stream& stream, const Tensor& parameter, const Tensor& weights,
       W* copy = weights.empty() ? nullptr : device_elements<W>(weights, n, "weights");
       const bool allowed =
           aligned(p) && aligned(first) && aligned(second) && aligned(g) && aligned(copy);
-      pointwise<std::max(wide<G>, wide<W>)>(stream, n, allowed,
-                                            Update<G, W>{p, copy, g, clip, first, second, factors});
+      const auto update = [&](const auto& rounding) {
+        using Rounding = std::remove_cvref_t<decltype(rounding)>;
+        pointwise<std::max(wide<G>, wide<W>)>(
+            stream, n, allowed,
+            Update<G, W, Rounding>{p, copy, g, clip, first, second, factors, rounding});
+      };
+      if constexpr (!std::is_same_v<W, float>)
+        if (options.stochastic) return update(Stochastically{*options.stochastic});
+      update(ToNearest{});
     });
   });
 }

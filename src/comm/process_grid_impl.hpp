@@ -36,6 +36,8 @@ struct ProcessGrid::Impl {
 
   void find_node(const std::vector<int>& node_of_rank);
   void find_devices(std::optional<MemorySpace> asked);
+  // Of this rank, where the ranks find `counts` GPUs each. Collective.
+  int choose_device(const std::vector<int>& counts) const;
   void make_axes();
   void make_embedding();
   void report_across_nodes(const std::string& directory);

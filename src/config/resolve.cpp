@@ -92,6 +92,9 @@ void resolve_precision(Settings& s, ErrorList& errors) {
   if (s.boolean("fp16.enabled") && s.boolean(bf16))
     s.error(errors, "fp16.enabled", "a model trains in one type: set fp16 or bf16, not both");
   const std::string model = s.boolean("fp16.enabled") ? "fp16" : s.boolean(bf16) ? "bf16" : "fp32";
+  const std::string rounding = "optimizer.params.stochastic_rounding";
+  if (model == "fp32" && s.boolean(rounding))
+    s.error(errors, rounding, "there are no 16-bit weights to round. Enable bf16 or fp16");
   const std::string sums = "data_types.grad_accum_dtype";
   const std::string kept = s.has(sums) ? s.string(sums) : model;
   if (kept != "fp32" && kept != model)

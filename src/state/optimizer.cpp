@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/adamw.hpp"
+#include "kernels/random.hpp"
 
 namespace triax {
 namespace {
@@ -145,9 +146,16 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   make_store(stored);
   for (const ParameterBlock& block : store.blocks()) {
     auto& runs = runs_.emplace_back();
-    for (const PlacedParameter& param : block.params) {
+    for (int p = 0; p < std::ssize(block.params); ++p) {
+      const PlacedParameter& param = block.params[static_cast<std::size_t>(p)];
       const FlatRange range = intersect(param.range(), block.stepped);
-      if (range.count() > 0) runs.push_back({range, param.spec.decays()});
+      if (range.count() > 0) runs.push_back({range, param.spec.decays(), p});
+    }
+    if (config.stochastic_rounding && has_master()) {
+      auto& numbers = numbers_.emplace_back();
+      for (const PlacedParameter& param : block.params)
+        numbers.push_back(
+            element_numbers(param.spec, mix_key(*config.stochastic_rounding, "rounding")));
     }
     counted_.push_back(counted_ranges(block));
   }
@@ -255,6 +263,17 @@ LateNumbers Optimizer::late_gradient_norm(const Stream& stream, Communicator& al
   return verdict_.decide(stream, all, loss, {clip_, loss_scale.value_or(1.0)});
 }
 
+std::optional<ElementNumbers> Optimizer::numbers(int block, const Run& run, std::int64_t begin,
+                                                 std::int64_t step) const {
+  if (numbers_.empty()) return {};
+  const auto b = static_cast<std::size_t>(block), p = static_cast<std::size_t>(run.parameter);
+  ElementNumbers numbers = numbers_[b][p];
+  numbers.offset = begin - store_.blocks()[b].params[p].offset;
+  for (ElementNumbers::Box& box : numbers.boxes)
+    box.key = mix_key(box.key, static_cast<std::uint64_t>(step));
+  return numbers;
+}
+
 void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
   if (skip_) return;
   before_update_();
@@ -269,13 +288,14 @@ void Optimizer::step(const Stream& stream, int index, int part, const StepOption
     const FlatRange range = intersect(run.range, state.first.range);
     if (range.count() == 0) continue;
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
+    adamw_options.stochastic = numbers(index, run, range.begin, options.step);
     const Tensor weights = store_.weights(index).at(range);
     const Tensor gradient = store_.gradients(index).at(range);
     const Tensor master = has_master() ? state.master.at(range) : Tensor{};
     const Tensor first = state.first.at(range), second = state.second.at(range);
     if (first.space() != weights.space())
-      host_step_->run(stream, master, weights, gradient, verdict_.host_factor(),
-                      first, second, adamw_options);
+      host_step_->run(stream, master, weights, gradient, verdict_.host_factor(), first, second,
+                      adamw_options);
     else
       adamw(stream, has_master() ? master : weights, has_master() ? weights : Tensor{}, gradient,
             verdict_.factor(), first, second, adamw_options);

@@ -65,9 +65,9 @@ class Optimizer {
   /// Whether the host takes no part in steps: nothing of theirs is on it, nor on a disk.
   bool decides_on_device() const;
   /// The same without a wait, where decides_on_device(): the factor and whether the step may change
-  /// anything are found by the device. `loss`: this rank's part of the loss, (1) float64 on the device;
-  /// empty: none; where it is not finite the step cannot be used. Behind such a step nothing changes
-  /// until go_on(). `all`: for messages of the device's memory.
+  /// anything are found by the device. `loss`: this rank's part of the loss, (1) float64 on the
+  /// device; empty: none; where it is not finite the step cannot be used. Behind such a step
+  /// nothing changes until go_on(). `all`: for messages of the device's memory.
   LateNumbers late_gradient_norm(const Stream& stream, Communicator& all,
                                  std::optional<double> loss_scale, const Tensor& loss);
   void go_on(const Stream& stream) const { verdict_.go_on(stream); }
@@ -95,6 +95,8 @@ class Optimizer {
     for (int part = is.kept_parts; part < std::ssize(is.parts); ++part)
       offload_->visit(stream, unit(block, part), access, [&] { visit(state_of(block, part)); });
   }
+  /// Whether weights are not simply their masters rounded to nearest.
+  bool rounds_stochastically() const { return !numbers_.empty(); }
   bool has_master() const { return store_.type() != DType::f32; }
   /// Where state is that is not in memory; null: nowhere.
   const OffloadStore* offload() const { return offload_.get(); }
@@ -105,11 +107,14 @@ class Optimizer {
   struct Run {
     FlatRange range;
     bool decays;
+    int parameter;  // of the block
   };
   void keep_in_memory(double host_share);
   void sum_squares(const Stream& stream);
   void make_store(const StateBuffers& stored);
   int unit(int block, int part) const;
+  std::optional<ElementNumbers> numbers(int block, const Run& run, std::int64_t begin,
+                                        std::int64_t step) const;
   StateView state_of(int block, int part) const;
 
   ParameterStore& store_;
@@ -125,9 +130,10 @@ class Optimizer {
   std::unique_ptr<HostStep> host_step_;
   std::vector<StateView> kept_;  // by block
   std::unique_ptr<OffloadStore> offload_;
-  std::vector<int> first_unit_;                  // by block: of its first part that is not kept
-  std::vector<std::vector<Run>> runs_;           // by block: what step() updates
-  std::vector<std::vector<FlatRange>> counted_;  // by block: what the norm counts
+  std::vector<int> first_unit_;         // by block: of its first part that is not kept
+  std::vector<std::vector<Run>> runs_;  // by block: what step() updates
+  std::vector<std::vector<ElementNumbers>> numbers_;  // by block and parameter: for random rounding
+  std::vector<std::vector<FlatRange>> counted_;       // by block: what the norm counts
   StepVerdict verdict_;
 };
 

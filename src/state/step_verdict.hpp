@@ -1,7 +1,7 @@
 #pragma once
-// Whether a step may change anything, and by which factor its gradients are clipped. On a device it is
-// decided there, behind the backward pass, and the host, which reads the numbers when it likes, need
-// not wait.
+// Whether a step may change anything, and by which factor its gradients are clipped. On a device it
+// is decided there, behind the backward pass, and the host, which reads the numbers when it likes,
+// need not wait.
 #include <array>
 #include <memory>
 
@@ -50,8 +50,8 @@ class StepVerdict {
   double read_squares(const Stream& stream) const;
   /// By the host: `factor` for the steps of `stream` from here on; NaN: they change nothing.
   void decide(const Stream& stream, float factor) const;
-  /// By the device. `loss`: this rank's part of it, (1) float64; empty: it has none. Collective over
-  /// `all`. Behind a step that could not be used nothing changes until go_on().
+  /// By the device. `loss`: this rank's part of it, (1) float64; empty: it has none. Collective
+  /// over `all`. Behind a step that could not be used nothing changes until go_on().
   LateNumbers decide(const Stream& stream, Communicator& all, const Tensor& loss,
                      const ClipRule& rule);
   /// The host has seen that a step could not be used.
@@ -60,8 +60,8 @@ class StepVerdict {
  private:
   Tensor sums() const { return sums_.tensor(DType::f64, {2}); }
 
-  Buffer sums_;    // {squares, loss}
-  Mirror factor_;  // float32
+  Buffer sums_;                 // {squares, loss}
+  Mirror factor_;               // float32
   std::array<Buffer, 2> late_;  // sums for the host: of this step, and of the one before
   int step_ = 0;
 };

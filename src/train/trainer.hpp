@@ -111,7 +111,7 @@ class Trainer {
   Executor training_;
   std::optional<Evaluator> evaluator_;
   RunStart start_;
-  StepShare::Word told_;  // of all ranks, since the step before
+  StepShare::Word told_;             // of all ranks, since the step before
   std::optional<RunningStep> late_;  // run(): the step whose numbers are not known yet
   Clock::time_point settled_;        // the end of the step before
   double last_seconds_ = 0.0;        // that it took

@@ -1,7 +1,7 @@
-// A step of a Trainer: begun, told of, and settled once its numbers are known. Where the device decides
-// whether a step is used (Optimizer::decides_on_device) a run settles it while the next one runs, and
-// takes it for used until then; where it was not, the device keeps the next one from changing
-// anything, and it is made once more.
+// A step of a Trainer: begun, told of, and settled once its numbers are known. Where the device
+// decides whether a step is used (Optimizer::decides_on_device) a run settles it while the next one
+// runs, and takes it for used until then; where it was not, the device keeps the next one from
+// changing anything, and it is made once more.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -46,11 +46,11 @@ Trainer::RunningStep Trainer::start_step(std::int64_t step) {
 // A step whose numbers are late has not ended yet: by the one before it is known how long it takes.
 void Trainer::tell(RunningStep& running) {
   const bool late = running.output.late.pending();
-  const double ahead =
-      late ? 2.0 * last_seconds_ : seconds_between(running.begin, Clock::now());
-  told_ = share_.share({stage_.has_head() && grid_.tensor_rank() == 0 ? running.output.loss_sum : 0.0,
-                        requests_.take(ahead), checkpoints_.writing()},
-                       running.metrics);
+  const double ahead = late ? 2.0 * last_seconds_ : seconds_between(running.begin, Clock::now());
+  told_ =
+      share_.share({stage_.has_head() && grid_.tensor_rank() == 0 ? running.output.loss_sum : 0.0,
+                    requests_.take(ahead), checkpoints_.writing()},
+                   running.metrics);
   running.loss_sum = told_.loss_sum;
 }
 

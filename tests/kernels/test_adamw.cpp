@@ -19,8 +19,8 @@ struct State {
   void update(const Tensor& gradient, const Tensor& weights, const AdamWOptions& options,
               float factor = 1.0F) {
     const Shape shape = {static_cast<std::int64_t>(parameter.size())};
-    test::run(adamw, Tensor(parameter.data(), shape), weights, gradient,
-              Tensor(&factor, {1}), Tensor(m.data(), shape), Tensor(v.data(), shape), options);
+    test::run(adamw, Tensor(parameter.data(), shape), weights, gradient, Tensor(&factor, {1}),
+              Tensor(m.data(), shape), Tensor(v.data(), shape), options);
   }
   void update(std::vector<float>& gradient, const AdamWOptions& options) {
     update(Tensor(gradient.data(), {static_cast<std::int64_t>(gradient.size())}), {}, options);

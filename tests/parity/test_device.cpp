@@ -108,6 +108,21 @@ TEST_F(OnDevice, DropoutHasTheMasksOfTheHost) {
     EXPECT_NEAR(there[s].loss, here[s].loss, 1e-5 * here[s].loss);
 }
 
+// Rounded by the same words, wherever the state is stepped.
+TEST_F(OnDevice, StochasticRoundingIsThatOfTheHost) {
+  Layout layout = mixed_layout();
+  layout.type = "bf16";
+  auto job = golden_job(read_golden("gpt2-tiny"), layout);
+  job["optimizer"]["params"]["stochastic_rounding"] = true;
+  const auto here = train(MPI_COMM_WORLD, on_host(job), steps);
+  for (const bool offload : {false, true}) {
+    if (offload) job["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}};
+    const auto there = train(MPI_COMM_WORLD, on_device(job), steps);
+    for (std::size_t s = 0; s < here.size(); ++s)
+      EXPECT_NEAR(there[s].loss, here[s].loss, 1e-3 * here[s].loss);
+  }
+}
+
 // State on the host, all or half of it, or on a disk: stepped there (ZeRO-Offload).
 TEST_F(OnDevice, OffloadedStateIsSteppedOnTheHost) {
   const GoldenCase golden = read_golden("gpt2-tiny");
@@ -228,7 +243,7 @@ TEST_F(OnDevice, TheLossScaleIsFoundAsOnTheHost) {
 // overflows, the step behind is made again.
 TEST_F(OnDevice, NumbersThatAreReadLateAreThoseReadAtOnce) {
   constexpr int several = 5;
-  for (const char* type : {"fp32", "fp16"}) {
+  for (const char* type : {"f32", "fp16"}) {
     SCOPED_TRACE(type);
     const SharedDirectory directory;
     Layout layout = mixed_layout();

@@ -55,7 +55,8 @@ TEST_P(HostStepTest, StepsAsAdamwDoes) {
   const AdamWOptions options{.learning_rate = 0.01, .weight_decay = 0.1};
   float factor = 0.5F;
   const Tensor clip(&factor, {1});
-  adamw(host, master ? view(parameter) : w, master ? w : Tensor{}, g, clip, view(m), view(v), options);
+  adamw(host, master ? view(parameter) : w, master ? w : Tensor{}, g, clip, view(m), view(v),
+        options);
 
   HostStep step(type, type);
   step.run(stream, master ? view(master_there) : Tensor{}, w_there, g_there, clip, view(m_there),
