@@ -90,8 +90,8 @@ float factor(double squares, double loss, const ClipRule& rule, float before = 1
 TEST(ClipFactor, ClipsTheNormWithoutTheLossScale) {
   EXPECT_EQ(factor(9.0, 1.0, {}), 1.0F) << "nothing is clipped";
   EXPECT_EQ(factor(9.0, 1.0, {.most = 4.0}), 1.0F);
-  EXPECT_FLOAT_EQ(factor(9.0, 1.0, {.most = 1.5}), 0.5F);
-  EXPECT_FLOAT_EQ(factor(9.0 * 64, 1.0, {.most = 1.5, .loss_scale = 8.0}), 0.5F / 8.0F);
+  EXPECT_NEAR(factor(9.0, 1.0, {.most = 1.5}), 0.5, 1e-6);
+  EXPECT_NEAR(factor(9.0 * 64, 1.0, {.most = 1.5, .loss_scale = 8.0}), 0.5 / 8.0, 1e-7);
   EXPECT_EQ(factor(0.0, 1.0, {.most = 1.5}, 0.25F), 1.0F) << "the one before does not count";
 }
 

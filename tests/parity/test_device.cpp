@@ -269,7 +269,7 @@ TEST_F(OnDevice, NumbersThatAreReadLateAreThoseReadAtOnce) {
       EXPECT_EQ(lines[s]["loss"], at_once[s].loss);
       EXPECT_EQ(lines[s]["lr"], at_once[s].lr);
       EXPECT_EQ(lines[s].value("skipped", false), at_once[s].skipped);
-      EXPECT_EQ(lines[s]["bytes_sent_data"], at_once[s].bytes_sent_data);
+      EXPECT_EQ(lines[s]["bytes_sent"]["data"], at_once[s].bytes_sent_data);
       if (!at_once[s].skipped) {
         EXPECT_EQ(lines[s]["grad_norm"], at_once[s].grad_norm);
       }

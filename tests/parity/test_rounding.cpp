@@ -75,7 +75,7 @@ TEST(Rounding, GoesByTheNumberOfTheElementOnEveryLayout) {
 
 TEST(Rounding, ARunGoesOnFromAFileBitForBit) {
   constexpr int steps = 4;
-  for (const Layout& layout : layouts()) {
+  for (const Layout& layout : {layouts().front(), layouts().back()}) {
     SCOPED_TRACE(layout.text());
     const SharedDirectory directory;
     auto job = rounding_job("gpt2-tiny", layout, "bf16");
