@@ -70,6 +70,11 @@ struct CheckpointLoader::Impl {
       const LoadPlace at = plan.duties[i].place;
       return at == own_memory ? landings[i] : shared + at;
     }
+    std::byte* place_of(std::int64_t block, LoadPlace at) const {
+      if (at != own_memory) return shared + at;
+      const auto duty = std::ranges::find(plan.duties, block, &LoadDuty::block);
+      return landings[static_cast<std::size_t>(duty - plan.duties.begin())];
+    }
   };
 
   void want(std::int64_t block);
@@ -131,13 +136,9 @@ CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round() {
   if (planner->wants_offers()) planner->offer(gather_over_ranks(ranks, offer()), width);
   round.plan = planner->next();
   start_readings(round);
-  const std::vector<LoadDuty>& duties = round.plan.duties;
   for (const LoadPlace place : round.plan.places) {
     const std::int64_t block = sequence[next++];
-    const auto duty = std::ranges::find(duties, block, &LoadDuty::block);
-    std::byte* const at = place == own_memory
-                              ? round.place(static_cast<std::size_t>(duty - duties.begin()))
-                              : round.shared + place;
+    std::byte* const at = place == kept_memory ? memory->kept() : round.place_of(block, place);
     round.mine.emplace_back(block, at + blocks.data_offset(block));
   }
   return round;
@@ -148,7 +149,7 @@ void CheckpointLoader::Impl::start_readings(Round& round) {
   std::byte* own = memory->own(round.number % NodeMemory::parts);
   std::vector<std::int64_t> from_disk;
   for (const LoadDuty& duty : round.plan.duties)
-    if (duty.lands_own && duty.from < 0) from_disk.push_back(duty.block);
+    if (duty.from < 0) from_disk.push_back(duty.block);
   round.readings = disk.start(from_disk, own);
   for (const std::int64_t block : from_disk) own += blocks.footprint(block);
   std::size_t reading = 0;
@@ -190,10 +191,7 @@ void CheckpointLoader::Impl::complete(Round& round) {
   std::size_t reading = 0;
   for (std::size_t i = 0; i < duties.size(); ++i) {
     if (duties[i].from >= 0) continue;
-    if (duties[i].lands_own)
-      check_block(round.readings[reading++], round.place(i));
-    else  // there was no room before
-      check_block(disk.start({&duties[i].block, 1}, round.place(i)).front(), round.place(i));
+    check_block(round.readings[reading++], round.place(i));
     messages.send(duties[i], bytes_of(i));
   }
   messages.finish();
@@ -216,6 +214,9 @@ void CheckpointLoader::Impl::advance() {
   }
   now = std::move(ahead.front());
   ahead.pop_front();
+  if (const auto& keep = now.plan.keep)
+    std::memcpy(memory->kept(), now.place_of(keep->block, keep->place),
+                static_cast<std::size_t>(blocks.footprint(keep->block)));
 }
 
 const std::byte* CheckpointLoader::Impl::data_of(std::int64_t block) {

@@ -11,14 +11,14 @@
 
 namespace triax {
 
-/// What a rank takes of memory for blocks at most, where no other rank of its node shares it.
-/// Ten blocks of float32, each with the pages that its ends lie in.
-constexpr std::int64_t loading_bytes_at_once = 10 * ((std::int64_t{4} << 20) + (8 << 10));
+/// What a rank takes of memory for blocks at most, its part of what a node's ranks share included:
+/// 13 blocks of float32, each with the pages that its ends lie in (see NodeMemory).
+constexpr std::int64_t loading_bytes_at_once = 13 * ((std::int64_t{4} << 20) + (8 << 10));
 
 struct LoaderOptions {
   /// Bytes of blocks that a node's ranks have in a round, of which several are on their way while
-  /// one is handed out (NodeMemory::parts). Each rank has a block at least.
-  std::int64_t window_bytes = loading_bytes_at_once / 5;
+  /// one is handed out (NodeMemory::parts). Each rank has a block at least, and half of it at most.
+  std::int64_t window_bytes = loading_bytes_at_once / 13 * 4;
   int node = -1;  // ranks with the same number share memory; -1: those of a machine (NodeMemory)
 };
 

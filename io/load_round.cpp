@@ -11,7 +11,9 @@
 namespace triax {
 namespace {
 
-constexpr int most_tags = 32768;  // that MPI promises
+constexpr int most_tags = 32768;     // that MPI promises
+constexpr std::int64_t none = -1;    // instead of a block
+constexpr std::size_t horizon = 16;  // of an offer's blocks: what is worth keeping
 
 // A rank that gets a block in this round.
 struct Need {
@@ -20,47 +22,74 @@ struct Need {
   auto key() const { return std::tuple(block, node, rank); }
 };
 
-/// The blocks that fit a node's memory, and where.
+/// A node's blocks of a round: who brings each in, and where it is shared.
 class NodeRoom {
  public:
+  struct Held {
+    int carrier;
+    LoadPlace place = own_memory;
+  };
   explicit NodeRoom(std::int64_t room) : room_(room) {}
-  bool take(std::int64_t block, std::int64_t bytes) {
-    if (offsets_.contains(block)) return true;
-    if (used_ + bytes > room_) return false;
-    offsets_[block] = used_;
-    used_ += bytes;
+  bool has(std::int64_t block) const { return held_.contains(block); }
+  const Held& held(std::int64_t block) const { return held_.at(block); }
+  void take(std::int64_t block, int carrier) { held_[block] = {.carrier = carrier}; }
+  bool fits(std::int64_t bytes) const { return used_ + bytes <= room_; }
+  // Whether the block is, or can be, for several ranks.
+  bool share(std::int64_t block, std::int64_t bytes) {
+    Held& held = held_.at(block);
+    if (held.place != own_memory) return true;
+    if (!fits(bytes)) return false;
+    held.place = std::exchange(used_, used_ + bytes);
     return true;
   }
-  std::int64_t offset(std::int64_t block) const { return offsets_.at(block); }
 
  private:
   std::int64_t room_, used_ = 0;
-  std::unordered_map<std::int64_t, std::int64_t> offsets_;
+  std::unordered_map<std::int64_t, Held> held_;
 };
 
 /// Shares out the blocks of a round. `offers`: of each rank.
 class Sharing {
  public:
   using Offers = std::vector<std::span<const std::int64_t>>;
-  Sharing(const Offers& offers, const LoadNodes& nodes, const LoadPlanner::BytesOf& bytes_of)
-      : nodes_(nodes), bytes_of_(bytes_of), accepted_(offers.size()), load_(offers.size()) {
+  /// `kept`: what each rank has kept of earlier rounds, or none.
+  Sharing(const Offers& offers, const LoadNodes& nodes, const LoadPlanner::BytesOf& bytes_of,
+          const std::vector<std::int64_t>& kept)
+      : nodes_(nodes),
+        bytes_of_(bytes_of),
+        had_(kept),
+        kept_(kept),
+        accepted_(offers.size()),
+        carried_(offers.size()),
+        read_(offers.size()) {
     for (const std::int64_t room : nodes.room) rooms_.emplace_back(room);
+    ranks_on_.resize(rooms_.size());
+    for (int rank = 0; rank < std::ssize(offers); ++rank) ranks_on_[node(rank)].push_back(rank);
     accept(offers);
+    keep(offers);
+    // A rank may come back to a block within a round.
+    std::ranges::sort(needs_, {}, &Need::key);
+    needs_.erase(std::ranges::unique(needs_, {}, &Need::key).begin(), needs_.end());
   }
 
   const std::vector<std::size_t>& accepted() const { return accepted_; }
+  /// After this round.
+  const std::vector<std::int64_t>& kept() const { return kept_; }
 
   LoadRound of(std::span<const std::int64_t> offer, int rank) {
     LoadRound round;
-    round.empty = needs_.empty();
+    round.empty = std::ranges::all_of(accepted_, [](std::size_t blocks) { return blocks == 0; });
     round.shared = std::ranges::adjacent_find(needs_, {}, &Need::block) != needs_.end();
     int tag = 0;
     for (std::size_t first = 0, end = 0; first < needs_.size(); first = end, ++tag) {
       while (end < needs_.size() && needs_[end].block == needs_[first].block) ++end;
       give(std::span(needs_).subspan(first, end - first), tag % most_tags, rank, round);
     }
-    for (const std::int64_t block : offer.first(accepted_[static_cast<std::size_t>(rank)]))
-      round.places.push_back(place(block, round, rank));
+    const auto r = static_cast<std::size_t>(rank);
+    for (const std::int64_t block : offer.first(accepted_[r]))
+      round.places.push_back(place(block, rank));
+    if (const std::int64_t block = kept_[r]; block != none && had_[r] == none)
+      round.keep = {block, place(block, rank)};
     return round;
   }
 
@@ -69,10 +98,9 @@ class Sharing {
     return static_cast<std::size_t>(nodes_.node_of[static_cast<std::size_t>(rank)]);
   }
 
-  LoadPlace shared(std::int64_t block, int rank) const { return rooms_[node(rank)].offset(block); }
-  LoadPlace place(std::int64_t block, const LoadRound& round, int rank) const {
-    const auto duty = std::ranges::find(round.duties, block, &LoadDuty::block);
-    return duty == round.duties.end() ? shared(block, rank) : duty->place;
+  LoadPlace place(std::int64_t block, int rank) const {
+    if (block == had_[static_cast<std::size_t>(rank)]) return kept_memory;
+    return rooms_[node(rank)].held(block).place;
   }
 
   // Block after block of every rank, as long as they fit.
@@ -80,62 +108,113 @@ class Sharing {
     bool more = true;
     for (std::size_t k = 0; std::exchange(more, false); ++k)
       for (int rank = 0; rank < std::ssize(offers); ++rank) {
-        const auto& offer = offers[static_cast<std::size_t>(rank)];
-        auto& accepted = accepted_[static_cast<std::size_t>(rank)];
-        if (accepted < k || k >= offer.size() || offer[k] < 0) continue;
-        if (!rooms_[node(rank)].take(offer[k], bytes_of_(offer[k]))) {
-          check(k > 0, "no room for block {} in a round", offer[k]);
+        if (!offers_at(offers, rank, k)) continue;
+        const auto r = static_cast<std::size_t>(rank);
+        const std::int64_t block = offers[r][k];
+        if (block == had_[r]) {
+          kept_[r] = none;
+          ++accepted_[r];
+          more = true;
           continue;
         }
-        ++accepted;
+        if (!take(block, rank, offers, k)) {
+          check(k > 0, "no room for block {} in a round", block);
+          continue;
+        }
+        ++accepted_[r];
         more = true;
-        needs_.push_back({offer[k], static_cast<int>(node(rank)), rank});
+        needs_.push_back({block, static_cast<int>(node(rank)), rank});
       }
-    // A rank may come back to a block within a round.
-    std::ranges::sort(needs_, {}, &Need::key);
-    needs_.erase(std::ranges::unique(needs_, {}, &Need::key).begin(), needs_.end());
   }
 
-  // All that need one block: on each node the one with the least to do brings it in.
+  // A block of this round that a rank needs soon stays with it, where it has none kept.
+  void keep(const Offers& offers) {
+    for (int rank = 0; rank < std::ssize(offers); ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      NodeRoom& room = rooms_[node(rank)];
+      if (had_[r] != none) continue;
+      const auto soon = offers[r].subspan(accepted_[r]);
+      for (const std::int64_t block : soon.first(std::min(horizon, soon.size()))) {
+        if (!room.has(block)) continue;
+        if (room.held(block).carrier == rank || room.share(block, bytes_of_(block))) {
+          kept_[r] = block;
+          needs_.push_back({block, static_cast<int>(node(rank)), rank});
+        }
+        break;
+      }
+    }
+  }
+
+  // Whether the rank still has a k-th block for this round.
+  bool offers_at(const Offers& offers, int rank, std::size_t k) const {
+    const auto& offer = offers[static_cast<std::size_t>(rank)];
+    return accepted_[static_cast<std::size_t>(rank)] >= k && k < offer.size() && offer[k] >= 0;
+  }
+
+  // A block comes in through the memory of one of those on its node that want it at the same time:
+  // the one that has the least so far.
+  bool take(std::int64_t block, int rank, const Offers& offers, std::size_t k) {
+    NodeRoom& room = rooms_[node(rank)];
+    const std::int64_t bytes = bytes_of_(block);
+    if (room.has(block)) return room.held(block).carrier == rank || room.share(block, bytes);
+    int carrier = rank;
+    bool shared = false;
+    for (const int other : ranks_on_[node(rank)]) {
+      if (other == rank || !offers_at(offers, other, k) ||
+          offers[static_cast<std::size_t>(other)][k] != block)
+        continue;
+      if (other < rank) return false;  // it was refused: they share it in a later round
+      shared = true;
+      if (carried(other) < carried(carrier)) carrier = other;
+    }
+    if (carried(carrier) + bytes > nodes_.own[node(rank)] || (shared && !room.fits(bytes)))
+      return false;
+    room.take(block, carrier);
+    carried(carrier) += bytes;
+    return !shared || room.share(block, bytes);
+  }
+
+  // All that need one block: on each node its carrier brings it in.
   void give(std::span<const Need> needs, int tag, int rank, LoadRound& round) {
+    const std::int64_t block = needs.front().block;
     std::vector<int> holders;
     bool others = false;  // of this rank's node need it too
     for (std::size_t first = 0, end = 0; first < needs.size(); first = end) {
       while (end < needs.size() && needs[end].node == needs[first].node) ++end;
-      const auto here = needs.subspan(first, end - first);
-      holders.push_back(std::ranges::min_element(here, {}, [&](const Need& need) {
-                          return load(need.rank);
-                        })->rank);
-      if (holders.back() == rank) others = here.size() > 1;
+      holders.push_back(rooms_[static_cast<std::size_t>(needs[first].node)].held(block).carrier);
+      if (holders.back() == rank) others = end - first > 1;
     }
-    const auto reader = std::ranges::min_element(holders, {}, [&](int r) { return load(r); });
+    const auto reader = std::ranges::min_element(holders, {}, [&](int r) { return read(r); });
+    read(*reader) += bytes_of_(block);
     std::iter_swap(holders.begin(), reader);
-    const std::int64_t block = needs.front().block;
-    const std::int64_t bytes = bytes_of_(block);
-    for (std::size_t i = 0; i < holders.size(); ++i) {
-      load(holders[i]) += bytes;
-      // What does not fit lands in shared memory, where it must not meet another round's.
-      round.shared |= load(holders[i]) > nodes_.own[node(holders[i])];
-      if (holders[i] != rank) continue;
-      LoadDuty duty{block, shared(block, rank), false, i > 0 ? holders[i & (i - 1)] : -1, {}, tag};
-      const bool fits = load(rank) <= nodes_.own[node(rank)];
-      if (fits && !others) duty.place = own_memory;
-      duty.lands_own = fits && (i == 0 || !others);
-      for (std::size_t step = 1; i + step < holders.size() && (i & step) == 0; step *= 2)
-        duty.to.push_back(holders[i + step]);
-      std::ranges::reverse(duty.to);  // the largest subtree first
-      round.duties.push_back(std::move(duty));
-    }
+    const auto mine = std::ranges::find(holders, rank);
+    if (mine == holders.end()) return;
+    const auto i = static_cast<std::size_t>(mine - holders.begin());
+    LoadDuty duty{.block = block,
+                  .place = place(block, rank),
+                  .lands_own = i == 0 || !others,
+                  .from = i > 0 ? holders[i & (i - 1)] : -1,
+                  .to = {},
+                  .tag = tag};
+    for (std::size_t step = 1; i + step < holders.size() && (i & step) == 0; step *= 2)
+      duty.to.push_back(holders[i + step]);
+    std::ranges::reverse(duty.to);  // the largest subtree first
+    round.duties.push_back(std::move(duty));
   }
 
-  std::int64_t& load(int rank) { return load_[static_cast<std::size_t>(rank)]; }
+  std::int64_t& carried(int rank) { return carried_[static_cast<std::size_t>(rank)]; }
+  std::int64_t& read(int rank) { return read_[static_cast<std::size_t>(rank)]; }
 
   const LoadNodes& nodes_;
   const LoadPlanner::BytesOf& bytes_of_;
-  std::vector<NodeRoom> rooms_;
+  const std::vector<std::int64_t>& had_;  // kept by each rank, before the round
+  std::vector<std::int64_t> kept_;        // and after it
+  std::vector<NodeRoom> rooms_;           // of the nodes, as
+  std::vector<std::vector<int>> ranks_on_;
   std::vector<std::size_t> accepted_;
   std::vector<Need> needs_;
-  std::vector<std::int64_t> load_;  // bytes that a rank brings in
+  std::vector<std::int64_t> carried_;  // bytes that come in through a rank's memory
+  std::vector<std::int64_t> read_;     // and those that it reads from the disk
 };
 
 }  // namespace
@@ -144,7 +223,8 @@ LoadPlanner::LoadPlanner(LoadNodes nodes, int rank, BytesOf bytes_of)
     : nodes_(std::move(nodes)),
       rank_(rank),
       bytes_of_(std::move(bytes_of)),
-      taken_(nodes_.node_of.size()) {}
+      taken_(nodes_.node_of.size()),
+      kept_(nodes_.node_of.size(), none) {}
 
 // An offer that ends with a block may be cut: the less is left of it, the less a round has.
 bool LoadPlanner::wants_offers() const {
@@ -165,9 +245,11 @@ LoadRound LoadPlanner::next() {
   Sharing::Offers left;
   for (std::size_t r = 0; r < taken_.size(); ++r)
     left.push_back(std::span(offers_).subspan(r * width_ + taken_[r], width_ - taken_[r]));
-  Sharing sharing(left, nodes_, bytes_of_);
+  Sharing sharing(left, nodes_, bytes_of_, kept_);
   for (std::size_t r = 0; r < taken_.size(); ++r) taken_[r] += sharing.accepted()[r];
-  return sharing.of(left[static_cast<std::size_t>(rank_)], rank_);
+  LoadRound round = sharing.of(left[static_cast<std::size_t>(rank_)], rank_);
+  kept_ = sharing.kept();
+  return round;
 }
 
 }  // namespace triax

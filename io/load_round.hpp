@@ -3,27 +3,30 @@
 // rank computes the same from what all offer. Internal to io/.
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace triax {
 
-/// Where ranks are: `node_of` has a number for each rank; by that number, `room` has the bytes for
-/// a round's blocks, over all ranks of a node, and `own` those that each of them has for itself.
+/// Where ranks are: `node_of` has a number for each rank; by that number, `own` has the bytes that
+/// each rank of a node has for a round's blocks, for any of its blocks at least; and `room` those
+/// that they share for what several of them need: for a block of each two of them at least.
 struct LoadNodes {
   std::vector<int> node_of;
   std::vector<std::int64_t> room, own;
 };
 
-/// Where a block is handed out: at this byte of what a node's ranks share, or in memory of the
-/// rank's own.
+/// Where a block is handed out: at this byte of what a node's ranks share, in memory of the rank's
+/// own, or where it keeps one of an earlier round.
 using LoadPlace = std::int64_t;
 constexpr LoadPlace own_memory = -1;
+constexpr LoadPlace kept_memory = -2;
 
 /// A block that this rank brings in.
 struct LoadDuty {
   std::int64_t block;
   LoadPlace place;
-  bool lands_own;       // comes to own memory first, where it fits: that is better for a disk
+  bool lands_own;       // comes to own memory first: that is better for a disk
   int from;             // the rank that sends it; -1: it comes from the disk
   std::vector<int> to;  // the ranks that it is sent on to
   int tag;              // of those messages
@@ -33,15 +36,20 @@ struct LoadDuty {
 /// What one rank has to do with a round.
 struct LoadRound {
   bool empty = true;              // no rank needs anything any more
-  bool shared = false;            // some block is for several ranks, or comes to shared memory
+  bool shared = false;            // some block is for several ranks
   std::vector<LoadPlace> places;  // of the next blocks of this rank's offer
   std::vector<LoadDuty> duties;
+  struct Keep {
+    std::int64_t block;
+    LoadPlace place;
+  };
+  std::optional<Keep> keep;  // to be copied: this rank needs it again soon
 };
 
 /// Makes rounds of what all ranks offer, for one of them. `bytes_of`: what a block takes of memory.
-/// A node's room is shared out evenly: all first blocks fit. Each block leaves the disk once a
-/// round: by one of the ranks that need it, on each node one brings it in; between nodes it goes
-/// along a binomial tree.
+/// All first blocks fit. Each block leaves the disk once a round: on each node that needs it one of
+/// the ranks that do brings it in, through its own memory; between nodes it goes along a binomial
+/// tree.
 class LoadPlanner {
  public:
   using BytesOf = std::function<std::int64_t(std::int64_t)>;
@@ -61,6 +69,7 @@ class LoadPlanner {
   std::vector<std::int64_t> offers_;
   std::size_t width_ = 0;
   std::vector<std::size_t> taken_;  // of each rank's offer
+  std::vector<std::int64_t> kept_;  // by each rank
 };
 
 }  // namespace triax

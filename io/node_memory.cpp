@@ -66,38 +66,42 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   room_ = nodes_.room[here];
   own_room_ = nodes_.own[here];
   try {
-    agreed(ranks, [&] { own_ = Buffer(static_cast<std::size_t>(parts * own_room_)); });
+    agreed(ranks, [&] {
+      own_ = Buffer(static_cast<std::size_t>(parts * own_room_ + whole_pages(need.largest)));
+    });
   } catch (...) {
     if (shared_ != nullptr) ::munmap(shared_, shared_bytes_);
     throw;
   }
 }
 
-// Room for the largest block of every rank, and no more than all need together, in whole pages.
+// For the largest block of each rank, and no more than is needed, in whole pages.
 void NodeMemory::number(const std::vector<Member>& members) {
   std::map<std::int64_t, int> numbers;
   nodes_ = {};
-  struct Sum : Need {
-    std::int64_t ranks = 0, largest_of_one = 0;
+  struct Node {
+    Need largest;
+    std::int64_t all = 0, ranks = 0;
   };
-  std::vector<Sum> sums;
+  std::vector<Node> nodes;
   for (const Member& member : members) {
     const auto [found, is_new] =
-        numbers.try_emplace(member.node, static_cast<int>(std::ssize(sums)));
-    if (is_new) sums.emplace_back();
+        numbers.try_emplace(member.node, static_cast<int>(std::ssize(nodes)));
+    if (is_new) nodes.emplace_back();
     nodes_.node_of.push_back(found->second);
-    Sum& sum = sums[static_cast<std::size_t>(found->second)];
-    sum.all += member.need.all;
-    sum.largest += member.need.largest;
-    sum.largest_of_one = std::max(sum.largest_of_one, member.need.largest);
-    ++sum.ranks;
-    sum.window = std::max(sum.window, member.need.window);
+    Node& node = nodes[static_cast<std::size_t>(found->second)];
+    Need& largest = node.largest;
+    largest.all = std::max(largest.all, member.need.all);
+    largest.largest = std::max(largest.largest, member.need.largest);
+    largest.window = std::max(largest.window, member.need.window);
+    node.all += member.need.all;
+    ++node.ranks;
   }
-  for (const Sum& sum : sums) {
-    const std::int64_t room = std::max(sum.largest, std::min(sum.window, sum.all));
-    nodes_.room.push_back(whole_pages(room));
-    const std::int64_t own = std::max(sum.largest_of_one, room / sum.ranks);
-    nodes_.own.push_back(whole_pages(own));
+  for (const auto& [need, all, ranks] : nodes) {
+    const std::int64_t shared = std::min(std::max(need.window, ranks * need.largest), all);
+    nodes_.room.push_back(ranks == 1 ? 0 : whole_pages(shared));
+    const std::int64_t own = std::min(need.window / std::max<std::int64_t>(ranks, 2), need.all);
+    nodes_.own.push_back(whole_pages(std::max(need.largest, own)));
   }
 }
 

@@ -17,8 +17,9 @@ namespace triax {
 /// node.
 class NodeMemory {
  public:
-  /// What a rank needs: `all` its blocks take together, the `largest` of them, and what a node has
-  /// in a part at most, unless the largest of its ranks need more.
+  /// What a rank needs: `all` its blocks take together, the `largest` of them, and the `window`:
+  /// what a node's ranks have in a part at most, unless their largest need more. No rank has more
+  /// than half of it: that keeps a disk busy.
   struct Need {
     std::int64_t all = 0, largest = 0, window = 0;
   };
@@ -26,7 +27,7 @@ class NodeMemory {
   /// Of own memory, for rounds: one is handed out, one is free for the next, the others are on
   /// their way. A disk may tell of what it has done only when it has nothing left to do (virtual
   /// ones do): then it is given the next at once, and there is some more for it to do meanwhile.
-  static constexpr int parts = 5;
+  static constexpr int parts = 4;
   /// Of shared memory: one is handed out while the next round's blocks come together.
   static constexpr int shared_parts = 2;
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
@@ -39,6 +40,8 @@ class NodeMemory {
   const LoadNodes& nodes() const { return nodes_; }
   /// A part of this rank's own memory, of nodes().own bytes; begins at a page.
   std::byte* own(int part) const { return static_cast<std::byte*>(own_.data()) + part * own_room_; }
+  /// For a block that this rank keeps longer.
+  std::byte* kept() const { return own(parts); }
   /// A part of what the node's ranks share, of nodes().room bytes; null where a rank has its own.
   std::byte* shared(int part) const {
     return shared_ == nullptr ? nullptr : static_cast<std::byte*>(shared_) + part * room_;

@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::size_t width = 4;
+constexpr std::size_t width = 6;
 using Offers = std::vector<std::vector<std::int64_t>>;
 
 std::vector<std::int64_t> padded(const Offers& offers) {
@@ -87,24 +87,66 @@ TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
   EXPECT_NE(rounds[0].duties, rounds[1].duties);
 }
 
-// Room for three: one each, and the third goes to who comes first.
-TEST(LoadRound, RoomIsSharedOutEvenly) {
-  const auto rounds = plan({{1, 2, 3}, {7, 8}}, {{0, 0}, {30}, {0}});
-  EXPECT_THAT(rounds[0].places, ElementsAre(0, 20));
-  EXPECT_THAT(rounds[1].places, ElementsAre(10));
+// What one rank of a node needs stays with it; what another needs too goes where both find it.
+TEST(LoadRound, OnlyWhatSeveralRanksNeedIsShared) {
+  const auto rounds = plan({{1, 2, 3}, {2, 4}}, {{0, 0}, {20}, {30}});
+  EXPECT_THAT(rounds[0].places, ElementsAre(own_memory, 0, own_memory));
+  EXPECT_THAT(rounds[1].places, ElementsAre(0, own_memory));
+  for (const LoadRound& round : rounds) {
+    EXPECT_TRUE(round.shared);
+    for (const LoadDuty& duty : round.duties) EXPECT_TRUE(duty.lands_own);
+  }
+  for (const LoadRound& round : plan({{1}, {2}}, {{0, 0}, {20}, {10}})) EXPECT_FALSE(round.shared);
 }
 
-TEST(LoadRound, WhatOneRankOfANodeNeedsStaysInItsOwnMemoryIfItFits) {
-  const auto rounds = plan({{1, 2, 3}, {2, 4}}, {{0, 0}, {50}, {15}});
-  EXPECT_THAT(rounds[0].places, ElementsAre(own_memory, 10, 30));
-  ASSERT_EQ(rounds[1].duties.size(), 2U);  // 2, which rank 0 needs too, lands there; 4 does not fit
-  EXPECT_TRUE(rounds[1].duties[0].lands_own);
-  EXPECT_THAT(rounds[1].places, ElementsAre(10, 20));
+TEST(LoadRound, ARankTakesNoMoreThanItsOwnMemoryHolds) {
+  const auto rounds = plan({{1, 2, 3, 4}, {7, 8}}, {{0, 0}, {20}, {25}});
+  EXPECT_EQ(rounds[0].places.size(), 2U);
+  EXPECT_EQ(rounds[1].places.size(), 2U);
+}
+
+TEST(LoadRound, NoMoreIsSharedThanThereIsRoomFor) {
+  const auto rounds = plan({{1, 2, 3}, {1, 2, 3}}, {{0, 0}, {20}, {100}});
+  for (const LoadRound& round : rounds) EXPECT_THAT(round.places, ElementsAre(0, 10));
+}
+
+// Rank 1 begins with a block that rank 0 comes to in a later round.
+TEST(LoadRound, WhatARankNeedsSoonItKeeps) {
+  const LoadNodes node{{0, 0}, {20}, {10}};
+  const Offers offers = {{1, 2, 3, 4}, {3, 5, 6, 7}};
+  LoadPlanner planner = planner_of(node, 0);
+  planner.offer(padded(offers), width);
+  const LoadRound first = planner.next();
+  ASSERT_TRUE(first.keep);
+  EXPECT_EQ(first.keep->block, 3);
+  EXPECT_EQ(first.keep->place, 0) << "where rank 1 shares it";
+  EXPECT_TRUE(first.shared);
+  const LoadRound second = planner.next();
+  EXPECT_FALSE(second.keep);
+  EXPECT_THAT(second.places, ElementsAre(own_memory, kept_memory));
+  ASSERT_EQ(second.duties.size(), 1U);
+  EXPECT_EQ(second.duties.front().block, 2);
+  EXPECT_THAT(planner.next().places, ElementsAre(own_memory));
+  EXPECT_FALSE(planner.next().empty);  // rank 1's last
+  EXPECT_TRUE(planner.next().empty);
+  EXPECT_FALSE(plan(offers, node)[1].keep);
+}
+
+// Its place is in use for as long as the round is handed out.
+TEST(LoadRound, ABlockIsKeptOnlyWhereNoneIs) {
+  LoadPlanner planner = planner_of({{0, 0}, {20}, {10}}, 0);
+  planner.offer(padded({{1, 2, 3, 6, 4}, {3, 4, 5}}), width);
+  EXPECT_EQ(planner.next().keep->block, 3);
+  const LoadRound second = planner.next();
+  EXPECT_THAT(second.places, ElementsAre(own_memory, kept_memory));
+  EXPECT_FALSE(second.keep) << "of 4";
+  EXPECT_THAT(planner.next().places, ElementsAre(own_memory));
+  EXPECT_THAT(planner.next().places, ElementsAre(own_memory)) << "4 is read again";
 }
 
 // Offers last for several rounds; who has offered less than it needs is asked in time.
 TEST(LoadRound, RoundsGoOnThroughTheOffers) {
-  const LoadNodes alone{{0, 0}, {30}, {30}};
+  const LoadNodes alone{{0, 0}, {30}, {20}};
   LoadPlanner planner = planner_of(alone, 0);
   EXPECT_TRUE(planner.wants_offers());
   planner.offer(padded({{1, 2, 3}, {7}}), width);
@@ -114,27 +156,25 @@ TEST(LoadRound, RoundsGoOnThroughTheOffers) {
   EXPECT_FALSE(planner.wants_offers()) << "all have offered all that they need";
   EXPECT_EQ(planner.next().places.size(), 1U);
   EXPECT_TRUE(planner.next().empty);
-  planner.offer(padded({{1, 2, 3, 4}, {}}), width);
-  EXPECT_EQ(planner.next().places.size(), 3U);
+  planner.offer(padded({{1, 2, 3, 4, 5, 6}, {}}), width);
+  EXPECT_EQ(planner.next().places.size(), 2U);
+  EXPECT_FALSE(planner.wants_offers());
+  EXPECT_EQ(planner.next().places.size(), 2U);
   EXPECT_TRUE(planner.wants_offers());
-  planner.offer(padded({{4}, {}}), width);
-  EXPECT_EQ(planner.next().duties.front().block, 4);
-}
-
-// All ranks agree on such a round: others may be ahead, and have shared memory for a later one.
-TEST(LoadRound, WhatHasNoRoomInOwnMemoryMakesARoundShared) {
-  for (const LoadRound& round : plan({{1, 2}, {}}, {{0, 0}, {20}, {10}})) EXPECT_TRUE(round.shared);
-  for (const LoadRound& round : plan({{1}, {2}}, {{0, 0}, {20}, {10}})) EXPECT_FALSE(round.shared);
+  planner.offer(padded({{5, 6, 7}, {}}), width);
+  EXPECT_EQ(planner.next().duties.front().block, 5);
 }
 
 TEST(LoadRound, ARankComesBackToABlockOfTheSameRound) {
-  const LoadRound round = plan({{1, 2, 1, 3}}, {{0}, {20}, {0}}).front();
-  EXPECT_THAT(round.places, ElementsAre(0, 10, 0));
+  const LoadRound round = plan({{1, 2, 1, 3}}, {{0}, {0}, {20}}).front();
+  EXPECT_THAT(round.places, testing::Each(own_memory));
+  EXPECT_EQ(round.places.size(), 3U);
   EXPECT_EQ(round.duties.size(), 2U);
 }
 
 TEST(LoadRound, BetweenNodesABlockGoesAlongATree) {
-  const LoadNodes apart{{0, 1, 2, 3, 4}, {10, 10, 10, 10, 10}, std::vector<std::int64_t>(5)};
+  const LoadNodes apart{
+      {0, 1, 2, 3, 4}, std::vector<std::int64_t>(5), std::vector<std::int64_t>(5, 10)};
   const Offers same(5, {9});
   expect_each_once(same, apart);
   for (const LoadRound& round : plan(same, apart))
@@ -144,9 +184,10 @@ TEST(LoadRound, BetweenNodesABlockGoesAlongATree) {
 TEST(LoadRound, EachBlockIsReadOnceWhateverTheNeeds) {
   const Offers offers = {{1, 2, 3}, {2, 3}, {}, {5, 1, 2, 3}, {3}, {8, 9}};
   expect_each_once(offers, {{0, 0, 0, 0, 0, 0}, {1000}, {20}});
-  expect_each_once(offers, {{0, 1, 2, 3, 4, 5}, {40, 40, 0, 40, 10, 20}, {0, 0, 0, 0, 0, 0}});
+  expect_each_once(offers, {{0, 0, 0, 0, 0, 0}, {30}, {10}});
+  expect_each_once(offers, {{0, 1, 2, 3, 4, 5}, {0, 0, 0, 0, 0, 0}, {40, 40, 10, 40, 10, 20}});
   expect_each_once(offers, {{0, 0, 1, 1, 2, 2}, {20, 20, 30}, {10, 10, 20}});
-  expect_each_once(offers, {{1, 0, 1, 0, 1, 0}, {30, 30}, {10, 0}});
+  expect_each_once(offers, {{1, 0, 1, 0, 1, 0}, {30, 30}, {10, 30}});
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ function(add_test_program name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE triax_test_support ${ARG_LIBS})
   target_compile_definitions(${name} PRIVATE TRIAX_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_precompile_headers(${name} REUSE_FROM triax_test_support)
 endfunction()
 
 # add_unit_test(NAME sources... LIBS libs...)
