@@ -1,6 +1,9 @@
 #pragma once
 // AdamW with decoupled weight decay (Loshchilov & Hutter 2019) on a flat range of parameters.
+#include <optional>
+
 #include "kernels/base/device.hpp"
+#include "kernels/element_numbers.hpp"
 
 namespace triax {
 
@@ -10,17 +13,22 @@ struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double weight_decay = 0.0;    // decoupled: p -= lr * weight_decay * p
-  float gradient_scale = 1.0F;  // the clip factor, applied as the gradient is read
-  std::int64_t step = 1;        // counted from 1, for the bias correction
+  double weight_decay = 0.0;  // decoupled: p -= lr * weight_decay * p
+  std::int64_t step = 1;      // counted from 1, for the bias correction
+  // Where given, `weights` are rounded stochastically, by the words of these elements; else to
+  // nearest.
+  std::optional<ElementNumbers> stochastic = {};
 };
 
 /// One update, in one pass over memory. All (n), contiguous:
-///   g = gradient_scale * gradient;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
+///   g = factor * gradient;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
 ///   p -= lr * (weight_decay * p + (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon))
 /// The parameter p and the moments are float32, the gradient of any type. Where the model computes
 /// in 16 bits, p is the master copy and `weights` becomes p rounded; else `weights` is empty.
+/// `factor`: (1) float32 in the memory of the stream, what clip_factor() makes; where it is NaN
+/// nothing changes.
 void adamw(const Stream& stream, const Tensor& parameter, const Tensor& weights,
-           const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamWOptions& options);
+           const Tensor& gradient, const Tensor& factor, const Tensor& m, const Tensor& v,
+           const AdamWOptions& options);
 
 }  // namespace triax

@@ -44,8 +44,7 @@ constexpr float sigmoid_from(float x, float e) {
 /// All of an AdamW step that does not depend on the element, rounded to float once.
 struct AdamWFactors {
   explicit AdamWFactors(const AdamWOptions& o)
-      : scale(o.gradient_scale),
-        keep1(static_cast<float>(o.beta1)),
+      : keep1(static_cast<float>(o.beta1)),
         take1(static_cast<float>(1.0 - o.beta1)),
         keep2(static_cast<float>(o.beta2)),
         take2(static_cast<float>(1.0 - o.beta2)),
@@ -58,13 +57,12 @@ struct AdamWFactors {
     return 1.0 - std::pow(beta, static_cast<double>(step));
   }
 
-  float scale, keep1, take1, keep2, take2, rate, unbias2, epsilon, decay;
+  float keep1, take1, keep2, take2, rate, unbias2, epsilon, decay;
 };
 
-/// The step of one element: p, m and v in place.
-TRIAX_HOST_DEVICE inline void adamw_update(const AdamWFactors& f, float gradient, float& p,
-                                           float& m, float& v) {
-  const float g = f.scale * gradient;
+/// The step of one element from its clipped gradient: p, m and v in place.
+TRIAX_HOST_DEVICE inline void adamw_update(const AdamWFactors& f, float g, float& p, float& m,
+                                           float& v) {
   m = f.keep1 * m + f.take1 * g;
   v = f.keep2 * v + f.take2 * (g * g);
   p -= f.decay * p + f.rate * m / (std::sqrt(v * f.unbias2) + f.epsilon);

@@ -1,6 +1,7 @@
 #include "kernels/norm.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/base/lane_sum.hpp"
 #include "kernels/base/parallel.hpp"
@@ -51,6 +52,14 @@ void add_sum_of_squares(const Stream& stream, const Tensor& total, const Tensor&
       return value * value;
     });
   });
+}
+
+void clip_factor(const Stream& stream, const Tensor& factor, const Tensor& sums,
+                 const ClipRule& rule) {
+  if (on_device(stream)) return cuda::clip_factor(stream, factor, sums, rule);
+  const double* of = elements_of<double>(sums, 2, "sums");
+  float* to = elements_of(factor, 1, "factor");
+  if (!std::isnan(*to)) *to = rule.factor(rule.norm(of[0], of[1]));
 }
 
 }  // namespace triax

@@ -114,9 +114,13 @@ void optimizer(const Reporter& report, const RandomArray& g, const RandomArray& 
   fill_constant(stream, v, 1.0F);  // squares are not negative
   const bool master = report.dtype() != DType::f32;
   const Tensor weights = master ? copy.view() : Tensor{};
+  const Buffer clip(sizeof(float), report.place.space());
+  const Tensor factor = clip.tensor(DType::f32, {1});
+  fill_constant(stream, factor, 1.0F);
   const AdamWOptions options{.learning_rate = 1e-5, .weight_decay = 0.1};
   report(
-      "adamw", master ? 2 * n : n, [&] { adamw(stream, p, weights, g, m, v, options); }, 6 * n);
+      "adamw", master ? 2 * n : n, [&] { adamw(stream, p, weights, g, factor, m, v, options); },
+      6 * n);
   const Buffer squares(sizeof(double), report.place.space());
   const Tensor sum = squares.tensor(DType::f64, {1});
   report("add_sum_of_squares", n, [&] { add_sum_of_squares(stream, sum, g); });

@@ -15,6 +15,9 @@ using Handle = std::shared_ptr<void>;
 int count();
 void bind(int index);
 DeviceFacts facts();
+/// DeviceFacts::place of GPU `index`, bound or not: its PCI address, (domain * 256 + bus) * 32 +
+/// device.
+std::int64_t place(int index);
 
 Handle make_stream();
 void synchronize_stream(void* stream);

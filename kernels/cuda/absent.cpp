@@ -7,7 +7,7 @@
 namespace triax::cuda {
 
 void adamw(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-           const AdamWOptions&) {
+           const Tensor&, const AdamWOptions&) {
   absent("adamw");
 }
 
@@ -104,6 +104,9 @@ void add_sum(const Stream&, const Tensor&, const Tensor&) {
 }
 void add_sum_of_squares(const Stream&, const Tensor&, const Tensor&) {
   absent("add_sum_of_squares");
+}
+void clip_factor(const Stream&, const Tensor&, const Tensor&, const ClipRule&) {
+  absent("clip_factor");
 }
 
 void fill_normal(const Stream&, const Tensor&, std::uint64_t, std::int64_t, float, float) {

@@ -76,6 +76,16 @@ void bind(int index) {
   check_call(cudaSetDevice(index), "cudaSetDevice");
 }
 
+std::int64_t place(int index) {
+  const auto read = [&](cudaDeviceAttr what) {
+    int value = 0;
+    check_call(cudaDeviceGetAttribute(&value, what, index), "cudaDeviceGetAttribute");
+    return std::int64_t{value};
+  };
+  return (read(cudaDevAttrPciDomainId) * 256 + read(cudaDevAttrPciBusId)) * 32 +
+         read(cudaDevAttrPciDeviceId);
+}
+
 DeviceFacts facts() {
   int device = 0;
   check_call(cudaGetDevice(&device), "cudaGetDevice");
@@ -83,10 +93,7 @@ DeviceFacts facts() {
   check_call(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   std::size_t free = 0, total = 0;
   check_call(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-  const std::int64_t place =
-      (std::int64_t{properties.pciDomainID} * 256 + properties.pciBusID) * 32 +
-      properties.pciDeviceID;
-  return {properties.name, place, static_cast<std::int64_t>(total),
+  return {properties.name, place(device), static_cast<std::int64_t>(total),
           static_cast<std::int64_t>(free)};
 }
 

@@ -62,6 +62,7 @@ decltype(triax::matmul) matmul;
 
 decltype(triax::add_sum) add_sum;
 decltype(triax::add_sum_of_squares) add_sum_of_squares;
+decltype(triax::clip_factor) clip_factor;
 
 decltype(triax::fill_normal) fill_normal;
 decltype(triax::fill_constant) fill_constant;

@@ -2,6 +2,7 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/pointwise.hpp"
 #include "kernels/cuda/row_sum.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "kernels/cuda/views.hpp"
@@ -79,6 +80,17 @@ void add_terms(const Stream& stream, const Tensor& total, const Tensor& x) {
   if (count > 0) launch(stream, parts_shape(), AddParts{to, parts, count});
 }
 
+struct ClipFactor {
+  float* factor;
+  const double* sums;
+  ClipRule rule;
+
+  template <int>
+  TRIAX_DEVICE void run(std::int64_t) const {
+    if (*factor == *factor) *factor = rule.factor(rule.norm(sums[0], sums[1]));
+  }
+};
+
 }  // namespace
 
 void add_sum(const Stream& stream, const Tensor& total, const Tensor& x) {
@@ -87,6 +99,13 @@ void add_sum(const Stream& stream, const Tensor& total, const Tensor& x) {
 
 void add_sum_of_squares(const Stream& stream, const Tensor& total, const Tensor& x) {
   add_terms<Square>(stream, total, x);
+}
+
+void clip_factor(const Stream& stream, const Tensor& factor, const Tensor& sums,
+                 const ClipRule& rule) {
+  pointwise<1>(stream, 1, true,
+               ClipFactor{device_elements(factor, 1, "factor"),
+                          device_elements<double>(sums, 2, "sums"), rule});
 }
 
 }  // namespace triax::cuda

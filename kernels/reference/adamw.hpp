@@ -15,11 +15,11 @@ struct AdamWState {
   std::vector<double> v;
 };
 
-inline void adamw(AdamWState& state, const std::vector<double>& gradient,
+inline void adamw(AdamWState& state, const std::vector<double>& gradient, float factor,
                   const AdamWOptions& options) {
   const auto step = static_cast<double>(options.step);
   for (std::size_t i = 0; i < gradient.size(); ++i) {
-    const double g = static_cast<double>(options.gradient_scale) * gradient[i];
+    const double g = static_cast<double>(factor) * gradient[i];
     state.parameter[i] *= 1.0 - options.learning_rate * options.weight_decay;
     state.m[i] = options.beta1 * state.m[i] + (1.0 - options.beta1) * g;
     state.v[i] = options.beta2 * state.v[i] + (1.0 - options.beta2) * g * g;

@@ -19,6 +19,27 @@ bool compute_on_devices(std::optional<MemorySpace> asked, const std::vector<int>
       "Run where nvidia-smi shows a GPU on every node, or set run.device to cpu");
 }
 
+std::vector<int> nearest_devices(const std::vector<std::vector<int>>& near) {
+  const std::size_t ranks = near.size();
+  std::vector<int> devices;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    devices.push_back(device_of(static_cast<int>(rank), static_cast<int>(near[rank].size())));
+  const auto nearness = [&](std::size_t rank, std::size_t as) {
+    return near[rank][static_cast<std::size_t>(devices[as])];
+  };
+  // Each trade brings ranks nearer to their GPUs altogether, so that there is a last one.
+  for (bool traded = true; traded;) {
+    traded = false;
+    for (std::size_t a = 0; a < ranks; ++a)
+      for (std::size_t b = a + 1; b < ranks; ++b)
+        if (nearness(a, b) + nearness(b, a) > nearness(a, a) + nearness(b, b)) {
+          std::swap(devices[a], devices[b]);
+          traded = true;
+        }
+  }
+  return devices;
+}
+
 int distinct_devices(const std::vector<int>& places, const std::vector<int>& first_of_node) {
   std::set<std::pair<int, int>> distinct;
   for (std::size_t rank = 0; rank < places.size(); ++rank)

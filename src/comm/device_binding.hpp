@@ -18,6 +18,10 @@ constexpr int device_of(int node_rank, int count) {
   return node_rank % count;
 }
 
+/// The GPU of each rank of a node: as many ranks on each as device_of() puts there, and ranks that
+/// are nearer to another's GPU than it trade with it. near[rank][GPU]: nearness().
+std::vector<int> nearest_devices(const std::vector<std::vector<int>>& near);
+
 /// How many GPUs the ranks have. `places`: of each rank's GPU, DeviceFacts::place; `first_of_node`:
 /// of each rank, the first of those on its node.
 int distinct_devices(const std::vector<int>& places, const std::vector<int>& first_of_node);

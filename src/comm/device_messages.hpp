@@ -31,9 +31,9 @@ class DeviceMessages {
   virtual ~DeviceMessages() = default;
   /// Collective over the ranks of the parent. Messages of host memory take MPI.
   virtual std::unique_ptr<Communicator> make(const DeviceGroup& group) = 0;
-  /// Blocks the caller until `stream` has done all that it has now. Error where messages fail
-  /// meanwhile; noted as a wait for the oldest one.
-  virtual void drain(const Stream& stream) = 0;
+  /// Blocks the caller until `event` is done. Error where messages fail meanwhile; noted as a wait
+  /// for the oldest one.
+  virtual void drain(const Event& event) = 0;
   /// "messages by NCCL 2.28.9"
   virtual std::string description() const = 0;
   /// Whether they go through host memory.

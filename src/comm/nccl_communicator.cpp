@@ -88,13 +88,11 @@ void NcclProgress::check_comms() const {
 }
 
 // The board sees who is waited for, so that the watchdog ends a wait that lasts too long.
-void NcclProgress::drain(const Stream& stream) {
-  Event end;
-  end.record(stream);
+void NcclProgress::drain(const Event& event) {
   note();
   const Call* const call = oldest();
   if (call != nullptr) call->board->begin_wait(call->message);
-  for (Patience patience(policy_); !end.done(); patience.pause()) check_comms();
+  for (Patience patience(policy_); !event.done(); patience.pause()) check_comms();
   if (call != nullptr) call->board->end_wait();
   note();
 }
@@ -267,7 +265,7 @@ class NcclMessages final : public DeviceMessages {
     }
     return std::make_unique<NcclCommunicator>(comm, group, progress_, staging_);
   }
-  void drain(const Stream& stream) override { progress_.drain(stream); }
+  void drain(const Event& event) override { progress_.drain(event); }
   std::string description() const override {
     int version = 0;
     check_nccl(ncclGetVersion(&version), "ncclGetVersion", "all ranks");

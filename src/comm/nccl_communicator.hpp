@@ -35,7 +35,7 @@ class NcclProgress {
   void note();
   void add(ncclComm_t comm, std::string where) { comms_.push_back({comm, std::move(where)}); }
   /// See DeviceMessages::drain.
-  void drain(const Stream& stream);
+  void drain(const Event& event);
 
  private:
   struct Known {

@@ -62,10 +62,15 @@ const std::vector<int>& ProcessGrid::ranks_of_device() const {
   return impl_->ranks_of_device;
 }
 void ProcessGrid::drain(const Stream& stream) {
+  Event now;
+  now.record(stream);
+  drain(now);
+}
+void ProcessGrid::drain(const Event& event) {
   if (impl_->device_messages)
-    impl_->device_messages->drain(stream);
+    impl_->device_messages->drain(event);
   else
-    stream.synchronize();
+    event.synchronize();
 }
 bool ProcessGrid::stages_messages() const {
   return impl_->device_messages && impl_->device_messages->staged();
@@ -80,7 +85,10 @@ std::string ProcessGrid::place() const {
   return impl_->place;
 }
 Communicator& ProcessGrid::world() {
-  return *impl_->world;
+  return *impl_->world.mpi;
+}
+Communicator& ProcessGrid::everywhere() {
+  return impl_->world.messages();
 }
 Communicator& ProcessGrid::along(Axis axis) {
   return impl_->axes[index_of(axis)].messages();

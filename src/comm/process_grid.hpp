@@ -63,11 +63,15 @@ class ProcessGrid {
   /// Blocks the caller until `stream` has done all that it has now. On a device that may hang in a
   /// message: it is noted as a wait for the oldest one; Error where messages fail.
   void drain(const Stream& stream);
+  /// Likewise until `event` is done.
+  void drain(const Event& event);
   /// For waits outside of its communicators.
   WaitWatch* watch() const;
 
   /// All ranks of the grid: for messages of host memory alone.
   Communicator& world();
+  /// All ranks, for messages of memory of space().
+  Communicator& everywhere();
   /// The ranks that differ from this one along `axis` only.
   Communicator& along(Axis axis);
   Communicator& data() { return along(Axis::data); }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/device_backend.hpp"
 #include "src/comm/device_binding.hpp"
 #include "src/comm/topology.hpp"
 
@@ -64,8 +65,9 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
                       coordinates[1], coordinates[2], host_name());
 
   find_node(node_of_rank);
-  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks").mpi;
+  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks");
   find_devices(asked);
+  add_device(world, "all ranks", nullptr);
   make_axes();
   make_embedding();
 }
@@ -129,17 +131,39 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   }
 }
 
+// Where the ranks of a node find different GPUs, or in another order, the launcher has chosen.
+int ProcessGrid::Impl::choose_device(const std::vector<int>& counts) const {
+  const int count = counts[static_cast<std::size_t>(rank)];
+  std::vector<std::int64_t> places;
+  for (int d = 0; d < count; ++d) places.push_back(device_backend::place(d));
+  const std::vector<int> own = nearness(places);
+  std::vector<std::vector<int>> near(ranks_of_node.size());
+  bool alike = true;
+  for (int d = 0; d < *std::ranges::max_element(counts); ++d) {
+    const auto i = static_cast<std::size_t>(d);
+    const std::vector<int> place = gather(d < count ? static_cast<int>(places[i]) : -1);
+    const std::vector<int> nearby = gather(d < count ? own[i] : 0);
+    for (std::size_t r = 0; r < near.size(); ++r) {
+      const auto there = static_cast<std::size_t>(ranks_of_node[r]);
+      alike &= place[there] == place[static_cast<std::size_t>(rank)];
+      if (d < count) near[r].push_back(nearby[there]);
+    }
+  }
+  return alike ? nearest_devices(near)[static_cast<std::size_t>(node_rank)]
+               : device_of(node_rank, count);
+}
+
 void ProcessGrid::Impl::find_devices(std::optional<MemorySpace> asked) {
   if (asked == MemorySpace::host) return;
-  const int count = device_count();
-  if (!compute_on_devices(asked, gather(count))) return;
+  const std::vector<int> counts = gather(device_count());
+  if (!compute_on_devices(asked, counts)) return;
   space = MemorySpace::device;
-  bind_device(device_of(node_rank, count));
+  bind_device(choose_device(counts));
   const DeviceFacts facts = device_facts();
   const std::vector<int> places = gather(static_cast<int>(facts.place));
   ranks_of_device = ranks_with_device(rank, places, first_of_node);
   const int found = distinct_devices(places, first_of_node);
-  if (found == shape.size()) device_messages = nccl_messages(*world, policy);
+  if (found == shape.size()) device_messages = nccl_messages(*world.mpi, policy);
   if (!device_messages) device_messages = staged_messages();
   devices = devices_text(shape.size(), found, facts.name);
   if (shape.size() > 1) devices += ": " + device_messages->description();
@@ -151,11 +175,16 @@ ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const st
   const int number = board.add_group(name, members);
   Group group{std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name),
                                                 &board, number),
-              nullptr};
-  if (device_messages)
-    group.device = device_messages->make(
-        {*group.mpi, parent, members.front(), board, number, fmt::format("{}, {}", place, name)});
+              nullptr, number};
+  add_device(group, name, parent);
   return group;
+}
+
+void ProcessGrid::Impl::add_device(Group& group, const std::string& name, Communicator* parent) {
+  if (!device_messages) return;
+  const int color = members_of(group.mpi->mpi()).front();
+  group.device = device_messages->make(
+      {*group.mpi, parent, color, board, group.number, fmt::format("{}, {}", place, name)});
 }
 
 void ProcessGrid::Impl::make_axes() {

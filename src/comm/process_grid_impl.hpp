@@ -27,6 +27,7 @@ struct ProcessGrid::Impl {
   struct Group {
     std::unique_ptr<MpiCommunicator> mpi;
     std::unique_ptr<Communicator> device;
+    int number = 0;  // on the board
     Communicator& messages() const { return device ? *device : *mpi; }
   };
 
@@ -35,6 +36,8 @@ struct ProcessGrid::Impl {
 
   void find_node(const std::vector<int>& node_of_rank);
   void find_devices(std::optional<MemorySpace> asked);
+  // Of this rank, where the ranks find `counts` GPUs each. Collective.
+  int choose_device(const std::vector<int>& counts) const;
   void make_axes();
   void make_embedding();
   void report_across_nodes(const std::string& directory);
@@ -58,6 +61,8 @@ struct ProcessGrid::Impl {
   std::vector<int> members_of(MPI_Comm comm) const;
   // `parent`: of whose ranks these are some, all of which make such groups; null: all ranks.
   Group communicator(MPI_Comm comm, const std::string& name, Communicator* parent = nullptr);
+  // Gives it a communicator for device memory, where tensors are there.
+  void add_device(Group& group, const std::string& name, Communicator* parent);
 
   GridShape shape;
   int rank = 0;
@@ -72,9 +77,9 @@ struct ProcessGrid::Impl {
   MemorySpace space = MemorySpace::host;
   std::string devices = "the CPU";
   std::vector<int> ranks_of_device;
-  std::unique_ptr<MpiCommunicator> world;
   std::unique_ptr<DeviceMessages> device_messages;  // none: on the host
-  std::array<Group, 3> axes;                        // by Axis
+  Group world;
+  std::array<Group, 3> axes;  // by Axis
   Group embedding;
   struct Part {
     Axis axis;

@@ -13,7 +13,7 @@ class StagedMessages final : public DeviceMessages {
   std::unique_ptr<Communicator> make(const DeviceGroup& group) override {
     return std::make_unique<StagedCommunicator>(group.mpi, memory_);
   }
-  void drain(const Stream& stream) override { stream.synchronize(); }
+  void drain(const Event& event) override { event.synchronize(); }
   std::string description() const override { return "messages go through host memory and MPI"; }
   bool staged() const override { return true; }
   std::int64_t host_bytes() const override { return memory_.bytes(); }

@@ -32,14 +32,18 @@ using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 constexpr std::size_t max_hardware_threads = 8192;
 using ThreadMask = std::array<std::uint64_t, max_hardware_threads / 64>;
 
-Topology load_topology() {
+Topology load_topology(bool devices = false) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) throw Error("hwloc does not start (out of memory)");
   Topology topology(raw);
   // Cores that only other ranks of the node may use count too.
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-  hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
-  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  if (devices) {
+    hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  } else {
+    hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  }
   if (hwloc_topology_load(raw) != 0)
     throw Error("the cores of this machine are not known", "hwloc cannot read its topology",
                 "Check that /sys and /proc are mounted");
@@ -91,6 +95,29 @@ int cpus_of_quota(std::string_view cpu_max, int unlimited) {
   const auto second = std::from_chars(first.ptr + 1, end, period);
   if (second.ec != std::errc{} || quota <= 0 || period <= 0) return unlimited;
   return static_cast<int>(std::min<std::int64_t>((quota + period - 1) / period, unlimited));
+}
+
+std::vector<int> nearness(const std::vector<std::int64_t>& places) {
+  const Topology topology = load_topology(true);
+  const ThreadMask mask = own_threads(topology.get());
+  std::vector<int> near;
+  for (const std::int64_t place : places) {
+    const auto part = [&](std::int64_t parts, std::int64_t of) {
+      return static_cast<unsigned>(place / parts % of);
+    };
+    const hwloc_obj_t device = hwloc_get_pcidev_by_busid(topology.get(), part(32 * 256, 1 << 16),
+                                                         part(32, 256), part(1, 32), 0);
+    const hwloc_obj_t owner =
+        device != nullptr ? hwloc_get_non_io_ancestor_obj(topology.get(), device) : nullptr;
+    int own = 0, there = 0;
+    for (unsigned thread = 0; thread < max_hardware_threads; ++thread) {
+      if ((mask[thread / 64] >> thread % 64 & 1) == 0) continue;
+      ++own;
+      if (owner != nullptr && hwloc_bitmap_isset(owner->cpuset, thread) != 0) ++there;
+    }
+    near.push_back(own > 0 ? 1000 * there / own : 0);
+  }
+  return near;
 }
 
 int cores_of_node(MPI_Comm node) {

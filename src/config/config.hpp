@@ -104,6 +104,8 @@ struct OptimizerConfig {
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0.0;  // DeepSpeed's default, not PyTorch's 0.01
+  // Seed of the random rounding of 16-bit weights; none: to nearest.
+  std::optional<std::uint64_t> stochastic_rounding;
 };
 
 enum class SchedulerKind : std::uint8_t {

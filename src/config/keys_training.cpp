@@ -39,6 +39,8 @@ void add_optimizer(Keys& k) {
           .or_auto());
   add(obeyed("optimizer.params.adam_w_mode", boolean, true, anything(),
              "decoupled decay; Adam with false is refused"));
+  add(obeyed("optimizer.params.stochastic_rounding", boolean, false, anything(),
+             "16-bit weights are rounded from their float32 masters at random, right on average"));
   add(refused("optimizer.params.bias_correction", boolean, true,
               "moments corrected for their start at zero",
               "AdamW here is Loshchilov and Hutter's"));

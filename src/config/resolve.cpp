@@ -97,6 +97,9 @@ void resolve_precision(Settings& s, ErrorList& errors) {
             fmt::format("the matrices that fp8 multiplies are kept in bf16, and this model is {}. "
                         "Enable bf16 too",
                         model));
+  const std::string rounding = "optimizer.params.stochastic_rounding";
+  if (model == "fp32" && s.boolean(rounding))
+    s.error(errors, rounding, "there are no 16-bit weights to round. Enable bf16 or fp16");
   const std::string sums = "data_types.grad_accum_dtype";
   const std::string kept = s.has(sums) ? s.string(sums) : model;
   if (kept != "fp32" && kept != model)

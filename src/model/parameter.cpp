@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "kernels/element_numbers.hpp"
+#include "kernels/random.hpp"
+
 namespace triax {
 namespace {
 
@@ -59,6 +62,27 @@ void for_each_run(const PieceRange& range, const Shape& local,
           count);
     at += count;
   }
+}
+
+ElementNumbers element_numbers(const ParameterSpec& spec, std::uint64_t seed) {
+  ElementNumbers numbers;
+  numbers.columns = rows_of(spec.shape).columns;
+  for (const Piece& piece : spec.pieces) {
+    const Rows box = rows_of(piece.extent);
+    if (box.rows * box.columns == 0) continue;
+    check(numbers.count < ElementNumbers::most_boxes, "{} has more than {} pieces", spec.label,
+          ElementNumbers::most_boxes);
+    const std::int64_t width = rows_of(piece.global).columns;
+    numbers.boxes[static_cast<std::size_t>(numbers.count++)] = {
+        row_offset(piece.at),
+        box.rows,
+        column_offset(piece.at),
+        box.columns,
+        row_offset(piece.begin) * width + column_offset(piece.begin),
+        width,
+        mix_key(seed, piece.name)};
+  }
+  return numbers;
 }
 
 ParameterSpec replicated_parameter(const std::string& label, const std::string& name,

@@ -11,6 +11,8 @@
 
 namespace triax {
 
+struct ElementNumbers;
+
 /// A box of a global tensor, and where it lies in the local one. Rank 1 or 2.
 struct Piece {
   std::string name;      // Hugging Face's name of the global tensor
@@ -65,6 +67,10 @@ PieceRange intersect(const Piece& piece, const Shape& local, std::int64_t begin,
 /// is contiguous in both the local tensor (of shape `local`) and the global one, in order.
 void for_each_run(const PieceRange& range, const Shape& local,
                   const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit);
+
+/// The numbers of the elements of `spec`, for a range from its first element on. Keys are of `seed`
+/// and the names of its pieces.
+ElementNumbers element_numbers(const ParameterSpec& spec, std::uint64_t seed);
 
 /// Where this rank stands on the tensor axis; what layers need to cut their parameters.
 struct TensorShard {

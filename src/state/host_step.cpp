@@ -20,7 +20,7 @@ std::int64_t HostStep::bytes_of(DType type, DType gradient_type) {
 }
 
 void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& weights,
-                   const Tensor& gradient, const Tensor& m, const Tensor& v,
+                   const Tensor& gradient, const Tensor& factor, const Tensor& m, const Tensor& v,
                    const AdamWOptions& options) {
   const std::int64_t n = weights.elements();
   Event before;
@@ -46,8 +46,10 @@ void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& wei
     const auto part = [&](const Tensor& whole) { return whole.slice(0, at, count(at)); };
     const Tensor stepped = here.weights.tensor(type_, {count(at)});
     here.arrived.synchronize();
+    AdamWOptions of_part = options;
+    if (of_part.stochastic) of_part.stochastic->offset += at;
     adamw(Stream(), master.empty() ? stepped : part(master), master.empty() ? Tensor{} : stepped,
-          here.gradient.tensor(gradient_type_, {count(at)}), part(m), part(v), options);
+          here.gradient.tensor(gradient_type_, {count(at)}), factor, part(m), part(v), of_part);
     copy(up_, part(weights), stepped);
     here.sent.record(up_);
   }

@@ -16,10 +16,11 @@ class HostStep {
   static std::int64_t bytes_of(DType type, DType gradient_type);
 
   /// As adamw(): `weights` and `gradient` are the device's; `master` (empty where the weights are
-  /// float32) and the moments the host's. What `stream` held before is done first, and what it does
-  /// from here on sees the new weights. Returns when the host has stepped all.
+  /// float32), `factor` and the moments the host's. What `stream` held before is done first, and
+  /// what it does from here on sees the new weights. Returns when the host has stepped all.
   void run(const Stream& stream, const Tensor& master, const Tensor& weights,
-           const Tensor& gradient, const Tensor& m, const Tensor& v, const AdamWOptions& options);
+           const Tensor& gradient, const Tensor& factor, const Tensor& m, const Tensor& v,
+           const AdamWOptions& options);
 
  private:
   static constexpr std::int64_t portion = staged_elements;

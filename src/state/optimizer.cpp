@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernels/adamw.hpp"
-#include "kernels/norm.hpp"
+#include "kernels/random.hpp"
 
 namespace triax {
 namespace {
@@ -139,16 +139,23 @@ OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
 
 Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
                      const StateBuffers& stored)
-    : store_(store), config_(config), clip_(gradient_clipping), norm_squares_(store.space()) {
+    : store_(store), config_(config), clip_(gradient_clipping), verdict_(store.space()) {
   keep_in_memory(stored.host_share);
   if (steps_on_host(store.blocks(), store.space(), stored.host_share))
     host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type());
   make_store(stored);
   for (const ParameterBlock& block : store.blocks()) {
     auto& runs = runs_.emplace_back();
-    for (const PlacedParameter& param : block.params) {
+    for (int p = 0; p < std::ssize(block.params); ++p) {
+      const PlacedParameter& param = block.params[static_cast<std::size_t>(p)];
       const FlatRange range = intersect(param.range(), block.stepped);
-      if (range.count() > 0) runs.push_back({range, param.spec.decays()});
+      if (range.count() > 0) runs.push_back({range, param.spec.decays(), p});
+    }
+    if (config.stochastic_rounding && has_master()) {
+      auto& numbers = numbers_.emplace_back();
+      for (const PlacedParameter& param : block.params)
+        numbers.push_back(
+            element_numbers(param.spec, mix_key(*config.stochastic_rounding, "rounding")));
     }
     counted_.push_back(counted_ranges(block));
   }
@@ -222,22 +229,49 @@ StateView Optimizer::state_of(int index, int part) const {
   return {run(0), run(1), has_master() ? run(2) : BlockView{}};
 }
 
-double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
-                                std::optional<double> loss_scale, bool usable) {
-  norm_squares_.clear(stream);
+bool Optimizer::decides_on_device() const {
+  return store_.space() == MemorySpace::device && !host_step_ && !offload_ && !store_.offload();
+}
+
+void Optimizer::sum_squares(const Stream& stream) {
+  verdict_.begin(stream);
   for (std::size_t b = 0; b < counted_.size(); ++b)
     for (const FlatRange& range : counted_[b])
-      add_sum_of_squares(stream, norm_squares_.tensor(),
+      add_sum_of_squares(stream, verdict_.squares(),
                          store_.gradients(static_cast<int>(b)).at(range));
-  double squares = usable ? norm_squares_.read(stream) : std::numeric_limits<double>::quiet_NaN();
+}
+
+double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
+                                std::optional<double> loss_scale, bool usable) {
+  sum_squares(stream);
+  double squares =
+      usable ? verdict_.read_squares(stream) : std::numeric_limits<double>::quiet_NaN();
   const Stream host;
   world.all_reduce(host, Tensor(&squares, {1})).wait(host);
-  const double scale = loss_scale.value_or(1.0);
-  const double norm = std::sqrt(squares) / scale;
+  const ClipRule rule{clip_, loss_scale.value_or(1.0)};
+  const double norm = rule.norm(squares, 0.0);
   skip_ = !std::isfinite(norm);
-  const double clip = clip_ > 0.0 ? std::min(1.0, clip_ / (norm + 1e-6)) : 1.0;
-  gradient_scale_ = static_cast<float>(clip / scale);
+  verdict_.decide(stream, rule.factor(norm));
   return norm;
+}
+
+LateNumbers Optimizer::late_gradient_norm(const Stream& stream, Communicator& all,
+                                          std::optional<double> loss_scale, const Tensor& loss) {
+  check(decides_on_device(), "a step that the host takes part in, decided on the device");
+  sum_squares(stream);
+  skip_ = false;
+  return verdict_.decide(stream, all, loss, {clip_, loss_scale.value_or(1.0)});
+}
+
+std::optional<ElementNumbers> Optimizer::numbers(int block, const Run& run, std::int64_t begin,
+                                                 std::int64_t step) const {
+  if (numbers_.empty()) return {};
+  const auto b = static_cast<std::size_t>(block), p = static_cast<std::size_t>(run.parameter);
+  ElementNumbers numbers = numbers_[b][p];
+  numbers.offset = begin - store_.blocks()[b].params[p].offset;
+  for (ElementNumbers::Box& box : numbers.boxes)
+    box.key = mix_key(box.key, static_cast<std::uint64_t>(step));
+  return numbers;
 }
 
 void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
@@ -249,21 +283,22 @@ void Optimizer::step(const Stream& stream, int index, int part, const StepOption
   adamw_options.beta1 = options.beta1;
   adamw_options.beta2 = options.beta2;
   adamw_options.epsilon = config_.epsilon;
-  adamw_options.gradient_scale = gradient_scale_;
   adamw_options.step = options.step;
   for (const Run& run : runs_[static_cast<std::size_t>(index)]) {
     const FlatRange range = intersect(run.range, state.first.range);
     if (range.count() == 0) continue;
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
+    adamw_options.stochastic = numbers(index, run, range.begin, options.step);
     const Tensor weights = store_.weights(index).at(range);
     const Tensor gradient = store_.gradients(index).at(range);
     const Tensor master = has_master() ? state.master.at(range) : Tensor{};
     const Tensor first = state.first.at(range), second = state.second.at(range);
     if (first.space() != weights.space())
-      host_step_->run(stream, master, weights, gradient, first, second, adamw_options);
+      host_step_->run(stream, master, weights, gradient, verdict_.host_factor(), first, second,
+                      adamw_options);
     else
       adamw(stream, has_master() ? master : weights, has_master() ? weights : Tensor{}, gradient,
-            first, second, adamw_options);
+            verdict_.factor(), first, second, adamw_options);
   }
 }
 

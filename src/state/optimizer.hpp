@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/total.hpp"
 #include "src/config/config.hpp"
 #include "src/state/host_step.hpp"
 #include "src/state/offload_store.hpp"
 #include "src/state/parameter_store.hpp"
+#include "src/state/step_verdict.hpp"
 
 namespace triax {
 
@@ -62,6 +62,15 @@ class Optimizer {
   /// nothing on any rank; it is NaN where `usable` is false on one.
   double gradient_norm(const Stream& stream, Communicator& world,
                        std::optional<double> loss_scale = {}, bool usable = true);
+  /// Whether the host takes no part in steps: nothing of theirs is on it, nor on a disk.
+  bool decides_on_device() const;
+  /// The same without a wait, where decides_on_device(): the factor and whether the step may change
+  /// anything are found by the device. `loss`: this rank's part of the loss, (1) float64 on the
+  /// device; empty: none; where it is not finite the step cannot be used. Behind such a step
+  /// nothing changes until go_on(). `all`: for messages of the device's memory.
+  LateNumbers late_gradient_norm(const Stream& stream, Communicator& all,
+                                 std::optional<double> loss_scale, const Tensor& loss);
+  void go_on(const Stream& stream) const { verdict_.go_on(stream); }
   /// Called by each step() before it changes anything: nothing else changes parameters, master copy
   /// and moments during a run (of gathers each rank sends what its own steps have made).
   void before_update(std::function<void()> wait) { before_update_ = std::move(wait); }
@@ -86,6 +95,8 @@ class Optimizer {
     for (int part = is.kept_parts; part < std::ssize(is.parts); ++part)
       offload_->visit(stream, unit(block, part), access, [&] { visit(state_of(block, part)); });
   }
+  /// Whether weights are not simply their masters rounded to nearest.
+  bool rounds_stochastically() const { return !numbers_.empty(); }
   bool has_master() const { return store_.type() != DType::f32; }
   /// Where state is that is not in memory; null: nowhere.
   const OffloadStore* offload() const { return offload_.get(); }
@@ -96,17 +107,20 @@ class Optimizer {
   struct Run {
     FlatRange range;
     bool decays;
+    int parameter;  // of the block
   };
   void keep_in_memory(double host_share);
+  void sum_squares(const Stream& stream);
   void make_store(const StateBuffers& stored);
   int unit(int block, int part) const;
+  std::optional<ElementNumbers> numbers(int block, const Run& run, std::int64_t begin,
+                                        std::int64_t step) const;
   StateView state_of(int block, int part) const;
 
   ParameterStore& store_;
   OptimizerConfig config_;
   double clip_;
-  float gradient_scale_ = 1.0F;
-  bool skip_ = false;  // the gradients are not finite
+  bool skip_ = false;  // the host knows that the gradients are not finite
   std::function<void()> before_update_ = [] {};
   // State that is in memory all the time.
   struct Memory {
@@ -116,10 +130,11 @@ class Optimizer {
   std::unique_ptr<HostStep> host_step_;
   std::vector<StateView> kept_;  // by block
   std::unique_ptr<OffloadStore> offload_;
-  std::vector<int> first_unit_;                  // by block: of its first part that is not kept
-  std::vector<std::vector<Run>> runs_;           // by block: what step() updates
-  std::vector<std::vector<FlatRange>> counted_;  // by block: what the norm counts
-  Total norm_squares_;                           // of this rank
+  std::vector<int> first_unit_;         // by block: of its first part that is not kept
+  std::vector<std::vector<Run>> runs_;  // by block: what step() updates
+  std::vector<std::vector<ElementNumbers>> numbers_;  // by block and parameter: for random rounding
+  std::vector<std::vector<FlatRange>> counted_;       // by block: what the norm counts
+  StepVerdict verdict_;
 };
 
 }  // namespace triax

@@ -148,9 +148,13 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model,
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                         const Ranks& ranks) {
-  // A run goes on from what was stepped, whatever the types of both runs.
+  // A run goes on from what was stepped, whatever the types of both runs; weights that were rounded
+  // at random are as they were saved.
   const char* const source = has_group(reader, model, master_group) ? master_group : weight_group;
-  const Restoring what{store, optimizer, optimizer == nullptr ? weight_group : source, source,
+  const std::string weight = weight_group + global_tensors(model).front().name;
+  const bool as_saved = optimizer == nullptr || (optimizer->rounds_stochastically() &&
+                                                 reader.file().dtype(weight) == store.type());
+  const Restoring what{store, optimizer, as_saved ? weight_group : source, source,
                        has_optimizer(reader, model)};
   CheckpointLoader loader(reader, ranks);
   try {

@@ -44,7 +44,7 @@ StepOutput Executor::run(const StepInput& input) {
                               text_of(plan_[at]), error.what()));
     }
   }
-  // A training step has it since the norm: the updates behind that may still be under way.
+  // A training step has it since the norm, or late: what is behind that may still be under way.
   if (optimizer_ == nullptr) {
     grid_.drain(stream_);
     output_.loss_sum = loss_sum_.read(stream_);
@@ -128,12 +128,7 @@ void Executor::execute(const Op& op) {
       store_.sum_tied(stream_, op.block);
       break;
     case OpKind::GradientNorm:
-      grid_.drain(stream_);
-      output_.loss_sum = loss_sum_.read(stream_);
-      output_.grad_norm =
-          optimizer_->gradient_norm(stream_, grid_.world(), input_->fp16_scale,
-                                    std::isfinite(output_.loss_sum) && input_->search == nullptr);
-      store_.end_gradients();
+      gradient_norm();
       break;
     case OpKind::Step:
       optimizer_->step(stream_, op.block, op.part, input_->optimizer);
@@ -190,6 +185,22 @@ Context Executor::context(const Op& op) {
           .loss_sum = loss_sum_.tensor(),
           .dropout_key = input_->dropout_key,
           .first_sample = input_->batch->first_sample(op.microbatch)};
+}
+
+// A search comes behind a step that could not be used: nothing changes on a device before go_on().
+void Executor::gradient_norm() {
+  if (optimizer_->decides_on_device()) {
+    const bool counts = stage_.has_head() && grid_.tensor_rank() == 0;
+    output_.late = optimizer_->late_gradient_norm(stream_, grid_.everywhere(), input_->fp16_scale,
+                                                  counts ? loss_sum_.tensor() : Tensor{});
+  } else {
+    grid_.drain(stream_);
+    output_.loss_sum = loss_sum_.read(stream_);
+    output_.grad_norm =
+        optimizer_->gradient_norm(stream_, grid_.world(), input_->fp16_scale,
+                                  std::isfinite(output_.loss_sum) && input_->search == nullptr);
+  }
+  store_.end_gradients();
 }
 
 void Executor::forward(const Op& op) {

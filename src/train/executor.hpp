@@ -32,6 +32,8 @@ struct StepOutput {
       0.0;  // over this rank's micro-batches; on the last stage only, the same on its tensor ranks
   double grad_norm = 0.0;  // before clipping, on every rank; where it or the loss is not finite, so
                            // is this, and the step changed nothing
+  // Where the device decides, both are 0, and come with this: those of the whole model.
+  LateNumbers late;
 };
 
 class Executor {
@@ -48,6 +50,7 @@ class Executor {
 
  private:
   void execute(const Op& op);
+  void gradient_norm();
   void forward(const Op& op);
   void search_forward(const Op& op, const Tensor& y);
   void recompute(const Op& op);

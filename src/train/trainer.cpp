@@ -2,17 +2,13 @@
 
 #include <spdlog/spdlog.h>
 
-#include <chrono>
-#include <cmath>
 #include <utility>
 
 #include "io/agree.hpp"
-#include "kernels/random.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/final_export.hpp"
 #include "src/train/job_changes.hpp"
 #include "src/train/job_end.hpp"
-#include "src/train/lr_schedule.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/run_directory.hpp"
 
@@ -23,10 +19,6 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
   TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed);
   reader.set_vocabulary(config.model.vocabulary);
   return reader;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
@@ -111,10 +103,19 @@ RunEnd Trainer::run() {
   });
   RunEnd end = RunEnd::done;
   for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
-    const StepMetrics metrics = train_step(step);
-    if (leader()) record_->step(metrics);
-    if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(step);
-    end = after_step(step, metrics.tokens);
+    RunningStep now = start_step(step);
+    if (late_ && !record(settle(*late_))) {
+      late_.reset();
+      now = start_step(step);  // behind a step that was skipped it changed nothing
+    }
+    late_.reset();
+    tell(now);
+    const Due due = due_after(step);
+    if (now.output.late.pending() && !due.any())
+      late_ = std::move(now);
+    else
+      record(settle(now));
+    end = after_step(step, due);
   }
   checkpoints_.finish();
   if (leader()) record_->pause();
@@ -157,65 +158,6 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
   checkpoints_.before_messages([this] { record_->pause(); });
 }
 
-// The ten lines: load, run the plan, share the numbers.
-StepMetrics Trainer::train_step(std::int64_t step) {
-  const auto start = std::chrono::steady_clock::now();
-  grid_.board().set_step(step);
-  share_.begin();
-  batch_.load(stream_, position(step).samples);
-  const StepInput input = step_input(step);
-  const StepOutput output = training_.run(input);
-  StepMetrics metrics;
-  metrics.step = step;
-  metrics.lr = input.optimizer.learning_rate;
-  metrics.grad_norm = output.grad_norm;
-  metrics.tokens = position(step + 1).tokens;
-  told_ = share_.share({stage_.has_head() && grid_.tensor_rank() == 0 ? output.loss_sum : 0.0,
-                        requests_.take(seconds_since(start)), checkpoints_.writing()},
-                       metrics);
-  metrics.loss = told_.loss_sum / static_cast<double>(tokens_per_step());
-  metrics.step_seconds = seconds_since(start);
-  metrics.tokens_per_second = static_cast<double>(tokens_per_step()) / metrics.step_seconds;
-  if (config_.run.peak_flops > 0.0)
-    metrics.mfu = metrics.tokens_per_second *
-                  training_flops_per_token(config_.model, config_.data.sequence_length) /
-                  (config_.run.peak_flops * grid_.size());
-  metrics.skipped = !std::isfinite(metrics.grad_norm);
-  if (loss_scaler_.enabled()) metrics.loss_scale = loss_scaler_.scale();
-  update_loss_scale(metrics.skipped);
-  if (metrics.skipped) report_skipped(metrics, input);
-  bad_steps_.count(metrics, loss_scaler_);
-  return metrics;
-}
-
-// Overflows of float16 are how its scale is found; other steps that are not finite are looked into,
-// which takes as long as the step.
-void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
-  if (metrics.loss_scale && std::isfinite(metrics.loss)) {
-    if (leader())
-      spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
-                   metrics.step, *metrics.loss_scale, loss_scaler_.scale());
-    return;
-  }
-  NonFiniteSearch search;
-  input.search = &search;
-  training_.run(input);
-  const std::string first = search.first(grid_);
-  if (leader())
-    spdlog::warn("step {} skipped: loss {}, gradient norm {}; first not finite: {}", metrics.step,
-                 metrics.loss, metrics.grad_norm, first);
-}
-
-// It fails on all ranks alike.
-void Trainer::update_loss_scale(bool overflow) {
-  try {
-    loss_scaler_.update(overflow);
-  } catch (const Error&) {
-    checkpoints_.finish();
-    throw;
-  }
-}
-
 void Trainer::stop_after_bad_steps(std::int64_t step) {
   checkpoints_.finish();
   std::string unsaved;
@@ -231,40 +173,39 @@ std::int64_t Trainer::tokens_per_step() const {
   return config_.batch.global * config_.data.sequence_length;
 }
 
-StepInput Trainer::step_input(std::int64_t step) {
-  StepInput input;
-  input.batch = &batch_;
-  if (loss_scaler_.enabled()) input.fp16_scale = loss_scaler_.scale();
-  input.loss_scale =
-      static_cast<float>(loss_scaler_.scale() / static_cast<double>(tokens_per_step()));
-  input.dropout_key =
-      mix_key(mix_key(config_.run.seed, "dropout"), static_cast<std::uint64_t>(step));
-  const std::int64_t updates = step - loss_scaler_.skipped();  // skipped steps count for nothing
-  input.optimizer.learning_rate =
-      learning_rate(config_.scheduler, config_.optimizer, updates, config_.run.steps);
-  input.optimizer.beta1 = beta1_at(config_.scheduler, config_.optimizer, updates);
-  input.optimizer.beta2 = beta2_at(config_.scheduler, config_.optimizer);
-  input.optimizer.step = updates + 1;
-  return input;
+// Whether the step was used.
+bool Trainer::record(const StepMetrics& metrics) {
+  if (leader()) record_->step(metrics);
+  if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(metrics.step);
+  return !metrics.skipped;
 }
 
-RunEnd Trainer::after_step(std::int64_t step, std::int64_t tokens) {
+Trainer::Due Trainer::due_after(std::int64_t step) const {
   const std::int64_t done = step + 1;
-  const bool last = done == config_.run.steps;
-  const bool stop = !last && stops(told_.request);
+  const auto interval_ends = [&](std::int64_t interval) {
+    return interval > 0 && done % interval == 0;
+  };
+  Due due;
+  due.last = done == config_.run.steps;
+  due.stop = !due.last && stops(told_.request);
+  due.evaluation = evaluator_ && config_.run.eval_interval > 0 &&
+                   (interval_ends(config_.run.eval_interval) || due.last);
+  due.asked = due.stop || told_.request == RunRequest::save;
+  due.interval = interval_ends(config_.checkpoint.interval);
+  return due;
+}
+
+RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
+  const std::int64_t done = step + 1;
   checkpoints_.proceed(told_.writing);
-  if (evaluator_ && config_.run.eval_interval > 0 &&
-      (done % config_.run.eval_interval == 0 || last)) {
+  if (due.evaluation) {
     const double loss = evaluator_->loss();
-    if (leader()) record_->valid(step, loss, tokens);
+    if (leader()) record_->valid(step, loss, position(done).tokens);
   }
-  const bool due =
-      last ? config_.checkpoint.at_end
-           : stop || told_.request == RunRequest::save ||
-                 (config_.checkpoint.interval > 0 && done % config_.checkpoint.interval == 0 &&
-                  bad_steps_.in_a_row() == 0);
-  if (due) save_or_go_on(done, last || stop);
-  if (!stop) return RunEnd::done;
+  const bool save = due.last ? config_.checkpoint.at_end
+                             : due.asked || (due.interval && bad_steps_.in_a_row() == 0);
+  if (save) save_or_go_on(done, due.last || due.stop);
+  if (!due.stop) return RunEnd::done;
   if (leader()) {
     record_->pause();
     spdlog::warn("stopped by {} after {} of {} steps: the same command goes on from there",

@@ -1,5 +1,6 @@
 #pragma once
 // A training run: everything a rank holds, and the loop.
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ enum class RunEnd : std::uint8_t {
 
 class Trainer {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// Collective. Takes all memory, and resumes, loads or makes the weights. `grid` outlives the
   /// trainer. `plan`: of this job, which is as on_grid() gives it; without one the job is put on
   /// the grid and planned here.
@@ -53,8 +56,27 @@ class Trainer {
   std::size_t stage_index() const;
   void prepare_weights();
   void open_outputs(const std::vector<std::string>& hosts);
-  StepInput step_input(std::int64_t step);
-  RunEnd after_step(std::int64_t step, std::int64_t tokens);
+  /// A step under way.
+  struct RunningStep {
+    StepInput input;
+    StepOutput output;
+    StepMetrics metrics;    // without the numbers
+    double loss_sum = 0.0;  // of the whole model
+    Clock::time_point begin;
+  };
+  RunningStep start_step(std::int64_t step);
+  void tell(RunningStep& running);
+  StepMetrics settle(RunningStep& running);
+  bool record(const StepMetrics& metrics);
+  StepInput step_input(std::int64_t step, const LossScaler& scaler);
+  /// What is to be done behind a step. It is settled before any of that.
+  struct Due {
+    bool evaluation = false, last = false, stop = false;
+    bool asked = false, interval = false;  // checkpoints
+    bool any() const { return evaluation || last || stop || asked || interval; }
+  };
+  Due due_after(std::int64_t step) const;
+  RunEnd after_step(std::int64_t step, const Due& due);
   void save_or_go_on(std::int64_t steps_done, bool wait);
   void save(std::int64_t steps_done, bool wait);
   void update_loss_scale(bool overflow);
@@ -89,7 +111,10 @@ class Trainer {
   Executor training_;
   std::optional<Evaluator> evaluator_;
   RunStart start_;
-  StepShare::Word told_;  // of all ranks, since the step before
+  StepShare::Word told_;             // of all ranks, since the step before
+  std::optional<RunningStep> late_;  // run(): the step whose numbers are not known yet
+  Clock::time_point settled_;        // the end of the step before
+  double last_seconds_ = 0.0;        // that it took
   // Rank 0 only.
   std::optional<RunRecord> record_;
 };

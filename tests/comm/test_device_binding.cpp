@@ -29,6 +29,29 @@ TEST(DeviceBinding, RanksTakeTurnsOnTheGpusOfANode) {
   EXPECT_EQ(device_of(5, 1), 0);
 }
 
+// Two packages with two GPUs each; ranks bound to packages in another order than the GPUs come.
+TEST(DeviceBinding, RanksHaveTheGpusNearThem) {
+  const std::vector<int> first = {1000, 1000, 0, 0}, second = {0, 0, 1000, 1000};
+  EXPECT_EQ(nearest_devices({first, first, second, second}), (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(nearest_devices({second, second, first, first}), (std::vector<int>{2, 3, 0, 1}));
+  EXPECT_EQ(nearest_devices({first, second, first, second}), (std::vector<int>{0, 2, 1, 3}));
+}
+
+TEST(DeviceBinding, RanksThatAreNearToNoneTakeTurns) {
+  const std::vector<int> anywhere = {500, 500}, unknown = {0, 0};
+  EXPECT_EQ(nearest_devices({anywhere, anywhere, anywhere}), (std::vector<int>{0, 1, 0}));
+  EXPECT_EQ(nearest_devices({unknown, unknown}), (std::vector<int>{0, 1}));
+}
+
+// As many on each, though all are near the same one.
+TEST(DeviceBinding, GpusAreSharedEqually) {
+  const std::vector<int> first = {1000, 0}, second = {0, 1000}, anywhere = {500, 500};
+  EXPECT_EQ(nearest_devices({first, first, first, first}), (std::vector<int>{0, 1, 0, 1}));
+  EXPECT_EQ(nearest_devices({anywhere, first, anywhere, second}), (std::vector<int>{1, 0, 0, 1}));
+  EXPECT_EQ(nearest_devices({second, second, first, first, second, first}),
+            (std::vector<int>{1, 1, 0, 0, 1, 0}));
+}
+
 // Two nodes with ranks 0 to 2 and 3 to 5: the same places on both are other GPUs.
 TEST(DeviceBinding, GpusAreKnownByNodeAndPlace) {
   const std::vector<int> nodes = {0, 0, 0, 3, 3, 3};

@@ -30,7 +30,8 @@ inline auto members(const BatchConfig& b) {
   return std::tie(b.global, b.micro, b.accumulation);
 }
 inline auto members(const OptimizerConfig& o) {
-  return std::tie(o.learning_rate, o.beta1, o.beta2, o.epsilon, o.weight_decay);
+  return std::tie(o.learning_rate, o.beta1, o.beta2, o.epsilon, o.weight_decay,
+                  o.stochastic_rounding);
 }
 inline auto members(const SchedulerConfig& s) {
   return std::tie(s.kind, s.warmup_min_lr, s.warmup_max_lr, s.warmup_num_steps, s.total_num_steps,

@@ -43,6 +43,16 @@ TEST_F(Resolve, Optimizer) {
   EXPECT_EQ(d.weight_decay, 0.0);
 }
 
+TEST_F(Resolve, StochasticRoundingIsOfSixteenBits) {
+  const std::string on = R"(, "optimizer": {"params": {"stochastic_rounding": true}})";
+  EXPECT_THAT(error(on), HasSubstr("no 16-bit weights to round. Enable bf16 or fp16"));
+  for (const char* type : {"bf16", "fp16"})
+    EXPECT_EQ(config(on + R"(, ")" + type + R"(": {"enabled": true}, "run": {"seed": 5})")
+                  .optimizer.stochastic_rounding,
+              5U);
+  EXPECT_FALSE(config(R"(, "bf16": {"enabled": true})").optimizer.stochastic_rounding);
+}
+
 TEST_F(Resolve, OtherOptimizersAreRefusedByName) {
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Lamb", "params": {"max_coeff": 1, "lr": 1}})"),
               testing::StrEq("job.json:3: optimizer.type: \"Lamb\" is not built yet. Use "

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "kernels/reference/adamw.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"
@@ -14,10 +16,11 @@ struct State {
       : parameter(test::random_values(n, 1)),
         m(static_cast<std::size_t>(n), 0.0F),
         v(static_cast<std::size_t>(n), 0.0F) {}
-  void update(const Tensor& gradient, const Tensor& weights, const AdamWOptions& options) {
+  void update(const Tensor& gradient, const Tensor& weights, const AdamWOptions& options,
+              float factor = 1.0F) {
     const Shape shape = {static_cast<std::int64_t>(parameter.size())};
-    test::run(adamw, Tensor(parameter.data(), shape), weights, gradient, Tensor(m.data(), shape),
-              Tensor(v.data(), shape), options);
+    test::run(adamw, Tensor(parameter.data(), shape), weights, gradient, Tensor(&factor, {1}),
+              Tensor(m.data(), shape), Tensor(v.data(), shape), options);
   }
   void update(std::vector<float>& gradient, const AdamWOptions& options) {
     update(Tensor(gradient.data(), {static_cast<std::int64_t>(gradient.size())}), {}, options);
@@ -35,13 +38,13 @@ TEST_P(AdamW, FiveStepsAgreeWithReference) {
   test::Array weights(weight_type, n);
   reference::AdamWState expected{test::widen(state.parameter), test::widen(state.m),
                                  test::widen(state.v)};
-  AdamWOptions options{
-      .learning_rate = 6e-4, .beta2 = 0.95, .weight_decay = 0.1, .gradient_scale = 0.37F};
+  constexpr float factor = 0.37F;
+  AdamWOptions options{.learning_rate = 6e-4, .beta2 = 0.95, .weight_decay = 0.1};
   for (options.step = 1; options.step <= 5; ++options.step) {
     test::Array gradient =
         test::Array::random(gradient_type, n, static_cast<unsigned>(10 + options.step));
-    state.update(gradient.tensor(), copies ? weights.tensor() : Tensor{}, options);
-    reference::adamw(expected, gradient.doubles(), options);
+    state.update(gradient.tensor(), copies ? weights.tensor() : Tensor{}, options, factor);
+    reference::adamw(expected, gradient.doubles(), factor, options);
   }
   test::expect_close(state.parameter, expected.parameter, 5e-7, "parameter");
   test::expect_close(state.m, expected.m, 1e-6, "m");
@@ -49,6 +52,28 @@ TEST_P(AdamW, FiveStepsAgreeWithReference) {
   if (copies) {
     EXPECT_EQ(weights, test::Array(weight_type, state.parameter));
   }
+}
+
+TEST_P(AdamW, AFactorThatIsNotANumberChangesNothing) {
+  const auto [gradient_type, weight_type, n] = GetParam();
+  const bool copies = weight_type != DType::f32;
+  State state(n);
+  test::Array gradient = test::Array::random(gradient_type, n, 2);
+  test::Array weights(weight_type, n);
+  const auto update = [&](float factor) {
+    state.update(gradient.tensor(), copies ? weights.tensor() : Tensor{}, {.weight_decay = 0.1},
+                 factor);
+  };
+  update(1.0F);
+  const State before = state;
+  const test::Array weights_before = weights;
+  update(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(state.parameter, before.parameter);
+  EXPECT_EQ(state.m, before.m);
+  EXPECT_EQ(state.v, before.v);
+  EXPECT_EQ(weights, weights_before);
+  update(1.0F);
+  EXPECT_NE(state.parameter, before.parameter);
 }
 
 INSTANTIATE_TEST_SUITE_P(TypesAndSizes, AdamW,

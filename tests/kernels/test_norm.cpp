@@ -78,6 +78,34 @@ TEST(Norm, NotANumberShows) {
   EXPECT_TRUE(std::isnan(sum_of_squares(Tensor(x.data(), {100}))));
 }
 
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+float factor(double squares, double loss, const ClipRule& rule, float before = 1.0F) {
+  std::vector<double> sums = {squares, loss};
+  test::run(clip_factor, Tensor(&before, {1}), Tensor(sums.data(), {2}), rule);
+  return before;
+}
+
+TEST(ClipFactor, ClipsTheNormWithoutTheLossScale) {
+  EXPECT_EQ(factor(9.0, 1.0, {}), 1.0F) << "nothing is clipped";
+  EXPECT_EQ(factor(9.0, 1.0, {.most = 4.0}), 1.0F);
+  EXPECT_NEAR(factor(9.0, 1.0, {.most = 1.5}), 0.5, 1e-6);
+  EXPECT_NEAR(factor(9.0 * 64, 1.0, {.most = 1.5, .loss_scale = 8.0}), 0.5 / 8.0, 1e-7);
+  EXPECT_EQ(factor(0.0, 1.0, {.most = 1.5}, 0.25F), 1.0F) << "the one before does not count";
+}
+
+TEST(ClipFactor, IsNotANumberWhereTheStepCannotBeUsed) {
+  for (const double bad : {inf, -inf, double{nan}}) {
+    EXPECT_TRUE(std::isnan(factor(bad, 1.0, {.most = 1.0}))) << bad;
+    EXPECT_TRUE(std::isnan(factor(1.0, bad, {}))) << bad;
+  }
+}
+
+TEST(ClipFactor, StaysSoUntilTheHostHasSeenIt) {
+  EXPECT_TRUE(std::isnan(factor(9.0, 1.0, {.most = 4.0}, nan)));
+}
+
 TEST(Norm, RefusesStridedViews) {
   std::vector<float> x(12);
   EXPECT_THROW(sum(Tensor(x.data(), {3, 4}).slice(1, 0, 2)), Error);

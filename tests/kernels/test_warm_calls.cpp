@@ -79,6 +79,7 @@ TEST_P(WarmCalls, TokensAndOptimizer) {
   const Tensor stats = floats(c_, {3 * rows});
   const Tensor loss = floats(d_, {rows});
   double total = 0.0;
+  float factor = 1.0F;
   const Tensor lse = floats(weight_, {rows});
   const Buffer master(bytes), m(bytes), v(bytes);
   const Shape all = {rows * columns};
@@ -97,8 +98,8 @@ TEST_P(WarmCalls, TokensAndOptimizer) {
             }),
             0);
   EXPECT_EQ(warm_allocations([&] {
-              adamw(stream, floats(master, all), weights, b.flat(), floats(m, all), floats(v, all),
-                    {});
+              adamw(stream, floats(master, all), weights, b.flat(), Tensor(&factor, {1}),
+                    floats(m, all), floats(v, all), {});
             }),
             0);
   EXPECT_EQ(warm_allocations([&] { add_sum_of_squares(stream, Tensor(&total, {1}), a); }), 0);

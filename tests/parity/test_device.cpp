@@ -124,6 +124,21 @@ TEST_F(OnDevice, DropoutHasTheMasksOfTheHost) {
     EXPECT_NEAR(there[s].loss, here[s].loss, 1e-5 * here[s].loss);
 }
 
+// Rounded by the same words, wherever the state is stepped.
+TEST_F(OnDevice, StochasticRoundingIsThatOfTheHost) {
+  Layout layout = mixed_layout();
+  layout.type = "bf16";
+  auto job = golden_job(read_golden("gpt2-tiny"), layout);
+  job["optimizer"]["params"]["stochastic_rounding"] = true;
+  const auto here = train(MPI_COMM_WORLD, on_host(job), steps);
+  for (const bool offload : {false, true}) {
+    if (offload) job["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}};
+    const auto there = train(MPI_COMM_WORLD, on_device(job), steps);
+    for (std::size_t s = 0; s < here.size(); ++s)
+      EXPECT_NEAR(there[s].loss, here[s].loss, 1e-3 * here[s].loss);
+  }
+}
+
 // State on the host, all or half of it, or on a disk: stepped there (ZeRO-Offload).
 TEST_F(OnDevice, OffloadedStateIsSteppedOnTheHost) {
   const GoldenCase golden = read_golden("gpt2-tiny");
@@ -238,6 +253,47 @@ TEST_F(OnDevice, TheLossScaleIsFoundAsOnTheHost) {
     EXPECT_EQ(there[s].loss_scale, here[s].loss_scale) << s;
   }
   EXPECT_TRUE(here[0].skipped);
+}
+
+// run() settles a step while the next one runs, train_step() at once: the same lines. Where float16
+// overflows, the step behind is made again.
+TEST_F(OnDevice, NumbersThatAreReadLateAreThoseReadAtOnce) {
+  constexpr int several = 5;
+  for (const char* type : {"f32", "fp16"}) {
+    SCOPED_TRACE(type);
+    const SharedDirectory directory;
+    Layout layout = mixed_layout();
+    layout.type = type;
+    auto job = on_device(golden_job(read_golden("gpt2-tiny"), layout));
+    job["run"]["directory"] = directory.path();
+    job["run"]["steps"] = several;
+    if (layout.type == "fp16") {
+      job["fp16"]["initial_scale_power"] = 22;
+      job["fp16"]["hysteresis"] = 1;
+    }
+    const auto at_once = train(MPI_COMM_WORLD, job, several);
+    train_to_the_end(job);
+    if (layout.type == "fp16") {
+      EXPECT_TRUE(at_once[0].skipped);
+      EXPECT_FALSE(at_once[several - 1].skipped);
+    }
+    if (world_rank() != 0) continue;
+    const auto lines = metrics_of(directory.path());
+    ASSERT_EQ(lines.size(), at_once.size());
+    for (std::size_t s = 0; s < lines.size(); ++s) {
+      EXPECT_EQ(lines[s]["step"], s);
+      EXPECT_EQ(lines[s]["loss"], at_once[s].loss);
+      EXPECT_EQ(lines[s]["lr"], at_once[s].lr);
+      EXPECT_EQ(lines[s].value("skipped", false), at_once[s].skipped);
+      EXPECT_EQ(lines[s]["bytes_sent"]["data"], at_once[s].bytes_sent_data);
+      if (!at_once[s].skipped) {
+        EXPECT_EQ(lines[s]["grad_norm"], at_once[s].grad_norm);
+      }
+      if (at_once[s].loss_scale) {
+        EXPECT_EQ(lines[s]["loss_scale"], *at_once[s].loss_scale);
+      }
+    }
+  }
 }
 
 TEST_F(OnDevice, EvaluatesWhatTheHostDoes) {

@@ -52,11 +52,14 @@ TEST_P(HostStepTest, StepsAsAdamwDoes) {
   copy(stream, w_there, w);
   copy(stream, g_there, g);
   std::vector<float> master_there = parameter, m_there = m, v_there = v;
-  const AdamWOptions options{.learning_rate = 0.01, .weight_decay = 0.1, .gradient_scale = 0.5F};
-  adamw(host, master ? view(parameter) : w, master ? w : Tensor{}, g, view(m), view(v), options);
+  const AdamWOptions options{.learning_rate = 0.01, .weight_decay = 0.1};
+  float factor = 0.5F;
+  const Tensor clip(&factor, {1});
+  adamw(host, master ? view(parameter) : w, master ? w : Tensor{}, g, clip, view(m), view(v),
+        options);
 
   HostStep step(type, type);
-  step.run(stream, master ? view(master_there) : Tensor{}, w_there, g_there, view(m_there),
+  step.run(stream, master ? view(master_there) : Tensor{}, w_there, g_there, clip, view(m_there),
            view(v_there), options);
   EXPECT_EQ(m_there, m);
   EXPECT_EQ(v_there, v);

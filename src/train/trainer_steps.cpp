@@ -1,0 +1,129 @@
+// A step of a Trainer: begun, told of, and settled once its numbers are known. Where the device
+// decides whether a step is used (Optimizer::decides_on_device) a run settles it while the next one
+// runs, and takes it for used until then; where it was not, the device keeps the next one from
+// changing anything, and it is made once more.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/random.hpp"
+#include "src/train/lr_schedule.hpp"
+#include "src/train/trainer.hpp"
+
+namespace triax {
+namespace {
+
+double seconds_between(Trainer::Clock::time_point begin, Trainer::Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+}  // namespace
+
+StepMetrics Trainer::train_step(std::int64_t step) {
+  RunningStep running = start_step(step);
+  tell(running);
+  return settle(running);
+}
+
+Trainer::RunningStep Trainer::start_step(std::int64_t step) {
+  RunningStep running;
+  running.begin = Clock::now();
+  grid_.board().set_step(step);
+  share_.begin();
+  batch_.load(stream_, position(step).samples);
+  LossScaler scaler = loss_scaler_;
+  if (late_) scaler.update(false);
+  running.input = step_input(step, scaler);
+  running.output = training_.run(running.input);
+  running.metrics.step = step;
+  running.metrics.lr = running.input.optimizer.learning_rate;
+  running.metrics.tokens = position(step + 1).tokens;
+  if (scaler.enabled()) running.metrics.loss_scale = scaler.scale();
+  return running;
+}
+
+// A step whose numbers are late has not ended yet: by the one before it is known how long it takes.
+void Trainer::tell(RunningStep& running) {
+  const bool late = running.output.late.pending();
+  const double ahead = late ? 2.0 * last_seconds_ : seconds_between(running.begin, Clock::now());
+  told_ =
+      share_.share({stage_.has_head() && grid_.tensor_rank() == 0 ? running.output.loss_sum : 0.0,
+                    requests_.take(ahead), checkpoints_.writing()},
+                   running.metrics);
+  running.loss_sum = told_.loss_sum;
+}
+
+StepMetrics Trainer::settle(RunningStep& running) {
+  StepMetrics metrics = running.metrics;
+  metrics.grad_norm = running.output.grad_norm;
+  if (const LateNumbers& late = running.output.late; late.pending()) {
+    grid_.drain(late.arrived());
+    const StepNumbers numbers = late.read();
+    metrics.grad_norm = numbers.grad_norm;
+    running.loss_sum = numbers.loss_sum;
+  }
+  const Clock::time_point now = Clock::now();
+  metrics.loss = running.loss_sum / static_cast<double>(tokens_per_step());
+  metrics.step_seconds = seconds_between(std::max(running.begin, settled_), now);
+  settled_ = now;
+  last_seconds_ = metrics.step_seconds;
+  metrics.tokens_per_second = static_cast<double>(tokens_per_step()) / metrics.step_seconds;
+  if (config_.run.peak_flops > 0.0)
+    metrics.mfu = metrics.tokens_per_second *
+                  training_flops_per_token(config_.model, config_.data.sequence_length) /
+                  (config_.run.peak_flops * grid_.size());
+  metrics.skipped = !std::isfinite(metrics.grad_norm);
+  update_loss_scale(metrics.skipped);
+  if (metrics.skipped) report_skipped(metrics, running.input);
+  if (metrics.skipped && running.output.late.pending()) optimizer_.go_on(stream_);
+  bad_steps_.count(metrics, loss_scaler_);
+  return metrics;
+}
+
+// Overflows of float16 are how its scale is found; other steps that are not finite are looked into,
+// which takes as long as the step.
+void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
+  if (metrics.loss_scale && std::isfinite(metrics.loss)) {
+    if (leader())
+      spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
+                   metrics.step, *metrics.loss_scale, loss_scaler_.scale());
+  } else {
+    NonFiniteSearch search;
+    input.search = &search;
+    if (late_) batch_.load(stream_, position(metrics.step).samples);  // that of the next is there
+    training_.run(input);
+    const std::string first = search.first(grid_);
+    if (leader())
+      spdlog::warn("step {} skipped: loss {}, gradient norm {}; first not finite: {}", metrics.step,
+                   metrics.loss, metrics.grad_norm, first);
+  }
+}
+
+// It fails on all ranks alike.
+void Trainer::update_loss_scale(bool overflow) {
+  try {
+    loss_scaler_.update(overflow);
+  } catch (const Error&) {
+    checkpoints_.finish();
+    throw;
+  }
+}
+
+StepInput Trainer::step_input(std::int64_t step, const LossScaler& scaler) {
+  StepInput input;
+  input.batch = &batch_;
+  if (scaler.enabled()) input.fp16_scale = scaler.scale();
+  input.loss_scale = static_cast<float>(scaler.scale() / static_cast<double>(tokens_per_step()));
+  input.dropout_key =
+      mix_key(mix_key(config_.run.seed, "dropout"), static_cast<std::uint64_t>(step));
+  const std::int64_t updates = step - scaler.skipped();  // skipped steps count for nothing
+  input.optimizer.learning_rate =
+      learning_rate(config_.scheduler, config_.optimizer, updates, config_.run.steps);
+  input.optimizer.beta1 = beta1_at(config_.scheduler, config_.optimizer, updates);
+  input.optimizer.beta2 = beta2_at(config_.scheduler, config_.optimizer);
+  input.optimizer.step = updates + 1;
+  return input;
+}
+
+}  // namespace triax
