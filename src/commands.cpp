@@ -148,11 +148,15 @@ int train(const JobArguments& arguments, MpiSession& session) {
   remove_left_offload(grid, job.config);
   check_offload_writable(job.config, plan.memory, grid);
   check_offload_room(job.config, plan.memory, grid);
-  Trainer trainer(job, grid, std::move(plan));
+  std::optional<Trainer> trainer;
   try {
-    return trainer.run() == RunEnd::stopped ? stopped_early : 0;
+    trainer.emplace(job, grid, std::move(plan));
+    return trainer->run() == RunEnd::stopped ? stopped_early : 0;
+  } catch (const UsageError&) {
+    throw;
   } catch (const std::exception& error) {
-    // Here, while the memory of messages under way still stands.
+    // Here, while the memory of messages under way still stands, and before communicators go, which
+    // wait for the other ranks.
     return fail(session, error.what(), run_time_failure);
   }
 }

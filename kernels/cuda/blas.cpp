@@ -220,8 +220,11 @@ class Products {
         plan.d.get(), preference.get(), 1, &best, &found);
     const bool has = status == CUBLAS_STATUS_SUCCESS && found > 0;
     if (has) plan.algorithm = best.algo;
-    if (has || x.epilogue > BlasEpilogue::bias || x.left.codes)
-      return;  // then a product without it is made
+    if (has) return;
+    // Then a product without it is made.
+    const bool refused = status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_NOT_SUPPORTED ||
+                         status == CUBLAS_STATUS_INVALID_VALUE;
+    if (refused && (x.epilogue > BlasEpilogue::bias || x.left.codes)) return;
     if (status != CUBLAS_STATUS_NOT_SUPPORTED)
       check_blas(status, "cublasLtMatmulAlgoGetHeuristic", x);
     throw Error(fmt::format("cuBLASLt has no algorithm for a product {}", x.text()),

@@ -2,9 +2,9 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+
 #include "kernels/base/device.hpp"
 #include "kernels/base/device_backend.hpp"
-
 #include "kernels/cuda/check_call.hpp"
 #include "kernels/cuda/stream.hpp"
 
@@ -67,7 +67,16 @@ int count() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   // The usual on a machine without a GPU; the build runs its processor then.
-  if (status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver) return 0;
+  if (status == cudaErrorNoDevice) return 0;
+  if (status == cudaErrorInsufficientDriver) {
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return 0;  // there is none
+    throw Error(
+        "the GPUs cannot be used",
+        fmt::format("their driver is for CUDA {}.{}, and this program for {}.{}", driver / 1000,
+                    driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10),
+        "Update the driver, build with an older CUDA, or run with run.device cpu");
+  }
   check_call(status, "cudaGetDeviceCount");
   return devices;
 }

@@ -77,13 +77,15 @@ TRIAX_DEVICE inline void multiply_add(const Block&, float (&d)[4], const Word (&
 TRIAX_DEVICE inline void load_matrices(const Block&, Word (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(shared_address(row)));
+               : "r"(shared_address(row))
+               : "memory");
 }
 /// The same of the transposed matrices: to[m] gets rows 2t and 2t + 1 of column g.
 TRIAX_DEVICE inline void load_transposed(const Block&, Word (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(shared_address(row)));
+               : "r"(shared_address(row))
+               : "memory");
 }
 
 /// Begins a copy of 4 or 16 bytes to shared memory, aligned to as many; where nothing is `present`,
@@ -94,10 +96,12 @@ TRIAX_DEVICE inline void begin_copy(const Block&, void* to, const void* from, bo
   const int read = present ? bytes : 0;
   if constexpr (bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
-                 "l"(from), "r"(read));
+                 "l"(from), "r"(read)
+                 : "memory");
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)),
-                 "l"(from), "r"(read));
+                 "l"(from), "r"(read)
+                 : "memory");
 }
 /// Waits for the copies that this thread began; others see them after the next barrier.
 TRIAX_DEVICE inline void finish_copies(const Block&) {

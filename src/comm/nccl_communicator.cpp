@@ -1,7 +1,9 @@
 #include "src/comm/nccl_communicator.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "kernels/base/device_backend.hpp"
@@ -79,12 +81,23 @@ const NcclProgress::Call* NcclProgress::oldest() const {
   return first;
 }
 
-void NcclProgress::check_comms() const {
+void NcclProgress::check_comms() {
   for (const Known& known : comms_) {
     ncclResult_t error = ncclSuccess;
     check_nccl(ncclCommGetAsyncError(known.comm, &error), "ncclCommGetAsyncError", known.where);
+    if (error == ncclSuccess || error == ncclInProgress) continue;
+    // Its kernels spin until they are aborted, and memory cannot be freed before.
+    for (const Known& each : std::exchange(comms_, {})) ncclCommAbort(each.comm);
     check_nccl(error, "a message of NCCL", known.where);
   }
+}
+
+// Destroying waits for the other ranks, who do not come while one of them fails: its process ends.
+void NcclProgress::end(ncclComm_t comm) {
+  const auto known = std::ranges::find(comms_, comm, &Known::comm);
+  if (comm == nullptr || known == comms_.end()) return;  // none, or aborted
+  comms_.erase(known);
+  if (std::uncaught_exceptions() == 0) ncclCommDestroy(comm);
 }
 
 // The board sees who is waited for, so that the watchdog ends a wait that lasts too long.
@@ -111,7 +124,7 @@ NcclCommunicator::NcclCommunicator(ncclComm_t comm, const DeviceGroup& group,
 }
 
 NcclCommunicator::~NcclCommunicator() {
-  if (comm_ != nullptr) ncclCommDestroy(comm_);  // nobody is left to hear of a failure
+  progress_.end(comm_);
 }
 
 template <class Enqueue>
@@ -163,6 +176,7 @@ Request NcclCommunicator::reduce_scatter(const Stream& stream, const Tensor& out
   if (on_host(input)) return mpi_.reduce_scatter(stream, output, input);
   check_contiguous(output);
   check_contiguous(input);
+  check(output.space() == input.space(), "a reduce-scatter between memories");
   check(output.elements() * size() == input.elements(), "{} is not one of {} parts of {}",
         output.shape(), size(), input.shape());
   if (input.elements() == 0) return {};
@@ -183,6 +197,7 @@ Request NcclCommunicator::all_gather(const Stream& stream, const Tensor& output,
   if (on_host(output)) return mpi_.all_gather(stream, output, input);
   check_contiguous(output);
   check_contiguous(input);
+  check(output.space() == input.space(), "an all-gather between memories");
   check(input.elements() * size() == output.elements(), "{} is not one of {} parts of {}",
         input.shape(), size(), output.shape());
   if (output.elements() == 0) return {};
@@ -239,6 +254,9 @@ namespace {
 class NcclMessages final : public DeviceMessages {
  public:
   NcclMessages(MpiCommunicator& world, WaitPolicy policy) : progress_(policy) {
+    // Kernels of several communicators wait for each other in the order in which the host began
+    // them, which is the same on all ranks; on their own streams they could meet in any.
+    ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
     ncclUniqueId id{};
     if (world.rank() == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId", "all ranks");
     const Stream host;
@@ -249,7 +267,7 @@ class NcclMessages final : public DeviceMessages {
                "all ranks");
     progress_.add(world_, "all ranks");
   }
-  ~NcclMessages() override { ncclCommDestroy(world_); }
+  ~NcclMessages() override { progress_.end(world_); }
   NcclMessages(const NcclMessages&) = delete;
   NcclMessages& operator=(const NcclMessages&) = delete;
 
@@ -257,10 +275,8 @@ class NcclMessages final : public DeviceMessages {
     const auto* const parent = static_cast<const NcclCommunicator*>(group.parent);
     ncclComm_t comm = nullptr;
     if (const ncclComm_t from = parent != nullptr ? parent->comm() : world_; from != nullptr) {
-      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-      config.splitShare = 1;
       const int color = group.mpi.size() > 1 ? group.color : NCCL_SPLIT_NOCOLOR;
-      check_nccl(ncclCommSplit(from, color, group.mpi.rank(), &comm, &config), "ncclCommSplit",
+      check_nccl(ncclCommSplit(from, color, group.mpi.rank(), &comm, nullptr), "ncclCommSplit",
                  group.where);
     }
     return std::make_unique<NcclCommunicator>(comm, group, progress_, staging_);

@@ -34,6 +34,8 @@ class NcclProgress {
   /// Tells the board what is complete.
   void note();
   void add(ncclComm_t comm, std::string where) { comms_.push_back({comm, std::move(where)}); }
+  /// Destroys it, unless it was aborted or an exception is on its way; null: nothing.
+  void end(ncclComm_t comm);
   /// See DeviceMessages::drain.
   void drain(const Event& event);
 
@@ -42,7 +44,7 @@ class NcclProgress {
     ncclComm_t comm;
     std::string where;
   };
-  void check_comms() const;
+  void check_comms();
   const Call* oldest() const;
 
   WaitPolicy policy_;

@@ -30,8 +30,8 @@ class HostStep {
   };
 
   DType type_, gradient_type_;
+  std::array<Slot, 2> slots_;  // before the streams, which may still copy from them
   Stream down_, up_;
-  std::array<Slot, 2> slots_;
 };
 
 }  // namespace triax

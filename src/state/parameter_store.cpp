@@ -106,7 +106,10 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
         shard_group_.rank(), shard_group_.size());
   for (std::size_t b = 0; b < blocks_.size(); ++b)
     states_[b].gathers.resize(static_cast<std::size_t>(gathers_of(blocks_[b])));
-  if (options.shard.groups > 1) grid.across(Axis::data, options.shard.groups);  // made together
+  // Groups are made together, and before messages are under way (ncclCommSplit).
+  if (options.shard.groups > 1) grid.across(Axis::data, options.shard.groups);
+  for (const ParameterBlock& block : blocks_)
+    for (const PartialRange& partial : block.partial) grid.part(Axis::tensor, partial.parts);
   weight_memory_ = carve(blocks_, options.type, options.space, kept_parameters,
                          [&](std::size_t b, const BlockView& view) { states_[b].weights = view; });
   gradient_memory_ =
