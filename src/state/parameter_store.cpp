@@ -106,10 +106,7 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
         shard_group_.rank(), shard_group_.size());
   for (std::size_t b = 0; b < blocks_.size(); ++b)
     states_[b].gathers.resize(static_cast<std::size_t>(gathers_of(blocks_[b])));
-  // Groups are made together, and before messages are under way (ncclCommSplit).
-  if (options.shard.groups > 1) grid.across(Axis::data, options.shard.groups);
-  for (const ParameterBlock& block : blocks_)
-    for (const PartialRange& partial : block.partial) grid.part(Axis::tensor, partial.parts);
+  if (options.shard.groups > 1) grid.across(Axis::data, options.shard.groups);  // made together
   weight_memory_ = carve(blocks_, options.type, options.space, kept_parameters,
                          [&](std::size_t b, const BlockView& view) { states_[b].weights = view; });
   gradient_memory_ =
@@ -206,6 +203,11 @@ void ParameterStore::sum_over_replicas(const Stream& stream, int index) {
   grid_.across(Axis::data, options_.shard.groups)
       .all_reduce(stream, gradients(index).at(block(index).own))
       .wait(stream);
+}
+
+void ParameterStore::make_groups() {
+  for (const ParameterBlock& block : blocks_)
+    for (const PartialRange& partial : block.partial) grid_.part(Axis::tensor, partial.parts);
 }
 
 void ParameterStore::sum_over_tensor(const Stream& stream, int index) {

@@ -91,7 +91,10 @@ class ParameterStore {
   /// ZeRO 2: the whole gradient, which `microbatch` writes first.
   void open_gradient(int block, int microbatch);
   void sum_over_replicas(const Stream& stream, int block);
+  /// Among the ranks that hold the same part of a tensor. make_groups() before the first of a run,
+  /// together and with no message under way: NCCL splits a communicator only then.
   void sum_over_tensor(const Stream& stream, int block);
+  void make_groups();
   void start_reduce(const Stream& stream, int block);
   void wait_reduce(const Stream& stream, int block);
   /// Sums the tied embedding's (reduced) gradient over first and last stage.

@@ -56,6 +56,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
                        Executor(stream_, plan_.steps.evaluation[stage_index()], stage_, layout_,
                                 shape_, buffers_, messages_, store_, nullptr, grid),
                        grid);
+  store_.make_groups();
   prepare_weights();
   bad_steps_ = BadSteps(loss_scaler_);
 }
