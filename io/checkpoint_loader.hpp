@@ -11,14 +11,16 @@
 
 namespace triax {
 
-/// What a rank takes of memory for blocks at most, its part of what a node's ranks share included:
-/// 13 blocks of float32, each with the pages that its ends lie in (see NodeMemory).
-constexpr std::int64_t loading_bytes_at_once = 13 * ((std::int64_t{4} << 20) + (8 << 10));
+/// Of float32, with the pages that its ends lie in.
+constexpr std::int64_t loading_block_bytes = (std::int64_t{4} << 20) + (8 << 10);
+/// What a rank takes of memory for blocks at most, its part of what a node's ranks share included
+/// (see NodeMemory).
+constexpr std::int64_t loading_bytes_at_once = 13 * loading_block_bytes;
 
 struct LoaderOptions {
   /// Bytes of blocks that a node's ranks have in a round, of which several are on their way while
   /// one is handed out (NodeMemory::parts). Each rank has a block at least, and half of it at most.
-  std::int64_t window_bytes = loading_bytes_at_once / 13 * 4;
+  std::int64_t window_bytes = 4 * loading_block_bytes;
   int node = -1;  // ranks with the same number share memory; -1: those of a machine (NodeMemory)
 };
 

@@ -36,20 +36,10 @@ struct LargestParts {
   std::int64_t blocks;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
-    constexpr int width = wide<T>;
-    const std::int64_t step = blocks * block.threads_x() * width;
     std::uint32_t largest = 0;
-    for (std::int64_t i = (block.index_x() * block.threads_x() + block.thread_x()) * width; i < n;
-         i += step) {
-      float values[width];
-      if (i + width <= n)
-        load_piece<allowed>(values, x + i, width);
-      else
-        load_piece<false>(values, x + i, n - i);
-      TRIAX_UNROLL
-      for (int j = 0; j < width; ++j)
-        largest = Larger{}(largest, std::bit_cast<std::uint32_t>(values[j]) & 0x7fffffffU);
-    }
+    each_in_turn<allowed>(block, blocks, x, n, [&](float value) {
+      largest = Larger{}(largest, std::bit_cast<std::uint32_t>(value) & 0x7fffffffU);
+    });
     largest = largest_of_block(block, largest);
     if (block.thread_x() == 0) parts[block.index_x()] = largest;
   }

@@ -32,19 +32,8 @@ struct SumParts {
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const Term term;
-    constexpr int width = wide<T>;
-    const std::int64_t step = blocks * block.threads_x() * width;
     double sum = 0.0;
-    for (std::int64_t i = (block.index_x() * block.threads_x() + block.thread_x()) * width; i < n;
-         i += step) {
-      float values[width];
-      if (i + width <= n)
-        load_piece<allowed>(values, x + i, width);
-      else
-        load_piece<false>(values, x + i, n - i);
-      TRIAX_UNROLL
-      for (int j = 0; j < width; ++j) sum += term(values[j]);
-    }
+    each_in_turn<allowed>(block, blocks, x, n, [&](float value) { sum += term(value); });
     row_sums<1>(block, block.shared<double>(), &sum);
     if (block.thread_x() == 0) parts[block.index_x()] = sum;
   }

@@ -53,4 +53,23 @@ void tiles(const Stream& stream, std::int64_t rows, std::int64_t columns, bool a
   });
 }
 
+/// each(value) of the elements of x that this thread has, where all threads of `blocks` blocks take
+/// turns over pieces of its `n`: in one order, whatever `allowed` (load_piece).
+template <bool allowed, class T, class Each>
+TRIAX_DEVICE inline void each_in_turn(const Block& block, std::int64_t blocks, const T* x,
+                                      std::int64_t n, Each&& each) {
+  constexpr int width = wide<T>;
+  const std::int64_t step = blocks * block.threads_x() * width;
+  for (std::int64_t i = (block.index_x() * block.threads_x() + block.thread_x()) * width; i < n;
+       i += step) {
+    float values[width];
+    if (i + width <= n)
+      load_piece<allowed>(values, x + i, width);
+    else
+      load_piece<false>(values, x + i, n - i);
+    TRIAX_UNROLL
+    for (int j = 0; j < width; ++j) each(values[j]);
+  }
+}
+
 }  // namespace triax::cuda
