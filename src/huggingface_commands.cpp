@@ -10,6 +10,7 @@
 #include <string>
 
 #include "io/checkpoint_verify.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/train/huggingface_export.hpp"
 #include "src/train/huggingface_import.hpp"
