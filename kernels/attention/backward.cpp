@@ -167,7 +167,7 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   const attention::BackwardScratch tiles(scratch, n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {
     const attention::Backward<E> backward{n, options, dq, dk, dv, dout, out, lse, q, k, v, tiles};
-    attention::for_each_item("attention bwd", n.batch * n.key_heads, std::cref(backward));
+    attention::for_each_item(n.batch * n.key_heads, std::cref(backward));
   });
 }
 

@@ -103,7 +103,7 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   const attention::ForwardScratch tiles(scratch, n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {
     const attention::Forward<E> forward{n, options, out, lse, q, k, v, tiles};
-    attention::for_each_item("attention fwd", n.batch * n.heads, std::cref(forward));
+    attention::for_each_item(n.batch * n.heads, std::cref(forward));
   });
 }
 

@@ -1,35 +1,27 @@
 #include "kernels/attention/work.hpp"
 
-#include <Kokkos_Core.hpp>
 #include <algorithm>
+
+#include "kernels/base/parallel.hpp"
 
 namespace triax {
 namespace attention {
-namespace {
-
-std::int64_t workers() {
-  return Kokkos::DefaultHostExecutionSpace().concurrency();
-}
-
-}  // namespace
 
 float* lse_of(const Tensor& lse, std::int64_t b, std::int64_t h) {
   return lse.as<float>() + b * lse.stride(0) + h * lse.stride(1);
 }
 
-void for_each_item(const char* name, std::int64_t count,
+void for_each_item(std::int64_t count,
                    const std::function<void(std::int64_t, std::int64_t)>& body) {
-  using Space = Kokkos::DefaultHostExecutionSpace;
-  const std::int64_t stride = workers();
+  const std::int64_t workers = host_concurrency();
   const auto* call = &body;
-  Kokkos::parallel_for(name, Kokkos::RangePolicy<Space>(0, stride), [=](std::int64_t worker) {
-    for (std::int64_t item = worker; item < count; item += stride) (*call)(worker, item);
+  parallel_for(workers, [=](std::int64_t worker) {
+    for (std::int64_t item = worker; item < count; item += workers) (*call)(worker, item);
   });
-  Space().fence();
 }
 
 Scratch::Scratch(Arena& arena, std::string_view name, std::int64_t floats) : floats_(floats) {
-  const Tensor memory = arena.take(name, DType::f32, {workers(), floats});
+  const Tensor memory = arena.take(name, DType::f32, {host_concurrency(), floats});
   if (!arena.measuring()) data_ = memory.as<float>();
 }
 
