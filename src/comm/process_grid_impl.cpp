@@ -112,9 +112,9 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
               "MPI_Comm_split", place);
   MPI_Comm_rank(node.get(), &node_rank);
   MPI_Comm_size(node.get(), &node_size);
-  node_cores = cores_of_node(node.get());
+  cores = share_of_cores(node.get());
   board.share(node.get(), rank, shape.size(), place);
-  policy = triax::wait_policy(node_size, node_cores);
+  policy = triax::wait_policy(node_size, cores.of_node);
 
   // A node is known by its first rank.
   int first = rank;
