@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/attention/bf16.hpp"
 #include "kernels/base/parallel.hpp"
 
 namespace triax {
@@ -44,9 +45,16 @@ std::size_t attention_scratch_bytes(const Shape& queries) {
   const attention::ForwardScratch forward_scratch(forward, sequence_length, head_size);
   Arena backward;
   const attention::BackwardScratch backward_scratch(backward, sequence_length, head_size);
+  Arena pair_forward;
+  const attention::PairForwardScratch pair_forward_scratch(pair_forward, sequence_length,
+                                                           head_size);
+  Arena pair_backward;
+  const attention::PairBackwardScratch pair_backward_scratch(pair_backward, sequence_length,
+                                                             head_size);
   Arena device;
   attention::take_delta(device, queries[0], queries[2], sequence_length);
-  return std::max({forward.high_water(), backward.high_water(), device.high_water()});
+  return std::max({forward.high_water(), backward.high_water(), pair_forward.high_water(),
+                   pair_backward.high_water(), device.high_water()});
 }
 
 }  // namespace triax
