@@ -7,13 +7,14 @@
 namespace triax::gemm {
 namespace {
 
-// Measured on Zen 4 and oneDNN 2.6 at the shapes of GPT-2 (benchmarks/results/2026-11-22-cpu-step).
+// Measured on Zen 4 and oneDNN 2.6 at the shapes of GPT-2, within training steps: with operands
+// that come from memory, products of a row-major `a` (forward, input gradients) gain nothing from
+// blocks of rows or columns.
 constexpr std::int64_t most_depth = 8192;
 constexpr std::int64_t most_columns = 1024;
 constexpr std::int64_t rows_of_sums = 512;
-constexpr std::int64_t most_rows = 1024;
-constexpr std::int64_t most_rows_transposed = 4096;
-constexpr std::int64_t most_elements_transposed = std::int64_t{3} << 19;  // of a block of a
+constexpr std::int64_t most_rows = 4096;
+constexpr std::int64_t most_elements = std::int64_t{3} << 19;  // of a block of a
 
 bool transposed(const Tensor& matrix) {
   return matrix.size(1) > 1 && matrix.stride(1) != 1;
@@ -27,32 +28,18 @@ std::int64_t equal_blocks(std::int64_t size, std::int64_t most) {
   return ((size + blocks - 1) / blocks + step - 1) / step * step;
 }
 
-// Whether wide products gain from blocks of columns. b is packed for each call where it is
-// transposed or narrow, which few rows do not pay for.
-bool cuts_columns(const Operands& x) {
-  if (transposed(x.a)) return true;
-  constexpr std::int64_t enough_rows = 1024;
-  constexpr std::int64_t enough_depth = 512;
-  const bool many = x.a.size(0) >= enough_rows;
-  if (x.a.dtype() != DType::f32) return many && x.a.size(1) >= enough_depth;
-  return many || !transposed(x.b);
-}
-
-std::int64_t row_limit(const Operands& x, std::int64_t depth) {
-  if (!transposed(x.a)) return most_rows;
-  return std::clamp(most_elements_transposed / depth, rows_of_sums, most_rows_transposed);
-}
-
 }  // namespace
 
 BlockSizes block_sizes(const Operands& x, std::int64_t threads) {
   BlockSizes block{x.c.size(0), x.c.size(1), equal_blocks(x.a.size(1), most_depth)};
-  const bool sums_apart = block.k < x.a.size(1) && x.c.dtype() != DType::f32;
-  block.m = equal_blocks(block.m, sums_apart ? rows_of_sums : threads * row_limit(x, block.k));
-  if (sums_apart)
+  if (block.k < x.a.size(1) && x.c.dtype() != DType::f32) {  // sums lie apart
+    block.m = equal_blocks(block.m, rows_of_sums);
     block.n = equal_blocks(block.n, most_columns);
-  else if (cuts_columns(x))
+  } else if (transposed(x.a)) {  // weight gradients
+    const std::int64_t rows = std::clamp(most_elements / block.k, rows_of_sums, most_rows);
+    block.m = equal_blocks(block.m, threads * rows);
     block.n = equal_blocks(block.n, threads * most_columns);
+  }
   return block;
 }
 

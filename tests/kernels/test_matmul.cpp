@@ -173,8 +173,8 @@ TEST(Matmul, MoreThanABlock) {
       expect_like_reference({3, 7, 16500, Lie::plain, Lie::plain, Lie::slice, more, true}, types);
       expect_like_reference({4200, 3, 11, Lie::transposed, Lie::plain, Lie::plain, more, true},
                             types);
-      expect_like_reference({1100, 1, 520, Lie::plain, Lie::transposed, Lie::plain, more, false},
-                            types);
+      expect_like_reference(
+          {1100, 1, 520, Lie::transposed, Lie::transposed, Lie::plain, more, false}, types);
       expect_like_reference({7, 2100, 3, Lie::transposed, Lie::plain, Lie::slice, more, true},
                             types);
     }
