@@ -163,7 +163,8 @@ void ProcessGrid::Impl::find_devices(std::optional<MemorySpace> asked) {
   const std::vector<int> places = gather(static_cast<int>(facts.place));
   ranks_of_device = ranks_with_device(rank, places, first_of_node);
   const int found = distinct_devices(places, first_of_node);
-  if (shape.size() > 1 && found == shape.size()) device_messages = nccl_messages(*world.mpi, policy);
+  if (shape.size() > 1 && found == shape.size())
+    device_messages = nccl_messages(*world.mpi, policy);
   if (!device_messages) device_messages = staged_messages();
   devices = devices_text(shape.size(), found, facts.name);
   if (shape.size() > 1) devices += ": " + device_messages->description();
