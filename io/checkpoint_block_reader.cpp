@@ -118,6 +118,8 @@ void CheckpointBlockReader::start_run(std::span<BlockReading* const> adjoining, 
     reading->memory += pages_begin(reading->ranges.front()) - first;
     ranges.front().bytes = end_of(reading->ranges.front()) - ranges.front().offset;
   }
+  run->ranges = ranges;
+  run->memory = memory;
   try {
     for (const FileRange& range : ranges) {
       start_range(range, memory, *run);
@@ -159,12 +161,17 @@ std::vector<BlockReading> CheckpointBlockReader::start(std::span<const std::int6
 }
 
 // Some file systems open a file for reads past the page cache and then refuse them.
-void CheckpointBlockReader::read_again(const BlockReading& reading) const {
-  std::byte* memory = reading.memory;
-  for (const FileRange& range : reading.ranges) {
-    read_cached(blocks_.files()[range.file], range.offset, memory + range.offset % page,
-                range.bytes);
-    memory += pages_end(range) - pages_begin(range);
+void CheckpointBlockReader::read_again(BlockRun& run) const {
+  run.refused = false;
+  try {
+    std::byte* memory = run.memory;
+    for (const FileRange& range : run.ranges) {
+      read_cached(blocks_.files()[range.file], range.offset, memory + range.offset % page,
+                  range.bytes);
+      memory += pages_end(range) - pages_begin(range);
+    }
+  } catch (const std::exception& error) {
+    run.failure = error.what();
   }
 }
 
@@ -181,7 +188,7 @@ void CheckpointBlockReader::wait(BlockReading& reading) {
 
 Tensor CheckpointBlockReader::finish(BlockReading& reading) const {
   wait(reading);
-  if (reading.run->refused) read_again(reading);
+  if (reading.run->refused) read_again(*reading.run);
   if (!reading.run->failure.empty()) throw Error(reading.run->failure);
   const TensorPiece piece = blocks_.at(reading.block);
   const CheckpointTensor& tensor = blocks_.tensors()[piece.tensor];

@@ -12,6 +12,8 @@ namespace triax {
 
 /// What the disk was asked for at once: blocks that adjoin in a file.
 struct BlockRun {
+  std::vector<FileRange> ranges;  // all of it, each in whole pages of memory from here on
+  std::byte* memory = nullptr;
   std::vector<std::shared_ptr<void>> files;  // open while requests go to them
   std::vector<BlockRequest> requests;
   bool refused = false;  // some of them were not done
@@ -38,16 +40,17 @@ class CheckpointBlockReader {
   std::vector<BlockReading> start(std::span<const std::int64_t> blocks, std::byte* memory);
   /// Waits until the disk has done with it: it may be given more to do before finish().
   static void wait(BlockReading& reading);
-  /// Waits; the block's elements, at its data_offset in that memory. Error where the disk fails.
-  Tensor finish(
-      BlockReading& reading) const;  // through the page cache where that alone is possible
+  /// Waits; the block's elements, at its data_offset in that memory. Through the page cache where
+  /// that alone is possible: then all blocks that adjoin this one in memory are read before the
+  /// first of them is handed out, which may be in use when the next is. Error where the disk fails.
+  Tensor finish(BlockReading& reading) const;
 
  private:
   struct OneFile;
   void start_range(const FileRange& range, std::byte* memory, BlockRun& run);
   void start_run(std::span<BlockReading* const> adjoining, std::byte* memory);
   std::shared_ptr<OneFile> file_of(std::size_t number);
-  void read_again(const BlockReading& reading) const;
+  void read_again(BlockRun& run) const;
 
   static constexpr std::size_t most_open = 8;  // files that nothing is read from
   const CheckpointBlocks& blocks_;

@@ -165,6 +165,11 @@ void CheckpointBlocks::number() {
     first += integrity_blocks(tensors_[t].shape.elements(), elements_);
     by_name_[tensors_[t].name] = t;
   }
+  for (std::int64_t block = 0; block < first; ++block) {
+    std::int64_t pages = 0;
+    for (const FileRange& range : ranges(block)) pages += pages_of(range);
+    footprints_.push_back(std::max(pages * page, (bytes(block) + page - 1) / page * page));
+  }
 }
 
 std::size_t CheckpointBlocks::find(const std::string& name) const {
@@ -199,12 +204,6 @@ std::vector<FileRange> CheckpointBlocks::ranges(std::int64_t block) const {
   return out;
 }
 
-std::int64_t CheckpointBlocks::footprint(std::int64_t block) const {
-  std::int64_t pages = 0;
-  for (const FileRange& range : ranges(block)) pages += pages_of(range);
-  return std::max(pages * page, (bytes(block) + page - 1) / page * page);
-}
-
 std::int64_t CheckpointBlocks::data_offset(std::int64_t block) const {
   const std::vector<FileRange> all = ranges(block);
   const auto width = static_cast<std::int64_t>(size_of(tensors_[at(block).tensor].dtype));
@@ -223,7 +222,8 @@ bool CheckpointBlocks::matches(std::int64_t block, const Tensor& data, std::byte
     std::byte* const to = copy + begin * static_cast<std::int64_t>(size_of(data.dtype()));
     if (to != part.data()) std::memcpy(to, part.data(), static_cast<std::size_t>(part.bytes()));
   }
-  return !has_checksums_ || sum == places_[piece.tensor].sums[static_cast<std::size_t>(piece.number)];
+  return !has_checksums_ ||
+         sum == places_[piece.tensor].sums[static_cast<std::size_t>(piece.number)];
 }
 
 std::string CheckpointBlocks::text(std::int64_t block) const {

@@ -42,7 +42,9 @@ class CheckpointBlocks {
   /// Where the block's bytes lie, in order; empty where HDF5 alone can read them.
   std::vector<FileRange> ranges(std::int64_t block) const;
   /// Reading takes whole pages: so many bytes of memory, a multiple of BlockFile::alignment,
-  std::int64_t footprint(std::int64_t block) const;
+  std::int64_t footprint(std::int64_t block) const {
+    return footprints_[static_cast<std::size_t>(block)];
+  }
   /// in which the block's data begin here.
   std::int64_t data_offset(std::int64_t block) const;
 
@@ -67,7 +69,8 @@ class CheckpointBlocks {
   std::int64_t elements_ = 1;
   std::vector<std::string> files_;
   std::vector<CheckpointTensor> tensors_;
-  std::vector<Place> places_;  // of the tensors
+  std::vector<Place> places_;             // of the tensors
+  std::vector<std::int64_t> footprints_;  // of the blocks
   std::unordered_map<std::string, std::size_t> by_name_;
 };
 

@@ -36,6 +36,18 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 
 constexpr std::string_view set_aside = ".superseded";
 
+// False for one that another process has just removed.
+bool is_file(const fs::directory_entry& entry) {
+  std::error_code ignored;
+  return entry.is_regular_file(ignored);
+}
+
+// A link to a file on a disk that is not here now: it may be a checkpoint, and is never replaced.
+bool leads_nowhere(const fs::directory_entry& entry) {
+  std::error_code ignored;
+  return entry.is_symlink(ignored) && !entry.exists(ignored);
+}
+
 // What the rest of a name says after "step-000050.h5".
 std::optional<CheckpointState> state_of(std::string_view ending) {
   if (ending.empty()) return CheckpointState::published;
@@ -78,8 +90,7 @@ std::vector<CheckpointPath> find_checkpoints(const std::string& directory) {
     if (suffix == name.npos) continue;
     const auto step = step_of(std::string_view(name).substr(0, suffix + 3));
     const auto state = state_of(std::string_view(name).substr(suffix + 3));
-    std::error_code ignored;  // a file that another process has just removed
-    if (step && state && entry->is_regular_file(ignored))
+    if (step && state && (is_file(*entry) || leads_nowhere(*entry)))
       found.push_back({entry->path().string(), *step, *state});
   }
   if (error)
@@ -103,7 +114,7 @@ std::vector<std::string> set_aside_later(const std::string& directory, std::int6
     if (*step_of(fs::path(path).filename().string()) <= step) break;  // newest first
     const std::string name = path + std::string(set_aside);
     std::uint64_t number = 0;
-    while (fs::exists(numbered_name(name, number))) ++number;
+    while (fs::exists(fs::symlink_status(numbered_name(name, number)))) ++number;
     rename_durably(path, numbered_name(name, number));
     renamed.push_back(path);
   }
@@ -144,11 +155,10 @@ std::vector<std::string> stray_parts(const std::string& directory) {
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
-    std::error_code ignored;
     std::string master;
     if (is_parts_directory(entry->path().filename().string(), master) && step_of(master))
       parts.push_back(entry->path().string());
-    else if (entry->is_regular_file(ignored))
+    else if (is_file(*entry) || leads_nowhere(*entry))
       files.push_back(entry->path().string());
   }
   if (parts.empty()) return {};

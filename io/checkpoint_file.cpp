@@ -113,34 +113,40 @@ void CheckpointWriter::discard() noexcept {
 void CheckpointWriter::create(const CheckpointHeader& header,
                               const std::vector<CheckpointTensor>& tensors) {
   try {
-    header_ = header;
-    for_each_attribute(header_, SharedTexts{ranks_});
-    std::vector<CheckpointTensor> datasets = tensors;
+    std::vector<CheckpointTensor> datasets;
     std::vector<std::uint64_t> offsets;  // rank 0's, which alone knows them
+    agreed(ranks_, [&] { header_ = header; });
+    for_each_attribute(header_, SharedTexts{ranks_});
     agreed(ranks_, [&] {
-      tensors_ = tensors;
+      datasets = tensors_ = tensors;
       sums_ = TensorChecksums(tensors);
       std::ranges::move(integrity_datasets(tensors), std::back_inserter(datasets));
       offsets.resize(datasets.size());
       if (ranks_.rank == 0 && !parts_) offsets = write_structure(datasets);
     });
-    if (parts_) {
+    if (parts_)
       parts_->create(tensors);
-      places_ = parts_->places();
-      return open_data();
-    }
-    sum_over_ranks(ranks_, offsets);
-    places_ = CheckpointPlaces({temporary_});
-    for (std::size_t i = 0; i < datasets.size(); ++i) {
-      const auto& [name, dtype, shape] = datasets[i];
-      places_.add(name, dtype, shape,
-                  {{0, 0, shape.elements(), static_cast<std::int64_t>(offsets[i])}});
-    }
-    open_data();
+    else
+      sum_over_ranks(ranks_, offsets);
+    agreed(ranks_, [&] {  // memory for what ranks write together may be short on one
+      places_ = parts_ ? parts_->places() : places_of(datasets, offsets);
+      open_data();
+    });
   } catch (...) {
     discard();
     throw;
   }
+}
+
+CheckpointPlaces CheckpointWriter::places_of(const std::vector<CheckpointTensor>& datasets,
+                                             const std::vector<std::uint64_t>& offsets) const {
+  CheckpointPlaces places({temporary_});
+  for (std::size_t i = 0; i < datasets.size(); ++i) {
+    const auto& [name, dtype, shape] = datasets[i];
+    places.add(name, dtype, shape,
+               {{0, 0, shape.elements(), static_cast<std::int64_t>(offsets[i])}});
+  }
+  return places;
 }
 
 void CheckpointWriter::open_data() {

@@ -65,6 +65,8 @@ class CheckpointWriter {
  private:
   void discard() noexcept;
   std::vector<std::uint64_t> write_structure(const std::vector<CheckpointTensor>& datasets);
+  CheckpointPlaces places_of(const std::vector<CheckpointTensor>& datasets,
+                             const std::vector<std::uint64_t>& offsets) const;
   void open_data();
   void write_master();
 

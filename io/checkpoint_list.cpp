@@ -41,7 +41,7 @@ Row row_of(const CheckpointPath& file) {
     row.changed = status.st_mtime;
   }
   if (file.state == CheckpointState::unfinished) return row;
-  row.state = file.state == CheckpointState::superseded ? "superseded" : "whole";
+  row.state = file.state == CheckpointState::superseded ? "superseded" : "opens";
   try {
     const CheckpointReader reader(file.path);
     row.header = reader.header();

@@ -63,17 +63,6 @@ struct CheckpointLoader::Impl {
     std::vector<std::byte*> landings;                       // of plan.duties
     int number = 0;
     std::byte* shared = nullptr;  // its part of what the node's ranks share
-
-    /// Where the i-th of plan.duties is handed out.
-    std::byte* place(std::size_t i) const {
-      const LoadPlace at = plan.duties[i].place;
-      return at == own_memory ? landings[i] : shared + at;
-    }
-    std::byte* place_of(std::int64_t block, LoadPlace at) const {
-      if (at != own_memory) return shared + at;
-      const auto duty = std::ranges::find(plan.duties, block, &LoadDuty::block);
-      return landings[static_cast<std::size_t>(duty - plan.duties.begin())];
-    }
   };
 
   void want(std::int64_t block);
@@ -81,6 +70,7 @@ struct CheckpointLoader::Impl {
   void begin();
   void advance();
   std::vector<std::int64_t> offer() const;
+  std::byte* place_of(const Round& round, const LoadPlace& place) const;
   Round start_round();
   void start_readings(Round& round);
   void complete(Round& round);
@@ -129,6 +119,19 @@ std::vector<std::int64_t> CheckpointLoader::Impl::offer() const {
   return out;
 }
 
+// Where a block of the round is handed out.
+std::byte* CheckpointLoader::Impl::place_of(const Round& round, const LoadPlace& place) const {
+  switch (place.kind) {
+    case LoadPlace::Kind::own:
+      return round.landings[static_cast<std::size_t>(place.at)];
+    case LoadPlace::Kind::shared:
+      return round.shared + place.at;
+    case LoadPlace::Kind::kept:
+      return memory->kept();
+  }
+  return nullptr;
+}
+
 CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round() {
   Round round;
   round.number = rounds++;
@@ -138,10 +141,9 @@ CheckpointLoader::Impl::Round CheckpointLoader::Impl::start_round() {
   round.plan = planner->next();
   broken = before;
   start_readings(round);
-  for (const LoadPlace place : round.plan.places) {
+  for (const LoadPlace& place : round.plan.places) {
     const std::int64_t block = sequence[next++];
-    std::byte* const at = place == kept_memory ? memory->kept() : round.place_of(block, place);
-    round.mine.emplace_back(block, at + blocks.data_offset(block));
+    round.mine.emplace_back(block, place_of(round, place) + blocks.data_offset(block));
   }
   return round;
 }
@@ -159,7 +161,7 @@ void CheckpointLoader::Impl::start_readings(Round& round) {
   std::size_t reading = 0;
   for (const LoadDuty& duty : round.plan.duties) {
     if (!duty.lands_own)
-      round.landings.push_back(round.shared + duty.place);
+      round.landings.push_back(place_of(round, duty.place));
     else if (duty.from < 0 && !round.readings.empty())
       round.landings.push_back(round.readings[reading++].memory);
     else
@@ -195,7 +197,8 @@ void CheckpointLoader::Impl::complete(Round& round) {
   std::size_t reading = 0;
   for (std::size_t i = 0; i < duties.size(); ++i) {
     if (duties[i].from >= 0) continue;
-    if (!round.readings.empty()) check_block(round.readings[reading++], round.place(i));
+    if (!round.readings.empty())
+      check_block(round.readings[reading++], place_of(round, duties[i].place));
     messages.send(duties[i], bytes_of(i));
   }
   messages.finish();
@@ -220,7 +223,7 @@ void CheckpointLoader::Impl::advance() {
   now = std::move(ahead.front());
   ahead.pop_front();
   if (const auto& keep = now.plan.keep)
-    std::memcpy(memory->kept(), now.place_of(keep->block, keep->place),
+    std::memcpy(memory->kept(), place_of(now, keep->place),
                 static_cast<std::size_t>(blocks.footprint(keep->block)));
 }
 
@@ -243,6 +246,10 @@ CheckpointLoader::~CheckpointLoader() = default;
 
 bool CheckpointLoader::has_checksums() const {
   return impl_->blocks.has_checksums();
+}
+
+std::string CheckpointLoader::unshared() const {
+  return impl_->memory ? impl_->memory->refusal() : std::string();
 }
 
 std::int64_t CheckpointLoader::bytes_read() const {

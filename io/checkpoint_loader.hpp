@@ -56,6 +56,9 @@ class CheckpointLoader {
   bool failed() const;
   /// Every rank, when it has read all that it wanted.
   void finish();
+  /// After the first read: empty; or why ranks of some node share no memory, so that each of them
+  /// reads for itself what the others need too. The same on all ranks.
+  std::string unshared() const;
   /// Bytes that this rank has read from the disk.
   std::int64_t bytes_read() const;
 

@@ -125,9 +125,12 @@ void CheckpointParts::create(const std::vector<CheckpointTensor>& unordered) {
     slices += dealt[t].size();
   }
   offsets_.resize(slices);
+  std::int64_t bytes = 0;
+  for (const CheckpointTensor& tensor : tensors) bytes += tensor.bytes();
   agreed(ranks_, [&] {
-    if (ranks_.rank == 0)
-      for (std::size_t part = 0; part < parts_; ++part) create_part(part, tensors);
+    if (ranks_.rank != 0) return;
+    require_room(directory_, bytes);  // for all: else the first parts would fill the disk
+    for (std::size_t part = 0; part < parts_; ++part) create_part(part, tensors);
   });
   sum_over_ranks(ranks_, offsets_);
 }

@@ -62,8 +62,11 @@ void check_seal(const std::string& path) {
     const std::string bytes = bytes_of(path);
     if (std::string_view(bytes).starts_with(seal_of(bytes))) return;
   }
-  throw Error(path + " is damaged, or not a triax checkpoint",
-              "the checksum before its HDF5 data does not match them", "Use another checkpoint");
+  throw Error(
+      path + " is damaged, or not a triax checkpoint",
+      "the checksum before its HDF5 data does not match them: bytes of it changed since, or "
+      "another program stored it anew (h5repack, h5py)",
+      "Use the file as triax wrote it, or another checkpoint");
 }
 
 }  // namespace triax

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "io/checkpoint_block_reader.hpp"
 #include "kernels/base/check.hpp"
@@ -14,8 +18,61 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a rank has under way from the disk: two blocks at least.
-constexpr std::int64_t in_flight_bytes = std::int64_t{32} << 20;
+/// A rank's blocks on their way from the disk, in parts: what adjoins in the file is asked for at
+/// once. One part is looked at while the others come (see NodeMemory::parts).
+class BlockStream {
+ public:
+  /// The arguments outlive it.
+  BlockStream(const CheckpointBlocks& blocks, const CheckpointReader& reader,
+              std::span<const std::int64_t> wanted)
+      : blocks_(blocks), disk_(blocks, reader), wanted_(wanted) {
+    std::int64_t all = 0;
+    for (const std::int64_t block : wanted) {
+      part_bytes_ = std::max(part_bytes_, blocks.footprint(block));
+      all += blocks.footprint(block);
+    }
+    part_bytes_ = std::max(part_bytes_, std::min(all, bytes_at_once / parts));
+    memory_ = Buffer(static_cast<std::size_t>(parts * part_bytes_));
+    for (int part = 0; part + 1 < parts; ++part) start();
+  }
+
+  /// visit(block, its elements) for each, in their order.
+  template <class Visit>
+  void each(Visit&& visit) {
+    while (!ahead_.empty()) {
+      std::vector<BlockReading> readings = std::move(ahead_.front());
+      ahead_.pop_front();
+      for (BlockReading& reading : readings) disk_.wait(reading);
+      start();
+      for (BlockReading& reading : readings) visit(reading.block, disk_.finish(reading));
+    }
+  }
+
+ private:
+  static constexpr int parts = 4;
+  static constexpr std::int64_t bytes_at_once = std::int64_t{32} << 20;
+
+  // The next part, in memory that nothing is in any more.
+  void start() {
+    const std::size_t first = next_;
+    std::int64_t room = part_bytes_;
+    while (next_ < wanted_.size() && blocks_.footprint(wanted_[next_]) <= room)
+      room -= blocks_.footprint(wanted_[next_++]);
+    if (next_ == first) return;
+    std::byte* const memory =
+        static_cast<std::byte*>(memory_.data()) + started_++ % parts * part_bytes_;
+    ahead_.push_back(disk_.start(wanted_.subspan(first, next_ - first), memory));
+  }
+
+  const CheckpointBlocks& blocks_;
+  Buffer memory_;
+  CheckpointBlockReader disk_;  // after the memory that its requests go to
+  std::span<const std::int64_t> wanted_;
+  std::size_t next_ = 0;  // of those
+  std::int64_t part_bytes_ = 0;
+  int started_ = 0;  // parts
+  std::deque<std::vector<BlockReading>> ahead_;
+};
 
 // 1 for each of this rank's blocks whose data do not add up to their checksum.
 std::vector<std::uint64_t> damaged_blocks(const CheckpointBlocks& blocks,
@@ -24,30 +81,13 @@ std::vector<std::uint64_t> damaged_blocks(const CheckpointBlocks& blocks,
                                           const VerifyProgress& progress) {
   std::vector<std::uint64_t> damaged(static_cast<std::size_t>(pieces.count()));
   std::vector<std::int64_t> own;
-  std::int64_t largest = 1;
-  pieces.each_own([&](std::int64_t index, const TensorPiece&) {
-    own.push_back(index);
-    largest = std::max(largest, blocks.footprint(index));
-  });
-  const std::size_t places = std::min(
-      own.size(), static_cast<std::size_t>(std::max<std::int64_t>(2, in_flight_bytes / largest)));
-  const Buffer memory(places * static_cast<std::size_t>(largest));
-  CheckpointBlockReader disk(blocks, reader);
-  std::vector<BlockReading> readings(places);
-  const auto start = [&](std::size_t i) {
-    auto* const all = static_cast<std::byte*>(memory.data());
-    readings[i % places] =
-        disk.start({&own[i], 1}, all + i % places * static_cast<std::size_t>(largest)).front();
-  };
-  for (std::size_t i = 0; i < places; ++i) start(i);
+  pieces.each_own([&](std::int64_t index, const TensorPiece&) { own.push_back(index); });
   std::int64_t done = 0;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (!blocks.matches(own[i], disk.finish(readings[i % places])))
-      damaged[static_cast<std::size_t>(own[i])] = 1;
-    done += blocks.bytes(own[i]);
-    if (i + places < own.size()) start(i + places);
+  BlockStream(blocks, reader, own).each([&](std::int64_t block, const Tensor& data) {
+    if (!blocks.matches(block, data)) damaged[static_cast<std::size_t>(block)] = 1;
+    done += blocks.bytes(block);
     if (progress) progress(done, pieces.own_bytes());
-  }
+  });
   return damaged;
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "kernels/base/check.hpp"
 
@@ -84,26 +85,46 @@ int write_all(int file, std::span<const std::byte> data, std::int64_t& at) noexc
   return 0;
 }
 
-void reserve_space(const std::string& path, std::int64_t bytes) {
-  if (bytes == 0) return;
-  const Descriptor file(path, O_WRONLY);
-  struct stat status {};
+namespace {
+
+// What the file system has for this user, in bytes; nothing where it does not say.
+std::optional<std::int64_t> room_at(int file) {
   struct statvfs disk {};
-  const bool known = ::fstat(file.get(), &status) == 0 && ::fstatvfs(file.get(), &disk) == 0 &&
-                     disk.f_blocks > 0;  // some file systems do not say
-  constexpr std::int64_t stat_block = 512;
-  const std::int64_t room = known ? static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize) : 0;
-  const std::int64_t missing = bytes - room - status.st_blocks * stat_block;
-  // What cannot succeed is not tried: it would fill the disk before it fails.
-  int failure = known && missing > 0 ? ENOSPC : EINTR;
-  while (failure == EINTR) failure = ::fallocate(file.get(), 0, 0, bytes) == 0 ? 0 : errno;
-  if (failure != ENOSPC && failure != EDQUOT && failure != EFBIG) return;
+  if (::fstatvfs(file, &disk) != 0 || disk.f_blocks == 0) return {};
+  return static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize);
+}
+
+[[noreturn]] void fail_for_room(const std::string& path, int failure, std::int64_t bytes,
+                                std::int64_t room, std::int64_t missing) {
   throw Error(
       fmt::format("no room for {}", path),
       fmt::format("{}: it needs {} bytes, the file system has {} free{}", std::strerror(failure),
                   bytes, room, missing > 0 ? fmt::format(", {} are missing", missing) : ""),
       failure == EFBIG ? "Raise the limit on the size of files (ulimit -f)"
                        : "Free space, raise the quota, or choose another directory");
+}
+
+}  // namespace
+
+void reserve_space(const std::string& path, std::int64_t bytes) {
+  if (bytes == 0) return;
+  const Descriptor file(path, O_WRONLY);
+  struct stat status {};
+  const auto room = room_at(file.get());
+  const bool known = room && ::fstat(file.get(), &status) == 0;
+  constexpr std::int64_t stat_block = 512;
+  const std::int64_t missing = known ? bytes - *room - status.st_blocks * stat_block : 0;
+  // What cannot succeed is not tried: it would fill the disk before it fails.
+  int failure = missing > 0 ? ENOSPC : EINTR;
+  while (failure == EINTR) failure = ::fallocate(file.get(), 0, 0, bytes) == 0 ? 0 : errno;
+  if (failure == ENOSPC || failure == EDQUOT || failure == EFBIG)
+    fail_for_room(path, failure, bytes, room.value_or(0), missing);
+}
+
+void require_room(const std::string& directory, std::int64_t bytes) {
+  const Descriptor place(directory, O_RDONLY | O_DIRECTORY);
+  const auto room = room_at(place.get());
+  if (room && *room < bytes) fail_for_room(directory, ENOSPC, bytes, *room, bytes - *room);
 }
 
 }  // namespace triax

@@ -24,5 +24,8 @@ int write_all(int file, std::span<const std::byte> data, std::int64_t& at) noexc
 /// when there is no room (disk, quota or limit); file systems that cannot reserve are believed to
 /// have it.
 void reserve_space(const std::string& path, std::int64_t bytes);
+/// For files that come one after another: Error where the file system of `directory` says that it
+/// has no room for all of their `bytes`.
+void require_room(const std::string& directory, std::int64_t bytes);
 
 }  // namespace triax

@@ -153,6 +153,23 @@ herr_t add_dataset(hid_t, const char* name, const H5O_info_t* info, void* names)
   return 0;
 }
 
+// H5Lvisit's callback: names of all links below the group.
+herr_t add_link(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
+// Where the list of what is below a group ends for damage: the object that does not open, or the
+// last one that is listed.
+std::string damaged_place(const Handle& parent) {
+  std::vector<std::string> links;
+  (void)H5Lvisit(parent.id(), H5_INDEX_NAME, H5_ITER_NATIVE, add_link, &links);
+  for (const std::string& link : links)
+    if (!Handle(H5Oopen(parent.id(), link.c_str(), H5P_DEFAULT), H5Oclose))
+      return fmt::format(", of which {} does not open", link);
+  return links.empty() ? "" : fmt::format(", the last that is listed is {}", links.back());
+}
+
 }  // namespace
 
 std::vector<std::string> File::datasets(const std::string& group) const {
@@ -161,7 +178,7 @@ std::vector<std::string> File::datasets(const std::string& group) const {
   if (!exists(group)) return names;
   const Handle parent = impl_->object(group);
   const herr_t visited = H5Ovisit(parent.id(), H5_INDEX_NAME, H5_ITER_NATIVE, add_dataset, &names);
-  impl_->require(visited >= 0, "list the datasets of", group);
+  if (visited < 0) impl_->require(false, "list the datasets of", group + damaged_place(parent));
   const std::string prefix = group.ends_with('/') ? group : group + '/';
   for (std::string& name : names) name.insert(0, prefix);
   std::ranges::sort(names);

@@ -22,24 +22,24 @@ struct Need {
   auto key() const { return std::tuple(block, node, rank); }
 };
 
-/// A node's blocks of a round: who brings each in, and where it is shared.
+/// A node's blocks of a round: who brings each in, and from which byte on it is shared.
 class NodeRoom {
  public:
   struct Held {
     int carrier;
-    LoadPlace place = own_memory;
+    std::optional<std::int64_t> shared;
   };
   explicit NodeRoom(std::int64_t room) : room_(room) {}
   bool has(std::int64_t block) const { return held_.contains(block); }
   const Held& held(std::int64_t block) const { return held_.at(block); }
-  void take(std::int64_t block, int carrier) { held_[block] = {.carrier = carrier}; }
+  void take(std::int64_t block, int carrier) { held_[block] = {.carrier = carrier, .shared = {}}; }
   bool fits(std::int64_t bytes) const { return used_ + bytes <= room_; }
   // Whether the block is, or can be, for several ranks.
   bool share(std::int64_t block, std::int64_t bytes) {
     Held& held = held_.at(block);
-    if (held.place != own_memory) return true;
+    if (held.shared) return true;
     if (!fits(bytes)) return false;
-    held.place = std::exchange(used_, used_ + bytes);
+    held.shared = std::exchange(used_, used_ + bytes);
     return true;
   }
 
@@ -53,9 +53,11 @@ class Sharing {
  public:
   using Offers = std::vector<std::span<const std::int64_t>>;
   /// `kept`: what each rank has kept of earlier rounds, or none.
-  Sharing(const Offers& offers, const LoadNodes& nodes, const LoadPlanner::BytesOf& bytes_of,
+  Sharing(const Offers& offers, const LoadNodes& nodes,
+          const std::vector<std::vector<int>>& ranks_on, const LoadPlanner::BytesOf& bytes_of,
           const std::vector<std::int64_t>& kept)
       : nodes_(nodes),
+        ranks_on_(ranks_on),
         bytes_of_(bytes_of),
         had_(kept),
         kept_(kept),
@@ -63,8 +65,6 @@ class Sharing {
         carried_(offers.size()),
         read_(offers.size()) {
     for (const std::int64_t room : nodes.room) rooms_.emplace_back(room);
-    ranks_on_.resize(rooms_.size());
-    for (int rank = 0; rank < std::ssize(offers); ++rank) ranks_on_[node(rank)].push_back(rank);
     accept(offers);
     keep(offers);
     // A rank may come back to a block within a round.
@@ -89,9 +89,9 @@ class Sharing {
     }
     const auto r = static_cast<std::size_t>(rank);
     for (const std::int64_t block : offer.first(accepted_[r]))
-      round.places.push_back(place(block, rank));
+      round.places.push_back(place(block, rank, round.duties));
     if (const std::int64_t block = kept_[r]; block != none && had_[r] == none)
-      round.keep = {block, place(block, rank)};
+      round.keep = {block, place(block, rank, round.duties)};
     return round;
   }
 
@@ -100,9 +100,12 @@ class Sharing {
     return static_cast<std::size_t>(nodes_.node_of[static_cast<std::size_t>(rank)]);
   }
 
-  LoadPlace place(std::int64_t block, int rank) const {
-    if (block == had_[static_cast<std::size_t>(rank)]) return kept_memory;
-    return rooms_[node(rank)].held(block).place;
+  // `duties`: the rank's, by block.
+  LoadPlace place(std::int64_t block, int rank, const std::vector<LoadDuty>& duties) const {
+    using enum LoadPlace::Kind;
+    if (block == had_[static_cast<std::size_t>(rank)]) return {kept, 0};
+    if (const auto at = rooms_[node(rank)].held(block).shared) return {shared, *at};
+    return {own, std::ranges::lower_bound(duties, block, {}, &LoadDuty::block) - duties.begin()};
   }
 
   // Block after block of every rank, as long as they fit.
@@ -201,7 +204,7 @@ class Sharing {
     if (mine == holders.end()) return;
     const auto i = static_cast<std::size_t>(mine - holders.begin());
     LoadDuty duty{.block = block,
-                  .place = place(block, rank),
+                  .place = place(block, rank, round.duties),  // behind those so far
                   .lands_own = i == 0 || !others,
                   .from = i > 0 ? holders[i & (i - 1)] : -1,
                   .to = {},
@@ -216,11 +219,11 @@ class Sharing {
   std::int64_t& read(int rank) { return read_[static_cast<std::size_t>(rank)]; }
 
   const LoadNodes& nodes_;
+  const std::vector<std::vector<int>>& ranks_on_;  // each node
   const LoadPlanner::BytesOf& bytes_of_;
   const std::vector<std::int64_t>& had_;  // kept by each rank, before the round
   std::vector<std::int64_t> kept_;        // and after it
-  std::vector<NodeRoom> rooms_;           // of the nodes, as
-  std::vector<std::vector<int>> ranks_on_;
+  std::vector<NodeRoom> rooms_;           // of the nodes
   std::vector<std::size_t> accepted_;
   std::vector<Need> needs_;
   std::vector<std::int64_t> carried_;  // bytes that come in through a rank's memory
@@ -231,10 +234,14 @@ class Sharing {
 
 LoadPlanner::LoadPlanner(LoadNodes nodes, int rank, BytesOf bytes_of)
     : nodes_(std::move(nodes)),
+      ranks_on_(nodes_.room.size()),
       rank_(rank),
       bytes_of_(std::move(bytes_of)),
       taken_(nodes_.node_of.size()),
-      kept_(nodes_.node_of.size(), none) {}
+      kept_(nodes_.node_of.size(), none) {
+  for (std::size_t r = 0; r < taken_.size(); ++r)
+    ranks_on_[static_cast<std::size_t>(nodes_.node_of[r])].push_back(static_cast<int>(r));
+}
 
 // An offer that ends with a block may be cut: the less is left of it, the less a round has.
 bool LoadPlanner::wants_offers() const {
@@ -255,7 +262,7 @@ LoadRound LoadPlanner::next() {
   Sharing::Offers left;
   for (std::size_t r = 0; r < taken_.size(); ++r)
     left.push_back(std::span(offers_).subspan(r * width_ + taken_[r], width_ - taken_[r]));
-  Sharing sharing(left, nodes_, bytes_of_, kept_);
+  Sharing sharing(left, nodes_, ranks_on_, bytes_of_, kept_);
   for (std::size_t r = 0; r < taken_.size(); ++r) taken_[r] += sharing.accepted()[r];
   LoadRound round = sharing.of(left[static_cast<std::size_t>(rank_)], rank_);
   kept_ = sharing.kept();

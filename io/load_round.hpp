@@ -16,16 +16,22 @@ struct LoadNodes {
   std::vector<std::int64_t> room, own;
 };
 
-/// Where a block is handed out: at this byte of what a node's ranks share, in memory of the rank's
-/// own, or where it keeps one of an earlier round.
-using LoadPlace = std::int64_t;
-constexpr LoadPlace own_memory = -1;
-constexpr LoadPlace kept_memory = -2;
+/// Where a block is handed out to a rank.
+struct LoadPlace {
+  enum class Kind : std::uint8_t {
+    own,     // where it comes to own memory, by the duty of this round with the number `at`
+    shared,  // from this byte of the round's part of what a node's ranks share
+    kept     // where the rank keeps the one of an earlier round
+  };
+  Kind kind = Kind::own;
+  std::int64_t at = 0;
+  bool operator==(const LoadPlace&) const = default;
+};
 
 /// A block that this rank brings in.
 struct LoadDuty {
   std::int64_t block;
-  LoadPlace place;
+  LoadPlace place;      // own or shared
   bool lands_own;       // comes to own memory first: that is better for a disk
   int from;             // the rank that sends it; -1: it comes from the disk
   std::vector<int> to;  // the ranks that it is sent on to
@@ -49,7 +55,9 @@ struct LoadRound {
 /// Makes rounds of what all ranks offer, for one of them. `bytes_of`: what a block takes of memory.
 /// All first blocks fit. Each block leaves the disk once a round: on each node that needs it one of
 /// the ranks that do brings it in, through its own memory; between nodes it goes along a binomial
-/// tree.
+/// tree. A rank that comes back soon to a block of the round (where shards meet, one has its end
+/// first and the other its beginning last) keeps a copy, of one block at a time, and does not need
+/// it again.
 class LoadPlanner {
  public:
   using BytesOf = std::function<std::int64_t(std::int64_t)>;
@@ -64,6 +72,7 @@ class LoadPlanner {
 
  private:
   LoadNodes nodes_;
+  std::vector<std::vector<int>> ranks_on_;  // each node
   int rank_;
   BytesOf bytes_of_;
   std::vector<std::int64_t> offers_;

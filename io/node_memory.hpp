@@ -3,6 +3,7 @@
 // have. Internal to io/.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "io/agree.hpp"
@@ -11,10 +12,11 @@
 
 namespace triax {
 
-/// POSIX shared memory without a name, as SharedSlots of src/comm, and memory of each rank's own:
-/// in huge pages, which shared memory seldom has, and which a disk fills up to twice as fast. Where
-/// a node has nothing for its ranks to share (small /dev/shm), each has its own and counts as a
-/// node.
+/// Memory without a name (memfd_create), which the node's first rank makes and the others open by
+/// way of /proc, and memory of each rank's own: in huge pages, which shared memory seldom has, and
+/// which a disk fills up to twice as fast. Where the system lets a node's ranks share nothing
+/// (containers that number their processes apart, or forbid to look at each other's), each has its
+/// own and counts as a node.
 class NodeMemory {
  public:
   /// What a rank needs: `all` its blocks take together, the `largest` of them, and the `window`:
@@ -38,6 +40,8 @@ class NodeMemory {
   NodeMemory& operator=(const NodeMemory&) = delete;
 
   const LoadNodes& nodes() const { return nodes_; }
+  /// Empty; or which rank of a node could not share, and why: the same on all ranks.
+  const std::string& refusal() const { return refusal_; }
   /// A part of this rank's own memory, of nodes().own bytes; begins at a page.
   std::byte* own(int part) const { return static_cast<std::byte*>(own_.data()) + part * own_room_; }
   /// For a block that this rank keeps longer.
@@ -49,13 +53,15 @@ class NodeMemory {
 
  private:
   struct Member {
-    std::int64_t node, name;
+    std::int64_t node;
     Need need;
   };
   void number(const std::vector<Member>& members);
   void share(const Ranks& ranks, std::vector<Member>& members);
+  void part(const std::vector<std::int64_t>& errors, std::vector<Member>& members);
 
   LoadNodes nodes_;
+  std::string refusal_;
   std::int64_t room_ = 0, own_room_ = 0;  // of this rank's node
   Buffer own_;
   void* shared_ = nullptr;

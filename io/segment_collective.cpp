@@ -45,7 +45,8 @@ class CollectiveWriter final : public SegmentWriter {
   }
 
  private:
-  static constexpr std::int64_t shortest_stripe = std::int64_t{1} << 20;
+  // What goes to the disk at once: of shorter ones too little is on its way.
+  static constexpr std::int64_t shortest_stripe = independent_bytes / independent_parts;
   static constexpr std::int64_t round_weight = collective_bytes / 3;  // staged, packed, received
 
   // A piece of one stripe.

@@ -91,7 +91,7 @@ class SharedFile {
 // wanted again.
 class Places {
  public:
-  static constexpr std::int64_t count = 4;
+  static constexpr std::int64_t count = independent_parts;
   static constexpr std::int64_t bytes = independent_bytes / count;
   static_assert(bytes == block_bytes && bytes % page == 0 && bytes >= long_segment);
 

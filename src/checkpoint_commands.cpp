@@ -116,7 +116,7 @@ void add_list(CLI::App* parent, const MpiSession& session, int& status) {
   CLI::App* command = parent->add_subcommand(
       "list", "List the checkpoints of a directory: step, tokens, size, date, grid, type, state.");
   command->footer(
-      "State: whole (it opens; verify reads its data too), damaged, unreadable (the system does "
+      "State: opens (its data are not read: verify does that), damaged, unreadable (the system does "
       "not "
       "let it\nbe read), unfinished (being written, or the write was killed), superseded (a later "
       "run took another\nway).\n"

@@ -3,7 +3,8 @@
 // [REPETITIONS [CASE]...]], all cases or those named ("write collective", "async", "read flat",
 // "verify", ...) beside the plain ones. The state is GPT-2 124M's with AdamW in float32, 1.5 GB,
 // cut over the ranks as ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case;
-// peak_fraction is the plain median time over the case's. "stands still" is the time in which
+// peak_fraction is the plain median time over the case's, of the same kind; write_fraction, of
+// reading cases, that of plain writes. "stands still" is the time in which
 // training could not go on where forward and backward pass take longer than the copy of the state,
 // "copies" the time of that copy, in which an update has to wait; there peak_fraction is of the
 // time of the synchronous write.
@@ -118,12 +119,17 @@ class Bench {
           {"bytes_per_second", static_cast<double>(flat_.bytes()) / own.seconds}};
       if (!one.limit.empty())
         figures.emplace_back("peak_fraction", timing(one.limit).seconds / own.seconds);
+      if (const double write = timing(write_before + one.name).seconds;
+          write > 0.0 && one.limit != write_before + one.name)
+        figures.emplace_back("write_fraction", write / own.seconds);
       benchmark::print_result("checkpoint", fmt::format("{} ranks={}", one.name, world_.size), own,
                               figures);
     }
   }
 
  private:
+  static inline const std::string write_before = "plain write before ";
+
   struct Case {
     std::string name;
     std::string limit;  // the case that is the measure of this one
@@ -148,15 +154,19 @@ class Bench {
   void write(const std::string& name, State& state, const CheckpointOptions& options) {
     if (!wanted("write " + name)) return;
     prepare_write("write " + name);
-    time("write " + name, "plain write before write " + name, [&] { write_file(state, options); });
+    time("write " + name, write_before + ("write " + name), [&] { write_file(state, options); });
   }
 
   // No file of the round before, and a plain write of as many bytes into a new file: the disk
   // changes its mind from second to second.
   void prepare_write(const std::string& name) {
     remove();
+    plain_write(name);
+  }
+
+  void plain_write(const std::string& name) {
     ::unlink(plain_.path().c_str());
-    time("plain write before " + name, "", [&] { plain_.run(true); });
+    time(write_before + name, "", [&] { plain_.run(true); });
   }
 
   void write_file(State& state, const CheckpointOptions& options) {
@@ -185,15 +195,14 @@ class Bench {
     const double copies = seconds_of([&] { background->wait_copied(); });
     const double writes = seconds_of([&] { background->wait(); });
     const double end = seconds_of([&] { writer->publish(); });
-    record("async all", "plain write before async", begin + copies + writes + end);
+    record("async all", write_before + "async", begin + copies + writes + end);
     record("async stands still", "write independent", begin + end);
     record("async copies", "write independent", copies);
   }
 
-  // A file on the disk alone, and a plain read of as many bytes.
+  // A file on the disk alone, and a plain write and a plain read of as many bytes.
   void prepare_read(const std::string& name, const CheckpointOptions& options) {
     const std::filesystem::path parts = path() + ".parts";
-    if (!std::filesystem::exists(plain_.path())) prepare_write(name);
     const bool there =
         std::filesystem::exists(path()) && std::filesystem::exists(parts) == (options.files > 1);
     MPI_Barrier(MPI_COMM_WORLD);  // all have looked
@@ -201,6 +210,7 @@ class Bench {
       remove();
       write_file(flat_, options);
     }
+    plain_write(name);
     time("plain read before " + name, "", [&] { plain_.run(false); });
     forget_cached(path());
     if (options.files > 1)
@@ -211,8 +221,8 @@ class Bench {
   // What a resume does.
   void read(const std::string& name, State& state, const CheckpointOptions& options) {
     if (!wanted("read " + name)) return;
-    prepare_read(name, options);
-    time("read " + name, "plain read before " + name, [&] {
+    prepare_read("read " + name, options);
+    time("read " + name, "plain read before read " + name, [&] {
       const CheckpointReader reader(path());
       CheckpointLoader loader(reader, MPI_COMM_WORLD);
       state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,

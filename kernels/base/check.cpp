@@ -1,10 +1,16 @@
 #include "kernels/base/check.hpp"
 
+#include <cerrno>
+#include <cstring>
+
 namespace triax {
 namespace {
 std::string compose(const std::string& problem, const std::string& why, const std::string& remedy) {
   std::string text = problem;
   if (!why.empty()) text += " (" + why + ")";
+  // Whatever was opened last: nothing is wrong with it.
+  if (why.find(std::strerror(EMFILE)) != why.npos)
+    return text + ". Raise the limit on open files (ulimit -n)";
   if (!remedy.empty()) text += ". " + remedy;
   return text;
 }

@@ -133,8 +133,10 @@ std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
 void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
                      const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                      const ProcessGrid& grid, const CheckpointOptions& options) {
+  std::vector<CheckpointTensor> tensors;
+  agreed(grid, [&] { tensors = checkpoint_tensors(model, store, optimizer); });
   CheckpointWriter writer(path, grid, options);
-  writer.create(header, checkpoint_tensors(model, store, optimizer));
+  writer.create(header, tensors);
   try {
     write_state(stream, store, optimizer, writer);
   } catch (const std::exception& error) {

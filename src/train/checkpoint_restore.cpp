@@ -1,4 +1,6 @@
 // From a checkpoint to the state of a run.
+#include <spdlog/spdlog.h>
+
 #include <exception>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -165,6 +167,9 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
     loader.fail(error.what());  // the other ranks wait for this one
   }
   loader.finish();
+  if (const std::string why = loader.unshared(); !why.empty())
+    spdlog::warn("ranks of a node share no memory ({}): each reads {} for itself", why,
+                 reader.path());
 }
 
 }  // namespace triax

@@ -44,8 +44,9 @@ void write_tensor(CheckpointWriter& writer, const HuggingfaceWeights& weights,
 
 ImportSummary import_huggingface(const std::string& directory, const std::string& file,
                                  const ImportOptions& options) {
-  if (!options.replace && std::filesystem::exists(file))
-    throw Error(fmt::format("{} is there already", file), {}, "Give another name, or --force");
+  // A link to what is not here now counts.
+  if (!options.replace && std::filesystem::exists(std::filesystem::symlink_status(file)))
+    throw UsageError(fmt::format("{} is there already", file), {}, "Give another name, or --force");
   const ModelConfig model = read_config(directory);
   const HuggingfaceWeights weights(directory, model);
   ImportSummary sum{.type = options.type.value_or(weights.type()), .unused = weights.unused()};

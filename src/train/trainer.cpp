@@ -67,7 +67,9 @@ std::size_t Trainer::stage_index() const {
 
 void Trainer::prepare_weights() {
   if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
-    const CheckpointReader reader(file);
+    std::optional<CheckpointReader> opened;
+    agreed(grid_, [&] { opened.emplace(file); });
+    const CheckpointReader& reader = *opened;
     check_same_model(reader, config_.model, grid_);
     try {
       restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_, grid_);

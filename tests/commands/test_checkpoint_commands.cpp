@@ -75,7 +75,7 @@ TEST_F(CheckpointCommands, ListHasARowForEach) {
   ASSERT_EQ(out.at("checkpoints").size(), 2U);
   EXPECT_EQ(out["checkpoints"][1].at("file"), b_);
   EXPECT_THAT(triax("checkpoint list " + dir_.path()).text,
-              HasSubstr("whole       step-000010.h5"));
+              HasSubstr("opens       step-000010.h5"));
   EXPECT_EQ(triax("checkpoint list " + dir_.path("none")).status, 3);
   EXPECT_EQ(triax("checkpoint list " + dir_.path()).status, 0);
   std::filesystem::resize_file(a_, 700);

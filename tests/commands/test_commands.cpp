@@ -99,7 +99,7 @@ TEST_F(Commands, AnExportIsImportedContinuedAndTrained) {
   EXPECT_EQ(triax("checkpoint inspect " + file).status, 0);
   const std::string weights = contents(out + "/model.safetensors");
   const Outcome twice = triax("checkpoint export " + file + to_out);
-  EXPECT_EQ(twice.status, 3);
+  EXPECT_EQ(twice.status, 2);
   EXPECT_THAT(twice.text, HasSubstr("holds a model"));
   EXPECT_EQ(outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " checkpoint export " + file + to_out +
                        " --force --shard-size 4kB")
@@ -126,6 +126,15 @@ TEST_F(Commands, ExportAndImportSayWhatIsWrong) {
       outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " checkpoint import none --out " + file + " --force");
   EXPECT_EQ(missing.status, 3);
   EXPECT_THAT(missing.text, HasSubstr("none/config.json"));
+  // A target that is there is the user's to choose anew: also a link to what is not here now.
+  const std::string link = directory_.path("link.h5");
+  std::filesystem::create_symlink(directory_.path("elsewhere.h5"), link);
+  for (const std::string& taken : {file, link}) {
+    const Outcome there =
+        outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " checkpoint import none --out " + taken);
+    EXPECT_EQ(there.status, 2);
+    EXPECT_THAT(there.text, AllOf(HasSubstr(taken + " is there already"), HasSubstr("--force")));
+  }
 }
 
 TEST_F(Commands, ASecondRunInTheDirectoryIsTurnedAway) {

@@ -1,19 +1,13 @@
 // A system that refuses io_uring, O_DIRECT or locked memory, as old kernels, containers and file
 // systems do.
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <functional>
-#include <thread>
 
 #include "tests/io/block_fixtures.hpp"
+#include "tests/io/refused.hpp"
 
 namespace triax {
 namespace {
@@ -23,30 +17,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-// Runs `body` in a thread (and its threads) for which system call `number` fails with `error`,
-// where its third argument has one of the bits of `flags` (0: always).
-void with_refused(std::uint32_t number, std::uint32_t flags, std::uint32_t error,
-                  const std::function<void()>& body) {
-  std::thread([&] {
-    constexpr std::uint16_t load = BPF_LD | BPF_W | BPF_ABS;
-    const std::uint8_t to_allow = flags == 0 ? 1 : 3;
-    std::vector<sock_filter> filter = {
-        {load, 0, 0, offsetof(seccomp_data, nr)},
-        {BPF_JMP | BPF_JEQ | BPF_K, 0, to_allow, number},
-    };
-    if (flags != 0) {
-      filter.push_back({load, 0, 0, offsetof(seccomp_data, args) + 2 * sizeof(std::uint64_t)});
-      filter.push_back({BPF_JMP | BPF_JSET | BPF_K, 0, 1, flags});
-    }
-    filter.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | error});
-    filter.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW});
-    const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
-    ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-    body();
-  }).join();
-}
 
 void expect_round_trip(BlockFile& file) {
   const Buffer from(std::size_t{5} << 20);
@@ -60,7 +30,7 @@ void expect_round_trip(BlockFile& file) {
 TEST(BlockFileRefused, WithoutIoUringThreadsDoIt) {
   const TempDirectory dir;
   for (const int error : {EPERM, ENOSYS, EACCES})
-    with_refused(SYS_io_uring_setup, 0, static_cast<std::uint32_t>(error), [&] {
+    with_refused(SYS_io_uring_setup, {}, error, [&] {
       BlockFile file(dir.file("blocks", ""), {.memory = {}});
       EXPECT_THAT(file.description(),
                   AllOf(HasSubstr("threads with pread and pwrite"),
@@ -71,7 +41,7 @@ TEST(BlockFileRefused, WithoutIoUringThreadsDoIt) {
 
 TEST(BlockFileRefused, WithoutDirectTransfersThePageCacheDoes) {
   const TempDirectory dir;
-  with_refused(SYS_openat, O_DIRECT, EINVAL, [&] {
+  with_refused(SYS_openat, {.number = 2, .has = O_DIRECT}, EINVAL, [&] {
     BlockFile file(dir.file("blocks", ""), {.memory = {}});
     EXPECT_THAT(file.description(), HasSubstr("page cache (O_DIRECT: Invalid argument)"));
     expect_round_trip(file);

@@ -72,5 +72,17 @@ TEST_F(CheckpointDirectory, SetsLaterFilesOfAnotherRunAside) {
   EXPECT_EQ(std::ranges::count(found, CheckpointState::superseded, &CheckpointPath::state), 2);
 }
 
+// The disk that a link leads to may be back tomorrow.
+TEST_F(CheckpointDirectory, ALinkThatLeadsNowhereIsNotReplaced) {
+  const std::string link = dir_.path("step-000060.h5");
+  std::filesystem::create_symlink(dir_.path("elsewhere.h5"), link);
+  EXPECT_THAT(list_checkpoints(dir_.path()), testing::Contains(link));
+  for (const char* name : {"step-000060.h5.superseded", "step-000060.h5.superseded-1"}) {
+    EXPECT_THAT(set_aside_later(dir_.path(), 50), testing::Contains(link));
+    EXPECT_EQ(std::filesystem::read_symlink(dir_.path(name)), dir_.path("elsewhere.h5"));
+    std::filesystem::create_symlink(dir_.path("elsewhere.h5"), link);
+  }
+}
+
 }  // namespace
 }  // namespace triax

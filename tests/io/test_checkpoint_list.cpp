@@ -29,7 +29,7 @@ TEST(CheckpointList, HasEachFileWithItsState) {
   const json out = json::parse(list_directory(dir.path(), true).text);
   ASSERT_EQ(out.at("checkpoints").size(), 4U);
   const json& whole = out["checkpoints"][0];
-  EXPECT_EQ(whole.at("state"), "whole");
+  EXPECT_EQ(whole.at("state"), "opens");
   EXPECT_EQ(whole.at("step"), 50);
   EXPECT_EQ(whole.at("tokens"), 51200);
   EXPECT_EQ(whole.at("bytes"), std::filesystem::file_size(checkpoint_path(dir.path(), 50)));
@@ -41,7 +41,7 @@ TEST(CheckpointList, HasEachFileWithItsState) {
   EXPECT_EQ(out["checkpoints"][2].at("step"), 70);
   EXPECT_EQ(out["checkpoints"][3].at("state"), "unfinished");
   EXPECT_THAT(list_directory(dir.path(), false).text,
-              AllOf(ContainsRegex("50 +51200 .* 1x1x1 +f32 +whole +step-000050.h5"),
+              AllOf(ContainsRegex("50 +51200 .* 1x1x1 +f32 +opens +step-000050.h5"),
                     ContainsRegex("unfinished +step-000080.h5.tmp")));
 }
 

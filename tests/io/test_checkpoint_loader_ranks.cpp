@@ -1,9 +1,11 @@
+#include <cerrno>
 #include <numeric>
 
 #include "io/checkpoint_blocks.hpp"
 #include "io/checkpoint_loader.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
+#include "tests/io/refused.hpp"
 
 namespace triax {
 namespace {
@@ -213,6 +215,25 @@ TEST_P(LoaderRanks, ADiskThatFailsUnderOneRankIsAnErrorOnAll) {
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }
+}
+
+TEST_P(LoaderRanks, OneThatMayOpenNoMoreFilesIsAnErrorOnAllWithItsReason) {
+  const CheckpointReader reader(path_);
+  CheckpointLoader loader(reader, MPI_COMM_WORLD);
+  loader.want("/model/w", {{{}, shape}});
+  std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+  std::string error;
+  const auto body = [&] {
+    error = error_of([&] {
+      loader.read("/model/w", {{{}, shape}}, Tensor(values.data(), shape));
+      loader.finish();
+    });
+  };
+  if (world_rank() == world_size() - 1)
+    with_refused(SYS_openat, {}, EMFILE, body);
+  else
+    body();
+  EXPECT_THAT(error, AllOf(HasSubstr("Too many open files"), HasSubstr("ulimit -n")));
 }
 
 TEST_P(LoaderRanks, OneThatGivesUpIsAnErrorOnAll) {

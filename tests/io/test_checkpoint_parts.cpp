@@ -214,6 +214,30 @@ TEST_F(Parts, AFullDiskLeavesNothing) {
   EXPECT_EQ(entries(dir_.path()), 0U);
 }
 
+// Each of the parts has room, all together have not.
+TEST_F(Parts, ADiskWithoutRoomForAllIsNotFilledWithTheFirst) {
+  const auto free = static_cast<std::int64_t>(std::filesystem::space(dir_.path()).available);
+  CheckpointOptions options;
+  options.files = 4;
+  CheckpointWriter writer(path_, MPI_COMM_NULL, options);
+  constexpr std::int64_t row = 1024;  // elements
+  EXPECT_THAT(
+      error_of([&] {
+        writer.create(example_header(), {{"/model/w", DType::f32, {free / 4 / row * 2, row}}});
+      }),
+      AllOf(HasSubstr("no room for " + path_ + ".parts"), HasSubstr("are missing")));
+  EXPECT_EQ(entries(dir_.path()), 0U);
+}
+
+TEST_F(Parts, AMasterThatAnotherProgramStoredAnewIsRefusedWithTheReason) {
+  write(path_, 3);
+  if (std::system("command -v h5repack > /dev/null") != 0) GTEST_SKIP() << "no h5repack";
+  const std::string again = dir_.path("again.h5");
+  ASSERT_EQ(std::system(("cd / && h5repack " + path_ + " " + again).c_str()), 0);
+  EXPECT_THAT(error_of([&] { CheckpointReader{again}; }),
+              AllOf(HasSubstr("h5repack"), HasSubstr("as triax wrote it")));
+}
+
 TEST(PartsDirectory, IsToldByItsName) {
   std::string master;
   EXPECT_TRUE(is_parts_directory("step-000050.h5.parts", master));

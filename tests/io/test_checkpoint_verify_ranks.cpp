@@ -1,3 +1,4 @@
+#include <cerrno>
 #include <numeric>
 
 #include "io/checkpoint_diff.hpp"
@@ -5,6 +6,7 @@
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
+#include "tests/io/refused.hpp"
 
 namespace triax {
 namespace {
@@ -32,6 +34,21 @@ std::string write_columns(const SharedDirectory& dir) {
   writer.write("/model/w", {{{0, begin}, part}}, Tensor(own.data(), part));
   writer.publish();
   return path;
+}
+
+TEST(CheckpointVerifyRanks, OneThatMayOpenNoMoreFilesIsAnErrorOnAllWithItsReason) {
+  const SharedDirectory dir;
+  const std::string path = write_columns(dir);
+  const int last = world_size() - 1;
+  std::string error;
+  const auto body = [&] { error = error_of([&] { verify_checkpoint(path, MPI_COMM_WORLD); }); };
+  if (world_rank() == last)
+    with_refused(SYS_openat, {}, EMFILE, body);
+  else
+    body();
+  EXPECT_THAT(error, AllOf(HasSubstr("cannot open " + path), HasSubstr("Too many open files"),
+                           HasSubstr("ulimit -n")));
+  EXPECT_THAT(error, HasSubstr(last > 0 ? fmt::format("rank {}: ", last) : std::string()));
 }
 
 TEST(CheckpointVerifyRanks, ChecksumsDoNotDependOnWhoWrites) {

@@ -65,5 +65,13 @@ TEST(Durable, ReservationKeepsTheDataAndSaysWhatIsMissing) {
   EXPECT_THAT(error_of([&] { reserve_space(path, 1 << 22); }), HasSubstr("4194304 bytes"));
 }
 
+TEST(Durable, RoomIsThatOfAllFilesTogether) {
+  const TempDirectory dir;
+  EXPECT_NO_THROW(require_room(dir.path(), 1 << 12));
+  EXPECT_THAT(error_of([&] { require_room(dir.path(), std::int64_t{1} << 60); }),
+              testing::AllOf(HasSubstr("no room for " + dir.path()), HasSubstr("are missing")));
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
 }  // namespace
 }  // namespace triax

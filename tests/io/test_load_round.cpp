@@ -13,7 +13,17 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+using Kind = LoadPlace::Kind;
+
 constexpr std::size_t width = 6;
+constexpr LoadPlace kept{Kind::kept, 0};
+constexpr LoadPlace shared_at(std::int64_t byte) {
+  return {Kind::shared, byte};
+}
+constexpr LoadPlace own(std::int64_t duty) {
+  return {Kind::own, duty};
+}
+
 using Offers = std::vector<std::vector<std::int64_t>>;
 
 std::vector<std::int64_t> padded(const Offers& offers) {
@@ -81,7 +91,7 @@ TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
     EXPECT_EQ(round.places, rounds.front().places);
     for (const LoadDuty& duty : round.duties) {
       EXPECT_THAT(duty.to, IsEmpty());
-      EXPECT_NE(duty.place, own_memory);
+      EXPECT_EQ(duty.place.kind, Kind::shared);
       EXPECT_TRUE(duty.lands_own);
     }
   }
@@ -91,8 +101,9 @@ TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
 // What one rank of a node needs stays with it; what another needs too goes where both find it.
 TEST(LoadRound, OnlyWhatSeveralRanksNeedIsShared) {
   const auto rounds = plan({{1, 2, 3}, {2, 4}}, {{0, 0}, {20}, {30}});
-  EXPECT_THAT(rounds[0].places, ElementsAre(own_memory, 0, own_memory));
-  EXPECT_THAT(rounds[1].places, ElementsAre(0, own_memory));
+  EXPECT_THAT(rounds[0].places,
+              ElementsAre(own(0), shared_at(0), own(rounds[0].duties.size() - 1)));
+  EXPECT_THAT(rounds[1].places, ElementsAre(shared_at(0), own(rounds[1].duties.size() - 1)));
   for (const LoadRound& round : rounds) {
     EXPECT_TRUE(round.shared);
     for (const LoadDuty& duty : round.duties) EXPECT_TRUE(duty.lands_own);
@@ -108,7 +119,8 @@ TEST(LoadRound, ARankTakesNoMoreThanItsOwnMemoryHolds) {
 
 TEST(LoadRound, NoMoreIsSharedThanThereIsRoomFor) {
   const auto rounds = plan({{1, 2, 3}, {1, 2, 3}}, {{0, 0}, {20}, {100}});
-  for (const LoadRound& round : rounds) EXPECT_THAT(round.places, ElementsAre(0, 10));
+  for (const LoadRound& round : rounds)
+    EXPECT_THAT(round.places, ElementsAre(shared_at(0), shared_at(10)));
 }
 
 // Rank 1 begins with a block that rank 0 comes to in a later round.
@@ -120,14 +132,14 @@ TEST(LoadRound, WhatARankNeedsSoonItKeeps) {
   const LoadRound first = planner.next();
   ASSERT_TRUE(first.keep);
   EXPECT_EQ(first.keep->block, 3);
-  EXPECT_EQ(first.keep->place, 0) << "where rank 1 shares it";
+  EXPECT_EQ(first.keep->place, shared_at(0)) << "where rank 1 shares it";
   EXPECT_TRUE(first.shared);
   const LoadRound second = planner.next();
   EXPECT_FALSE(second.keep);
-  EXPECT_THAT(second.places, ElementsAre(own_memory, kept_memory));
+  EXPECT_THAT(second.places, ElementsAre(own(0), kept));
   ASSERT_EQ(second.duties.size(), 1U);
   EXPECT_EQ(second.duties.front().block, 2);
-  EXPECT_THAT(planner.next().places, ElementsAre(own_memory));
+  EXPECT_THAT(planner.next().places, ElementsAre(own(0)));
   EXPECT_FALSE(planner.next().empty);  // rank 1's last
   EXPECT_TRUE(planner.next().empty);
   EXPECT_FALSE(plan(offers, node)[1].keep);
@@ -139,10 +151,10 @@ TEST(LoadRound, ABlockIsKeptOnlyWhereNoneIs) {
   planner.offer(padded({{1, 2, 3, 6, 4}, {3, 4, 5}}), width);
   EXPECT_EQ(planner.next().keep->block, 3);
   const LoadRound second = planner.next();
-  EXPECT_THAT(second.places, ElementsAre(own_memory, kept_memory));
+  EXPECT_THAT(second.places, ElementsAre(own(0), kept));
   EXPECT_FALSE(second.keep) << "of 4";
-  EXPECT_THAT(planner.next().places, ElementsAre(own_memory));
-  EXPECT_THAT(planner.next().places, ElementsAre(own_memory)) << "4 is read again";
+  EXPECT_THAT(planner.next().places, ElementsAre(own(0)));
+  EXPECT_THAT(planner.next().places, ElementsAre(own(0))) << "4 is read again";
 }
 
 // Offers last for several rounds; who has offered less than it needs is asked in time.
@@ -168,8 +180,7 @@ TEST(LoadRound, RoundsGoOnThroughTheOffers) {
 
 TEST(LoadRound, ARankComesBackToABlockOfTheSameRound) {
   const LoadRound round = plan({{1, 2, 1, 3}}, {{0}, {0}, {20}}).front();
-  EXPECT_THAT(round.places, testing::Each(own_memory));
-  EXPECT_EQ(round.places.size(), 3U);
+  EXPECT_THAT(round.places, ElementsAre(own(0), own(1), own(0)));
   EXPECT_EQ(round.duties.size(), 2U);
 }
 
@@ -225,22 +236,29 @@ class WholeLoad {
     return padded(rest);
   }
 
+  using Written = std::map<std::pair<int, std::int64_t>, std::int64_t>;  // node, byte -> block
+
   void expect_sound() {
-    std::map<std::pair<int, LoadPlace>, std::int64_t> written;  // node, place in shared memory
+    Written written;
     std::map<std::int64_t, int> reads;
     for (std::size_t r = 0; r < rounds_.size(); ++r) {
       const LoadRound& round = rounds_[r];
       EXPECT_EQ(round.empty, rounds_.front().empty);
       EXPECT_EQ(round.shared, rounds_.front().shared);
       std::int64_t own = 0;
-      for (const LoadDuty& duty : round.duties) {
+      for (std::size_t i = 0; i < round.duties.size(); ++i) {
+        const LoadDuty& duty = round.duties[i];
         own += duty.lands_own ? 10 : 0;
         reads[duty.block] += duty.from < 0 ? 1 : 0;
-        ASSERT_GE(duty.place, own_memory);
-        if (duty.place == own_memory) continue;
+        if (duty.place.kind == Kind::own) {
+          EXPECT_TRUE(duty.lands_own);
+          EXPECT_EQ(duty.place.at, static_cast<std::int64_t>(i)) << "itself";
+          continue;
+        }
+        ASSERT_EQ(duty.place.kind, Kind::shared);
         EXPECT_TRUE(round.shared);
-        EXPECT_LE(duty.place + 10, room(r));
-        EXPECT_TRUE(written.try_emplace({nodes_.node_of[r], duty.place}, duty.block).second);
+        EXPECT_LE(duty.place.at + 10, room(r));
+        EXPECT_TRUE(written.try_emplace({nodes_.node_of[r], duty.place.at}, duty.block).second);
       }
       EXPECT_LE(own, nodes_.own[static_cast<std::size_t>(nodes_.node_of[r])]);
     }
@@ -249,24 +267,20 @@ class WholeLoad {
   }
 
   // Each block that the rank is told of is where it is told.
-  void expect_handed_out(std::size_t r,
-                         const std::map<std::pair<int, LoadPlace>, std::int64_t>& written) {
+  void expect_handed_out(std::size_t r, const Written& written) {
     const LoadRound& round = rounds_[r];
     EXPECT_EQ(round.places.empty(), next_[r] == sequences_[r].size()) << "each goes on";
-    const auto is_at = [&](std::int64_t block, LoadPlace place) {
-      if (place == kept_memory) return kept_[r] == block;
-      if (place != own_memory) {
-        const auto found = written.find({nodes_.node_of[r], place});
-        return found != written.end() && found->second == block;
-      }
-      return std::ranges::any_of(round.duties, [&](const LoadDuty& duty) {
-        return duty.block == block && duty.place == own_memory;
-      });
+    const auto is_at = [&](std::int64_t block, const LoadPlace& place) {
+      if (place.kind == Kind::kept) return kept_[r] == block;
+      if (place.kind == Kind::own)
+        return round.duties.at(static_cast<std::size_t>(place.at)).block == block;
+      const auto found = written.find({nodes_.node_of[r], place.at});
+      return found != written.end() && found->second == block;
     };
-    for (const LoadPlace place : round.places)
+    for (const LoadPlace& place : round.places)
       EXPECT_TRUE(is_at(sequences_[r][next_[r]++], place)) << "rank " << r;
     if (!round.keep) return;
-    EXPECT_THAT(round.places, testing::Not(testing::Contains(kept_memory)));
+    EXPECT_THAT(round.places, testing::Not(testing::Contains(kept)));
     EXPECT_TRUE(is_at(round.keep->block, round.keep->place));
     kept_[r] = round.keep->block;
   }
