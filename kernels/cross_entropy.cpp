@@ -38,7 +38,7 @@ float maximum(const T* row, std::int64_t columns, float largest) {
 // for float sums to drift.
 template <class T>
 SoftmaxSum softmax_sum(const T* row, std::int64_t columns) {
-  constexpr std::int64_t run = 2048;
+  constexpr std::int64_t run = 1024;
   SoftmaxSum so_far;
   for (std::int64_t begin = 0; begin < columns; begin += run) {
     const T* part = row + begin;

@@ -83,13 +83,12 @@ inline FloatVector load(const Bf16* p) {
   return detail::same_bits<FloatVector>(__builtin_convertvector(bits, WordVector) << 16U);
 #endif
 }
-/// Rounded as Bf16 does, but that a NaN may keep other bits.
+/// Rounded as Bf16 does, but that what is subnormal may become zero and a NaN keep other bits: so
+/// does the processor where it rounds by itself.
 inline void store(Bf16* p, FloatVector v) {
-#if defined(__AVX512BF16__) && defined(__AVX512DQ__)
-  constexpr int subnormal = 0x20;  // numbers that the instruction takes for zero
-  if (__builtin_expect(_mm512_fpclass_ps_mask(v, subnormal), 0) == 0)
-    return detail::store_bits(p, _mm512_cvtneps_pbh(v));
-#endif
+#ifdef __AVX512BF16__
+  detail::store_bits(p, _mm512_cvtneps_pbh(v));
+#else
   const auto word = detail::same_bits<WordVector>(v);
   const WordVector up = word + 0x7fffU + ((word >> 16U) & 1U);
   const WordVector rounded = (v == v ? up : WordVector{} + 0x7fc00000U) >> 16U;
@@ -102,6 +101,7 @@ inline void store(Bf16* p, FloatVector v) {
   _mm_storeu_si128(reinterpret_cast<__m128i_u*>(p), _mm256_castsi256_si128(packed));
 #else
   detail::store_bits(p, __builtin_convertvector(rounded, detail::HalfWordVector));
+#endif
 #endif
 }
 
