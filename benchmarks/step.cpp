@@ -3,23 +3,26 @@
 //   benchmarks/step                                   GPT-2 124M, B=2, T=512, one rank
 //   mpiexec -n 2 benchmarks/step --data 2             the same work on two ranks
 //   benchmarks/step --device gpu --type bf16 --batch 16 --seq 1024
+//   benchmarks/step --from DIR --tokens SHARD         a Hugging Face model and an llm.c shard
 #include <mpi.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "benchmarks/support/machine.hpp"
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/training_job.hpp"
+#include "io/mapped_file.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/mpi_session.hpp"
+#include "src/config/load.hpp"
 #include "src/train/trainer.hpp"
 
 namespace {
 
 using namespace triax;
-using benchmark::gpt2;
 using benchmark::TokenShard;
 
 struct Options {
@@ -30,6 +33,8 @@ struct Options {
   std::string schedule = "1f1b";
   std::string type = "f32", gradients;  // gradients: as type
   std::string device = "cpu";
+  std::string from, tokens;  // empty: a shape of ours, random tokens
+  std::string name, program = "triax", series;
 };
 
 const std::map<std::string, Recompute>& recomputes() {
@@ -44,19 +49,21 @@ const std::map<std::string, DType>& types() {
   return all;
 }
 
-const std::map<std::string, ModelConfig>& models() {
-  static const std::map<std::string, ModelConfig> all = {{"gpt2-124m", gpt2(12, 768, 12, 50257)},
-                                                         {"gpt2-350m", gpt2(24, 1024, 16, 50257)},
-                                                         {"gpt2-1.5b", gpt2(48, 1600, 25, 50257)},
-                                                         {"small", gpt2(6, 384, 6, 256)}};
-  return all;
+ModelConfig model_of(const Options& options) {
+  if (options.from.empty()) return benchmark::model_shapes().at(options.model);
+  const MappedFile file(options.from + "/config.json");
+  ModelConfig model = model_from_huggingface(
+      {reinterpret_cast<const char*>(file.data()), file.size()}, file.path());
+  model.weights = options.from;
+  return model;
 }
 
-LoadedJob make_job(const Options& options, const std::string& tokens) {
+LoadedJob make_job(const Options& options, const ModelConfig& model, const std::string& tokens) {
   LoadedJob job;
   Config& config = job.config;
-  config.model = models().at(options.model);
-  config.model.positions = static_cast<int>(std::max<std::int64_t>(1024, options.sequence));
+  config.model = model;
+  if (model.weights.empty())
+    config.model.positions = static_cast<int>(std::max<std::int64_t>(1024, options.sequence));
   config.data.train = {tokens};
   config.data.shuffle = false;
   config.data.sequence_length = static_cast<int>(options.sequence);
@@ -84,17 +91,30 @@ LoadedJob make_job(const Options& options, const std::string& tokens) {
   return job;
 }
 
+std::string case_of(const Options& options, const ProcessGrid& grid) {
+  if (!options.name.empty()) return options.name;
+  return fmt::format("{} B={} T={} {} tensor {} pipeline {} data {} zero {} recompute {} {}",
+                     options.from.empty() ? options.model : options.from, options.batch,
+                     options.sequence, options.type, options.tensor, options.pipeline, options.data,
+                     options.zero, options.recompute,
+                     options.device == "gpu" ? "on " + grid.devices()
+                                             : fmt::format("threads {}", options.threads));
+}
+
 void measure(const Options& options, const MpiSession& session) {
   const KernelRuntime runtime(options.threads);
   const bool gpu = options.device == "gpu";
   ProcessGrid grid(MPI_COMM_WORLD, {options.data, options.pipeline, options.tensor}, {}, 0.0,
                    gpu ? MemorySpace::device : MemorySpace::host);
-  const double peak = benchmark::measure_fma_peak() * options.threads * session.size();
-  const TokenShard shard(options.batch * options.sequence * options.steps + 1,
-                         models().at(options.model).vocabulary);
-  const LoadedJob job = make_job(options, shard.path());
+  const int cores = session.size() * options.threads;
+  const double peak = benchmark::measure_fma_peak() * cores;
+  const ModelConfig model = model_of(options);
+  std::optional<TokenShard> shard;
+  if (options.tokens.empty())
+    shard.emplace(options.batch * options.sequence * options.steps + 1, model.vocabulary);
+  const LoadedJob job = make_job(options, model, shard ? shard->path() : options.tokens);
   Trainer trainer(job, grid);
-  trainer.train_step(0);  // takes the pages, compiles the GEMMs
+  const double first_loss = trainer.train_step(0).loss;  // takes the pages, compiles the GEMMs
   std::vector<double> seconds;
   StepMetrics metrics;
   for (int step = 1; step < options.steps; ++step) {
@@ -103,19 +123,17 @@ void measure(const Options& options, const MpiSession& session) {
   }
   if (session.rank() != 0) return;
   const benchmark::Timing timing = benchmark::timing_of(seconds);
-  const double tokens = static_cast<double>(options.batch * options.sequence);
-  const double flops =
-      tokens * training_flops_per_token(job.config.model, options.sequence) / timing.seconds;
-  const std::string name =
-      fmt::format("{} B={} T={} {} tensor {} pipeline {} data {} zero {} recompute {} {}",
-                  options.model, options.batch, options.sequence, options.type, options.tensor,
-                  options.pipeline, options.data, options.zero, options.recompute,
-                  gpu ? "on " + grid.devices() : fmt::format("threads {}", options.threads));
-  std::vector<std::pair<std::string_view, double>> rates = {
-      {"tokens_per_second", tokens / timing.seconds}, {"flops_per_second", flops}};
+  const double rate = static_cast<double>(options.batch * options.sequence) / timing.seconds;
+  const double flops = rate * training_flops_per_token(job.config.model, options.sequence);
+  std::vector<std::pair<std::string_view, double>> rates = {{"tokens_per_second", rate},
+                                                            {"flops_per_second", flops}};
   if (!gpu) rates.emplace_back("peak_fraction", flops / peak);  // of the processor
   rates.emplace_back("peak_memory_bytes", static_cast<double>(metrics.peak_memory_bytes));
-  benchmark::print_result("step", name, timing, rates);
+  rates.emplace_back("cores", cores);
+  rates.emplace_back("first_loss", first_loss);
+  std::vector<std::pair<std::string_view, std::string>> words = {{"program", options.program}};
+  if (!options.series.empty()) words.emplace_back("series", options.series);
+  benchmark::print_result("step", case_of(options, grid), timing, rates, words);
 }
 
 }  // namespace
@@ -127,7 +145,7 @@ int main(int argc, char** argv) {
       "Times whole training steps: one JSON line with tokens/s and the fraction of the float32 FMA "
       "peak."};
   std::vector<std::string> names;
-  for (const auto& entry : models()) names.push_back(entry.first);
+  for (const auto& entry : benchmark::model_shapes()) names.push_back(entry.first);
   app.add_option("--model", options.model)->check(CLI::IsMember(names))->capture_default_str();
   app.add_option("--batch", options.batch, "Sequences a step over all ranks")
       ->capture_default_str();
@@ -154,6 +172,19 @@ int main(int argc, char** argv) {
   app.add_option("--recompute", options.recompute, "Of every layer: none, selective, full")
       ->check(CLI::IsMember({"none", "selective", "full"}))
       ->capture_default_str();
+  app.add_option(
+         "--from", options.from,
+         "Directory of a Hugging Face model (config.json and safetensors) to train in place "
+         "of --model")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--tokens", options.tokens,
+                 "Shard of tokens in llm.c's format (default: random tokens)")
+      ->check(CLI::ExistingFile);
+  app.add_option("--case", options.name, "Name of the case in the line (default: what runs)");
+  app.add_option("--program", options.program, "Name of the program, beside its peers")
+      ->capture_default_str();
+  app.add_option("--series", options.series,
+                 "Name of the scaling series that this run is a point of (benchmarks/summarize)");
   CLI11_PARSE(app, argc, argv);
   try {
     measure(options, session);

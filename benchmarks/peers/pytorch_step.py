@@ -1,19 +1,26 @@
 #!/usr/bin/env python3
 """A GPT-2 training step in PyTorch on the CPU: the peer that benchmarks/step is held against.
 
-Needs PyTorch 2.4 or later and is not part of the build. The defaults are GPT-2 124M. One step is what a step
-of triax is: forward, mean cross-entropy, backward, clipping by the global norm, AdamW with decay on matrices only.
-PyTorch is run as well as it runs: fused attention and optimizer, gradients dropped rather than zeroed, and a
-malloc that keeps its blocks (page faults of fresh activations cost it 20-30% of a step otherwise).
+    pytorch_step.py START --batch 2 --seq 512 [--compile] [--strategy ddp|fsdp|deepspeed, under mpiexec]
+
+START is a directory that start.py made: weights and tokens are the same as triax's, and so is the first loss. One step
+is what a step of triax is: forward, mean cross-entropy, backward, clipping by the global norm, AdamW with decay on
+matrices only. PyTorch is run as well as it runs: fused attention and optimizer, gradients dropped rather than zeroed,
+and a malloc that keeps its blocks (page faults of fresh activations cost it 20-30% of a step otherwise).
+
+Needs PyTorch 1.13 or later (--compile: 2.0), NumPy, for --strategy deepspeed DeepSpeed; it is not part of the build.
+Ranks are those of mpiexec (PMI_RANK, PMI_SIZE) and talk over gloo on this node; --batch is over all ranks.
 
 Prints one JSON line: seconds is the median over the timed steps, spread is (slowest - fastest) / median, and
-resident_bytes is the peak resident set of the process, Python and PyTorch themselves included.
+peak_memory_bytes is the peak resident set of a process (the largest rank's), Python and PyTorch included.
 """
 
 import argparse
 import contextlib
 import ctypes
 import json
+import os
+import pathlib
 import resource
 import statistics
 import time
@@ -30,9 +37,19 @@ def keep_freed_memory():
 
 keep_freed_memory()  # before PyTorch allocates
 
+import start  # noqa: E402
 import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
+
+
+def attention(q, k, v):  # (B, H, T, D) each
+    if hasattr(F, "scaled_dot_product_attention"):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5  # PyTorch 1
+    future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+    return scores.masked_fill(future, float("-inf")).softmax(-1) @ v
 
 
 class Block(nn.Module):
@@ -46,22 +63,36 @@ class Block(nn.Module):
     def forward(self, x):  # (B, T, C)
         qkv = self.c_attn(self.ln_1(x)).unflatten(-1, (3, self.heads, -1))  # (B, T, 3, H, D)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (B, H, T, D) each
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.attn_proj(y.transpose(1, 2).flatten(2))
+        x = x + self.attn_proj(attention(q, k, v).transpose(1, 2).flatten(2))
         return x + self.mlp_proj(F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
+
+    def tensors(self):
+        """Hugging Face's names under h.N. -> parameter, and whether the file has it transposed."""
+        for name, module in (("ln_1", self.ln_1), ("attn.c_attn", self.c_attn), ("attn.c_proj", self.attn_proj),
+                             ("ln_2", self.ln_2), ("mlp.c_fc", self.c_fc), ("mlp.c_proj", self.mlp_proj)):
+            yield name + ".weight", module.weight, isinstance(module, nn.Linear)
+            yield name + ".bias", module.bias, False
 
 
 class Gpt2(nn.Module):
-    def __init__(self, layers, hidden, heads, vocab, positions):
+    def __init__(self, config):
         super().__init__()
-        self.wte, self.wpe = nn.Embedding(vocab, hidden), nn.Embedding(positions, hidden)
-        self.blocks = nn.ModuleList(Block(hidden, heads) for _ in range(layers))
+        hidden = config["n_embd"]
+        self.wte = nn.Embedding(config["vocab_size"], hidden)
+        self.wpe = nn.Embedding(config["n_positions"], hidden)
+        self.blocks = nn.ModuleList(Block(hidden, config["n_head"]) for _ in range(config["n_layer"]))
         self.ln_f = nn.LayerNorm(hidden)
-        for name, p in self.named_parameters():
-            if p.dim() == 2:
-                nn.init.normal_(p, std=0.02)
-            elif name.endswith("bias"):
-                nn.init.zeros_(p)
+
+    @torch.no_grad()
+    def load(self, tensors):
+        for name, module in (("wte", self.wte), ("wpe", self.wpe), ("ln_f", self.ln_f)):
+            for key, parameter in module.named_parameters():
+                parameter.copy_(torch.tensor(tensors[f"{name}.{key}"]))
+        for layer, block in enumerate(self.blocks):
+            for name, parameter, transposed in block.tensors():
+                tensor = torch.tensor(tensors[f"h.{layer}.{name}"])
+                parameter.copy_(tensor.T if transposed else tensor)
+        return self
 
     def forward(self, tokens, labels):  # (B, T) each; returns the mean loss
         x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
@@ -71,64 +102,129 @@ class Gpt2(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-def make_optimizer(model, kind):
+def make_optimizer(model, fused):
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     vectors = [p for p in model.parameters() if p.dim() < 2]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=6e-4, betas=(0.9, 0.95), eps=1e-8, **{kind: True})
+    return torch.optim.AdamW(groups, lr=6e-4, betas=(0.9, 0.95), eps=1e-8, **{"fused" if fused else "foreach": True})
+
+
+def at_least(*version):
+    return tuple(int(n) for n in torch.__version__.split(".")[:2]) >= version
+
+
+class Plain:
+    """One process, or each process of DDP or FSDP: what a step calls."""
+
+    def __init__(self, model, a):
+        self.model = model
+        if a.strategy == "ddp":
+            self.model = nn.parallel.DistributedDataParallel(model)
+        elif a.strategy == "fsdp":
+            from torch.distributed.fsdp import fully_shard
+
+            for block in model.blocks:
+                fully_shard(block)
+            fully_shard(model)
+        self.clipping = {"foreach": True} if at_least(2, 0) else {}
+        self.optimizer = make_optimizer(self.model, fused=at_least(2, 4))  # on the CPU
+        self.loss_of = torch.compile(self.model) if a.compile else self.model
+
+    def step(self, tokens, labels):
+        loss = self.loss_of(tokens, labels)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0, **self.clipping)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss
+
+
+class DeepSpeed:
+    """ZeRO stage 1, its own AdamW where it builds (else PyTorch's)."""
+
+    def __init__(self, model, a):
+        import deepspeed
+
+        config = {"train_micro_batch_size_per_gpu": a.batch // ranks(), "gradient_clipping": 1.0,
+                  "zero_optimization": {"stage": 1}, "bf16": {"enabled": a.dtype != "f32"}}
+        self.engine, *_ = deepspeed.initialize(model=model, config=config, optimizer=make_optimizer(model, True),
+                                               dist_init_required=False)
+
+    def step(self, tokens, labels):
+        loss = self.engine(tokens, labels)
+        self.engine.backward(loss)
+        self.engine.step()
+        return loss
+
+
+def rank():
+    return int(os.environ.get("PMI_RANK", 0))
+
+
+def ranks():
+    return int(os.environ.get("PMI_SIZE", 1))
+
+
+def join_ranks():
+    for name, value in (("RANK", rank()), ("WORLD_SIZE", ranks()), ("LOCAL_RANK", rank()),
+                        ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", 29531), ("DS_ACCELERATOR", "cpu")):
+        os.environ.setdefault(name, str(value))
+    dist.init_process_group("gloo")
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("layers", 12), ("hidden", 768), ("heads", 12), ("vocab", 50257), ("batch", 4), ("seq", 512),
-                          ("threads", 1), ("steps", 5), ("warmup", 2)):
+    parser.add_argument("start", type=pathlib.Path, help="directory of start.py")
+    for name, default in (("batch", 2), ("seq", 512), ("threads", 1), ("steps", 5), ("warmup", 1)):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
-    parser.add_argument("--dtype", choices=("f32", "bf16"), default="f32", help="bf16: autocast, float32 weights")
-    parser.add_argument("--adamw", choices=("fused", "foreach"), default="fused")
+    parser.add_argument("--dtype", choices=("f32", "bf16", "bf16-weights"), default="f32",
+                        help="bf16: autocast of float32 weights; bf16-weights: everything, AdamW's moments too")
     parser.add_argument("--compile", action="store_true", help="torch.compile (needs a C++ compiler)")
-    arguments = parser.parse_args()
-    if arguments.hidden % arguments.heads:
-        parser.error("--hidden must be a multiple of --heads")
-    if arguments.steps < 1:
-        parser.error("--steps must be at least 1")
-    return arguments
+    parser.add_argument("--strategy", choices=("none", "ddp", "fsdp", "deepspeed"), default="none")
+    parser.add_argument("--case", default="", help="name of the case in the line")
+    parser.add_argument("--program", default="pytorch")
+    a = parser.parse_args()
+    if a.steps < 1 or a.batch % ranks() != 0:
+        parser.error("--steps must be at least 1, --batch a multiple of the ranks")
+    return a
 
 
 def main():
     a = parse_arguments()
     torch.set_num_threads(a.threads)
-    torch.manual_seed(1234)
-    model = Gpt2(a.layers, a.hidden, a.heads, a.vocab, a.seq)
-    optimizer = make_optimizer(model, a.adamw)
-    loss_of = torch.compile(model) if a.compile else model
-    precision = torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16")
+    if a.strategy != "none":
+        join_ranks()
+    model = Gpt2(start.read_config(a.start)).load(start.read_tensors(a.start))
+    if a.dtype == "bf16-weights":
+        model = model.bfloat16()
+    trainer = DeepSpeed(model, a) if a.strategy == "deepspeed" else Plain(model, a)
+    autocast = torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16" and a.strategy != "deepspeed")
+    tokens = torch.from_numpy(start.read_tokens(a.start / "tokens.bin"))
 
-    seconds = []
+    seconds, losses, mine = [], [], a.batch // ranks()
     for step in range(a.warmup + a.steps):
-        sample = torch.randint(a.vocab, (a.batch, a.seq + 1))
-        start = time.perf_counter()
-        with precision:
-            loss = loss_of(sample[:, :-1], sample[:, 1:])
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        loss = loss.item()
+        first = (step * a.batch + rank() * mine) * a.seq
+        window = tokens[first : first + mine * a.seq + 1]
+        begin = time.perf_counter()
+        with autocast:
+            loss = trainer.step(window[:-1].view(mine, a.seq), window[1:].view(mine, a.seq)).detach()
+        if a.strategy != "none":
+            dist.all_reduce(loss)
+        losses.append(loss.item() / ranks())
         if step >= a.warmup:
-            seconds.append(time.perf_counter() - start)
+            seconds.append(time.perf_counter() - begin)
 
-    median = statistics.median(seconds)
-    case = f"gpt2 L{a.layers} C{a.hidden} H{a.heads} V{a.vocab} B{a.batch} T{a.seq} {a.dtype} threads {a.threads}"
-    print(json.dumps({
-        "benchmark": "pytorch_step",
-        "case": case + (" compiled" if a.compile else ""),
-        "seconds": median,
-        "spread": (max(seconds) - min(seconds)) / median,
-        "tokens_per_second": a.batch * a.seq / median,
-        "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        "loss": loss,
-        "pytorch": torch.__version__,
-    }))
+    memory = torch.tensor(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    if a.strategy != "none":
+        dist.all_reduce(memory, dist.ReduceOp.MAX)
+        dist.destroy_process_group()
+    if rank() == 0:
+        median = statistics.median(seconds)
+        print(json.dumps({"benchmark": "step", "case": a.case or f"B={a.batch} T={a.seq} {a.dtype}", "seconds": median,
+                          "spread": (max(seconds) - min(seconds)) / median,
+                          "tokens_per_second": a.batch * a.seq / median, "peak_memory_bytes": memory.item(),
+                          "cores": ranks() * a.threads, "first_loss": losses[0], "program": a.program,
+                          "version": torch.__version__}))
 
 
 if __name__ == "__main__":

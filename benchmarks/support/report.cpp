@@ -33,13 +33,15 @@ Timing time_median(const std::function<void()>& body, double total_seconds) {
 }
 
 void print_result(std::string_view benchmark, std::string_view case_name, const Timing& timing,
-                  const std::vector<std::pair<std::string_view, double>>& figures) {
+                  const std::vector<std::pair<std::string_view, double>>& figures,
+                  const std::vector<std::pair<std::string_view, std::string>>& words) {
   nlohmann::ordered_json line;
   line["benchmark"] = benchmark;
   line["case"] = case_name;
   line["seconds"] = timing.seconds;
   line["spread"] = timing.spread;
   for (const auto& [name, value] : figures) line[std::string(name)] = value;
+  for (const auto& [name, value] : words) line[std::string(name)] = value;
   std::cout << line.dump() << std::endl;
 }
 

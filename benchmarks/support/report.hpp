@@ -1,6 +1,7 @@
 #pragma once
 // How a benchmark is timed and what it prints: one JSON line a case.
 #include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,8 +20,10 @@ Timing time_median(const std::function<void()>& body, double total_seconds = 0.5
 /// The median and spread of times measured by the caller. Not empty.
 Timing timing_of(std::vector<double> seconds);
 
-/// Prints {"benchmark":, "case":, "seconds":, "spread":, and the figures, in their order}.
+/// Prints {"benchmark":, "case":, "seconds":, "spread":, the figures and the words, in their
+/// order}.
 void print_result(std::string_view benchmark, std::string_view case_name, const Timing& timing,
-                  const std::vector<std::pair<std::string_view, double>>& figures);
+                  const std::vector<std::pair<std::string_view, double>>& figures,
+                  const std::vector<std::pair<std::string_view, std::string>>& words = {});
 
 }  // namespace triax::benchmark

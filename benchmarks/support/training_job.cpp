@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <vector>
 
@@ -20,6 +21,30 @@ ModelConfig gpt2(int layers, int hidden, int heads, int vocabulary) {
   return model;
 }
 
+namespace {
+
+// Llama 3's shapes: Grattafiori et al. 2024; the 1B model is Llama 3.2's.
+ModelConfig llama(int layers, int hidden, int heads, int intermediate) {
+  ModelConfig model = gpt2(layers, hidden, heads, 128256);
+  model.architecture = Architecture::llama;
+  model.kv_heads = 8;
+  model.intermediate = intermediate;
+  model.rope_theta = 500000.0;
+  model.qkv_bias = false;
+  model.tied_embeddings = layers == 16;
+  return model;
+}
+
+}  // namespace
+
+const std::map<std::string, ModelConfig>& model_shapes() {
+  static const std::map<std::string, ModelConfig> all = {
+      {"gpt2-124m", gpt2(12, 768, 12, 50257)},  {"gpt2-350m", gpt2(24, 1024, 16, 50257)},
+      {"gpt2-1.5b", gpt2(48, 1600, 25, 50257)}, {"llama-1b", llama(16, 2048, 32, 8192)},
+      {"llama-8b", llama(32, 4096, 32, 14336)}, {"small", gpt2(6, 384, 6, 256)}};
+  return all;
+}
+
 TokenShard::TokenShard(std::int64_t tokens, int vocabulary)
     : path_(std::filesystem::temp_directory_path() /
             ("triax-step-" + std::to_string(getpid()) + ".bin")) {
@@ -29,8 +54,9 @@ TokenShard::TokenShard(std::int64_t tokens, int vocabulary)
   header[2] = static_cast<std::int32_t>(tokens);
   std::vector<std::uint16_t> data;
   for (std::int64_t i = 0; i < tokens; ++i)
-    data.push_back(static_cast<std::uint16_t>(philox(1, static_cast<std::uint64_t>(i))[0] %
-                                              static_cast<std::uint32_t>(vocabulary)));
+    data.push_back(
+        static_cast<std::uint16_t>(philox(1, static_cast<std::uint64_t>(i))[0] %
+                                   static_cast<std::uint32_t>(std::min(vocabulary, 65536))));
   std::ofstream file(path_, std::ios::binary);
   file.write(reinterpret_cast<const char*>(header.data()),
              static_cast<std::streamsize>(header.size() * sizeof(header[0])));

@@ -2,6 +2,7 @@
 // Models and data for benchmarks that train.
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "src/config/config.hpp"
@@ -11,7 +12,12 @@ namespace triax::benchmark {
 /// A model of GPT-2's shape.
 ModelConfig gpt2(int layers, int hidden, int heads, int vocabulary);
 
-/// An llm.c shard of random tokens, for this process alone; removed at the end.
+/// The shapes that benchmarks train, by name: GPT-2's sizes, Llama's of 1B and 8B parameters, and
+/// "small", which is done in seconds.
+const std::map<std::string, ModelConfig>& model_shapes();
+
+/// An llm.c shard of random tokens below `vocabulary` (and 65536), for this process alone; removed
+/// at the end.
 class TokenShard {
  public:
   TokenShard(std::int64_t tokens, int vocabulary);

@@ -1,0 +1,96 @@
+#!/bin/bash
+# The same training step by triax and by others, in turns: each round runs every contestant once, so that a machine that
+# slows down slows them all.
+#
+#   benchmarks/peers/compare.sh [OPTION VALUE]... CONTESTANT... >lines.jsonl
+#   build/benchmarks/summarize lines.jsonl
+#
+# Contestants: triax (a rank a core), triax-threads (one rank), pytorch, pytorch-compile, pytorch-bf16-weights,
+#   old-pytorch (another installation), ddp, fsdp, deepspeed (a process a core), llm.c
+# Options: --start DIR (of start.py; made with its defaults where it is not there; default peers-start)
+#   --batch 2   --seq 512   --type f32|bf16   --cores 1   --rounds 5   --steps 3 (timed, a round; llm.c: 2)
+# Variables: PYTHON (python3), OLD_PYTHON (python3 of the other installation), LLMC (a checkout of llm.c),
+#   BENCHMARKS (build/benchmarks of this checkout)
+#
+# Each runs on the first CORES cores that this shell may use. The line of a contestant that fails is missing, and why is
+# on stderr. Ends with status 1 where one failed, or where the first losses in float32 are not the same to 1e-5.
+
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+start=peers-start batch=2 seq=512 type=f32 cores=1 rounds=5 steps=3
+while [[ ${1-} == --* ]]; do
+  case $1 in
+    --start | --batch | --seq | --type | --cores | --rounds | --steps) declare "${1#--}=${2?$1 needs a value}" ;;
+    *)
+      sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2
+      exit 2
+      ;;
+  esac
+  shift 2
+done
+[[ $# -gt 0 ]] || exec "$0" --help
+
+python=${PYTHON:-python3}
+programs=${BENCHMARKS:-$here/../../build/benchmarks}
+name="$(basename "$start") B=$batch T=$seq $type on $cores cores"
+size=(--batch "$batch" --seq "$seq")
+lines=$(mktemp)
+trap 'rm -f "$lines"' EXIT
+[[ -e $start/tokens.bin ]] || "$python" "$here/start.py" "$start"
+export OMP_NUM_THREADS=1
+first=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | tr ',' '\n' |
+  awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); ++i) print i }' | head -n "$cores" | paste -sd,)
+
+triax() { # RANKS THREADS
+  mpiexec -n "$1" "$programs/step" --from "$start" --tokens "$start/tokens.bin" "${size[@]}" --type "$type" --data "$1" \
+    --threads "$2" --steps $((steps + 1)) "${label[@]}"
+}
+
+pytorch() { # PYTHON OPTION...
+  local interpreter=$1
+  shift
+  "$interpreter" "$here/pytorch_step.py" "$start" "${size[@]}" --dtype "$type" --threads "$cores" --steps "$steps" \
+    "${label[@]}" "$@"
+}
+
+distributed() { # STRATEGY
+  mpiexec -n "$cores" "$python" "$here/pytorch_step.py" "$start" "${size[@]}" --dtype "$type" --threads 1 \
+    --steps "$steps" --strategy "$1" "${label[@]}"
+}
+
+contestant() {
+  local label=(--case "$name" --program "$1")
+  case $1 in
+    triax) triax "$cores" 1 ;;
+    triax-threads) triax 1 "$cores" ;;
+    pytorch) pytorch "$python" ;;
+    pytorch-compile) pytorch "$python" --compile --warmup 2 ;;
+    pytorch-bf16-weights) pytorch "$python" --dtype bf16-weights ;;
+    old-pytorch) pytorch "${OLD_PYTHON?the other installation}" ;;
+    ddp | fsdp | deepspeed) distributed "$1" ;;
+    llm.c) "$python" "$here/llmc_step.py" "$start" "${LLMC?a checkout of llm.c}" "${size[@]}" --threads "$cores" "${label[@]}" ;;
+    *)
+      echo "compare.sh: no contestant $1" >&2
+      exit 2
+      ;;
+  esac
+}
+
+failed=0
+taskset -pc "$first" $$ >/dev/null
+for ((round = 1; round <= rounds; ++round)); do
+  for program in "$@"; do
+    echo "round $round of $rounds: $program" >&2
+    contestant "$program" | grep '^{' | tee -a "$lines" || {
+      echo "compare.sh: $program failed" >&2
+      failed=1
+    }
+  done
+done
+
+if [[ $type == f32 ]]; then
+  sed -n 's/.*"first_loss": *\([0-9.e+-]*\).*/\1/p' "$lines" | sort -g | awk '
+    NR == 1 { least = $1 }
+    END { if (NR > 0 && $1 - least > 1e-5 * least) { print "compare.sh: first losses differ: " least " to " $1; exit 1 } }' >&2 || failed=1
+fi
+exit "$failed"
