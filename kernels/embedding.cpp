@@ -83,7 +83,8 @@ void scatter_rows(const Rows<G>& table, const Rows<T>& dy, bool accumulate, cons
       if (t == none) continue;
       const std::int64_t later = target(std::min(r + ahead, dy.rows - 1));
       G* to = table[t];
-      const G* later_to = later == none ? to : table[later];
+      // Of rows in order the processor knows by itself.
+      const G* later_to = later == none || later == t + ahead ? to : table[later];
       if constexpr (std::is_same_v<G, float>)
         add_columns(to, dy[r], later_to, begin, end);
       else if (first(t) == r)
