@@ -28,8 +28,7 @@ float sigmoid(float x) {
 }
 
 float gelu_derivative(float x) {
-  const GeluSigmoid s =
-      gelu_sigmoid(gelu_argument(x), std::exp(-std::fabs(gelu_argument(x))));
+  const GeluSigmoid s = gelu_sigmoid(gelu_argument(x), std::exp(-std::fabs(gelu_argument(x))));
   return s.value + x * gelu_argument_slope(x) * s.derivative;
 }
 
