@@ -18,6 +18,7 @@
 #include "kernels/base/runtime.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/config/load.hpp"
+#include "src/train/memory_check.hpp"
 #include "src/train/trainer.hpp"
 
 namespace {
@@ -112,8 +113,11 @@ void measure(const Options& options, const MpiSession& session) {
   std::optional<TokenShard> shard;
   if (options.tokens.empty())
     shard.emplace(options.batch * options.sequence * options.steps + 1, model.vocabulary);
-  const LoadedJob job = make_job(options, model, shard ? shard->path() : options.tokens);
-  Trainer trainer(job, grid);
+  const LoadedJob job =
+      on_grid(make_job(options, model, shard ? shard->path() : options.tokens), grid);
+  JobPlan plan = plan_job(job.config);
+  check_fits(job.config, plan.memory, grid);
+  Trainer trainer(job, grid, std::move(plan));
   const double first_loss = trainer.train_step(0).loss;  // takes the pages, compiles the GEMMs
   std::vector<double> seconds;
   StepMetrics metrics;
@@ -189,6 +193,9 @@ int main(int argc, char** argv) {
   try {
     measure(options, session);
     return 0;
+  } catch (const UsageError& error) {  // on all ranks: does not fit this machine, say
+    if (session.rank() == 0) fmt::print(stderr, "step: {}\n", error.what());
+    return 2;
   } catch (const Error& error) {
     fmt::print(stderr, "step: {}\n", error.what());
     session.abort(3);

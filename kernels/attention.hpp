@@ -15,7 +15,7 @@ struct AttentionOptions {
 };
 
 /// Bytes that either direction takes from its arena at most, and gives back, on the host or on a
-/// device. queries: (B, T, H, D). On the host buffers for each worker of Kokkos, linear in T;
+/// device. queries: (B, T, H, D). On the host buffers for each thread, linear in T;
 /// Kokkos must have been started. On a device a number a row of each head.
 std::size_t attention_scratch_bytes(const Shape& queries);
 
@@ -25,7 +25,8 @@ std::size_t attention_scratch_bytes(const Shape& queries);
 /// Views may be strided (slices of a fused qkv matrix); the last dimension has stride 1. All are of
 /// one type, float32, bfloat16 or half precision, but lse, which is float32. All arithmetic is
 /// float32; each result is rounded once. A device multiplies 16-bit types on tensor cores, which
-/// take probabilities and the gradients of scores rounded to that type too.
+/// take probabilities and the gradients of scores rounded to that type too; so does a processor
+/// with AVX512-BF16 for bfloat16 with heads of even size.
 /// The result does not depend on how many workers or blocks share out the heads.
 void attention_forward(const Stream& stream, const Tensor& out, const Tensor& lse, const Tensor& q,
                        const Tensor& k, const Tensor& v, const AttentionOptions& options,

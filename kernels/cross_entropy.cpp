@@ -1,13 +1,12 @@
 #include "kernels/cross_entropy.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <type_traits>
 
-#include "kernels/base/lane_sum.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -20,28 +19,41 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t ignored = -1;
 constexpr std::int64_t stats_per_row = 3;  // maximum, sum of exponentials, logit of the label
 
-template <class T>
-float maximum(const T* row, std::int64_t columns) {
+struct SoftmaxSum {
   float largest = -infinity;
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t c = 0; c < columns; ++c) {
-    const float logit = row[c];
-    largest = logit > largest ? logit : largest;
-  }
-  return largest;
+  double sum = 0.0;  // of exponentials, relative to that of the largest
+};
+
+template <class T>
+float maximum(const T* row, std::int64_t columns, float largest) {
+  FloatVector lanes_largest = FloatVector{} + largest;
+  for_vectors(0, columns, [&](std::int64_t c, auto lanes) {
+    lanes_largest = larger(lanes.only(lanes.load(row + c), largest), lanes_largest);
+  });
+  return largest_lane(lanes_largest);
 }
 
-// In float within runs, in double over them: a vocabulary is long enough for float sums to drift.
+// One pass over memory: a run of the row stays in L1 while its maximum is found and its
+// exponentials are summed. In float within runs, in double over them: a vocabulary is long enough
+// for float sums to drift.
 template <class T>
-double sum_of_exponentials(const T* row, std::int64_t columns, float shift) {
+SoftmaxSum softmax_sum(const T* row, std::int64_t columns) {
   constexpr std::int64_t run = 2048;
-  double total = 0.0;
+  SoftmaxSum so_far;
   for (std::int64_t begin = 0; begin < columns; begin += run) {
     const T* part = row + begin;
-    total += static_cast<double>(lane_sum<float>(
-        std::min(run, columns - begin), [=](std::int64_t c) { return fast_exp(part[c] - shift); }));
+    const std::int64_t count = std::min(run, columns - begin);
+    const float before = so_far.largest;
+    so_far.largest = maximum(part, count, before);
+    const float shift = so_far.largest == -infinity ? 0.0F : so_far.largest;
+    const float sum = vector_sum(count, [=](std::int64_t c, auto lanes) {
+      __builtin_prefetch(part + run + c);  // into L1: until the next run memory would stand idle
+      return fast_exp_up_to_89(lanes.load(part + c) - shift);
+    });
+    so_far.sum *= std::exp(static_cast<double>(before) - static_cast<double>(shift));
+    so_far.sum += static_cast<double>(sum);
   }
-  return total;
+  return so_far;
 }
 
 // row = scale * (softmax - onehot(label)); `label` may lie outside the row.
@@ -49,8 +61,9 @@ template <class T>
 void backward_row(T* row, std::int64_t columns, std::int64_t label, float lse, float scale) {
   const bool here = label >= 0 && label < columns;
   const float label_logit = here ? float{row[label]} : 0.0F;
-#pragma omp simd
-  for (std::int64_t c = 0; c < columns; ++c) row[c] = scale * fast_exp(row[c] - lse);
+  for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
+    lanes.store(row + c, scale * fast_exp_up_to_89(lanes.stream(row + c) - lse));
+  });
   if (!here) return;
   // In 16 bits not from the row again: rounded near 1, it would cancel.
   const float softmax =
@@ -79,8 +92,9 @@ void cross_entropy_stats(const Stream& stream, const Tensor& stats, const Tensor
       const T* row = in[r];
       float* to = out + r * stats_per_row;
       const std::int64_t local = label[r] == ignored ? ignored : label[r] - first_token;
-      to[0] = maximum(row, columns);
-      to[1] = static_cast<float>(sum_of_exponentials(row, columns, to[0]));
+      const SoftmaxSum softmax = softmax_sum(row, columns);
+      to[0] = softmax.largest;
+      to[1] = static_cast<float>(softmax.sum);
       to[2] = local >= 0 && local < columns ? float{row[local]} : 0.0F;
     });
   });

@@ -1,18 +1,24 @@
 #include "kernels/dropout.hpp"
 
-#include <algorithm>
+#include <cmath>
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/philox_vectors.hpp"
 #include "kernels/random.hpp"
 
 namespace triax {
 namespace {
-constexpr std::int64_t block =
-    2048;  // elements whose random words are made at once; they stay in L1
+constexpr std::int64_t block = 8192;  // elements of a parallel task
+
+// The least word that `uniform_from` makes a number of at least `probability`.
+std::uint32_t least_kept_word(float probability) {
+  return static_cast<std::uint32_t>(std::ceil(probability * 0x1p24F)) << 8U;
 }
+}  // namespace
 
 void dropout(const Stream& stream, const Tensor& y, const Tensor& x, const Dropout& dropout,
              std::int64_t first_index) {
@@ -20,19 +26,22 @@ void dropout(const Stream& stream, const Tensor& y, const Tensor& x, const Dropo
   const float p = dropout.probability;
   check(p >= 0.0F && p < 1.0F, "dropout with probability {}", p);
   const float kept = 1.0F / (1.0F - p);
+  const std::uint32_t least = least_kept_word(p);
   const std::uint64_t key = dropout.key;
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const T* in = elements_of<T>(x, y.elements(), "x");
     T* out = elements_of<T>(y, y.elements(), "y");
     parallel_for_blocks(y.elements(), block, [=](std::int64_t begin, std::int64_t end) {
-      std::uint32_t words[block];
-      if (p > 0.0F)
-        random_words(words, end - begin, key, first_index + begin);
-      else
-        std::fill_n(words, end - begin, ~std::uint32_t{0});
-#pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i)
-        out[i] = in[i] * (kept * static_cast<float>(uniform_from(words[i - begin]) >= p));
+      const FloatVector all_kept = FloatVector{} + kept;
+      const auto drop = [=](std::int64_t done, const std::uint32_t* words, std::int64_t n) {
+        const std::int64_t at = begin + done;
+        for_vectors(at, at + n, [=](std::int64_t i, auto lanes) {
+          const FloatVector factor =
+              load_words(words + (i - at)) >= least ? all_kept : FloatVector{};
+          lanes.store(out + i, lanes.stream(in + i) * factor);
+        });
+      };
+      for_random_words<4>(end - begin, key, first_index + begin, drop);
     });
   });
 }

@@ -1,9 +1,11 @@
 #include "kernels/elementwise.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -13,25 +15,15 @@ namespace {
 
 constexpr std::int64_t block = 16384;  // elements of a parallel task
 
-// sums[c] = sum of rows [begin, end) of dy, four rows at a time so that `sums` is loaded and stored
-// less often.
+// sums[c] = sum of rows [begin, end) of dy: row by row, as they lie in memory.
 template <class T>
 void sum_rows(float* sums, const Rows<T>& dy, std::int64_t begin, std::int64_t end) {
   std::fill_n(sums, dy.columns, 0.0F);
-  std::int64_t r = begin;
-  for (; r + 4 <= end; r += 4) {
-    const T* row0 = dy[r];
-    const T* row1 = dy[r + 1];
-    const T* row2 = dy[r + 2];
-    const T* row3 = dy[r + 3];
-#pragma omp simd
-    for (std::int64_t c = 0; c < dy.columns; ++c)
-      sums[c] += (row0[c] + row1[c]) + (row2[c] + row3[c]);
-  }
-  for (; r < end; ++r) {
+  for (std::int64_t r = begin; r < end; ++r) {
     const T* row = dy[r];
-#pragma omp simd
-    for (std::int64_t c = 0; c < dy.columns; ++c) sums[c] += row[c];
+    for_vectors(0, dy.columns, [=](std::int64_t c, auto lanes) {
+      lanes.store(sums + c, lanes.load(sums + c) + lanes.load(row + c));
+    });
   }
 }
 
@@ -50,11 +42,14 @@ void residual_forward(const Stream& stream, const Tensor& y, const Tensor& x, co
       const T* from = left[r];
       const T* more = right[r];
       if (shift) {
-#pragma omp simd
-        for (std::int64_t c = 0; c < out.columns; ++c) to[c] = from[c] + (more[c] + shift[c]);
+        for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
+          const FloatVector shifted = lanes.load(more + c) + lanes.load(shift + c);
+          lanes.store(to + c, lanes.load(from + c) + shifted);
+        });
       } else {
-#pragma omp simd
-        for (std::int64_t c = 0; c < out.columns; ++c) to[c] = from[c] + more[c];
+        for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
+          lanes.store(to + c, lanes.load(from + c) + lanes.load(more + c));
+        });
       }
     });
   });
@@ -67,8 +62,9 @@ void add_bias(const Stream& stream, const Tensor& y, const Tensor& bias) {
     const T* shift = elements_of<T>(bias, out.columns, "bias");
     parallel_for(out.rows, [=](std::int64_t r) {
       T* to = out[r];
-#pragma omp simd
-      for (std::int64_t c = 0; c < out.columns; ++c) to[c] = to[c] + shift[c];
+      for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
+        lanes.store(to + c, lanes.load(to + c) + lanes.load(shift + c));
+      });
     });
   });
 }
@@ -79,8 +75,9 @@ void accumulate(const Stream& stream, const Tensor& dst, const Tensor& src) {
     G* to = elements_of<G>(dst, dst.elements(), "dst");
     const T* from = elements_of<T>(src, dst.elements(), "src");
     parallel_for_blocks(dst.elements(), block, [=](std::int64_t begin, std::int64_t end) {
-#pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) to[i] = to[i] + from[i];
+      for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
+        lanes.store(to + i, lanes.load(to + i) + lanes.load(from + i));
+      });
     });
   });
 }
@@ -92,8 +89,14 @@ void convert(const Stream& stream, const Tensor& dst, const Tensor& src) {
       U* to = elements_of<U>(dst, dst.elements(), "dst");
       const T* from = elements_of<T>(src, dst.elements(), "src");
       parallel_for_blocks(dst.elements(), block, [=](std::int64_t begin, std::int64_t end) {
+        if constexpr (std::is_same_v<U, Bf16>) {  // exactly: vectors may lose what is subnormal
 #pragma omp simd
-        for (std::int64_t i = begin; i < end; ++i) to[i] = float{from[i]};
+          for (std::int64_t i = begin; i < end; ++i) to[i] = float{from[i]};
+        } else {
+          for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
+            lanes.store(to + i, lanes.load(from + i));
+          });
+        }
       });
     });
   });
@@ -104,8 +107,9 @@ void scale(const Stream& stream, const Tensor& y, float factor) {
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     T* to = elements_of<T>(y, y.elements(), "y");
     parallel_for_blocks(y.elements(), block, [=](std::int64_t begin, std::int64_t end) {
-#pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) to[i] = to[i] * factor;
+      for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
+        lanes.store(to + i, lanes.load(to + i) * factor);
+      });
     });
   });
 }

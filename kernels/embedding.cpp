@@ -1,11 +1,13 @@
 #include "kernels/embedding.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 
@@ -13,6 +15,10 @@ namespace triax {
 namespace {
 
 constexpr std::int64_t none = -1;  // no row
+
+// Rows of a table lie anywhere, and no processor guesses where: that of the token so many rows
+// later is asked for while this one is worked on.
+constexpr std::int64_t ahead = 4;
 
 // Rows of dy meet at the same row of the result, so cores share out columns, not rows: each adds
 // its columns in row order, whatever the number of cores.
@@ -29,26 +35,38 @@ void clear_columns(const Rows<G>& out, std::int64_t begin, std::int64_t end) {
   for (std::int64_t r = 0; r < out.rows; ++r) std::fill(out[r] + begin, out[r] + end, G{});
 }
 
-template <class G, class T>
-void add_columns(G* to, const T* from, std::int64_t begin, std::int64_t end) {
-#pragma omp simd
-  for (std::int64_t c = begin; c < end; ++c) to[c] = to[c] + from[c];
+template <class G, class T, class Later>
+void add_columns(G* to, const T* from, const Later* later, std::int64_t begin, std::int64_t end) {
+  for_vectors(begin, end, [=](std::int64_t c, auto lanes) {
+    prefetch(later + c);
+    lanes.store(to + c, lanes.load(to + c) + lanes.load(from + c));
+  });
+}
+
+template <class To, class From>
+void copy_columns(To* to, const From* from, const From* later, std::int64_t columns) {
+  for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
+    prefetch(later + c);
+    lanes.store(to + c, lanes.load(from + c));
+  });
 }
 
 // Columns [begin, end) of `to` += those of rows r, next(r), ... of dy, up to `none`: summed in
 // float32 and rounded once.
 template <class G, class T, class Next>
-void add_chain(G* to, const Rows<T>& dy, std::int64_t r, const Next& next, std::int64_t begin,
-               std::int64_t end) {
+void add_chain(G* to, const G* later_to, const Rows<T>& dy, std::int64_t r, const Next& next,
+               std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t tile = 1024;  // columns whose sums stay in L1
   for (std::int64_t at = begin; at < end; at += tile) {
     float sums[tile];
     const std::int64_t count = std::min(tile, end - at);
-    std::copy_n(to + at, count, sums);
-    for (std::int64_t row = r; row != none; row = next(row))
-      add_columns(sums, dy[row] + at, 0, count);
-#pragma omp simd
-    for (std::int64_t c = 0; c < count; ++c) to[at + c] = sums[c];
+    copy_columns(sums, to + at, later_to + at, count);
+    for (std::int64_t row = r; row != none; row = next(row)) {
+      std::int64_t later = next(row);
+      if (later != none) later = next(later);
+      add_columns(sums, dy[row] + at, dy[later == none ? row : later] + at, 0, count);
+    }
+    copy_columns(to + at, sums, sums, count);
   }
 }
 
@@ -63,10 +81,14 @@ void scatter_rows(const Rows<G>& table, const Rows<T>& dy, bool accumulate, cons
     for (std::int64_t r = 0; r < dy.rows; ++r) {
       const std::int64_t t = target(r);
       if (t == none) continue;
+      const std::int64_t later = target(std::min(r + ahead, dy.rows - 1));
+      G* to = table[t];
+      // Of rows in order the processor knows by itself.
+      const G* later_to = later == none || later == t + ahead ? to : table[later];
       if constexpr (std::is_same_v<G, float>)
-        add_columns(table[t], dy[r], begin, end);
+        add_columns(to, dy[r], later_to, begin, end);
       else if (first(t) == r)
-        add_chain(table[t], dy, r, next, begin, end);
+        add_chain(to, later_to, dy, r, next, begin, end);
     }
   });
 }
@@ -89,6 +111,18 @@ struct Chains {
   std::int32_t* next = nullptr;
 };
 
+// to = from, bit for bit, while memory fetches the row that is copied later.
+template <class T>
+void copy_row(T* to, const T* from, const T* later, std::int64_t columns) {
+  constexpr std::int64_t step = vector_bytes / static_cast<std::int64_t>(sizeof(T));
+  std::int64_t c = 0;
+  for (; c + step <= columns; c += step) {
+    prefetch(later + c);
+    std::memcpy(to + c, from + c, vector_bytes);
+  }
+  std::copy(from + c, from + columns, to + c);
+}
+
 }  // namespace
 
 void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& tokens,
@@ -100,12 +134,17 @@ void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& toke
     const std::int32_t* ids = elements_of<std::int32_t>(tokens, out.rows, "tokens");
     check(table.columns == out.columns, "embedding of {} columns into {}", table.columns,
           out.columns);
-    parallel_for(out.rows, [=](std::int64_t r) {
+    const auto row_of = [=](std::int64_t r) -> const T* {
       const std::int64_t row = ids[r] - first_token;
-      if (ids[r] >= 0 && row >= 0 && row < table.rows)
-        std::copy_n(table[row], out.columns, out[r]);
+      return ids[r] >= 0 && row >= 0 && row < table.rows ? table[row] : nullptr;
+    };
+    parallel_for(out.rows, [=](std::int64_t r) {
+      const T* later = row_of(std::min(r + ahead, out.rows - 1));
+      T* to = out[r];
+      if (const T* from = row_of(r))
+        copy_row(to, from, later == nullptr ? from : later, out.columns);
       else
-        std::fill_n(out[r], out.columns, T{});
+        std::fill_n(to, out.columns, T{});
     });
   });
 }
@@ -160,8 +199,7 @@ void position_forward(const Stream& stream, const Tensor& y, const Tensor& weigh
     parallel_for(out.rows, [=](std::int64_t r) {
       T* to = out[r];
       const T* from = table[(first_row + r) % sequence_length];
-#pragma omp simd
-      for (std::int64_t c = 0; c < out.columns; ++c) to[c] = to[c] + from[c];
+      add_columns(to, from, from, 0, out.columns);
     });
   });
 }

@@ -1,6 +1,6 @@
 #pragma once
 // The arithmetic of one element or row where the host's loops and the device's kernels share it.
-// Exponentials are handed in: each side has its own.
+// Exponentials are handed in: each side has its own. V is float, or on the host a vector of floats.
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -11,34 +11,39 @@
 namespace triax {
 
 // GELU: 0.5 x (1 + tanh u) with u = slope (x + cubic x^3) is x sigmoid(2 u): one exponential, and
-// no cancellation where x is negative.
-inline constexpr float gelu_slope = 0.7978845608028654F;  // sqrt(2 / pi)
-inline constexpr float gelu_cubic = 0.044715F;
+// no cancellation where x is negative. 2 u = x (linear + cubic x^2).
+inline constexpr float gelu_linear = 2.0F * 0.7978845608028654F;  // 2 sqrt(2 / pi)
+inline constexpr float gelu_cubic = 0.044715F * gelu_linear;
 
+template <class V>
 struct GeluSigmoid {
-  float value;
-  float derivative;
+  V value;
+  V derivative;
 };
 
-/// u of x.
-constexpr float gelu_argument(float x) {
-  return gelu_slope * (x + gelu_cubic * x * x * x);
+/// 2 u of x.
+template <class V>
+constexpr V gelu_argument(V x) {
+  return x * (gelu_linear + gelu_cubic * (x * x));
 }
 
-/// From u and e = exp(-2 |u|), which lies in [0, 1]: no overflow at either end.
-constexpr GeluSigmoid gelu_sigmoid(float u, float e) {
-  const float inverse = 1.0F / (1.0F + e);
-  return {u >= 0.0F ? inverse : e * inverse, e * inverse * inverse};
+/// From 2 u and e = exp(-|2 u|), which lies in [0, 1]: no overflow at either end.
+template <class V>
+constexpr GeluSigmoid<V> gelu_sigmoid(V u2, V e) {
+  const V inverse = 1.0F / (1.0F + e);
+  return {u2 >= 0.0F ? inverse : e * inverse, e * inverse * inverse};
 }
 
 /// The derivative of 2 u.
-constexpr float gelu_argument_slope(float x) {
-  return 2.0F * gelu_slope * (1.0F + 3.0F * gelu_cubic * x * x);
+template <class V>
+constexpr V gelu_argument_slope(V x) {
+  return gelu_linear + 3.0F * gelu_cubic * (x * x);
 }
 
 /// The sigmoid of x, from e = exp(-|x|).
-constexpr float sigmoid_from(float x, float e) {
-  return (x >= 0.0F ? 1.0F : e) / (1.0F + e);
+template <class V>
+constexpr V sigmoid_from(V x, V e) {
+  return (x >= 0.0F ? V{} + 1.0F : e) / (1.0F + e);
 }
 
 /// All of an AdamW step that does not depend on the element, rounded to float once.

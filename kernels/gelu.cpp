@@ -1,9 +1,8 @@
 #include "kernels/gelu.hpp"
 
-#include <cmath>
-
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -14,9 +13,9 @@ namespace {
 
 constexpr std::int64_t block = 8192;  // elements of a parallel task
 
-inline GeluSigmoid sigmoid_of_gelu(float x) {
-  const float u = gelu_argument(x);
-  return gelu_sigmoid(u, fast_exp(-2.0F * std::fabs(u)));
+inline GeluSigmoid<FloatVector> sigmoid_of_gelu(FloatVector x) {
+  const FloatVector u2 = gelu_argument(x);
+  return gelu_sigmoid(u2, fast_exp_up_to_89(-magnitude(u2)));
 }
 
 }  // namespace
@@ -27,11 +26,10 @@ void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
     T* out = elements_of<T>(y, x.elements(), "y");
     const T* in = elements_of<T>(x, x.elements(), "x");
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
-#pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) {
-        const float v = in[i];
-        out[i] = v * sigmoid_of_gelu(v).value;
-      }
+      for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
+        const FloatVector v = lanes.stream(in + i);
+        lanes.store(out + i, v * sigmoid_of_gelu(v).value);
+      });
     });
   });
 }
@@ -45,13 +43,13 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
     const T* upstream = elements_of<T>(dy, x.elements(), "dy");
     const T* in = elements_of<T>(x, x.elements(), "x");
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
-#pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) {
-        const float v = in[i];
+      for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
+        const FloatVector v = lanes.stream(in + i);
+        const FloatVector d = lanes.stream(upstream + i);
         const GeluSigmoid s = sigmoid_of_gelu(v);
-        gradient[i] = upstream[i] * (s.value + v * gelu_argument_slope(v) * s.derivative);
-        out[i] = v * s.value;
-      }
+        lanes.store(gradient + i, d * (s.value + v * gelu_argument_slope(v) * s.derivative));
+        lanes.store(out + i, v * s.value);
+      });
     });
   });
 }

@@ -6,6 +6,7 @@
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/column_sum.hpp"
 
 namespace triax {
@@ -19,17 +20,19 @@ struct GradientRow {
   const T* x;
 };
 
-/// dx[c] = residual[c] + gradient(c), gradient being a float; without a residual, gradient(c).
+/// dx[c] = residual[c] + gradient(c, lanes), a vector from column c on; without a residual, the
+/// gradient alone.
 template <class T, class Gradient>
 inline void store_gradient(const GradientRow<T>& row, std::int64_t columns,
                            const Gradient& gradient) {
   T* dx = row.dx;
   if (const T* residual = row.residual) {
-#pragma omp simd
-    for (std::int64_t c = 0; c < columns; ++c) dx[c] = residual[c] + gradient(c);
+    for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
+      lanes.store(dx + c, lanes.stream(residual + c) + gradient(c, lanes));
+    });
   } else {
-#pragma omp simd
-    for (std::int64_t c = 0; c < columns; ++c) dx[c] = gradient(c);
+    for_vectors(0, columns,
+                [=](std::int64_t c, auto lanes) { lanes.store(dx + c, gradient(c, lanes)); });
   }
 }
 

@@ -1,10 +1,11 @@
 #include "kernels/layernorm.hpp"
 
+#include <algorithm>
 #include <cmath>
 
-#include "kernels/base/lane_sum.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -13,20 +14,50 @@
 namespace triax {
 namespace {
 
+constexpr std::int64_t rows_together = 16;  // of a parallel task of the forward pass
+
 struct RowStatistics {
   float mean;
   float rstd;
 };
 
 template <class T>
-RowStatistics statistics_of(const T* x, std::int64_t columns, float epsilon) {
+float sum_of_row(const T* x, std::int64_t columns) {
+  return vector_sum(columns, [=](std::int64_t c, auto lanes) { return lanes.stream(x + c); });
+}
+
+// From the sum of the row x. Memory gets ready the row `later` meanwhile.
+template <class T>
+RowStatistics statistics_of(const T* x, float sum, std::int64_t columns, float epsilon,
+                            const T* later) {
   const float inverse = 1.0F / static_cast<float>(columns);
-  const float mean =
-      lane_sum<float>(columns, [=](std::int64_t c) -> float { return x[c]; }) * inverse;
-  const float variance = inverse * lane_sum<float>(columns, [=](std::int64_t c) {
-                           return (x[c] - mean) * (x[c] - mean);
+  const float mean = inverse * sum;
+  const float variance = inverse * vector_sum(columns, [=](std::int64_t c, auto lanes) {
+                           prefetch(later + c);
+                           const FloatVector centred = lanes.load(x + c) - mean;
+                           return centred * centred;
                          });
   return {mean, 1.0F / std::sqrt(variance + epsilon)};
+}
+
+// Rows [begin, end) of y. The next row is read first while this one is written, so that memory is
+// busy both ways.
+template <class T>
+void forward_rows(const Rows<T>& y, const Rows<T>& x, const T* weight, const T* bias, float epsilon,
+                  std::int64_t begin, std::int64_t end) {
+  const std::int64_t columns = y.columns;
+  float sum = sum_of_row(x[begin], columns);
+  for (std::int64_t r = begin; r < end; ++r) {
+    T* to = y[r];
+    const T* from = x[r];
+    const T* next = x[std::min(r + 1, end - 1)];
+    const auto [mean, rstd] = statistics_of(from, sum, columns, epsilon, next);
+    sum = vector_sum(columns, [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes) {
+      const FloatVector xhat = (lanes.load(from + c) - mean) * rstd;
+      lanes.store(to + c, xhat * lanes.load(weight + c) + lanes.load(bias + c));
+      return lanes.load(next + c);
+    });
+  }
 }
 
 // With xhat = (x - mean) rstd and g = dy weight:
@@ -36,20 +67,22 @@ void backward_row(const GradientRow<T>& row, const T* weight, float* dweight, fl
                   std::int64_t columns, float epsilon) {
   const T* dy = row.dy;
   const T* x = row.x;
-  const auto [mean, rstd] = statistics_of(x, columns, epsilon);
+  const auto [mean, rstd] = statistics_of(x, sum_of_row(x, columns), columns, epsilon, dy);
   const float inverse = 1.0F / static_cast<float>(columns);
-  const float mean_g =
-      inverse * lane_sum<float>(columns, [=](std::int64_t c) { return dy[c] * weight[c]; });
-  const float mean_gx = inverse * lane_sum<float>(columns, [=](std::int64_t c) {
-                          return dy[c] * weight[c] * ((x[c] - mean) * rstd);
-                        });
-#pragma omp simd
-  for (std::int64_t c = 0; c < columns; ++c) {
-    dweight[c] += dy[c] * ((x[c] - mean) * rstd);
-    dbias[c] += dy[c];
-  }
-  const auto gradient = [=](std::int64_t c) {
-    return rstd * (dy[c] * weight[c] - mean_g - (x[c] - mean) * rstd * mean_gx);
+  float sums[2];  // of g and of g xhat
+  vector_sums(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
+    const FloatVector g = lanes.load(dy + c) * lanes.load(weight + c);
+    add(0, g);
+    add(1, g * ((lanes.load(x + c) - mean) * rstd));
+  });
+  const float mean_g = inverse * sums[0];
+  const float mean_gx = inverse * sums[1];
+  const auto gradient = [=](std::int64_t c, auto lanes) {
+    const FloatVector d = lanes.load(dy + c);
+    const FloatVector xhat = (lanes.load(x + c) - mean) * rstd;
+    lanes.store(dweight + c, lanes.load(dweight + c) + d * xhat);
+    lanes.store(dbias + c, lanes.load(dbias + c) + d);
+    return rstd * (d * lanes.load(weight + c) - mean_g - xhat * mean_gx);
   };
   store_gradient(row, columns, gradient);
 }
@@ -64,13 +97,8 @@ void layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, c
     const Rows<T> in = rows_like(x, out, "x");
     const T* gain = elements_of<T>(weight, out.columns, "weight");
     const T* shift = elements_of<T>(bias, out.columns, "bias");
-    parallel_for(out.rows, [=](std::int64_t r) {
-      T* to = out[r];
-      const T* from = in[r];
-      const auto [mean, rstd] = statistics_of(from, out.columns, epsilon);
-#pragma omp simd
-      for (std::int64_t c = 0; c < out.columns; ++c)
-        to[c] = (from[c] - mean) * rstd * gain[c] + shift[c];
+    parallel_for_blocks(out.rows, rows_together, [=](std::int64_t begin, std::int64_t end) {
+      forward_rows(out, in, gain, shift, epsilon, begin, end);
     });
   });
 }

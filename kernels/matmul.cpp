@@ -101,7 +101,7 @@ void empty_product(const gemm::Operands& x) {
 void product(const gemm::Operands& x) {
   if (x.c.elements() == 0) return;
   if (x.a.size(1) == 0) return empty_product(x);
-  if (gemm::vendor_product(x)) return;
+  if (gemm::blocked_product(x)) return;
   check(x.a.dtype() != DType::f32, "oneDNN has no product of {} and {} into {}", x.a.shape(),
         x.b.shape(), x.c.shape());
   gemm::widened_product(x);

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
-#include "kernels/base/lane_sum.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 
@@ -16,16 +17,40 @@ namespace {
 // shows in the result; it bounds how many cores take part.
 constexpr std::int64_t parts = 256;
 
-// term(i) summed over [0, n) in double.
-template <class Term>
-double sum_in_parts(std::int64_t n, const Term& term) {
+// term(x[i]) summed over the elements in double, in the order of lane_sum: terms are dealt out to
+// 64 partial sums in turn. term(0) is 0.
+template <class T, class Term>
+double sum_of_terms(const T* x, std::int64_t n, const Term& term) {
+  constexpr int lanes = 64;
+  constexpr int loads = lanes / vector_floats;
+  double sums[lanes] = {};
+  DoubleVector vectors[2 * loads] = {};
+  const auto add = [&](int at, FloatVector v) {
+    vectors[2 * at] += term(lower_half(v));
+    vectors[2 * at + 1] += term(upper_half(v));
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+#pragma GCC unroll 8
+    for (int at = 0; at < loads; ++at) add(at, load(x + i + at * vector_floats));
+#pragma GCC unroll 8
+  for (int at = 0; at < loads; ++at, i += vector_floats)
+    if (i < n) add(at, FirstLanes{std::min<std::int64_t>(n - i, vector_floats)}.load(x + i));
+  std::memcpy(sums, vectors, sizeof sums);
+  for (int half = lanes / 2; half > 0; half /= 2)
+    for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  return sums[0];
+}
+
+// The same, by all cores.
+template <class T, class Term>
+double sum_in_parts(const T* x, std::int64_t n, const Term& term) {
   double partial[parts] = {};
   double* sums = partial;
   const std::int64_t length = (n + parts - 1) / parts;
   parallel_for(parts, [=](std::int64_t part) {
     const std::int64_t begin = std::min(n, part * length);
-    const std::int64_t end = std::min(n, begin + length);
-    sums[part] = lane_sum<double>(end - begin, [&](std::int64_t i) { return term(begin + i); });
+    sums[part] = sum_of_terms(x + begin, std::min(n, begin + length) - begin, term);
   });
   double total = 0.0;
   for (const double value : partial) total += value;
@@ -39,7 +64,7 @@ void add_sum(const Stream& stream, const Tensor& total, const Tensor& x) {
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     const T* data = elements_of<T>(x, x.elements(), "x");
     *elements_of<double>(total, 1, "total") +=
-        sum_in_parts(x.elements(), [=](std::int64_t i) { return double{float{data[i]}}; });
+        sum_in_parts(data, x.elements(), [](DoubleVector v) { return v; });
   });
 }
 
@@ -47,10 +72,8 @@ void add_sum_of_squares(const Stream& stream, const Tensor& total, const Tensor&
   if (on_device(stream)) return cuda::add_sum_of_squares(stream, total, x);
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     const T* data = elements_of<T>(x, x.elements(), "x");
-    *elements_of<double>(total, 1, "total") += sum_in_parts(x.elements(), [=](std::int64_t i) {
-      const double value = float{data[i]};
-      return value * value;
-    });
+    *elements_of<double>(total, 1, "total") +=
+        sum_in_parts(data, x.elements(), [](DoubleVector v) { return v * v; });
   });
 }
 

@@ -7,31 +7,31 @@
 
 namespace triax {
 
+// Constants of Random123: multipliers of the two halves, and what the key grows by each round (Weyl
+// sequence).
+inline constexpr std::uint64_t philox_multiplier0 = 0xD2511F53;
+inline constexpr std::uint64_t philox_multiplier1 = 0xCD9E8D57;
+inline constexpr std::uint32_t philox_weyl0 = 0x9E3779B9;
+inline constexpr std::uint32_t philox_weyl1 = 0xBB67AE85;
+inline constexpr int philox_rounds = 10;
+
 /// The four words of a counter block.
 struct PhiloxBlock {
   std::uint32_t w0, w1, w2, w3;
 };
 
-/// A counter of 128 bits, low words first, encrypted under a key of 64. Unrolled and inlined, so
-/// that a loop over counters becomes vector code.
+/// A counter of 128 bits, low words first, encrypted under a key of 64.
 [[gnu::always_inline]] constexpr PhiloxBlock philox_encrypt(PhiloxBlock counter, std::uint32_t key0,
                                                             std::uint32_t key1) {
-  // Constants of Random123: multipliers of the two halves, and what the key grows by each round
-  // (Weyl sequence).
-  constexpr std::uint64_t multiplier0 = 0xD2511F53;
-  constexpr std::uint64_t multiplier1 = 0xCD9E8D57;
-  constexpr std::uint32_t weyl0 = 0x9E3779B9;
-  constexpr std::uint32_t weyl1 = 0xBB67AE85;
-  constexpr int rounds = 10;
   TRIAX_UNROLL
-  for (int round = 0; round < rounds; ++round) {
-    const std::uint64_t p0 = multiplier0 * counter.w0;
-    const std::uint64_t p1 = multiplier1 * counter.w2;
+  for (int round = 0; round < philox_rounds; ++round) {
+    const std::uint64_t p0 = philox_multiplier0 * counter.w0;
+    const std::uint64_t p1 = philox_multiplier1 * counter.w2;
     counter = {
         static_cast<std::uint32_t>(p1 >> 32U) ^ counter.w1 ^ key0, static_cast<std::uint32_t>(p1),
         static_cast<std::uint32_t>(p0 >> 32U) ^ counter.w3 ^ key1, static_cast<std::uint32_t>(p0)};
-    key0 += weyl0;
-    key1 += weyl1;
+    key0 += philox_weyl0;
+    key1 += philox_weyl1;
   }
   return counter;
 }

@@ -9,27 +9,14 @@
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/formulas.hpp"
 #include "kernels/philox.hpp"
+#include "kernels/philox_vectors.hpp"
 
 namespace triax {
 namespace {
 
 using Word = std::uint32_t;
 
-constexpr std::int64_t lanes = 16;             // counter blocks generated together
-constexpr std::int64_t group = 4 * lanes;      // words of them
-constexpr std::int64_t parallel_block = 4096;  // elements of a parallel task; a multiple of `group`
-
-// The words of counter blocks first .. first + lanes.
-void generate_group(Word* words, std::uint64_t key, std::uint64_t first) {
-#pragma omp simd
-  for (std::int64_t l = 0; l < lanes; ++l) {
-    const PhiloxBlock block = philox_block(key, first + static_cast<std::uint64_t>(l));
-    words[4 * l] = block.w0;
-    words[4 * l + 1] = block.w1;
-    words[4 * l + 2] = block.w2;
-    words[4 * l + 3] = block.w3;
-  }
-}
+constexpr std::int64_t parallel_block = 4096;  // elements of a parallel task; even
 
 }  // namespace
 
@@ -45,16 +32,10 @@ std::array<Word, 4> philox(std::uint64_t key, std::uint64_t counter) {
 }
 
 void random_words(Word* words, std::int64_t count, std::uint64_t key, std::int64_t first_index) {
-  Word buffer[group];
-  for (std::int64_t done = 0; done < count;) {
-    // Groups may start at any counter block, so only the first can begin within one.
-    const std::int64_t index = first_index + done;
-    const std::int64_t skip = index % 4;
-    const std::int64_t take = std::min(count - done, group - skip);
-    generate_group(buffer, key, static_cast<std::uint64_t>(index / 4));
-    std::copy_n(buffer + skip, take, words + done);
-    done += take;
-  }
+  for_random_words(count, key, first_index,
+                   [=](std::int64_t done, const Word* made, std::int64_t n) {
+                     std::copy_n(made, n, words + done);
+                   });
 }
 
 std::uint64_t mix_key(std::uint64_t seed, std::string_view name) {

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "kernels/base/lane_sum.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -15,7 +15,10 @@ namespace {
 
 template <class T>
 float reciprocal_rms(const T* x, std::int64_t columns, float epsilon) {
-  const float squares = lane_sum<float>(columns, [=](std::int64_t c) { return x[c] * x[c]; });
+  const float squares = vector_sum(columns, [=](std::int64_t c, auto lanes) {
+    const FloatVector v = lanes.stream(x + c);
+    return v * v;
+  });
   return 1.0F / std::sqrt(squares / static_cast<float>(columns) + epsilon);
 }
 
@@ -26,13 +29,15 @@ void backward_row(const GradientRow<T>& row, const T* weight, float* dweight, st
   const T* dy = row.dy;
   const T* x = row.x;
   const float r = reciprocal_rms(x, columns, epsilon);
-  const float sum_gx =
-      lane_sum<float>(columns, [=](std::int64_t c) { return dy[c] * weight[c] * (x[c] * r); });
+  const float sum_gx = vector_sum(columns, [=](std::int64_t c, auto lanes) {
+    return lanes.stream(dy + c) * lanes.load(weight + c) * (lanes.load(x + c) * r);
+  });
   const float mean_gx = sum_gx / static_cast<float>(columns);
-#pragma omp simd
-  for (std::int64_t c = 0; c < columns; ++c) dweight[c] += dy[c] * (x[c] * r);
-  const auto gradient = [=](std::int64_t c) {
-    return r * (dy[c] * weight[c] - x[c] * r * mean_gx);
+  const auto gradient = [=](std::int64_t c, auto lanes) {
+    const FloatVector d = lanes.load(dy + c);
+    const FloatVector xhat = lanes.load(x + c) * r;
+    lanes.store(dweight + c, lanes.load(dweight + c) + d * xhat);
+    return r * (d * lanes.load(weight + c) - xhat * mean_gx);
   };
   store_gradient(row, columns, gradient);
 }
@@ -50,8 +55,9 @@ void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, con
       T* to = out[row];
       const T* from = in[row];
       const float r = reciprocal_rms(from, out.columns, epsilon);
-#pragma omp simd
-      for (std::int64_t c = 0; c < out.columns; ++c) to[c] = from[c] * r * gain[c];
+      for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
+        lanes.store(to + c, lanes.load(from + c) * r * lanes.load(gain + c));
+      });
     });
   });
 }

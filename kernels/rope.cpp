@@ -4,6 +4,7 @@
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 
@@ -33,14 +34,14 @@ void rotate(const Tensor& x, const Tensor& table, float sign) {
       for (std::int64_t h = 0; h < heads; ++h) {
         T* low = row + h * 2 * half;
         T* high = low + half;
-#pragma omp simd
-        for (std::int64_t d = 0; d < half; ++d) {
-          const float a = low[d];
-          const float b = high[d];
-          const float sine = sign * s[d];
-          low[d] = a * c[d] - b * sine;
-          high[d] = b * c[d] + a * sine;
-        }
+        for_vectors(0, half, [=](std::int64_t d, auto lanes) {
+          const FloatVector a = lanes.load(low + d);
+          const FloatVector b = lanes.load(high + d);
+          const FloatVector cosine = lanes.load(c + d);
+          const FloatVector sine = sign * lanes.load(s + d);
+          lanes.store(low + d, a * cosine - b * sine);
+          lanes.store(high + d, b * cosine + a * sine);
+        });
       }
     });
   });

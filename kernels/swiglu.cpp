@@ -1,9 +1,8 @@
 #include "kernels/swiglu.hpp"
 
-#include <cmath>
-
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -12,8 +11,8 @@
 namespace triax {
 namespace {
 
-inline float sigmoid(float x) {
-  return sigmoid_from(x, fast_exp(-std::fabs(x)));
+inline FloatVector sigmoid(FloatVector x) {
+  return sigmoid_from(x, fast_exp_up_to_89(-magnitude(x)));
 }
 
 // Rows of the fused (N, 2 I) matrix that belongs to rows of (N, I).
@@ -36,11 +35,10 @@ void swiglu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
       T* to = out[r];
       const T* gates = in[r];
       const T* ups = gates + out.columns;
-#pragma omp simd
-      for (std::int64_t c = 0; c < out.columns; ++c) {
-        const float gate = gates[c];
-        to[c] = gate * sigmoid(gate) * ups[c];
-      }
+      for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
+        const FloatVector gate = lanes.stream(gates + c);
+        lanes.store(to + c, gate * sigmoid(gate) * lanes.stream(ups + c));
+      });
     });
   });
 }
@@ -61,17 +59,16 @@ void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, co
       T* dgate = gradient[r];
       T* dup = dgate + columns;
       T* to = out[r];
-#pragma omp simd
-      for (std::int64_t c = 0; c < columns; ++c) {
-        const float d = dout[c];
-        const float gate = gates[c];
-        const float up = ups[c];
-        const float s = sigmoid(gate);
-        const float silu = gate * s;
-        dgate[c] = d * up * (s + silu * (1.0F - s));
-        dup[c] = d * silu;
-        to[c] = silu * up;
-      }
+      for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
+        const FloatVector d = lanes.stream(dout + c);
+        const FloatVector gate = lanes.stream(gates + c);
+        const FloatVector up = lanes.stream(ups + c);
+        const FloatVector s = sigmoid(gate);
+        const FloatVector silu = gate * s;
+        lanes.store(dgate + c, d * up * (s + silu * (1.0F - s)));
+        lanes.store(dup + c, d * silu);
+        lanes.store(to + c, silu * up);
+      });
     });
   });
 }

@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <array>
 #include <climits>
 #include <cstdlib>
 #include <optional>
@@ -25,12 +27,42 @@ namespace {
 
 constexpr int stopped_early = 75;  // EX_TEMPFAIL of sysexits.h: to be run again
 
-// Cores of a rank: what OMP_NUM_THREADS says, else an equal part of its node's.
-int threads_of_rank(const ProcessGrid& grid) {
+// What OMP_NUM_THREADS says; 0 where it says nothing.
+int threads_asked() {
   const char* const text = std::getenv("OMP_NUM_THREADS");
   const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
-  if (given > 0 && given < INT_MAX) return static_cast<int>(given);
-  return std::max(1, grid.node_cores() / grid.node_size());
+  return given > 0 && given < INT_MAX ? static_cast<int>(given) : 0;
+}
+
+// Whether the user's environment says where threads run.
+bool places_asked() {
+  constexpr std::array names = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
+  return std::any_of(names.begin(), names.end(),
+                     [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+int threads_of_rank(const ProcessGrid& grid) {
+  const int asked = threads_asked();
+  return asked > 0 ? asked : grid.cores().cores;
+}
+
+// As a rank of a run on machines like this one would have; nodes of `ranks` ranks.
+int threads_of_planned_rank(int ranks) {
+  const int asked = threads_asked();
+  return asked > 0 ? asked : std::max(1, share_of_cores(MPI_COMM_SELF).of_node / ranks);
+}
+
+// Pins this rank to its share of the node's cores, unless the user said otherwise; what was chosen,
+// in words. Beside a GPU the host's threads have little to do.
+std::string settle_on_cores(const ProcessGrid& grid) {
+  const CoreShare& share = grid.cores();
+  if (threads_asked() > 0)
+    return fmt::format("{} thread(s) a rank, as OMP_NUM_THREADS says", threads_asked());
+  if (!share.own() || places_asked() || grid.space() == MemorySpace::device || !pin_to(share))
+    return fmt::format("{} thread(s) a rank, on {}, not pinned", share.cores, share.text());
+  return fmt::format(
+      "{} thread(s) a rank, pinned; rank 0 on {}. OMP_NUM_THREADS sets another number", share.cores,
+      share.text());
 }
 
 // The prompt as tokens of the model: its bytes.
@@ -85,6 +117,14 @@ LoadedJob job_to_plan(const JobArguments& arguments, int processes,
   return job;
 }
 
+// Without a grid the ranks are taken to share machines such as this one.
+int planned_threads(const JobArguments& arguments, const Config& config,
+                    const std::optional<ProcessGrid>& grid) {
+  if (grid) return threads_of_rank(*grid);
+  return threads_of_planned_rank(arguments.ranks_per_node > 0 ? arguments.ranks_per_node
+                                                              : grid_shape(config.parallel).size());
+}
+
 // As a run would plan it.
 JobPlan plan_to_show(Config& config, const std::optional<ProcessGrid>& grid) {
   return plan_job(config, [&](const MemoryPlan& memory) {
@@ -137,6 +177,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
                    job.config.run.space);
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
+  spdlog::info("{}", settle_on_cores(grid));
   const KernelRuntime runtime(threads_of_rank(grid));
   JobPlan plan = plan_job(job.config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
   check_fits(job.config, plan.memory, grid);
@@ -164,7 +205,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
 void print_plan(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
   LoadedJob job = job_to_plan(arguments, session.size(), grid);
-  const KernelRuntime runtime;
+  const KernelRuntime runtime(planned_threads(arguments, job.config, grid));
   const JobPlan plan = plan_to_show(job.config, grid);
   if (session.rank() == 0) {
     const Plans& stages = plan.steps.training;
@@ -179,7 +220,7 @@ void print_plan(const JobArguments& arguments, const MpiSession& session) {
 void dry_run(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
   LoadedJob job = job_to_plan(arguments, session.size(), grid);
-  const KernelRuntime runtime;
+  const KernelRuntime runtime(planned_threads(arguments, job.config, grid));
   const JobPlan plan = plan_to_show(job.config, grid);
   const MemoryLimit gpu = gpu_limit(space_of(job.config));
   const MemoryLimit limit = gpu.space == MemorySpace::device ? gpu : node_limit();

@@ -2,6 +2,8 @@
 #include <functional>
 #include <limits>
 
+#include "kernels/attention/bf16.hpp"
+#include "kernels/attention/steps.hpp"
 #include "kernels/attention/work.hpp"
 #include "kernels/cuda/kernels.hpp"
 
@@ -26,20 +28,9 @@ struct Backward {
                 n.head_size, options.scale);
       pack_rows(scratch.dout.of(worker), width_of(n), head_of<E>(dout, b, h), 0, n.length,
                 n.head_size, 1.0F);
-      row_products(scratch.delta.of(worker), head_of<E>(dout, b, h), head_of<E>(out, b, h));
+      row_products(scratch.delta.of(worker), head_of<E>(dout, b, h), head_of<E>(out, b, h),
+                   n.length, n.head_size);
       for (std::int64_t j0 = 0; j0 < n.length; j0 += tile_size) key_tile(worker, b, h, j0);
-    }
-  }
-
-  // delta[t] = sum over d of dout[t][d] out[t][d].
-  void row_products(float* delta, const HeadView<E>& x, const HeadView<E>& y) const {
-    for (std::int64_t t = 0; t < n.length; ++t) {
-      const E* a = x.row(t);
-      const E* b = y.row(t);
-      float sum = 0;
-#pragma omp simd reduction(+ : sum)
-      for (std::int64_t d = 0; d < n.head_size; ++d) sum += a[d] * b[d];
-      delta[t] = sum;
     }
   }
 
@@ -57,27 +48,11 @@ struct Backward {
     // No later keys reach the queries of the diagonal.
     unpack_rows(head_of<E>(dq, b, h), j0, scratch.dquery.of(worker) + j0 * width_of(n), width_of(n),
                 keys, n.head_size);
-    add_head(head_of<E>(dk, b, h / n.group()), scratch.dkey.of(worker), scratch.dkey_sum.of(worker),
-             h, j0);
-    add_head(head_of<E>(dv, b, h / n.group()), scratch.dvalue.of(worker),
-             scratch.dvalue_sum.of(worker), h, j0);
-  }
-
-  // Adds what query head h gives to a tile of keys to what the heads before it gave; the last head
-  // writes it out. Sums stay float32 until then.
-  void add_head(const HeadView<E>& to, float* tile, float* sum, std::int64_t h,
-                std::int64_t j0) const {
-    const std::int64_t rows = std::min(tile_size, n.length - j0);
-    const std::int64_t count = rows * width_of(n);
-    sum += j0 * width_of(n);
-    if (h % n.group() > 0) {
-#pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) tile[i] += sum[i];
-    }
-    if ((h + 1) % n.group() == 0)
-      unpack_rows(to, j0, tile, width_of(n), rows, n.head_size);
-    else
-      std::copy_n(tile, count, sum);
+    const std::int64_t reader = h % n.group();
+    add_query_head(head_of<E>(dk, b, h / n.group()), scratch.dkey.of(worker),
+                   scratch.dkey_sum.of(worker), j0, keys, width_of(n), n, reader);
+    add_query_head(head_of<E>(dv, b, h / n.group()), scratch.dvalue.of(worker),
+                   scratch.dvalue_sum.of(worker), j0, keys, width_of(n), n, reader);
   }
 
   // The tile of probabilities again (after dropout), and the gradient of its scores.
@@ -164,10 +139,11 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   attention::check_views({&dk, &dv, &k, &v}, k.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
+  if (attention::pair_backward(n, dq, dk, dv, dout, out, lse, q, k, v, options, scratch)) return;
   const attention::BackwardScratch tiles(scratch, n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {
     const attention::Backward<E> backward{n, options, dq, dk, dv, dout, out, lse, q, k, v, tiles};
-    attention::for_each_item("attention bwd", n.batch * n.key_heads, std::cref(backward));
+    attention::for_each_item(n.batch * n.key_heads, std::cref(backward));
   });
 }
 

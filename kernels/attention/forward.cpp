@@ -3,6 +3,8 @@
 #include <functional>
 #include <limits>
 
+#include "kernels/attention/bf16.hpp"
+#include "kernels/attention/steps.hpp"
 #include "kernels/attention/work.hpp"
 #include "kernels/cuda/kernels.hpp"
 
@@ -67,22 +69,8 @@ struct Forward {
                     .accumulate = j0 > 0,
                     .triangle = diagonal ? Triangle::a_lower : Triangle::none});
     }
-    finish(worker, b, h, i0, rows, state);
-  }
-
-  // Divides by the sums and writes the tile of out and its log-sum-exps.
-  void finish(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t i0,
-              std::int64_t rows, const OnlineSoftmax& state) const {
-    const HeadView<E> to = head_of<E>(out, b, h);
-    float* row_lse = lse_of(lse, b, h) + i0;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const float sum = row_sum(state, r);
-      row_lse[r] = state.largest[r] + std::log(sum);
-      const float* from = scratch.out.of(worker) + r * width_of(n);
-      E* row = to.row(i0 + r);
-#pragma omp simd
-      for (std::int64_t d = 0; d < n.head_size; ++d) row[d] = from[d] / sum;
-    }
+    finish_rows(head_of<E>(out, b, h), lse_of(lse, b, h), i0, rows, state, scratch.out.of(worker),
+                width_of(n), n.head_size);
   }
 };
 
@@ -100,10 +88,11 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   attention::check_views({&k, &v}, k.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
+  if (attention::pair_forward(n, out, lse, q, k, v, options, scratch)) return;
   const attention::ForwardScratch tiles(scratch, n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {
     const attention::Forward<E> forward{n, options, out, lse, q, k, v, tiles};
-    attention::for_each_item("attention fwd", n.batch * n.heads, std::cref(forward));
+    attention::for_each_item(n.batch * n.heads, std::cref(forward));
   });
 }
 

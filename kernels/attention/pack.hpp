@@ -7,6 +7,7 @@
 #include "kernels/attention/tile.hpp"
 #include "kernels/base/float16.hpp"
 #include "kernels/base/simd.hpp"
+#include "kernels/base/vector_loop.hpp"
 
 namespace triax::attention {
 
@@ -25,8 +26,9 @@ void pack_rows(float* to, std::int64_t width, const HeadView<E>& from, std::int6
                std::int64_t rows, std::int64_t head_size, float factor) {
   for (std::int64_t r = 0; r < rows; ++r, to += width) {
     const E* row = from.row(first + r);
-#pragma omp simd
-    for (std::int64_t d = 0; d < head_size; ++d) to[d] = factor * row[d];
+    for_vectors(0, head_size, [=](std::int64_t d, auto lanes) {
+      lanes.store(to + d, factor * lanes.load(row + d));
+    });
     std::fill(to + head_size, to + width, 0.0F);
   }
 }
@@ -34,23 +36,14 @@ void pack_rows(float* to, std::int64_t width, const HeadView<E>& from, std::int6
 namespace detail {
 
 // A block of vector_floats rows and columns of `from`, transposed: to[d * tile_size + r].
-inline void transpose_block(float* to, const float* from, std::int64_t stride) {
+template <class E>
+void transpose_block(float* to, const E* from, std::int64_t stride) {
   FloatVector rows[vector_floats];
 #pragma GCC unroll 16
   for (int r = 0; r < vector_floats; ++r) rows[r] = load(from + r * stride);
   transpose(rows);
 #pragma GCC unroll 16
   for (int d = 0; d < vector_floats; ++d) store(to + d * tile_size, rows[d]);
-}
-template <class E>
-void transpose_block(float* to, const E* from, std::int64_t stride) {
-  // All rows before the first is read: a load waits for stores that are still under way.
-  float wide[vector_floats * vector_floats];
-  for (int r = 0; r < vector_floats; ++r) {
-#pragma omp simd
-    for (int d = 0; d < vector_floats; ++d) wide[r * vector_floats + d] = from[r * stride + d];
-  }
-  transpose_block(to, wide, vector_floats);
 }
 
 }  // namespace detail
@@ -80,8 +73,8 @@ void unpack_rows(const HeadView<E>& to, std::int64_t first, const float* from, s
                  std::int64_t rows, std::int64_t head_size) {
   for (std::int64_t r = 0; r < rows; ++r, from += width) {
     E* row = to.row(first + r);
-#pragma omp simd
-    for (std::int64_t d = 0; d < head_size; ++d) row[d] = from[d];
+    for_vectors(0, head_size,
+                [=](std::int64_t d, auto lanes) { lanes.store(row + d, lanes.load(from + d)); });
   }
 }
 

@@ -30,15 +30,17 @@ void softmax_step(float* scores, const OnlineSoftmax& state, float* out, std::in
     shrink[static_cast<std::size_t>(r)] = state.largest[r];
     state.largest[r] = std::max(state.largest[r], largest_lane(largest));
   }
-#pragma omp simd
-  for (std::size_t r = 0; r < tile_size; ++r) shrink[r] = fast_exp(shrink[r] - state.largest[r]);
+  for (std::int64_t r = 0; r < tile_size; r += vector_floats)
+    store(shrink.data() + r, fast_exp_up_to_89(load(shrink.data() + r) - load(state.largest + r)));
   for (std::int64_t r = 0; r < rows; ++r, scores += tile_size) {
     const float largest = state.largest[r];
-#pragma omp simd
-    for (std::int64_t c = 0; c < tile_size; ++c) scores[c] = fast_exp(scores[c] - largest);
     const float factor = shrink[static_cast<std::size_t>(r)];
     FloatVector sum = load(state.sum + r * vector_floats) * factor;
-    for (std::int64_t c = 0; c < tile_size; c += vector_floats) sum += load(scores + c);
+    for (std::int64_t c = 0; c < tile_size; c += vector_floats) {
+      const FloatVector probability = fast_exp_up_to_89(load(scores + c) - largest);
+      store(scores + c, probability);
+      sum += probability;
+    }
     store(state.sum + r * vector_floats, sum);
     if (out == nullptr || factor == 1.0F) continue;
     float* out_row = out + r * width;
@@ -56,8 +58,8 @@ float row_sum(const OnlineSoftmax& state, std::int64_t row) {
 void probabilities(float* scores, const float* lse, std::int64_t rows) {
   for (std::int64_t r = 0; r < rows; ++r, scores += tile_size) {
     const float shift = lse[r];
-#pragma omp simd
-    for (std::int64_t c = 0; c < tile_size; ++c) scores[c] = fast_exp(scores[c] - shift);
+    for (std::int64_t c = 0; c < tile_size; c += vector_floats)
+      store(scores + c, fast_exp(load(scores + c) - shift));
   }
 }
 

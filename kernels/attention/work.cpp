@@ -1,35 +1,28 @@
 #include "kernels/attention/work.hpp"
 
-#include <Kokkos_Core.hpp>
 #include <algorithm>
+
+#include "kernels/attention/bf16.hpp"
+#include "kernels/base/parallel.hpp"
 
 namespace triax {
 namespace attention {
-namespace {
-
-std::int64_t workers() {
-  return Kokkos::DefaultHostExecutionSpace().concurrency();
-}
-
-}  // namespace
 
 float* lse_of(const Tensor& lse, std::int64_t b, std::int64_t h) {
   return lse.as<float>() + b * lse.stride(0) + h * lse.stride(1);
 }
 
-void for_each_item(const char* name, std::int64_t count,
+void for_each_item(std::int64_t count,
                    const std::function<void(std::int64_t, std::int64_t)>& body) {
-  using Space = Kokkos::DefaultHostExecutionSpace;
-  const std::int64_t stride = workers();
+  const std::int64_t workers = host_concurrency();
   const auto* call = &body;
-  Kokkos::parallel_for(name, Kokkos::RangePolicy<Space>(0, stride), [=](std::int64_t worker) {
-    for (std::int64_t item = worker; item < count; item += stride) (*call)(worker, item);
+  parallel_for(workers, [=](std::int64_t worker) {
+    for (std::int64_t item = worker; item < count; item += workers) (*call)(worker, item);
   });
-  Space().fence();
 }
 
 Scratch::Scratch(Arena& arena, std::string_view name, std::int64_t floats) : floats_(floats) {
-  const Tensor memory = arena.take(name, DType::f32, {workers(), floats});
+  const Tensor memory = arena.take(name, DType::f32, {host_concurrency(), floats});
   if (!arena.measuring()) data_ = memory.as<float>();
 }
 
@@ -52,9 +45,16 @@ std::size_t attention_scratch_bytes(const Shape& queries) {
   const attention::ForwardScratch forward_scratch(forward, sequence_length, head_size);
   Arena backward;
   const attention::BackwardScratch backward_scratch(backward, sequence_length, head_size);
+  Arena pair_forward;
+  const attention::PairForwardScratch pair_forward_scratch(pair_forward, sequence_length,
+                                                           head_size);
+  Arena pair_backward;
+  const attention::PairBackwardScratch pair_backward_scratch(pair_backward, sequence_length,
+                                                             head_size);
   Arena device;
   attention::take_delta(device, queries[0], queries[2], sequence_length);
-  return std::max({forward.high_water(), backward.high_water(), device.high_water()});
+  return std::max({forward.high_water(), backward.high_water(), pair_forward.high_water(),
+                   pair_backward.high_water(), device.high_water()});
 }
 
 }  // namespace triax

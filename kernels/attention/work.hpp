@@ -27,9 +27,8 @@ float* lse_of(const Tensor& lse, std::int64_t b, std::int64_t h);
 
 /// body(worker, item) for every item below `count`, worker w taking w, w + workers, ...: which item
 /// runs where is fixed, and items of one worker run one after another, so that each worker needs
-/// one set of buffers. `name` is what profilers show; up to 15 letters cost no allocation.
-void for_each_item(const char* name, std::int64_t count,
-                   const std::function<void(std::int64_t, std::int64_t)>& body);
+/// one set of buffers.
+void for_each_item(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body);
 
 /// The dropout multipliers of the tile of queries from i0 and keys from j0 into `keep`; null
 /// without dropout.

@@ -1,26 +1,29 @@
 #pragma once
-// Loops over the cores of a rank, by whatever host backend Kokkos was built with. Only the .cpp
-// files of kernels include this, so that Kokkos stays out of every other header. Bodies must not
-// allocate, and must give the same result in any order: kernels that sum do it in blocks of fixed
-// size, never per thread.
-#include <Kokkos_Core.hpp>
+// Loops over the cores of a rank: by the host backend of Kokkos where it has threads, else by
+// OpenMP, which oneDNN's threads are too. Bodies must not allocate or throw, and must give the same
+// result in any order: kernels that sum do it in blocks of fixed size, never per thread.
 #include <algorithm>
 #include <cstdint>
 
 namespace triax {
 
-/// Cores that a parallel loop runs on.
-inline std::int64_t host_concurrency() {
-  return std::max<std::int64_t>(1, Kokkos::DefaultHostExecutionSpace().concurrency());
-}
+/// Cores that a parallel loop begun here runs on; 1 within one.
+std::int64_t host_concurrency();
+
+namespace detail {
+/// Hands [0, n) out in one consecutive range for each thread: loop(body, begin, end).
+void run_on_threads(std::int64_t n, void (*loop)(const void*, std::int64_t, std::int64_t),
+                    const void* body);
+}  // namespace detail
 
 /// body(i) for i in [0, n). Complete when it returns.
 template <class Body>
 void parallel_for(std::int64_t n, const Body& body) {
-  using Space = Kokkos::DefaultHostExecutionSpace;
-  if (n <= 0) return;
-  Kokkos::parallel_for(Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(0, n), body);
-  Space().fence();
+  const auto loop = [](const void* of, std::int64_t begin, std::int64_t end) {
+    const Body call = *static_cast<const Body*>(of);  // a copy that no store of its can change
+    for (std::int64_t i = begin; i < end; ++i) call(i);
+  };
+  detail::run_on_threads(n, loop, &body);
 }
 
 /// body(begin, end) for consecutive ranges of at most `block` indices that cover [0, n).

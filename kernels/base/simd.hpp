@@ -1,9 +1,16 @@
 #pragma once
 // The host's vector registers as a type: GCC's vector extension, 64 bytes where the build has
-// AVX-512, 32 elsewhere.
+// AVX-512, 32 elsewhere. Numbers of 16 bits are widened as they are loaded and rounded as they are
+// stored, by the processor's own conversions where it has them.
 #include <cstdint>
 #include <cstring>
 #include <utility>
+
+#include "kernels/base/float16.hpp"
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 namespace triax {
 
@@ -19,20 +26,170 @@ constexpr int vector_registers = 16;
 constexpr int vector_floats = vector_bytes / 4;
 
 using FloatVector [[gnu::vector_size(vector_bytes)]] = float;
+/// As many integers: the bits of floats, and lanes that a condition selects (all ones).
+using WordVector [[gnu::vector_size(vector_bytes)]] = std::uint32_t;
+using LaneVector [[gnu::vector_size(vector_bytes)]] = std::int32_t;
 
-/// The vector at `p`, which needs no alignment.
-inline FloatVector load(const float* p) {
-  FloatVector v;
+namespace detail {
+
+// The bits of as many 16-bit numbers as a register has floats.
+using HalfWordVector [[gnu::vector_size(vector_bytes / 2)]] = std::uint16_t;
+
+template <class Vector>
+Vector load_bits(const void* p) {
+  Vector v;
   std::memcpy(&v, p, sizeof v);
   return v;
 }
-inline void store(float* p, FloatVector v) {
+template <class Vector>
+void store_bits(void* p, Vector v) {
   std::memcpy(p, &v, sizeof v);
+}
+
+template <class To, class From>
+To same_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  return load_bits<To>(&from);
+}
+
+}  // namespace detail
+
+/// The vector at `p`, which needs no alignment.
+inline FloatVector load(const float* p) {
+  return detail::load_bits<FloatVector>(p);
+}
+inline void store(float* p, FloatVector v) {
+  detail::store_bits(p, v);
+}
+
+inline WordVector load_words(const std::uint32_t* p) {
+  return detail::load_bits<WordVector>(p);
+}
+
+inline FloatVector load(const Bf16* p) {
+#if defined(__AVX512BW__)
+  // Each number to the upper half of its lane, by one instruction.
+  const WordVector places = {0x00000, 0x10000, 0x20000, 0x30000, 0x40000, 0x50000,
+                             0x60000, 0x70000, 0x80000, 0x90000, 0xa0000, 0xb0000,
+                             0xc0000, 0xd0000, 0xe0000, 0xf0000};
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(p));
+  return detail::same_bits<FloatVector>(_mm512_maskz_permutexvar_epi16(
+      0xaaaaaaaa, detail::same_bits<__m512i>(places), _mm512_castsi256_si512(bits)));
+#elif defined(__AVX2__)
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(p));
+  return detail::same_bits<FloatVector>(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+#else
+  const auto bits = detail::load_bits<detail::HalfWordVector>(p);
+  return detail::same_bits<FloatVector>(__builtin_convertvector(bits, WordVector) << 16U);
+#endif
+}
+/// Rounded as Bf16 does, but that what is subnormal may become zero and a NaN keep other bits: so
+/// does the processor where it rounds by itself.
+inline void store(Bf16* p, FloatVector v) {
+#ifdef __AVX512BF16__
+  detail::store_bits(p, _mm512_cvtneps_pbh(v));
+#else
+  const auto word = detail::same_bits<WordVector>(v);
+  const WordVector up = word + 0x7fffU + ((word >> 16U) & 1U);
+  const WordVector rounded = (v == v ? up : WordVector{} + 0x7fc00000U) >> 16U;
+#if defined(__AVX512F__)
+  const auto bits = detail::same_bits<__m512i>(rounded);
+  detail::store_bits(p, _mm512_maskz_cvtepi32_epi16(0xffff, bits));
+#elif defined(__AVX2__)
+  const auto bits = detail::same_bits<__m256i>(rounded);  // packed within halves of the register
+  const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(bits, bits), 0x08);
+  _mm_storeu_si128(reinterpret_cast<__m128i_u*>(p), _mm256_castsi256_si128(packed));
+#else
+  detail::store_bits(p, __builtin_convertvector(rounded, detail::HalfWordVector));
+#endif
+#endif
+}
+
+inline FloatVector load(const F16* p) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(p)));
+#elif defined(__F16C__)
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i_u*>(p)));
+#else
+  FloatVector v;
+  for (int lane = 0; lane < vector_floats; ++lane) v[lane] = p[lane];
+  return v;
+#endif
+}
+/// Rounded as F16 does, but that a NaN may keep other bits.
+inline void store(F16* p, FloatVector v) {
+#if defined(__AVX512F__)
+  _mm256_storeu_si256(
+      reinterpret_cast<__m256i_u*>(p),
+      _mm512_maskz_cvtps_ph(0xffff, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#elif defined(__F16C__)
+  _mm_storeu_si128(reinterpret_cast<__m128i_u*>(p),
+                   _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#else
+  for (int lane = 0; lane < vector_floats; ++lane) p[lane] = v[lane];
+#endif
+}
+
+/// Asks the second-level cache for the memory at `p`. There need not be any.
+inline void prefetch(const void* p) {
+  constexpr int reading = 0, second_level = 2;
+  __builtin_prefetch(p, reading, second_level);
 }
 
 /// The larger of each lane; the lane of `b` where one is NaN.
 inline FloatVector larger(FloatVector a, FloatVector b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_ps(0xffff, a, b);
+#elif defined(__AVX__)
+  return _mm256_max_ps(a, b);
+#else
   return a > b ? a : b;
+#endif
+}
+/// The smaller, likewise.
+inline FloatVector smaller(FloatVector a, FloatVector b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_ps(0xffff, a, b);
+#elif defined(__AVX__)
+  return _mm256_min_ps(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
+inline float smaller(float a, float b) {
+  return a < b ? a : b;
+}
+
+using DoubleVector [[gnu::vector_size(vector_bytes)]] = double;
+
+namespace detail {
+
+using HalfFloatVector [[gnu::vector_size(vector_bytes / 2)]] = float;
+
+template <int First, int... Lane>
+DoubleVector widened_half(FloatVector v, std::integer_sequence<int, Lane...>) {
+  const HalfFloatVector half = __builtin_shufflevector(v, v, (First + Lane)...);
+#ifdef __AVX512F__
+  return _mm512_maskz_cvtps_pd(0xff, half);
+#else
+  return __builtin_convertvector(half, DoubleVector);
+#endif
+}
+
+}  // namespace detail
+
+/// The lower and the upper half of the lanes, in double.
+inline DoubleVector lower_half(FloatVector v) {
+  return detail::widened_half<0>(v, std::make_integer_sequence<int, vector_floats / 2>{});
+}
+inline DoubleVector upper_half(FloatVector v) {
+  return detail::widened_half<vector_floats / 2>(
+      v, std::make_integer_sequence<int, vector_floats / 2>{});
+}
+
+/// Each lane without its sign.
+inline FloatVector magnitude(FloatVector v) {
+  return detail::same_bits<FloatVector>(detail::same_bits<WordVector>(v) & 0x7fffffffU);
 }
 
 namespace detail {

@@ -8,9 +8,9 @@
 namespace triax::cuda {
 namespace {
 
-TRIAX_DEVICE inline GeluSigmoid sigmoid_of_gelu(float x) {
-  const float u = gelu_argument(x);
-  return gelu_sigmoid(u, std::exp(-2.0F * std::fabs(u)));
+TRIAX_DEVICE inline GeluSigmoid<float> sigmoid_of_gelu(float x) {
+  const float u2 = gelu_argument(x);
+  return gelu_sigmoid(u2, std::exp(-std::fabs(u2)));
 }
 
 template <class T>

@@ -25,6 +25,20 @@ struct Operands {
 /// types on this processor; it always has one for float32.
 bool vendor_product(const Operands& x);
 
+/// The largest block of a product that goes to oneDNN in one piece.
+struct BlockSizes {
+  std::int64_t m = 0, n = 0, k = 0;
+};
+
+/// The blocks in which `x` is multiplied fastest. The depth k follows from shapes and types alone,
+/// so that the order of the sums does not depend on `threads`.
+BlockSizes block_sizes(const Operands& x, std::int64_t threads);
+
+/// The same product as vendor_product, in blocks: oneDNN takes long matrices up to a fifth slower
+/// than their parts. Sums over more than one block of depth are float32 and rounded once; they lie
+/// in memory that a thread keeps, 2 MiB at most.
+bool blocked_product(const Operands& x);
+
 /// The product of 16-bit matrices where there is no primitive: block by block a and b are widened
 /// to float32 and multiplied, and the sum is rounded to c once. The blocks lie in memory that a
 /// thread keeps.

@@ -50,7 +50,10 @@ const std::vector<int>& ProcessGrid::ranks_of_node() const {
   return impl_->ranks_of_node;
 }
 int ProcessGrid::node_cores() const {
-  return impl_->node_cores;
+  return impl_->cores.of_node;
+}
+const CoreShare& ProcessGrid::cores() const {
+  return impl_->cores;
 }
 MemorySpace ProcessGrid::space() const {
   return impl_->space;

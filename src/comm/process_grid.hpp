@@ -10,6 +10,7 @@
 #include "src/comm/communicator.hpp"
 #include "src/comm/grid_shape.hpp"
 #include "src/comm/progress_board.hpp"
+#include "src/comm/topology.hpp"
 #include "src/comm/wait.hpp"
 
 namespace triax {
@@ -42,6 +43,8 @@ class ProcessGrid {
   /// The ranks that share this rank's machine, itself among them, ascending.
   const std::vector<int>& ranks_of_node() const;
   int node_cores() const;  // that the ranks of this node may use, together
+  /// Of those, what this rank gets when the user says nothing.
+  const CoreShare& cores() const;
   /// Where the tensors of messages may be, beside host memory.
   MemorySpace space() const;
   /// "8 GPUs (NVIDIA H200), one a rank: messages by NCCL 2.28.9"; "the CPU" without.

@@ -112,9 +112,9 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
               "MPI_Comm_split", place);
   MPI_Comm_rank(node.get(), &node_rank);
   MPI_Comm_size(node.get(), &node_size);
-  node_cores = cores_of_node(node.get());
+  cores = share_of_cores(node.get());
   board.share(node.get(), rank, shape.size(), place);
-  policy = triax::wait_policy(node_size, node_cores);
+  policy = triax::wait_policy(node_size, cores.of_node);
 
   // A node is known by its first rank.
   int first = rank;
@@ -163,7 +163,8 @@ void ProcessGrid::Impl::find_devices(std::optional<MemorySpace> asked) {
   const std::vector<int> places = gather(static_cast<int>(facts.place));
   ranks_of_device = ranks_with_device(rank, places, first_of_node);
   const int found = distinct_devices(places, first_of_node);
-  if (shape.size() > 1 && found == shape.size()) device_messages = nccl_messages(*world.mpi, policy);
+  if (shape.size() > 1 && found == shape.size())
+    device_messages = nccl_messages(*world.mpi, policy);
   if (!device_messages) device_messages = staged_messages();
   devices = devices_text(shape.size(), found, facts.name);
   if (shape.size() > 1) devices += ": " + device_messages->description();

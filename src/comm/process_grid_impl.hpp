@@ -72,7 +72,8 @@ struct ProcessGrid::Impl {
   OwnedComm grid;                         // Cartesian
   ProgressBoard board;
   std::optional<Watchdog> watchdog;
-  int node_rank = 0, node_size = 1, nodes = 1, node_cores = 1;
+  int node_rank = 0, node_size = 1, nodes = 1;
+  CoreShare cores;
   std::vector<int> ranks_of_node;
   MemorySpace space = MemorySpace::host;
   std::string devices = "the CPU";

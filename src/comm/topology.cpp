@@ -1,5 +1,6 @@
 #include "src/comm/topology.hpp"
 
+#include <fmt/format.h>
 #include <hwloc.h>
 
 #include <algorithm>
@@ -63,17 +64,26 @@ ThreadMask own_threads(hwloc_topology_t topology) {
   return mask;
 }
 
-int cores_in(hwloc_topology_t topology, const ThreadMask& mask) {
-  const Bitmap threads(hwloc_bitmap_alloc());
-  for (std::size_t thread = 0; thread < max_hardware_threads; ++thread)
-    if (mask[thread / 64] >> thread % 64 & 1)
-      hwloc_bitmap_set(threads.get(), static_cast<unsigned>(thread));
-  int cores = 0;
+bool has(const ThreadMask& mask, std::size_t thread) {
+  return (mask[thread / 64] >> thread % 64 & 1) != 0;
+}
+
+// The hardware threads of each core that `mask` has some of, neighbours beside each other.
+std::vector<std::vector<int>> cores_in(hwloc_topology_t topology, const ThreadMask& mask) {
+  std::vector<std::vector<int>> cores;
   for (hwloc_obj_t core = nullptr;
-       (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;)
-    if (hwloc_bitmap_intersects(core->cpuset, threads.get())) ++cores;
+       (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;) {
+    std::vector<int> threads;
+    for (std::size_t thread = 0; thread < max_hardware_threads; ++thread)
+      if (has(mask, thread) && hwloc_bitmap_isset(core->cpuset, static_cast<unsigned>(thread)) != 0)
+        threads.push_back(static_cast<int>(thread));
+    if (!threads.empty()) cores.push_back(std::move(threads));
+  }
+  if (!cores.empty()) return cores;
   // Some virtual machines name no cores: each hardware thread is one then.
-  return cores > 0 ? cores : hwloc_bitmap_weight(threads.get());
+  for (std::size_t thread = 0; thread < max_hardware_threads; ++thread)
+    if (has(mask, thread)) cores.push_back({static_cast<int>(thread)});
+  return cores;
 }
 
 // A container's own limit stands at the root of the cgroup tree that it sees.
@@ -111,7 +121,7 @@ std::vector<int> nearness(const std::vector<std::int64_t>& places) {
         device != nullptr ? hwloc_get_non_io_ancestor_obj(topology.get(), device) : nullptr;
     int own = 0, there = 0;
     for (unsigned thread = 0; thread < max_hardware_threads; ++thread) {
-      if ((mask[thread / 64] >> thread % 64 & 1) == 0) continue;
+      if (!has(mask, thread)) continue;
       ++own;
       if (owner != nullptr && hwloc_bitmap_isset(owner->cpuset, thread) != 0) ++there;
     }
@@ -120,15 +130,99 @@ std::vector<int> nearness(const std::vector<std::int64_t>& places) {
   return near;
 }
 
-int cores_of_node(MPI_Comm node) {
-  const Topology topology = load_topology();
-  ThreadMask mask = own_threads(topology.get());
+namespace {
+
+// Every rank's own hardware threads, by rank of `node`.
+std::vector<ThreadMask> threads_of_ranks(hwloc_topology_t topology, MPI_Comm node) {
+  int size = 1;
+  MPI_Comm_size(node, &size);
+  const ThreadMask own = own_threads(topology);
+  std::vector<ThreadMask> all(static_cast<std::size_t>(size));
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, mask.data(), static_cast<int>(mask.size()), MPI_UINT64_T,
-                           MPI_BOR, node, &request),
-            "MPI_Iallreduce", "the ranks of a node");
-  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Iallreduce", "the ranks of a node");
-  return std::max(1, std::min(cores_in(topology.get(), mask), container_cpus()));
+  const int words = static_cast<int>(own.size());
+  check_mpi(MPI_Iallgather(own.data(), words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, node,
+                           &request),
+            "MPI_Iallgather", "the ranks of a node");
+  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Iallgather", "the ranks of a node");
+  return all;
+}
+
+bool overlap(const ThreadMask& a, const ThreadMask& b) {
+  bool some = false;
+  for (std::size_t word = 0; word < a.size(); ++word) some = some || (a[word] & b[word]) != 0;
+  return some;
+}
+
+// "0-3,8".
+std::string runs_of(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[first]);
+    if (last > first) text += fmt::format("-{}", numbers[last]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string CoreShare::text() const {
+  const std::string some = fmt::format("{} of the node's {} core(s)", cores, of_node);
+  return own() ? fmt::format("{} (hardware threads {})", some, runs_of(threads)) : some;
+}
+
+std::pair<int, int> equal_run(int count, int index, int sharers) {
+  const auto bound = [=](std::int64_t i) { return static_cast<int>(i * count / sharers); };
+  return {bound(index), bound(index + 1)};
+}
+
+CoreShare share_of_cores(MPI_Comm node) {
+  const Topology topology = load_topology();
+  const std::vector<ThreadMask> masks = threads_of_ranks(topology.get(), node);
+  int rank = 0;
+  MPI_Comm_rank(node, &rank);
+  const ThreadMask& own = masks[static_cast<std::size_t>(rank)];
+  ThreadMask together{};
+  int sharers = 0, before = 0;
+  bool clear = true;  // nobody has a part of this rank's cores only
+  for (int other = 0; other < std::ssize(masks); ++other) {
+    const ThreadMask& mask = masks[static_cast<std::size_t>(other)];
+    for (std::size_t word = 0; word < mask.size(); ++word) together[word] |= mask[word];
+    if (mask == own) ++sharers;
+    if (mask == own && other < rank) ++before;
+    if (mask != own && overlap(mask, own)) clear = false;
+  }
+  const int all = static_cast<int>(std::ssize(cores_in(topology.get(), together)));
+  const int quota = container_cpus();
+  const int ranks = static_cast<int>(std::ssize(masks));
+  CoreShare share;
+  share.of_node = std::max(1, std::min(all, quota));
+  const std::vector<std::vector<int>> cores = cores_in(topology.get(), own);
+  if (!clear || quota < all || sharers > std::ssize(cores)) {
+    share.cores = std::max(1, share.of_node / ranks);
+    return share;
+  }
+  const auto [first, last] = equal_run(static_cast<int>(std::ssize(cores)), before, sharers);
+  share.cores = last - first;
+  for (int core = first; core < last; ++core) {
+    const std::vector<int>& threads = cores[static_cast<std::size_t>(core)];
+    share.threads.insert(share.threads.end(), threads.begin(), threads.end());
+  }
+  std::sort(share.threads.begin(), share.threads.end());
+  return share;
+}
+
+bool pin_to(const CoreShare& share) {
+  const Topology topology = load_topology();
+  const Bitmap threads(hwloc_bitmap_alloc());
+  for (const int thread : share.threads)
+    hwloc_bitmap_set(threads.get(), static_cast<unsigned>(thread));
+  return share.own() &&
+         hwloc_set_cpubind(topology.get(), threads.get(), HWLOC_CPUBIND_PROCESS) == 0;
+}
+
+int cores_of_node(MPI_Comm node) {
+  return share_of_cores(node).of_node;
 }
 
 }  // namespace triax

@@ -63,5 +63,64 @@ TEST(Topology, UnitesTheBindingsOfRanks) {
   bind_process(before);
 }
 
+TEST(Topology, CutsCoresIntoEqualRuns) {
+  EXPECT_EQ(equal_run(8, 0, 2), std::pair(0, 4));
+  EXPECT_EQ(equal_run(8, 1, 2), std::pair(4, 8));
+  for (const auto& [count, sharers] : {std::pair{7, 3}, {1, 1}, {64, 5}}) {
+    int end = 0;
+    for (int i = 0; i < sharers; ++i) {
+      const auto [first, last] = equal_run(count, i, sharers);
+      EXPECT_EQ(first, end);
+      EXPECT_GE(last - first, count / sharers);
+      EXPECT_LE(last - first, count / sharers + 1);
+      end = last;
+    }
+    EXPECT_EQ(end, count);
+  }
+}
+
+// Ranks that fit on the node have cores of their own, the others one thread each.
+TEST(Topology, GivesEachRankItsShare) {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const CoreShare share = share_of_cores(MPI_COMM_WORLD);
+  EXPECT_EQ(share.of_node, cores_of_node(MPI_COMM_WORLD));
+  EXPECT_EQ(share.cores, std::max(1, share.cores));
+  if (share.own()) {
+    EXPECT_LE(share.cores * ranks, share.of_node + ranks);
+    EXPECT_TRUE(std::is_sorted(share.threads.begin(), share.threads.end()));
+  } else {
+    EXPECT_EQ(share.cores, std::max(1, share.of_node / ranks));
+  }
+  std::vector<int> owners(1024, 0);
+  for (const int thread : share.threads)
+    if (thread < std::ssize(owners)) ++owners[static_cast<std::size_t>(thread)];
+  MPI_Allreduce(MPI_IN_PLACE, owners.data(), static_cast<int>(owners.size()), MPI_INT, MPI_SUM,
+                MPI_COMM_WORLD);
+  EXPECT_LE(*std::max_element(owners.begin(), owners.end()), 1) << "a core of two ranks";
+}
+
+TEST(Topology, PinsTheProcessToItsShare) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  const CoreShare share = share_of_cores(MPI_COMM_WORLD);
+  EXPECT_EQ(pin_to(share), share.own());
+  if (share.own()) {
+    cpu_set_t bound;
+    ASSERT_EQ(sched_getaffinity(0, sizeof bound, &bound), 0);
+    EXPECT_EQ(CPU_COUNT(&bound), std::ssize(share.threads));
+    for (const int thread : share.threads) EXPECT_TRUE(CPU_ISSET(thread, &bound));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  bind_process(before);
+}
+
+TEST(Topology, SaysWhichCoresItChose) {
+  EXPECT_EQ((CoreShare{2, 8, {0, 1, 8, 9}}).text(),
+            "2 of the node's 8 core(s) (hardware threads 0-1,8-9)");
+  EXPECT_EQ((CoreShare{1, 8, {5}}).text(), "1 of the node's 8 core(s) (hardware threads 5)");
+  EXPECT_EQ((CoreShare{1, 2, {}}).text(), "1 of the node's 2 core(s)");
+}
+
 }  // namespace
 }  // namespace triax

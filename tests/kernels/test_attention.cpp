@@ -8,6 +8,7 @@
 
 #include "kernels/random.hpp"
 #include "kernels/reference/attention.hpp"
+#include "kernels/tile_gemm_bf16.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/matrix.hpp"
 
@@ -109,10 +110,12 @@ Values keep_of(const AttentionSizes& n, const AttentionOptions& options) {
   return keep;
 }
 
-// What the terms of a sum may be off by: tensor cores take probabilities and gradients of scores
-// rounded to 16 bits. (lse is a float32, and so is all that it is made of.)
+// What the terms of a sum may be off by: tensor cores, and processors with products of pairs of
+// bfloat16, take probabilities and gradients of scores rounded to 16 bits. (lse is a float32, and
+// so is all that it is made of.)
 double rounding_of_terms(DType dtype) {
-  return test::space() == MemorySpace::device ? test::rounding_of(dtype) : 0.0;
+  const bool pairs = dtype == DType::bf16 && has_pair_products();
+  return pairs || test::space() == MemorySpace::device ? test::rounding_of(dtype) : 0.0;
 }
 
 // Every element within `tolerance` of the largest, and one rounding to its type.

@@ -1,6 +1,7 @@
 #include "kernels/matmul.hpp"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -163,6 +164,58 @@ TEST(Matmul, MoreThanABlockWhereTypesAreWidened) {
     expect_like_reference({5, 7, 8200, Lie::plain, Lie::transposed, Lie::plain, false, false},
                           types);
   }
+}
+
+// Longer than a block in each direction, and not by whole blocks.
+TEST(Matmul, MoreThanABlock) {
+  for (const Types& types : all_types)
+    for (const bool more : {false, true}) {
+      expect_like_reference({3, 7, 16500, Lie::plain, Lie::plain, Lie::slice, more, true}, types);
+      expect_like_reference({4200, 3, 11, Lie::transposed, Lie::plain, Lie::plain, more, true},
+                            types);
+      expect_like_reference(
+          {1100, 1, 520, Lie::transposed, Lie::transposed, Lie::plain, more, false}, types);
+      expect_like_reference({7, 2100, 3, Lie::transposed, Lie::plain, Lie::slice, more, true},
+                            types);
+    }
+  expect_like_reference({1030, 2050, 17, Lie::plain, Lie::transposed, Lie::plain, true, true});
+  for (const auto& [m, n] : {std::pair{520, 3}, {3, 1030}})
+    expect_like_reference({m, n, 8300, Lie::plain, Lie::plain, Lie::plain, true, true},
+                          {bf16, bf16, bf16});
+}
+
+// What the order of the sums depends on is the same wherever the product runs.
+TEST(Matmul, TheDepthOfBlocksDoesNotDependOnThreads) {
+  for (const Types& types : all_types)
+    for (const Lie lie : {Lie::plain, Lie::transposed}) {
+      const Matrix a(700, 16500, lie, 1, types.operands);
+      const Matrix b(16500, 8, Lie::plain, 2, types.operands);
+      const Matrix c(700, 8, Lie::plain, 3, types.c);
+      const gemm::Operands x{.c = c.view(), .a = a.view(), .b = b.view()};
+      const std::int64_t depth = gemm::block_sizes(x, 1).k;
+      EXPECT_LT(depth, 16500);
+      for (const std::int64_t threads : {2, 3, 64})
+        EXPECT_EQ(gemm::block_sizes(x, threads).k, depth);
+    }
+}
+
+TEST(Matmul, TheSameBitsOnAnyNumberOfThreads) {
+  const int before = omp_get_max_threads();
+  for (const DType type : {f32, bf16})
+    for (const Lie lie : {Lie::plain, Lie::transposed}) {
+      const Matrix a(300, 8300, lie, 1, type);
+      const Matrix b(8300, 260, lie, 2, type);
+      std::vector<std::vector<double>> results;
+      for (const int threads : {1, 2, 3}) {
+        omp_set_num_threads(threads);
+        const Matrix c(300, 260, Lie::plain, 3, type);
+        multiply(c.view(), a.view(), b.view(), {.accumulate = true});
+        results.push_back(test::to_double(c.view()));
+      }
+      EXPECT_EQ(results[1], results[0]);
+      EXPECT_EQ(results[2], results[0]);
+    }
+  omp_set_num_threads(before);
 }
 
 TEST(Matmul, NoRowsNoColumnsOrNothingToSum) {

@@ -1,5 +1,6 @@
 // What only changes where and when work is done changes no bit of the losses.
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <algorithm>
 
@@ -39,6 +40,28 @@ TEST(Placement, TheSameJobTwiceIsTheSame) {
     SCOPED_TRACE(layout.text());
     expect_same_bits(train(golden, layout), train(golden, layout));
   }
+}
+
+TEST(Placement, ThreadsChangeNoBit) {
+  if (world_size() > 1) GTEST_SKIP() << "one rank's threads";
+  const int before = omp_get_max_threads();
+  for (const char* name : {"gpt2-tiny", "qwen2-odd"})
+    for (const bool narrow : {false, true})
+      for (const int layers : {0, 99}) {
+        const GoldenCase golden = read_golden(name);
+        SCOPED_TRACE(name);
+        auto job = golden_job(golden, {.micro = 2, .recompute = layers});
+        if (narrow) job["bf16"] = {{"enabled", true}};
+        if (golden.name.starts_with("gpt2")) add_dropout(job);
+        std::vector<std::vector<StepMetrics>> runs;
+        for (const int threads : {1, 2, 3}) {
+          omp_set_num_threads(threads);
+          runs.push_back(test::train(MPI_COMM_WORLD, job, steps));
+        }
+        expect_same_bits(runs[1], runs[0]);
+        expect_same_bits(runs[2], runs[0]);
+      }
+  omp_set_num_threads(before);
 }
 
 TEST(Placement, RecomputeChangesNoBit) {

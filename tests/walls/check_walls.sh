@@ -34,7 +34,7 @@ check_includes() {
       owner["^Kokkos"]                           = "kernels/ tests/kernels/ benchmarks/kernels/"
       owner["^(dnnl|oneapi/dnnl)"]               = "kernels/ benchmarks/kernels/ benchmarks/support/"
       owner["^(cuda|cublas|cudnn|cub/|thrust/)"] = "kernels/"
-      owner["^omp[.]h"]                          = "kernels/ benchmarks/"
+      owner["^omp[.]h"]                          = "kernels/ tests/ benchmarks/"
       owner["^(hdf5|H5)"]                        = "io/ tests/io/"
       owner["^liburing"]                         = "io/ benchmarks/io/"
       owner["^mpi[.]h"]                          = "src/comm/ io/ src/main.cpp tests/ benchmarks/"

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
 namespace triax {
 namespace {
 
@@ -21,6 +26,71 @@ TEST(Simd, Transpose) {
   for (int r = 0; r < vector_floats; ++r)
     for (int c = 0; c < vector_floats; ++c)
       EXPECT_EQ(rows[r][c], static_cast<float>(c * vector_floats + r));
+}
+
+// The 16-bit numbers of the vectors are those of the scalar conversions.
+template <class T>
+class SimdConversion : public testing::Test {};
+using SixteenBits = testing::Types<Bf16, F16>;
+TYPED_TEST_SUITE(SimdConversion, SixteenBits);
+
+TYPED_TEST(SimdConversion, WidensEveryPattern) {
+  for (unsigned first = 0; first < 0x10000U; first += vector_floats) {
+    TypeParam narrow[vector_floats];
+    for (unsigned lane = 0; lane < vector_floats; ++lane)
+      narrow[lane] = TypeParam::from_bits(static_cast<std::uint16_t>(first + lane));
+    const FloatVector wide = load(narrow);
+    for (int lane = 0; lane < vector_floats; ++lane) {
+      const float expected = narrow[lane];
+      if (std::isnan(expected))
+        ASSERT_TRUE(std::isnan(wide[lane])) << narrow[lane].bits;
+      else
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(float{wide[lane]}),
+                  std::bit_cast<std::uint32_t>(expected))
+            << narrow[lane].bits;
+    }
+  }
+}
+
+TYPED_TEST(SimdConversion, RoundsAllKindsOfFloats) {
+  constexpr std::uint64_t step = 1021;  // odd, so that all patterns of low bits occur
+  for (std::uint64_t first = 0; first < (1ULL << 32U); first += step * vector_floats) {
+    FloatVector wide;
+    for (unsigned lane = 0; lane < vector_floats; ++lane)
+      wide[lane] = std::bit_cast<float>(static_cast<std::uint32_t>(first + lane * step));
+    TypeParam narrow[vector_floats];
+    store(narrow, wide);
+    for (int lane = 0; lane < vector_floats; ++lane) {
+      const bool may_vanish =
+          std::is_same_v<TypeParam, Bf16> && std::fpclassify(float{wide[lane]}) == FP_SUBNORMAL;
+      if (std::isnan(wide[lane]))
+        ASSERT_TRUE(std::isnan(float{narrow[lane]}));
+      else if (may_vanish && (narrow[lane].bits & 0x7fffU) == 0)
+        ASSERT_EQ(std::signbit(float{narrow[lane]}), std::signbit(wide[lane]));
+      else
+        ASSERT_EQ(narrow[lane].bits, TypeParam(wide[lane]).bits) << wide[lane];
+    }
+  }
+}
+
+TEST(Simd, HalvesInDouble) {
+  FloatVector v;
+  for (int lane = 0; lane < vector_floats; ++lane) v[lane] = 0.1F * static_cast<float>(lane);
+  for (int lane = 0; lane < vector_floats / 2; ++lane) {
+    EXPECT_EQ(lower_half(v)[lane], double{v[lane]});
+    EXPECT_EQ(upper_half(v)[lane], double{v[lane + vector_floats / 2]});
+  }
+}
+
+TEST(Simd, LargerAndSmallerTakeTheSecondWhereOneIsNotANumber) {
+  const FloatVector one = FloatVector{} + 1.0F;
+  const FloatVector none = FloatVector{} + std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(larger(one, one + 1.0F)[0], 2.0F);
+  EXPECT_EQ(smaller(one, one + 1.0F)[0], 1.0F);
+  EXPECT_EQ(larger(none, one)[0], 1.0F);
+  EXPECT_EQ(smaller(none, one)[0], 1.0F);
+  EXPECT_TRUE(std::isnan(larger(one, none)[0]));
+  EXPECT_TRUE(std::isnan(smaller(one, none)[0]));
 }
 
 }  // namespace

@@ -38,6 +38,18 @@ TEST(VectorMath, ExpOfAllKindsOfFloats) {
   EXPECT_EQ(fast_exp(-infinity), 0.0F);
 }
 
+TEST(VectorMath, ExpOfAVectorHasTheBitsOfExpOfAFloat) {
+  for_floats([](float x) {
+    const FloatVector all = fast_exp(FloatVector{} + x);
+    if (std::isnan(x))
+      ASSERT_TRUE(std::isnan(all[0]));
+    else
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(float{all[vector_floats - 1]}),
+                std::bit_cast<std::uint32_t>(fast_exp(x)))
+          << "at " << x;
+  });
+}
+
 TEST(VectorMath, TanhOfAllKindsOfFloats) {
   for_floats([](float x) { expect_close(fast_tanh(x), std::tanh(double{x}), x); });
   EXPECT_EQ(fast_tanh(infinity), 1.0F);

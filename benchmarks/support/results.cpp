@@ -1,0 +1,87 @@
+#include "benchmarks/support/results.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "kernels/base/check.hpp"
+
+namespace triax::benchmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Run run_of(const Json& line) {
+  Run run{.seconds = line.at("seconds"), .spread = line.value("spread", 0.0), .figures = {}};
+  for (const auto& [name, value] : line.items())
+    if (value.is_number() && name != "seconds" && name != "spread")
+      run.figures.emplace_back(name, value);
+  return run;
+}
+
+Case case_of(const Json& line, std::size_t file) {
+  return {.benchmark = line.at("benchmark"),
+          .name = line.at("case"),
+          .program = line.value("program", ""),
+          .series = line.value("series", ""),
+          .file = file,
+          .runs = {run_of(line)}};
+}
+
+bool same(const Case& a, const Case& b) {
+  return a.file == b.file && a.benchmark == b.benchmark && a.name == b.name &&
+         a.program == b.program && a.series == b.series &&
+         a.runs.front().figure("cores") == b.runs.front().figure("cores");
+}
+
+void add(std::vector<Case>& cases, Case read) {
+  const auto known = std::find_if(cases.begin(), cases.end(),
+                                  [&](const Case& other) { return same(other, read); });
+  if (known == cases.end())
+    cases.push_back(std::move(read));
+  else
+    known->runs.push_back(std::move(read.runs.front()));
+}
+
+}  // namespace
+
+double Run::figure(const std::string& name, double otherwise) const {
+  for (const auto& [key, value] : figures)
+    if (key == name) return value;
+  return otherwise;
+}
+
+std::pair<std::string, double> Run::rate() const {
+  for (const auto& figure : figures)
+    if (figure.first.ends_with("_per_second")) return figure;
+  return {};
+}
+
+std::vector<Case> read_results(const std::vector<std::string>& files) {
+  std::vector<Case> cases;
+  for (std::size_t file = 0; file < files.size(); ++file) {
+    std::ifstream in(files[file]);
+    if (!in) throw Error(fmt::format("{} cannot be read", files[file]), "", "Look at its name");
+    const std::size_t before = cases.size();
+    std::string text;
+    for (int number = 1; std::getline(in, text); ++number) {
+      if (text.empty()) continue;
+      try {
+        add(cases, case_of(Json::parse(text), file));
+      } catch (const Json::exception& why) {
+        throw Error(fmt::format("{}:{}: not a benchmark's line", files[file], number), why.what(),
+                    "Give files of JSON lines, as jobs/benchmark.sbatch collects them");
+      }
+    }
+    if (cases.size() == before)
+      throw Error(fmt::format("{} has no lines", files[file]), "", "Look at the benchmarks' log");
+  }
+  for (Case& each : cases)
+    std::sort(each.runs.begin(), each.runs.end(),
+              [](const Run& a, const Run& b) { return a.seconds < b.seconds; });
+  return cases;
+}
+
+}  // namespace triax::benchmark

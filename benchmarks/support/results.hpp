@@ -1,0 +1,33 @@
+#pragma once
+// The lines that benchmarks print, read back.
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace triax::benchmark {
+
+/// A line: one run of a case.
+struct Run {
+  double seconds = 0, spread = 0;
+  std::vector<std::pair<std::string, double>> figures;  // the other numbers, in the line's order
+  /// A figure of this name; `otherwise` where the line has none.
+  double figure(const std::string& name, double otherwise = 0.0) const;
+  /// The first figure whose name ends in "_per_second"; its name is empty where there is none.
+  std::pair<std::string, double> rate() const;
+};
+
+/// What a file says of a case: all its runs.
+struct Case {
+  std::string benchmark, name, program, series;
+  std::size_t file = 0;   // of the list
+  std::vector<Run> runs;  // fastest first, at least one
+  /// The run of median time; of an even number the faster of the two.
+  const Run& median() const { return runs[(runs.size() - 1) / 2]; }
+};
+
+/// The cases of all files, each file's in the order of their first lines; lines of one file with
+/// the same benchmark, case, program, cores and series are runs of one case. Error, with file and
+/// line, for what is not such a line; and where a file cannot be read or has none.
+std::vector<Case> read_results(const std::vector<std::string>& files);
+
+}  // namespace triax::benchmark

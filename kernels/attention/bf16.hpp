@@ -1,0 +1,86 @@
+#pragma once
+// Attention of bfloat16 where the processor multiplies pairs of them (kernels/tile_gemm_bf16.hpp):
+// probabilities and gradients of scores are rounded to bfloat16 before they are multiplied, as on a
+// GPU's tensor cores; sums and the softmax are float32.
+#include "kernels/attention/pairs.hpp"
+#include "kernels/attention/steps.hpp"
+
+namespace triax::attention {
+
+/// A buffer of words a worker, in memory of float32.
+class WordScratch {
+ public:
+  WordScratch(Arena& arena, std::string_view name, std::int64_t words)
+      : memory_(arena, name, words) {}
+  std::uint32_t* words(std::int64_t worker) const {
+    return reinterpret_cast<std::uint32_t*>(memory_.of(worker));
+  }
+
+ private:
+  Scratch memory_;
+};
+
+/// Tiles that cover T rows, in rows.
+constexpr std::int64_t whole_tiles(std::int64_t length) {
+  return (length + tile_size - 1) / tile_size * tile_size;
+}
+
+struct PairForwardScratch {
+  PairForwardScratch(Arena& arena, std::int64_t length, std::int64_t head_size)
+      : keys(arena, "attention keys", whole_tiles(length) * head_size / 2),
+        values(arena, "attention values", (length + 1) / 2 * whole_pair_columns(head_size)),
+        probability(arena, "attention probabilities", tile_size * tile_size / 2),
+        out(arena, "attention out tile", tile_size * whole_pair_columns(head_size)),
+        scores(arena, "attention scores", tile_size * tile_size),
+        keep(arena, "attention dropout", tile_size * tile_size),
+        largest(arena, "attention maxima", tile_size),
+        sum(arena, "attention sums", tile_size * vector_floats) {}
+  WordScratch keys;         // (tiles of keys, D / 2, tile_size): transposed
+  WordScratch values;       // (T / 2, width): pairs of rows
+  WordScratch probability;  // (tile_size, tile_size / 2): pairs along rows
+  Scratch out, scores, keep, largest, sum;
+};
+
+struct PairBackwardScratch {
+  PairBackwardScratch(Arena& arena, std::int64_t length, std::int64_t head_size)
+      : query(arena, "attention queries", (length + 1) / 2 * whole_pair_columns(head_size)),
+        dout(arena, "attention dout", (length + 1) / 2 * whole_pair_columns(head_size)),
+        key(arena, "attention key tile", tile_size / 2 * whole_pair_columns(head_size)),
+        key_t(arena, "attention key tile transposed", tile_size * head_size / 2),
+        value_t(arena, "attention value tile transposed", tile_size * head_size / 2),
+        probability_pairs(arena, "attention probabilities", tile_size * tile_size / 2),
+        dscore_pairs(arena, "attention dscores by column", tile_size * tile_size / 2),
+        dscore_rows(arena, "attention dscores by row", tile_size * tile_size / 2),
+        delta(arena, "attention delta", length),
+        dquery(arena, "attention dq", length * whole_pair_columns(head_size)),
+        dkey_sum(arena, "attention dk", length * whole_pair_columns(head_size)),
+        dvalue_sum(arena, "attention dv", length * whole_pair_columns(head_size)),
+        dkey(arena, "attention dk tile", tile_size * whole_pair_columns(head_size)),
+        dvalue(arena, "attention dv tile", tile_size * whole_pair_columns(head_size)),
+        probability(arena, "attention scores", tile_size * tile_size),
+        dscore(arena, "attention dscores", tile_size * tile_size),
+        keep(arena, "attention dropout", tile_size * tile_size) {}
+  WordScratch query, dout;                      // (T / 2, width): pairs of rows
+  WordScratch key;                              // (tile_size / 2, width): pairs of rows
+  WordScratch key_t, value_t;                   // (D / 2, tile_size): transposed
+  WordScratch probability_pairs, dscore_pairs;  // (tile_size / 2, tile_size): pairs of rows
+  WordScratch dscore_rows;                      // (tile_size, tile_size / 2): pairs along rows
+  Scratch delta, dquery, dkey_sum, dvalue_sum, dkey, dvalue, probability, dscore, keep;
+};
+
+/// Whether attention of these heads goes this way.
+inline bool pairs_possible(const Sizes& n, std::initializer_list<const Tensor*> heads) {
+  return (*heads.begin())->dtype() == DType::bf16 && in_words(n, heads) && has_pair_products();
+}
+
+/// attention_forward and attention_backward, checked. False, with nothing done, where they do not
+/// go this way.
+bool pair_forward(const Sizes& n, const Tensor& out, const Tensor& lse, const Tensor& q,
+                  const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                  Arena& scratch);
+bool pair_backward(const Sizes& n, const Tensor& dq, const Tensor& dk, const Tensor& dv,
+                   const Tensor& dout, const Tensor& out, const Tensor& lse, const Tensor& q,
+                   const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                   Arena& scratch);
+
+}  // namespace triax::attention

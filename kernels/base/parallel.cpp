@@ -1,0 +1,41 @@
+#include "kernels/base/parallel.hpp"
+
+#include <omp.h>
+
+#include <Kokkos_Core.hpp>
+
+namespace triax {
+namespace {
+
+using Space = Kokkos::DefaultHostExecutionSpace;
+
+std::int64_t kokkos_threads() {
+  return std::int64_t{Space().concurrency()};
+}
+
+}  // namespace
+
+std::int64_t host_concurrency() {
+  if (omp_in_parallel() != 0) return 1;
+  return std::max<std::int64_t>({1, kokkos_threads(), omp_get_max_threads()});
+}
+
+// All threads, if some have nothing to do: OpenMP's end where a loop takes fewer, and are made
+// again.
+void detail::run_on_threads(std::int64_t n, void (*loop)(const void*, std::int64_t, std::int64_t),
+                            const void* body) {
+  const std::int64_t threads = host_concurrency();
+  if (n <= 1 || threads <= 1) return loop(body, 0, n);
+  const auto range = [=](std::int64_t thread) {
+    loop(body, n * thread / threads, n * (thread + 1) / threads);
+  };
+  if (kokkos_threads() > 1) {
+    Kokkos::parallel_for(Kokkos::RangePolicy<Space>(0, threads), range);
+    Space().fence();
+    return;
+  }
+#pragma omp parallel for schedule(static, 1)
+  for (std::int64_t thread = 0; thread < threads; ++thread) range(thread);
+}
+
+}  // namespace triax

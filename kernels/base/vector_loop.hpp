@@ -1,0 +1,135 @@
+#pragma once
+// Loops over elements of any type in vectors of float32, and sums of them whose order depends on
+// the length alone. Every element goes through the same instructions, wherever it lies.
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/base/simd.hpp"
+
+namespace triax {
+
+// How far ahead a loop asks for memory: far enough that it comes in time, and that the processor,
+// which reads ahead by itself but not past a page, does not count.
+inline constexpr std::int64_t bytes_ahead = 6144;
+
+/// The lanes that a loop has elements for: all of them.
+struct AllLanes {
+  template <class T>
+  FloatVector load(const T* p) const {
+    return triax::load(p);
+  }
+  /// The same from memory that a loop reads once and in order, and that is asked for ahead: a loop
+  /// with much to compute does not reach far enough by itself.
+  template <class T>
+  FloatVector stream(const T* p) const {
+    prefetch(reinterpret_cast<const char*>(p) + bytes_ahead);
+    return triax::load(p);
+  }
+  template <class T>
+  void store(T* p, FloatVector v) const {
+    triax::store(p, v);
+  }
+  /// v, and `elsewhere` in other lanes.
+  FloatVector only(FloatVector v, float /*elsewhere*/) const { return v; }
+};
+
+/// The first `count` lanes; others are loaded as zeros.
+struct FirstLanes {
+  std::int64_t count;
+
+  template <class T>
+  FloatVector load(const T* p) const {
+    T part[vector_floats];
+    std::fill(std::copy_n(p, count, part), part + vector_floats, T{});
+    return triax::load(part);
+  }
+  template <class T>
+  FloatVector stream(const T* p) const {
+    return load(p);
+  }
+  template <class T>
+  void store(T* p, FloatVector v) const {
+    T part[vector_floats];
+    triax::store(part, v);
+    std::copy_n(part, count, p);
+  }
+  FloatVector only(FloatVector v, float elsewhere) const {
+    for (std::int64_t lane = count; lane < vector_floats; ++lane) v[lane] = elsewhere;
+    return v;
+  }
+};
+
+/// body(i, lanes) for i = begin, begin + vector_floats, ... below end: lanes.load(p + i) and
+/// lanes.store(p + i, v) are of the elements from i on that there are.
+template <class Body>
+[[gnu::always_inline]] inline void for_vectors(std::int64_t begin, std::int64_t end,
+                                               const Body& body) {
+  std::int64_t i = begin;
+  for (; i + vector_floats <= end; i += vector_floats) body(i, AllLanes{});
+  if (i < end) body(i, FirstLanes{end - i});
+}
+
+namespace detail {
+
+constexpr int sum_lanes = 64;  // partial sums that elements are dealt out to in turn
+constexpr int sum_vectors = sum_lanes / vector_floats;
+
+template <int Lanes>
+float sum_of_lanes(FloatVector v) {
+  if constexpr (Lanes == 1)
+    return v[0];
+  else
+    return sum_of_lanes<Lanes / 2>(
+        v + rotated<Lanes / 2>(v, std::make_integer_sequence<int, vector_floats>{}));
+}
+
+// The partial sums of one sum.
+struct LaneSums {
+  FloatVector vectors[sum_vectors] = {};
+
+  float total() {
+#pragma GCC unroll 4
+    for (int half = sum_vectors / 2; half > 0; half /= 2)
+#pragma GCC unroll 4
+      for (int v = 0; v < half; ++v) vectors[v] += vectors[v + half];
+    return sum_of_lanes<vector_floats>(vectors[0]);
+  }
+};
+
+}  // namespace detail
+
+/// Sums over n elements: term(i, lanes, add) calls add(which, v) once for each of them with the
+/// terms of the elements from i on, to[which] += v. The order is that of lane_sum.
+template <int count, class Term>
+[[gnu::always_inline]] inline void vector_sums(float (&to)[count], std::int64_t n,
+                                               const Term& term) {
+  detail::LaneSums sums[count];
+  std::int64_t i = 0;
+  for (; i + detail::sum_lanes <= n; i += detail::sum_lanes) {
+#pragma GCC unroll 8
+    for (int v = 0; v < detail::sum_vectors; ++v)
+      term(i + v * vector_floats, AllLanes{},
+           [&](int which, FloatVector x) { sums[which].vectors[v] += x; });
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < detail::sum_vectors; ++v, i += vector_floats) {
+    const auto add = [&](int which, FloatVector x) { sums[which].vectors[v] += x; };
+    if (i + vector_floats <= n)
+      term(i, AllLanes{}, add);
+    else if (i < n)
+      term(i, FirstLanes{n - i},
+           [&](int which, FloatVector x) { add(which, FirstLanes{n - i}.only(x, 0.0F)); });
+  }
+#pragma GCC unroll 4
+  for (int which = 0; which < count; ++which) to[which] = sums[which].total();
+}
+
+/// One sum of term(i, lanes).
+template <class Term>
+[[gnu::always_inline]] inline float vector_sum(std::int64_t n, const Term& term) {
+  float to[1];
+  vector_sums(to, n, [&](std::int64_t i, auto lanes, const auto& add) { add(0, term(i, lanes)); });
+  return to[0];
+}
+
+}  // namespace triax

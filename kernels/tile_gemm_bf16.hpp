@@ -1,0 +1,49 @@
+#pragma once
+// Products of tiles of bfloat16, two depths a multiply-add (AVX512-BF16's vdpbf16ps), with float32
+// sums: what kernels/tile_gemm.hpp is for float32. A word holds two neighbours along the depth, the
+// earlier one in its lower half. Subnormal numbers count as zero.
+#include <cstdint>
+
+#include "kernels/tile_gemm.hpp"
+
+namespace triax {
+
+/// Whether this processor has them; the functions below must not be called elsewhere.
+bool has_pair_products();
+
+/// c = scale a b, or c += scale a b with `accumulate`.
+struct PairProduct {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;  // rounded up to whole_pairs_columns: b and c have room for that
+  std::int64_t depth = 0;    // in words
+  const std::uint32_t* a = nullptr;  // word k of row m at m * a_row_stride + k * a_depth_stride
+  std::int64_t a_row_stride = 0;
+  std::int64_t a_depth_stride = 0;
+  const std::uint32_t* b = nullptr;  // word k of column n at k * b_stride + n
+  std::int64_t b_stride = 0;
+  float* c = nullptr;  // c[m][n] at m * c_stride + n
+  std::int64_t c_stride = 0;
+  bool accumulate = false;
+  float scale = 1.0F;
+  Triangle triangle = Triangle::none;  // by elements, not words
+};
+
+/// Computes the product in a fixed order: the same operands give the same bits.
+void pair_product(const PairProduct& product);
+
+/// Columns of b and c that a product of `n` may touch.
+constexpr std::int64_t whole_pair_columns(std::int64_t n) {
+  return (n + 15) / 16 * 16;
+}
+
+/// A tile of float32 rounded, with neighbours along a row in a word: to (rows, columns / 2).
+/// columns: a multiple of 32.
+void pairs_along_rows(std::uint32_t* to, const float* tile, std::int64_t rows,
+                      std::int64_t columns);
+
+/// A tile of float32 rounded, with neighbours along a column in a word: to ((rows + 1) / 2,
+/// columns); behind an odd last row comes zero. columns: a multiple of 16.
+void pairs_along_columns(std::uint32_t* to, const float* tile, std::int64_t rows,
+                         std::int64_t columns);
+
+}  // namespace triax
