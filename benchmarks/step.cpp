@@ -12,10 +12,12 @@
 #include <optional>
 
 #include "benchmarks/support/machine.hpp"
+#include "benchmarks/support/place.hpp"
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/training_job.hpp"
 #include "io/mapped_file.hpp"
 #include "kernels/base/runtime.hpp"
+#include "kernels/cuda/kernel_times.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/config/load.hpp"
 #include "src/train/memory_check.hpp"
@@ -28,12 +30,15 @@ using benchmark::TokenShard;
 
 struct Options {
   std::string model = "gpt2-124m";
+  int layers = 0;  // the model's
   int tensor = 1, pipeline = 1, data = 1, zero = 0, threads = 1, steps = 7;
   std::int64_t batch = 2, micro = 0, sequence = 512;
   std::string recompute = "none";
   std::string schedule = "1f1b";
   std::string type = "f32", gradients;  // gradients: as type
   std::string device = "cpu";
+  double peak_flops = 0.0;   // of a GPU, as its maker says; 0: not known
+  bool kernels = false;      // times by kernel too
   std::string from, tokens;  // empty: a shape of ours, random tokens
   std::string name, program = "triax", series;
 };
@@ -51,7 +56,11 @@ const std::map<std::string, DType>& types() {
 }
 
 ModelConfig model_of(const Options& options) {
-  if (options.from.empty()) return benchmark::model_shapes().at(options.model);
+  if (options.from.empty()) {
+    ModelConfig model = benchmark::model_shapes().at(options.model);
+    if (options.layers > 0) model.layers = options.layers;
+    return model;
+  }
   const MappedFile file(options.from + "/config.json");
   ModelConfig model = model_from_huggingface(
       {reinterpret_cast<const char*>(file.data()), file.size()}, file.path());
@@ -88,18 +97,24 @@ LoadedJob make_job(const Options& options, const ModelConfig& model, const std::
   config.precision.gradient_type =
       options.gradients.empty() ? config.precision.type : types().at(options.gradients);
   config.recompute.what = recomputes().at(options.recompute);
-  config.run.steps = options.steps;
+  config.run.steps = options.steps + 1;  // one of them for the times by kernel
   return job;
 }
 
 std::string case_of(const Options& options, const ProcessGrid& grid) {
   if (!options.name.empty()) return options.name;
-  return fmt::format("{} B={} T={} {} tensor {} pipeline {} data {} zero {} recompute {} {}",
-                     options.from.empty() ? options.model : options.from, options.batch,
+  const std::string cut = options.layers > 0 ? fmt::format(" {} layers", options.layers) : "";
+  return fmt::format("{}{} B={} T={} {} tensor {} pipeline {} data {} zero {} recompute {} {}",
+                     options.from.empty() ? options.model : options.from, cut, options.batch,
                      options.sequence, options.type, options.tensor, options.pipeline, options.data,
                      options.zero, options.recompute,
                      options.device == "gpu" ? "on " + grid.devices()
                                              : fmt::format("threads {}", options.threads));
+}
+
+double product_rate(const Options& options) {
+  const char* const arguments[] = {"step", "device"};
+  return benchmark::Place(2, arguments).product_rate(types().at(options.type));
 }
 
 void measure(const Options& options, const MpiSession& session) {
@@ -108,22 +123,38 @@ void measure(const Options& options, const MpiSession& session) {
   ProcessGrid grid(MPI_COMM_WORLD, {options.data, options.pipeline, options.tensor}, {}, 0.0,
                    gpu ? MemorySpace::device : MemorySpace::host);
   const int cores = session.size() * options.threads;
-  const double peak = benchmark::measure_fma_peak() * cores;
+  // Before the training takes the GPU's memory.
+  const double peak =
+      gpu ? product_rate(options) * session.size() : benchmark::measure_fma_peak() * cores;
   const ModelConfig model = model_of(options);
   std::optional<TokenShard> shard;
   if (options.tokens.empty())
-    shard.emplace(options.batch * options.sequence * options.steps + 1, model.vocabulary);
+    shard.emplace(options.batch * options.sequence * (options.steps + 1) + 1, model.vocabulary);
   const LoadedJob job =
       on_grid(make_job(options, model, shard ? shard->path() : options.tokens), grid);
   JobPlan plan = plan_job(job.config);
   check_fits(job.config, plan.memory, grid);
   Trainer trainer(job, grid, std::move(plan));
   const double first_loss = trainer.train_step(0).loss;  // takes the pages, compiles the GEMMs
+  grid.choose_messages();
   std::vector<double> seconds;
   StepMetrics metrics;
+  const auto spent_on_messages = [&] {
+    double spent = 0;
+    for (const Axis axis : all_axes) spent += grid.message_times(axis).spent;
+    return spent;
+  };
+  const double spent_before = spent_on_messages();
   for (int step = 1; step < options.steps; ++step) {
     metrics = trainer.train_step(step);
     seconds.push_back(metrics.step_seconds);
+  }
+  const std::int64_t device_bytes = gpu ? on_gpu_by_kind(trainer.allocations()).total() : 0;
+  std::vector<cuda::KernelTime> kernels;
+  if (gpu && options.kernels) {
+    cuda::time_kernels(trainer.stream());
+    trainer.train_step(options.steps);
+    kernels = cuda::kernel_times(trainer.stream());
   }
   if (session.rank() != 0) return;
   const benchmark::Timing timing = benchmark::timing_of(seconds);
@@ -131,13 +162,34 @@ void measure(const Options& options, const MpiSession& session) {
   const double flops = rate * training_flops_per_token(job.config.model, options.sequence);
   std::vector<std::pair<std::string_view, double>> rates = {{"tokens_per_second", rate},
                                                             {"flops_per_second", flops}};
-  if (!gpu) rates.emplace_back("peak_fraction", flops / peak);  // of the processor
+  // On a GPU against what a large product has there, in the same run, and against what its maker
+  // says; with attention's causal half, and with the whole square.
+  rates.emplace_back("peak_fraction", flops / peak);
+  if (gpu) {
+    const double square =
+        flops + rate * attention_flops_per_token(job.config.model, options.sequence);
+    rates.emplace_back("peak_fraction_full_attention", square / peak);
+    if (options.peak_flops > 0.0) {
+      rates.emplace_back("mfu", flops / (options.peak_flops * session.size()));
+      rates.emplace_back("mfu_full_attention", square / (options.peak_flops * session.size()));
+    }
+    rates.emplace_back("device_bytes", static_cast<double>(device_bytes));
+  }
+  if (grid.size() > 1 && (!gpu || grid.stages_messages()))  // of this rank
+    rates.emplace_back("message_fraction",
+                       (spent_on_messages() - spent_before) /
+                           std::accumulate(seconds.begin(), seconds.end(), 0.0));
   rates.emplace_back("peak_memory_bytes", static_cast<double>(metrics.peak_memory_bytes));
   rates.emplace_back("cores", cores);
   rates.emplace_back("first_loss", first_loss);
   std::vector<std::pair<std::string_view, std::string>> words = {{"program", options.program}};
   if (!options.series.empty()) words.emplace_back("series", options.series);
-  benchmark::print_result("step", case_of(options, grid), timing, rates, words);
+  const std::string name = case_of(options, grid);
+  benchmark::print_result("step", name, timing, rates, words);
+  for (const cuda::KernelTime& kernel : kernels)
+    benchmark::print_result(
+        "step_kernels", fmt::format("{}: {}", name, kernel.name), {kernel.seconds, 0.0},
+        {{"calls", kernel.calls}, {"of_step", kernel.seconds / timing.seconds}});
 }
 
 }  // namespace
@@ -147,10 +199,12 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{
       "Times whole training steps: one JSON line with tokens/s and the fraction of the float32 FMA "
-      "peak."};
+      "peak, on a GPU of what a large product of the type has there."};
   std::vector<std::string> names;
   for (const auto& entry : benchmark::model_shapes()) names.push_back(entry.first);
   app.add_option("--model", options.model)->check(CLI::IsMember(names))->capture_default_str();
+  app.add_option("--layers", options.layers,
+                 "Blocks of --model (default: all): as many as fit a machine");
   app.add_option("--batch", options.batch, "Sequences a step over all ranks")
       ->capture_default_str();
   app.add_option("--micro", options.micro,
@@ -173,6 +227,10 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device, "What computes: cpu, gpu")
       ->check(CLI::IsMember({"cpu", "gpu"}))
       ->capture_default_str();
+  app.add_option("--peak-flops", options.peak_flops,
+                 "FLOP/s of a GPU as its maker says, for mfu (default: no mfu)");
+  app.add_flag("--kernels", options.kernels,
+               "On a GPU: one more step, timed kernel by kernel, with a line for each");
   app.add_option("--recompute", options.recompute, "Of every layer: none, selective, full")
       ->check(CLI::IsMember({"none", "selective", "full"}))
       ->capture_default_str();
@@ -189,7 +247,12 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--series", options.series,
                  "Name of the scaling series that this run is a point of (benchmarks/summarize)");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (session.rank() == 0) app.exit(error);  // help as well
+    return error.get_exit_code() == 0 ? 0 : 2;
+  }
   try {
     measure(options, session);
     return 0;

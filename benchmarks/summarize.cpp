@@ -44,12 +44,16 @@ struct Sorted {
   Groups scaling;  // by series
 };
 
-Sorted sorted(const Cases& cases) {
+// Peers and series are of one machine each: one file's.
+Sorted sorted(const Cases& cases, const std::vector<std::string>& files) {
+  const auto of_file = [&](const std::string& name, const Case& c) {
+    return files.size() > 1 ? fmt::format("{}, {}", name, files[c.file]) : name;
+  };
   Sorted out;
   Cases points, rest;
   for (const Case* c : cases) (c->series.empty() ? rest : points).push_back(c);
-  out.scaling = grouped(points, [](const Case& c) { return c.series; });
-  for (auto& [name, group] : grouped(rest, [](const Case& c) { return c.name; })) {
+  out.scaling = grouped(points, [&](const Case& c) { return of_file(c.series, c); });
+  for (auto& [name, group] : grouped(rest, [&](const Case& c) { return of_file(c.name, c); })) {
     const bool several = std::any_of(group.begin(), group.end(), [&](const Case* c) {
       return c->program != group.front()->program;
     });
@@ -110,7 +114,9 @@ class Plots {
   }
   void write(const std::string& name, const std::function<std::string()>& svg) const {
     if (directory_.empty()) return;
-    const std::string path = directory_ + "/" + name + ".svg";
+    std::string file_name = name + ".svg";
+    std::ranges::replace(file_name, '/', '-');
+    const std::string path = directory_ + "/" + file_name;
     std::ofstream file(path);
     file << svg() << std::flush;
     if (!file) throw Error(fmt::format("{} cannot be written", path), "", "Give another --svg");
@@ -123,7 +129,7 @@ class Plots {
 
 void show(const std::string& benchmark, const Cases& cases, const std::vector<std::string>& files,
           const Plots& plots) {
-  const Sorted parts = sorted(cases);
+  const Sorted parts = sorted(cases, files);
   fmt::print("## {}\n\n", benchmark);
   if (!parts.plain.empty()) {
     fmt::print("{}\n", benchmark::case_table(parts.plain, files));
@@ -155,15 +161,20 @@ int main(int argc, char** argv) {
       ->required()
       ->check(CLI::ExistingFile);
   app.add_option("--svg", directory, "Directory for plots, made where it is not there");
-  CLI11_PARSE(app, argc, argv);
   try {
-    const std::vector<Case> cases = benchmark::read_results(files);
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    const benchmark::Results results = benchmark::read_results(files);
     Cases all;
-    for (const Case& c : cases) all.push_back(&c);
+    for (const Case& c : results.cases) all.push_back(&c);
     const Plots plots(directory);
     for (const auto& [name, group] : grouped(all, [](const Case& c) { return c.benchmark; }))
       show(name, group, files, plots);
-    return 0;
+    for (const std::string& line : results.refused) fmt::print(stderr, "summarize: {}\n", line);
+    return results.refused.empty() ? 0 : 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "summarize: {}\n", error.what());
     return 2;

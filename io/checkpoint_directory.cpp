@@ -186,7 +186,9 @@ std::vector<std::string> remove_unfinished(const std::string& directory) {
 
 void prune_checkpoints(const std::string& directory, int keep) {
   if (keep <= 0) return;
-  const std::vector<std::string> paths = list_checkpoints(directory);
+  std::vector<std::string> paths = list_checkpoints(directory);
+  std::erase_if(paths,
+                [](const std::string& path) { return leads_nowhere(fs::directory_entry(path)); });
   for (std::size_t i = static_cast<std::size_t>(keep); i < paths.size(); ++i) {
     const std::string parts = parts_directory_of(paths[i]).value_or("");
     remove_file(paths[i], "old");

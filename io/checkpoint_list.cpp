@@ -24,6 +24,8 @@ struct Row {
   std::time_t changed = 0;
   CheckpointHeader header;  // where it opens
   std::string type;         // of the weights
+  bool fp8 = false;         // its run multiplied in 8 bits
+  std::string type_text() const { return fp8 ? type + "+fp8" : type; }
   bool opens() const { return problem.empty() && file.state != CheckpointState::unfinished; }
 };
 
@@ -33,8 +35,16 @@ std::string type_of_weights(const CheckpointReader& reader) {
   return "-";
 }
 
+// The file of a run has its job, of an import none.
+bool multiplies_in_fp8(const std::string& job) {
+  const Json value = Json::parse(job, nullptr, false);
+  if (!value.is_object() || !value.contains("fp8")) return false;
+  const Json& section = value["fp8"];
+  return section.is_object() && section.value("enabled", Json(false)) == true;
+}
+
 Row row_of(const CheckpointPath& file) {
-  Row row{file, "unfinished", {}, 0, 0, {}, "-"};
+  Row row{file, "unfinished", {}, 0, 0, {}, "-", false};
   struct stat status {};
   if (::stat(file.path.c_str(), &status) == 0) {
     row.bytes = status.st_size;
@@ -47,6 +57,7 @@ Row row_of(const CheckpointPath& file) {
     row.header = reader.header();
     row.bytes = reader.file_bytes();
     row.type = type_of_weights(reader);
+    row.fp8 = multiplies_in_fp8(row.header.job);
   } catch (const Error& error) {
     row.state = hdf5::why_unreadable(file.path).empty() ? "damaged" : "unreadable";
     row.problem = error.what();
@@ -82,6 +93,7 @@ std::string json_text(const std::string& directory, const std::vector<Row>& rows
       entry["tokens"] = row.header.tokens;
       entry["grid"] = grid.is_discarded() ? Json(row.header.grid) : grid;
       entry["dtype"] = row.type;
+      if (row.fp8) entry["fp8"] = true;
       entry["format_version"] = row.header.format_version;
     }
     if (!row.problem.empty()) entry["problem"] = row.problem;
@@ -93,13 +105,14 @@ std::string json_text(const std::string& directory, const std::vector<Row>& rows
 
 std::string table_text(const std::string& directory, const std::vector<Row>& rows) {
   if (rows.empty()) return fmt::format("no checkpoints in {}\n", directory);
-  std::string out = fmt::format("{:>9} {:>15} {:>15}  {:<19}  {:<9} {:<5} {:<10}  {}\n", "step",
+  std::string out = fmt::format("{:>9} {:>15} {:>15}  {:<19}  {:<9} {:<8} {:<10}  {}\n", "step",
                                 "tokens", "bytes", "date", "DxPxT", "type", "state", "file");
   for (const Row& row : rows) {
-    out += fmt::format("{:>9} {:>15} {:>15}  {}  {:<9} {:<5} {:<10}  {}\n", row.file.step,
-                       row.opens() ? fmt::format("{}", row.header.tokens) : "-", row.bytes,
-                       date_of(row), row.opens() ? grid_text(row.header.grid) : "-", row.type,
-                       row.state, std::filesystem::path(row.file.path).filename().string());
+    out +=
+        fmt::format("{:>9} {:>15} {:>15}  {}  {:<9} {:<8} {:<10}  {}\n", row.file.step,
+                    row.opens() ? fmt::format("{}", row.header.tokens) : "-", row.bytes,
+                    date_of(row), row.opens() ? grid_text(row.header.grid) : "-", row.type_text(),
+                    row.state, std::filesystem::path(row.file.path).filename().string());
     if (!row.problem.empty()) out += fmt::format("{:>9} {}\n", "", row.problem);
   }
   return out;

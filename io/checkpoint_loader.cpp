@@ -154,10 +154,12 @@ void CheckpointLoader::Impl::start_readings(Round& round) {
   std::vector<std::int64_t> from_disk;
   for (const LoadDuty& duty : round.plan.duties)
     if (duty.from < 0) from_disk.push_back(duty.block);
-  if (failure.empty()) {  // else the disk is left alone: all will hear of it
-    round.readings = disk.start(from_disk, own);
-    for (const std::int64_t block : from_disk) own += blocks.footprint(block);
-  }
+  if (failure.empty()) try {  // else the disk is left alone: all will hear of it
+      round.readings = disk.start(from_disk, own);
+      for (const std::int64_t block : from_disk) own += blocks.footprint(block);
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
   std::size_t reading = 0;
   for (const LoadDuty& duty : round.plan.duties) {
     if (!duty.lands_own)

@@ -9,14 +9,13 @@
 #include "io/agree.hpp"
 #include "io/load_round.hpp"
 #include "kernels/base/device.hpp"
+#include "kernels/base/shared_memory.hpp"
 
 namespace triax {
 
-/// Memory without a name (memfd_create), which the node's first rank makes and the others open by
-/// way of /proc, and memory of each rank's own: in huge pages, which shared memory seldom has, and
-/// which a disk fills up to twice as fast. Where the system lets a node's ranks share nothing
-/// (containers that number their processes apart, or forbid to look at each other's), each has its
-/// own and counts as a node.
+/// SharedMemory, which the node's first rank makes, and memory of each rank's own: in huge pages,
+/// which shared memory seldom has, and which a disk fills up to twice as fast. Where the system
+/// lets a node's ranks share nothing, each has its own and counts as a node.
 class NodeMemory {
  public:
   /// What a rank needs: `all` its blocks take together, the `largest` of them, and the `window`:
@@ -35,7 +34,6 @@ class NodeMemory {
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
   /// a machine do.
   NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine);
-  ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
 
@@ -48,7 +46,7 @@ class NodeMemory {
   std::byte* kept() const { return own(parts); }
   /// A part of what the node's ranks share, of nodes().room bytes; null where a rank has its own.
   std::byte* shared(int part) const {
-    return shared_ == nullptr ? nullptr : static_cast<std::byte*>(shared_) + part * room_;
+    return shared_.data() == nullptr ? nullptr : shared_.data() + part * room_;
   }
 
  private:
@@ -64,8 +62,7 @@ class NodeMemory {
   std::string refusal_;
   std::int64_t room_ = 0, own_room_ = 0;  // of this rank's node
   Buffer own_;
-  void* shared_ = nullptr;
-  std::size_t shared_bytes_ = 0;
+  SharedMemory shared_;
 };
 
 }  // namespace triax

@@ -41,14 +41,16 @@ set_end_time() {
   fi
 }
 
-# launch PROGRAM...: on every rank of the job, or on $RANKS of them; the status is the launcher's. Signals that
-# reach the script (sbatch --signal=B:USR1@180, scancel --batch) go on to the ranks; $forwarded says if any did.
+# launch PROGRAM...: on every rank of the job, or on $RANKS of them on as few nodes as hold so many; the status is the
+# launcher's. Signals that reach the script (sbatch --signal=B:USR1@180, scancel --batch) go on to the ranks; $forwarded
+# says if any did.
 launch() {
-  local ranks=${RANKS:-$SLURM_NTASKS} launcher status signalled=yes
+  local ranks=${RANKS:-$SLURM_NTASKS} nodes=${SLURM_JOB_NUM_NODES:-1} launcher status signalled=yes
   forwarded=
   case ${LAUNCHER:-srun} in
     srun)
-      srun --ntasks="$ranks" --mpi="${SLURM_MPI_TYPE:-pmi2}" --kill-on-bad-exit=1 \
+      # Without --nodes, fewer ranks than the job has would be spread over all of its nodes.
+      srun --ntasks="$ranks" --nodes="$(((ranks * nodes + SLURM_NTASKS - 1) / SLURM_NTASKS))" --mpi="${SLURM_MPI_TYPE:-pmi2}" --kill-on-bad-exit=1 \
         ${SLURM_CPUS_PER_TASK:+--cpus-per-task="$SLURM_CPUS_PER_TASK"} "$@" &
       ;;
     mpiexec) mpiexec -n "$ranks" "$@" & ;;

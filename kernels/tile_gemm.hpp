@@ -3,8 +3,6 @@
 // (attention). Larger matrices go to kernels/matmul.hpp.
 #include <cstdint>
 
-#include "kernels/base/simd.hpp"
-
 namespace triax {
 
 /// Which elements of a square tile on the causal diagonal need no work.
@@ -34,9 +32,13 @@ struct TileProduct {
 /// Computes the product in a fixed order: the same operands give the same bits.
 void tile_product(const TileProduct& product);
 
+/// Floats of the widest vectors that a processor may have. Tiles are laid out for them on every
+/// processor, so that memory is planned alike on all.
+inline constexpr std::int64_t widest_vector = 16;
+
 /// `n` rounded up to whole vectors.
 constexpr std::int64_t whole_vectors(std::int64_t n) {
-  return (n + vector_floats - 1) / vector_floats * vector_floats;
+  return (n + widest_vector - 1) / widest_vector * widest_vector;
 }
 
 }  // namespace triax

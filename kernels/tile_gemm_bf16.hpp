@@ -8,7 +8,7 @@
 
 namespace triax {
 
-/// Whether this processor has them; the functions below must not be called elsewhere.
+/// Whether the kind of code in use has them; the functions below must not be called elsewhere.
 bool has_pair_products();
 
 /// c = scale a b, or c += scale a b with `accumulate`.

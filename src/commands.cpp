@@ -11,6 +11,7 @@
 #include "io/agree.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
+#include "src/comm/isa_of_job.hpp"
 #include "src/comm/topology.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/config/load.hpp"
@@ -175,9 +176,13 @@ int train(const JobArguments& arguments, MpiSession& session) {
   session.end_within(timeout);
   ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout,
                    job.config.run.space);
+  const std::string code = [&] {
+    const WaitScope agreeing(grid.watch());  // some may still read their job file
+    return agree_on_isa(grid.mpi());
+  }();
   job = on_grid(std::move(job), grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
-  spdlog::info("{}", settle_on_cores(grid));
+  spdlog::info("{}; {}", settle_on_cores(grid), code);
   const KernelRuntime runtime(threads_of_rank(grid));
   JobPlan plan = plan_job(job.config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
   check_fits(job.config, plan.memory, grid);
@@ -228,6 +233,8 @@ void dry_run(const JobArguments& arguments, const MpiSession& session) {
     fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, limit));
     (void)std::fflush(stdout);
     warn_of(job.missing);
+    for (const std::string& line : gpu_notes(job.config, device_count() > 0))
+      spdlog::info("{}", line);
     for (const std::string& line : surprises(job.config)) spdlog::warn("{}", line);
   }
   check_planned(arguments, job.config, plan.memory, grid);

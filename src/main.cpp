@@ -6,6 +6,7 @@
 #include <csignal>
 #include <new>
 
+#include "kernels/base/isa.hpp"
 #include "src/checkpoint_commands.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/commands.hpp"
@@ -208,7 +209,7 @@ UsageError command_line_error(const CLI::App& app, const CLI::ParseError& error)
 int run(int argc, char** argv, MpiSession& session) {
   CLI::App app{"triax trains large language models on supercomputers: one binary, no Python.",
                "triax"};
-  app.set_version_flag("--version", std::string("triax ") + version);
+  app.set_version_flag("--version", fmt::format("triax {}, {}", version, text_of(isa_in_use())));
   app.require_subcommand(1);
   app.footer(
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"

@@ -1,7 +1,10 @@
 // Collectives over all ranks of the job, from 4 KB to 500 MB: mpiexec -n N bench_collectives
-// [LARGEST_BYTES]. One JSON line a case. The rate is of the bytes that leave a rank by the textbook
-// ring; the limit is what two neighbours exchange by plain messages of the same bytes in the same
-// run.
+// [LARGEST_BYTES [SMALLEST_BYTES]]. One JSON line a case: by MPI, and, where all ranks are on one
+// node, through the memory that they share ("node"). The rate is of the bytes that leave a rank by
+// the textbook ring. Limits are measured in the same run: peak_fraction is of what two neighbours
+// exchange by plain messages; memory_fraction, of the largest sizes on one node, of the memory
+// bandwidth that all ranks have together, for the bytes that a rank must read and write of its own
+// tensors.
 #include <mpi.h>
 
 #include <algorithm>
@@ -10,11 +13,15 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "benchmarks/support/report.hpp"
 #include "src/comm/mpi_session.hpp"
+#include "src/comm/node_communicator.hpp"
 #include "src/comm/process_grid.hpp"
 
 namespace {
@@ -51,55 +58,131 @@ void exchange(Communicator& world, const Tensor& out, const Tensor& in) {
   receive.wait(stream);
 }
 
-void run_size(triax::ProcessGrid& grid, const Tensor& data, const Tensor& other) {
-  Communicator& world = grid.world();
-  const int size = world.size();
-  const std::int64_t part = data.elements() / size;
-  const Tensor mine = data.slice(0, world.rank() * part, part);
-  const std::uint64_t leaving =
-      triax::ring::all_gather(size, static_cast<std::uint64_t>(data.bytes())).bytes;
+// All ranks read and write their tensor where it lies: the least that a sum over ranks can do.
+void scale(const Tensor& data) {
+  auto* const p = data.as<float>();
+  const std::int64_t n = data.elements();
+  for (std::int64_t i = 0; i < n; ++i) p[i] *= 1.5F;
+}
 
-  struct Case {
-    const char* name;
-    std::uint64_t sent;
-    std::function<void()> body;
+// McCalpin's STREAM triad, counted as he does (3 moves an element): a second measure of the same
+// bandwidth.
+void triad(const Tensor& data, const Tensor& other) {
+  const std::int64_t n = data.elements() / 2;
+  auto* const a = data.as<float>();
+  const float* const b = a + n;
+  const float* const c = other.as<float>();
+  for (std::int64_t i = 0; i < n; ++i) a[i] = b[i] + 1.5F * c[i];
+}
+
+struct Case {
+  std::string name;
+  std::uint64_t sent;    // by a rank
+  std::uint64_t memory;  // that a rank must read and write
+  std::function<void()> body;
+};
+
+std::vector<Case> collectives(Communicator& ranks, const std::string& way, const Tensor& data,
+                              const Tensor& other) {
+  const int size = ranks.size();
+  const std::int64_t part = data.elements() / size;
+  const Tensor mine = data.slice(0, ranks.rank() * part, part);
+  const Tensor apart = other.slice(0, 0, part);
+  const auto all = static_cast<std::uint64_t>(data.bytes());
+  const auto own = static_cast<std::uint64_t>(mine.bytes());
+  const std::uint64_t leaving = triax::ring::all_gather(size, all).bytes;
+  return {
+      {"all_reduce" + way, 2 * leaving, 2 * all,
+       [=, &ranks] { ranks.all_reduce(stream, data).wait(stream); }},
+      {"reduce_scatter" + way, leaving, all + own,
+       [=, &ranks] { ranks.reduce_scatter(stream, apart, data).wait(stream); }},
+      {"reduce_scatter_in_place" + way, leaving, all + own,
+       [=, &ranks] { ranks.reduce_scatter(stream, mine, data).wait(stream); }},
+      {"all_gather_in_place" + way, leaving, all,
+       [=, &ranks] { ranks.all_gather(stream, data, mine).wait(stream); }},
   };
+}
+
+void run_size(triax::ProcessGrid& grid, Communicator* node, const Tensor& data,
+              const Tensor& other) {
+  Communicator& world = grid.world();
+  const auto leaving =
+      triax::ring::all_gather(world.size(), static_cast<std::uint64_t>(data.bytes())).bytes;
   const auto sent_elements = static_cast<std::int64_t>(leaving / sizeof(float));
-  const std::vector<Case> cases = {
-      {"exchange", leaving,
-       [&] { exchange(world, data.slice(0, 0, sent_elements), other.slice(0, 0, sent_elements)); }},
-      {"all_reduce", 2 * leaving, [&] { world.all_reduce(stream, data).wait(stream); }},
-      {"reduce_scatter", leaving,
-       [&] { world.reduce_scatter(stream, other.slice(0, 0, part), data).wait(stream); }},
-      {"reduce_scatter_in_place", leaving,
-       [&] { world.reduce_scatter(stream, mine, data).wait(stream); }},
-      {"all_gather_in_place", leaving, [&] { world.all_gather(stream, data, mine).wait(stream); }},
+  std::vector<Case> cases = {{"exchange", leaving, 0, [&] {
+                                exchange(world, data.slice(0, 0, sent_elements),
+                                         other.slice(0, 0, sent_elements));
+                              }}};
+  const auto append = [&](std::vector<Case> more) {
+    cases.insert(cases.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
   };
+  constexpr std::int64_t beyond_caches = 100'000'000;
+  const bool by_memory = grid.nodes() == 1 && data.bytes() > beyond_caches;
+  if (by_memory)
+    cases.push_back(
+        {"memory", 0, 2 * static_cast<std::uint64_t>(data.bytes()), [&] { scale(data); }});
+  if (by_memory)
+    cases.push_back({"triad", 0, 3 * static_cast<std::uint64_t>(data.bytes()) / 2,
+                     [&] { triad(data, other); }});
+  append(collectives(world, "", data, other));
+  if (node != nullptr) append(collectives(*node, " node", data, other));
   const char* const waits = grid.wait_policy() == triax::WaitPolicy::spin ? "spin" : "yield";
-  double limit = 0;
+  double limit = 0, memory_limit = 0, triad_limit = 0;
   for (const Case& c : cases) {
     triax::fill_zero(triax::Stream(), data);
     const Timing timing = measure(world, data.bytes(), c.body);
     const double rate = static_cast<double>(c.sent) / timing.seconds;
+    const double memory_rate = static_cast<double>(c.memory) / timing.seconds;
     if (limit == 0) limit = rate;
+    if (c.name == "memory") memory_limit = memory_rate;
+    if (c.name == "triad") triad_limit = memory_rate;
+    std::vector<std::pair<std::string_view, double>> figures = {
+        {"bytes_per_second", c.sent > 0 ? rate : memory_rate}};
+    if (c.sent > 0) figures.emplace_back("peak_fraction", rate / limit);
+    if (c.sent > 0 && c.memory > 0 && by_memory) {
+      figures.emplace_back("memory_fraction", memory_rate / memory_limit);
+      figures.emplace_back("triad_fraction", memory_rate / triad_limit);
+    }
     if (world.rank() == 0)
       triax::benchmark::print_result(
           "collectives",
-          fmt::format("{} ranks={} bytes={} wait={}", c.name, size, data.bytes(), waits), timing,
-          {{"bytes_per_second", rate}, {"peak_fraction", rate / limit}});
+          fmt::format("{} ranks={} bytes={} wait={}", c.name, world.size(), data.bytes(), waits),
+          timing, figures);
   }
 }
 
-void run(const triax::MpiSession& session, std::int64_t largest) {
+// All ranks as a group that shares memory; none where they are on several nodes.
+struct Node {
+  explicit Node(triax::ProcessGrid& grid) {
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    const triax::GroupRecord record{.progress = &progress};
+    mpi.emplace(copy, grid.wait_policy(), "a benchmark", record);
+    triax::NodeExchange exchange(copy, "a benchmark");
+    if (grid.nodes() > 1 || !exchange.usable()) return;
+    ranks.emplace(*mpi, std::move(exchange), grid.wait_policy(), record);
+    ranks->set_thresholds({0, 0});
+  }
+  triax::MessageProgress progress;
+  std::optional<triax::MpiCommunicator> mpi;
+  std::optional<triax::NodeCommunicator> ranks;
+};
+
+void run(const triax::MpiSession& session, std::int64_t largest, std::int64_t smallest) {
   triax::ProcessGrid grid(MPI_COMM_WORLD, {.data = session.size()});
-  for (const std::int64_t bytes : {4'000LL, 64'000LL, 1'000'000LL, 25'000'000LL, 500'000'000LL}) {
+  Node node(grid);
+  for (const std::int64_t bytes :
+       {4'000LL, 16'000LL, 64'000LL, 250'000LL, 1'000'000LL, 25'000'000LL, 500'000'000LL}) {
     if (bytes > largest) break;
+    if (bytes < smallest) continue;
     const std::int64_t elements =
         bytes / static_cast<std::int64_t>(sizeof(float)) / session.size() * session.size();
     const auto allocated = static_cast<std::size_t>(elements) * sizeof(float);
     const triax::Buffer data(allocated);
     const triax::Buffer other(allocated);
-    run_size(grid, data.tensor(DType::f32, {elements}), other.tensor(DType::f32, {elements}));
+    run_size(grid, node.ranks ? &*node.ranks : nullptr, data.tensor(DType::f32, {elements}),
+             other.tensor(DType::f32, {elements}));
   }
 }
 
@@ -110,7 +193,7 @@ int main(int argc, char** argv) {
   try {
     if (session.size() < 2)
       throw triax::UsageError("one rank has no collectives", "", "Start 2 or more");
-    run(session, argc > 1 ? std::atoll(argv[1]) : 500'000'000);
+    run(session, argc > 1 ? std::atoll(argv[1]) : 500'000'000, argc > 2 ? std::atoll(argv[2]) : 0);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -5,22 +5,24 @@
 #   benchmarks/peers/compare.sh [OPTION VALUE]... CONTESTANT... >lines.jsonl
 #   build/benchmarks/summarize lines.jsonl
 #
-# Contestants: triax (a rank a core), triax-threads (one rank), pytorch, pytorch-compile, pytorch-bf16-weights,
+# Contestants: triax (a rank a core), triax-threads (one rank), triax-f32-gradients (as autocast has them), pytorch,
+#   pytorch-compile, pytorch-bf16-weights,
 #   old-pytorch (another installation), ddp, fsdp, deepspeed (a process a core), llm.c
 # Options: --start DIR (of start.py; made with its defaults where it is not there; default peers-start)
 #   --batch 2   --seq 512   --type f32|bf16   --cores 1   --rounds 5   --steps 3 (timed, a round; llm.c: 2)
+#   --device cpu|gpu (gpu: triax, pytorch, pytorch-compile and pytorch-bf16-weights on one GPU, without MPI's launcher)
 # Variables: PYTHON (python3), OLD_PYTHON (python3 of the other installation), LLMC (a checkout of llm.c),
 #   BENCHMARKS (build/benchmarks of this checkout)
 #
-# Each runs on the first CORES cores that this shell may use. The line of a contestant that fails is missing, and why is
-# on stderr. Ends with status 1 where one failed, or where the first losses in float32 are not the same to 1e-5.
+# Each runs on the first CORES cores that this shell may use. Where a contestant fails, why is on stderr. Ends with status
+# 1 where one failed, or where the first losses in float32 are not the same to 1e-5.
 
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-start=peers-start batch=2 seq=512 type=f32 cores=1 rounds=5 steps=3
+start=peers-start batch=2 seq=512 type=f32 cores=1 rounds=5 steps=3 device=cpu
 while [[ ${1-} == --* ]]; do
   case $1 in
-    --start | --batch | --seq | --type | --cores | --rounds | --steps) declare "${1#--}=${2?$1 needs a value}" ;;
+    --start | --batch | --seq | --type | --cores | --rounds | --steps | --device) declare "${1#--}=${2?$1 needs a value}" ;;
     *)
       sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2
       exit 2
@@ -28,28 +30,55 @@ while [[ ${1-} == --* ]]; do
   esac
   shift 2
 done
-[[ $# -gt 0 ]] || exec "$0" --help
+[[ $# -gt 0 ]] || exec bash "${BASH_SOURCE[0]}" --help
+
+refuse() {
+  echo "compare.sh: $*" >&2
+  exit 2
+}
+for program in "$@"; do
+  case $program in
+    triax | triax-threads | triax-f32-gradients | pytorch | pytorch-compile | ddp | fsdp | deepspeed) ;;
+    pytorch-bf16-weights) [[ $type == bf16 ]] || refuse "$program is of bf16: give --type bf16" ;;
+    old-pytorch) : "${OLD_PYTHON?python3 of the other installation}" ;;
+    llm.c)
+      : "${LLMC?a checkout of llm.c}"
+      [[ $type == f32 ]] || refuse "llm.c's C trainer has float32 alone: leave it out of --type $type"
+      ;;
+    *) refuse "no contestant $program (see --help)" ;;
+  esac
+done
 
 python=${PYTHON:-python3}
 programs=${BENCHMARKS:-$here/../../build/benchmarks}
 name="$(basename "$start") B=$batch T=$seq $type on $cores cores"
+[[ $device == cpu || $device == gpu ]] || exec "$0" --help
+[[ $device == cpu ]] || name="$(basename "$start") B=$batch T=$seq $type on a GPU"
 size=(--batch "$batch" --seq "$seq")
 lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
-[[ -e $start/tokens.bin ]] || "$python" "$here/start.py" "$start"
 export OMP_NUM_THREADS=1
 first=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | tr ',' '\n' |
   awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); ++i) print i }' | head -n "$cores" | paste -sd,)
+[[ $(tr ',' '\n' <<<"$first" | grep -c .) -eq $cores ]] || refuse "--cores $cores: this shell may use $first alone"
+[[ -e $start/config.json ]] || "$python" "$here/start.py" "$start"
 
-triax() { # RANKS THREADS
+triax() { # RANKS THREADS OPTION...
+  if [[ $device == gpu ]]; then
+    "$programs/step" --device gpu --from "$start" --tokens "$start/tokens.bin" "${size[@]}" --type "$type" \
+      --steps $((steps + 1)) "${label[@]}" "${@:3}"
+    return
+  fi
   mpiexec -n "$1" "$programs/step" --from "$start" --tokens "$start/tokens.bin" "${size[@]}" --type "$type" --data "$1" \
-    --threads "$2" --steps $((steps + 1)) "${label[@]}"
+    --threads "$2" --steps $((steps + 1)) "${label[@]}" "${@:3}"
 }
 
 pytorch() { # PYTHON OPTION...
   local interpreter=$1
   shift
-  "$interpreter" "$here/pytorch_step.py" "$start" "${size[@]}" --dtype "$type" --threads "$cores" --steps "$steps" \
+  local place=(--threads "$cores")
+  [[ $device == cpu ]] || place=(--device cuda)
+  "$interpreter" "$here/pytorch_step.py" "$start" "${size[@]}" --dtype "$type" "${place[@]}" --steps "$steps" \
     "${label[@]}" "$@"
 }
 
@@ -60,24 +89,25 @@ distributed() { # STRATEGY
 
 contestant() {
   local label=(--case "$name" --program "$1")
+  if [[ $device == gpu && ! $1 =~ ^(triax|triax-f32-gradients|pytorch|pytorch-compile|pytorch-bf16-weights)$ ]]; then
+    echo "compare.sh: $1 does not run on a GPU here" >&2
+    return 1
+  fi
   case $1 in
     triax) triax "$cores" 1 ;;
+    triax-f32-gradients) triax "$cores" 1 --gradients f32 ;;
     triax-threads) triax 1 "$cores" ;;
-    pytorch) pytorch "$python" ;;
+    pytorch) pytorch "$python" --warmup 2 ;;
     pytorch-compile) pytorch "$python" --compile --warmup 2 ;;
     pytorch-bf16-weights) pytorch "$python" --dtype bf16-weights ;;
-    old-pytorch) pytorch "${OLD_PYTHON?the other installation}" ;;
+    old-pytorch) pytorch "$OLD_PYTHON" ;;
     ddp | fsdp | deepspeed) distributed "$1" ;;
-    llm.c) "$python" "$here/llmc_step.py" "$start" "${LLMC?a checkout of llm.c}" "${size[@]}" --threads "$cores" "${label[@]}" ;;
-    *)
-      echo "compare.sh: no contestant $1" >&2
-      exit 2
-      ;;
+    llm.c) "$python" "$here/llmc_step.py" "$start" "$LLMC" "${size[@]}" --threads "$cores" "${label[@]}" ;;
   esac
 }
 
 failed=0
-taskset -pc "$first" $$ >/dev/null
+[[ $device == gpu ]] || taskset -pc "$first" $$ >/dev/null
 for ((round = 1; round <= rounds; ++round)); do
   for program in "$@"; do
     echo "round $round of $rounds: $program" >&2

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A GPT-2 training step in PyTorch on the CPU: the peer that benchmarks/step is held against.
+"""A GPT-2 training step in PyTorch: the peer that benchmarks/step is held against.
 
     pytorch_step.py START --batch 2 --seq 512 [--compile] [--strategy ddp|fsdp|deepspeed, under mpiexec]
+    pytorch_step.py START --device cuda --dtype bf16 --compile --batch 16 --seq 1024
 
 START is a directory that start.py made: weights and tokens are the same as triax's, and so is the first loss. One step
 is what a step of triax is: forward, mean cross-entropy, backward, clipping by the global norm, AdamW with decay on
@@ -11,8 +12,12 @@ and a malloc that keeps its blocks (page faults of fresh activations cost it 20-
 Needs PyTorch 1.13 or later (--compile: 2.0), NumPy, for --strategy deepspeed DeepSpeed; it is not part of the build.
 Ranks are those of mpiexec (PMI_RANK, PMI_SIZE) and talk over gloo on this node; --batch is over all ranks.
 
+On a GPU (one, without --strategy) steps are timed by CUDA events, each waited for as a step of triax is; the first
+--warmup of them, which compile, are not counted.
+
 Prints one JSON line: seconds is the median over the timed steps, spread is (slowest - fastest) / median, and
-peak_memory_bytes is the peak resident set of a process (the largest rank's), Python and PyTorch included.
+peak_memory_bytes is the peak resident set of a process (the largest rank's), Python and PyTorch included; on a GPU
+device_bytes is the most that PyTorch has reserved of its memory.
 """
 
 import argparse
@@ -113,6 +118,31 @@ def at_least(*version):
     return tuple(int(n) for n in torch.__version__.split(".")[:2]) >= version
 
 
+class HostClock:
+    """Seconds of a step on the CPU, which is over when the call returns."""
+
+    def begin(self):
+        self.start = time.perf_counter()
+
+    def end(self):
+        return time.perf_counter() - self.start
+
+
+class CudaClock:
+    """Seconds of a step on a GPU, between two events on its stream."""
+
+    def __init__(self):
+        self.events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+
+    def begin(self):
+        self.events[0].record()
+
+    def end(self):
+        self.events[1].record()
+        self.events[1].synchronize()
+        return 1e-3 * self.events[0].elapsed_time(self.events[1])
+
+
 class Plain:
     """One process, or each process of DDP or FSDP: what a step calls."""
 
@@ -127,7 +157,7 @@ class Plain:
                 fully_shard(block)
             fully_shard(model)
         self.clipping = {"foreach": True} if at_least(2, 0) else {}
-        self.optimizer = make_optimizer(self.model, fused=at_least(2, 4))  # on the CPU
+        self.optimizer = make_optimizer(self.model, fused=a.device == "cuda" or at_least(2, 4))  # on the CPU
         self.loss_of = torch.compile(self.model) if a.compile else self.model
 
     def step(self, tokens, labels):
@@ -179,6 +209,7 @@ def parse_arguments():
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
     parser.add_argument("--dtype", choices=("f32", "bf16", "bf16-weights"), default="f32",
                         help="bf16: autocast of float32 weights; bf16-weights: everything, AdamW's moments too")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--compile", action="store_true", help="torch.compile (needs a C++ compiler)")
     parser.add_argument("--strategy", choices=("none", "ddp", "fsdp", "deepspeed"), default="none")
     parser.add_argument("--case", default="", help="name of the case in the line")
@@ -186,6 +217,11 @@ def parse_arguments():
     a = parser.parse_args()
     if a.steps < 1 or a.batch % ranks() != 0:
         parser.error("--steps must be at least 1, --batch a multiple of the ranks")
+    if a.device == "cuda" and a.strategy != "none":
+        parser.error("--device cuda is for one GPU, without --strategy")
+    if a.device == "cuda" and not torch.cuda.is_available():
+        raise SystemExit(f"pytorch_step.py: --device cuda, and this PyTorch ({torch.__version__}) finds no GPU: run it "
+                         "where nvidia-smi shows one, with a PyTorch built for CUDA")
     return a
 
 
@@ -197,22 +233,28 @@ def main():
     model = Gpt2(start.read_config(a.start)).load(start.read_tensors(a.start))
     if a.dtype == "bf16-weights":
         model = model.bfloat16()
+    model = model.to(a.device)
     trainer = DeepSpeed(model, a) if a.strategy == "deepspeed" else Plain(model, a)
-    autocast = torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.dtype == "bf16" and a.strategy != "deepspeed")
+    autocast = torch.autocast(a.device, dtype=torch.bfloat16, enabled=a.dtype == "bf16" and a.strategy != "deepspeed")
     tokens = torch.from_numpy(start.read_tokens(a.start / "tokens.bin"))
+    if a.device == "cuda":
+        tokens = tokens.pin_memory()
+    clock = CudaClock() if a.device == "cuda" else HostClock()
 
     seconds, losses, mine = [], [], a.batch // ranks()
     for step in range(a.warmup + a.steps):
         first = (step * a.batch + rank() * mine) * a.seq
         window = tokens[first : first + mine * a.seq + 1]
-        begin = time.perf_counter()
+        clock.begin()
+        window = window.to(a.device, non_blocking=True)
         with autocast:
             loss = trainer.step(window[:-1].view(mine, a.seq), window[1:].view(mine, a.seq)).detach()
         if a.strategy != "none":
             dist.all_reduce(loss)
         losses.append(loss.item() / ranks())
+        taken = clock.end()
         if step >= a.warmup:
-            seconds.append(time.perf_counter() - begin)
+            seconds.append(taken)
 
     memory = torch.tensor(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     if a.strategy != "none":
@@ -220,11 +262,12 @@ def main():
         dist.destroy_process_group()
     if rank() == 0:
         median = statistics.median(seconds)
+        on_gpu = {"device_bytes": torch.cuda.max_memory_reserved()} if a.device == "cuda" else {}
         print(json.dumps({"benchmark": "step", "case": a.case or f"B={a.batch} T={a.seq} {a.dtype}", "seconds": median,
                           "spread": (max(seconds) - min(seconds)) / median,
                           "tokens_per_second": a.batch * a.seq / median, "peak_memory_bytes": memory.item(),
                           "cores": ranks() * a.threads, "first_loss": losses[0], "program": a.program,
-                          "version": torch.__version__}))
+                          "version": torch.__version__, **on_gpu}))
 
 
 if __name__ == "__main__":

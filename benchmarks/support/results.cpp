@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "kernels/base/check.hpp"
 
@@ -22,6 +23,7 @@ Run run_of(const Json& line) {
 }
 
 Case case_of(const Json& line, std::size_t file) {
+  if (line.value("cores", 1.0) <= 0) throw std::invalid_argument("cores has to be positive");
   return {.benchmark = line.at("benchmark"),
           .name = line.at("case"),
           .program = line.value("program", ""),
@@ -59,29 +61,31 @@ std::pair<std::string, double> Run::rate() const {
   return {};
 }
 
-std::vector<Case> read_results(const std::vector<std::string>& files) {
-  std::vector<Case> cases;
+Results read_results(const std::vector<std::string>& files) {
+  Results results;
+  std::vector<Case>& cases = results.cases;
   for (std::size_t file = 0; file < files.size(); ++file) {
     std::ifstream in(files[file]);
     if (!in) throw Error(fmt::format("{} cannot be read", files[file]), "", "Look at its name");
-    const std::size_t before = cases.size();
     std::string text;
+    bool empty = true;
     for (int number = 1; std::getline(in, text); ++number) {
       if (text.empty()) continue;
+      empty = false;
       try {
         add(cases, case_of(Json::parse(text), file));
-      } catch (const Json::exception& why) {
-        throw Error(fmt::format("{}:{}: not a benchmark's line", files[file], number), why.what(),
-                    "Give files of JSON lines, as jobs/benchmark.sbatch collects them");
+      } catch (const std::exception& why) {
+        results.refused.push_back(
+            fmt::format("{}:{}: not a benchmark's line: {}", files[file], number, why.what()));
       }
     }
-    if (cases.size() == before)
+    if (empty)
       throw Error(fmt::format("{} has no lines", files[file]), "", "Look at the benchmarks' log");
   }
   for (Case& each : cases)
     std::sort(each.runs.begin(), each.runs.end(),
               [](const Run& a, const Run& b) { return a.seconds < b.seconds; });
-  return cases;
+  return results;
 }
 
 }  // namespace triax::benchmark

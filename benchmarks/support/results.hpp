@@ -25,9 +25,16 @@ struct Case {
   const Run& median() const { return runs[(runs.size() - 1) / 2]; }
 };
 
+/// What files of lines hold.
+struct Results {
+  std::vector<Case> cases;
+  std::vector<std::string> refused;  // what and where: lines that are not a benchmark's
+};
+
 /// The cases of all files, each file's in the order of their first lines; lines of one file with
-/// the same benchmark, case, program, cores and series are runs of one case. Error, with file and
-/// line, for what is not such a line; and where a file cannot be read or has none.
-std::vector<Case> read_results(const std::vector<std::string>& files);
+/// the same benchmark, case, program, cores and series are runs of one case. A line that is not a
+/// benchmark's, as of a job that was cut, is left out. Error where a file cannot be read or has no
+/// line.
+Results read_results(const std::vector<std::string>& files);
 
 }  // namespace triax::benchmark

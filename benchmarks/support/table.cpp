@@ -16,7 +16,22 @@ std::string with_prefix(double value, const char* unit) {
   return fmt::format("{:.3g} {}{}", value, prefixes[prefix], unit);
 }
 
-std::string row(const std::vector<std::string>& cells) {
+// As Markdown shows it.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|')
+      out += "\\|";
+    else if (c == '<')
+      out += "&lt;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = escaped(cell);
   return fmt::format("| {} |\n", fmt::join(cells, " | "));
 }
 

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <vector>
 
+#include "kernels/base/check.hpp"
 #include "kernels/random.hpp"
 
 namespace triax::benchmark {
@@ -46,8 +49,9 @@ const std::map<std::string, ModelConfig>& model_shapes() {
 }
 
 TokenShard::TokenShard(std::int64_t tokens, int vocabulary)
-    : path_(std::filesystem::temp_directory_path() /
-            ("triax-step-" + std::to_string(getpid()) + ".bin")) {
+    : path_((std::filesystem::temp_directory_path() / "triax-step-XXXXXX").string()) {
+  const int made = ::mkstemp(path_.data());  // not by number: containers may share the directory
+  if (made >= 0) ::close(made);
   std::vector<std::int32_t> header(256, 0);
   header[0] = 20240520;
   header[1] = 1;
@@ -62,6 +66,8 @@ TokenShard::TokenShard(std::int64_t tokens, int vocabulary)
              static_cast<std::streamsize>(header.size() * sizeof(header[0])));
   file.write(reinterpret_cast<const char*>(data.data()),
              static_cast<std::streamsize>(data.size() * sizeof(data[0])));
+  if (made < 0 || !file.flush())
+    throw Error(path_ + " cannot be written", "", "Set TMPDIR to a directory with room");
 }
 
 TokenShard::~TokenShard() {

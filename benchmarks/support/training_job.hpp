@@ -27,7 +27,7 @@ class TokenShard {
   std::string path() const { return path_; }
 
  private:
-  std::filesystem::path path_;
+  std::string path_;
 };
 
 }  // namespace triax::benchmark

@@ -34,7 +34,7 @@ struct PairForwardScratch {
         scores(arena, "attention scores", tile_size * tile_size),
         keep(arena, "attention dropout", tile_size * tile_size),
         largest(arena, "attention maxima", tile_size),
-        sum(arena, "attention sums", tile_size * vector_floats) {}
+        sum(arena, "attention sums", tile_size * widest_vector) {}
   WordScratch keys;         // (tiles of keys, D / 2, tile_size): transposed
   WordScratch values;       // (T / 2, width): pairs of rows
   WordScratch probability;  // (tile_size, tile_size / 2): pairs along rows

@@ -31,10 +31,9 @@ void row_products(float* delta, const HeadView<E>& x, const HeadView<E>& y, std:
   for (std::int64_t t = 0; t < length; ++t) {
     const E* a = x.row(t);
     const E* b = y.row(t);
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t d = 0; d < head_size; ++d) sum += a[d] * b[d];
-    delta[t] = sum;
+    delta[t] = vector_sum(head_size, [=](std::int64_t d, auto lanes) {
+      return lanes.load(a + d) * lanes.load(b + d);
+    });
   }
 }
 

@@ -8,6 +8,9 @@
 #include "kernels/random.hpp"
 
 namespace triax::attention {
+namespace {
+constexpr int sum_vectors = widest_vector / vector_floats;  // of a row's sums
+}
 
 void fill_above_diagonal(float* tile, std::int64_t rows, float value) {
   for (std::int64_t r = 0; r < rows; ++r)
@@ -16,7 +19,7 @@ void fill_above_diagonal(float* tile, std::int64_t rows, float value) {
 
 void reset(const OnlineSoftmax& state, std::int64_t rows) {
   std::fill_n(state.largest, rows, -std::numeric_limits<float>::infinity());
-  std::fill_n(state.sum, rows * vector_floats, 0.0F);
+  std::fill_n(state.sum, rows * widest_vector, 0.0F);
 }
 
 void softmax_step(float* scores, const OnlineSoftmax& state, float* out, std::int64_t width,
@@ -35,13 +38,20 @@ void softmax_step(float* scores, const OnlineSoftmax& state, float* out, std::in
   for (std::int64_t r = 0; r < rows; ++r, scores += tile_size) {
     const float largest = state.largest[r];
     const float factor = shrink[static_cast<std::size_t>(r)];
-    FloatVector sum = load(state.sum + r * vector_floats) * factor;
-    for (std::int64_t c = 0; c < tile_size; c += vector_floats) {
-      const FloatVector probability = fast_exp_up_to_89(load(scores + c) - largest);
-      store(scores + c, probability);
-      sum += probability;
-    }
-    store(state.sum + r * vector_floats, sum);
+    float* row_sums = state.sum + r * widest_vector;
+    FloatVector sum[sum_vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < sum_vectors; ++v) sum[v] = load(row_sums + v * vector_floats) * factor;
+    for (std::int64_t c = 0; c < tile_size; c += widest_vector)
+#pragma GCC unroll 2
+      for (int v = 0; v < sum_vectors; ++v) {
+        float* at = scores + c + v * vector_floats;
+        const FloatVector probability = fast_exp_up_to_89(load(at) - largest);
+        store(at, probability);
+        sum[v] += probability;
+      }
+#pragma GCC unroll 2
+    for (int v = 0; v < sum_vectors; ++v) store(row_sums + v * vector_floats, sum[v]);
     if (out == nullptr || factor == 1.0F) continue;
     float* out_row = out + r * width;
     for (std::int64_t d = 0; d < width; d += vector_floats)
@@ -51,7 +61,7 @@ void softmax_step(float* scores, const OnlineSoftmax& state, float* out, std::in
 
 float row_sum(const OnlineSoftmax& state, std::int64_t row) {
   float sum = 0;
-  for (int v = 0; v < vector_floats; ++v) sum += state.sum[row * vector_floats + v];
+  for (int lane = 0; lane < widest_vector; ++lane) sum += state.sum[row * widest_vector + lane];
   return sum;
 }
 

@@ -19,7 +19,7 @@ void fill_above_diagonal(float* tile, std::int64_t rows, float value);
 /// What a query remembers of the keys seen so far (Milakov & Gimelshein 2018).
 struct OnlineSoftmax {
   float* largest = nullptr;  // (tile_size): the largest score
-  float* sum = nullptr;  // (tile_size, vector_floats): sums of exp(score - largest), a lane its own
+  float* sum = nullptr;  // (tile_size, widest_vector): sums of exp(score - largest), a lane its own
 };
 
 /// Forgets everything.

@@ -55,7 +55,7 @@ struct ForwardScratch {
         scores(arena, "attention scores", tile_size * tile_size),
         keep(arena, "attention dropout", tile_size * tile_size),
         largest(arena, "attention maxima", tile_size),
-        sum(arena, "attention sums", tile_size * vector_floats) {}
+        sum(arena, "attention sums", tile_size * widest_vector) {}
   Scratch keys;    // (tiles of keys, D, tile_size), transposed
   Scratch values;  // (T, width)
   Scratch query, out, scores, keep, largest, sum;

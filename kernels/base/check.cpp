@@ -9,7 +9,7 @@ std::string compose(const std::string& problem, const std::string& why, const st
   std::string text = problem;
   if (!why.empty()) text += " (" + why + ")";
   // Whatever was opened last: nothing is wrong with it.
-  if (why.find(std::strerror(EMFILE)) != why.npos)
+  if (why.find(std::strerror(EMFILE)) != why.npos && why.find(std::strerror(ENFILE)) == why.npos)
     return text + ". Raise the limit on open files (ulimit -n)";
   if (!remedy.empty()) text += ". " + remedy;
   return text;

@@ -27,6 +27,9 @@ std::int64_t place(int) {
 Handle make_stream() {
   absent();
 }
+void raise_priority(void*) {
+  absent();
+}
 void synchronize_stream(void*) {
   absent();
 }

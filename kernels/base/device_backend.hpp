@@ -20,6 +20,8 @@ DeviceFacts facts();
 std::int64_t place(int index);
 
 Handle make_stream();
+/// Its work goes before that of other streams where both could run; before it has any.
+void raise_priority(void* stream);
 void synchronize_stream(void* stream);
 void attach_thread(void* stream);
 /// As the device's own libraries know it: a cudaStream_t.

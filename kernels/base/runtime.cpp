@@ -3,10 +3,29 @@
 #include <omp.h>
 
 #include <Kokkos_Core.hpp>
+#include <dnnl.hpp>
+
+#include "kernels/base/check.hpp"
+#include "kernels/base/isa.hpp"
 
 namespace triax {
+namespace {
+
+// Holds oneDNN to the instructions of our own code, where that does without some of the
+// processor's. It refuses once it has chosen; builds of it that cannot be held choose by
+// themselves.
+void limit_products() {
+  if (isa_in_use() == best_isa()) return;
+  const auto limit = isa_in_use() == Isa::avx2 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::avx512_core;
+  const dnnl::status status = dnnl::set_max_cpu_isa(limit);
+  check(status == dnnl::status::success || status == dnnl::status::unimplemented,
+        "oneDNN multiplied matrices before its instructions were limited");
+}
+
+}  // namespace
 
 KernelRuntime::KernelRuntime(int threads) {
+  limit_products();
   omp_set_num_threads(threads);  // what oneDNN follows
 #if KOKKOS_VERSION >= 40000
   Kokkos::initialize(Kokkos::InitializationSettings().set_num_threads(threads));

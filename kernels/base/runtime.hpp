@@ -3,7 +3,8 @@
 
 namespace triax {
 
-/// Starts Kokkos and sets the threads of a rank for Kokkos and oneDNN; stops Kokkos when destroyed.
+/// Starts Kokkos and sets the threads of a rank for Kokkos and oneDNN, and the processor's
+/// instructions for oneDNN where isa_in_use() is not the best; stops Kokkos when destroyed.
 /// Exactly one lives in a process, from before the first kernel until after the last.
 class KernelRuntime {
  public:

@@ -1,12 +1,17 @@
 #pragma once
-// The host's vector registers as a type: GCC's vector extension, 64 bytes where the build has
-// AVX-512, 32 elsewhere. Numbers of 16 bits are widened as they are loaded and rounded as they are
-// stored, by the processor's own conversions where it has them.
+// The host's vector registers as a type: GCC's vector extension, 64 bytes in code for AVX-512, 32
+// elsewhere; for code that is compiled once for each kind of processor alone. Numbers of 16 bits
+// are widened as they are loaded and rounded as they are stored, by the processor's own conversions
+// where it has them.
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "kernels/base/float16.hpp"
+
+#ifndef TRIAX_VECTOR_CODE
+#error "vector registers are for the sources of triax_isa_sources (kernels/isa/isa.cmake)"
+#endif
 
 #ifdef __F16C__
 #include <immintrin.h>

@@ -6,8 +6,9 @@ namespace triax {
 
 class Total {
  public:
-  /// 0, in memory of `space`.
-  explicit Total(MemorySpace space) : memory_(space, sizeof(double)) {}
+  /// 0, in memory of `source`, of its part `part`.
+  explicit Total(const MemorySource& source, std::string_view part = {})
+      : memory_(source, sizeof(double), part) {}
   /// (1) float64: what add_sum and its like take.
   Tensor tensor() const { return memory_.there().tensor(DType::f64, {1}); }
   void clear(const Stream& stream) const { fill_zero(stream, tensor()); }

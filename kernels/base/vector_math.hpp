@@ -17,8 +17,15 @@ inline constexpr float round_to_integer = 0x1.8p23F;  // a float this large has 
 inline float multiply_add(float a, float b, float c) {
   return std::fma(a, b, c);
 }
+// One instruction: compilers make it of a product and a sum only where they optimise.
 inline FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
-  return a * b + c;  // one instruction
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
 }
 
 // p 2^n where x is not so low that e^x vanishes, else 0; shifted is n + round_to_integer. By two

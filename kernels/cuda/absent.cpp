@@ -2,9 +2,24 @@
 #include "kernels/cuda/absent.hpp"
 
 #include "kernels/cuda/fp8.hpp"
+#include "kernels/cuda/kernel_times.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/stream.hpp"
 
 namespace triax::cuda {
+
+std::shared_ptr<void>& kept_by(const Stream&, Kept) {
+  absent("memory of a stream");
+}
+std::size_t shared_memory_of(const Stream&) {
+  absent("shared memory");
+}
+void time_kernels(const Stream&) {
+  absent("times of kernels");
+}
+std::vector<KernelTime> kernel_times(const Stream&) {
+  absent("times of kernels");
+}
 
 void adamw(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
            const Tensor&, const AdamWOptions&) {

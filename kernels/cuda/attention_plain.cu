@@ -209,7 +209,8 @@ struct PlainKeyGradient {
 
 void plain_attention_forward(const Stream& stream, const AttentionTask& task, const Tensor& out,
                              const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const PlainCut cut = plain_attention_cut(task.head_size, forward_row_tiles, 1);
+  const PlainCut cut =
+      plain_attention_cut(task.head_size, forward_row_tiles, 1, shared_memory_of(stream));
   with_type(q.dtype(), [&]<class T>(Type<T>) {
     launch(stream, plain_attention_shape(task.batch * task.heads, task.length, cut),
            PlainForward<T>{task, heads_of<T>(out), statistics_of(lse), heads_of<T>(q),
@@ -221,8 +222,9 @@ void plain_attention_backward(const Stream& stream, const AttentionTask& task, c
                               const Tensor& dk, const Tensor& dv, const Tensor& dout,
                               const Tensor& delta, const Tensor& lse, const Tensor& q,
                               const Tensor& k, const Tensor& v) {
-  const PlainCut queries = plain_attention_cut(task.head_size, query_gradient_row_tiles, 1);
-  const PlainCut keys = plain_attention_cut(task.head_size, key_gradient_row_tiles, 2);
+  const std::size_t shared = shared_memory_of(stream);
+  const PlainCut queries = plain_attention_cut(task.head_size, query_gradient_row_tiles, 1, shared);
+  const PlainCut keys = plain_attention_cut(task.head_size, key_gradient_row_tiles, 2, shared);
   with_type(q.dtype(), [&]<class T>(Type<T>) {
     PlainOperands<T> of{task,           heads_of<T>(dout),  heads_of<T>(q),       heads_of<T>(k),
                         heads_of<T>(v), statistics_of(lse), statistics_of(delta), queries.rows};

@@ -1,5 +1,7 @@
 #include "kernels/cuda/attention_shape.hpp"
 
+#include <algorithm>
+
 #include "kernels/base/check.hpp"
 
 namespace triax::cuda {
@@ -44,7 +46,9 @@ LaunchShape attention_row_sums_shape(std::int64_t rows) {
   return pointwise_shape(rows * row_sum_lanes, 1);
 }
 
-PlainCut plain_attention_cut(std::int64_t head_size, int row_tiles, int score_tiles) {
+PlainCut plain_attention_cut(std::int64_t head_size, int row_tiles, int score_tiles,
+                             std::size_t shared_bytes) {
+  const std::size_t limit = std::min(shared_bytes, shared_limit);
   for (int rows = plain_rows; rows >= 1; rows /= 2) {
     const std::size_t columns = static_cast<std::size_t>(head_size | 1);
     const auto tile = [&](int count, std::size_t width) {
@@ -52,7 +56,7 @@ PlainCut plain_attention_cut(std::int64_t head_size, int row_tiles, int score_ti
     };
     const std::size_t bytes =
         tile(row_tiles, columns) + tile(score_tiles, plain_pitch) + 2 * plain_rows * sizeof(float);
-    if (bytes <= shared_limit) return {rows, bytes};
+    if (bytes <= limit) return {rows, bytes};
   }
   throw Error(fmt::format("attention with heads of {} on a GPU", head_size),
               "its shared memory does not hold a row of each operand",

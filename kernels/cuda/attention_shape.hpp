@@ -55,8 +55,10 @@ inline constexpr int plain_pitch = plain_rows + 1;  // of a tile of scores
 constexpr int plain_row_pitch(int head_size) {
   return head_size | 1;
 }
-/// As many rows as shared memory takes; an Error where that is none.
-PlainCut plain_attention_cut(std::int64_t head_size, int row_tiles, int score_tiles);
+/// As many rows as the shared memory of a block takes, `shared_bytes` of the device; an Error where
+/// that is none.
+PlainCut plain_attention_cut(std::int64_t head_size, int row_tiles, int score_tiles,
+                             std::size_t shared_bytes = shared_limit);
 LaunchShape plain_attention_shape(std::int64_t heads, std::int64_t length, const PlainCut& cut);
 
 }  // namespace triax::cuda

@@ -1,6 +1,8 @@
 // Products by cuBLASLt.
 #include "kernels/cuda/blas.hpp"
 
+#include "kernels/cuda/kernel_times.hpp"
+
 #include <cublasLt.h>
 
 #include <optional>
@@ -89,6 +91,7 @@ struct Plan {
   Description description;
   Layout left, right, d;
   std::optional<cublasLtMatmulAlgo_t> algorithm;
+  std::string name;  // for the times of kernels
 };
 
 struct ProductHash {
@@ -110,8 +113,8 @@ struct ProductHash {
 class Products {
  public:
   /// first: the product that it is made for.
-  explicit Products(const BlasProduct& first)
-      : workspace_(blas_workspace_bytes, MemorySpace::device) {
+  Products(const Memory& workspace, const BlasProduct& first)
+      : workspace_(workspace.tensor(DType::u8, {static_cast<std::int64_t>(workspace.bytes())})) {
     check_blas(cublasLtCreate(library_.out()), "cublasLtCreate", first);
   }
 
@@ -125,10 +128,11 @@ class Products {
     const Plan& plan = plan_of(x, memory);
     if (!plan.algorithm) return false;
     set_pointers(plan, x, memory);
+    const KernelTimer timer(stream, plan.name.c_str());
     check_blas(
         cublasLtMatmul(library_.get(), plan.description.get(), &one, memory.left, plan.left.get(),
                        memory.right, plan.right.get(), &beta, memory.d, plan.d.get(), memory.d,
-                       plan.d.get(), &*plan.algorithm, workspace_.data(), workspace_.bytes(),
+                       plan.d.get(), &*plan.algorithm, workspace_.data(), blas_workspace_bytes,
                        static_cast<cudaStream_t>(native_stream(stream))),
         "cublasLtMatmul", x);
     return true;
@@ -195,6 +199,7 @@ class Products {
     plan.right = layout(x.right, x.type, x.depth, x.columns, x);
     plan.d = layout(x.d, x.d_type, x.rows, x.columns, x);
     choose(plan, x);
+    plan.name = fmt::format("product {}", x.text());
     return plan;
   }
 
@@ -202,7 +207,7 @@ class Products {
     Preference preference;
     check_blas(cublasLtMatmulPreferenceCreate(preference.out()), "cublasLtMatmulPreferenceCreate",
                x);
-    prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_.bytes(), x);
+    prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, blas_workspace_bytes, x);
     // Sums that are cut into parts are added up in float32, not in the type of d.
     prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE), x);
@@ -232,18 +237,24 @@ class Products {
   }
 
   Library library_;
-  Buffer workspace_;
+  Tensor workspace_;  // the stream's
   std::unordered_map<BlasProduct, Plan, ProductHash> plans_;
 };
 
 }  // namespace
 
+namespace {
+Products& products_of(const Stream& stream, const BlasProduct& product) {
+  return kept_by<Products>(stream, Kept::blas, memory_of(stream, Kept::workspace), product);
+}
+}  // namespace
+
 bool blas_has(const Stream& stream, const BlasProduct& product, const BlasMemory& memory) {
-  return kept_by<Products>(stream, Kept::blas, product).has(product, memory);
+  return products_of(stream, product).has(product, memory);
 }
 
 bool blas_multiply(const Stream& stream, const BlasProduct& product, const BlasMemory& memory) {
-  return kept_by<Products>(stream, Kept::blas, product).run(stream, product, memory);
+  return products_of(stream, product).run(stream, product, memory);
 }
 
 }  // namespace triax::cuda

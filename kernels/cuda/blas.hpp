@@ -104,9 +104,7 @@ struct ProductSteps {
 ProductSteps product_steps(const Tensor& c, const Tensor& a, const MatmulOptions& options,
                            bool fused = true);
 
-/// Float32 memory for `into_sums`, a stream's own from its first such product on; rows of c that it
-/// takes at a time.
-inline constexpr std::size_t product_sums_bytes = std::size_t{16} << 20;
+/// Rows of c that go `into_sums` at a time: the stream has product_sums_bytes for them.
 std::int64_t product_sums_rows(std::int64_t columns);
 
 /// Whether the library has an algorithm for the product of matrices that lie there.
@@ -117,6 +115,5 @@ bool blas_has(const Stream& stream, const BlasProduct& product, const BlasMemory
 /// memory) and the algorithm of each product are kept by the stream from their first use on. An
 /// Error names the product and the library's status.
 bool blas_multiply(const Stream& stream, const BlasProduct& product, const BlasMemory& memory);
-inline constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 
 }  // namespace triax::cuda

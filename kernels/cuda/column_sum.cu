@@ -43,10 +43,13 @@ struct SumRows {
   static constexpr int max_threads = 256;
   float* partials;
   Rows<T> dy;
+  std::int64_t across;  // blocks for a part of the rows
 
   TRIAX_DEVICE void operator()(const Block& block) const {
-    const std::int64_t column = (block.index_x() * warp + block.thread_x()) * width;
-    const std::int64_t begin = block.index_y() * rows_per_block;
+    const std::int64_t part = block.index_x() / across;
+    const std::int64_t column =
+        ((block.index_x() - part * across) * warp + block.thread_x()) * width;
+    const std::int64_t begin = part * rows_per_block;
     const std::int64_t end = begin + rows_per_block < dy.rows ? begin + rows_per_block : dy.rows;
     float sums[width] = {};
     if (column < dy.columns)
@@ -67,7 +70,7 @@ struct SumRows {
       float total = 0.0F;
       for (int y = 0; y < block.threads_y(); ++y)
         total += shared[(y * width + i) * warp + block.thread_x()];
-      partials[block.index_y() * dy.columns + column + i] = total;
+      partials[part * dy.columns + column + i] = total;
     }
   }
 };
@@ -94,7 +97,8 @@ void bias_backward(const Stream& stream, const Tensor& dbias, const Tensor& dy, 
     const Rows<T> in = device_rows<T>(dy, "dy");
     check(in.columns == columns, "dbias of shape {} for {} columns", dbias.shape(), in.columns);
     with_width<wide<T>>(aligned(in) && columns % wide<T> == 0, [&]<int width>(Width<width>) {
-      launch(stream, column_sum_shape(in.rows, columns, width), SumRows<T, width>{partials, in});
+      launch(stream, column_sum_shape(in.rows, columns, width),
+             SumRows<T, width>{partials, in, column_blocks(columns, width)});
     });
   });
   add_partial_rows(stream, dbias, partials, blocks, accumulate);

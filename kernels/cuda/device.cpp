@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <utility>
 
 #include "kernels/base/device.hpp"
 #include "kernels/base/device_backend.hpp"
@@ -14,8 +15,8 @@ namespace {
 // A queue and the memory that goes with it.
 struct Queue {
   cudaStream_t stream = nullptr;
-  void* scratch = nullptr;
   int device = 0;
+  std::size_t shared_memory = 0;  // that a block may have
   std::array<std::shared_ptr<void>, kept_count> kept;
 
   Queue() = default;
@@ -23,7 +24,6 @@ struct Queue {
   Queue& operator=(const Queue&) = delete;
   ~Queue() {    // nobody is left to hear of a failure
     kept = {};  // before the stream that it works on
-    cudaFree(scratch);
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
 };
@@ -47,8 +47,8 @@ void* native_stream(const Stream& stream) {
   return native(stream.handle());
 }
 
-void* stream_scratch(const Stream& stream) {
-  return static_cast<Queue*>(stream.handle())->scratch;
+std::size_t shared_memory_of(const Stream& stream) {
+  return static_cast<Queue*>(stream.handle())->shared_memory;
 }
 
 std::shared_ptr<void>& kept_by(const Stream& stream, Kept what) {
@@ -110,10 +110,25 @@ Handle make_stream() {
   cuda::require_device();
   const auto queue = std::make_shared<cuda::Queue>();
   check_call(cudaGetDevice(&queue->device), "cudaGetDevice");
+  int shared_memory = 0;
+  check_call(cudaDeviceGetAttribute(&shared_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                    queue->device),
+             "cudaDeviceGetAttribute");
+  queue->shared_memory = static_cast<std::size_t>(shared_memory);
   check_call(cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking),
              "cudaStreamCreateWithFlags");
-  check_call(cudaMalloc(&queue->scratch, cuda::stream_scratch_bytes), "cudaMalloc");
   return queue;
+}
+
+void raise_priority(void* stream) {
+  int least = 0, greatest = 0;
+  check_call(cudaDeviceGetStreamPriorityRange(&least, &greatest),
+             "cudaDeviceGetStreamPriorityRange");
+  auto* queue = static_cast<cuda::Queue*>(stream);
+  cudaStream_t raised = nullptr;
+  check_call(cudaStreamCreateWithPriority(&raised, cudaStreamNonBlocking, greatest),
+             "cudaStreamCreateWithPriority");
+  check_call(cudaStreamDestroy(std::exchange(queue->stream, raised)), "cudaStreamDestroy");
 }
 
 void synchronize_stream(void* stream) {

@@ -12,13 +12,13 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/device_backend.hpp"
 #include "kernels/cuda/emulated_device.hpp"
+#include "kernels/cuda/launch_shape.hpp"
 #include "kernels/cuda/stream.hpp"
 
 namespace triax::cuda::emulator {
 namespace {
 
 struct Queue : std::enable_shared_from_this<Queue> {
-  std::vector<double> scratch = std::vector<double>(stream_scratch_bytes / sizeof(double));
   std::array<std::shared_ptr<void>, kept_count> kept;
   std::deque<std::function<void()>> work;
   std::uint64_t done = 0;  // of all that ever was put there
@@ -180,8 +180,8 @@ void* native_stream(const Stream& stream) {
   return stream.handle();
 }
 
-void* stream_scratch(const Stream& stream) {
-  return emulator::queue_of(stream.handle()).scratch.data();
+std::size_t shared_memory_of(const Stream&) {
+  return shared_limit;
 }
 
 std::shared_ptr<void>& kept_by(const Stream& stream, Kept what) {
@@ -212,6 +212,7 @@ std::int64_t place(int) {
 Handle make_stream() {
   return Device::of_process().make_queue();
 }
+void raise_priority(void*) {}
 void synchronize_stream(void* stream) {
   Device::of_process().run(queue_of(stream), queue_of(stream).end());
 }

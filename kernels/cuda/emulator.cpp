@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernels/base/check.hpp"
+#include "kernels/cuda/fiber_switch.hpp"
 
 namespace triax::cuda {
 namespace emulator {
 namespace {
-
-constexpr std::size_t stack_bytes = 65536;
 
 // Threads that wait until all of them have come.
 struct Barrier {
@@ -30,11 +31,15 @@ struct Copy {
   std::size_t bytes;
 };
 
+// Made once and used for the threads of one block after another, of all launches: to make one asks
+// the system.
 struct Fiber {
-  ucontext_t context{};  // where it begins
-  jmp_buf place;         // and where it goes on
+  Machine* machine = nullptr;  // whose thread it is now
+  ucontext_t context{};        // where it begins
+  jmp_buf place;               // and where it goes on
   bool begun = false;
-  std::unique_ptr<char[]> stack;
+  std::unique_ptr<char[]> stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
+  void* kept = nullptr;  // for leave_stack
   Block block;
   std::vector<Copy> copies;
   bool running = false;
@@ -61,10 +66,8 @@ class Machine {
       : shape_(shape),
         thread_(thread),
         body_(body),
-        fibers_(static_cast<std::size_t>(shape.threads_x * shape.threads_y)),
-        shared_(shape.shared_bytes / sizeof(std::uint64_t) + 2) {
-    for (Fiber& fiber : fibers_) fiber.stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
-  }
+        fibers_(fibers(static_cast<std::size_t>(shape.threads_x * shape.threads_y))),
+        shared_(shape.shared_bytes / sizeof(std::uint64_t) + 2) {}
 
   void run_block(std::int64_t x, std::int64_t y) {
     constexpr std::uint64_t not_a_number = 0x7ff7ffff7ff7ffff;  // of two floats or a double
@@ -113,6 +116,13 @@ class Machine {
   }
 
  private:
+  static std::span<Fiber> fibers(std::size_t count) {
+    thread_local std::deque<std::vector<Fiber>> sizes;  // that stay where they are
+    for (std::vector<Fiber>& made : sizes)
+      if (made.size() == count) return made;
+    return sizes.emplace_back(count);
+  }
+
   void start(Fiber& fiber, int thread, std::int64_t x, std::int64_t y) {
     void* shared = shared_.data();
     if (reinterpret_cast<std::uintptr_t>(shared) % 16 != 0) shared = shared_.data() + 1;
@@ -122,15 +132,17 @@ class Machine {
     fiber.block.index_y_ = y;
     fiber.block.thread_ = thread;
     fiber.block.shared_ = shared;
+    if (fiber.running) fiber.begun = false;  // left within a block that came to no end
     fiber.running = true;
-    fiber.begun = false;
+    fiber.machine = this;
     fiber.exchanges = 0;
     fiber.waits = nullptr;
     fiber.copies.clear();
+    if (fiber.begun) return;
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.get();
     fiber.context.uc_stack.ss_size = stack_bytes;
-    const auto self = reinterpret_cast<std::uintptr_t>(this);
+    const auto self = reinterpret_cast<std::uintptr_t>(&fiber);
     makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Machine::enter), 2,
                 static_cast<unsigned>(self), static_cast<unsigned>(self >> 32U));
   }
@@ -139,25 +151,36 @@ class Machine {
   static void enter(unsigned low, unsigned high) {
     const auto address = static_cast<std::uintptr_t>(low) | static_cast<std::uintptr_t>(high)
                                                                 << 32U;
-    auto* machine = reinterpret_cast<Machine*>(address);
-    Fiber& fiber = *machine->current_;
-    machine->thread_(machine->body_, fiber.block);
-    fiber.running = false;
-    machine->moved_ = true;
-    _longjmp(machine->scheduler_, 1);
+    Fiber& fiber = *reinterpret_cast<Fiber*>(address);
+    fiber.machine->scheduler_stack_ = enter_stack(nullptr);
+    while (true) {
+      fiber.machine->thread_(fiber.machine->body_, fiber.block);
+      fiber.running = false;
+      fiber.machine->moved_ = true;
+      give_way(fiber);
+    }
   }
 
   // Goes on with a fiber until it waits or ends. A jump leaves the signal mask alone, for which
   // swapcontext asks the system each time.
   [[gnu::noinline]] void resume(Fiber& fiber) {
     current_ = &fiber;
-    if (_setjmp(scheduler_) != 0) return;
+    if (_setjmp(scheduler_) != 0) {
+      enter_stack(scheduler_kept_);
+      return;
+    }
+    leave_stack(&scheduler_kept_, {fiber.stack.get(), stack_bytes});
     if (fiber.begun) _longjmp(fiber.place, 1);
     fiber.begun = true;
     setcontext(&fiber.context);
   }
-  [[gnu::noinline]] void give_way(Fiber& fiber) {
-    if (_setjmp(fiber.place) == 0) _longjmp(scheduler_, 1);
+  // Another machine may go on with it.
+  [[gnu::noinline]] static void give_way(Fiber& fiber) {
+    if (_setjmp(fiber.place) == 0) {
+      leave_stack(&fiber.kept, fiber.machine->scheduler_stack_);
+      _longjmp(fiber.machine->scheduler_, 1);
+    }
+    fiber.machine->scheduler_stack_ = enter_stack(fiber.kept);
   }
 
   // Lets every thread run until it waits. False when all have ended.
@@ -195,11 +218,13 @@ class Machine {
   const LaunchShape& shape_;
   Thread thread_;
   const void* body_;
-  std::vector<Fiber> fibers_;
+  std::span<Fiber> fibers_;
   std::vector<std::uint64_t> shared_;
   std::vector<Warp> warps_;
   Barrier block_;
   jmp_buf scheduler_;
+  StackBounds scheduler_stack_;
+  void* scheduler_kept_ = nullptr;  // for leave_stack
   Fiber* current_ = nullptr;
   bool moved_ = false;  // since the round began, somebody ended or passed a barrier
 };

@@ -9,6 +9,7 @@
 #include "kernels/base/device.hpp"
 #include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/launch_shape.hpp"
+#include "kernels/cuda/stream.hpp"
 
 #define TRIAX_DEVICE
 

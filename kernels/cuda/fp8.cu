@@ -168,7 +168,7 @@ struct EncodeTransposed {
 template <class T>
 void find_scale(const Stream& stream, float* scales, const T* x, std::int64_t n,
                 Float8Format format) {
-  auto* parts = static_cast<std::uint32_t*>(stream_scratch(stream));
+  auto* parts = static_cast<std::uint32_t*>(memory_of(stream, Kept::scratch).data());
   const LaunchShape shape = sum_shape(n, wide<T>);
   with_bool(aligned(x), [&]<bool allowed>(std::bool_constant<allowed>) {
     launch(stream, shape, LargestParts<T, allowed>{parts, x, n, shape.blocks_x});

@@ -2,7 +2,10 @@
 // kernels/cuda/launch.hpp for nvcc.
 #include <cstdint>
 
+#include <typeinfo>
+
 #include "kernels/cuda/check_call.hpp"
+#include "kernels/cuda/kernel_times.hpp"
 #include "kernels/cuda/launch_shape.hpp"
 #include "kernels/cuda/stream.hpp"
 
@@ -44,11 +47,14 @@ void launch(const Stream& stream, const LaunchShape& shape, Body body) {
   if (shape.blocks_x == 0 || shape.blocks_y == 0) return;
   check_shape(shape, Body::max_threads);
   const auto kernel = reinterpret_cast<const void*>(&run_body<Body>);
-  if (shape.shared_bytes > without_asking)
+  if (shape.shared_bytes > without_asking) {
+    check_shared(shape, shared_memory_of(stream));
     check_call(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(shape.shared_bytes)),
                "cudaFuncSetAttribute");
+  }
   void* arguments[] = {&body};
+  const KernelTimer timer(stream, typeid(Body).name());
   check_call(
       cudaLaunchKernel(
           kernel,

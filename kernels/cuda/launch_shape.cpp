@@ -40,6 +40,14 @@ void check_shape(const LaunchShape& shape, int max_threads) {
   check(shape.shared_bytes <= shared_limit, "{} bytes of shared memory", shape.shared_bytes);
 }
 
+void check_shared(const LaunchShape& shape, std::size_t of_device) {
+  if (shape.shared_bytes <= of_device) return;
+  throw Error(
+      fmt::format("a kernel asks for {} bytes of shared memory a block", shape.shared_bytes),
+      fmt::format("this GPU has {}", of_device),
+      "Use shorter rows or smaller heads, or a GPU for data centres (A100, H100, B200)");
+}
+
 LaunchShape pointwise_shape(std::int64_t n, int width) {
   return {.blocks_x = blocks_over(n, std::int64_t{block_threads} * width),
           .threads_x = block_threads};
@@ -80,10 +88,13 @@ LaunchShape long_row_shape(std::int64_t rows) {
           .shared_bytes = row_sum_slots * sizeof(float)};
 }
 
+std::int64_t column_blocks(std::int64_t columns, int width) {
+  return blocks_over(columns, std::int64_t{warp} * width);
+}
+
 LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width) {
   constexpr int down = block_threads / warp;
-  return {.blocks_x = blocks_over(columns, std::int64_t{warp} * width),
-          .blocks_y = row_blocks(rows),
+  return {.blocks_x = column_blocks(columns, width) * row_blocks(rows),
           .threads_x = warp,
           .threads_y = down,
           .shared_bytes = static_cast<std::size_t>(down * warp * width) * sizeof(float)};

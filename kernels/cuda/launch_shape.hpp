@@ -6,8 +6,11 @@
 
 namespace triax::cuda {
 
-inline constexpr int warp = 32;                      // threads that run in step
-inline constexpr std::size_t shared_limit = 166912;  // bytes of a block on sm_80, the least of all
+inline constexpr int warp = 32;  // threads that run in step
+/// Bytes of shared memory that a block asks for at most: what sm_80 has. Later GPUs for data
+/// centres have more and are asked for no more, so that sums have one order; others have less
+/// (sm_86, sm_89, sm_120: 99 KiB), and what can be cut is cut to that.
+inline constexpr std::size_t shared_limit = 166912;
 
 /// A grid of blocks of threads; threads_x is a multiple of a warp.
 struct LaunchShape {
@@ -19,6 +22,9 @@ struct LaunchShape {
 
   bool operator==(const LaunchShape&) const = default;
 };
+
+/// An Error for a block with more shared memory than the GPU has for one.
+void check_shared(const LaunchShape& shape, std::size_t of_device);
 
 /// An internal error for what no GPU takes, or more threads than the kernel was compiled for.
 void check_shape(const LaunchShape& shape, int max_threads);
@@ -54,8 +60,11 @@ constexpr int padded_columns(std::int64_t columns) {
 /// A block a row, for rows too long to be held (logits).
 LaunchShape long_row_shape(std::int64_t rows);
 
-/// Sums of columns over each `rows_per_block` rows, of `width` columns a thread: blocks_x over
-/// columns, blocks_y over rows.
+/// Blocks over so many columns, `width` of them a thread and a warp a row.
+std::int64_t column_blocks(std::int64_t columns, int width);
+
+/// Sums of columns over each `rows_per_block` rows, of `width` columns a thread: column_blocks()
+/// blocks next to each other for each part of the rows.
 LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width);
 
 /// The sums of so many partial rows: blocks_x over columns.

@@ -64,8 +64,7 @@ bool multiply(const Stream& stream, const Tensor& c, const Tensor& a, const Tens
 // Through float32 sums, as many rows as the stream keeps memory for.
 void multiply_into_sums(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
                         const MatmulOptions& options) {
-  const auto& memory =
-      kept_by<Buffer>(stream, Kept::product_sums, product_sums_bytes, MemorySpace::device);
+  const Memory& memory = memory_of(stream, Kept::product_sums);
   const std::int64_t step = product_sums_rows(c.size(1));
   for (std::int64_t row = 0; row < c.size(0); row += step) {
     const std::int64_t rows = std::min(step, c.size(0) - row);

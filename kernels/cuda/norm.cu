@@ -56,7 +56,7 @@ template <class Term>
 void add_terms(const Stream& stream, const Tensor& total, const Tensor& x) {
   double* to = device_elements<double>(total, 1, "total");
   const std::int64_t n = x.elements();
-  auto* parts = static_cast<double*>(stream_scratch(stream));
+  auto* parts = static_cast<double*>(memory_of(stream, Kept::scratch).data());
   std::int64_t count = 0;
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     const T* data = device_elements<T>(x, n, "x");

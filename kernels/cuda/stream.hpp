@@ -1,24 +1,24 @@
 #pragma once
 // What the bodies of kernels ask of a stream of the device.
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device_arena.hpp"
 
 namespace triax::cuda {
 
 /// The cudaStream_t of a device's stream.
 void* native_stream(const Stream& stream);
 
-/// Memory that belongs to the stream, for kernels whose interface gives them none: what one kernel
-/// leaves there, the next of the same stream may read.
-void* stream_scratch(const Stream& stream);
-inline constexpr std::size_t stream_scratch_bytes = 16384;
+/// Bytes of shared memory that a block may have on the stream's device.
+std::size_t shared_memory_of(const Stream& stream);
 
-/// What else a stream keeps: made by whoever first needs it, and ended with the stream. A stream
-/// is one thread's at a time, and so are these.
-enum class Kept : std::size_t { blas, product_sums };
-inline constexpr std::size_t kept_count = 2;
+/// What a stream keeps: made by whoever first needs it, and ended with the stream. A stream is one
+/// thread's at a time, and so are these.
+enum class Kept : std::size_t { scratch, workspace, product_sums, blas, times };
+inline constexpr std::size_t kept_count = 5;
 std::shared_ptr<void>& kept_by(const Stream& stream, Kept what);
 
 /// The T that a stream keeps, made of `arguments` by the first call.
@@ -28,5 +28,29 @@ T& kept_by(const Stream& stream, Kept what, const Arguments&... arguments) {
   if (!place) place = std::make_shared<T>(arguments...);
   return *static_cast<T*>(place.get());
 }
+
+/// What kernels have for themselves where their interface gives them nothing (what one leaves
+/// there, the next of the same stream may read), what the BLAS has, and float32 sums of products.
+inline constexpr std::size_t stream_scratch_bytes = 16384;
+inline constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
+inline constexpr std::size_t product_sums_bytes = std::size_t{16} << 20;
+
+struct StreamMemory {
+  Kept what;
+  std::size_t bytes;
+};
+inline constexpr std::array<StreamMemory, 3> stream_memories = {
+    {{Kept::scratch, stream_scratch_bytes},
+     {Kept::workspace, blas_workspace_bytes},
+     {Kept::product_sums, product_sums_bytes}}};
+
+/// The memory of a stream by purpose: what furnish() gave it, else taken now.
+const Memory& memory_of(const Stream& stream, Kept what);
+
+/// Gives a stream that has none yet its memory: pieces of the part "streams" of `source`, which
+/// outlive it.
+void furnish(const Stream& stream, const MemorySource& source);
+/// Bytes of that part.
+std::int64_t furnished_bytes();
 
 }  // namespace triax::cuda

@@ -30,8 +30,8 @@ struct BlockSizes {
   std::int64_t m = 0, n = 0, k = 0;
 };
 
-/// The blocks in which `x` is multiplied fastest. The depth k follows from shapes and types alone,
-/// so that the order of the sums does not depend on `threads`.
+/// The blocks in which `x` is multiplied fastest. The depth k follows from shapes and types alone:
+/// as far as it is ours to say, the order of the sums does not depend on `threads`.
 BlockSizes block_sizes(const Operands& x, std::int64_t threads);
 
 /// The same product as vendor_product, in blocks: oneDNN takes long matrices up to a fifth slower

@@ -40,14 +40,15 @@ std::vector<int> nearest_devices(const std::vector<std::vector<int>>& near) {
   return devices;
 }
 
-int distinct_devices(const std::vector<int>& places, const std::vector<int>& first_of_node) {
-  std::set<std::pair<int, int>> distinct;
+int distinct_devices(const std::vector<std::int64_t>& places,
+                     const std::vector<int>& first_of_node) {
+  std::set<std::pair<int, std::int64_t>> distinct;
   for (std::size_t rank = 0; rank < places.size(); ++rank)
     distinct.emplace(first_of_node[rank], places[rank]);
   return static_cast<int>(distinct.size());
 }
 
-std::vector<int> ranks_with_device(int rank, const std::vector<int>& places,
+std::vector<int> ranks_with_device(int rank, const std::vector<std::int64_t>& places,
                                    const std::vector<int>& first_of_node) {
   const auto own = static_cast<std::size_t>(rank);
   std::vector<int> ranks;

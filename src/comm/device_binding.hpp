@@ -1,5 +1,6 @@
 #pragma once
 // Which GPU each rank computes on: arithmetic over what all ranks found.
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,10 +25,11 @@ std::vector<int> nearest_devices(const std::vector<std::vector<int>>& near);
 
 /// How many GPUs the ranks have. `places`: of each rank's GPU, DeviceFacts::place; `first_of_node`:
 /// of each rank, the first of those on its node.
-int distinct_devices(const std::vector<int>& places, const std::vector<int>& first_of_node);
+int distinct_devices(const std::vector<std::int64_t>& places,
+                     const std::vector<int>& first_of_node);
 
 /// The ranks that have the same GPU as `rank`, ascending.
-std::vector<int> ranks_with_device(int rank, const std::vector<int>& places,
+std::vector<int> ranks_with_device(int rank, const std::vector<std::int64_t>& places,
                                    const std::vector<int>& first_of_node);
 
 /// "8 GPUs (NVIDIA H200), one a rank", "4 ranks share 2 GPUs (...)".

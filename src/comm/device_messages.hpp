@@ -17,7 +17,8 @@ inline bool on_host(const Tensor& tensor) {
 
 /// A group of ranks as a communicator for device memory is made from it.
 struct DeviceGroup {
-  MpiCommunicator& mpi;  // of the same ranks; outlives what is made
+  Communicator& host;    // of the same ranks, for host memory; outlives what is made
+  MpiCommunicator& mpi;  // likewise, by MPI alone: it waits for the device
   Communicator* parent;  // made by the same DeviceMessages, of more ranks; null: of all
   int color;             // the same on the ranks of a group, each group of the parent's another
   ProgressBoard& board;  // where its messages are noted
@@ -42,7 +43,8 @@ class DeviceMessages {
   virtual std::int64_t host_bytes() const = 0;
 };
 
-std::unique_ptr<DeviceMessages> staged_messages();
+/// `world`: all ranks, as below.
+std::unique_ptr<DeviceMessages> staged_messages(MpiCommunicator& world);
 /// Null in a build without NCCL. `world`: all ranks. Collective.
 std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator& world, WaitPolicy policy);
 

@@ -1,19 +1,19 @@
 #include "src/comm/float16_sum.hpp"
 
-#include "kernels/base/float16.hpp"
+#include <array>
+
 #include "src/comm/mpi_error.hpp"
+#include "src/comm/rank_order_sum.hpp"
 
 namespace triax {
 namespace {
 
 // The signature is MPI's.
-template <class T>
+template <DType type>
 void add(void* in, void* inout, int* count, MPI_Datatype*) {
-  const T* from = static_cast<const T*>(in);
-  T* to = static_cast<T*>(inout);
-  const int n = *count;
-#pragma omp simd
-  for (int i = 0; i < n; ++i) to[i] = static_cast<float>(to[i]) + static_cast<float>(from[i]);
+  auto* const to = static_cast<std::byte*>(inout);
+  const std::array<const std::byte*, 2> from = {to, static_cast<const std::byte*>(in)};
+  rank_order_sum(type, from, to, nullptr, *count * static_cast<std::int64_t>(size_of(type)));
 }
 
 MPI_Op operation(MPI_User_function* function) {
@@ -25,7 +25,7 @@ MPI_Op operation(MPI_User_function* function) {
 
 }  // namespace
 
-Float16Sums::Float16Sums() : bf16_(operation(add<Bf16>)), f16_(operation(add<F16>)) {}
+Float16Sums::Float16Sums() : bf16_(operation(add<DType::bf16>)), f16_(operation(add<DType::f16>)) {}
 
 Float16Sums::~Float16Sums() {
   int finalized = 0;

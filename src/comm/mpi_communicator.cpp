@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "src/comm/device_wait.hpp"
+#include "src/comm/message_checks.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/mpi_large_count.hpp"
 #include "src/comm/mpi_types.hpp"
@@ -13,44 +15,11 @@ namespace {
 
 constexpr std::int64_t not_a_receive = -1;
 
-void check_message(const Tensor& tensor) {
-  check(tensor.contiguous(), "a message of a tensor {} that is not contiguous", tensor.shape());
-  check(tensor.space() == MemorySpace::host, "MPI was given memory of a device");
-  check(tensor.data() != nullptr || tensor.elements() == 0,
-        "a message of a tensor {} without memory", tensor.shape());
-}
-
-std::uint64_t byte_count(const Tensor& tensor) {
-  return static_cast<std::uint64_t>(tensor.bytes());
-}
-
-char* part_of(const Tensor& whole, int rank, const Tensor& part) {
-  return static_cast<char*>(whole.data()) + rank * part.bytes();
-}
-
-// `part` is one of `size` equal parts of `whole`, and lies in it as part `rank` or apart from it.
-void check_part(const Tensor& part, const Tensor& whole, int rank, int size) {
-  check_message(part);
-  check_message(whole);
-  check(part.dtype() == whole.dtype() && part.elements() * size == whole.elements(),
-        "{} of {} is not one of {} parts of {} of {}", part.shape(), name_of(part.dtype()), size,
-        whole.shape(), name_of(whole.dtype()));
-  const char* const begin = static_cast<const char*>(part.data());
-  const char* const whole_begin = static_cast<const char*>(whole.data());
-  const bool apart = begin + part.bytes() <= whole_begin || whole_begin + whole.bytes() <= begin;
-  check(apart || begin == part_of(whole, rank, part),
-        "the parts of a collective overlap other than in place");
-}
-
 }  // namespace
 
 MpiCommunicator::MpiCommunicator(MPI_Comm comm, WaitPolicy policy, std::string where,
-                                 ProgressBoard* board, int board_group)
-    : comm_(comm),
-      policy_(policy),
-      where_(std::move(where)),
-      board_(board),
-      board_group_(board_group) {
+                                 const GroupRecord& record)
+    : comm_(comm), policy_(policy), where_(std::move(where)), record_(record) {
   if (comm_ == MPI_COMM_NULL) return;
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler", where_);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank", where_);
@@ -130,10 +99,7 @@ Request MpiCommunicator::all_gather(const Stream& stream, const Tensor& output,
 // The runs are elements of a type that reaches from one to the next.
 Request MpiCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
                                         std::int64_t begin, std::int64_t count) {
-  check_message(whole);
-  const std::int64_t part = whole.elements() / size_;
-  check(part * size_ == whole.elements() && begin >= 0 && count >= 0 && begin + count <= part,
-        "elements [{}, {}) of each of {} parts of {}", begin, begin + count, size_, whole.shape());
+  const std::int64_t part = check_run(whole, size_, begin, count);
   if (size_ == 1 || count == 0) return {};
   const auto width = static_cast<std::int64_t>(size_of(whole.dtype()));
   OwnedType dense, run;
@@ -200,9 +166,22 @@ void MpiCommunicator::check_peer(int peer, int tag) const {
                 "Use fewer micro-batches or pipeline chunks, or another MPI library");
 }
 
+void MpiCommunicator::drain(const Event& event) {
+  wait_for_device([&] { return event.done(); }, policy_, record_.board, record_.progress);
+}
+
+void MpiCommunicator::drain(const Stream& stream) {
+  made_.record(stream);
+  drain(made_);
+}
+
 std::size_t MpiCommunicator::take_slot(const Stream& stream, const char* call, CallKind kind,
                                        std::uint64_t bytes, int peer, int tag) {
-  stream.synchronize();  // MPI knows no streams: what makes the message's data must be done
+  drain(stream);  // MPI knows no streams: what makes the message's data must be done
+  if (record_.clock != nullptr) {
+    record_.clock->begins();
+    record_.clock->enter();
+  }
   if (free_slots_.empty()) {
     slots_.emplace_back();
     free_slots_.reserve(slots_.capacity());  // giving back never allocates
@@ -217,12 +196,13 @@ std::size_t MpiCommunicator::take_slot(const Stream& stream, const char* call, C
 
 ProgressBoard::Message MpiCommunicator::noted(CallKind kind, std::uint64_t bytes, int peer,
                                               int tag) const {
-  if (board_ == nullptr) return {};
-  return peer < 0 ? board_->start(board_group_, kind, bytes)
-                  : board_->peer_message(board_group_, kind, bytes, peer, tag);
+  if (record_.board == nullptr) return {};
+  return peer < 0 ? record_.board->start(record_.group, kind, bytes)
+                  : record_.board->peer_message(record_.group, kind, bytes, peer, tag);
 }
 
 Request MpiCommunicator::started(std::size_t slot, int code) {
+  if (record_.clock != nullptr) record_.clock->leave();
   if (code != MPI_SUCCESS) [[unlikely]] {
     free_slots_.push_back(slot);
     throw_mpi_error(code, slots_[slot].call, where_);
@@ -233,8 +213,9 @@ Request MpiCommunicator::started(std::size_t slot, int code) {
 void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& status) {
   const Slot& slot = slots_[index];
   free_slots_.push_back(index);
+  if (record_.clock != nullptr) record_.clock->ends();
   check_mpi(code, slot.call, where_);
-  if (board_ != nullptr) board_->finish(slot.message);
+  if (record_.board != nullptr) record_.board->finish(slot.message);
   if (slot.found_bytes > 0) std::memmove(slot.result, slot.found, slot.found_bytes);
   if (slot.expected_bytes == not_a_receive) return;
   MPI_Count bytes = 0;
@@ -246,14 +227,16 @@ void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& stat
 
 // The caller itself waits, so that whatever it issues next, to any stream, finds the data.
 void MpiCommunicator::wait(std::uintptr_t handle, const Stream&) {
+  const MessageScope scope(record_.clock);
   MPI_Status status;
-  if (board_ != nullptr) board_->begin_wait(slots_[handle].message);
-  const int code = wait_for(slots_[handle].request, policy_, &status);
-  if (board_ != nullptr) board_->end_wait();
+  if (record_.board != nullptr) record_.board->begin_wait(slots_[handle].message);
+  const int code = wait_for(slots_[handle].request, policy_, &status, record_.progress);
+  if (record_.board != nullptr) record_.board->end_wait();
   finish(handle, code, status);
 }
 
 bool MpiCommunicator::test(std::uintptr_t handle) {
+  const MessageScope scope(record_.clock);
   MPI_Status status;
   int done = 0;
   const int code = MPI_Test(&slots_[handle].request, &done, &status);

@@ -9,7 +9,7 @@
 
 #include "src/comm/communicator.hpp"
 #include "src/comm/float16_sum.hpp"
-#include "src/comm/progress_board.hpp"
+#include "src/comm/group_record.hpp"
 #include "src/comm/wait.hpp"
 
 namespace triax {
@@ -25,9 +25,9 @@ class MpiCommunicator final : public Communicator {
  public:
   /// Owns `comm` from here on. MPI_COMM_NULL stands for the group of this rank alone. `where` names
   /// this rank and the group in errors: "rank 5 (data 1, pipeline 0, tensor 1) on host, tensor
-  /// axis". `board`: where its messages are noted as those of group `board_group`; null: nowhere.
+  /// axis". What `record` points at outlives it.
   MpiCommunicator(MPI_Comm comm, WaitPolicy policy, std::string where,
-                  ProgressBoard* board = nullptr, int board_group = 0);
+                  const GroupRecord& record = {});
   ~MpiCommunicator() override;
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -45,8 +45,14 @@ class MpiCommunicator final : public Communicator {
   Request barrier(const Stream& stream) override;
   Traffic traffic() const override { return traffic_; }
 
+  /// Blocks the caller until `event` is done: a wait for the device, of which the board knows.
+  void drain(const Event& event);
+  /// Until all that `stream` has now is.
+  void drain(const Stream& stream);
   /// MPI_COMM_NULL in a group of one that was made from it.
   MPI_Comm mpi() const { return comm_; }
+  /// What its waits move on; null: MPI's messages alone.
+  MessageProgress* progress() const { return record_.progress; }
   /// Largest tag of send and receive.
   int largest_tag() const { return largest_tag_; }
 
@@ -80,12 +86,12 @@ class MpiCommunicator final : public Communicator {
   MPI_Comm comm_;
   WaitPolicy policy_;
   std::string where_;
-  ProgressBoard* board_;
-  int board_group_;
+  GroupRecord record_;
   int rank_ = 0;
   int size_ = 1;
   int largest_tag_ = 0;
   Float16Sums sums_;
+  Event made_;  // what the last message of a device's stream waited for
   Traffic traffic_;
   std::vector<Slot> slots_;
   std::vector<std::size_t> free_slots_;

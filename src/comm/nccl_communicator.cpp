@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/base/device_backend.hpp"
+#include "src/comm/device_wait.hpp"
 
 namespace triax {
 namespace {
@@ -104,22 +105,27 @@ void NcclProgress::end(ncclComm_t comm) {
 void NcclProgress::drain(const Event& event) {
   note();
   const Call* const call = oldest();
-  if (call != nullptr) call->board->begin_wait(call->message);
-  for (Patience patience(policy_); !event.done(); patience.pause()) check_comms();
-  if (call != nullptr) call->board->end_wait();
+  const auto done = [&] {
+    check_comms();
+    return event.done();
+  };
+  wait_for_device(done, policy_, board_, messages_,
+                  call != nullptr ? call->message : ProgressBoard::of_device());
   note();
 }
 
 NcclCommunicator::NcclCommunicator(ncclComm_t comm, const DeviceGroup& group,
                                    NcclProgress& progress, StagingMemory& staging)
     : comm_(comm),
-      mpi_(group.mpi),
+      host_(group.host),
       progress_(progress),
       board_(group.board),
       board_group_(group.board_group),
       where_(group.where),
       stream_(MemorySpace::device),
-      staged_(group.mpi, staging) {
+      staged_(group.host, group.mpi, staging) {
+  device_backend::raise_priority(stream_.handle());  // what others wait for goes first
+  progress_.note_on(board_);
   if (comm_ != nullptr) progress_.add(comm_, where_);
 }
 
@@ -160,7 +166,7 @@ bool NcclCommunicator::test(std::uintptr_t handle) {
 }
 
 Request NcclCommunicator::all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) {
-  if (on_host(data)) return mpi_.all_reduce(stream, data, op);
+  if (on_host(data)) return host_.all_reduce(stream, data, op);
   check_contiguous(data);
   if (size() == 1 || data.elements() == 0) return {};
   traffic_ += ring::all_reduce(size(), byte_count(data));
@@ -173,7 +179,7 @@ Request NcclCommunicator::all_reduce(const Stream& stream, const Tensor& data, R
 
 Request NcclCommunicator::reduce_scatter(const Stream& stream, const Tensor& output,
                                          const Tensor& input) {
-  if (on_host(input)) return mpi_.reduce_scatter(stream, output, input);
+  if (on_host(input)) return host_.reduce_scatter(stream, output, input);
   check_contiguous(output);
   check_contiguous(input);
   check(output.space() == input.space(), "a reduce-scatter between memories");
@@ -194,7 +200,7 @@ Request NcclCommunicator::reduce_scatter(const Stream& stream, const Tensor& out
 
 Request NcclCommunicator::all_gather(const Stream& stream, const Tensor& output,
                                      const Tensor& input) {
-  if (on_host(output)) return mpi_.all_gather(stream, output, input);
+  if (on_host(output)) return host_.all_gather(stream, output, input);
   check_contiguous(output);
   check_contiguous(input);
   check(output.space() == input.space(), "an all-gather between memories");
@@ -216,7 +222,7 @@ Request NcclCommunicator::all_gather(const Stream& stream, const Tensor& output,
 // Each rank's run to all others: NCCL gathers side by side only.
 Request NcclCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
                                          std::int64_t begin, std::int64_t count) {
-  if (on_host(whole)) return mpi_.all_gather_run(stream, whole, begin, count);
+  if (on_host(whole)) return host_.all_gather_run(stream, whole, begin, count);
   check_contiguous(whole);
   const std::int64_t part = whole.elements() / size();
   check(part * size() == whole.elements() && begin >= 0 && count >= 0 && begin + count <= part,
@@ -237,7 +243,7 @@ Request NcclCommunicator::all_gather_run(const Stream& stream, const Tensor& who
 }
 
 Request NcclCommunicator::broadcast(const Stream& stream, const Tensor& data, int root) {
-  if (on_host(data)) return mpi_.broadcast(stream, data, root);
+  if (on_host(data)) return host_.broadcast(stream, data, root);
   check_contiguous(data);
   if (size() == 1 || data.elements() == 0) return {};
   traffic_ += ring::broadcast(size(), byte_count(data));
@@ -253,7 +259,9 @@ namespace {
 // The communicator of all ranks, which the others are split from.
 class NcclMessages final : public DeviceMessages {
  public:
-  NcclMessages(MpiCommunicator& world, WaitPolicy policy) : progress_(policy) {
+  NcclMessages(MpiCommunicator& world, WaitPolicy policy)
+      : progress_(policy, world.progress()),
+        staging_(false, [&world](const Event& event) { world.drain(event); }) {
     // Kernels of several communicators wait for each other in the order in which the host began
     // them, which is the same on all ranks; on their own streams they could meet in any.
     ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
@@ -275,8 +283,8 @@ class NcclMessages final : public DeviceMessages {
     const auto* const parent = static_cast<const NcclCommunicator*>(group.parent);
     ncclComm_t comm = nullptr;
     if (const ncclComm_t from = parent != nullptr ? parent->comm() : world_; from != nullptr) {
-      const int color = group.mpi.size() > 1 ? group.color : NCCL_SPLIT_NOCOLOR;
-      check_nccl(ncclCommSplit(from, color, group.mpi.rank(), &comm, nullptr), "ncclCommSplit",
+      const int color = group.host.size() > 1 ? group.color : NCCL_SPLIT_NOCOLOR;
+      check_nccl(ncclCommSplit(from, color, group.host.rank(), &comm, nullptr), "ncclCommSplit",
                  group.where);
     }
     return std::make_unique<NcclCommunicator>(comm, group, progress_, staging_);

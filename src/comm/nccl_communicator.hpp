@@ -18,7 +18,11 @@ void check_nccl(ncclResult_t result, const char* call, const std::string& where)
 /// The messages under way of all communicators of a rank, for who waits.
 class NcclProgress {
  public:
-  explicit NcclProgress(WaitPolicy policy) : policy_(policy) {}
+  /// `board`: where waits for the device alone are noted.
+  /// `messages`: what moves on while a rank waits for its GPU.
+  NcclProgress(WaitPolicy policy, MessageProgress* messages)
+      : policy_(policy), messages_(messages) {}
+  void note_on(ProgressBoard& board) { board_ = &board; }
 
   struct Call {
     Event begin, end;  // on the stream that it was started on; on the communicator's
@@ -48,6 +52,8 @@ class NcclProgress {
   const Call* oldest() const;
 
   WaitPolicy policy_;
+  MessageProgress* messages_;
+  ProgressBoard* board_ = nullptr;
   std::deque<Call> calls_;
   std::uint64_t begun_ = 0;
   std::vector<Known> comms_;
@@ -65,8 +71,8 @@ class NcclCommunicator final : public Communicator {
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-  int rank() const override { return mpi_.rank(); }
-  int size() const override { return mpi_.size(); }
+  int rank() const override { return host_.rank(); }
+  int size() const override { return host_.size(); }
   Request all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) override;
   Request reduce_scatter(const Stream& stream, const Tensor& output, const Tensor& input) override;
   Request all_gather(const Stream& stream, const Tensor& output, const Tensor& input) override;
@@ -79,8 +85,8 @@ class NcclCommunicator final : public Communicator {
   Request receive(const Stream& stream, const Tensor& data, int from, int tag) override {
     return staged_.receive(stream, data, from, tag);
   }
-  Request barrier(const Stream& stream) override { return mpi_.barrier(stream); }
-  Traffic traffic() const override { return traffic_ + mpi_.traffic(); }
+  Request barrier(const Stream& stream) override { return host_.barrier(stream); }
+  Traffic traffic() const override { return traffic_ + host_.traffic(); }
 
   ncclComm_t comm() const { return comm_; }
 
@@ -95,7 +101,7 @@ class NcclCommunicator final : public Communicator {
                 const Enqueue& enqueue);
 
   ncclComm_t comm_;
-  MpiCommunicator& mpi_;
+  Communicator& host_;
   NcclProgress& progress_;
   ProgressBoard& board_;
   int board_group_;

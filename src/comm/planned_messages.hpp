@@ -45,6 +45,32 @@ struct Messages {
   bool operator==(const Messages&) const = default;
 };
 
+/// Collectives through memory that the ranks of a node share (NodeExchange).
+namespace node {
+
+/// From so many bytes on, where nothing else was found (measured_thresholds).
+inline constexpr std::uint64_t least_bytes = std::uint64_t{64} << 10;
+/// Larger sums never go by MPI, whatever was measured: they would take memory that no plan has.
+inline constexpr std::uint64_t most_bytes_by_mpi = std::uint64_t{2} << 20;
+/// Rounds that a rank's slot has room for: one that others read, one that they wait for, and some
+/// for a rank that is ahead.
+inline constexpr int depth = 4;
+inline constexpr std::int64_t header_bytes = 4096;
+
+/// Of what a rank reduces in a round. All that the ranks touch in a round stays in the caches, but
+/// is more than a core keeps near itself: another core reads faster what is in the cache that they
+/// share.
+constexpr std::int64_t piece_bytes(int ranks) {
+  constexpr std::int64_t line = 64, of_all = std::int64_t{256} << 10, least = std::int64_t{8} << 10;
+  return std::max(least, of_all / ranks / line * line);
+}
+/// The slot that a rank of a group of so many makes; none where it is alone.
+constexpr std::int64_t slot_bytes(int ranks) {
+  return ranks <= 1 ? 0 : header_bytes + depth * ranks * piece_bytes(ranks);
+}
+
+}  // namespace node
+
 // The Communicator's calls, on a group of `ranks` with tensors of so many bytes. Nothing in a group
 // of one, or of no bytes.
 

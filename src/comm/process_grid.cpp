@@ -110,6 +110,22 @@ Communicator& ProcessGrid::across(Axis axis, int parts) {
   return impl_->group(axis, parts, true);
 }
 
+MessageTimes ProcessGrid::message_times(Axis axis) const {
+  return impl_->clocks[index_of(axis)].times();
+}
+void ProcessGrid::choose_messages() {
+  impl_->choose_messages();
+}
+std::vector<std::string> ProcessGrid::shared_messages() const {
+  return impl_->shared_messages();
+}
+bool ProcessGrid::shares_memory(Axis axis) const {
+  return impl_->all_share && run_within_node(axis) == shape().size(axis);
+}
+const std::string& ProcessGrid::not_shared() const {
+  return impl_->not_shared;
+}
+
 int ProcessGrid::run_within_node(Axis axis) const {
   return triax::run_within_node(impl_->shape, axis, impl_->first_of_node);
 }

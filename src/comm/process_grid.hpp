@@ -9,6 +9,7 @@
 
 #include "src/comm/communicator.hpp"
 #include "src/comm/grid_shape.hpp"
+#include "src/comm/message_clock.hpp"
 #include "src/comm/progress_board.hpp"
 #include "src/comm/topology.hpp"
 #include "src/comm/wait.hpp"
@@ -94,6 +95,20 @@ class ProcessGrid {
   /// What this rank sent along `axis` since the start: along(axis) and the groups within it (runs
   /// and those across them; the embedding group counts as pipeline).
   Traffic traffic(Axis axis) const;
+  /// How long messages of this rank took along `axis` since the start, and how much of that it
+  /// spent on them: those of host memory, of the same groups.
+  MessageTimes message_times(Axis axis) const;
+  /// Collective, before messages: finds for each group of ranks that share memory from which size
+  /// on its messages go there (measured_thresholds), of the groups that are made so far.
+  void choose_messages();
+  /// What it found, a line for each group of this rank: "messages of the data axis: sums from 64
+  /// KiB and gathers from 16 KiB on go through memory that its 2 ranks share".
+  std::vector<std::string> shared_messages() const;
+  /// Why ranks of a node share no memory, so that MPI has all their messages; empty: nothing
+  /// hinders them. Known to the ranks of that node.
+  const std::string& not_shared() const;
+  /// Whether every group along `axis` is on one node, and all nodes let their ranks share memory.
+  bool shares_memory(Axis axis) const;
   /// For HDF5: the whole grid. Apart from world(): their messages never mix.
   MPI_Comm mpi() const;
 

@@ -8,6 +8,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/device_backend.hpp"
 #include "src/comm/device_binding.hpp"
+#include "src/comm/node_choice.hpp"
 #include "src/comm/topology.hpp"
 
 namespace triax {
@@ -52,6 +53,10 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
   wait(request, "MPI_Comm_idup");
   MPI_Comm_set_errhandler(copy.get(), MPI_ERRORS_RETURN);
 
+  check_mpi(MPI_Comm_idup(copy.get(), driver.address(), &request), "MPI_Comm_idup", place);
+  wait(request, "MPI_Comm_idup");
+  progress.add(driver);
+
   std::array<int, 3> sizes{};
   const std::array<int, 3> periodic{};
   std::transform(shape.order.begin(), shape.order.end(), sizes.begin(),
@@ -65,19 +70,28 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
                       coordinates[1], coordinates[2], host_name());
 
   find_node(node_of_rank);
-  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks");
+  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks", nullptr);
   find_devices(asked);
   add_device(world, "all ranks", nullptr);
   make_axes();
   make_embedding();
+  all_share = std::ranges::count(gather(not_shared.empty() ? 1 : 0), 1) == shape.size();
+}
+
+std::vector<std::int64_t> ProcessGrid::Impl::gather(std::int64_t value) const {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(shape.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(
+      MPI_Iallgather(&value, 1, MPI_INT64_T, values.data(), 1, MPI_INT64_T, grid.get(), &request),
+      "MPI_Iallgather", place);
+  wait(request, "MPI_Iallgather");
+  return values;
 }
 
 std::vector<int> ProcessGrid::Impl::gather(int value) const {
-  std::vector<int> values(static_cast<std::size_t>(shape.size()));
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallgather(&value, 1, MPI_INT, values.data(), 1, MPI_INT, grid.get(), &request),
-            "MPI_Iallgather", place);
-  wait(request, "MPI_Iallgather");
+  std::vector<int> values;
+  for (const std::int64_t each : gather(std::int64_t{value}))
+    values.push_back(static_cast<int>(each));
   return values;
 }
 
@@ -113,6 +127,11 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   MPI_Comm_rank(node.get(), &node_rank);
   MPI_Comm_size(node.get(), &node_size);
   cores = share_of_cores(node.get());
+  // The ranks of a node wait alike, also where each is in a cgroup of its own.
+  MPI_Request least = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &cores.of_node, 1, MPI_INT, MPI_MIN, node.get(), &least),
+            "MPI_Iallreduce", place);
+  wait(least, "MPI_Iallreduce");
   board.share(node.get(), rank, shape.size(), place);
   policy = triax::wait_policy(node_size, cores.of_node);
 
@@ -141,7 +160,7 @@ int ProcessGrid::Impl::choose_device(const std::vector<int>& counts) const {
   bool alike = true;
   for (int d = 0; d < *std::ranges::max_element(counts); ++d) {
     const auto i = static_cast<std::size_t>(d);
-    const std::vector<int> place = gather(d < count ? static_cast<int>(places[i]) : -1);
+    const std::vector<std::int64_t> place = gather(d < count ? places[i] : std::int64_t{-1});
     const std::vector<int> nearby = gather(d < count ? own[i] : 0);
     for (std::size_t r = 0; r < near.size(); ++r) {
       const auto there = static_cast<std::size_t>(ranks_of_node[r]);
@@ -160,32 +179,83 @@ void ProcessGrid::Impl::find_devices(std::optional<MemorySpace> asked) {
   space = MemorySpace::device;
   bind_device(choose_device(counts));
   const DeviceFacts facts = device_facts();
-  const std::vector<int> places = gather(static_cast<int>(facts.place));
+  const std::vector<std::int64_t> places = gather(facts.place);
   ranks_of_device = ranks_with_device(rank, places, first_of_node);
   const int found = distinct_devices(places, first_of_node);
   if (shape.size() > 1 && found == shape.size())
     device_messages = nccl_messages(*world.mpi, policy);
-  if (!device_messages) device_messages = staged_messages();
+  if (!device_messages) device_messages = staged_messages(*world.mpi);
   devices = devices_text(shape.size(), found, facts.name);
   if (shape.size() > 1) devices += ": " + device_messages->description();
 }
 
 ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const std::string& name,
+                                                         MessageClock* clock,
                                                          Communicator* parent) {
   const std::vector<int> members = members_of(comm);
   const int number = board.add_group(name, members);
-  Group group{std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name),
-                                                &board, number),
-              nullptr, number};
+  const GroupRecord record{&board, number, &progress, clock};
+  Group group;
+  group.number = number;
+  group.name = name;
+  group.mpi =
+      std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name), record);
+  add_node(group, name, record);
   add_device(group, name, parent);
   return group;
+}
+
+void ProcessGrid::Impl::add_node(Group& group, const std::string& name, const GroupRecord& record) {
+  const bool is_world = world.mpi == nullptr;  // messages of all ranks are small
+  if (group.mpi->size() == 1 || is_world) return;
+  if (device_messages && !device_messages->staged()) return;  // large ones are the GPUs'
+  for (const int member : members_of(group.mpi->mpi()))
+    if (first_of_node[static_cast<std::size_t>(member)] !=
+        first_of_node[static_cast<std::size_t>(rank)])
+      return;
+  NodeExchange exchange(group.mpi->mpi(), fmt::format("{}, {}", place, name));
+  if (!exchange.usable()) {
+    if (not_shared.empty()) not_shared = exchange.refusal();
+    return;
+  }
+  group.node = std::make_unique<NodeCommunicator>(*group.mpi, std::move(exchange), policy, record);
+}
+
+// One group after another, in the order in which all ranks made them.
+void ProcessGrid::Impl::choose_messages() {
+  const auto choose = [&](Group& group) {
+    if (group.node) measured_thresholds(*group.mpi, *group.node, policy);
+  };
+  for (Group& group : axes) choose(group);
+  choose(embedding);
+  for (auto& [part, group] : groups) choose(group);
+}
+
+std::vector<std::string> ProcessGrid::Impl::shared_messages() const {
+  std::vector<std::string> lines;
+  const auto size = [](std::uint64_t bytes) {
+    return bytes == NodeThresholds::never ? std::string("no size")
+                                          : fmt::format("{} KiB", bytes >> 10);
+  };
+  const auto add = [&](const Group& group) {
+    if (!group.node) return;
+    const NodeThresholds& from = group.node->thresholds();
+    lines.push_back(fmt::format(
+        "messages of the {}: sums from {} and gathers from {} on go through memory that its {} "
+        "ranks share",
+        group.name, size(from.sums), size(from.gathers), group.node->size()));
+  };
+  for (const Group& group : axes) add(group);
+  add(embedding);
+  for (const auto& [part, group] : groups) add(group);
+  return lines;
 }
 
 void ProcessGrid::Impl::add_device(Group& group, const std::string& name, Communicator* parent) {
   if (!device_messages) return;
   const int color = members_of(group.mpi->mpi()).front();
-  group.device = device_messages->make(
-      {*group.mpi, parent, color, board, group.number, fmt::format("{}, {}", place, name)});
+  group.device = device_messages->make({group.host(), *group.mpi, parent, color, board,
+                                        group.number, fmt::format("{}, {}", place, name)});
 }
 
 void ProcessGrid::Impl::make_axes() {
@@ -198,7 +268,8 @@ void ProcessGrid::Impl::make_axes() {
       meet(grid.get());
       check_mpi(MPI_Cart_sub(grid.get(), remains.data(), &comm), "MPI_Cart_sub", place);
     }
-    axes[index_of(axis)] = communicator(comm, fmt::format("{} axis", name_of(axis)));
+    axes[index_of(axis)] =
+        communicator(comm, fmt::format("{} axis", name_of(axis)), &clocks[index_of(axis)]);
   }
 }
 
@@ -218,7 +289,7 @@ ProcessGrid::Impl::Group ProcessGrid::Impl::subgroup(Axis axis, const std::vecto
     constexpr int tag = 0;
     check_mpi(MPI_Comm_create_group(whole, some.get(), tag, &comm), "MPI_Comm_create_group", place);
   }
-  return communicator(comm, name, &along.messages());
+  return communicator(comm, name, &clocks[index_of(axis)], &along.messages());
 }
 
 Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
@@ -250,7 +321,7 @@ void ProcessGrid::Impl::make_embedding() {
 
 // A name of its own: what an earlier run left behind must not count.
 void ProcessGrid::Impl::report_across_nodes(const std::string& directory) {
-  if (nodes == 1 || !watchdog) return;
+  if (!watchdog || !board.has_other_nodes()) return;
   namespace fs = std::filesystem;
   const std::string prefix = ".stall-";
   std::error_code error;

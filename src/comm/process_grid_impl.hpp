@@ -11,7 +11,9 @@
 
 #include "src/comm/device_messages.hpp"
 #include "src/comm/mpi_communicator.hpp"
+#include "src/comm/mpi_driver.hpp"
 #include "src/comm/mpi_error.hpp"
+#include "src/comm/node_communicator.hpp"
 #include "src/comm/owned_handle.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/comm/watchdog.hpp"
@@ -26,9 +28,12 @@ struct ProcessGrid::Impl {
   // A group of ranks: for host memory, and for that of a device where the tensors are there.
   struct Group {
     std::unique_ptr<MpiCommunicator> mpi;
+    std::unique_ptr<NodeCommunicator> node;  // where its ranks share memory
     std::unique_ptr<Communicator> device;
-    int number = 0;  // on the board
-    Communicator& messages() const { return device ? *device : *mpi; }
+    int number = 0;    // on the board
+    std::string name;  // "data axis"
+    Communicator& host() const { return node ? static_cast<Communicator&>(*node) : *mpi; }
+    Communicator& messages() const { return device ? *device : host(); }
   };
 
   Impl(MPI_Comm user_world, const GridShape& grid_shape, const std::vector<int>& node_of_rank,
@@ -58,9 +63,16 @@ struct ProcessGrid::Impl {
     wait(request, "MPI_Ibarrier");
   }
   std::vector<int> gather(int value) const;
+  std::vector<std::int64_t> gather(std::int64_t value) const;
   std::vector<int> members_of(MPI_Comm comm) const;
-  // `parent`: of whose ranks these are some, all of which make such groups; null: all ranks.
-  Group communicator(MPI_Comm comm, const std::string& name, Communicator* parent = nullptr);
+  // `clock`: of its axis; null: of none. `parent`: of whose ranks these are some, all of which make
+  // such groups; null: all ranks.
+  Group communicator(MPI_Comm comm, const std::string& name, MessageClock* clock,
+                     Communicator* parent = nullptr);
+  // Gives it memory that its ranks share, where they are on one node.
+  void add_node(Group& group, const std::string& name, const GroupRecord& record);
+  void choose_messages();
+  std::vector<std::string> shared_messages() const;
   // Gives it a communicator for device memory, where tensors are there.
   void add_device(Group& group, const std::string& name, Communicator* parent);
 
@@ -70,6 +82,11 @@ struct ProcessGrid::Impl {
   std::string place = "a rank of MPI_COMM_WORLD";
   WaitPolicy policy = WaitPolicy::yield;  // until the cores are known
   OwnedComm grid;                         // Cartesian
+  MpiDriver driver;
+  MessageProgress progress;
+  std::array<MessageClock, 3> clocks;  // by Axis
+  std::string not_shared;  // why ranks of this node share no memory; empty: nothing hinders them
+  bool all_share = true;   // on no node does anything
   ProgressBoard board;
   std::optional<Watchdog> watchdog;
   int node_rank = 0, node_size = 1, nodes = 1;

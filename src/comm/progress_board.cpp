@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "kernels/base/check.hpp"
 #include "src/comm/mpi_error.hpp"
+#include "src/comm/wait.hpp"
 
 namespace triax {
 namespace {
@@ -34,6 +36,19 @@ void name_process(ProgressSlot& slot) {
   slot.born = process.born;
 }
 
+// The slots of a node's ranks, once each has made its own.
+std::vector<ProgressSlot*> made_in(const SharedSlots& shared, MPI_Comm node, int node_rank,
+                                   const std::string& place) {
+  new (shared.slot(node_rank)) ProgressSlot;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibarrier(node, &request), "MPI_Ibarrier", place);
+  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Ibarrier", place);
+  std::vector<ProgressSlot*> slots;
+  for (int r = 0; r < shared.size(); ++r)
+    slots.push_back(std::launder(reinterpret_cast<ProgressSlot*>(shared.slot(r))));
+  return slots;
+}
+
 ProcessState process_of(const ProgressSlot& slot) {
   return state_of({slot.process, slot.born});
 }
@@ -52,11 +67,9 @@ void ProgressBoard::share(MPI_Comm node, int rank, int ranks, const std::string&
   check_mpi(MPI_Comm_size(node, &size), "MPI_Comm_size", place);
   check_mpi(MPI_Comm_rank(node, &node_rank), "MPI_Comm_rank", place);
   std::vector<ProgressSlot*> slots = node_;
-  if (size > 1) {
-    shared_ = std::make_unique<SharedSlots>(node, place);
-    slots = shared_->slots();
-  }
-  ProgressSlot& slot = *slots[static_cast<std::size_t>(node_rank)];
+  if (size > 1) shared_ = SharedSlots(node, "triax-progress", sizeof(ProgressSlot), place);
+  if (!shared_.empty()) slots = made_in(shared_, node, node_rank, place);
+  ProgressSlot& slot = *slots[shared_.empty() ? 0U : static_cast<std::size_t>(node_rank)];
   slot.rank = rank;
   name_process(slot);
   set_text(slot.place, place);

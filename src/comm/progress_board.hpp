@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/base/wait.hpp"
+#include "src/comm/progress_slot.hpp"
 #include "src/comm/shared_slots.hpp"
 #include "src/comm/stall_report.hpp"
 
@@ -33,7 +34,8 @@ class ProgressBoard final : public WaitWatch {
   ProgressBoard& operator=(const ProgressBoard&) = delete;
 
   /// Collective over `node`, the ranks of a node. `rank` of `ranks`: in the grid; `place` names it.
-  /// Groups are added afterwards.
+  /// Groups are added afterwards. Where the system lets the ranks share no memory, each has a board
+  /// of its own, as if it had its node for itself.
   void share(MPI_Comm node, int rank, int ranks, const std::string& place);
   /// `members`: ranks of the grid, by rank of the group. `name` is the same on all of them.
   int add_group(const std::string& name, std::vector<int> members);
@@ -47,6 +49,8 @@ class ProgressBoard final : public WaitWatch {
   /// From begin_wait to end_wait the rank waits for a message: one at a time.
   void begin_wait(const Message& message);
   void end_wait();
+  /// What begin_wait takes of a rank that waits for its own GPU: no message, and of no group.
+  static Message of_device() { return {-1, 0, CallKind::device, 0}; }
   /// A wait for all ranks of the grid, outside of training.
   void begins() override;
   void ends() override;
@@ -92,7 +96,7 @@ class ProgressBoard final : public WaitWatch {
   static RankProgress read(const ProgressSlot& slot, ProcessState process);
 
   std::unique_ptr<ProgressSlot> alone_;
-  std::unique_ptr<SharedSlots> shared_;
+  SharedSlots shared_;
   std::vector<ProgressSlot*> node_;  // by rank of the node
   std::atomic<ProgressSlot*> own_;
   Message meeting_;

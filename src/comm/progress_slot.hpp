@@ -17,7 +17,8 @@ enum class CallKind : std::uint8_t {
   barrier,
   meeting,  // outside of training: ranks make groups, open or close a file together, agree
   send,
-  receive
+  receive,
+  device  // no message: what a rank waits for is its own GPU
 };
 std::string_view name_of(CallKind kind);
 

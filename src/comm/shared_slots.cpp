@@ -1,84 +1,54 @@
 #include "src/comm/shared_slots.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
-#include <array>
-#include <cerrno>
+#include <cstdint>
 #include <cstring>
-#include <new>
 
-#include "kernels/base/check.hpp"
 #include "src/comm/mpi_error.hpp"
-#include "src/comm/process_name.hpp"
 #include "src/comm/wait.hpp"
 
 namespace triax {
 namespace {
 
-// What the node's first rank tells the others of the memory that it made.
-struct Made {
-  std::array<char, 64> name{};
-  int error = 0;  // of the system; 0: the memory is there
-};
-
-int create(Made& made, std::size_t bytes) {
-  const ProcessName process = this_process();
-  fmt::format_to_n(made.name.data(), made.name.size() - 1, "/triax-{}-{}", process.number,
-                   process.born);
-  const int file = shm_open(made.name.data(), O_CREAT | O_EXCL | O_RDWR, 0600);
-  // Without room now, the first store would end the process.
-  made.error = file < 0 ? errno : posix_fallocate(file, 0, static_cast<off_t>(bytes));
-  return file;
-}
-
-// The largest of the ranks' error numbers, once all are here.
-int agreed_error(MPI_Comm node, int error, const std::string& where) {
+// The numbers of all ranks, by rank.
+template <std::size_t N>
+std::vector<std::array<std::int64_t, N>> gathered(MPI_Comm ranks, int size,
+                                                  const std::array<std::int64_t, N>& own,
+                                                  const std::string& where) {
+  std::vector<std::array<std::int64_t, N>> all(static_cast<std::size_t>(size));
   MPI_Request request = MPI_REQUEST_NULL;
-  int largest = 0;
-  check_mpi(MPI_Iallreduce(&error, &largest, 1, MPI_INT, MPI_MAX, node, &request), "MPI_Iallreduce",
-            where);
-  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Iallreduce", where);
-  return largest;
+  check_mpi(MPI_Iallgather(own.data(), static_cast<int>(N), MPI_INT64_T, all.data(),
+                           static_cast<int>(N), MPI_INT64_T, ranks, &request),
+            "MPI_Iallgather", where);
+  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Iallgather", where);
+  return all;
 }
 
 }  // namespace
 
-SharedSlots::SharedSlots(MPI_Comm node, const std::string& where) {
-  int rank = 0;
+SharedSlots::SharedSlots(MPI_Comm ranks, const char* label, std::size_t bytes,
+                         const std::string& where) {
+  int own = 0;
   int size = 1;
-  check_mpi(MPI_Comm_rank(node, &rank), "MPI_Comm_rank", where);
-  check_mpi(MPI_Comm_size(node, &size), "MPI_Comm_size", where);
-  bytes_ = static_cast<std::size_t>(size) * sizeof(ProgressSlot);
-  Made made;
-  int file = rank == 0 ? create(made, bytes_) : -1;
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Ibcast(&made, sizeof made, MPI_BYTE, 0, node, &request), "MPI_Ibcast", where);
-  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Ibcast", where);
-  int error = made.error;
-  if (error == 0 && rank != 0) {
-    file = shm_open(made.name.data(), O_RDWR, 0600);
-    if (file < 0) error = errno;
+  check_mpi(MPI_Comm_rank(ranks, &own), "MPI_Comm_rank", where);
+  check_mpi(MPI_Comm_size(ranks, &size), "MPI_Comm_size", where);
+  std::vector<SharedMemory> slots(static_cast<std::size_t>(size));
+  SharedMemory& mine = slots[static_cast<std::size_t>(own)];
+  mine = SharedMemory::make(label, bytes);
+  const auto names = gathered(ranks, size, mine.name(), where);
+  std::int64_t error = mine.error();
+  for (std::size_t r = 0; r < slots.size() && error == 0; ++r) {
+    if (&slots[r] == &mine || names[r] == SharedMemory::Name{}) continue;
+    slots[r] = SharedMemory::open(names[r], bytes);
+    error = slots[r].error();
   }
-  if (error == 0) memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (memory_ == MAP_FAILED) error = errno;
-  if (file >= 0) close(file);
-  const auto slot = [&](int r) {
-    return static_cast<char*>(memory_) + static_cast<std::size_t>(r) * sizeof(ProgressSlot);
-  };
-  if (error == 0) new (slot(rank)) ProgressSlot;
-  error = agreed_error(node, error, where);
-  if (rank == 0) shm_unlink(made.name.data());
-  if (error != 0)
-    throw Error(fmt::format("no memory for the ranks of a node to share, on {}", where),
-                std::strerror(error), "Check the room in /dev/shm");
-  for (int r = 0; r < size; ++r)
-    slots_.push_back(std::launder(reinterpret_cast<ProgressSlot*>(slot(r))));
-}
-
-SharedSlots::~SharedSlots() {
-  if (memory_ != nullptr && memory_ != MAP_FAILED) munmap(memory_, bytes_);
+  const auto errors = gathered(ranks, size, std::array{error}, where);
+  mine.close_to_others();  // now that all have opened it
+  for (std::size_t r = 0; r < slots.size() && refusal_.empty(); ++r)
+    if (errors[r][0] != 0)
+      refusal_ = fmt::format("rank {}: {}", r, std::strerror(static_cast<int>(errors[r][0])));
+  if (refusal_.empty()) slots_ = std::move(slots);
 }
 
 }  // namespace triax

@@ -1,34 +1,35 @@
 #pragma once
-// Memory that the ranks of a node share: a slot each.
+// Memory that ranks of a node share: a slot each.
 #include <mpi.h>
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "src/comm/progress_slot.hpp"
+#include "kernels/base/shared_memory.hpp"
 
 namespace triax {
 
-/// POSIX shared memory without a name, which the system frees with the last process that has it:
-/// unlike an MPI window, no rank waits for another to let go of it.
+/// Each rank makes its slot, near its own cores, and opens those of the others. Unlike with an MPI
+/// window, no rank waits for another to let go of it.
 class SharedSlots {
  public:
-  /// Collective over `node`, the ranks of a node, without spinning. Slots are as constructed. Error
-  /// where the system gives no memory; `where` names this rank.
-  SharedSlots(MPI_Comm node, const std::string& where);
-  ~SharedSlots();
-  SharedSlots(const SharedSlots&) = delete;
-  SharedSlots& operator=(const SharedSlots&) = delete;
+  /// Nothing is shared.
+  SharedSlots() = default;
+  /// Collective over `ranks`, without spinning. Slots of `bytes` each begin at a page, as zeros.
+  /// Where a rank cannot share, none of them has any: refusal(). `where` names this rank in errors
+  /// of MPI.
+  SharedSlots(MPI_Comm ranks, const char* label, std::size_t bytes, const std::string& where);
 
-  /// By rank of the node.
-  const std::vector<ProgressSlot*>& slots() const { return slots_; }
+  bool empty() const { return slots_.empty(); }
+  int size() const { return static_cast<int>(slots_.size()); }
+  std::byte* slot(int rank) const { return slots_[static_cast<std::size_t>(rank)].data(); }
+  /// Which rank could not share, and why; empty: all could. The same on all of them.
+  const std::string& refusal() const { return refusal_; }
 
  private:
-  void* memory_ = nullptr;
-  std::size_t bytes_ = 0;
-  std::vector<ProgressSlot*> slots_;
+  std::vector<SharedMemory> slots_;
+  std::string refusal_;
 };
 
 }  // namespace triax

@@ -14,11 +14,12 @@ namespace triax {
 /// never true.
 class StagedCommunicator final : public Communicator {
  public:
-  /// Both outlive it.
-  StagedCommunicator(MpiCommunicator& mpi, StagingMemory& memory) : mpi_(mpi), memory_(memory) {}
+  /// All outlive it. `mpi`: of the same ranks; it waits for the device.
+  StagedCommunicator(Communicator& host, MpiCommunicator& mpi, StagingMemory& memory)
+      : host_(host), mpi_(mpi), memory_(memory) {}
 
-  int rank() const override { return mpi_.rank(); }
-  int size() const override { return mpi_.size(); }
+  int rank() const override { return host_.rank(); }
+  int size() const override { return host_.size(); }
   Request all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) override;
   Request reduce_scatter(const Stream& stream, const Tensor& output, const Tensor& input) override;
   Request all_gather(const Stream& stream, const Tensor& output, const Tensor& input) override;
@@ -27,8 +28,8 @@ class StagedCommunicator final : public Communicator {
   Request broadcast(const Stream& stream, const Tensor& data, int root) override;
   Request send(const Stream& stream, const Tensor& data, int to, int tag) override;
   Request receive(const Stream& stream, const Tensor& data, int from, int tag) override;
-  Request barrier(const Stream& stream) override { return mpi_.barrier(stream); }
-  Traffic traffic() const override { return mpi_.traffic(); }
+  Request barrier(const Stream& stream) override { return host_.barrier(stream); }
+  Traffic traffic() const override { return host_.traffic(); }
 
  protected:
   void wait(std::uintptr_t handle, const Stream& stream) override;
@@ -53,6 +54,7 @@ class StagedCommunicator final : public Communicator {
   Message& of(std::uintptr_t handle) { return messages_[handle]; }
   Request started(std::size_t message, Request request);
 
+  Communicator& host_;
   MpiCommunicator& mpi_;
   StagingMemory& memory_;
   std::vector<Message> messages_;

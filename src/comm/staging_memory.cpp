@@ -12,7 +12,7 @@ int StagingMemory::take(std::size_t bytes) {
   }
   if (best == nullptr) {
     best = largest != nullptr ? largest : &pieces_.emplace_back();
-    best->busy.synchronize();
+    wait_(best->busy);
     best->memory = {};  // before there is more
     if (!plan_) best->memory = Buffer::pinned(bytes);
     best->bytes = bytes;

@@ -13,6 +13,7 @@ std::string text_of(const MessageSeen& message) {
   if (message.kind == CallKind::meeting && message.number == 0)
     return "the ranks with which it makes a group";
   const std::string_view kind = name_of(message.kind);
+  if (message.kind == CallKind::device) return "its own GPU, which has not done what it was given";
   if (message.kind == CallKind::send || message.kind == CallKind::receive)
     return fmt::format("a {} of {} bytes {} rank {} (tag {}), {}", kind, message.bytes,
                        message.kind == CallKind::send ? "to" : "from", message.peer, message.tag,
@@ -36,6 +37,10 @@ std::optional<MessageSeen> part_of(const RankProgress& rank, const MessageSeen& 
   return forgotten;
 }
 
+bool waits_for_device(const RankProgress& rank) {
+  return rank.waits_for && rank.waits_for->kind == CallKind::device;
+}
+
 std::string state_text(const RankProgress& rank) {
   switch (rank.process) {
     case ProcessState::gone:
@@ -45,7 +50,8 @@ std::string state_text(const RankProgress& rank) {
     case ProcessState::running:
       break;
   }
-  return rank.waits_for ? "waits for " + text_of(*rank.waits_for) : "waits for no rank";
+  if (!rank.waits_for) return "waits for no rank";
+  return waits_for_device(rank) ? "waits for its GPU" : "waits for " + text_of(*rank.waits_for);
 }
 
 std::string where_text(const RankProgress& rank, const ExplainProgress& explain) {
@@ -115,14 +121,18 @@ void add_others(std::string& text, const Stall& stall, const ExplainProgress& ex
 // heard of come after them: their nodes may be lost, and may as well have written in vain.
 void add_suspects(std::string& text, const Stall& stall, const std::vector<int>& not_seen) {
   std::vector<std::string> suspects;
-  std::vector<int> busy;
+  std::vector<int> busy, on_device;
   for (const RankProgress& rank : stall.seen) {
     if (rank.process != ProcessState::running)
       suspects.push_back(fmt::format("rank {} ({})", rank.rank, state_text(rank)));
+    else if (waits_for_device(rank))
+      on_device.push_back(rank.rank);
     else if (!rank.waits_for)
       busy.push_back(rank.rank);
   }
   if (suspects.size() > most_listed) suspects.resize(most_listed);
+  if (suspects.empty() && !on_device.empty())
+    suspects.push_back(ranks_text(on_device) + " (waiting for its GPU)");
   if (suspects.empty() && !busy.empty()) suspects.push_back(ranks_text(busy) + " (busy)");
   if (!suspects.empty()) text += fmt::format("\n  look first at: {}", fmt::join(suspects, ", "));
   if (!not_seen.empty())
@@ -151,6 +161,8 @@ std::string_view name_of(CallKind kind) {
       return "send";
     case CallKind::receive:
       return "receive";
+    case CallKind::device:
+      return "device";
   }
   return "?";
 }

@@ -1,18 +1,13 @@
 #include "src/comm/topology.hpp"
 
-#include <fmt/format.h>
 #include <hwloc.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstdint>
-#include <fstream>
-#include <limits>
 #include <memory>
-#include <string>
 
 #include "kernels/base/check.hpp"
+#include "src/comm/cgroup.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/wait.hpp"
 
@@ -28,10 +23,6 @@ struct FreeBitmap {
   void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
 };
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
-
-// One bit a hardware thread, by the system's number; in 64-bit words for MPI_BOR.
-constexpr std::size_t max_hardware_threads = 8192;
-using ThreadMask = std::array<std::uint64_t, max_hardware_threads / 64>;
 
 Topology load_topology(bool devices = false) {
   hwloc_topology_t raw = nullptr;
@@ -64,13 +55,9 @@ ThreadMask own_threads(hwloc_topology_t topology) {
   return mask;
 }
 
-bool has(const ThreadMask& mask, std::size_t thread) {
-  return (mask[thread / 64] >> thread % 64 & 1) != 0;
-}
-
 // The hardware threads of each core that `mask` has some of, neighbours beside each other.
-std::vector<std::vector<int>> cores_in(hwloc_topology_t topology, const ThreadMask& mask) {
-  std::vector<std::vector<int>> cores;
+Cores cores_in(hwloc_topology_t topology, const ThreadMask& mask) {
+  Cores cores;
   for (hwloc_obj_t core = nullptr;
        (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;) {
     std::vector<int> threads;
@@ -86,26 +73,7 @@ std::vector<std::vector<int>> cores_in(hwloc_topology_t topology, const ThreadMa
   return cores;
 }
 
-// A container's own limit stands at the root of the cgroup tree that it sees.
-int container_cpus() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string line;
-  std::getline(file, line);
-  return cpus_of_quota(line, std::numeric_limits<int>::max());
-}
-
 }  // namespace
-
-int cpus_of_quota(std::string_view cpu_max, int unlimited) {
-  std::int64_t quota = 0;
-  std::int64_t period = 0;
-  const char* const end = cpu_max.data() + cpu_max.size();
-  const auto first = std::from_chars(cpu_max.data(), end, quota);
-  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ' ') return unlimited;
-  const auto second = std::from_chars(first.ptr + 1, end, period);
-  if (second.ec != std::errc{} || quota <= 0 || period <= 0) return unlimited;
-  return static_cast<int>(std::min<std::int64_t>((quota + period - 1) / period, unlimited));
-}
 
 std::vector<int> nearness(const std::vector<std::int64_t>& places) {
   const Topology topology = load_topology(true);
@@ -147,69 +115,17 @@ std::vector<ThreadMask> threads_of_ranks(hwloc_topology_t topology, MPI_Comm nod
   return all;
 }
 
-bool overlap(const ThreadMask& a, const ThreadMask& b) {
-  bool some = false;
-  for (std::size_t word = 0; word < a.size(); ++word) some = some || (a[word] & b[word]) != 0;
-  return some;
-}
-
-// "0-3,8".
-std::string runs_of(const std::vector<int>& numbers) {
-  std::string text;
-  for (std::size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[first]);
-    if (last > first) text += fmt::format("-{}", numbers[last]);
-  }
-  return text;
-}
-
 }  // namespace
-
-std::string CoreShare::text() const {
-  const std::string some = fmt::format("{} of the node's {} core(s)", cores, of_node);
-  return own() ? fmt::format("{} (hardware threads {})", some, runs_of(threads)) : some;
-}
-
-std::pair<int, int> equal_run(int count, int index, int sharers) {
-  const auto bound = [=](std::int64_t i) { return static_cast<int>(i * count / sharers); };
-  return {bound(index), bound(index + 1)};
-}
 
 CoreShare share_of_cores(MPI_Comm node) {
   const Topology topology = load_topology();
   const std::vector<ThreadMask> masks = threads_of_ranks(topology.get(), node);
   int rank = 0;
   MPI_Comm_rank(node, &rank);
-  const ThreadMask& own = masks[static_cast<std::size_t>(rank)];
   ThreadMask together{};
-  int sharers = 0, before = 0;
-  bool clear = true;  // nobody has a part of this rank's cores only
-  for (int other = 0; other < std::ssize(masks); ++other) {
-    const ThreadMask& mask = masks[static_cast<std::size_t>(other)];
+  for (const ThreadMask& mask : masks)
     for (std::size_t word = 0; word < mask.size(); ++word) together[word] |= mask[word];
-    if (mask == own) ++sharers;
-    if (mask == own && other < rank) ++before;
-    if (mask != own && overlap(mask, own)) clear = false;
-  }
-  const int all = static_cast<int>(std::ssize(cores_in(topology.get(), together)));
-  const int quota = container_cpus();
-  const int ranks = static_cast<int>(std::ssize(masks));
-  CoreShare share;
-  share.of_node = std::max(1, std::min(all, quota));
-  const std::vector<std::vector<int>> cores = cores_in(topology.get(), own);
-  if (!clear || quota < all || sharers > std::ssize(cores)) {
-    share.cores = std::max(1, share.of_node / ranks);
-    return share;
-  }
-  const auto [first, last] = equal_run(static_cast<int>(std::ssize(cores)), before, sharers);
-  share.cores = last - first;
-  for (int core = first; core < last; ++core) {
-    const std::vector<int>& threads = cores[static_cast<std::size_t>(core)];
-    share.threads.insert(share.threads.end(), threads.begin(), threads.end());
-  }
-  std::sort(share.threads.begin(), share.threads.end());
-  return share;
+  return share_of_masks(cores_in(topology.get(), together), masks, rank, cpu_quota());
 }
 
 bool pin_to(const CoreShare& share) {

@@ -243,7 +243,7 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
   const json& in_unit = key.type == KeyType::duration ? json(*seconds_of(value)) : value;
   if (!is_allowed(key.allowed, in_unit))
     return fmt::format("{} is not allowed (allowed: {}{})", shown(value), key.allowed.text(),
-                       key.automatic ? ", or \"auto\"" : "");
+                       key.automatic && !is_choice(key.allowed, "auto") ? ", or \"auto\"" : "");
   return {};
 }
 

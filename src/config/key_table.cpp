@@ -23,6 +23,12 @@ std::size_t distance(const std::string& a, const std::string& b) {
   return std::min(edits(a, b), 2 * edits(leaf(a), leaf(b)) + 2);
 }
 
+// "fp8." of fp8.enabled; empty at the top.
+std::string section_of(const std::string& path) {
+  const auto dot = path.rfind('.');
+  return dot == std::string::npos ? std::string() : path.substr(0, dot + 1);
+}
+
 }  // namespace
 
 std::string discriminator(const std::string& path) {
@@ -65,9 +71,12 @@ bool KeyTable::is_section(const std::string& path) const {
 
 std::string KeyTable::nearest(const std::string& path, const std::string& type) const {
   std::string best;
-  std::size_t best_distance = path.size() + 100;
+  std::size_t best_distance = 2 * path.size() + 200;
+  const std::string section = section_of(path);
   const auto consider = [&](const std::string& candidate) {
-    const auto d = distance(path, candidate);
+    // Of those as near, one of the section that was written.
+    const auto d = 2 * distance(path, candidate) +
+                   (!section.empty() && candidate.starts_with(section) ? 0 : 1);
     if (d < best_distance) {
       best_distance = d;
       best = candidate;

@@ -92,11 +92,11 @@ void resolve_precision(Settings& s, ErrorList& errors) {
   if (s.boolean("fp16.enabled") && s.boolean(bf16))
     s.error(errors, "fp16.enabled", "a model trains in one type: set fp16 or bf16, not both");
   const std::string model = s.boolean("fp16.enabled") ? "fp16" : s.boolean(bf16) ? "bf16" : "fp32";
-  if (s.boolean("fp8.enabled") && model != "bf16")
+  if (s.boolean("fp8.enabled") && !s.boolean(bf16))
     s.error(errors, "fp8.enabled",
             fmt::format("the matrices that fp8 multiplies are kept in bf16, and this model is {}. "
-                        "Enable bf16 too",
-                        model));
+                        "Enable bf16 {}",
+                        model, model == "fp16" ? "instead of fp16" : "too"));
   const std::string rounding = "optimizer.params.stochastic_rounding";
   if (model == "fp32" && s.boolean(rounding))
     s.error(errors, rounding, "there are no 16-bit weights to round. Enable bf16 or fp16");

@@ -49,14 +49,17 @@ HeadLayer::HeadLayer(const ModelConfig& model, const TensorShard& shard)
       params_(head_params(model, shard, norm_)) {}
 
 // Rows whose logits stand in memory at once: enough for an efficient GEMM, few enough to stay
-// small.
+// small. Each chunk reads, adds to and rounds the whole gradient of the weights: on a GPU, where
+// memory is not what is short, chunks are larger, and whole tiles.
 std::int64_t HeadLayer::chunk_rows(const BatchShape& shape) const {
-  constexpr std::int64_t logit_bytes = std::int64_t{64} << 20;
-  constexpr std::int64_t least = 64;
+  const bool device = shape.space == MemorySpace::device;
+  const std::int64_t logit_bytes = std::int64_t{device ? 512 : 64} << 20;
+  const std::int64_t least = device ? 128 : 64;
   const std::int64_t fit =
       logit_bytes / (vocabulary_.rows * static_cast<std::int64_t>(size_of(shape.type)));
   const std::int64_t chunks = (shape.rows + std::max(fit, least) - 1) / std::max(fit, least);
-  return (shape.rows + chunks - 1) / chunks;
+  const std::int64_t equal = (shape.rows + chunks - 1) / chunks;
+  return device && chunks > 1 ? std::min((equal + least - 1) / least * least, shape.rows) : equal;
 }
 
 std::size_t HeadLayer::frame_bytes(const BatchShape& shape) const {

@@ -21,6 +21,12 @@ ForwardFlops forward_flops(const ModelConfig& model, std::int64_t sequence_lengt
   return {2 * (weights + attention), 2 * e * model.vocabulary};
 }
 
+double attention_flops_per_token(const ModelConfig& model, std::int64_t sequence_length) {
+  const double causal = static_cast<double>(sequence_length) / 2;
+  const double width = static_cast<double>(model.heads) * model.head_size;
+  return 3.0 * model.layers * 2 * (2 * width * causal);
+}
+
 double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_length) {
   const ForwardFlops flops = forward_flops(model, sequence_length);
   return 3.0 * (model.layers * flops.block + flops.head);
@@ -69,7 +75,7 @@ std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
 }
 
 Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
-             const RecomputeConfig& recompute, StageUse use, MemorySpace space)
+             const RecomputeConfig& recompute, StageUse use, const MemorySource& memory)
     : place_(place), use_(use) {
   place_.tensor.sequence_parallel = place.tensor.sequence_parallel && place.tensor.size > 1;
   const TensorShard& shard = place_.tensor;
@@ -78,9 +84,9 @@ Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t seq
     const Shape shape{2, sequence_length, model.head_size / 2};
     table_bytes_ = shape.elements() * static_cast<std::int64_t>(sizeof(float));
     if (use == StageUse::run) {
-      rope_ = Buffer(static_cast<std::size_t>(table_bytes_), space);
+      rope_ = memory.take("tables", static_cast<std::size_t>(table_bytes_));
       rope = rope_.tensor(DType::f32, shape);
-      const Stream stream(space);
+      const Stream stream(memory.space);
       rope_table(stream, rope, model.rope_theta);
       stream.synchronize();  // the streams that read it know nothing of this one
     }

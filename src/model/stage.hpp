@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/device_arena.hpp"
 #include "src/config/config.hpp"
 #include "src/model/head_layer.hpp"
 #include "src/model/layer.hpp"
@@ -32,16 +33,19 @@ ForwardFlops forward_flops(const ModelConfig& model, std::int64_t sequence_lengt
 /// FLOPs of a token's training step: three times the forward pass (6 N, and attention's causal half
 /// once).
 double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_length);
+/// What of them is attention's; where it is counted as a whole square, there is as much more.
+double attention_flops_per_token(const ModelConfig& model, std::int64_t sequence_length);
 
 /// Whether a stage's layers are to run: what they share (rotary positions) is computed then.
 enum class StageUse : std::uint8_t { run, plan };
 
 class Stage {
  public:
-  /// `sequence_length`: T of the batches it will see. `space`: where they will be.
+  /// `sequence_length`: T of the batches it will see. `memory`: where they will be, and what its
+  /// part "tables" is for.
   Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
         const RecomputeConfig& recompute = {}, StageUse use = StageUse::run,
-        MemorySpace space = MemorySpace::host);
+        const MemorySource& memory = {});
 
   const StagePlace& place() const { return place_; }
   StageUse use() const { return use_; }
@@ -68,7 +72,7 @@ class Stage {
  private:
   StagePlace place_;
   StageUse use_;
-  Buffer rope_;
+  Memory rope_;
   std::int64_t table_bytes_ = 0;
   std::vector<std::vector<std::unique_ptr<Layer>>> layers_;
   std::vector<std::vector<std::string>> names_;

@@ -6,7 +6,8 @@ namespace triax {
 namespace {
 
 constexpr std::size_t stride_of(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
+  constexpr std::size_t alignment = DeviceArena::alignment;
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 }  // namespace
@@ -15,11 +16,11 @@ std::int64_t BufferPool::bytes_of(std::size_t bytes, int count) {
   return static_cast<std::int64_t>(stride_of(bytes)) * count;
 }
 
-BufferPool::BufferPool(std::string name, std::size_t bytes, int count, MemorySpace space)
+BufferPool::BufferPool(std::string name, std::size_t bytes, int count, const MemorySource& source)
     : name_(std::move(name)),
       stride_(stride_of(bytes)),
       bytes_(bytes),
-      memory_(static_cast<std::size_t>(bytes_of(bytes, count)), space) {
+      memory_(source.take(name_, static_cast<std::size_t>(bytes_of(bytes, count)))) {
   for (int slot = count - 1; slot >= 0; --slot) free_.push_back(slot);
 }
 

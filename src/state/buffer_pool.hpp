@@ -5,14 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device_arena.hpp"
 
 namespace triax {
 
 /// `count` buffers of `bytes` each, allocated once; count comes from the verified plan's peaks.
 class BufferPool {
  public:
-  BufferPool(std::string name, std::size_t bytes, int count, MemorySpace space = MemorySpace::host);
+  /// `name`: the part of `source` that the memory is of.
+  BufferPool(std::string name, std::size_t bytes, int count, const MemorySource& source = {});
   /// Bytes that a pool takes.
   static std::int64_t bytes_of(std::size_t bytes, int count);
   /// A free buffer's number; an internal error when none is free (the plan promised there is one).
@@ -32,7 +33,7 @@ class BufferPool {
   std::string name_;
   std::size_t stride_;
   std::size_t bytes_;
-  Buffer memory_;
+  Memory memory_;
   std::vector<int> free_;
 };
 

@@ -139,7 +139,7 @@ OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
 
 Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
                      const StateBuffers& stored)
-    : store_(store), config_(config), clip_(gradient_clipping), verdict_(store.space()) {
+    : store_(store), config_(config), clip_(gradient_clipping), verdict_(store.memory()) {
   keep_in_memory(stored.host_share);
   if (steps_on_host(store.blocks(), store.space(), stored.host_share))
     host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type());
@@ -165,13 +165,13 @@ void Optimizer::keep_in_memory(double host_share) {
   const std::vector<ParameterBlock>& blocks = store_.blocks();
   const std::vector<bool> on_host = host_blocks(blocks, store_.space(), host_share);
   kept_.resize(blocks.size());
-  const auto keep = [&](Memory& memory, MemorySpace space, bool host) {
+  const auto keep = [&](StateMemory& memory, const MemorySource& source, bool host) {
     std::int64_t total = 0;
     for (std::size_t b = 0; b < blocks.size(); ++b)
       if (on_host[b] == host) total += kept_range(blocks[b]).count();
-    memory.moments = Buffer(static_cast<std::size_t>(2 * total) * sizeof(float), space);
-    if (has_master())
-      memory.master = Buffer(static_cast<std::size_t>(total) * sizeof(float), space);
+    const auto bytes = static_cast<std::size_t>(total) * sizeof(float);
+    memory.moments = source.take("moments", 2 * bytes);
+    if (has_master()) memory.master = source.take("master weights", bytes);
     const Tensor moments = memory.moments.tensor(DType::f32, {2 * total});
     const Tensor masters = has_master() ? memory.master.tensor(DType::f32, {total}) : Tensor{};
     std::int64_t at = 0;
@@ -185,7 +185,7 @@ void Optimizer::keep_in_memory(double host_share) {
       at += count;
     }
   };
-  keep(memory_, store_.space(), false);
+  keep(memory_, store_.memory(), false);
   keep(host_memory_, MemorySpace::host, true);
 }
 
@@ -201,7 +201,7 @@ void Optimizer::make_store(const StateBuffers& stored) {
 }
 
 OptimizerBytes Optimizer::allocated() const {
-  const auto bytes = [](const Buffer& memory) { return static_cast<std::int64_t>(memory.bytes()); };
+  const auto bytes = [](const Memory& memory) { return static_cast<std::int64_t>(memory.bytes()); };
   OptimizerBytes is;
   is.host_moments = bytes(host_memory_.moments);
   is.host_master = bytes(host_memory_.master);

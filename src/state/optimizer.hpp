@@ -123,10 +123,11 @@ class Optimizer {
   bool skip_ = false;  // the host knows that the gradients are not finite
   std::function<void()> before_update_ = [] {};
   // State that is in memory all the time.
-  struct Memory {
-    Buffer moments, master;
+  struct StateMemory {
+    Memory moments, master;
   };
-  Memory memory_, host_memory_;  // where the parameters are; on the host where that is elsewhere
+  StateMemory memory_,
+      host_memory_;  // where the parameters are; on the host where that is elsewhere
   std::unique_ptr<HostStep> host_step_;
   std::vector<StateView> kept_;  // by block
   std::unique_ptr<OffloadStore> offload_;

@@ -54,11 +54,11 @@ StoredShards stored_shards(const std::vector<ParameterBlock>& blocks, const Whol
   return stored;
 }
 
-// Carves range(block) of all blocks out of one allocation.
-Buffer carve(const std::vector<ParameterBlock>& blocks, DType type, MemorySpace space,
-             const auto& range, const auto& take) {
+// Carves range(block) of all blocks out of one piece of memory, a part of `source`.
+Memory carve(const std::vector<ParameterBlock>& blocks, DType type, const MemorySource& source,
+             const char* part, const auto& range, const auto& take) {
   const std::int64_t total = elements_of(blocks, range);
-  Buffer memory(static_cast<std::size_t>(total) * size_of(type), space);
+  Memory memory = source.take(part, static_cast<std::size_t>(total) * size_of(type));
   const Tensor flat = memory.tensor(type, {total});
   std::int64_t at = 0;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
@@ -107,10 +107,10 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
   for (std::size_t b = 0; b < blocks_.size(); ++b)
     states_[b].gathers.resize(static_cast<std::size_t>(gathers_of(blocks_[b])));
   if (options.shard.groups > 1) grid.across(Axis::data, options.shard.groups);  // made together
-  weight_memory_ = carve(blocks_, options.type, options.space, kept_parameters,
+  weight_memory_ = carve(blocks_, options.type, options.memory(), "parameters", kept_parameters,
                          [&](std::size_t b, const BlockView& view) { states_[b].weights = view; });
   gradient_memory_ =
-      carve(blocks_, options.gradient_type, options.space, kept_gradients,
+      carve(blocks_, options.gradient_type, options.memory(), "gradients", kept_gradients,
             [&](std::size_t b, const BlockView& view) { states_[b].gradients = view; });
   if (options.shard.zero_stage >= 2) make_pools(whole);
   if (options.shard.offload.parameters) make_store(whole);
@@ -124,7 +124,7 @@ void ParameterStore::make_pools(const WholeBuffers& whole) {
     std::vector<BufferPool> pools;
     for (std::size_t pool = 0; pool < counts.size(); ++pool)
       pools.emplace_back(name, whole_bytes(blocks_, whole, pool, type), counts[pool],
-                         options_.space);
+                         options_.memory());
     return pools;
   };
   gradient_pools_ = make(whole.gradients, options_.gradient_type, "whole gradients");

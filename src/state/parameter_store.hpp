@@ -19,6 +19,8 @@ struct StateOptions {
   DType gradient_type = DType::f32;
   MemorySpace space = MemorySpace::host;  // of both, but for what is in a store
   OffloadPlace place = {};                // of the parameters' shards, where they are in a store
+  DeviceArena* arena = nullptr;           // of that space; null: each part has memory of its own
+  MemorySource memory() const { return {space, arena}; }
 };
 
 /// Buffers for whole blocks, of which a rank keeps its part only: a pool by number of elements, as
@@ -65,6 +67,7 @@ class ParameterStore {
   DType gradient_type() const { return options_.gradient_type; }
   /// Where parameters and gradients are, but for what is in a store.
   MemorySpace space() const { return options_.space; }
+  MemorySource memory() const { return options_.memory(); }
   /// Where the parameters' shards are in a store; null: nowhere.
   const OffloadStore* offload() const { return offload_.get(); }
   /// What this rank keeps of a block's parameters and of its gradient; where the parameters are in
@@ -148,7 +151,7 @@ class ParameterStore {
   StateOptions options_;
   Communicator& shard_group_;
   std::vector<ParameterBlock> blocks_;
-  Buffer weight_memory_, gradient_memory_;
+  Memory weight_memory_, gradient_memory_;
   std::vector<State> states_;  // by block
   LayerViews layers_;
   std::vector<BufferPool> gradient_pools_, gathered_pools_;

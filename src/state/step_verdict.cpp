@@ -7,9 +7,9 @@ StepNumbers LateNumbers::read() const {
   return {sums[1], rule_.norm(sums[0], sums[1])};
 }
 
-StepVerdict::StepVerdict(MemorySpace space)
-    : sums_(2 * sizeof(double), space), factor_(space, sizeof(float)) {
-  for (Buffer& numbers : late_) numbers = Buffer::beside(space, 2 * sizeof(double));
+StepVerdict::StepVerdict(const MemorySource& source)
+    : sums_(source.take("numbers", 2 * sizeof(double))), factor_(source, sizeof(float), "numbers") {
+  for (Buffer& numbers : late_) numbers = Buffer::beside(source.space, 2 * sizeof(double));
   *host_factor().as<float>() = 1.0F;  // on the host, where steps may come without a norm
 }
 

@@ -37,7 +37,12 @@ class LateNumbers {
 
 class StepVerdict {
  public:
-  explicit StepVerdict(MemorySpace space);
+  /// In pieces of the part "numbers" of `source`.
+  explicit StepVerdict(const MemorySource& source);
+  /// Bytes of those pieces.
+  static constexpr std::int64_t bytes() {
+    return DeviceArena::footprint(2 * sizeof(double)) + DeviceArena::footprint(sizeof(float));
+  }
 
   /// 0, behind what `stream` has; then the place for this rank's sum of squares, (1) float64.
   void begin(const Stream& stream) const;
@@ -60,7 +65,7 @@ class StepVerdict {
  private:
   Tensor sums() const { return sums_.tensor(DType::f64, {2}); }
 
-  Buffer sums_;                 // {squares, loss}
+  Memory sums_;                 // {squares, loss}
   Mirror factor_;               // float32
   std::array<Buffer, 2> late_;  // sums for the host: of this step, and of the one before
   int step_ = 0;

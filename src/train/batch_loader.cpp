@@ -10,13 +10,13 @@ constexpr std::int32_t padding = -1;
 }  // namespace
 
 BatchLoader::BatchLoader(const TokenReader& reader, const BatchConfig& batch,
-                         const BatchShape& shape, int data_size, int data_rank)
+                         const BatchShape& shape, int data_size, int data_rank, DeviceArena* arena)
     : reader_(reader),
       batch_(batch),
       shape_(shape),
       data_size_(data_size),
       data_rank_(data_rank),
-      memory_(shape.space, static_cast<std::size_t>(bytes_of(batch, shape))),
+      memory_({shape.space, arena}, static_cast<std::size_t>(bytes_of(batch, shape)), "batches"),
       sample_(static_cast<std::size_t>(shape.sequence) + 1) {
   for (int m = 0; m < microbatches(); ++m)
     for (const int which : {0, 1}) {

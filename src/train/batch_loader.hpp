@@ -16,9 +16,10 @@ namespace triax {
 /// depend on that.
 class BatchLoader {
  public:
-  /// `reader` outlives the loader. The batch will be in memory of shape.space.
+  /// `reader` outlives the loader. The batch will be in memory of shape.space: of the part
+  /// "batches" of `arena`, if there is one.
   BatchLoader(const TokenReader& reader, const BatchConfig& batch, const BatchShape& shape,
-              int data_size, int data_rank);
+              int data_size, int data_rank, DeviceArena* arena = nullptr);
   /// Reads the global batch that begins with sample number `first` since the start of training.
   /// Samples from number `end` on are left out: their rows are padding.
   /// What `stream` does from here on sees them.
@@ -31,6 +32,8 @@ class BatchLoader {
     return 2 * batch.accumulation * shape.rows * static_cast<std::int64_t>(sizeof(std::int32_t));
   }
 
+  /// The last batch is on the device: load() waits for it, for the host writes again.
+  const Event& pushed() const { return pushed_; }
   int microbatches() const { return static_cast<int>(batch_.accumulation); }
   /// Inputs and labels of a micro-batch: (rows) int32, -1 in padded rows.
   Tensor tokens(int microbatch) const { return row(memory_.there(), 0, microbatch); }
@@ -40,8 +43,8 @@ class BatchLoader {
 
  private:
   // Tokens (0) or labels (1) of a micro-batch in a batch, (2, microbatches, rows).
-  Tensor row(const Buffer& buffer, int which, int microbatch) const {
-    return buffer.tensor(DType::i32, {2 * batch_.accumulation, shape_.rows})
+  Tensor row(const Memory& memory, int which, int microbatch) const {
+    return memory.tensor(DType::i32, {2 * batch_.accumulation, shape_.rows})
         .slice(0, which * batch_.accumulation + microbatch, 1)
         .flat();
   }

@@ -168,8 +168,11 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
   }
   loader.finish();
   if (const std::string why = loader.unshared(); !why.empty())
-    spdlog::warn("ranks of a node share no memory ({}): each reads {} for itself", why,
-                 reader.path());
+    spdlog::warn(
+        "{}: ranks of a node cannot open each other's memory through /proc ({}); what "
+        "several need goes between them as messages, which is slower. Run them in one "
+        "container, with /proc of its own processes",
+        reader.path(), why);
 }
 
 }  // namespace triax

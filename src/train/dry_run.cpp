@@ -113,6 +113,29 @@ std::string messages_text(const MessagePlan& plan) {
   return text.empty() ? "no messages" : text;
 }
 
+std::vector<std::string> gpu_notes(const Config& config, bool present) {
+  std::vector<std::string> notes;
+  if (space_of(config) == MemorySpace::host) return notes;
+  const int ranks = grid_shape(config.parallel).size();
+  const bool staged = config.run.staged_messages;
+  if (!present)
+    notes.push_back(fmt::format(
+        "run.device is gpu and this machine has none: planned for ranks with a GPU each, whose "
+        "memory is not known here{}. A run here would be refused",
+        ranks == 1 ? ""
+        : staged   ? ", and messages through host memory"
+                   : ", and messages by NCCL"));
+  std::string kept = fmt::format(
+      "of each rank's GPU memory {:.0f} MiB (in buffers) are kept for what CUDA and its libraries "
+      "load beside their context",
+      mib(static_cast<double>(cuda_reserve)));
+  if (!staged && ranks > 1)
+    kept += fmt::format(", and {:.0f} MiB (communication) for NCCL's buffers in each of {} groups",
+                        mib(static_cast<double>(nccl_reserve)), nccl_groups(config));
+  notes.push_back(kept + ": reserves, not measured");
+  return notes;
+}
+
 std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit) {
   const std::vector<RankKind> kinds = kinds_of_ranks(plan.memory);
   std::size_t width = 0;

@@ -1,6 +1,7 @@
 #pragma once
 // What triax train --dry-run prints.
 #include <string>
+#include <vector>
 
 #include "src/train/job_plan.hpp"
 #include "src/train/memory_limit.hpp"
@@ -12,6 +13,10 @@ std::string memory_text(const KindBytes& bytes);
 
 /// Messages of an axis and kind as "data: 12 all_reduce, 45.6 MiB"; nothing sent: "no messages".
 std::string messages_text(const MessagePlan& plan);
+
+/// What the plan of a GPU's memory has beside the tensors, and how it was found; empty where none
+/// computes. `present`: whether this machine has a GPU.
+std::vector<std::string> gpu_notes(const Config& config, bool present);
 
 /// A line for each kind of rank with its MiB by kind, what fits the machine, and the messages of a
 /// step. `limit`: what the ranks of this machine share.

@@ -6,7 +6,7 @@
 namespace triax {
 
 Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape& shape,
-                     Executor executor, ProcessGrid& grid)
+                     Executor executor, ProcessGrid& grid, DeviceArena* arena)
     : reader_(std::move(reader)),
       grid_(grid),
       samples_(config.run.eval_steps > 0
@@ -14,7 +14,7 @@ Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape&
                    : reader_.samples()),
       global_batch_(config.batch.global),
       sequence_(config.data.sequence_length),
-      batch_(reader_, config.batch, shape, config.parallel.data, grid.data_rank()),
+      batch_(reader_, config.batch, shape, config.parallel.data, grid.data_rank(), arena),
       executor_(std::move(executor)),
       counts_(grid.pipeline_rank() == grid.shape().pipeline - 1 && grid.tensor_rank() == 0) {}
 

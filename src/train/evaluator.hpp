@@ -8,9 +8,9 @@ namespace triax {
 
 class Evaluator {
  public:
-  /// `executor` runs an evaluation plan; `reader` is not shuffled.
+  /// `executor` runs an evaluation plan; `reader` is not shuffled. `arena`: see BatchLoader.
   Evaluator(TokenReader reader, const Config& config, const BatchShape& shape, Executor executor,
-            ProcessGrid& grid);
+            ProcessGrid& grid, DeviceArena* arena = nullptr);
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 

@@ -24,7 +24,7 @@ Executor::Executor(const Stream& stream, Plan plan, const Stage& stage, const St
       store_(store),
       optimizer_(optimizer),
       grid_(grid),
-      loss_sum_(stream.space()) {
+      loss_sum_(store.memory(), "numbers") {
   check(stage.use() == StageUse::run, "a stage that was made for a plan is to run");
 }
 
@@ -39,6 +39,7 @@ StepOutput Executor::run(const StepInput& input) {
     board.set_position(static_cast<int>(at));
     try {
       execute(plan_[at]);
+      progress();
     } catch (const Error& error) {
       throw Error(fmt::format("{}, plan position {} ({}): {}", grid_.place(), at,
                               text_of(plan_[at]), error.what()));
@@ -51,6 +52,12 @@ StepOutput Executor::run(const StepInput& input) {
   }
   board.set_activity(static_cast<int>(Activity::between_steps));
   return output_;
+}
+
+// What this process has under way moves only when it is asked about: between any two instructions.
+void Executor::progress() {
+  store_.progress();
+  messages_.progress();
 }
 
 void Executor::execute(const Op& op) {
@@ -216,7 +223,6 @@ void Executor::forward(const Op& op) {
       .forward(context(op), store_.layer(op.chunk, op.layer, op.microbatch), x, y, frame);
   if (input_->search != nullptr) [[unlikely]]
     search_forward(op, y);
-  store_.progress();
 }
 
 void Executor::search_forward(const Op& op, const Tensor& y) {
@@ -270,7 +276,6 @@ void Executor::backward(const Op& op) {
   buffers_.release_frame(op);
   if (has_input) buffers_.release(Kind::activation, input, m);
   if (has_output) buffers_.release(Kind::gradient, input + 1, m);
-  store_.progress();
 }
 
 }  // namespace triax

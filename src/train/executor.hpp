@@ -44,11 +44,15 @@ class Executor {
            const BatchShape& shape, StepBuffers& buffers, PipelineMessages& messages,
            ParameterStore& store, Optimizer* optimizer, ProcessGrid& grid);
 
+  /// Bytes that it takes of the part "numbers" of the store's memory.
+  static constexpr std::int64_t bytes() { return DeviceArena::footprint(sizeof(double)); }
+
   StepOutput run(const StepInput& input);
   const Plan& plan() const { return plan_; }
   const Stream& stream() const { return stream_; }
 
  private:
+  void progress();
   void execute(const Op& op);
   void gradient_norm();
   void forward(const Op& op);

@@ -11,9 +11,9 @@ using nlohmann::json;
 
 // What is followed from step to step: another value makes another training. Grid, micro-batch and
 // directories do not; run.steps is meant to grow.
-constexpr const char* sections[] = {"bf16",       "bfloat16",  "data",
-                                    "data_types", "fp16",      "gradient_clipping",
-                                    "optimizer",  "scheduler", "train_batch_size"};
+constexpr const char* sections[] = {
+    "bf16", "bfloat16",          "data",      "data_types", "fp16",
+    "fp8",  "gradient_clipping", "optimizer", "scheduler",  "train_batch_size"};
 
 void flatten(const std::string& path, const json& node, std::map<std::string, json>& values) {
   if (!node.is_object()) {

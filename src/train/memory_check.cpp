@@ -39,14 +39,12 @@ double most_bytes(const Config& config) {
   return sizeof(float) * (4.0 * count_parameters(config.model) + rows * width * frames);
 }
 
-// Kinds of a rank's memory from the largest down, as far as they matter.
+// Kinds of a rank's memory from the largest down: the row of the table that a dry run prints.
 std::vector<MemoryKind> largest_kinds(const KindBytes& bytes) {
   std::vector<MemoryKind> kinds(memory_kinds.begin(), memory_kinds.end());
   std::stable_sort(kinds.begin(), kinds.end(), [&](const MemoryKind& a, const MemoryKind& b) {
     return bytes.*a.bytes > bytes.*b.bytes;
   });
-  constexpr std::size_t shown = 3;
-  kinds.resize(shown);
   std::erase_if(kinds, [&](const MemoryKind& kind) { return bytes.*kind.bytes == 0; });
   return kinds;
 }
@@ -146,8 +144,8 @@ void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<
   throw UsageError(
       fmt::format("the job does not fit {}: {} rank(s) there need {:.4g} GiB and it has {:.4g} GiB",
                   limit.what, ranks.size(), needed / gib, limit.bytes / gib),
-      fmt::format("rank {} needs {:.4g} GiB, of that {}", fullest,
-                  static_cast<double>(most.total()) / gib, fmt::join(sizes, ", ")),
+      fmt::format("rank {} needs {:.4g} GiB: {}", fullest, static_cast<double>(most.total()) / gib,
+                  fmt::join(sizes, ", ")),
       settings_that_shrink(config));
 }
 

@@ -43,39 +43,15 @@ std::string line_of(const fs::path& file, std::string_view key) {
   return {};
 }
 
-// A cgroup and all around it, up to where the hierarchy is mounted. In a container the mount may
-// begin inside the path: folders that are not there are passed over, the mount itself is looked at.
-void take_cgroups(MemoryLimit& least, const fs::path& mount, const std::string& path,
-                  const char* file) {
-  fs::path group = path.find("..") == std::string::npos ? fs::path(path) : fs::path("/");
-  for (;; group = group.parent_path()) {
-    const fs::path limit = mount / group.relative_path() / file;
-    if (const auto bytes = number_in(limit))
-      take_lesser(least, *bytes, fmt::format("the cgroup's memory ({})", limit.string()));
-    if (!group.has_relative_path()) return;
-  }
-}
-
 }  // namespace
 
 MemoryLimit node_limit(const SystemFiles& system) {
   MemoryLimit least;
   if (const auto kib = leading_number(line_of(system.proc + "/meminfo", "MemTotal:")))
     take_lesser(least, *kib * 1024.0, "this machine's memory");
-  // Lines "hierarchy:controllers:path"; version 2 has no controllers there.
-  std::ifstream groups(system.proc + "/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const auto first = line.find(':');
-    const auto second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
-    const std::string path = line.substr(second + 1);
-    if (controllers == ",,")
-      for (const char* mount : {"", "unified"})
-        take_cgroups(least, fs::path(system.cgroup) / mount, path, "memory.max");
-    else if (controllers.find(",memory,") != std::string::npos)
-      take_cgroups(least, fs::path(system.cgroup) / "memory", path, "memory.limit_in_bytes");
-  }
+  for (const fs::path& file : cgroup_files(system, "memory", "memory.max", "memory.limit_in_bytes"))
+    if (const auto bytes = number_in(file))
+      take_lesser(least, *bytes, fmt::format("the cgroup's memory ({})", file.string()));
   return least;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/base/tensor.hpp"
+#include "src/comm/cgroup.hpp"
 
 namespace triax {
 
@@ -13,12 +14,6 @@ struct MemoryLimit {
   double bytes = std::numeric_limits<double>::infinity();
   std::string what = "this machine's memory";
   MemorySpace space = MemorySpace::host;  // a GPU's memory, or the machine's
-};
-
-/// Where the system tells of itself.
-struct SystemFiles {
-  std::string proc = "/proc";
-  std::string cgroup = "/sys/fs/cgroup";
 };
 
 /// What the ranks on this machine share: the least of its memory (MemTotal), and of the limits of

@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "io/checkpoint_loader.hpp"
-#include "kernels/cuda/blas.hpp"
+#include "kernels/cuda/stream.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_loader.hpp"
 #include "src/train/checkpoint.hpp"
+#include "src/train/executor.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {
@@ -68,20 +69,23 @@ RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_in
   memory.nvme = stored_by_kind(allocations);
   memory.space = allocations.space;
   const Plan& plan = plans.training[static_cast<std::size_t>(stage_index)];
+  const std::int64_t slots = shared_slot_bytes(config);
   const auto by_mpi = static_cast<std::int64_t>(messages.peak_scratch(plan));
   if (memory.space == MemorySpace::host) {
     memory.host = on_host(config, plans, stage, blocks, allocations);
     memory.device = by_kind(allocations, program);
     memory.device -= memory.host;
-    memory.device.communication = by_mpi;
+    memory.device.communication = by_mpi + slots;
     return memory;
   }
   memory.device = on_gpu_by_kind(allocations);
   memory.host = by_kind(allocations, program);
   memory.host -= memory.device;
   const bool staged = config.run.staged_messages;
+  memory.device.buffers += cuda_reserve;
+  if (!staged) memory.device.communication = nccl_groups(config) * nccl_reserve;
   memory.host.communication =
-      (staged ? by_mpi : 0) + static_cast<std::int64_t>(messages.peak_staged(plan, staged));
+      (staged ? by_mpi + slots : 0) + static_cast<std::int64_t>(messages.peak_staged(plan, staged));
   return memory;
 }
 
@@ -111,41 +115,88 @@ KindBytes RankMemory::in_memory() const {
 
 namespace {
 
-// What kernels keep with the stream of a device.
-constexpr auto of_a_stream = static_cast<std::int64_t>(
-    cuda::stream_scratch_bytes + cuda::blas_workspace_bytes + cuda::product_sums_bytes);
+// A part of a device's memory, by the name that its owner takes it under.
+struct DevicePart {
+  const char* name;
+  std::int64_t KindBytes::*kind;
+  std::int64_t bytes;
+};
+
+std::vector<DevicePart> device_parts(const Allocations& is) {
+  return {
+      {"streams", &KindBytes::buffers, cuda::furnished_bytes()},
+      {"tables", &KindBytes::buffers, is.tables},
+      {"parameters", &KindBytes::parameters, is.state.parameters},
+      {"gradients", &KindBytes::gradients, is.state.gradients},
+      {"whole gradients", &KindBytes::gathered, is.state.whole_gradients},
+      {"gathered parameters", &KindBytes::gathered, is.state.gathered},
+      {"moments", &KindBytes::optimizer, is.optimizer.moments - is.optimizer.host_moments},
+      {"master weights", &KindBytes::master, is.optimizer.master - is.optimizer.host_master},
+      {"activations", &KindBytes::activations, is.step.boundaries},
+      {"frames", &KindBytes::activations, is.step.frames},
+      {"scratch", &KindBytes::buffers, is.step.scratch},
+      {"batches", &KindBytes::buffers, is.batches},
+      {"numbers", &KindBytes::buffers, is.numbers},
+  };
+}
+
+// On the host, where tensors are a device's.
+KindBytes beside_gpu(const Allocations& is, std::int64_t program) {
+  KindBytes bytes;
+  bytes.master = footprint(is.optimizer.host_master);
+  bytes.optimizer = footprint(is.optimizer.host_moments);
+  bytes.buffers = footprint(is.state.stored.buffers) + footprint(is.optimizer.buffers) +
+                  is.optimizer.host_step + footprint(is.snapshot) + is.batches + is.plans +
+                  is.staging + program;
+  return bytes;
+}
 
 }  // namespace
 
 KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
+  if (allocations.space == MemorySpace::device) {
+    KindBytes both = on_gpu_by_kind(allocations);
+    return both += beside_gpu(allocations, program);
+  }
   KindBytes bytes;
   bytes.parameters = footprint(allocations.state.parameters);
   bytes.gradients = footprint(allocations.state.gradients);
-  const OptimizerBytes& optimizer = allocations.optimizer;
-  bytes.master =
-      footprint(optimizer.master - optimizer.host_master) + footprint(optimizer.host_master);
-  bytes.optimizer =
-      footprint(optimizer.moments - optimizer.host_moments) + footprint(optimizer.host_moments);
+  bytes.master = footprint(allocations.optimizer.master);
+  bytes.optimizer = footprint(allocations.optimizer.moments);
   bytes.gathered =
       footprint(allocations.state.whole_gradients) + footprint(allocations.state.gathered);
   bytes.activations = footprint(allocations.step.boundaries) + footprint(allocations.step.frames);
   bytes.buffers = footprint(allocations.step.scratch) +
-                  footprint(allocations.state.stored.buffers) + footprint(optimizer.buffers) +
-                  optimizer.host_step + footprint(allocations.snapshot) + allocations.batches +
-                  allocations.tables + allocations.plans + allocations.staging + program;
-  if (allocations.space == MemorySpace::device)
-    bytes.buffers += allocations.batches + of_a_stream;  // batches there too
+                  footprint(allocations.state.stored.buffers) +
+                  footprint(allocations.optimizer.buffers) + allocations.optimizer.host_step +
+                  footprint(allocations.snapshot) + allocations.batches + allocations.tables +
+                  allocations.plans + allocations.staging + program;
   return bytes;
 }
 
 KindBytes on_gpu_by_kind(const Allocations& allocations) {
-  if (allocations.space == MemorySpace::host) return {};
-  KindBytes bytes = by_kind(allocations, 0);
-  bytes.master -= footprint(allocations.optimizer.host_master);
-  bytes.optimizer -= footprint(allocations.optimizer.host_moments);
-  bytes.buffers =
-      footprint(allocations.step.scratch) + allocations.batches + allocations.tables + of_a_stream;
+  KindBytes bytes;
+  if (allocations.space == MemorySpace::host) return bytes;
+  for (const DevicePart& part : device_parts(allocations))
+    bytes.*part.kind += DeviceArena::footprint(part.bytes);
   return bytes;
+}
+
+std::vector<ArenaPart> arena_parts(const Allocations& allocations) {
+  std::vector<ArenaPart> parts;
+  for (const DevicePart& part : device_parts(allocations)) parts.push_back({part.name, part.bytes});
+  return parts;
+}
+
+int nccl_groups(const Config& config) {
+  const ParallelConfig& parallel = config.parallel;
+  int groups = 0;
+  for (const int size : {parallel.data, parallel.pipeline, parallel.tensor}) groups += size > 1;
+  if (groups > 0) ++groups;                               // all ranks
+  if (parallel.pipeline > 1) ++groups;                    // of the embedding
+  if (data_shard(config, 0).groups > 1) groups += 2;      // shards, and those alike
+  if (parallel.tensor > config.model.kv_heads) ++groups;  // ranks with the same heads
+  return groups;
 }
 
 KindBytes stored_by_kind(const Allocations& allocations) {
@@ -170,6 +221,7 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   allocations.space = space_of(config);
   allocations.batches = batch_bytes(config, shape);
   allocations.tables = stage.table_bytes();
+  allocations.numbers = number_bytes(config);
   allocations.plans = plan_bytes(plans);
   allocations.staging = staging_of(config, blocks);
   if (takes_copy(config.checkpoint.async))
@@ -179,7 +231,12 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
 
 std::int64_t batch_bytes(const Config& config, const BatchShape& shape) {
   const int loaders = config.data.valid.empty() ? 1 : 2;
-  return loaders * BatchLoader::bytes_of(config.batch, shape);
+  return loaders * DeviceArena::footprint(BatchLoader::bytes_of(config.batch, shape));
+}
+
+std::int64_t number_bytes(const Config& config) {
+  const int executors = config.data.valid.empty() ? 1 : 2;
+  return StepVerdict::bytes() + executors * Executor::bytes();
 }
 
 std::int64_t plan_bytes(const StepPlans& plans) {

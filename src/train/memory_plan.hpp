@@ -21,7 +21,7 @@ struct KindBytes {
   std::int64_t activations = 0;    // between layers, and what layers keep for their backward pass
   std::int64_t buffers = 0;        // scratch, batches, plans, what is on its way to or from files,
                                    // and the program with its libraries
-  std::int64_t communication = 0;  // MPI's own, for messages under way
+  std::int64_t communication = 0;  // MPI's own, for messages under way, and what is shared for them
   std::int64_t total() const;
   KindBytes& operator+=(const KindBytes& other);
   KindBytes& operator-=(const KindBytes& other);
@@ -62,7 +62,9 @@ struct Allocations {
   StateBytes state;
   OptimizerBytes optimizer;
   StepMemory step;
-  std::int64_t batches = 0, tables = 0, plans = 0;
+  std::int64_t batches = 0, tables = 0;
+  std::int64_t numbers = 0;  // sums and factors of a step, on a device
+  std::int64_t plans = 0;
   std::int64_t staging = 0;               // between state and files, for a while
   std::int64_t snapshot = 0;              // of the state, for a checkpoint that is being written
   MemorySpace space = MemorySpace::host;  // of state and step; batches are on the host too
@@ -71,16 +73,27 @@ struct Allocations {
 /// What is in memory, device and host together. Communication is left 0; `program`: bytes of the
 /// process before anything is allocated.
 KindBytes by_kind(const Allocations& allocations, std::int64_t program);
-/// What of it is in the memory of a GPU that computes.
+/// What of it is in the memory of a GPU that computes: what arena_parts() come to, by kind.
 KindBytes on_gpu_by_kind(const Allocations& allocations);
+/// What the one piece of a GPU's memory is cut into, in order.
+std::vector<ArenaPart> arena_parts(const Allocations& allocations);
+
+/// What is kept of a GPU beside that piece, and not measured here: of each rank, for the code that
+/// CUDA and its libraries load when they first use it (the context is no part of what is free), and
+/// for the buffers of each group of ranks that NCCL connects.
+inline constexpr std::int64_t cuda_reserve = std::int64_t{512} << 20;
+inline constexpr std::int64_t nccl_reserve = std::int64_t{256} << 20;
+/// Groups of a rank of such a job that NCCL connects, at most.
+int nccl_groups(const Config& config);
 /// What is in stores.
 KindBytes stored_by_kind(const Allocations& allocations);
 
 /// The allocations of every rank of a stage and tensor rank: data ranks are alike, but that with
 /// shard groups the first one alone keeps a snapshot, for it writes the checkpoints.
 Allocations planned_allocations(const Config& config, const StepPlans& plans, const Stage& stage);
-/// Batches of a rank and the plans of a step, which every rank builds.
+/// Batches of a rank, the numbers of a step, and the plans of one, which every rank builds.
 std::int64_t batch_bytes(const Config& config, const BatchShape& shape);
+std::int64_t number_bytes(const Config& config);
 std::int64_t plan_bytes(const StepPlans& plans);
 /// The most that loading weights, and saving and restoring checkpoints, take for a while.
 std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks);

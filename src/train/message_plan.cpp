@@ -66,7 +66,8 @@ class Counter {
 
 OpMessages::OpMessages(const Config& config, const Stage& stage,
                        const std::vector<ParameterBlock>& blocks)
-    : shape_(batch_shape(config, stage.place().tensor)),
+    : shared_(config.run.shared_axes),
+      shape_(batch_shape(config, stage.place().tensor)),
       boundary_bytes_(boundary_bytes(shape_, config.model.hidden)) {
   for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
     auto& row = layers_.emplace_back();
@@ -113,15 +114,23 @@ OpMessages::Sent OpMessages::of(const Op& op) const {
   }
 }
 
+// What goes through memory that ranks share needs none.
+std::uint64_t OpMessages::scratch_of(const Op& op) const {
+  const Sent sent = of(op);
+  const std::uint64_t scratch = sent.messages.scratch;
+  return shared_[static_cast<std::size_t>(sent.axis)] ? std::min(scratch, node::most_bytes_by_mpi)
+                                                      : scratch;
+}
+
 std::uint64_t OpMessages::peak_scratch(const Plan& plan) const {
   std::uint64_t peak = 0;
   std::uint64_t reducing = 0;  // of reductions under way; what else needs any is waited for at once
   for (const Op& op : plan) {
-    const std::uint64_t own = of(op).messages.scratch;
+    const std::uint64_t own = scratch_of(op);
     peak = std::max(peak, reducing + own);
     if (op.kind == OpKind::ReduceStart) reducing += own;
     if (op.kind == OpKind::ReduceWait)
-      reducing -= blocks_[static_cast<std::size_t>(op.block)].reduce.scratch;
+      reducing -= scratch_of({.kind = OpKind::ReduceStart, .block = op.block});
   }
   return peak;
 }
@@ -181,6 +190,23 @@ std::uint64_t OpMessages::peak_staged(const Plan& plan, bool collectives) const 
       under_way.emplace(key_of(end), piece);
   }
   return static_cast<std::uint64_t>(memory.bytes());
+}
+
+// A slot for each of its groups: along the axes, of first and last stage, of and across shard
+// groups.
+std::int64_t shared_slot_bytes(const Config& config) {
+  const GridShape grid = grid_shape(config.parallel);
+  const auto shared = [&](Axis axis) {
+    return config.run.shared_axes[static_cast<std::size_t>(axis)];
+  };
+  std::int64_t bytes = 0;
+  for (const Axis axis : all_axes)
+    if (shared(axis)) bytes += node::slot_bytes(grid.size(axis));
+  if (shared(Axis::pipeline) && grid.pipeline > 1) bytes += node::slot_bytes(2);
+  const DataShard shard = data_shard(config, 0);
+  if (shared(Axis::data) && shard.groups > 1 && shard.size > 1)
+    bytes += node::slot_bytes(shard.size) + node::slot_bytes(shard.groups);
+  return bytes;
 }
 
 MessagePlan plan_messages(const Config& config, const StepPlans& plans) {

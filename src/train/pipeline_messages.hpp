@@ -25,6 +25,11 @@ class PipelineMessages {
   void wait_receive(const Stream& stream, Payload payload, const Op& op) {
     slot(payload, false, op).wait(stream);
   }
+  /// Moves on what is under way.
+  void progress() {
+    for (Request& request : requests_)
+      if (request.pending()) request.test();
+  }
 
  private:
   Request& slot(Payload payload, bool send, const Op& op);

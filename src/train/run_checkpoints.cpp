@@ -82,7 +82,7 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
     });
   finish();
   agreed(grid_, [&] {
-    stream.synchronize();  // what is copied is complete, and stays so until the next update
+    grid_.drain(stream);  // what is copied is complete, and stays so until the next update
     take_snapshot(stream, store_, optimizer_, *snapshot_);
   });
   header_ = header(at, loss_scale);
@@ -93,7 +93,9 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
 void RunCheckpoints::write_snapshot() {
   try {
     writer_.emplace(path(header_.step), grid_, checkpoint_options(config_.checkpoint));
-    writer_->create(header_, checkpoint_tensors(config_.model, store_, &optimizer_));
+    std::vector<CheckpointTensor> tensors;
+    agreed(grid_, [&] { tensors = checkpoint_tensors(config_.model, store_, &optimizer_); });
+    writer_->create(header_, tensors);
   } catch (...) {
     writer_.reset();
     throw;

@@ -99,16 +99,16 @@ std::string resume_file(const CheckpointConfig& checkpoint) {
 }
 
 void check_whole(ProcessGrid& grid, const std::string& file, const std::string& directory) {
+  std::string unreadable;
   try {
     agreed(grid, [&] {
       if (const std::string why = hdf5::why_unreadable(file); !why.empty())
         throw Error("cannot read it", why);
     });
   } catch (const Error& error) {
-    throw Error(fmt::format("cannot resume from {}", file), error.what(),
-                "Make it readable on every node: it may well be whole");
+    unreadable = error.what();
   }
-  const std::string problem = problem_of(grid, file);
+  const std::string problem = unreadable.empty() ? problem_of(grid, file) : unreadable;
   if (problem.empty()) return;
   std::string remedy = "Start anew with --set checkpoint.resume=never";
   for (std::string other = one_before(grid, file, directory); !other.empty();
@@ -117,6 +117,8 @@ void check_whole(ProcessGrid& grid, const std::string& file, const std::string& 
     remedy = fmt::format("Resume the one before it with --set checkpoint.resume={}", other);
     break;
   }
+  if (!unreadable.empty())
+    remedy = fmt::format("Make it readable on every node: it may well be whole. Or: {}", remedy);
   throw Error(fmt::format("cannot resume from {}", file), problem, remedy);
 }
 

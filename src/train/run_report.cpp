@@ -106,13 +106,23 @@ void announce(const RunFacts& run) {
   spdlog::info("{} tokens of training data, {} samples an epoch", run.data.tokens(),
                run.data.samples());
   spdlog::info("on {}", run.grid.devices());
+  for (const std::string& line : run.grid.shared_messages()) spdlog::info("{}", line);
+  if (!run.grid.not_shared().empty())
+    spdlog::warn("the ranks of a node cannot share memory ({}): MPI has all their messages",
+                 run.grid.not_shared());
   spdlog::info("schedule {}: {} instructions on stage 0, verified", config.parallel.schedule,
                run.plan.steps.training[0].size());
   spdlog::info("{}", sharding_text(config));
+  if (config.precision.fp8)
+    spdlog::info("fp8: the linear maps of the blocks multiply in 8 bits (E4M3, gradients E5M2){}",
+                 space_of(config) == MemorySpace::device
+                     ? " where the GPU does"
+                     : ": here, in bf16 with the same rounding");
   const RankMemory& memory = run.plan.memory.of(0);
   spdlog::info("rank 0 will hold {}", memory_text(memory.in_memory()));
   if (memory.space == MemorySpace::device)
     spdlog::info("rank 0 will hold on its GPU {}", memory_text(memory.on_gpu()));
+  for (const std::string& line : gpu_notes(config, true)) spdlog::info("{}", line);
   spdlog::info("a step sends, all ranks together: {}", messages_text(run.plan.messages));
   announce_offload(config, run.optimizer, run.store);
   if (config.dump_state) spdlog::info("{}", run.job.resolved);
@@ -143,6 +153,38 @@ std::string used_text(const KindBytes& used, std::int64_t peak) {
   constexpr double mib = 1 << 20;
   return fmt::format("{}; {:.1f} MiB of it never were in memory", memory_text(used),
                      static_cast<double>(untouched) / mib);
+}
+
+std::string hidden_text(Axis axis, const MessageTimes& times, double seconds) {
+  if (times.under_way <= 0.0) return {};
+  return fmt::format(
+      "messages of the {} axis: {:.3g} s under way, {:.3g} s of it spent on them: {:.0f}% hidden, "
+      "{:.2g}% of the time lost",
+      name_of(axis), times.under_way, times.spent,
+      100.0 * std::max(0.0, 1.0 - times.spent / times.under_way), 100.0 * times.spent / seconds);
+}
+
+void report_messages(ProcessGrid& grid, double seconds) {
+  std::array<double, 2 * all_axes.size()> sums{};
+  std::size_t at = 0;
+  for (const Axis axis : all_axes) {
+    const MessageTimes times = grid.message_times(axis);
+    sums[at++] = times.under_way;
+    sums[at++] = times.spent;
+  }
+  const Stream host;
+  grid.world()
+      .all_reduce(host, Tensor(sums.data(), {static_cast<std::int64_t>(sums.size())}))
+      .wait(host);
+  if (grid.rank() != 0) return;
+  at = 0;
+  for (const Axis axis : all_axes) {
+    const double ranks = grid.size();
+    const MessageTimes mean{sums[at] / ranks, sums[at + 1] / ranks};
+    at += 2;
+    if (const std::string text = hidden_text(axis, mean, seconds); !text.empty())
+      spdlog::info("{}", text);
+  }
 }
 
 void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated) {

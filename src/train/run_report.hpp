@@ -48,6 +48,14 @@ KindBytes used_by_kind(KindBytes allocated, std::int64_t peak);
 /// That as text: memory_text, and where `peak` is less how much never was in memory.
 std::string used_text(const KindBytes& used, std::int64_t peak);
 
+/// "messages of the data axis: 3.2 s under way, 0.09 s of them spent on them (97% hidden), 1.2% of
+/// 7.4 s"; empty where there were none.
+std::string hidden_text(Axis axis, const MessageTimes& times, double seconds);
+
+/// How much of the time of messages was hidden behind other work in the `seconds` of a run, by
+/// axis, the mean over ranks. Collective; rank 0 says it.
+void report_messages(ProcessGrid& grid, double seconds);
+
 /// What the fullest rank used, by the names of the plan. `allocated`: by this rank. Collective;
 /// rank 0 says it.
 void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated);

@@ -73,15 +73,15 @@ StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int 
       boundary_(boundary),
       type_(type),
       pools_(std::move(pools)),
-      boundary_pool_("activations", plan.boundary_bytes, plan.boundaries, plan.space),
-      part_pool_("parts of inputs", plan.part_bytes, plan.parts, plan.space),
+      boundary_pool_("activations", plan.boundary_bytes, plan.boundaries, plan.source()),
+      part_pool_("activations", plan.part_bytes, plan.parts, plan.source()),
       boundary_slots_(static_cast<std::size_t>(2 * layout.boundaries() * microbatches), none),
       frame_slots_(static_cast<std::size_t>(layout.layers() * microbatches), none),
       part_slots_(frame_slots_),
-      scratch_memory_(plan.scratch_bytes, plan.space),
-      scratch_(scratch_memory_) {
+      scratch_memory_(plan.source().take("scratch", plan.scratch_bytes)),
+      scratch_(scratch_memory_.data(), scratch_memory_.bytes(), scratch_memory_.space()) {
   for (std::size_t pool = 0; pool < plan.frames.size(); ++pool)
-    frame_pools_.emplace_back("frames", plan.frame_bytes[pool], plan.frames[pool], plan.space);
+    frame_pools_.emplace_back("frames", plan.frame_bytes[pool], plan.frames[pool], plan.source());
 }
 
 StepMemory StepBuffers::memory() const {

@@ -26,6 +26,8 @@ struct BufferPlan {
   std::vector<int> frames;               // by pool
   std::size_t scratch_bytes = 0;
   MemorySpace space = MemorySpace::host;  // of all of it
+  DeviceArena* arena = nullptr;           // that it is cut from; null: each part has its own
+  MemorySource source() const { return {space, arena}; }
   StepMemory memory() const;
 };
 /// Bytes of an activation between two layers, (local_rows, width), and of its gradient.
@@ -87,7 +89,7 @@ class StepBuffers {
   std::vector<int> boundary_slots_;  // (kind, boundary, microbatch) -> buffer of the pool
   std::vector<int> frame_slots_;     // (layer, microbatch)
   std::vector<int> part_slots_;      // (layer, microbatch)
-  Buffer scratch_memory_;
+  Memory scratch_memory_;
   Arena scratch_;
 };
 

@@ -115,13 +115,14 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
           {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
 }
 
-Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use) {
+Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use,
+                 DeviceArena* arena) {
   return {config.model,
           stage_place(config.parallel, stage, tensor_rank),
           config.data.sequence_length,
           config.recompute,
           use,
-          space_of(config)};
+          {space_of(config), arena}};
 }
 
 BatchShape batch_shape(const Config& config, const TensorShard& shard) {

@@ -18,7 +18,9 @@ GridShape grid_shape(const ParallelConfig& parallel);
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank);
 
 /// The layers of that place, with what each of them recomputes.
-Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use = StageUse::run);
+/// `arena`: that its tables are cut from; null: they have memory of their own.
+Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use = StageUse::run,
+                 DeviceArena* arena = nullptr);
 
 /// The shape of a job's micro-batches on a tensor rank.
 BatchShape batch_shape(const Config& config, const TensorShard& shard);

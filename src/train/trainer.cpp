@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "io/agree.hpp"
+#include "kernels/cuda/stream.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/final_export.hpp"
 #include "src/train/job_changes.hpp"
@@ -14,6 +15,27 @@
 
 namespace triax {
 namespace {
+
+// Takes all memory of a run on a device, and gives its stream what kernels want for themselves.
+std::unique_ptr<DeviceArena> take_device(const Config& config, const StepPlans& plans,
+                                         const ProcessGrid& grid, const Stream& stream) {
+  if (stream.space() == MemorySpace::host) return nullptr;
+  const Stage stage = make_stage(config, grid.pipeline_rank(), grid.tensor_rank(), StageUse::plan);
+  auto arena =
+      std::make_unique<DeviceArena>(arena_parts(planned_allocations(config, plans, stage)));
+  cuda::furnish(stream, {MemorySpace::device, arena.get()});
+  return arena;
+}
+
+StateOptions in_arena(StateOptions options, DeviceArena* arena) {
+  options.arena = arena;
+  return options;
+}
+
+BufferPlan in_arena(BufferPlan plan, DeviceArena* arena) {
+  plan.arena = arena;
+  return plan;
+}
 
 TokenReader open_reader(const Config& config, const std::vector<std::string>& files, bool shuffle) {
   TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed);
@@ -29,24 +51,29 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
       grid_(grid),
       stream_(space_of(config_)),
       plan_(plan ? *std::move(plan) : plan_job(config_)),
-      stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank())),
+      arena_(take_device(config_, plan_.steps, grid, stream_)),
+      stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank(), StageUse::run,
+                        arena_.get())),
       shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plan_.steps.shape, grid.pipeline_rank()),
       train_reader_(open_reader(config_, config_.data.train, config_.data.shuffle)),
-      store_(stage_, grid, parameters_on(grid, config_), whole_buffers(plan_.steps, stage_index())),
+      store_(stage_, grid, in_arena(parameters_on(grid, config_), arena_.get()),
+             whole_buffers(plan_.steps, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
                  optimizer_on(grid, config_, plan_.steps)),
       checkpoints_(job_, grid, store_, optimizer_),
       loss_scaler_(config_.precision.loss_scale),
       bad_steps_(loss_scaler_),
-      buffer_plan_(plan_buffers(stage_, shape_, config_.model.hidden,
-                                plan_.steps.peaks[stage_index()],
-                                plan_.steps.shape.frame_pool[stage_index()])),
+      buffer_plan_(in_arena(
+          plan_buffers(stage_, shape_, config_.model.hidden, plan_.steps.peaks[stage_index()],
+                       plan_.steps.shape.frame_pool[stage_index()]),
+          arena_.get())),
       buffers_(buffer_plan_, layout_, plan_.steps.shape.microbatches,
                {shape_.local_rows, config_.model.hidden}, shape_.type,
                plan_.steps.shape.frame_pool[stage_index()]),
       messages_(grid.pipeline(), layout_, plan_.steps.shape.microbatches),
-      batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank()),
+      batch_(train_reader_, config_.batch, shape_, config_.parallel.data, grid.data_rank(),
+             arena_.get()),
       texts_(grid, plan_.steps),
       share_(grid),
       training_(stream_, plan_.steps.training[stage_index()], stage_, layout_, shape_, buffers_,
@@ -55,7 +82,8 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
     evaluator_.emplace(open_reader(config_, config_.data.valid, false), config_, shape_,
                        Executor(stream_, plan_.steps.evaluation[stage_index()], stage_, layout_,
                                 shape_, buffers_, messages_, store_, nullptr, grid),
-                       grid);
+                       grid, arena_.get());
+  if (arena_) arena_->check_full();
   store_.make_groups();
   prepare_weights();
   bad_steps_ = BadSteps(loss_scaler_);
@@ -101,10 +129,12 @@ RunEnd Trainer::run() {
     return RunEnd::done;
   }
   const std::vector<std::string> hosts = gather_hosts(grid_);
+  grid_.choose_messages();
   agreed(grid_, [&] {
     if (leader()) open_outputs(hosts);
   });
   RunEnd end = RunEnd::done;
+  const Clock::time_point begin = Clock::now();
   for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
     RunningStep now = start_step(step);
     if (late_ && !record(settle(*late_))) {
@@ -120,8 +150,10 @@ RunEnd Trainer::run() {
       record(settle(now));
     end = after_step(step, due);
   }
+  const std::chrono::duration<double> seconds = Clock::now() - begin;
   checkpoints_.finish();
   if (leader()) record_->pause();
+  report_messages(grid_, seconds.count());
   if (end == RunEnd::done)
     export_weights(config_.checkpoint.at_end
                        ? checkpoint_path(config_.checkpoint.directory, config_.run.steps)
@@ -139,6 +171,7 @@ Allocations Trainer::allocations() const {
           buffers_.memory(),
           batch_bytes(config_, shape_),
           stage_.table_bytes(),
+          number_bytes(config_),
           plan_bytes(plan_.steps),
           staging_of(config_, store_.blocks()),
           checkpoints_.snapshot_bytes(),

@@ -48,6 +48,8 @@ class Trainer {
   /// This rank's plan of a step.
   const Plan& plan() const { return training_.plan(); }
   const ParameterStore& store() const { return store_; }
+  /// Of the compute.
+  const Stream& stream() const { return stream_; }
   const Optimizer& optimizer() const { return optimizer_; }
   /// What this rank holds, as its parts say it.
   Allocations allocations() const;
@@ -93,6 +95,7 @@ class Trainer {
   ProcessGrid& grid_;
   Stream stream_;  // of the compute
   JobPlan plan_;
+  std::unique_ptr<DeviceArena> arena_;  // all memory on a device: before what is cut from it
   Stage stage_;
   BatchShape shape_;
   StageLayout layout_;

@@ -31,6 +31,7 @@ Trainer::RunningStep Trainer::start_step(std::int64_t step) {
   running.begin = Clock::now();
   grid_.board().set_step(step);
   share_.begin();
+  grid_.drain(batch_.pushed());
   batch_.load(stream_, position(step).samples);
   LossScaler scaler = loss_scaler_;
   if (late_) scaler.update(false);

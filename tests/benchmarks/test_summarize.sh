@@ -16,7 +16,7 @@ says() { grep -qF -- "$2" "$1" || fail "$1 does not say: $2"; }
 cat >a.jsonl <<'LINES'
 {"benchmark":"matmul","case":"qkv","seconds":0.5,"spread":0.02,"flops_per_second":2e9,"peak_fraction":0.8}
 
-{"benchmark":"matmul","case":"head <f32>","seconds":0.25,"spread":0.01,"flops_per_second":3e9,"peak_fraction":0.9}
+{"benchmark":"matmul","case":"head <f32|bf16>","seconds":0.25,"spread":0.01,"flops_per_second":3e9,"peak_fraction":0.9}
 {"benchmark":"model_state","case":"stage 3","seconds":0.1,"spread":0.0,"bytes_per_parameter":4.5}
 {"benchmark":"step","case":"T=64","seconds":4.0,"tokens_per_second":64,"first_loss":11.0,"program":"peer"}
 {"benchmark":"step","case":"T=64","seconds":2.0,"tokens_per_second":128,"first_loss":11.00011,"program":"triax"}
@@ -46,7 +46,18 @@ for plot in plots/*.svg; do
   ! grep -qE 'nan|inf' "$plot" || fail "$plot has numbers that are none"
 done
 
+cat >>b.jsonl <<'LINES'
+{"benchmark":"step","case":"T=64","seconds":1.0,"tokens_per_second":256,"program":"triax"}
+{"benchmark":"step","case":"T=64","seconds":5.0,"tokens_per_second":51.2,"program":"peer"}
+{"benchmark":"step","case":"B=4","seconds":1.0,"tokens_per_second":300,"cores":1,"program":"triax","series":"strong"}
+LINES
 "$summarize" a.jsonl b.jsonl >two
+# Peers and series are each file's own.
+says two '### T=64, b.jsonl'
+says two '| peer | 1 | 5 s | 0% | 51 tokens/s |  | 5.00 |'
+says two '### strong, b.jsonl'
+[[ $(grep -c '| 1.00 | B=4 |' two) -eq 2 ]] || fail "a series starts anew in each file: $(cat two)"
+says one 'head &lt;f32\|bf16>'
 says two '| qkv | b.jsonl | 400 ms | 2% | 2.5 GFLOP/s | 0.70 | 1.25 |'
 
 refused() { # what it says, file
@@ -57,10 +68,16 @@ refused() { # what it says, file
 }
 printf '{"benchmark":"x","case":"y","seconds":1}\nnot JSON\n' >broken.jsonl
 refused 'broken.jsonl:2: not a benchmark' broken.jsonl
+says out '| y | 1 s |'
+printf '{"benchmark":"x","case":"y","seconds":1,"cores":0,"series":"strong"}\n' >coreless.jsonl
+refused 'cores has to be positive' coreless.jsonl
 printf '{"case":"y","seconds":1}\n' >nameless.jsonl
 refused 'nameless.jsonl:1: not a benchmark' nameless.jsonl
 printf '{"benchmark":"x","case":"y","seconds":null}\n' >null.jsonl
 refused 'null.jsonl:1: not a benchmark' null.jsonl
 : >empty.jsonl
 refused 'empty.jsonl has no lines' empty.jsonl
+status=0
+"$summarize" >out 2>&1 || status=$?
+[[ $status -eq 2 ]] || fail "no files: status $status"
 echo passed

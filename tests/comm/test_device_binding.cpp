@@ -58,6 +58,10 @@ TEST(DeviceBinding, GpusAreKnownByNodeAndPlace) {
   EXPECT_EQ(distinct_devices({7, 8, 7, 7, 8, 9}, nodes), 5);
   EXPECT_EQ(ranks_with_device(2, {7, 8, 7, 7, 8, 9}, nodes), (std::vector<int>{0, 2}));
   EXPECT_EQ(ranks_with_device(5, {7, 8, 7, 7, 8, 9}, nodes), (std::vector<int>{5}));
+  // PCI domains of virtual machines have 32 bits: addresses that differ above those.
+  constexpr std::int64_t place = 7, domain = std::int64_t{1} << 40;
+  EXPECT_EQ(distinct_devices({place, place + domain}, {0, 0}), 2);
+  EXPECT_EQ(ranks_with_device(0, {place, place + domain}, {0, 0}), (std::vector<int>{0}));
 }
 
 TEST(DeviceBinding, TheLineAtTheStartSaysWhoShares) {

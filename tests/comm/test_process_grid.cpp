@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <numeric>
 
 #include "kernels/base/check.hpp"
+#include "tests/io/refused.hpp"
 
 namespace triax {
 namespace {
@@ -212,6 +214,82 @@ TEST(ProcessGrid, CountsTrafficByAxis) {
   EXPECT_EQ(grid.traffic(Axis::tensor), expected);
   EXPECT_EQ(grid.traffic(Axis::data), Traffic{});
   EXPECT_EQ(grid.traffic(Axis::pipeline), Traffic{});
+}
+
+// A sum that is large enough for shared memory, along the data axis.
+void expect_sum(ProcessGrid& grid) {
+  std::vector<float> data(100'000, static_cast<float>(grid.rank() + 1));
+  const Tensor tensor(data.data(), {std::ssize(data)});
+  grid.data().all_reduce(stream, tensor).wait(stream);
+  const int size = grid.size();
+  EXPECT_EQ(data, std::vector<float>(data.size(), static_cast<float>(size * (size + 1) / 2)));
+  EXPECT_EQ(grid.traffic(Axis::data), ring::all_reduce(size, 400'000));
+  if (size > 1) {
+    EXPECT_GT(grid.message_times(Axis::data).under_way, 0.0);
+    EXPECT_GT(grid.message_times(Axis::data).spent, 0.0);
+  }
+  EXPECT_EQ(grid.message_times(Axis::tensor).under_way, 0.0);
+}
+
+TEST(ProcessGrid, RanksOfANodeShareMemory) {
+  const int size = world_size();
+  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node());
+  EXPECT_EQ(grid.not_shared(), "");
+  for (const Axis axis : all_axes) EXPECT_TRUE(grid.shares_memory(axis));
+  const std::vector<std::string> lines = grid.shared_messages();
+  ASSERT_EQ(lines.size(), size > 1 ? 1U : 0U);
+  if (size > 1) {
+    EXPECT_EQ(lines[0],
+              "messages of the data axis: sums from 64 KiB and gathers from 64 KiB on go "
+              "through memory that its " +
+                  std::to_string(size) + " ranks share");
+  }
+  expect_sum(grid);
+}
+
+TEST(ProcessGrid, MessagesAreChosenOnceGroupsAreMade) {
+  const int size = world_size();
+  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node());
+  if (size % 2 == 0) grid.across(Axis::data, 2);
+  grid.choose_messages();
+  EXPECT_EQ(grid.shared_messages().size(), size == 1 ? 0U : size > 2 && size % 2 == 0 ? 2U : 1U);
+  const Traffic before = grid.traffic(Axis::data);
+  std::vector<float> data(100'000, 1.0F);
+  const Tensor tensor(data.data(), {std::ssize(data)});
+  grid.data().all_reduce(stream, tensor).wait(stream);
+  EXPECT_EQ(data, std::vector<float>(data.size(), static_cast<float>(size)));
+  EXPECT_EQ(grid.traffic(Axis::data), before + ring::all_reduce(size, 400'000));
+}
+
+TEST(ProcessGrid, RanksOfOtherNodesShareNothing) {
+  const int size = world_size();
+  if (size < 2) GTEST_SKIP() << "needs two nodes";
+  std::vector<int> map(static_cast<std::size_t>(size));
+  std::iota(map.begin(), map.end(), 0);
+  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, map);
+  EXPECT_FALSE(grid.shares_memory(Axis::data));
+  EXPECT_TRUE(grid.shares_memory(Axis::tensor)) << "groups of one";
+  EXPECT_EQ(grid.not_shared(), "");
+  EXPECT_TRUE(grid.shared_messages().empty());
+  expect_sum(grid);
+}
+
+// As in a container that lets processes share no memory: all is as before, by MPI.
+TEST(ProcessGrid, WithoutSharedMemoryMpiHasAllMessages) {
+  const int last = world_size() - 1;
+  if (last == 0) GTEST_SKIP() << "nothing is shared";
+  const auto body = [&] {
+    ProcessGrid grid(MPI_COMM_WORLD, {.data = last + 1}, one_node());
+    EXPECT_THAT(grid.not_shared(), HasSubstr("rank " + std::to_string(last)));
+    EXPECT_FALSE(grid.shares_memory(Axis::data));
+    grid.choose_messages();
+    EXPECT_TRUE(grid.shared_messages().empty());
+    expect_sum(grid);
+  };
+  if (world_rank() == last)
+    test::with_refused(SYS_memfd_create, {}, ENOSYS, body);
+  else
+    body();
 }
 
 }  // namespace

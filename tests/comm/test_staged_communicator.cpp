@@ -45,7 +45,7 @@ class Staged : public testing::Test {
 
   MpiCommunicator mpi_ = world_communicator();
   StagingMemory memory_;
-  StagedCommunicator comm_{mpi_, memory_};
+  StagedCommunicator comm_{mpi_, mpi_, memory_};
   int rank_ = comm_.rank(), size_ = comm_.size();
   Stream queue_;
   const std::vector<std::int64_t> lengths_ = {1, 17, 1000, 100'003};

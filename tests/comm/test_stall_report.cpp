@@ -51,6 +51,21 @@ TEST(StallReport, SaysWhoFinishedWhoJoinedAndWhoDidNot) {
   EXPECT_THAT(text, Not(HasSubstr("lost")));
 }
 
+// A GPU that hangs: no message is what the rank waits for, and it is who is to be looked at.
+TEST(StallReport, NamesTheRankWhoseGpuDoesNotAnswer) {
+  Stall stall = stall_of_a_sum();
+  MessageSeen device;
+  device.kind = CallKind::device;
+  stall.seen[2].waits_for = device;  // rank 2, which has not joined
+  std::string text = stall_report(stall, {});
+  EXPECT_THAT(text, HasSubstr("did not join: rank 2 on h: waits for its GPU"));
+  EXPECT_THAT(text, HasSubstr("look first at: rank 2 (waiting for its GPU)"));
+  stall.waiter = stall.seen[2];
+  stall.members.clear();
+  text = stall_report(stall, {});
+  EXPECT_THAT(text, HasSubstr("rank 2 on h has waited 12 s for its own GPU, which has not done"));
+}
+
 TEST(StallReport, NamesProcessesThatAreStoppedOrGone) {
   Stall stall = stall_of_a_sum();
   stall.seen[4].process = ProcessState::stopped;  // it had joined

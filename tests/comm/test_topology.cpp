@@ -10,17 +10,6 @@
 namespace triax {
 namespace {
 
-constexpr int unlimited = 1'000'000;
-
-TEST(Topology, ReadsTheQuotaOfAContainer) {
-  EXPECT_EQ(cpus_of_quota("200000 100000", unlimited), 2);
-  EXPECT_EQ(cpus_of_quota("150000 100000\n", unlimited), 2);
-  EXPECT_EQ(cpus_of_quota("1000 100000", unlimited), 1);
-  EXPECT_EQ(cpus_of_quota("max 100000", unlimited), unlimited);
-  for (const char* text : {"", "max", "5", "5 ", "-1 100000", "0 100000", "5 0", "x y"})
-    EXPECT_EQ(cpus_of_quota(text, unlimited), unlimited) << text;
-}
-
 TEST(Topology, CountsNoMoreCoresThanHardwareThreads) {
   cpu_set_t bound;
   ASSERT_EQ(sched_getaffinity(0, sizeof bound, &bound), 0);
@@ -63,22 +52,6 @@ TEST(Topology, UnitesTheBindingsOfRanks) {
   bind_process(before);
 }
 
-TEST(Topology, CutsCoresIntoEqualRuns) {
-  EXPECT_EQ(equal_run(8, 0, 2), std::pair(0, 4));
-  EXPECT_EQ(equal_run(8, 1, 2), std::pair(4, 8));
-  for (const auto& [count, sharers] : {std::pair{7, 3}, {1, 1}, {64, 5}}) {
-    int end = 0;
-    for (int i = 0; i < sharers; ++i) {
-      const auto [first, last] = equal_run(count, i, sharers);
-      EXPECT_EQ(first, end);
-      EXPECT_GE(last - first, count / sharers);
-      EXPECT_LE(last - first, count / sharers + 1);
-      end = last;
-    }
-    EXPECT_EQ(end, count);
-  }
-}
-
 // Ranks that fit on the node have cores of their own, the others one thread each.
 TEST(Topology, GivesEachRankItsShare) {
   int ranks = 1;
@@ -113,13 +86,6 @@ TEST(Topology, PinsTheProcessToItsShare) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   bind_process(before);
-}
-
-TEST(Topology, SaysWhichCoresItChose) {
-  EXPECT_EQ((CoreShare{2, 8, {0, 1, 8, 9}}).text(),
-            "2 of the node's 8 core(s) (hardware threads 0-1,8-9)");
-  EXPECT_EQ((CoreShare{1, 8, {5}}).text(), "1 of the node's 8 core(s) (hardware threads 5)");
-  EXPECT_EQ((CoreShare{1, 2, {}}).text(), "1 of the node's 2 core(s)");
 }
 
 }  // namespace

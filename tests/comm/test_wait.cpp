@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <vector>
+
+#include "src/comm/device_wait.hpp"
+#include "src/comm/mpi_driver.hpp"
+
 namespace triax {
 namespace {
 
@@ -26,6 +31,40 @@ TEST(Wait, ReturnsWithTheMessage) {
     EXPECT_EQ(value, 42);
     EXPECT_EQ(request, MPI_REQUEST_NULL);
   }
+}
+
+// Messages are exchanged while a rank waits for its device, and the board knows of the wait.
+TEST(Wait, ForADeviceDrivesMessagesAndIsNoted) {
+  int rank = 0, size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  ProgressBoard board;
+  MpiDriver driver;
+  MPI_Comm_dup(MPI_COMM_WORLD, driver.address());
+  MessageProgress progress;
+  progress.add(driver);
+  // More than MPI sends before the receiver looks.
+  std::vector<char> mine(std::size_t{8} << 20, static_cast<char>(rank)), theirs(mine.size());
+  theirs.back() = static_cast<char>(-1);
+  std::vector<MPI_Request> requests(2, MPI_REQUEST_NULL);
+  MPI_Irecv(theirs.data(), static_cast<int>(theirs.size()), MPI_CHAR, (rank + size - 1) % size, 3,
+            MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, (rank + 1) % size, 3,
+            MPI_COMM_WORLD, &requests[1]);
+  // Without a call of MPI's beside those of the wait itself.
+  int asked = 0;
+  const char sent = static_cast<char>((rank + size - 1) % size);
+  const volatile char& last = theirs.back();
+  wait_for_device(
+      [&] {
+        EXPECT_EQ(board.waits() % 2, asked++ == 0 ? 0U : 1U);
+        return last == sent;
+      },
+      WaitPolicy::yield, &board, &progress);
+  EXPECT_EQ(board.waits() % 2, 0U);
+  MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+  EXPECT_EQ(theirs.front(), sent);
+  wait_for_device([] { return true; }, WaitPolicy::yield, nullptr, nullptr);
 }
 
 TEST(Wait, NothingIsCompleteAtOnce) {

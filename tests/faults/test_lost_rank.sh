@@ -10,6 +10,7 @@ timeout_s=2 slack_s=12
 begin_work
 trap 'rm -rf "$work"' EXIT
 failures=0
+width=32
 
 fail() {
   echo "FAILED: $*"
@@ -19,7 +20,7 @@ fail() {
 
 make_text 3000
 job() {  # tensor pipeline interval
-  make_job 4 4 32 32 8 "
+  make_job 4 4 $width 32 8 "
  \"data\": {\"train\": [\"text\"], \"seq_length\": 32},
  \"parallel\": {\"tensor\": $1, \"pipeline\": $2, \"data\": \"auto\"},
  \"run\": {\"steps\": 1000000, \"directory\": \"run\", \"collective_timeout\": \"${timeout_s}s\", \"progress\": \"none\"},
@@ -74,6 +75,11 @@ run_case "stopped, checkpoints"    STOP   1    1      1        1        0.21
 run_case "stopped, checkpoints 2"  STOP   0    2      1        1        0.37
 run_case "killed, three axes"      KILL   2    2      2        0        0.1
 run_case "killed, checkpoints"     KILL   3    1      1        1        0.3
+width=256  # gradients go through memory that the ranks share
+run_case "stopped, shared memory"  STOP   2    1      1        0        0.1
+run_case "stopped, shared memory 2" STOP  0    1      1        0        0.29
+run_case "stopped, shared memory 3" STOP  1    1      2        0        0.17
+run_case "killed, shared memory"   KILL   1    1      1        0        0.2
 
 [ "$failures" -eq 0 ] || exit 1
 echo "all cases passed"

@@ -84,5 +84,15 @@ TEST_F(CheckpointDirectory, ALinkThatLeadsNowhereIsNotReplaced) {
   }
 }
 
+// Nor is it one of those that are kept, or removed.
+TEST_F(CheckpointDirectory, ALinkThatLeadsNowhereTakesNoPlaceOfTheNewest) {
+  const std::string newest = dir_.path("step-2000000.h5"), oldest = dir_.path("step-000001.h5");
+  for (const std::string& link : {newest, oldest})
+    std::filesystem::create_symlink(dir_.path("elsewhere.h5"), link);
+  prune_checkpoints(dir_.path(), 2);
+  EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(newest, dir_.path("step-1000000.h5"),
+                                                         dir_.path("step-000040.h5"), oldest));
+}
+
 }  // namespace
 }  // namespace triax

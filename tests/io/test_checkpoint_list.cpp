@@ -45,6 +45,24 @@ TEST(CheckpointList, HasEachFileWithItsState) {
                     ContainsRegex("unfinished +step-000080.h5.tmp")));
 }
 
+TEST(CheckpointList, SaysWhichRunsMultipliedInEightBits) {
+  const TempDirectory dir;
+  const std::vector<CheckpointTensor> tensors = {{"/model/a", DType::f32, {3}}};
+  CheckpointHeader header = example_header();
+  for (const auto& [step, job] :
+       {std::pair{50, R"({"fp8": {"enabled": true}})"},
+        std::pair{60, R"({"fp8": {"enabled": false}})"}, std::pair{70, "no job"}}) {
+    header.job = job;
+    write_example(checkpoint_path(dir.path(), step), tensors, {{1, 2, 3}}, header);
+  }
+  const json out = json::parse(list_directory(dir.path(), true).text);
+  EXPECT_EQ(out["checkpoints"][0].value("fp8", false), true);
+  EXPECT_FALSE(out["checkpoints"][1].contains("fp8"));
+  EXPECT_FALSE(out["checkpoints"][2].contains("fp8"));
+  EXPECT_THAT(list_directory(dir.path(), false).text,
+              AllOf(ContainsRegex("50 .* f32\\+fp8 +opens"), ContainsRegex("60 .* f32 +opens")));
+}
+
 TEST(CheckpointList, OnlyWhatHasACheckpointsNameMustOpen) {
   const TempDirectory dir;
   const std::vector<CheckpointTensor> tensors = {{"/model/a", DType::f32, {3}}};

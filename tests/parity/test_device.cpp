@@ -7,6 +7,7 @@
 
 #include "io/checkpoint_file.hpp"
 #include "src/train/generate.hpp"
+#include "src/train/memory_check.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 
@@ -174,14 +175,32 @@ TEST_F(OnDevice, AllocatesWhatThePlanSays) {
     ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
     job = on_grid(std::move(job), grid);
     const JobPlan plan = plan_job(job.config);
+    const RankMemory& planned = plan.memory.of(world_rank());
+    KindBytes cut = planned.device;
+    EXPECT_EQ(cut.communication,
+              grid.stages_messages() ? 0 : nccl_groups(job.config) * nccl_reserve);
+    cut.communication = 0;
+    cut.buffers -= cuda_reserve;
+    const std::int64_t before = device_facts().free_bytes;
     Trainer trainer(job, grid);
+    const std::int64_t taken = before - device_facts().free_bytes;
+    constexpr std::int64_t page = 4096;  // of the emulated device
+    const bool emulated = device_facts().name == "emulated device";
+    if (emulated) {
+      EXPECT_GE(taken, cut.total());
+      EXPECT_LT(taken, cut.total() + page) << "one piece, of what is listed";
+    }
     trainer.train_step(0);
     const std::int64_t free = device_facts().free_bytes;
+    if (emulated) {
+      EXPECT_EQ(before - free, taken) << "the first step allocates on the device";
+    }
     trainer.train_step(1);
-    EXPECT_EQ(device_facts().free_bytes, free) << "a step allocates on the device";
+    if (grid.ranks_of_device().size() == 1) {  // nobody else's is counted
+      EXPECT_EQ(device_facts().free_bytes, free) << "a step allocates on the device";
+    }
     const Allocations held = trainer.allocations();
-    const RankMemory& planned = plan.memory.of(world_rank());
-    EXPECT_EQ(on_gpu_by_kind(held), planned.device);
+    EXPECT_EQ(on_gpu_by_kind(held), cut);
     KindBytes host = by_kind(held, plan.program), listed = planned.host;
     host -= on_gpu_by_kind(held);
     listed.communication = 0;
@@ -189,6 +208,26 @@ TEST_F(OnDevice, AllocatesWhatThePlanSays) {
     EXPECT_EQ(grid.staging_bytes() > 0, world_size() > 1);
     EXPECT_LE(grid.staging_bytes(), planned.host.communication);
   }
+}
+
+// By the table, with each of its kinds, before anything is taken.
+TEST_F(OnDevice, AJobThatDoesNotFitIsRefusedBeforeItTakesMemory) {
+  auto text = on_device(golden_job(read_golden("gpt2-tiny"), mixed_layout()));
+  text["model"].erase("config");
+  text["model"] = {{"architecture", "gpt2"}, {"n_layer", 96},       {"n_head", 96},
+                   {"n_embd", 12288},        {"n_positions", 2048}, {"vocab_size", 256}};
+  LoadedJob job = load(text, world_size());
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
+  job = on_grid(std::move(job), grid);
+  const JobPlan plan = plan_job(job.config);
+  const std::int64_t free = device_facts().free_bytes;
+  const MemoryLimit limit = gpu_limit(grid.space());
+  EXPECT_THAT(error_of([&] { check_fits(job.config, plan.memory, {world_rank()}, limit); }),
+              testing::AllOf(testing::HasSubstr("does not fit the free memory of its GPU"),
+                             testing::HasSubstr("parameters"), testing::HasSubstr("gradients"),
+                             testing::HasSubstr("optimizer"), testing::HasSubstr("activations"),
+                             testing::HasSubstr("buffers")));
+  EXPECT_EQ(device_facts().free_bytes, free);
 }
 
 // The same files: a run may go on where there is no GPU, and back.

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 TEST(BufferPool, BuffersAreApartAndAligned) {
   BufferPool pool("frames", 100, 3);
-  EXPECT_EQ(pool.bytes(), 3 * 128);
+  EXPECT_EQ(pool.bytes(), 3 * 256);
   std::set<std::uintptr_t> addresses;
   for (int i = 0; i < 3; ++i) {
     const Tensor buffer = pool.at(pool.acquire());
@@ -20,7 +20,7 @@ TEST(BufferPool, BuffersAreApartAndAligned) {
     const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
     EXPECT_EQ(address % 64, 0U);
     for (const std::uintptr_t other : addresses)
-      EXPECT_GE(std::max(address, other) - std::min(address, other), 128U);
+      EXPECT_GE(std::max(address, other) - std::min(address, other), 256U);
     addresses.insert(address);
   }
   EXPECT_EQ(addresses.size(), 3U);

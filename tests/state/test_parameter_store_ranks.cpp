@@ -253,13 +253,13 @@ TEST(StateBytes, AreThoseOfTheModel) {
 
 TEST(StateBytes, BuffersForWholeBlocksAreCounted) {
   Sharded s(golden_model("llama-tiny"), {.zero_stage = 3}, 2, DType::bf16);
-  std::int64_t gathered = 0, gradients = 0;  // of one block of each size, in whole lines
+  std::int64_t gathered = 0, gradients = 0;  // of one block of each size, as a pool has them
   std::vector<std::int64_t> sizes;
   for (const ParameterBlock& block : s.store.blocks())
     if (std::find(sizes.begin(), sizes.end(), block.elements) == sizes.end()) {
       sizes.push_back(block.elements);
-      gathered += (block.elements * 2 + 63) / 64 * 64;
-      gradients += (block.elements * 4 + 63) / 64 * 64;
+      gathered += (block.elements * 2 + 255) / 256 * 256;
+      gradients += (block.elements * 4 + 255) / 256 * 256;
     }
   EXPECT_EQ(s.store.bytes().gathered, 2 * gathered);
   EXPECT_EQ(s.store.bytes().whole_gradients, 2 * gradients);

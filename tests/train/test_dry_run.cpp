@@ -57,6 +57,26 @@ TEST(DryRunTable, OneRankSendsNothing) {
               AllOf(HasSubstr("stage 0: rank 0, device"), HasSubstr("no messages")));
 }
 
+// No GPU is needed to plan for one; what was assumed of it is said.
+TEST(GpuNotes, SayWhatIsAssumed) {
+  Config config = load(golden_job(read_golden("gpt2-tiny"), {.data = 2, .micro = 1}), 2).config;
+  EXPECT_TRUE(gpu_notes(config, false).empty());
+  config.run.space = MemorySpace::device;
+  config.run.staged_messages = false;
+  EXPECT_THAT(gpu_notes(config, false),
+              testing::ElementsAre(
+                  AllOf(HasSubstr("this machine has none"), HasSubstr("by NCCL")),
+                  AllOf(HasSubstr("512 MiB (in buffers)"), HasSubstr("256 MiB (communication)"),
+                        HasSubstr("each of 2 groups"), HasSubstr("not measured"))));
+  const MemoryPlan memory(config, step_plans(config), 0);
+  EXPECT_EQ(memory.of(0).device.communication, 2 * nccl_reserve);
+  EXPECT_GT(memory.of(0).device.buffers, cuda_reserve);
+  config.run.staged_messages = true;
+  EXPECT_THAT(gpu_notes(config, true),
+              testing::ElementsAre(AllOf(HasSubstr("512 MiB"), Not(HasSubstr("NCCL")))));
+  EXPECT_EQ(MemoryPlan(config, step_plans(config), 0).of(0).device.communication, 0);
+}
+
 TEST(MemoryText, LeavesOutWhatIsNotThere) {
   KindBytes bytes;
   bytes.gradients = 3 << 20;

@@ -22,6 +22,15 @@ TEST(JobChanges, OfTheSameJobAreNone) {
   EXPECT_THAT(job_changes(resolved(job()), resolved(job())), IsEmpty());
 }
 
+TEST(JobChanges, NameEightBits) {
+  auto other = job();
+  other["bf16"] = {{"enabled", true}};
+  auto before = other;
+  before["fp8"] = {{"enabled", true}};
+  EXPECT_THAT(job_changes(resolved(before), resolved(other)),
+              ElementsAre("resumed with another fp8.enabled: true there, false here"));
+}
+
 TEST(JobChanges, NameDataOptimizerAndScheduler) {
   auto other = job();
   other["data"]["seed"] = 99;

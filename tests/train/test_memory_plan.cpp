@@ -54,6 +54,15 @@ TEST(MemoryPlan, ZeroCutsOneKindAfterAnother) {
   EXPECT_LT(with_zero(1).communication, none.communication);  // shards, not whole gradients
 }
 
+TEST(MemoryPlan, SlotsAreCommunication) {
+  Config config = config_of({.data = 2, .micro = 1});
+  const std::int64_t by_mpi = memory_of(config).of(0).device.communication;
+  config.run.shared_axes = {true, false, false};
+  const std::int64_t shared = memory_of(config).of(0).device.communication;
+  EXPECT_GE(shared, node::slot_bytes(2));
+  EXPECT_LE(shared, node::slot_bytes(2) + by_mpi);
+}
+
 // Some MiB of the library that makes the file.
 TEST(MemoryPlan, AFileTakesMoreThanTheBuffersItGoesThrough) {
   Config config = config_of({.micro = 1});
@@ -117,7 +126,7 @@ TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
   const RankMemory gpu = memory_of(config).of(0);
   for (const auto kind : {&KindBytes::parameters, &KindBytes::gradients, &KindBytes::master,
                           &KindBytes::optimizer, &KindBytes::activations}) {
-    EXPECT_EQ(gpu.device.*kind, cpu.device.*kind);
+    EXPECT_NEAR(gpu.device.*kind, cpu.device.*kind, 4096);  // whole pages there
     EXPECT_EQ(gpu.host.*kind, 0);
   }
   EXPECT_EQ(gpu.in_memory(), gpu.host);
@@ -131,8 +140,8 @@ TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
   config.zero.offload_optimizer.device = OffloadDevice::cpu;
   const RankMemory offloaded = memory_of(config).of(0);
   EXPECT_EQ(offloaded.device.optimizer + offloaded.device.master, 0);
-  EXPECT_EQ(offloaded.host.optimizer, gpu.device.optimizer);
-  EXPECT_EQ(offloaded.host.master, gpu.device.master);
+  EXPECT_NEAR(offloaded.host.optimizer, gpu.device.optimizer, 4096);
+  EXPECT_NEAR(offloaded.host.master, gpu.device.master, 4096);
   EXPECT_GT(offloaded.host.buffers, gpu.host.buffers) << "pinned portions to step it";
   config.zero.offload_optimizer.ratio = 0.5;
   const RankMemory half = memory_of(config).of(0);

@@ -98,5 +98,14 @@ TEST(Surprises, PartitionedInputsNeedRecomputedLayers) {
   EXPECT_THAT(surprises(config), IsEmpty());
 }
 
+TEST(HiddenText, SaysWhatMessagesCost) {
+  EXPECT_EQ(hidden_text(Axis::data, {4.0, 0.1}, 8.0),
+            "messages of the data axis: 4 s under way, 0.1 s of it spent on them: 98% hidden, 1.2% "
+            "of the time lost");
+  EXPECT_THAT(hidden_text(Axis::tensor, {1.0, 1.0}, 2.0),
+              AllOf(HasSubstr("tensor axis"), HasSubstr(" 0% hidden, 50% of")));
+  EXPECT_EQ(hidden_text(Axis::data, {}, 8.0), "") << "there were none";
+}
+
 }  // namespace
 }  // namespace triax::test

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Usage: check_starts_without_driver.sh PROGRAM
-# Refuses a program that needs the GPU's driver (libcuda) to be loaded: it would not start where there is none.
+# Usage: check_starts_without_driver.sh PROGRAM [ARGUMENT]...
+# Refuses a program that needs the GPU's driver (libcuda) to be loaded: it would not start where there is none. With arguments
+# it is run too.
 set -euo pipefail
 
 libraries=$(ldd "$1")
@@ -12,3 +13,4 @@ if grep -E 'libcuda[.]so' <<<"$libraries"; then
   echo "$1 does not start on a machine without a driver"
   exit 1
 fi
+if [[ $# -gt 1 ]]; then "$@"; fi

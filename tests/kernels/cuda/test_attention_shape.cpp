@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "kernels/base/check.hpp"
@@ -71,6 +72,37 @@ TEST(AttentionShape, PlainTilesShrinkWithTheHead) {
   }
   EXPECT_EQ(plain_attention_cut(64, 6, 2).rows, plain_rows);
   EXPECT_THROW(plain_attention_cut(1 << 20, 6, 2), Error);
+}
+
+// What a block may have of shared memory, by architecture (CUDA C++ Programming Guide, table of
+// compute capabilities): KiB.
+struct Architecture {
+  const char* name;
+  std::size_t kib;
+};
+constexpr Architecture architectures[] = {{"sm_80", 163}, {"sm_86", 99},  {"sm_87", 163},
+                                          {"sm_89", 99},  {"sm_90", 227}, {"sm_100", 227},
+                                          {"sm_120", 99}};
+
+TEST(AttentionShape, TilesFitTheSharedMemoryOfEveryArchitecture) {
+  for (const Architecture& architecture : architectures) {
+    SCOPED_TRACE(architecture.name);
+    const std::size_t limit = architecture.kib * 1024;
+    for (const int width : {narrow_head, wide_head})
+      for (const Shaped& shaped : shapes(12, 1024, width))
+        EXPECT_NO_THROW(check_shared(shaped.shape, limit));
+    for (const std::int64_t head_size : {1L, 80L, 128L, 192L, 256L, 512L, 1024L})
+      for (const auto& [rows, scores] : {std::pair{3, 1}, std::pair{5, 1}, std::pair{6, 2}}) {
+        const PlainCut cut = plain_attention_cut(head_size, rows, scores, limit);
+        EXPECT_NO_THROW(check_shared(plain_attention_shape(12, 1000, cut), limit));
+        if (limit >= shared_limit) {
+          EXPECT_EQ(cut.rows, plain_attention_cut(head_size, rows, scores).rows)
+              << "GPUs for data centres sum in one order";
+        }
+      }
+  }
+  // Not the rows that sm_80 takes.
+  EXPECT_LT(plain_attention_cut(256, 6, 2, 99 * 1024).rows, plain_attention_cut(256, 6, 2).rows);
 }
 
 TEST(AttentionShape, RowSumsHaveEightThreadsARow) {

@@ -84,16 +84,27 @@ TEST(LaunchShape, SharedMemoryOfTheLongestRowFitsEveryArchitecture) {
   EXPECT_LE(gradient_shape(64, 16384, row_part<Bf16>, 2).shared_bytes, of_sm_80);
 }
 
+TEST(LaunchShape, ABlockWithMoreSharedMemoryThanTheGpuHasIsRefused) {
+  constexpr std::size_t of_sm_86 = 99 * 1024;
+  const LaunchShape longest = gradient_shape(64, 16384, row_part<Bf16>, 2);
+  EXPECT_THROW(check_shared(longest, of_sm_86), Error);
+  EXPECT_NO_THROW(check_shared(longest, shared_limit));
+  EXPECT_NO_THROW(check_shared(gradient_shape(64, 8192, row_part<Bf16>, 2), of_sm_86));
+}
+
 TEST(LaunchShape, ColumnSumsHaveABlockForEachPartialRow) {
   for (const int width : {1, 4, 8}) {
     const LaunchShape shape = column_sum_shape(1000, 770, width);
-    EXPECT_EQ(shape.blocks_y, row_blocks(1000));
-    EXPECT_GE(shape.blocks_x * shape.threads_x * width, 770);
+    const std::int64_t across = column_blocks(770, width);
+    EXPECT_EQ(shape.blocks_x, across * row_blocks(1000));
+    EXPECT_GE(across * shape.threads_x * width, 770);
     EXPECT_EQ(shape.shared_bytes,
               static_cast<std::size_t>(shape.threads_x * shape.threads_y * width) * sizeof(float));
     EXPECT_NO_THROW(check_shape(shape, 256));
   }
-  EXPECT_EQ(column_sum_shape(0, 8, 1).blocks_y, 0);
+  EXPECT_EQ(column_sum_shape(0, 8, 1).blocks_x, 0);
+  // More parts of the rows than a grid has blocks along y.
+  EXPECT_NO_THROW(check_shape(column_sum_shape(100'000'000, 16384, 8), 256));
 }
 
 TEST(LaunchShape, SumsHaveAsManyPartsAsOneBlockAddsUp) {

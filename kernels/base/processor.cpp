@@ -1,0 +1,75 @@
+// This file is compiled for every x86-64 processor (CMakeLists.txt). It calls no function that a
+// header defines: the linker might take it from a file for processors with more instructions.
+#include "kernels/base/processor.hpp"
+
+#ifdef __x86_64__
+#include <unistd.h>
+
+#include <cstddef>
+
+namespace triax::detail {
+namespace {
+
+void say(const char* text) {
+  std::size_t length = 0;
+  while (text[length] != '\0') ++length;
+  while (length > 0) {
+    const ssize_t written = write(STDERR_FILENO, text, length);
+    if (written <= 0) return;
+    text += written;
+    length -= static_cast<std::size_t>(written);
+  }
+}
+
+// FEATURE("avx2"), and so on: what the rest of the program is compiled to use.
+#define FEATURE(name) name " "
+constexpr const char* needed =
+#include "kernels/base/processor_features.inc"
+    "";
+#undef FEATURE
+
+[[noreturn]] void refuse(const char* missing) {
+  say("triax: this processor has no ");
+  say(missing);
+  say(" (the program is built for processors with ");
+  say(needed);
+  say("and would end by an illegal instruction). Run it on nodes that have these, or build it on "
+      "one "
+      "of those that it shall run on: cmake --preset native\n");
+  constexpr int run_time_failure = 3;
+  _exit(run_time_failure);
+}
+
+void check_processor() {
+  __builtin_cpu_init();
+#define FEATURE(name) \
+  if (__builtin_cpu_supports(name) == 0) refuse(name);
+#include "kernels/base/processor_features.inc"
+#undef FEATURE
+}
+
+// The first thing that runs: before initialisers, those of libraries too.
+using Initialiser = void (*)();
+[[gnu::section(".preinit_array"), gnu::used]] const Initialiser first = check_processor;
+
+}  // namespace
+
+int processor_level() {
+  __builtin_cpu_init();
+  const bool avx512 =
+      __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+      __builtin_cpu_supports("avx512vl") != 0;
+  if (!avx512) return 0;
+  return __builtin_cpu_supports("avx512bf16") != 0 ? 2 : 1;
+}
+
+}  // namespace triax::detail
+
+#else
+
+int triax::detail::processor_level() {
+  return 0;
+}
+
+#endif

@@ -1,0 +1,11 @@
+#pragma once
+// What the processor is asked, once and for all, before anything else of the program runs: a
+// program that needs more than there is says so instead of ending by an illegal instruction.
+
+namespace triax::detail {
+
+/// 0 for a processor with AVX2, 1 with AVX-512 as x86-64-v4 has it, 2 with AVX512-BF16 too; 0 where
+/// the processor is not of x86-64.
+int processor_level();
+
+}  // namespace triax::detail

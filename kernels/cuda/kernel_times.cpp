@@ -1,0 +1,95 @@
+#include "kernels/cuda/kernel_times.hpp"
+
+#include <cuda_runtime_api.h>
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "kernels/cuda/check_call.hpp"
+
+namespace triax::cuda {
+namespace {
+
+// An event that knows when it came.
+class Moment {
+ public:
+  Moment() { check_call(cudaEventCreate(&event_), "cudaEventCreate"); }
+  ~Moment() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+  Moment(Moment&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Moment& operator=(Moment&&) = delete;
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+struct Call {
+  const char* name;
+  Moment begin, end;
+};
+
+struct Times {
+  explicit Times(void* of) : stream(static_cast<cudaStream_t>(of)) {}
+  cudaStream_t stream;
+  std::vector<Call> calls;
+};
+
+// "SumRows<Bf16, 8>" of what the compiler calls a type.
+std::string readable(const char* name) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string found = status == 0 ? text : name;
+  std::free(text);
+  for (const std::string part : {"(anonymous namespace)::", "triax::", "cuda::"})
+    for (auto at = found.find(part); at != std::string::npos; at = found.find(part))
+      found.erase(at, part.size());
+  return found;
+}
+
+}  // namespace
+
+void time_kernels(const Stream& stream) {
+  kept_by<Times>(stream, Kept::times, native_stream(stream));
+}
+
+std::vector<KernelTime> kernel_times(const Stream& stream) {
+  stream.synchronize();
+  const std::shared_ptr<void> kept = std::exchange(kept_by(stream, Kept::times), nullptr);
+  std::map<std::string, KernelTime> by_name;
+  if (kept)
+    for (const Call& call : static_cast<const Times*>(kept.get())->calls) {
+      float milliseconds = 0.0F;
+      check_call(cudaEventElapsedTime(&milliseconds, call.begin.get(), call.end.get()),
+                 "cudaEventElapsedTime");
+      KernelTime& time = by_name[call.name];
+      ++time.calls;
+      time.seconds += 1e-3 * static_cast<double>(milliseconds);
+    }
+  std::vector<KernelTime> times;
+  for (auto& [name, time] : by_name) {
+    time.name = readable(name.c_str());
+    times.push_back(std::move(time));
+  }
+  std::ranges::sort(times, std::greater<>(), &KernelTime::seconds);
+  return times;
+}
+
+KernelTimer::KernelTimer(const Stream& stream, const char* name)
+    : times_(kept_by(stream, Kept::times).get()) {
+  if (times_ == nullptr) return;
+  auto& times = *static_cast<Times*>(times_);
+  times.calls.push_back({name, {}, {}});
+  check_call(cudaEventRecord(times.calls.back().begin.get(), times.stream), "cudaEventRecord");
+}
+
+KernelTimer::~KernelTimer() {
+  if (times_ == nullptr) return;
+  const auto& times = *static_cast<Times*>(times_);
+  cudaEventRecord(times.calls.back().end.get(), times.stream);  // a failure shows at the next call
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,57 @@
+# triax_isa_sources(TARGET SOURCE... [LIBS LIB...] [OPTIONS OPTION...]): code of TARGET that computes, compiled once
+# for each kind of processor and joined to one program (join.sh). LIBS and OPTIONS: what it is compiled with.
+function(triax_isa_sources target)
+  cmake_parse_arguments(ARG "" "" "LIBS;OPTIONS" ${ARGN})
+  set(objects "")
+  foreach(kind IN LISTS TRIAX_ISA_KINDS)
+    set(compiled ${target}_${kind})
+    add_library(${compiled} OBJECT ${ARG_UNPARSED_ARGUMENTS})
+    # Names can be changed in machine code, not in what link-time optimisation would compile.
+    set_target_properties(${compiled} PROPERTIES TRIAX_MARCH "${TRIAX_MARCH_${kind}}" INTERPROCEDURAL_OPTIMIZATION OFF)
+    if("${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE}" MATCHES "-flto")
+      target_compile_options(${compiled} PRIVATE -fno-lto)
+    endif()
+    target_link_libraries(${compiled} PRIVATE triax_options ${ARG_LIBS})
+    target_compile_definitions(${compiled} PRIVATE TRIAX_VECTOR_CODE)
+    target_compile_options(${compiled} PRIVATE ${ARG_OPTIONS})
+    add_dependencies(${target} ${compiled})  # which Makefiles do not see in the files below
+    list(APPEND objects $<TARGET_OBJECTS:${compiled}>)
+  endforeach()
+  list(LENGTH TRIAX_ISA_KINDS kinds)
+  if(kinds EQUAL 1)
+    target_sources(${target} PRIVATE ${objects})
+    return()
+  endif()
+
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}.isa)
+  set(joined ${folder}/functions.o)
+  foreach(kind IN LISTS TRIAX_ISA_KINDS)
+    foreach(source IN LISTS ARG_UNPARSED_ARGUMENTS)
+      list(APPEND joined ${folder}/${kind}/${source}.o)
+    endforeach()
+  endforeach()
+  set(join ${PROJECT_SOURCE_DIR}/kernels/isa/join.sh)
+  add_custom_command(OUTPUT ${joined}
+    COMMAND ${CMAKE_COMMAND} -E env CXX=${CMAKE_CXX_COMPILER} NM=${CMAKE_NM} OBJCOPY=${CMAKE_OBJCOPY} READELF=${CMAKE_READELF}
+            SANITIZE=${TRIAX_SANITIZE} ${join} ${folder} ${objects}
+    DEPENDS ${join} ${objects}
+    COMMENT "Joining the kinds of ${target}" COMMAND_EXPAND_LISTS VERBATIM)
+  set_source_files_properties(${joined} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  target_sources(${target} PRIVATE ${joined})
+endfunction()
+
+# triax_processor_features(FILE): a line FEATURE("avx2") for each feature that code of TRIAX_MARCH needs of a processor,
+# of those that compilers can ask for by name.
+function(triax_processor_features file)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=${TRIAX_MARCH} -dM -E -x c++ /dev/null
+                  OUTPUT_VARIABLE macros COMMAND_ERROR_IS_FATAL ANY)
+  set(text "")
+  foreach(feature avx avx2 fma bmi bmi2 avx512f avx512cd avx512bw avx512dq avx512vl avx512bf16 avx512vnni avx512ifma
+                  avx512vbmi avx512vbmi2 avx512bitalg avx512vpopcntdq gfni)
+    string(TOUPPER ${feature} name)
+    if(macros MATCHES "#define __${name}__ ")
+      string(APPEND text "FEATURE(\"${feature}\")\n")
+    endif()
+  endforeach()
+  file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+endfunction()

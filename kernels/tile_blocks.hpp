@@ -1,0 +1,60 @@
+#pragma once
+// How products of tiles are cut into blocks that stay in registers: for tile_gemm and
+// tile_gemm_bf16.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/tile_gemm.hpp"
+
+namespace triax {
+
+/// Of the depth.
+struct DepthRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// Runs `Kernel` over every block of `product` that its triangle leaves, columns outermost.
+///   Kernel::rows, Kernel::vectors   of the full block; those of the edges are smaller
+///   Kernel::lanes                   floats of a vector
+///   Kernel::depths                  elements of the depth in one step of it
+///   Kernel::block<Rows, Vectors>(product, m0, n0, depth range)
+template <class Kernel>
+struct TileBlocks {
+  template <class Product>
+  static void run(const Product& p) {
+    using Block = void (*)(const Product&, std::int64_t, std::int64_t, DepthRange);
+    // blocks[rows - 1][vectors - 1]
+    static constexpr auto blocks = all<Block>(std::make_integer_sequence<int, Kernel::rows>{});
+    constexpr std::int64_t columns = std::int64_t{Kernel::vectors} * Kernel::lanes;
+    for (std::int64_t n0 = 0; n0 < p.columns; n0 += columns)
+      for (std::int64_t m0 = 0; m0 < p.rows; m0 += Kernel::rows) {
+        const std::int64_t m_end = std::min(m0 + Kernel::rows, p.rows);
+        std::int64_t n_end = std::min(n0 + columns, p.columns);
+        DepthRange k{0, p.depth};
+        if (p.triangle == Triangle::c_lower) n_end = std::min(n_end, m_end);
+        if (p.triangle == Triangle::a_lower)
+          k.end = std::min(k.end, (m_end + Kernel::depths - 1) / Kernel::depths);
+        if (p.triangle == Triangle::a_upper) k.begin = std::min(m0 / Kernel::depths, k.end);
+        if (n_end <= n0) continue;
+        const auto vectors = (n_end - n0 + Kernel::lanes - 1) / Kernel::lanes;
+        blocks[static_cast<std::size_t>(m_end - m0 - 1)][static_cast<std::size_t>(vectors - 1)](
+            p, m0, n0, k);
+      }
+  }
+
+ private:
+  template <class Block, int Rows, int... V>
+  static constexpr std::array<Block, Kernel::vectors> of_rows(std::integer_sequence<int, V...>) {
+    return {Kernel::template block<Rows, V + 1>...};
+  }
+  template <class Block, int... R>
+  static constexpr std::array<std::array<Block, Kernel::vectors>, Kernel::rows> all(
+      std::integer_sequence<int, R...>) {
+    return {of_rows<Block, R + 1>(std::make_integer_sequence<int, Kernel::vectors>{})...};
+  }
+};
+
+}  // namespace triax

@@ -1,0 +1,52 @@
+#pragma once
+// What the tensors of a message must be, for the communicators of host memory.
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/base/check.hpp"
+#include "kernels/base/tensor.hpp"
+
+namespace triax {
+
+inline void check_message(const Tensor& tensor) {
+  check(tensor.contiguous(), "a message of a tensor {} that is not contiguous", tensor.shape());
+  check(tensor.space() == MemorySpace::host, "MPI was given memory of a device");
+  check(tensor.data() != nullptr || tensor.elements() == 0,
+        "a message of a tensor {} without memory", tensor.shape());
+}
+
+inline std::uint64_t byte_count(const Tensor& tensor) {
+  return static_cast<std::uint64_t>(tensor.bytes());
+}
+
+/// Where part `rank` of `whole` lies, the parts being as large as `part`.
+inline char* part_of(const Tensor& whole, int rank, const Tensor& part) {
+  return static_cast<char*>(whole.data()) + rank * part.bytes();
+}
+
+/// `part` is one of `size` equal parts of `whole`, and lies in it as part `rank` or apart from it.
+inline void check_part(const Tensor& part, const Tensor& whole, int rank, int size) {
+  check_message(part);
+  check_message(whole);
+  check(part.dtype() == whole.dtype() && part.elements() * size == whole.elements(),
+        "{} of {} is not one of {} parts of {} of {}", part.shape(), name_of(part.dtype()), size,
+        whole.shape(), name_of(whole.dtype()));
+  const char* const begin = static_cast<const char*>(part.data());
+  const char* const whole_begin = static_cast<const char*>(whole.data());
+  const bool apart = begin + part.bytes() <= whole_begin || whole_begin + whole.bytes() <= begin;
+  check(apart || begin == part_of(whole, rank, part),
+        "the parts of a collective overlap other than in place");
+}
+
+/// Elements [begin, begin + count) of each of `size` equal parts of `whole`; returns the elements
+/// of a part.
+inline std::int64_t check_run(const Tensor& whole, int size, std::int64_t begin,
+                              std::int64_t count) {
+  check_message(whole);
+  const std::int64_t part = whole.elements() / size;
+  check(part * size == whole.elements() && begin >= 0 && count >= 0 && begin + count <= part,
+        "elements [{}, {}) of each of {} parts of {}", begin, begin + count, size, whole.shape());
+  return part;
+}
+
+}  // namespace triax

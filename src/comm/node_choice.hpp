@@ -1,0 +1,22 @@
+#pragma once
+// From which size on collectives of a node go through shared memory, found by trying both ways.
+#include "src/comm/node_communicator.hpp"
+
+namespace triax {
+
+/// Collective, with no message of the group under way; the same on all its ranks. Takes some tens
+/// of milliseconds at most.
+///
+/// A run must repeat itself bit for bit though its measurements do not. So only that is measured
+/// which cannot change a result: what moves data, and sums of two ranks, which have one order.
+/// Larger groups keep `fixed`.sums, for MPI adds in another order; and where the ranks share cores
+/// (WaitPolicy::yield) all is as in `fixed`: times say little there.
+NodeThresholds measured_thresholds(MpiCommunicator& mpi, NodeCommunicator& node, WaitPolicy policy,
+                                   const NodeThresholds& fixed = {});
+
+/// The smallest of ascending `sizes` from which on `node` takes less time than `mpi`; never where
+/// it takes more at the largest.
+std::uint64_t faster_from(const std::vector<std::uint64_t>& sizes, const std::vector<double>& mpi,
+                          const std::vector<double>& node);
+
+}  // namespace triax

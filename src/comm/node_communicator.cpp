@@ -1,0 +1,136 @@
+#include "src/comm/node_communicator.hpp"
+
+#include <utility>
+
+#include "src/comm/message_checks.hpp"
+#include "src/comm/rank_order_sum.hpp"
+
+namespace triax {
+namespace {
+
+// Under way at once: more than that allocate, each once.
+constexpr std::size_t usual_messages = 64;
+
+}  // namespace
+
+NodeCommunicator::NodeCommunicator(MpiCommunicator& mpi, NodeExchange exchange, WaitPolicy policy,
+                                   const GroupRecord& record)
+    : mpi_(mpi), exchange_(std::move(exchange)), policy_(policy), record_(record) {
+  check(exchange_.usable(), "messages of a node without shared memory");
+  check(record_.progress != nullptr, "messages of a node that nothing moves on");
+  record_.progress->add(*this);
+  messages_.reserve(usual_messages);
+  free_.reserve(usual_messages);
+}
+
+NodeCommunicator::~NodeCommunicator() {
+  record_.progress->remove(*this);
+}
+
+bool NodeCommunicator::sums_here(const Tensor& tensor) const {
+  return tensor.elements() > 0 && byte_count(tensor) >= thresholds_.sums &&
+         has_rank_order_sum(tensor.dtype());
+}
+
+Request NodeCommunicator::all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) {
+  if (op != ReduceOp::sum || !sums_here(data)) return mpi_.all_reduce(stream, data, op);
+  check_message(data);
+  return started(stream, CallKind::all_reduce, byte_count(data),
+                 ring::all_reduce(size(), byte_count(data)),
+                 [&] { return exchange_.all_reduce(data); });
+}
+
+Request NodeCommunicator::reduce_scatter(const Stream& stream, const Tensor& output,
+                                         const Tensor& input) {
+  if (!sums_here(input)) return mpi_.reduce_scatter(stream, output, input);
+  check_part(output, input, rank(), size());
+  return started(stream, CallKind::reduce_scatter, byte_count(input),
+                 ring::reduce_scatter(size(), byte_count(input)),
+                 [&] { return exchange_.reduce_scatter(output, input); });
+}
+
+Request NodeCommunicator::all_gather(const Stream& stream, const Tensor& output,
+                                     const Tensor& input) {
+  if (output.elements() == 0 || byte_count(output) < thresholds_.gathers)
+    return mpi_.all_gather(stream, output, input);
+  check_part(input, output, rank(), size());
+  return started(stream, CallKind::all_gather, byte_count(output),
+                 ring::all_gather(size(), byte_count(output)), [&] {
+                   return exchange_.all_gather(output, 0, input.bytes(),
+                                               static_cast<const std::byte*>(input.data()));
+                 });
+}
+
+Request NodeCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
+                                         std::int64_t begin, std::int64_t count) {
+  const std::int64_t part = check_run(whole, size(), begin, count);
+  const auto width = static_cast<std::int64_t>(size_of(whole.dtype()));
+  const auto bytes = static_cast<std::uint64_t>(size() * count * width);
+  if (count == 0 || bytes < thresholds_.gathers)
+    return mpi_.all_gather_run(stream, whole, begin, count);
+  const auto* const own =
+      static_cast<const std::byte*>(whole.data()) + (rank() * part + begin) * width;
+  return started(stream, CallKind::all_gather, bytes, ring::all_gather(size(), bytes),
+                 [&] { return exchange_.all_gather(whole, begin * width, count * width, own); });
+}
+
+// What is at hand of the first rounds is done at once: what is to be sent was just made, and is in
+// a cache still.
+Request NodeCommunicator::started(const Stream& stream, CallKind kind, std::uint64_t bytes,
+                                  const Traffic& traffic, const auto& begin) {
+  mpi_.drain(stream);  // as for MPI
+  const MessageScope scope(record_.clock);
+  if (record_.clock != nullptr) record_.clock->begins();
+  if (free_.empty()) {
+    messages_.emplace_back();
+    free_.reserve(messages_.capacity());  // giving back never allocates
+    free_.push_back(messages_.size() - 1);
+  }
+  const std::size_t index = free_.back();
+  free_.pop_back();
+  ProgressBoard::Message noted;
+  if (record_.board != nullptr) noted = record_.board->start(record_.group, kind, bytes);
+  traffic_ += traffic;
+  messages_[index] = {begin(), noted};
+  exchange_.advance();
+  return Request(this, index);
+}
+
+void NodeCommunicator::finish(std::uintptr_t handle) {
+  free_.push_back(handle);
+  if (record_.clock != nullptr) record_.clock->ends();
+  if (record_.board != nullptr) record_.board->finish(messages_[handle].noted);
+}
+
+// MPI's own messages make progress too (MpiDriver): a rank that this one waits for may wait for one
+// of them.
+void NodeCommunicator::wait(std::uintptr_t handle, const Stream&) {
+  const MessageScope scope(record_.clock);
+  const Message& message = messages_[handle];
+  if (record_.board != nullptr) record_.board->begin_wait(message.noted);
+  exchange_.attend(true);
+  PatientProgress patience(record_.progress, policy_);
+  while (!exchange_.over(message.operation)) patience.pause();
+  exchange_.attend(false);
+  if (record_.board != nullptr) record_.board->end_wait();
+  finish(handle);
+}
+
+// Where another rank is at the same messages now, a short wait for it is worth while.
+bool NodeCommunicator::test(std::uintptr_t handle) {
+  const MessageScope scope(record_.clock);
+  const Message& message = messages_[handle];
+  constexpr int looks = 500;
+  const int most = policy_ == WaitPolicy::spin ? looks : 0;
+  exchange_.attend(true);
+  exchange_.advance();
+  for (int look = 0; look < most && !exchange_.over(message.operation) && exchange_.others_attend();
+       ++look)
+    if (exchange_.advance()) look = 0;
+  exchange_.attend(false);
+  if (!exchange_.over(message.operation)) return false;
+  finish(handle);
+  return true;
+}
+
+}  // namespace triax

@@ -1,0 +1,88 @@
+#pragma once
+// A Communicator for the ranks of one node: large collectives through memory that they share,
+// everything else by MPI.
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "src/comm/group_record.hpp"
+#include "src/comm/mpi_communicator.hpp"
+#include "src/comm/node_exchange.hpp"
+#include "src/comm/planned_messages.hpp"
+
+namespace triax {
+
+/// From how many bytes on (of the tensor that all ranks together fill or sum) a collective goes
+/// through shared memory. The same on all ranks of a group.
+struct NodeThresholds {
+  static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t sums = node::least_bytes;
+  std::uint64_t gathers = node::least_bytes;
+  bool operator==(const NodeThresholds&) const = default;
+};
+
+/// Sums are made in the order of the ranks and in float32, 16-bit ones rounded once: their bits
+/// depend on the size of the group alone. Collectives that go through shared memory are moved on by
+/// the ranks themselves, within test() and wait() of any message of this process; none of them
+/// waits where it starts. No call allocates once the largest number of messages in flight was
+/// reached.
+class NodeCommunicator final : public Communicator, private MovesMessages {
+ public:
+  /// `mpi`: of the same ranks, all on one node; outlives it, as does what `record` points at, which
+  /// has a progress. `exchange` is usable.
+  NodeCommunicator(MpiCommunicator& mpi, NodeExchange exchange, WaitPolicy policy,
+                   const GroupRecord& record);
+  ~NodeCommunicator() override;
+  NodeCommunicator(const NodeCommunicator&) = delete;
+  NodeCommunicator& operator=(const NodeCommunicator&) = delete;
+
+  int rank() const override { return mpi_.rank(); }
+  int size() const override { return mpi_.size(); }
+  Request all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) override;
+  Request reduce_scatter(const Stream& stream, const Tensor& output, const Tensor& input) override;
+  Request all_gather(const Stream& stream, const Tensor& output, const Tensor& input) override;
+  Request all_gather_run(const Stream& stream, const Tensor& whole, std::int64_t begin,
+                         std::int64_t count) override;
+  Request broadcast(const Stream& stream, const Tensor& data, int root) override {
+    return mpi_.broadcast(stream, data, root);
+  }
+  Request send(const Stream& stream, const Tensor& data, int to, int tag) override {
+    return mpi_.send(stream, data, to, tag);
+  }
+  Request receive(const Stream& stream, const Tensor& data, int from, int tag) override {
+    return mpi_.receive(stream, data, from, tag);
+  }
+  Request barrier(const Stream& stream) override { return mpi_.barrier(stream); }
+  Traffic traffic() const override { return mpi_.traffic() + traffic_; }
+
+  const NodeThresholds& thresholds() const { return thresholds_; }
+  /// The same on all ranks, while no message is under way.
+  void set_thresholds(const NodeThresholds& thresholds) { thresholds_ = thresholds; }
+
+ protected:
+  void wait(std::uintptr_t handle, const Stream& stream) override;
+  bool test(std::uintptr_t handle) override;
+
+ private:
+  /// One collective under way; `handle` of its Request is its index.
+  struct Message {
+    std::uint64_t operation = 0;  // of the exchange
+    ProgressBoard::Message noted;
+  };
+  bool advance() override { return exchange_.advance(); }
+  bool sums_here(const Tensor& tensor) const;
+  Request started(const Stream& stream, CallKind kind, std::uint64_t bytes, const Traffic& traffic,
+                  const auto& begin);
+  void finish(std::uintptr_t handle);
+
+  MpiCommunicator& mpi_;
+  NodeExchange exchange_;
+  WaitPolicy policy_;
+  GroupRecord record_;
+  NodeThresholds thresholds_;
+  Traffic traffic_;
+  std::vector<Message> messages_;
+  std::vector<std::size_t> free_;
+};
+
+}  // namespace triax

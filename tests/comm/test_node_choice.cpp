@@ -1,0 +1,86 @@
+#include "src/comm/node_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/comm/rank_world.hpp"
+
+namespace triax {
+namespace {
+
+TEST(NodeChoice, IsTheSizeFromWhichOnAllAreFaster) {
+  const std::vector<std::uint64_t> sizes = {1, 10, 100};
+  const std::vector<double> mpi = {1.0, 1.0, 1.0};
+  EXPECT_EQ(faster_from(sizes, mpi, {0.5, 0.5, 0.5}), 1U);
+  EXPECT_EQ(faster_from(sizes, mpi, {2.0, 0.5, 0.5}), 10U);
+  EXPECT_EQ(faster_from(sizes, mpi, {0.5, 2.0, 0.5}), 100U);
+  EXPECT_EQ(faster_from(sizes, mpi, {0.5, 0.5, 2.0}), NodeThresholds::never);
+  EXPECT_EQ(faster_from(sizes, mpi, mpi), NodeThresholds::never);
+  EXPECT_THROW(faster_from(sizes, mpi, {1.0}), Error);
+}
+
+struct World {
+  MessageProgress progress;
+  MpiCommunicator mpi = world_communicator();
+  NodeCommunicator node{
+      mpi, NodeExchange(mpi.mpi(), "a test"), WaitPolicy::yield, {.progress = &progress}};
+};
+
+TEST(NodeChoice, IsTheSameOnAllRanksAndInEffect) {
+  World world;
+  const NodeThresholds fixed{.sums = 12345, .gathers = 54321};
+  const NodeThresholds found = measured_thresholds(world.mpi, world.node, WaitPolicy::spin, fixed);
+  EXPECT_EQ(world.node.thresholds(), found);
+  std::vector<std::int64_t> values = {static_cast<std::int64_t>(found.sums / 2),
+                                      static_cast<std::int64_t>(found.gathers / 2)};
+  std::vector<std::int64_t> least = values;
+  world.mpi.all_reduce(stream, view(values), ReduceOp::max).wait(stream);
+  world.mpi.all_reduce(stream, view(least), ReduceOp::min).wait(stream);
+  EXPECT_EQ(values, least);
+}
+
+// MPI adds in another order: what decides between the two ways must not be a measurement.
+TEST(NodeChoice, IsNotMeasuredWhereItWouldChangeSums) {
+  World world;
+  if (world.mpi.size() == 2) GTEST_SKIP() << "two numbers have one sum";
+  const NodeThresholds fixed{.sums = 12345, .gathers = 54321};
+  EXPECT_EQ(measured_thresholds(world.mpi, world.node, WaitPolicy::spin, fixed).sums, fixed.sums);
+}
+
+TEST(NodeChoice, IsNotMeasuredWhereRanksShareCores) {
+  World world;
+  const NodeThresholds fixed{.sums = 12345, .gathers = 54321};
+  EXPECT_EQ(measured_thresholds(world.mpi, world.node, WaitPolicy::yield, fixed), fixed);
+  EXPECT_EQ(world.node.thresholds(), NodeThresholds{}) << "left as they were";
+}
+
+// The two ways give the same bits where the choice between them is measured.
+TEST(NodeChoice, SumsOfTwoRanksAreTheSameBothWays) {
+  World world;
+  if (world.mpi.size() != 2) GTEST_SKIP() << "of two ranks";
+  world.node.set_thresholds({.sums = 0, .gathers = 0});
+  const auto expect_same = [&](auto type) {
+    using T = decltype(type);
+    std::vector<T> a(50'001), b;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      // Bits of all kinds but infinities and those that are no numbers: small ones too.
+      const auto bits = static_cast<std::uint32_t>((i * 2654435761U) ^ (world.mpi.rank() * 40503U));
+      if constexpr (sizeof(T) == 4)
+        a[i] = static_cast<float>(static_cast<std::int32_t>(bits)) * (i % 3 == 0 ? 1e-38F : 1e-3F);
+      else
+        a[i] =
+            T(static_cast<float>(static_cast<std::int32_t>(bits)) * (i % 3 == 0 ? 1e-16F : 1e-6F));
+    }
+    b = a;
+    world.mpi.all_reduce(stream, view(a), ReduceOp::sum).wait(stream);
+    world.node.all_reduce(stream, view(b), ReduceOp::sum).wait(stream);
+    EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(T)), 0);
+  };
+  expect_same(float{});
+  expect_same(Bf16{});
+  expect_same(F16{});
+}
+
+}  // namespace
+}  // namespace triax

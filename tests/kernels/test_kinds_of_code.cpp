@@ -1,0 +1,154 @@
+// The kinds of code that the program has (kernels/base/isa.hpp) give the same numbers: sums are
+// made in the same order whatever the width of the vectors.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "kernels/adamw.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/cross_entropy.hpp"
+#include "kernels/dropout.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/gelu.hpp"
+#include "kernels/layernorm.hpp"
+#include "kernels/norm.hpp"
+#include "kernels/random.hpp"
+#include "kernels/rmsnorm.hpp"
+#include "kernels/rope.hpp"
+#include "kernels/swiglu.hpp"
+#include "tests/kernels/array.hpp"
+#include "tests/kernels/kind_of_code.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::int64_t rows = 70;
+constexpr std::int64_t columns = 100;  // no multiple of a vector
+
+using test::Array;
+using Results = std::vector<Array>;
+
+class KindsOfCode : public testing::TestWithParam<DType> {
+ protected:
+  void SetUp() override {
+    if (best_isa() == Isa::avx2) GTEST_SKIP() << "a processor with one kind of code";
+  }
+  DType dtype = GetParam();
+  Stream stream;
+
+  Array random(unsigned seed, std::int64_t count = rows * columns) {
+    return Array::random(dtype, count, seed);
+  }
+  Array empty(std::int64_t count = rows * columns) { return Array(dtype, count); }
+
+  static Results results(Isa isa, const std::function<Results()>& call) {
+    const test::KindOfCode kind(isa);
+    return call();
+  }
+  // The results of `call` are the same bits with code for AVX2 and AVX-512.
+  static void expect_same(const std::function<Results()>& call) {
+    const Results narrow = results(Isa::avx2, call), wide = results(Isa::avx512, call);
+    ASSERT_EQ(narrow.size(), wide.size());
+    ASSERT_FALSE(narrow.empty());
+    for (std::size_t i = 0; i < narrow.size(); ++i) EXPECT_TRUE(narrow[i] == wide[i]) << i;
+  }
+  static Tensor matrix(Array& array) { return array.tensor({rows, columns}); }
+};
+
+TEST_P(KindsOfCode, Activations) {
+  expect_same([&] {
+    Array x = random(1), dy = random(2), y = empty(), dx = empty(), again = empty();
+    gelu_forward(stream, y.tensor(), x.tensor());
+    gelu_backward(stream, dx.tensor(), again.tensor(), dy.tensor(), x.tensor());
+    Array wide = random(3, 2 * rows * columns), dwide = empty(2 * rows * columns), z = empty();
+    swiglu_forward(stream, matrix(z), wide.tensor({rows, 2 * columns}));
+    swiglu_backward(stream, dwide.tensor({rows, 2 * columns}), matrix(again), matrix(dy),
+                    wide.tensor({rows, 2 * columns}));
+    return Results{y, dx, z, again, dwide};
+  });
+}
+
+TEST_P(KindsOfCode, Norms) {
+  expect_same([&] {
+    Array x = random(1), dy = random(2), weight = random(3, columns), bias = random(4, columns);
+    Array y = empty(), dx = empty(), dweight = empty(columns), dbias = empty(columns);
+    layernorm_forward(stream, matrix(y), matrix(x), weight.tensor(), bias.tensor(), 1e-5F);
+    test::Scratch scratch(layernorm_scratch_bytes(rows, columns), MemorySpace::host);
+    layernorm_backward(stream, matrix(dx), dweight.tensor(), dbias.tensor(), matrix(dy), Tensor(),
+                       matrix(x), weight.tensor(), 1e-5F, false, scratch.arena());
+    Array z = empty(), dz = empty(), dother = empty(columns);
+    rmsnorm_forward(stream, matrix(z), matrix(x), weight.tensor(), 1e-5F);
+    rmsnorm_backward(stream, matrix(dz), dother.tensor(), matrix(dy), Tensor(), matrix(x),
+                     weight.tensor(), 1e-5F, false, scratch.arena());
+    return Results{y, dx, dweight, dbias, z, dz, dother};
+  });
+}
+
+TEST_P(KindsOfCode, LossAndGradientNorm) {
+  std::vector<std::int32_t> ids(rows);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i);
+  const Tensor labels(ids.data(), {rows});
+  expect_same([&] {
+    Array logits = random(1), stats(DType::f32, 3 * rows), lse(DType::f32, rows);
+    Array loss(DType::f32, rows);
+    double squares = 0.0;
+    cross_entropy_stats(stream, stats.tensor({rows, 3}), matrix(logits), labels, 0, columns);
+    cross_entropy_loss(stream, loss.tensor(), lse.tensor(), stats.tensor({1, rows, 3}), labels);
+    cross_entropy_backward(stream, matrix(logits), lse.tensor(), labels, 0, columns, 0.25F);
+    add_sum_of_squares(stream, Tensor(&squares, {1}), logits.tensor());
+    Array total(DType::f32, 1, static_cast<float>(squares));
+    return Results{stats, lse, loss, logits, total};
+  });
+}
+
+TEST_P(KindsOfCode, Updates) {
+  expect_same([&] {
+    const std::int64_t n = rows * columns;
+    Array p = Array::random(DType::f32, n, 1), m = Array::random(DType::f32, n, 2, 0.1F);
+    Array v = Array(DType::f32, n, 0.01F), gradient = random(3), weights = empty();
+    Array factor(DType::f32, 1, 0.5F);
+    for (std::int64_t step = 1; step <= 3; ++step)
+      adamw(stream, p.tensor(), dtype == DType::f32 ? Tensor() : weights.tensor(),
+            gradient.tensor(), factor.tensor(), m.tensor(), v.tensor(),
+            {.weight_decay = 0.1, .step = step});
+    return Results{p, m, v, weights};
+  });
+}
+
+TEST_P(KindsOfCode, Elements) {
+  expect_same([&] {
+    Array x = random(1), y = empty(), z = empty(), made = empty(), bias = random(2, columns);
+    dropout(stream, y.tensor(), x.tensor(), {.probability = 0.3F, .key = 7}, 5);
+    residual_forward(stream, matrix(z), matrix(x), matrix(y), bias.tensor());
+    fill_normal(stream, made.tensor(), 11, 3, 0.0F, 1.0F);
+    Array sums(DType::f32, columns);
+    test::Scratch scratch(bias_backward_scratch_bytes(rows, columns), MemorySpace::host);
+    bias_backward(stream, sums.tensor(), matrix(x), false, scratch.arena());
+    scale(stream, x.tensor(), 0.3F);
+    return Results{x, y, z, made, sums};
+  });
+}
+
+TEST_P(KindsOfCode, Attention) {
+  constexpr std::int64_t batch = 2, length = 150, heads = 3, size = 40;
+  constexpr std::int64_t count = batch * length * heads * size;
+  expect_same([&] {
+    const Shape shape = {batch, length, heads, size};
+    Array q = random(1, count), k = random(2, count), v = random(3, count), dout = random(4, count);
+    Array out = empty(count), lse(DType::f32, batch * heads * length);
+    Array dq = empty(count), dk = empty(count), dv = empty(count);
+    test::Scratch scratch(attention_scratch_bytes(shape), MemorySpace::host);
+    const AttentionOptions options{.scale = 0.2F};
+    attention_forward(stream, out.tensor(shape), lse.tensor({batch, heads, length}),
+                      q.tensor(shape), k.tensor(shape), v.tensor(shape), options, scratch.arena());
+    attention_backward(stream, dq.tensor(shape), dk.tensor(shape), dv.tensor(shape),
+                       dout.tensor(shape), out.tensor(shape), lse.tensor({batch, heads, length}),
+                       q.tensor(shape), k.tensor(shape), v.tensor(shape), options, scratch.arena());
+    return Results{out, lse, dq, dk, dv};
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, KindsOfCode, test::every_type());
+
+}  // namespace
+}  // namespace triax
