@@ -5,20 +5,6 @@
 
 namespace triax {
 
-/// Ends a wait that the board (null: none) has, also where it fails.
-class WaitEnd {
- public:
-  explicit WaitEnd(ProgressBoard* board) : board_(board) {}
-  ~WaitEnd() {
-    if (board_ != nullptr) board_->end_wait();
-  }
-  WaitEnd(const WaitEnd&) = delete;
-  WaitEnd& operator=(const WaitEnd&) = delete;
-
- private:
-  ProgressBoard* board_;
-};
-
 /// Asks done() until it is true, as the policy has it. What `progress` (null: nothing) has moves on
 /// meanwhile, and `board` (null: none) has what is waited for, so that the watchdog ends a wait
 /// without end.
@@ -27,8 +13,7 @@ void wait_for_device(const Done& done, WaitPolicy policy, ProgressBoard* board,
                      MessageProgress* progress,
                      const ProgressBoard::Message& awaited = ProgressBoard::of_device()) {
   if (done()) return;
-  if (board != nullptr) board->begin_wait(awaited);
-  const WaitEnd end(board);
+  const BoardWait waiting(board, awaited);
   for (PatientProgress patience(progress, policy); !done(); patience.pause()) {
   }
 }

@@ -182,13 +182,7 @@ std::size_t MpiCommunicator::take_slot(const Stream& stream, const char* call, C
     record_.clock->begins();
     record_.clock->enter();
   }
-  if (free_slots_.empty()) {
-    slots_.emplace_back();
-    free_slots_.reserve(slots_.capacity());  // giving back never allocates
-    free_slots_.push_back(slots_.size() - 1);
-  }
-  const std::size_t slot = free_slots_.back();
-  free_slots_.pop_back();
+  const std::size_t slot = slots_.take();
   slots_[slot] =
       Slot{.message = noted(kind, bytes, peer, tag), .call = call, .expected_bytes = not_a_receive};
   return slot;
@@ -204,7 +198,7 @@ ProgressBoard::Message MpiCommunicator::noted(CallKind kind, std::uint64_t bytes
 Request MpiCommunicator::started(std::size_t slot, int code) {
   if (record_.clock != nullptr) record_.clock->leave();
   if (code != MPI_SUCCESS) [[unlikely]] {
-    free_slots_.push_back(slot);
+    slots_.give_back(slot);
     throw_mpi_error(code, slots_[slot].call, where_);
   }
   return Request(this, slot);
@@ -212,7 +206,7 @@ Request MpiCommunicator::started(std::size_t slot, int code) {
 
 void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& status) {
   const Slot& slot = slots_[index];
-  free_slots_.push_back(index);
+  slots_.give_back(index);
   if (record_.clock != nullptr) record_.clock->ends();
   check_mpi(code, slot.call, where_);
   if (record_.board != nullptr) record_.board->finish(slot.message);
@@ -229,9 +223,10 @@ void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& stat
 void MpiCommunicator::wait(std::uintptr_t handle, const Stream&) {
   const MessageScope scope(record_.clock);
   MPI_Status status;
-  if (record_.board != nullptr) record_.board->begin_wait(slots_[handle].message);
-  const int code = wait_for(slots_[handle].request, policy_, &status, record_.progress);
-  if (record_.board != nullptr) record_.board->end_wait();
+  const int code = [&] {
+    const BoardWait waiting(record_.board, slots_[handle].message);
+    return wait_for(slots_[handle].request, policy_, &status, record_.progress);
+  }();
   finish(handle, code, status);
 }
 

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "src/comm/communicator.hpp"
 #include "src/comm/float16_sum.hpp"
 #include "src/comm/group_record.hpp"
+#include "src/comm/slot_pool.hpp"
 #include "src/comm/wait.hpp"
 
 namespace triax {
@@ -93,8 +93,7 @@ class MpiCommunicator final : public Communicator {
   Float16Sums sums_;
   Event made_;  // what the last message of a device's stream waited for
   Traffic traffic_;
-  std::vector<Slot> slots_;
-  std::vector<std::size_t> free_slots_;
+  SlotPool<Slot> slots_;
 };
 
 }  // namespace triax

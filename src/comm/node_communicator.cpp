@@ -6,21 +6,12 @@
 #include "src/comm/rank_order_sum.hpp"
 
 namespace triax {
-namespace {
-
-// Under way at once: more than that allocate, each once.
-constexpr std::size_t usual_messages = 64;
-
-}  // namespace
-
 NodeCommunicator::NodeCommunicator(MpiCommunicator& mpi, NodeExchange exchange, WaitPolicy policy,
                                    const GroupRecord& record)
     : mpi_(mpi), exchange_(std::move(exchange)), policy_(policy), record_(record) {
   check(exchange_.usable(), "messages of a node without shared memory");
   check(record_.progress != nullptr, "messages of a node that nothing moves on");
   record_.progress->add(*this);
-  messages_.reserve(usual_messages);
-  free_.reserve(usual_messages);
 }
 
 NodeCommunicator::~NodeCommunicator() {
@@ -81,13 +72,7 @@ Request NodeCommunicator::started(const Stream& stream, CallKind kind, std::uint
   mpi_.drain(stream);  // as for MPI
   const MessageScope scope(record_.clock);
   if (record_.clock != nullptr) record_.clock->begins();
-  if (free_.empty()) {
-    messages_.emplace_back();
-    free_.reserve(messages_.capacity());  // giving back never allocates
-    free_.push_back(messages_.size() - 1);
-  }
-  const std::size_t index = free_.back();
-  free_.pop_back();
+  const std::size_t index = messages_.take();
   ProgressBoard::Message noted;
   if (record_.board != nullptr) noted = record_.board->start(record_.group, kind, bytes);
   traffic_ += traffic;
@@ -97,7 +82,7 @@ Request NodeCommunicator::started(const Stream& stream, CallKind kind, std::uint
 }
 
 void NodeCommunicator::finish(std::uintptr_t handle) {
-  free_.push_back(handle);
+  messages_.give_back(handle);
   if (record_.clock != nullptr) record_.clock->ends();
   if (record_.board != nullptr) record_.board->finish(messages_[handle].noted);
 }
@@ -107,12 +92,13 @@ void NodeCommunicator::finish(std::uintptr_t handle) {
 void NodeCommunicator::wait(std::uintptr_t handle, const Stream&) {
   const MessageScope scope(record_.clock);
   const Message& message = messages_[handle];
-  if (record_.board != nullptr) record_.board->begin_wait(message.noted);
-  exchange_.attend(true);
-  PatientProgress patience(record_.progress, policy_);
-  while (!exchange_.over(message.operation)) patience.pause();
-  exchange_.attend(false);
-  if (record_.board != nullptr) record_.board->end_wait();
+  {
+    const BoardWait waiting(record_.board, message.noted);
+    exchange_.attend(true);
+    PatientProgress patience(record_.progress, policy_);
+    while (!exchange_.over(message.operation)) patience.pause();
+    exchange_.attend(false);
+  }
   finish(handle);
 }
 

@@ -3,12 +3,12 @@
 // everything else by MPI.
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "src/comm/group_record.hpp"
 #include "src/comm/mpi_communicator.hpp"
 #include "src/comm/node_exchange.hpp"
 #include "src/comm/planned_messages.hpp"
+#include "src/comm/slot_pool.hpp"
 
 namespace triax {
 
@@ -81,8 +81,7 @@ class NodeCommunicator final : public Communicator, private MovesMessages {
   GroupRecord record_;
   NodeThresholds thresholds_;
   Traffic traffic_;
-  std::vector<Message> messages_;
-  std::vector<std::size_t> free_;
+  SlotPool<Message> messages_;
 };
 
 }  // namespace triax

@@ -21,18 +21,6 @@ std::string host_name() {
   return {name.data(), static_cast<std::size_t>(length)};
 }
 
-// Ranks of one axis make a group; not all of the grid do, so that it is no meeting of theirs.
-class GroupWait {
- public:
-  explicit GroupWait(ProgressBoard& board) : board_(board) { board_.begin_wait({.group = 0}); }
-  ~GroupWait() { board_.end_wait(); }
-  GroupWait(const GroupWait&) = delete;
-  GroupWait& operator=(const GroupWait&) = delete;
-
- private:
-  ProgressBoard& board_;
-};
-
 }  // namespace
 
 ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
@@ -304,7 +292,8 @@ Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
   std::vector<int> members;
   for (int r = 0; r < ranks; ++r)
     if (across ? r % run == here % run : r / run == here / run) members.push_back(r);
-  const GroupWait waiting(board);
+  // Ranks of one axis make it; not all of the grid do, so that it is no meeting of theirs.
+  const BoardWait waiting(&board, {.group = 0});
   made =
       subgroup(axis, members,
                fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts));

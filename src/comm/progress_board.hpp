@@ -106,4 +106,20 @@ class ProgressBoard final : public WaitWatch {
   ExplainProgress explain_;
 };
 
+/// The wait of a scope for one message; `board` may be null. Ended also where it fails.
+class BoardWait {
+ public:
+  BoardWait(ProgressBoard* board, const ProgressBoard::Message& awaited) : board_(board) {
+    if (board_ != nullptr) board_->begin_wait(awaited);
+  }
+  ~BoardWait() {
+    if (board_ != nullptr) board_->end_wait();
+  }
+  BoardWait(const BoardWait&) = delete;
+  BoardWait& operator=(const BoardWait&) = delete;
+
+ private:
+  ProgressBoard* board_;
+};
+
 }  // namespace triax

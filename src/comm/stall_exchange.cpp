@@ -166,9 +166,10 @@ void StallExchange::run() {
 std::string StallExchange::tell() const {
   const std::string path = fmt::format("{}/node-{}", directory_, board_.first_rank_of_node());
   const std::string part = fmt::format("{}.{}.tmp", path, getpid());
+  const std::string image = board_.node_image();
   errno = EIO;  // where the stream leaves no other
   std::ofstream file(part, std::ios::binary);
-  file << board_.node_image();
+  file << image;
   file.close();
   if (file && std::rename(part.c_str(), path.c_str()) == 0) return "";
   return error_text("write", path, errno);

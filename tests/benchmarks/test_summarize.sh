@@ -3,14 +3,7 @@
 # Usage: test_summarize.sh SUMMARIZE
 set -euo pipefail
 summarize=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
+. "$(dirname "${BASH_SOURCE[0]}")/../support/script.sh"
 says() { grep -qF -- "$2" "$1" || fail "$1 does not say: $2"; }
 
 cat >a.jsonl <<'LINES'

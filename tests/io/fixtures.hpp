@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of io/ share: a scratch directory, files made of bytes, the text of an Error.
+// What the tests of io/ share: a scratch directory, files made of bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace triax::test {
 
@@ -67,17 +68,6 @@ std::string bytes_of(const std::vector<T>& values) {
 template <class T>
 std::string bytes_of(T value) {
   return bytes_of(std::vector<T>{value});
-}
-
-/// The text of the Error that `action` throws; empty when it throws none.
-template <class Action>
-std::string error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
 }
 
 /// No file of this process can grow beyond `bytes` while the object lives: a full disk, as a test

@@ -3,14 +3,7 @@
 # What jobs/benchmark.sbatch runs, where, and what it makes of failures: programs, srun and squeue are stubs.
 set -euo pipefail
 source=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
+. "$(dirname "${BASH_SOURCE[0]}")/../support/script.sh"
 
 mkdir programs bin
 # Each prints a line that holds its arguments; what a variable says fails, or prints nothing.

@@ -5,14 +5,7 @@ set -euo pipefail
 source=$1 triax=$2
 shift 2
 launch=("$@")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
+. "$(dirname "${BASH_SOURCE[0]}")/../support/script.sh"
 
 for script in setup test quickstart; do
   "$source/jobs/$script.sh" --help | grep -q "^Usage: jobs/$script.sh" || fail "$script.sh --help"

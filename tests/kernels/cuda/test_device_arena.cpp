@@ -5,22 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/stream.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace triax::test {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-template <class Action>
-std::string error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 std::ptrdiff_t bytes_between(const Tensor& a, const Tensor& b) {
   return static_cast<char*>(b.data()) - static_cast<char*>(a.data());

@@ -5,14 +5,7 @@
 set -euo pipefail
 join=$1/kernels/isa/join.sh
 export CXX=$2 NM=nm OBJCOPY=objcopy READELF=readelf SANITIZE=
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
+. "$(dirname "${BASH_SOURCE[0]}")/../../support/script.sh"
 
 # compile TEXT: as each kind of one file. KIND says which; optimisation would put templates into their callers.
 compile() {

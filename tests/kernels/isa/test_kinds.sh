@@ -4,14 +4,7 @@
 # another kind: the losses agree. And what a run says of its code.
 set -euo pipefail
 source=$1 triax=$2 mpiexec=$3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
+. "$(dirname "${BASH_SOURCE[0]}")/../../support/script.sh"
 
 for _ in 1 2 3 4 5 6 7 8; do cat "$source/LICENSE"; done >text.txt
 readonly job=("$source/jobs/examples/quickstart.json" --set data.train=text.txt --set data.valid=text.txt

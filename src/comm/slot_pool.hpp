@@ -1,0 +1,38 @@
+#pragma once
+// Places for messages under way, which are given back in any order.
+#include <cstddef>
+#include <vector>
+
+namespace triax {
+
+/// How many are taken at once depends on the pace of other ranks, so room for as many as are usual
+/// is made at the start; one more than ever before allocates.
+template <class T>
+class SlotPool {
+ public:
+  SlotPool() {
+    constexpr std::size_t usual = 64;
+    slots_.reserve(usual);
+    free_.reserve(usual);
+  }
+  /// The index of a slot; what was in it is still there.
+  std::size_t take() {
+    if (free_.empty()) {
+      slots_.emplace_back();
+      free_.reserve(slots_.capacity());  // giving back never allocates
+      return slots_.size() - 1;
+    }
+    const std::size_t slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+  void give_back(std::size_t slot) { free_.push_back(slot); }
+  T& operator[](std::size_t slot) { return slots_[slot]; }
+  const T& operator[](std::size_t slot) const { return slots_[slot]; }
+
+ private:
+  std::vector<T> slots_;
+  std::vector<std::size_t> free_;
+};
+
+}  // namespace triax
