@@ -214,6 +214,7 @@ TEST_F(Nccl, MessagesToNeighboursArriveByTheirTags) {
   for (Request* request : {&from_one, &from_two, &to_one, &to_two}) request->wait(queue_);
   EXPECT_EQ(first.seen(queue_), filled<float>(50, [&](auto i) { return number<float>(last, i); }));
   EXPECT_EQ(second.seen(queue_), std::vector<float>(50, 7.0F));
+  EXPECT_EQ(grid_->staging_bytes(), 4 * 200) << "through host memory";
 }
 
 TEST_F(Nccl, HostMemoryTakesMpi) {
