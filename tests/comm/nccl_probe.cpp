@@ -6,13 +6,13 @@
 #include "kernels/base/check.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/comm/process_grid.hpp"
+#include "src/comm/watchdog.hpp"
 
 namespace {
 
 int run(int argc, char** argv) {
   triax::MpiSession session(&argc, &argv);
-  constexpr double timeout = 1.0;
-  triax::ProcessGrid grid(MPI_COMM_WORLD, {.data = session.size()}, {}, timeout,
+  triax::ProcessGrid grid(MPI_COMM_WORLD, {.data = session.size()}, {}, 0.0,
                           triax::MemorySpace::device);
   std::fprintf(stderr, "%s\n", grid.devices().c_str());
   const triax::Stream queue(triax::MemorySpace::device);
@@ -20,6 +20,10 @@ int run(int argc, char** argv) {
   const triax::Tensor data = memory.tensor(triax::DType::f32, {100});
   grid.data().all_reduce(queue, data).wait(queue);
   grid.drain(queue);
+  grid.world().barrier(triax::Stream{}).wait(triax::Stream{});
+  // From here on: a loaded machine may take long to come here.
+  constexpr double timeout = 3.0;
+  const triax::Watchdog watchdog(grid.board(), timeout);
   if (session.rank() == session.size() - 1)
     for (;;) ::sleep(1);
   grid.data().all_reduce(queue, data).wait(queue);
