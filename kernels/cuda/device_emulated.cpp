@@ -1,16 +1,21 @@
 // A device for tests without one. Its memory is a region of the host's that is closed to everybody
 // but the work of its streams; that work is done by whoever waits for it, as late as can be.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/device_backend.hpp"
+#include "kernels/base/wait.hpp"
 #include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/launch_shape.hpp"
 #include "kernels/cuda/stream.hpp"
@@ -18,9 +23,14 @@
 namespace triax::cuda::emulator {
 namespace {
 
+struct Task {
+  std::function<bool()> ready;  // none: at once
+  std::function<void()> work;   // none: nothing
+};
+
 struct Queue : std::enable_shared_from_this<Queue> {
   std::array<std::shared_ptr<void>, kept_count> kept;
-  std::deque<std::function<void()>> work;
+  std::deque<Task> work;
   std::uint64_t done = 0;  // of all that ever was put there
   std::uint64_t end() const { return done + work.size(); }
 };
@@ -45,27 +55,38 @@ class Device {
     return queue;
   }
 
-  void put(Queue& queue, std::function<void()> work) {
+  // Where the work ends then.
+  std::uint64_t put(Queue& queue, std::function<void()> work, std::function<bool()> ready = {}) {
     const std::lock_guard lock(mutex_);
-    queue.work.push_back(std::move(work));
+    queue.work.push_back({std::move(ready), std::move(work)});
+    return queue.end();
   }
 
-  void run(Queue& queue, std::uint64_t position) {
+  // False where some of the work up to there is not ready.
+  bool run(Queue& queue, std::uint64_t position) {
     const std::lock_guard lock(mutex_);
-    const Open open(*this);
+    std::optional<Open> open;
     while (queue.done < position && !queue.work.empty()) {
-      const std::function<void()> work = std::move(queue.work.front());
+      const Task& next = queue.work.front();
+      if (next.ready && !next.ready()) return false;
+      const std::function<void()> work = std::move(queue.work.front().work);
       queue.work.pop_front();
       ++queue.done;
+      if (!work) continue;
+      if (!open) open.emplace(*this);
       work();
     }
+    return true;
   }
+  bool run(const Point& point) { return !point.queue || run(*point.queue, point.position); }
 
-  void run_all() {
+  bool run_all() {
     const std::lock_guard lock(mutex_);
+    bool done = true;
     for (const auto& known : queues_)
-      if (const auto queue = known.lock()) run(*queue, queue->end());
+      if (const auto queue = known.lock()) done &= run(*queue, queue->end());
     std::erase_if(queues_, [](const auto& known) { return known.expired(); });
+    return done;
   }
 
   // The first gap that is large enough.
@@ -165,11 +186,28 @@ Queue& queue_of(void* stream) {
   return *static_cast<Queue*>(stream);
 }
 
+// Until run() says that it is done: others are waited for.
+template <class Run>
+void finish(const Run& run) {
+  for (Patience patience(WaitPolicy::yield); !run(); patience.pause()) {
+  }
+}
+
 }  // namespace
 
 void enqueue(const Stream& stream, std::function<void()> work) {
   if (stream.space() == MemorySpace::host) return work();
   Device::of_process().put(queue_of(stream.handle()), std::move(work));
+}
+
+std::function<bool()> enqueue_when(void* stream, std::function<bool()> ready,
+                                   std::function<void()> work) {
+  Queue& queue = queue_of(stream);
+  const std::uint64_t end = Device::of_process().put(queue, std::move(work), std::move(ready));
+  return [of = queue.weak_from_this(), end] {
+    const std::shared_ptr<Queue> known = of.lock();
+    return !known || Device::of_process().run(*known, end);
+  };
 }
 
 }  // namespace triax::cuda::emulator
@@ -193,6 +231,7 @@ std::shared_ptr<void>& kept_by(const Stream& stream, Kept what) {
 namespace triax::device_backend {
 
 using cuda::emulator::Device;
+using cuda::emulator::finish;
 using cuda::emulator::Point;
 using cuda::emulator::queue_of;
 
@@ -202,19 +241,22 @@ int count() {
 void bind(int index) {
   check(index == 0, "there is one emulated device, not {}", index + 1);
 }
-DeviceFacts facts() {
-  return {"emulated device", 0, static_cast<std::int64_t>(Device::capacity),
-          static_cast<std::int64_t>(Device::of_process().free_bytes())};
-}
+// Ranks share one, or each has its own, as the test asks.
 std::int64_t place(int) {
-  return 0;
+  const char* const asked = std::getenv("TRIAX_TEST_DEVICES");
+  return asked != nullptr && asked == std::string_view("own") ? getpid() : 0;
+}
+DeviceFacts facts() {
+  return {"emulated device", place(0), static_cast<std::int64_t>(Device::capacity),
+          static_cast<std::int64_t>(Device::of_process().free_bytes())};
 }
 Handle make_stream() {
   return Device::of_process().make_queue();
 }
 void raise_priority(void*) {}
 void synchronize_stream(void* stream) {
-  Device::of_process().run(queue_of(stream), queue_of(stream).end());
+  const Point now{queue_of(stream).shared_from_this(), queue_of(stream).end()};
+  finish([&] { return Device::of_process().run(now); });
 }
 void attach_thread(void*) {}
 void* native_stream(void* stream) {
@@ -229,24 +271,23 @@ void record(void* event, void* stream) {
   point.position = queue_of(stream).end();
 }
 void wait(void* stream, void* event) {
-  Device::of_process().put(queue_of(stream), [point = *static_cast<Point*>(event)] {
-    if (point.queue) Device::of_process().run(*point.queue, point.position);
-  });
+  const auto before = [point = *static_cast<Point*>(event)] {
+    return Device::of_process().run(point);
+  };
+  Device::of_process().put(queue_of(stream), {}, before);
 }
 bool done(void* event) {
-  synchronize_event(event);
-  return true;
+  return Device::of_process().run(*static_cast<Point*>(event));
 }
 void synchronize_event(void* event) {
-  const Point& point = *static_cast<Point*>(event);
-  if (point.queue) Device::of_process().run(*point.queue, point.position);
+  finish([event] { return done(event); });
 }
 
 void* allocate(std::size_t bytes) {
   return Device::of_process().allocate(bytes);
 }
 void release(void* memory) noexcept {
-  Device::of_process().run_all();
+  finish([] { return Device::of_process().run_all(); });
   Device::of_process().release(memory);
 }
 void pin(void* memory, std::size_t bytes) {

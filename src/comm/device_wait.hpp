@@ -1,9 +1,19 @@
 #pragma once
-// The one place where a rank waits for its GPU in a step.
+// The one place where a rank waits for its GPU.
+#include <functional>
+
+#include "kernels/base/device.hpp"
 #include "src/comm/progress_board.hpp"
 #include "src/comm/wait.hpp"
 
 namespace triax {
+
+/// How to wait for work of a GPU: ProcessGrid::drain in a run, for whoever has no grid of its own.
+using WaitForDevice = std::function<void(const Event&)>;
+/// Where there are no other ranks, nor a watchdog.
+inline void wait_alone(const Event& event) {
+  event.synchronize();
+}
 
 /// Asks done() until it is true, as the policy has it. What `progress` (null: nothing) has moves on
 /// meanwhile, and `board` (null: none) has what is waited for, so that the watchdog ends a wait

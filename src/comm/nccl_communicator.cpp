@@ -88,8 +88,9 @@ void NcclProgress::check_comms() {
     check_nccl(ncclCommGetAsyncError(known.comm, &error), "ncclCommGetAsyncError", known.where);
     if (error == ncclSuccess || error == ncclInProgress) continue;
     // Its kernels spin until they are aborted, and memory cannot be freed before.
+    const std::string where = known.where;
     for (const Known& each : std::exchange(comms_, {})) ncclCommAbort(each.comm);
-    check_nccl(error, "a message of NCCL", known.where);
+    check_nccl(error, "a message of NCCL", where);
   }
 }
 

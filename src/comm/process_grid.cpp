@@ -79,7 +79,7 @@ bool ProcessGrid::stages_messages() const {
   return impl_->device_messages && impl_->device_messages->staged();
 }
 std::int64_t ProcessGrid::staging_bytes() const {
-  return stages_messages() ? impl_->device_messages->host_bytes() : 0;
+  return impl_->device_messages ? impl_->device_messages->host_bytes() : 0;
 }
 WaitPolicy ProcessGrid::wait_policy() const {
   return impl_->policy;

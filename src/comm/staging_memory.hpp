@@ -1,11 +1,10 @@
 #pragma once
 // Pinned host memory that messages of a device's memory pass through, taken once and used again.
 #include <cstdint>
-#include <functional>
 #include <utility>
 #include <vector>
 
-#include "kernels/base/device.hpp"
+#include "src/comm/device_wait.hpp"
 
 namespace triax {
 
@@ -16,7 +15,7 @@ class StagingMemory {
  public:
   /// `plan`: counts what it would take, and takes nothing.
   /// `wait`: how the caller waits for the device.
-  explicit StagingMemory(bool plan = false, std::function<void(const Event&)> wait = wait_alone)
+  explicit StagingMemory(bool plan = false, WaitForDevice wait = wait_alone)
       : plan_(plan), wait_(std::move(wait)) {}
 
   /// A piece of at least `bytes`; its memory may still be on its way to the device: busy().
@@ -36,10 +35,8 @@ class StagingMemory {
   };
   const Piece& of(int piece) const { return pieces_[static_cast<std::size_t>(piece)]; }
 
-  static void wait_alone(const Event& event) { event.synchronize(); }
-
   bool plan_;
-  std::function<void(const Event&)> wait_;
+  WaitForDevice wait_;
   std::vector<Piece> pieces_;
 };
 

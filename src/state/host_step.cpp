@@ -1,12 +1,14 @@
 #include "src/state/host_step.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace triax {
 
-HostStep::HostStep(DType type, DType gradient_type)
+HostStep::HostStep(DType type, DType gradient_type, WaitForDevice wait)
     : type_(type),
       gradient_type_(gradient_type),
+      wait_(std::move(wait)),
       down_(MemorySpace::device),
       up_(MemorySpace::device) {
   for (Slot& slot : slots_) {
@@ -33,7 +35,7 @@ void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& wei
   const auto count = [&](std::int64_t at) { return std::min(portion, n - at); };
   const auto fetch = [&](std::int64_t at) {
     Slot& to = slot(at);
-    to.sent.synchronize();
+    wait_(to.sent);
     copy(down_, to.gradient.tensor(gradient_type_, {count(at)}), gradient.slice(0, at, count(at)));
     if (master.empty())
       copy(down_, to.weights.tensor(type_, {count(at)}), weights.slice(0, at, count(at)));
@@ -45,7 +47,7 @@ void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& wei
     Slot& here = slot(at);
     const auto part = [&](const Tensor& whole) { return whole.slice(0, at, count(at)); };
     const Tensor stepped = here.weights.tensor(type_, {count(at)});
-    here.arrived.synchronize();
+    wait_(here.arrived);
     AdamWOptions of_part = options;
     if (of_part.stochastic) of_part.stochastic->offset += at;
     adamw(Stream(), master.empty() ? stepped : part(master), master.empty() ? Tensor{} : stepped,

@@ -12,7 +12,7 @@ namespace triax {
 class HostStep {
  public:
   /// For weights and gradients of these types on a device. Takes pinned memory for two portions.
-  HostStep(DType type, DType gradient_type);
+  HostStep(DType type, DType gradient_type, WaitForDevice wait = wait_alone);
   static std::int64_t bytes_of(DType type, DType gradient_type);
 
   /// As adamw(): `weights` and `gradient` are the device's; `master` (empty where the weights are
@@ -30,6 +30,7 @@ class HostStep {
   };
 
   DType type_, gradient_type_;
+  WaitForDevice wait_;
   std::array<Slot, 2> slots_;  // before the streams, which may still copy from them
   Stream down_, up_;
 };

@@ -67,7 +67,7 @@ std::vector<std::string> load_weights(const Stream& stream, ParameterStore& stor
                                       const ModelConfig& model, const std::string& directory,
                                       Optimizer* optimizer) {
   const HuggingfaceWeights source(directory, model);
-  Staging staging;
+  Staging staging(store.wait());
   for_each_weight_run(
       stream, store, optimizer,
       [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {

@@ -142,7 +142,7 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
     : store_(store), config_(config), clip_(gradient_clipping), verdict_(store.memory()) {
   keep_in_memory(stored.host_share);
   if (steps_on_host(store.blocks(), store.space(), stored.host_share))
-    host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type());
+    host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type(), store.wait());
   make_store(stored);
   for (const ParameterBlock& block : store.blocks()) {
     auto& runs = runs_.emplace_back();
@@ -244,8 +244,8 @@ void Optimizer::sum_squares(const Stream& stream) {
 double Optimizer::gradient_norm(const Stream& stream, Communicator& world,
                                 std::optional<double> loss_scale, bool usable) {
   sum_squares(stream);
-  double squares =
-      usable ? verdict_.read_squares(stream) : std::numeric_limits<double>::quiet_NaN();
+  double squares = usable ? verdict_.read_squares(stream, store_.wait())
+                          : std::numeric_limits<double>::quiet_NaN();
   const Stream host;
   world.all_reduce(host, Tensor(&squares, {1})).wait(host);
   const ClipRule rule{clip_, loss_scale.value_or(1.0)};

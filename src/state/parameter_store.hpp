@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/comm/device_wait.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/state/buffer_pool.hpp"
 #include "src/state/layer_views.hpp"
@@ -68,6 +69,10 @@ class ParameterStore {
   /// Where parameters and gradients are, but for what is in a store.
   MemorySpace space() const { return options_.space; }
   MemorySource memory() const { return options_.memory(); }
+  /// How whoever works on what it holds waits for the device.
+  WaitForDevice wait() const {
+    return [&grid = grid_](const Event& event) { grid.drain(event); };
+  }
   /// Where the parameters' shards are in a store; null: nowhere.
   const OffloadStore* offload() const { return offload_.get(); }
   /// What this rank keeps of a block's parameters and of its gradient; where the parameters are in

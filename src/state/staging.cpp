@@ -28,7 +28,9 @@ void Staging::put(const Stream& stream, const Tensor& to, const Tensor& from) {
     convert(Stream(), rounded, from);
   }
   copy(stream, to, rounded);
-  stream.synchronize();
+  Event put;
+  put.record(stream);
+  wait_(put);
 }
 
 }  // namespace triax

@@ -1,13 +1,16 @@
 #pragma once
 // Host memory through which elements pass between files and tensors, wherever those are: pinned
 // where they are a device's.
-#include "kernels/base/device.hpp"
+#include <utility>
+
+#include "src/comm/device_wait.hpp"
 #include "src/state/parameter_block.hpp"
 
 namespace triax {
 
 class Staging {
  public:
+  explicit Staging(WaitForDevice wait = wait_alone) : wait_(std::move(wait)) {}
   /// Bytes that it comes to take, at most, where no more than `elements` of tensors of `type` in
   /// `space` go through at once.
   static std::int64_t bytes_of(MemorySpace space, DType type, std::int64_t elements);
@@ -20,6 +23,7 @@ class Staging {
  private:
   static Tensor grown(Buffer& memory, MemorySpace space, DType type, std::int64_t elements);
 
+  WaitForDevice wait_;
   Buffer memory_;
   Buffer rounded_;  // on the way to a device
 };

@@ -17,10 +17,12 @@ void StepVerdict::begin(const Stream& stream) const {
   fill_zero(stream, sums());
 }
 
-double StepVerdict::read_squares(const Stream& stream) const {
+double StepVerdict::read_squares(const Stream& stream, const WaitForDevice& wait) const {
   const Tensor to = late_.front().tensor(DType::f64, {2});
   copy(stream, to, sums());
-  stream.synchronize();
+  Event arrived;
+  arrived.record(stream);
+  wait(arrived);
   return *to.as<double>();
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/base/mirror.hpp"
 #include "kernels/norm.hpp"
 #include "src/comm/communicator.hpp"
+#include "src/comm/device_wait.hpp"
 
 namespace triax {
 
@@ -52,7 +53,7 @@ class StepVerdict {
   Tensor host_factor() const { return factor_.here().tensor(DType::f32, {1}); }
 
   /// Waits for `stream`.
-  double read_squares(const Stream& stream) const;
+  double read_squares(const Stream& stream, const WaitForDevice& wait) const;
   /// By the host: `factor` for the steps of `stream` from here on; NaN: they change nothing.
   void decide(const Stream& stream, float factor) const;
   /// By the device. `loss`: this rank's part of it, (1) float64; empty: it has none. Collective

@@ -38,7 +38,8 @@ void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimize
 // Files are written in the type of the memory.
 void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimizer,
                  CheckpointWriter& writer) {
-  Staging staging;
+  const WaitForDevice wait = store.wait();
+  Staging staging(wait);
   const bool in_memory =
       store.offload() == nullptr && (optimizer == nullptr || optimizer->offload() == nullptr);
   const Lifetime lifetime = in_memory ? Lifetime::finish : Lifetime::call;
@@ -48,7 +49,9 @@ void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimiz
     each_staged(staging, held, held.view.data.dtype(),
                 [&](const HeldPart& part, const Tensor& memory) {
                   part.copy_to(stream, memory);
-                  stream.synchronize();
+                  Event copied;
+                  copied.record(stream);
+                  wait(copied);
                   writer.write(name, boxes_of(part.range), memory);
                 });
   });

@@ -95,7 +95,7 @@ void want_state(const Restoring& what, CheckpointLoader& loader) {
 }
 
 void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader& loader) {
-  Staging staging;
+  Staging staging(what.store.wait());
   for (int b = 0; b < what.blocks(); ++b) {
     // Files are read as float32: what must be rounded is rounded here.
     const auto restore = [&](const char* group, const BlockView& view) {

@@ -21,6 +21,7 @@ Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape&
 double Evaluator::loss() {
   double sum = 0.0;
   for (std::int64_t first = 0; first < samples_; first += global_batch_) {
+    grid_.drain(batch_.pushed());
     batch_.load(executor_.stream(), first, samples_);
     StepInput input;
     input.batch = &batch_;

@@ -58,9 +58,14 @@ TEST_P(HostStepTest, StepsAsAdamwDoes) {
   adamw(host, master ? view(parameter) : w, master ? w : Tensor{}, g, clip, view(m), view(v),
         options);
 
-  HostStep step(type, type);
+  int waits = 0;
+  HostStep step(type, type, [&](const Event& event) {
+    ++waits;
+    event.synchronize();
+  });
   step.run(stream, master ? view(master_there) : Tensor{}, w_there, g_there, clip, view(m_there),
            view(v_there), options);
+  EXPECT_EQ(waits, 6) << "for the gradients of each portion, and for its place";
   EXPECT_EQ(m_there, m);
   EXPECT_EQ(v_there, v);
   if (master) {

@@ -22,7 +22,11 @@ class StagingTest : public testing::TestWithParam<MemorySpace> {
 TEST_P(StagingTest, PutsFloatsRoundedToTheTensorsType) {
   const MemorySpace space = GetParam();
   const Stream stream(space);
-  Staging staging;
+  int waits = 0;
+  Staging staging([&](const Event& event) {
+    ++waits;
+    event.synchronize();
+  });
   for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
     const Buffer memory(100 * size_of(type), space);
     const Tensor to = memory.tensor(type, {100});
@@ -38,6 +42,7 @@ TEST_P(StagingTest, PutsFloatsRoundedToTheTensorsType) {
     for (int i = 0; i < 100; ++i)
       ASSERT_EQ(seen[static_cast<std::size_t>(i)], static_cast<float>(i)) << name_of(type);
   }
+  EXPECT_EQ(waits, space == MemorySpace::device ? 3 : 0);
 }
 
 TEST_P(StagingTest, GrowsAndCountsWhatItComesToTake) {

@@ -73,6 +73,17 @@ TEST_F(StepVerdictTest, HoldsAllBehindAStepThatCannotBeUsed) {
   }
 }
 
+TEST_F(StepVerdictTest, TheHostWaitsForTheSquaresAsItIsTold) {
+  decide(16.0, 1.0);
+  int waits = 0;
+  const auto wait = [&](const Event& event) {
+    ++waits;
+    grid->drain(event);
+  };
+  EXPECT_EQ(verdict->read_squares(*stream, wait), 16.0);
+  EXPECT_EQ(waits, 1);
+}
+
 TEST_F(StepVerdictTest, IsTheHostsWhereItTakesPart) {
   verdict->decide(*stream, 0.125F);
   EXPECT_EQ(factor(), 0.125F);

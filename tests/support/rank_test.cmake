@@ -38,6 +38,21 @@ function(add_emulated_rank_test name)
   endforeach()
 endfunction()
 
+# add_fake_nccl_rank_test(NAME sources... LIBS libs... NP 2 4 [CASES cases...]): there too, each rank with a device of its own, and
+# messages by a NCCL of the tests' own (fake_nccl.hpp). `cases`: of the program, as in GTEST_FILTER; none: all.
+function(add_fake_nccl_rank_test name)
+  cmake_parse_arguments(ARG "" "" "LIBS;NP;CASES" ${ARGN})
+  set(filter)
+  if(ARG_CASES)
+    string(JOIN : filter ${ARG_CASES})
+    set(filter "GTEST_FILTER=${filter}")
+  endif()
+  add_emulated_rank_test(${name} ${ARG_UNPARSED_ARGUMENTS} NP ${ARG_NP} LIBS triax_fake_nccl ${ARG_LIBS})
+  foreach(ranks IN LISTS ARG_NP)
+    set_tests_properties(${name}.np${ranks} PROPERTIES ENVIRONMENT "${TRIAX_TEST_ENVIRONMENT};TRIAX_TEST_DEVICES=own;${filter}")
+  endforeach()
+endfunction()
+
 # add_device_rank_test(NAME sources... LIBS libs... NP 1 2 4): on GPUs, where the build is for them and the
 # machine has one; ranks share it.
 function(add_device_rank_test name)

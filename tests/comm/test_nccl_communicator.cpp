@@ -1,0 +1,266 @@
+// Messages of devices' memory by NCCL, of which the test has its own (fake_nccl.hpp).
+#include "src/comm/nccl_communicator.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+
+#include "src/comm/process_grid.hpp"
+#include "tests/comm/device_values.hpp"
+#include "tests/comm/rank_world.hpp"
+#include "tests/support/fake_nccl.hpp"
+
+namespace triax {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+class Nccl : public testing::Test {
+ protected:
+  std::vector<float> numbers(std::int64_t n) const {
+    return filled<float>(n, [this](std::int64_t i) { return number<float>(rank_, i); });
+  }
+  std::vector<float> sums(std::int64_t n, std::int64_t first = 0) const {
+    return filled<float>(n,
+                         [&](std::int64_t i) { return sum_of_numbers<float>(size_, first + i); });
+  }
+  static int world_size() {
+    int size = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+  }
+  static std::unique_ptr<ProcessGrid> grid_of(const GridShape& shape) {
+    return std::make_unique<ProcessGrid>(MPI_COMM_WORLD, shape, std::vector<int>{}, 0.0,
+                                         MemorySpace::device);
+  }
+
+  std::unique_ptr<ProcessGrid> grid_ = grid_of({.data = world_size()});
+  Communicator& comm_ = grid_->data();
+  int rank_ = comm_.rank(), size_ = comm_.size();
+  Stream queue_{MemorySpace::device};
+  const std::vector<std::int64_t> lengths_ = {1, 17, 1000, 100'003};
+};
+
+TEST_F(Nccl, IsTakenWhereEachRankHasAGpu) {
+  EXPECT_THAT(grid_->devices(), HasSubstr("one a rank: messages by NCCL 2.28.9"));
+  EXPECT_FALSE(grid_->stages_messages());
+}
+
+TEST_F(Nccl, AllReduceSumsAndFindsTheLargest) {
+  for (const std::int64_t n : lengths_) {
+    const Values data(queue_, numbers(n)), other(queue_, numbers(n));
+    Request sum = comm_.all_reduce(queue_, data.tensor(), ReduceOp::sum);
+    Request most = comm_.all_reduce(queue_, other.tensor(), ReduceOp::max);
+    sum.wait(queue_);
+    most.wait(queue_);
+    EXPECT_EQ(data.seen(queue_), sums(n));
+    EXPECT_EQ(other.seen(queue_),
+              filled<float>(n, [&](auto i) { return number<float>(size_ - 1, i); }));
+  }
+}
+
+TEST_F(Nccl, SumsEveryType) {
+  constexpr std::int64_t n = 6;
+  const auto expect_sums = [&]<class T>(T) {
+    const Mirror memory(MemorySpace::device, n * sizeof(T));
+    auto* const values = static_cast<T*>(memory.here().data());
+    for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<T>(number<float>(rank_, i));
+    memory.push(queue_);
+    comm_.all_reduce(queue_, memory.there().tensor(dtype_of<T>(), {n})).wait(queue_);
+    memory.pull(queue_);
+    for (std::int64_t i = 0; i < n; ++i)
+      EXPECT_EQ(static_cast<float>(values[i]), sum_of_numbers<float>(size_, i));
+  };
+  expect_sums(double{});
+  expect_sums(float{});
+  expect_sums(Bf16{});
+  expect_sums(F16{});
+  expect_sums(std::int32_t{});
+  expect_sums(std::int64_t{});
+  expect_sums(std::uint8_t{});
+}
+
+TEST_F(Nccl, ReduceScatterGivesEachRankItsPartAlsoInPlace) {
+  for (const std::int64_t n : lengths_) {
+    const std::vector<float> before = numbers(n * size_);
+    const Values input(queue_, before),
+        output(queue_, std::vector<float>(static_cast<std::size_t>(n)));
+    comm_.reduce_scatter(queue_, output.tensor(), input.tensor()).wait(queue_);
+    EXPECT_EQ(output.seen(queue_), sums(n, rank_ * n));
+    EXPECT_EQ(input.seen(queue_), before);
+    const Tensor part = input.tensor().slice(0, rank_ * n, n);
+    comm_.reduce_scatter(queue_, part, input.tensor()).wait(queue_);
+    const std::vector<float> after = input.seen(queue_);
+    EXPECT_EQ(std::vector<float>(after.begin() + rank_ * n, after.begin() + (rank_ + 1) * n),
+              sums(n, rank_ * n));
+  }
+}
+
+TEST_F(Nccl, AllGatherPutsPartsInOrder) {
+  for (const std::int64_t n : lengths_) {
+    const auto all = filled<float>(
+        n * size_, [n](auto i) { return number<float>(static_cast<int>(i / n), i % n); });
+    const Values input(queue_, numbers(n)), output(queue_, std::vector<float>(all.size()));
+    comm_.all_gather(queue_, output.tensor(), input.tensor()).wait(queue_);
+    EXPECT_EQ(output.seen(queue_), all);
+    std::vector<float> own(all.size());
+    std::copy_n(all.begin() + rank_ * n, n, own.begin() + rank_ * n);
+    const Values whole(queue_, own);
+    comm_.all_gather(queue_, whole.tensor(), whole.tensor().slice(0, rank_ * n, n)).wait(queue_);
+    EXPECT_EQ(whole.seen(queue_), all);
+  }
+}
+
+TEST_F(Nccl, ARunOfEachPartIsGatheredAndNothingElseTouched) {
+  constexpr std::int64_t n = 10, begin = 3, count = 4;
+  std::vector<float> expected(static_cast<std::size_t>(n * size_), -1.0F);
+  std::vector<float> own = expected;
+  for (std::int64_t i = 0; i < n * size_; ++i)
+    if (i % n >= begin && i % n < begin + count)
+      expected[static_cast<std::size_t>(i)] = static_cast<float>(i);
+  std::copy_n(expected.begin() + rank_ * n, n, own.begin() + rank_ * n);
+  const Values whole(queue_, own);
+  comm_.all_gather_run(queue_, whole.tensor(), begin, count).wait(queue_);
+  EXPECT_EQ(whole.seen(queue_), expected);
+}
+
+TEST_F(Nccl, BroadcastGivesAllTheRootsData) {
+  const int root = size_ - 1;
+  const Values data(queue_, numbers(99));
+  comm_.broadcast(queue_, data.tensor(), root).wait(queue_);
+  EXPECT_EQ(data.seen(queue_), filled<float>(99, [&](auto i) { return number<float>(root, i); }));
+}
+
+// The devices work late: a message that did not wait for what its stream holds would send zeros,
+// and a stream that did not wait for the message would go on with what was there.
+TEST_F(Nccl, StreamsOrderWhatIsUnderWay) {
+  const Stream other(MemorySpace::device);
+  const std::vector<float> mine = numbers(1000);
+  const Values source(queue_, mine), data(queue_, std::vector<float>(1000)),
+      result(queue_, std::vector<float>(1000));
+  copy(queue_, data.tensor(), source.tensor());
+  Request sum = comm_.all_reduce(queue_, data.tensor(), ReduceOp::sum);
+  sum.wait(other);
+  copy(other, result.tensor(), data.tensor());
+  EXPECT_EQ(result.seen(other), sums(1000));
+}
+
+// One rank waits for its messages in order, the others do not wait at all: their devices go on by
+// themselves while they wait for a message of the host.
+TEST_F(Nccl, DevicesGoOnByThemselves) {
+  const Values first(queue_, numbers(100)), second(queue_, numbers(200));
+  Request one = comm_.all_reduce(queue_, first.tensor(), ReduceOp::sum);
+  Request two = comm_.all_reduce(queue_, second.tensor(), ReduceOp::sum);
+  one.wait(queue_);
+  two.wait(queue_);
+  if (rank_ == 0) grid_->drain(queue_);
+  comm_.barrier(stream).wait(stream);
+  EXPECT_EQ(first.seen(queue_), sums(100));
+  EXPECT_EQ(second.seen(queue_), sums(200));
+}
+
+TEST_F(Nccl, TestIsTrueOnceAMessageIsComplete) {
+  const Values data(queue_, numbers(1000));
+  Request sum = comm_.all_reduce(queue_, data.tensor(), ReduceOp::sum);
+  for (Patience patience(WaitPolicy::yield); !sum.test(); patience.pause()) {
+  }
+  EXPECT_EQ(data.seen(queue_), sums(1000));
+}
+
+TEST_F(Nccl, RunsOfAnAxisAndThoseAcrossThemAreGroupsOfTheirOwn) {
+  const int run = size_ / 2;
+  const Values within(queue_, {static_cast<float>(rank_)}),
+      across(queue_, {static_cast<float>(rank_)});
+  grid_->part(Axis::data, 2).all_reduce(queue_, within.tensor(), ReduceOp::sum).wait(queue_);
+  grid_->across(Axis::data, 2).all_reduce(queue_, across.tensor(), ReduceOp::sum).wait(queue_);
+  const int first = rank_ / run * run;
+  const int last = first + run - 1;
+  EXPECT_EQ(within.seen(queue_).front(), static_cast<float>((first + last) * run / 2));
+  EXPECT_EQ(across.seen(queue_).front(), static_cast<float>(2 * (rank_ % run) + run));
+}
+
+TEST_F(Nccl, EveryAxisHasItsOwn) {
+  if (size_ != 4) return;
+  const auto grid = grid_of({.pipeline = 2, .tensor = 2});
+  const Values data(queue_, {1.0F});
+  for (const Axis axis : {Axis::tensor, Axis::pipeline})
+    grid->along(axis).all_reduce(queue_, data.tensor(), ReduceOp::sum).wait(queue_);
+  grid->everywhere().all_reduce(queue_, data.tensor(), ReduceOp::sum).wait(queue_);
+  EXPECT_EQ(data.seen(queue_).front(), 16.0F);
+  EXPECT_EQ(grid->data().size(), 1);
+  grid->data().all_reduce(queue_, data.tensor(), ReduceOp::sum).wait(queue_);
+  EXPECT_EQ(data.seen(queue_).front(), 16.0F);
+}
+
+TEST_F(Nccl, MessagesToNeighboursArriveByTheirTags) {
+  const int next = (rank_ + 1) % size_, last = (rank_ + size_ - 1) % size_;
+  const Values one(queue_, numbers(50)), two(queue_, std::vector<float>(50, 7.0F));
+  const Values first(queue_, std::vector<float>(50)), second(queue_, std::vector<float>(50));
+  Request from_two = comm_.receive(queue_, second.tensor(), last, 2);
+  Request from_one = comm_.receive(queue_, first.tensor(), last, 1);
+  Request to_one = comm_.send(queue_, one.tensor(), next, 1);
+  Request to_two = comm_.send(queue_, two.tensor(), next, 2);
+  for (Request* request : {&from_one, &from_two, &to_one, &to_two}) request->wait(queue_);
+  EXPECT_EQ(first.seen(queue_), filled<float>(50, [&](auto i) { return number<float>(last, i); }));
+  EXPECT_EQ(second.seen(queue_), std::vector<float>(50, 7.0F));
+  EXPECT_EQ(grid_->staging_bytes(), 4 * 200) << "through host memory";
+}
+
+TEST_F(Nccl, HostMemoryTakesMpi) {
+  std::vector<float> data = numbers(1000);
+  comm_.all_reduce(stream, view(data), ReduceOp::sum).wait(stream);
+  EXPECT_EQ(data, sums(1000));
+}
+
+TEST_F(Nccl, CountsWhatItSends) {
+  const Values data(queue_, numbers(1000));
+  const Traffic before = comm_.traffic();
+  comm_.all_reduce(queue_, data.tensor(), ReduceOp::sum).wait(queue_);
+  Traffic expected = before;
+  expected += ring::all_reduce(size_, 4000);
+  EXPECT_EQ(comm_.traffic().bytes, expected.bytes);
+  EXPECT_EQ(comm_.traffic().messages, expected.messages);
+}
+
+TEST_F(Nccl, CommunicatorsAreDestroyedWithTheGrid) {
+  EXPECT_GT(test::nccl_communicators(), 0);
+  static_cast<void>(grid_->part(Axis::data, 2));
+  grid_.reset();
+  EXPECT_EQ(test::nccl_communicators(), 0);
+}
+
+// As where a rank waits for its device in a step: the error comes out of the wait, of whichever
+// communicator it is, and ends what is under way, so that memory can be freed and the grid ends.
+TEST_F(Nccl, AnAsynchronousErrorEndsTheWaitAndNamesTheGroup) {
+  const Values data(queue_, numbers(1000));
+  comm_.barrier(stream).wait(stream);
+  test::break_nccl_links();
+  comm_.all_reduce(queue_, data.tensor(), ReduceOp::sum).wait(queue_);
+  const std::string error = error_of([&] { grid_->drain(queue_); });
+  EXPECT_THAT(error, HasSubstr("a message of NCCL failed on "));
+  EXPECT_THAT(error, HasSubstr("remote process exited"));
+  EXPECT_EQ(test::nccl_communicators(), 0) << "all are aborted";
+  grid_->drain(queue_);
+}
+
+// NCCL would hang, the fake says so.
+TEST_F(Nccl, CallsThatDoNotMatchAreAnError) {
+  const Values data(queue_, numbers(1000));
+  comm_.all_reduce(queue_, data.tensor().slice(0, 0, rank_ == 0 ? 1000 : 999), ReduceOp::sum)
+      .wait(queue_);
+  EXPECT_THAT(error_of([&] { grid_->drain(queue_); }), HasSubstr("data axis"));
+}
+
+}  // namespace
+}  // namespace triax

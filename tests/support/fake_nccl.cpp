@@ -1,0 +1,420 @@
+#include "tests/support/fake_nccl.hpp"
+
+#include <nccl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "kernels/base/float16.hpp"
+#include "kernels/base/quiet_thread.hpp"
+#include "kernels/cuda/emulated_device.hpp"
+#include "tests/support/fake_nccl_ranks.hpp"
+
+namespace triax::test {
+namespace {
+
+std::size_t bytes_of(int type) {
+  switch (type) {
+    case ncclFloat64:
+    case ncclInt64:
+      return 8;
+    case ncclFloat32:
+    case ncclInt32:
+      return 4;
+    case ncclBfloat16:
+    case ncclFloat16:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+// to[i] = the reduction over all ranks of the elements first + i of what they put, in the order of
+// the ranks.
+template <class T, class Wide>
+void reduce(const FakeRanks& ranks, int op, T* to, std::uint64_t first, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Wide total{};
+    for (int r = 0; r < ranks.size(); ++r) {
+      const auto term =
+          static_cast<Wide>(reinterpret_cast<const T*>(ranks.of(r).data.data())[first + i]);
+      total = r == 0          ? term
+              : op == ncclSum ? static_cast<Wide>(total + term)
+              : op == ncclMax ? std::max(total, term)
+                              : std::min(total, term);
+    }
+    to[i] = static_cast<T>(total);
+  }
+}
+
+void reduce(const FakeRanks& ranks, const FakeCall& call, void* to, std::uint64_t first) {
+  const auto run = [&]<class T, class Wide>(T*, Wide) {
+    reduce<T, Wide>(ranks, call.op, static_cast<T*>(to), first, call.count);
+  };
+  switch (call.type) {
+    case ncclFloat64:
+      return run(static_cast<double*>(to), 0.0);
+    case ncclInt64:
+      return run(static_cast<std::int64_t*>(to), std::int64_t{0});
+    case ncclFloat32:
+      return run(static_cast<float*>(to), 0.0F);
+    case ncclInt32:
+      return run(static_cast<std::int32_t*>(to), std::int32_t{0});
+    case ncclBfloat16:
+      return run(static_cast<Bf16*>(to), 0.0F);
+    case ncclFloat16:
+      return run(static_cast<F16*>(to), 0.0F);
+    default:
+      return run(static_cast<std::uint8_t*>(to), std::uint8_t{0});
+  }
+}
+
+}  // namespace
+
+// One communicator, of this process's view. Its collectives are work of streams, which hold it.
+class FakeComm : public std::enable_shared_from_this<FakeComm> {
+ public:
+  FakeComm(const SharedMemory::Name& place, int rank, int size) : ranks_(place, rank, size) {}
+
+  const FakeRanks& ranks() const { return ranks_; }
+  ncclResult_t error() const { return error_; }
+  void fail(ncclResult_t error) { error_ = error; }
+  void abort() { aborted_ = true; }
+
+  // The input is put where others see it once they have taken what was there; the output is taken
+  // once all have put theirs. `input` bytes at `from`.
+  void enqueue(const FakeCall& call, const void* from, std::size_t input, void* to, void* stream) {
+    check(input <= FakeSlot::data_bytes, "the fake NCCL has no room for {} bytes", input);
+    const std::uint64_t number = ++begun_;
+    const auto self = shared_from_this();
+    cuda::emulator::enqueue_when(
+        stream, [self, number] { return self->room(number); },
+        [self, call, from, input, number] { self->put(call, from, input, number); });
+    auto advance = cuda::emulator::enqueue_when(
+        stream, [self, number] { return self->all_put(number); },
+        [self, call, to, number] { self->take(call, to, number); });
+    const std::lock_guard lock(mutex_);
+    under_way_.emplace_back(number, std::move(advance));
+  }
+
+  // Does what other ranks wait for.
+  void serve() {
+    std::uint64_t wanted = 0;
+    ranks_.all([&](const FakeSlot& each) {
+      wanted = std::max(wanted, each.wanted.load());
+      return true;
+    });
+    for (;;) {
+      std::function<bool()> advance;
+      {
+        const std::lock_guard lock(mutex_);
+        if (under_way_.empty() || under_way_.front().first > wanted) return;
+        advance = under_way_.front().second;
+      }
+      if (!advance()) return;
+      const std::lock_guard lock(mutex_);
+      under_way_.pop_front();
+    }
+  }
+
+ private:
+  // What every rank has done `number` times, where it is asked about.
+  bool awaited(std::uint64_t number, std::atomic<std::uint64_t> FakeSlot::*done) {
+    if (aborted_) return true;
+    if (error_ != ncclSuccess) return false;
+    if (ranks_.all([&](const FakeSlot& each) { return each.*done >= number; })) return true;
+    FakeSlot& own = ranks_.own();
+    own.wanted = std::max(own.wanted.load(), number);
+    return false;
+  }
+  bool room(std::uint64_t number) { return awaited(number - 1, &FakeSlot::taken); }
+  bool all_put(std::uint64_t number) {
+    return awaited(number, &FakeSlot::put) && (aborted_ || all_match());
+  }
+  bool all_match() {
+    for (int r = 0; r < ranks_.size(); ++r)
+      if (ranks_.of(r).call != ranks_.own().call) {
+        fail(ncclInvalidUsage);
+        return false;
+      }
+    return true;
+  }
+
+  void put(const FakeCall& call, const void* from, std::size_t bytes, std::uint64_t number) {
+    if (aborted_) return;
+    FakeSlot& own = ranks_.own();
+    own.call = call;
+    if (bytes > 0) std::memcpy(own.data.data(), from, bytes);
+    own.put = number;
+  }
+
+  void take(const FakeCall& call, void* to, std::uint64_t number) {
+    if (aborted_) return;
+    const std::size_t bytes = call.count * bytes_of(call.type);
+    switch (call.kind) {
+      case FakeCall::Kind::all_reduce:
+        reduce(ranks_, call, to, 0);
+        break;
+      case FakeCall::Kind::reduce_scatter:
+        reduce(ranks_, call, to, static_cast<std::uint64_t>(ranks_.rank()) * call.count);
+        break;
+      case FakeCall::Kind::all_gather:
+        for (int r = 0; r < ranks_.size(); ++r)
+          std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(r) * bytes,
+                      ranks_.of(r).data.data(), bytes);
+        break;
+      case FakeCall::Kind::broadcast:
+        std::memcpy(to, ranks_.of(call.root).data.data(), bytes);
+    }
+    ranks_.own().taken = number;
+  }
+
+  FakeRanks ranks_;
+  std::atomic<ncclResult_t> error_{ncclSuccess};
+  std::atomic<bool> aborted_{false};
+  std::uint64_t begun_ = 0;
+  std::mutex mutex_;  // of what follows
+  std::deque<std::pair<std::uint64_t, std::function<bool()>>> under_way_;
+};
+
+namespace {
+
+// What the library keeps in a process: its communicators, and a thread that stands for the GPU's
+// own progress.
+class Library {
+ public:
+  static Library& of_process() {
+    static Library library;
+    return library;
+  }
+
+  SharedMemory::Name make_place() {
+    place_ = SharedMemory::make("triax-fake-nccl-id", sizeof(FakeMeetingPlace));
+    check(place_.error() == 0, "no memory for an id of the fake NCCL");
+    return place_.name();
+  }
+  void add(const std::shared_ptr<FakeComm>& comm) {
+    const std::lock_guard lock(mutex_);
+    comms_.push_back(comm);
+  }
+  void remove(const std::shared_ptr<FakeComm>& comm) {
+    const std::lock_guard lock(mutex_);
+    std::erase(comms_, comm);
+  }
+  void break_links() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& comm : comms_) comm->fail(ncclRemoteError);
+  }
+  int communicators() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(comms_.size());
+  }
+
+  // Calls of a group begin at its end.
+  void begin(std::function<void()> call) {
+    if (depth_ > 0)
+      group_.push_back(std::move(call));
+    else
+      call();
+  }
+  void start_group() { ++depth_; }
+  bool end_group() {
+    if (depth_ == 0) return false;
+    if (--depth_ == 0)
+      for (const auto& call : std::exchange(group_, {})) call();
+    return true;
+  }
+
+ private:
+  Library() : thread_(start_quiet_thread([this] { serve(); })) {}
+  ~Library() {
+    over_ = true;
+    thread_.join();
+  }
+
+  void serve() {
+    while (!over_) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      std::vector<std::shared_ptr<FakeComm>> comms;
+      {
+        const std::lock_guard lock(mutex_);
+        comms = comms_;
+      }
+      for (const auto& comm : comms) comm->serve();
+    }
+  }
+
+  SharedMemory place_;
+  int depth_ = 0;
+  std::vector<std::function<void()>> group_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<FakeComm>> comms_;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+}  // namespace
+
+void break_nccl_links() {
+  Library::of_process().break_links();
+}
+int nccl_communicators() {
+  return Library::of_process().communicators();
+}
+
+}  // namespace triax::test
+
+struct ncclComm {
+  std::shared_ptr<triax::test::FakeComm> fake;
+};
+
+namespace {
+
+using triax::SharedMemory;
+using triax::test::FakeCall;
+using triax::test::FakeComm;
+using triax::test::FakeRanks;
+using triax::test::FakeSlot;
+using triax::test::Library;
+
+ncclComm_t made(const SharedMemory::Name& place, int rank, int size) {
+  auto fake = std::make_shared<FakeComm>(place, rank, size);
+  Library::of_process().add(fake);
+  return new ncclComm{std::move(fake)};
+}
+
+ncclResult_t begin(ncclComm_t comm, const FakeCall& call, const void* from, bool has_input,
+                   std::size_t parts, void* to, cudaStream_t stream) {
+  if (comm == nullptr || stream == nullptr) return ncclInvalidArgument;
+  const std::size_t bytes = has_input ? parts * call.count * triax::test::bytes_of(call.type) : 0;
+  Library::of_process().begin(
+      [=, fake = comm->fake] { fake->enqueue(call, from, bytes, to, stream); });
+  return ncclSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* version) {
+  *version = 22809;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  const SharedMemory::Name name = Library::of_process().make_place();
+  static_assert(sizeof name <= sizeof id->internal);
+  std::memcpy(id->internal, name.data(), sizeof name);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  SharedMemory::Name name{};
+  std::memcpy(name.data(), id.internal, sizeof name);
+  *comm = made(name, rank, ranks);
+  return ncclSuccess;
+}
+
+// The rank of each color that has the least key, and among these the least rank, makes the place.
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* result, ncclConfig_t*) {
+  const FakeRanks& ranks = comm->fake->ranks();
+  FakeSlot& own = ranks.own();
+  own.color = color;
+  own.key = key;
+  ranks.meet();
+  std::vector<std::pair<int, int>> members;  // key and rank
+  for (int r = 0; r < ranks.size(); ++r)
+    if (ranks.of(r).color == color) members.emplace_back(ranks.of(r).key, r);
+  std::ranges::sort(members);
+  const bool in_one = color != NCCL_SPLIT_NOCOLOR;
+  if (in_one && members.front().second == ranks.rank())
+    own.made = Library::of_process().make_place();
+  ranks.meet();
+  *result = nullptr;
+  if (in_one) {
+    const auto place = ranks.of(members.front().second).made;
+    const auto self = std::ranges::find(members, ranks.rank(), &std::pair<int, int>::second);
+    *result =
+        made(place, static_cast<int>(self - members.begin()), static_cast<int>(members.size()));
+  }
+  ranks.meet();
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  comm->fake->ranks().meet();
+  Library::of_process().remove(comm->fake);
+  delete comm;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  comm->fake->abort();
+  Library::of_process().remove(comm->fake);
+  delete comm;
+  return ncclSuccess;
+}
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess:
+      return "no error";
+    case ncclInvalidArgument:
+      return "invalid argument";
+    case ncclInvalidUsage:
+      return "invalid usage";
+    case ncclRemoteError:
+      return "remote process exited or there was a network error";
+    default:
+      return "another error";
+  }
+}
+
+const char* ncclGetLastError(ncclComm_t) {
+  return "the fake NCCL says no more";
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  *error = comm->fake->error();
+  return ncclSuccess;
+}
+
+ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return begin(comm, {FakeCall::Kind::all_reduce, type, op, 0, count}, from, true, 1, to, stream);
+}
+
+ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  const auto parts = static_cast<std::size_t>(comm->fake->ranks().size());
+  return begin(comm, {FakeCall::Kind::reduce_scatter, type, op, 0, count}, from, true, parts, to,
+               stream);
+}
+
+ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return begin(comm, {FakeCall::Kind::all_gather, type, 0, 0, count}, from, true, 1, to, stream);
+}
+
+ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  const bool sends = comm->fake->ranks().rank() == root;
+  return begin(comm, {FakeCall::Kind::broadcast, type, 0, root, count}, from, sends, 1, to, stream);
+}
+
+ncclResult_t ncclGroupStart() {
+  Library::of_process().start_group();
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  return Library::of_process().end_group() ? ncclSuccess : ncclInvalidUsage;
+}
+
+}  // extern "C"

@@ -1,0 +1,104 @@
+#pragma once
+// The ranks of a communicator of the fake NCCL, as they see each other: a slot of shared memory
+// each.
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kernels/base/check.hpp"
+#include "kernels/base/shared_memory.hpp"
+#include "kernels/base/wait.hpp"
+
+namespace triax::test {
+
+/// What a rank asks for in a collective: the same on all ranks.
+struct FakeCall {
+  enum class Kind : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast };
+  Kind kind;
+  int type, op, root;
+  std::uint64_t count;
+  bool operator==(const FakeCall&) const = default;
+};
+
+struct FakeSlot {
+  static constexpr std::size_t data_bytes = std::size_t{4} << 20;
+  // How many collectives have their input here, how many it took the output of; up to which one it
+  // waits for others.
+  std::atomic<std::uint64_t> put{0}, taken{0}, wanted{0};
+  std::atomic<std::uint64_t> meetings{0};
+  FakeCall call{};
+  int color = 0, key = 0;  // of a split
+  SharedMemory::Name made{};
+  std::array<std::byte, data_bytes> data{};
+};
+
+/// Where ranks find each other's slots: what an id names.
+struct FakeMeetingPlace {
+  static constexpr std::size_t most_ranks = 16;
+  struct Entry {
+    SharedMemory::Name slot{};
+    std::atomic<bool> there{false};
+  };
+  std::array<Entry, most_ranks> ranks;
+};
+
+template <class Done>
+void wait_until(const Done& done) {
+  for (Patience patience(WaitPolicy::yield); !done(); patience.pause()) {
+  }
+}
+
+class FakeRanks {
+ public:
+  /// Collective over `size` ranks that have the name of one meeting place.
+  FakeRanks(const SharedMemory::Name& place, int rank, int size) : rank_(rank) {
+    const SharedMemory meeting = SharedMemory::open(place, sizeof(FakeMeetingPlace));
+    check(meeting.data() != nullptr && size <= int{FakeMeetingPlace::most_ranks},
+          "the fake NCCL found no meeting place for {} ranks", size);
+    auto& entries = reinterpret_cast<FakeMeetingPlace*>(meeting.data())->ranks;
+    memory_.resize(static_cast<std::size_t>(size));
+    own_memory() = SharedMemory::make("triax-fake-nccl", sizeof(FakeSlot));
+    check(own_memory().error() == 0, "no memory for the fake NCCL");
+    auto& entry = entries[static_cast<std::size_t>(rank)];
+    entry.slot = own_memory().name();
+    entry.there = true;
+    for (std::size_t r = 0; r < memory_.size(); ++r) {
+      wait_until([&] { return entries[r].there.load(); });
+      if (&memory_[r] != &own_memory())
+        memory_[r] = SharedMemory::open(entries[r].slot, sizeof(FakeSlot));
+      check(memory_[r].data() != nullptr, "rank {} of the fake NCCL was not found", r);
+    }
+    meet();
+  }
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(memory_.size()); }
+  FakeSlot& of(int rank) const {
+    return *reinterpret_cast<FakeSlot*>(memory_[static_cast<std::size_t>(rank)].data());
+  }
+  FakeSlot& own() const { return of(rank_); }
+  template <class Predicate>
+  bool all(const Predicate& predicate) const {
+    for (int r = 0; r < size(); ++r)
+      if (!predicate(of(r))) return false;
+    return true;
+  }
+  /// Blocks until all ranks have come, as often as this one.
+  void meet() const {
+    const std::uint64_t mine = ++own().meetings;
+    wait_until([&] { return all([&](const FakeSlot& each) { return each.meetings >= mine; }); });
+  }
+
+ private:
+  SharedMemory& own_memory() { return memory_[static_cast<std::size_t>(rank_)]; }
+
+  int rank_;
+  std::vector<SharedMemory> memory_;
+};
+
+}  // namespace triax::test
