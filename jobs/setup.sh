@@ -12,14 +12,15 @@ packages=(
   libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-readonly test_packages=(slurm-wlm munge)            # tests/slurm starts a cluster of its own from them
+# tests/slurm starts a cluster of its own; test.sh compiles most files for two configurations, and the cache only once.
+readonly test_packages=(slurm-wlm munge ccache)
 
 usage() {
   cat <<END
 Usage: jobs/setup.sh [--tests]
 Installs the packages that triax is built from, through apt, as root or with sudo:
   ${packages[*]}
-With --tests also what only tests need, which are skipped without it: ${test_packages[*]}
+With --tests also what tests alone need, some of which are skipped without it: ${test_packages[*]}
 TRIAX_NO_INSTALL=1: install nothing, build with what CMake finds (modules of a cluster, for example).
 END
 }

@@ -1,10 +1,10 @@
 // Collectives over all ranks of the job, from 4 KB to 500 MB: mpiexec -n N bench_collectives
 // [LARGEST_BYTES [SMALLEST_BYTES]]. One JSON line a case: by MPI, and, where all ranks are on one
-// node, through the memory that they share ("node"). The rate is of the bytes that leave a rank by
-// the textbook ring. Limits are measured in the same run: peak_fraction is of what two neighbours
-// exchange by plain messages; memory_fraction, of the largest sizes on one node, of the memory
-// bandwidth that all ranks have together, for the bytes that a rank must read and write of its own
-// tensors.
+// node or as many on each of several, through the memory that those of a node share ("node"). The
+// rate is of the bytes that leave a rank by the textbook ring. Limits are measured in the same run:
+// peak_fraction is of what two neighbours exchange by plain messages; memory_fraction, of the
+// largest sizes on one node, of the memory bandwidth that all ranks have together, for the bytes
+// that a rank must read and write of its own tensors.
 #include <mpi.h>
 
 #include <algorithm>
@@ -14,14 +14,17 @@
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "benchmarks/support/report.hpp"
+#include "src/comm/hierarchical_exchange.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/comm/node_communicator.hpp"
+#include "src/comm/node_exchange.hpp"
 #include "src/comm/process_grid.hpp"
 
 namespace {
@@ -152,15 +155,22 @@ void run_size(triax::ProcessGrid& grid, Communicator* node, const Tensor& data,
   }
 }
 
-// All ranks as a group that shares memory; none where they are on several nodes.
+// All ranks as a group through memory that those of a node share; none where they share none.
 struct Node {
   explicit Node(triax::ProcessGrid& grid) {
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     const triax::GroupRecord record{.progress = &progress};
     mpi.emplace(copy, grid.wait_policy(), "a benchmark", record);
-    triax::NodeExchange exchange(copy, "a benchmark");
-    if (grid.nodes() > 1 || !exchange.usable()) return;
+    const int run = grid.run_within_node(triax::Axis::data);
+    if (run == 1) return;
+    std::unique_ptr<triax::Exchange> exchange;
+    if (run == grid.size())
+      exchange = std::make_unique<triax::NodeExchange>(copy, "a benchmark");
+    else
+      exchange = std::make_unique<triax::HierarchicalExchange>(copy, run, grid.wait_policy(),
+                                                               "a benchmark");
+    if (!exchange->usable()) return;
     ranks.emplace(*mpi, std::move(exchange), grid.wait_policy(), record);
     ranks->set_thresholds({0, 0});
   }

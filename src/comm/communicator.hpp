@@ -53,7 +53,7 @@ class Communicator {
   virtual Request all_reduce(const Stream& stream, const Tensor& data,
                              ReduceOp op = ReduceOp::sum) = 0;
   /// output = part `rank` of the sum of input. input: size() * n elements, output: n; output may be
-  /// the rank's own part of input (in place; the other parts of input are then left undefined).
+  /// the rank's own part of input (in place). What else is left in input is undefined.
   virtual Request reduce_scatter(const Stream& stream, const Tensor& output,
                                  const Tensor& input) = 0;
   /// output = the inputs of all ranks in order. input: n elements, output: size() * n; input may be

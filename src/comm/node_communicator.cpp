@@ -6,10 +6,10 @@
 #include "src/comm/rank_order_sum.hpp"
 
 namespace triax {
-NodeCommunicator::NodeCommunicator(MpiCommunicator& mpi, NodeExchange exchange, WaitPolicy policy,
-                                   const GroupRecord& record)
+NodeCommunicator::NodeCommunicator(MpiCommunicator& mpi, std::unique_ptr<Exchange> exchange,
+                                   WaitPolicy policy, const GroupRecord& record)
     : mpi_(mpi), exchange_(std::move(exchange)), policy_(policy), record_(record) {
-  check(exchange_.usable(), "messages of a node without shared memory");
+  check(exchange_->usable(), "messages of a node without shared memory");
   check(record_.progress != nullptr, "messages of a node that nothing moves on");
   record_.progress->add(*this);
 }
@@ -24,11 +24,12 @@ bool NodeCommunicator::sums_here(const Tensor& tensor) const {
 }
 
 Request NodeCommunicator::all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) {
-  if (op != ReduceOp::sum || !sums_here(data)) return mpi_.all_reduce(stream, data, op);
+  if (op != ReduceOp::sum || !sums_here(data) || !exchange_->divides(data.elements()))
+    return mpi_.all_reduce(stream, data, op);
   check_message(data);
   return started(stream, CallKind::all_reduce, byte_count(data),
                  ring::all_reduce(size(), byte_count(data)),
-                 [&] { return exchange_.all_reduce(data); });
+                 [&] { return exchange_->all_reduce(data); });
 }
 
 Request NodeCommunicator::reduce_scatter(const Stream& stream, const Tensor& output,
@@ -37,7 +38,7 @@ Request NodeCommunicator::reduce_scatter(const Stream& stream, const Tensor& out
   check_part(output, input, rank(), size());
   return started(stream, CallKind::reduce_scatter, byte_count(input),
                  ring::reduce_scatter(size(), byte_count(input)),
-                 [&] { return exchange_.reduce_scatter(output, input); });
+                 [&] { return exchange_->reduce_scatter(output, input); });
 }
 
 Request NodeCommunicator::all_gather(const Stream& stream, const Tensor& output,
@@ -47,8 +48,8 @@ Request NodeCommunicator::all_gather(const Stream& stream, const Tensor& output,
   check_part(input, output, rank(), size());
   return started(stream, CallKind::all_gather, byte_count(output),
                  ring::all_gather(size(), byte_count(output)), [&] {
-                   return exchange_.all_gather(output, 0, input.bytes(),
-                                               static_cast<const std::byte*>(input.data()));
+                   return exchange_->all_gather(output, 0, input.bytes(),
+                                                static_cast<const std::byte*>(input.data()));
                  });
 }
 
@@ -62,7 +63,7 @@ Request NodeCommunicator::all_gather_run(const Stream& stream, const Tensor& who
   const auto* const own =
       static_cast<const std::byte*>(whole.data()) + (rank() * part + begin) * width;
   return started(stream, CallKind::all_gather, bytes, ring::all_gather(size(), bytes),
-                 [&] { return exchange_.all_gather(whole, begin * width, count * width, own); });
+                 [&] { return exchange_->all_gather(whole, begin * width, count * width, own); });
 }
 
 // What is at hand of the first rounds is done at once: what is to be sent was just made, and is in
@@ -77,7 +78,7 @@ Request NodeCommunicator::started(const Stream& stream, CallKind kind, std::uint
   if (record_.board != nullptr) noted = record_.board->start(record_.group, kind, bytes);
   traffic_ += traffic;
   messages_[index] = {begin(), noted};
-  exchange_.advance();
+  exchange_->advance();
   return Request(this, index);
 }
 
@@ -94,10 +95,10 @@ void NodeCommunicator::wait(std::uintptr_t handle, const Stream&) {
   const Message& message = messages_[handle];
   {
     const BoardWait waiting(record_.board, message.noted);
-    exchange_.attend(true);
+    exchange_->attend(true);
     PatientProgress patience(record_.progress, policy_);
-    while (!exchange_.over(message.operation)) patience.pause();
-    exchange_.attend(false);
+    while (!exchange_->over(message.operation)) patience.pause();
+    exchange_->attend(false);
   }
   finish(handle);
 }
@@ -108,13 +109,13 @@ bool NodeCommunicator::test(std::uintptr_t handle) {
   const Message& message = messages_[handle];
   constexpr int looks = 500;
   const int most = policy_ == WaitPolicy::spin ? looks : 0;
-  exchange_.attend(true);
-  exchange_.advance();
-  for (int look = 0; look < most && !exchange_.over(message.operation) && exchange_.others_attend();
-       ++look)
-    if (exchange_.advance()) look = 0;
-  exchange_.attend(false);
-  if (!exchange_.over(message.operation)) return false;
+  exchange_->attend(true);
+  exchange_->advance();
+  for (int look = 0;
+       look < most && !exchange_->over(message.operation) && exchange_->others_attend(); ++look)
+    if (exchange_->advance()) look = 0;
+  exchange_->attend(false);
+  if (!exchange_->over(message.operation)) return false;
   finish(handle);
   return true;
 }

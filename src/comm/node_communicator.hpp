@@ -1,12 +1,13 @@
 #pragma once
-// A Communicator for the ranks of one node: large collectives through memory that they share,
+// A Communicator whose large collectives go through memory that the ranks of a node share, and
 // everything else by MPI.
 #include <cstdint>
 #include <limits>
+#include <memory>
 
+#include "src/comm/exchange.hpp"
 #include "src/comm/group_record.hpp"
 #include "src/comm/mpi_communicator.hpp"
-#include "src/comm/node_exchange.hpp"
 #include "src/comm/planned_messages.hpp"
 #include "src/comm/slot_pool.hpp"
 
@@ -21,16 +22,17 @@ struct NodeThresholds {
   bool operator==(const NodeThresholds&) const = default;
 };
 
-/// Sums are made in the order of the ranks and in float32, 16-bit ones rounded once: their bits
-/// depend on the size of the group alone. Collectives that go through shared memory are moved on by
+/// Sums of a node are made in the order of the ranks and in float32, 16-bit ones rounded once:
+/// their bits depend on the size of the group and its nodes alone. Collectives that go through
+/// shared memory are moved on by
 /// the ranks themselves, within test() and wait() of any message of this process; none of them
 /// waits where it starts. No call allocates once the largest number of messages in flight was
 /// reached.
 class NodeCommunicator final : public Communicator, private MovesMessages {
  public:
-  /// `mpi`: of the same ranks, all on one node; outlives it, as does what `record` points at, which
-  /// has a progress. `exchange` is usable.
-  NodeCommunicator(MpiCommunicator& mpi, NodeExchange exchange, WaitPolicy policy,
+  /// `mpi`: of the same ranks; outlives it, as does what `record` points at, which has a progress.
+  /// `exchange` is usable.
+  NodeCommunicator(MpiCommunicator& mpi, std::unique_ptr<Exchange> exchange, WaitPolicy policy,
                    const GroupRecord& record);
   ~NodeCommunicator() override;
   NodeCommunicator(const NodeCommunicator&) = delete;
@@ -55,6 +57,7 @@ class NodeCommunicator final : public Communicator, private MovesMessages {
   Request barrier(const Stream& stream) override { return mpi_.barrier(stream); }
   Traffic traffic() const override { return mpi_.traffic() + traffic_; }
 
+  int ranks_sharing() const { return exchange_->ranks_sharing(); }
   const NodeThresholds& thresholds() const { return thresholds_; }
   /// The same on all ranks, while no message is under way.
   void set_thresholds(const NodeThresholds& thresholds) { thresholds_ = thresholds; }
@@ -69,14 +72,14 @@ class NodeCommunicator final : public Communicator, private MovesMessages {
     std::uint64_t operation = 0;  // of the exchange
     ProgressBoard::Message noted;
   };
-  bool advance() override { return exchange_.advance(); }
+  bool advance() override { return exchange_->advance(); }
   bool sums_here(const Tensor& tensor) const;
   Request started(const Stream& stream, CallKind kind, std::uint64_t bytes, const Traffic& traffic,
                   const auto& begin);
   void finish(std::uintptr_t handle);
 
   MpiCommunicator& mpi_;
-  NodeExchange exchange_;
+  std::unique_ptr<Exchange> exchange_;
   WaitPolicy policy_;
   GroupRecord record_;
   NodeThresholds thresholds_;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/tensor.hpp"
+#include "src/comm/exchange.hpp"
 #include "src/comm/shared_slots.hpp"
 
 namespace triax {
@@ -15,34 +15,25 @@ namespace triax {
 /// Collectives of one group of ranks, each in rounds. In a round a rank *contributes*: it puts what
 /// others need into its slot; it *reduces* the piece that is its own, once all have contributed;
 /// and it *gathers* what others reduced or contributed. A slot has room for a few rounds, so that a
-/// rank can go ahead of others; counters in the slots say how far each rank is. All ranks begin the
-/// same operations in the same order, and several may be under way: their rounds follow each other.
-///
-/// Nothing here waits. Sums are those of rank_order_sum, whatever the timing.
-class NodeExchange {
+/// rank can go ahead of others; counters in the slots say how far each rank is. Rounds of several
+/// operations follow each other. Sums are those of rank_order_sum.
+class NodeExchange final : public Exchange {
  public:
   /// Collective over `ranks`, of one machine. usable() says whether they can share memory.
   NodeExchange(MPI_Comm ranks, const std::string& where);
 
-  bool usable() const { return !slots_.empty(); }
-  const std::string& refusal() const { return slots_.refusal(); }
-
-  // Each begins an operation, which is over where over(what it returned) is true. Tensors as
-  // Communicator has them, not empty.
-  std::uint64_t all_reduce(const Tensor& data);
-  std::uint64_t reduce_scatter(const Tensor& output, const Tensor& input);
-  /// Of each of the ranks' equal parts of `whole`, `bytes` from `begin` on; this rank's are read
-  /// from `own`, which may be their place.
+  bool usable() const override { return !slots_.empty(); }
+  const std::string& refusal() const override { return slots_.refusal(); }
+  int ranks_sharing() const override { return size_; }
+  bool divides(std::int64_t) const override { return true; }
+  std::uint64_t all_reduce(const Tensor& data) override;
+  std::uint64_t reduce_scatter(const Tensor& output, const Tensor& input) override;
   std::uint64_t all_gather(const Tensor& whole, std::int64_t begin, std::int64_t bytes,
-                           const std::byte* own);
-  bool over(std::uint64_t operation) const { return gathered_ >= operation; }
-
-  /// Does what can be done now; false where that is nothing.
-  bool advance();
-  /// Whether another rank is in its wait(), or its test(), now: between attend(true) and
-  /// attend(false).
-  bool others_attend() const;
-  void attend(bool here);
+                           const std::byte* own) override;
+  bool over(std::uint64_t operation) const override { return gathered_ >= operation; }
+  bool advance() override;
+  bool others_attend() const override;
+  void attend(bool here) override;
 
  private:
   enum class Kind : std::uint8_t { all_reduce, reduce_scatter, all_gather };

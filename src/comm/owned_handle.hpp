@@ -8,6 +8,7 @@ namespace triax {
 class OwnedComm {
  public:
   OwnedComm() = default;
+  explicit OwnedComm(MPI_Comm comm) : comm_(comm) {}
   ~OwnedComm() {
     int finalized = 0;
     MPI_Finalized(&finalized);

@@ -119,8 +119,8 @@ void ProcessGrid::choose_messages() {
 std::vector<std::string> ProcessGrid::shared_messages() const {
   return impl_->shared_messages();
 }
-bool ProcessGrid::shares_memory(Axis axis) const {
-  return impl_->all_share && run_within_node(axis) == shape().size(axis);
+int ProcessGrid::ranks_sharing(Axis axis) const {
+  return impl_->all_share ? run_within_node(axis) : 1;
 }
 const std::string& ProcessGrid::not_shared() const {
   return impl_->not_shared;

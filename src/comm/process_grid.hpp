@@ -108,8 +108,8 @@ class ProcessGrid {
   /// Why ranks of a node share no memory, so that MPI has all their messages; empty: nothing
   /// hinders them. Known to the ranks of that node.
   const std::string& not_shared() const;
-  /// Whether every group along `axis` is on one node, and all nodes let their ranks share memory.
-  bool shares_memory(Axis axis) const;
+  /// run_within_node() where all nodes let their ranks share memory, else 1.
+  int ranks_sharing(Axis axis) const;
   /// For HDF5: the whole grid. Apart from world(): their messages never mix.
   MPI_Comm mpi() const;
 

@@ -8,6 +8,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/device_backend.hpp"
 #include "src/comm/device_binding.hpp"
+#include "src/comm/hierarchical_exchange.hpp"
 #include "src/comm/node_choice.hpp"
 #include "src/comm/topology.hpp"
 
@@ -197,13 +198,19 @@ void ProcessGrid::Impl::add_node(Group& group, const std::string& name, const Gr
   const bool is_world = world.mpi == nullptr;  // messages of all ranks are small
   if (group.mpi->size() == 1 || is_world) return;
   if (device_messages && !device_messages->staged()) return;  // large ones are the GPUs'
+  std::vector<int> nodes_of_members;
   for (const int member : members_of(group.mpi->mpi()))
-    if (first_of_node[static_cast<std::size_t>(member)] !=
-        first_of_node[static_cast<std::size_t>(rank)])
-      return;
-  NodeExchange exchange(group.mpi->mpi(), fmt::format("{}, {}", place, name));
-  if (!exchange.usable()) {
-    if (not_shared.empty()) not_shared = exchange.refusal();
+    nodes_of_members.push_back(first_of_node[static_cast<std::size_t>(member)]);
+  const int run = triax::run_within_node(nodes_of_members);
+  if (run == 1) return;
+  const std::string where = fmt::format("{}, {}", place, name);
+  std::unique_ptr<Exchange> exchange;
+  if (run == group.mpi->size())
+    exchange = std::make_unique<NodeExchange>(group.mpi->mpi(), where);
+  else
+    exchange = std::make_unique<HierarchicalExchange>(group.mpi->mpi(), run, policy, where);
+  if (!exchange->usable()) {
+    if (not_shared.empty()) not_shared = exchange->refusal();
     return;
   }
   group.node = std::make_unique<NodeCommunicator>(*group.mpi, std::move(exchange), policy, record);
@@ -228,10 +235,13 @@ std::vector<std::string> ProcessGrid::Impl::shared_messages() const {
   const auto add = [&](const Group& group) {
     if (!group.node) return;
     const NodeThresholds& from = group.node->thresholds();
+    const int sharing = group.node->ranks_sharing();
     lines.push_back(fmt::format(
-        "messages of the {}: sums from {} and gathers from {} on go through memory that its {} "
-        "ranks share",
-        group.name, size(from.sums), size(from.gathers), group.node->size()));
+        "messages of the {}: sums from {} and gathers from {} on go through memory that {}",
+        group.name, size(from.sums), size(from.gathers),
+        sharing == group.node->size()
+            ? fmt::format("its {} ranks share", sharing)
+            : fmt::format("{} ranks of each node share, and by MPI between nodes", sharing)));
   };
   for (const Group& group : axes) add(group);
   add(embedding);

@@ -28,7 +28,7 @@ struct ProcessGrid::Impl {
   // A group of ranks: for host memory, and for that of a device where the tensors are there.
   struct Group {
     std::unique_ptr<MpiCommunicator> mpi;
-    std::unique_ptr<NodeCommunicator> node;  // where its ranks share memory
+    std::unique_ptr<NodeCommunicator> node;  // where ranks of a node share memory
     std::unique_ptr<Communicator> device;
     int number = 0;    // on the board
     std::string name;  // "data axis"
@@ -69,7 +69,7 @@ struct ProcessGrid::Impl {
   // such groups; null: all ranks.
   Group communicator(MPI_Comm comm, const std::string& name, MessageClock* clock,
                      Communicator* parent = nullptr);
-  // Gives it memory that its ranks share, where they are on one node.
+  // Gives it memory that ranks of a node share, where they are on one, or as many of them on each.
   void add_node(Group& group, const std::string& name, const GroupRecord& record);
   void choose_messages();
   std::vector<std::string> shared_messages() const;

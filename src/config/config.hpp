@@ -69,9 +69,9 @@ struct RunConfig {
   std::optional<MemorySpace> space;
   /// Messages of a GPU's memory go through the host's (ProcessGrid::stages_messages).
   bool staged_messages = true;
-  /// The ranks along the data, pipeline and tensor axis share memory, which their large messages go
-  /// through (ProcessGrid::shares_memory).
-  std::array<bool, 3> shared_axes{};
+  /// How many neighbours along the data, pipeline and tensor axis share memory, which large messages
+  /// go through (ProcessGrid::ranks_sharing).
+  std::array<int, 3> ranks_sharing{1, 1, 1};
 };
 
 /// Whether training goes on while a checkpoint is written.

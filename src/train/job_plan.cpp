@@ -23,7 +23,7 @@ LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid) {
   job.config.run.space = grid.space();
   job.config.run.staged_messages = grid.stages_messages();
   for (const Axis axis : all_axes)
-    job.config.run.shared_axes[static_cast<std::size_t>(axis)] = grid.shares_memory(axis);
+    job.config.run.ranks_sharing[static_cast<std::size_t>(axis)] = grid.ranks_sharing(axis);
   int& size = job.config.zero.shard_size;
   if (size < 0) size = grid.run_within_node(Axis::data);
   check_on_gpu(job.config);
@@ -38,8 +38,8 @@ LoadedJob on_nodes(LoadedJob job, int ranks_per_node) {
       node_of_rank[static_cast<std::size_t>(rank)] = rank / ranks_per_node;
   check_tensor_inside_nodes(shape, node_of_rank);
   for (const Axis axis : all_axes)
-    job.config.run.shared_axes[static_cast<std::size_t>(axis)] =
-        run_within_node(shape, axis, node_of_rank) == shape.size(axis);
+    job.config.run.ranks_sharing[static_cast<std::size_t>(axis)] =
+        run_within_node(shape, axis, node_of_rank);
   if (!job.config.run.space && device_count() > 0) job.config.run.space = MemorySpace::device;
   // Each with a GPU of its own.
   if (space_of(job.config) == MemorySpace::device) job.config.run.staged_messages = false;

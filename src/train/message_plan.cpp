@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "src/comm/staging_memory.hpp"
 #include "src/train/step_buffers.hpp"
@@ -66,9 +67,11 @@ class Counter {
 
 OpMessages::OpMessages(const Config& config, const Stage& stage,
                        const std::vector<ParameterBlock>& blocks)
-    : shared_(config.run.shared_axes),
+    : sharing_(config.run.ranks_sharing),
       shape_(batch_shape(config, stage.place().tensor)),
       boundary_bytes_(boundary_bytes(shape_, config.model.hidden)) {
+  const GridShape grid = grid_shape(config.parallel);
+  for (const Axis axis : all_axes) ranks_[static_cast<std::size_t>(axis)] = grid.size(axis);
   for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
     auto& row = layers_.emplace_back();
     for (int layer = 0; layer < stage.layers(chunk); ++layer)
@@ -114,12 +117,16 @@ OpMessages::Sent OpMessages::of(const Op& op) const {
   }
 }
 
-// What goes through memory that ranks share needs none.
+// What goes through memory that ranks share needs none; across nodes MPI sums a part of it.
 std::uint64_t OpMessages::scratch_of(const Op& op) const {
   const Sent sent = of(op);
+  const auto axis = static_cast<std::size_t>(sent.axis);
   const std::uint64_t scratch = sent.messages.scratch;
-  return shared_[static_cast<std::size_t>(sent.axis)] ? std::min(scratch, node::most_bytes_by_mpi)
-                                                      : scratch;
+  const std::uint64_t small = std::min(scratch, node::most_bytes_by_mpi);
+  if (sharing_[axis] <= 1) return scratch;
+  if (sharing_[axis] == ranks_[axis]) return small;
+  const bool whole = sent.messages.all_reduce.messages > 0;
+  return whole ? std::max(small, scratch / static_cast<std::uint64_t>(sharing_[axis])) : scratch;
 }
 
 std::uint64_t OpMessages::peak_scratch(const Plan& plan) const {
@@ -192,20 +199,29 @@ std::uint64_t OpMessages::peak_staged(const Plan& plan, bool collectives) const 
   return static_cast<std::uint64_t>(memory.bytes());
 }
 
-// A slot for each of its groups: along the axes, of first and last stage, of and across shard
-// groups.
+namespace {
+
+// Of a group, each `sharing` of which share memory: one exchange on a node, two across nodes.
+std::int64_t slot_bytes_of(int ranks, int sharing) {
+  if (ranks <= 1 || sharing <= 1) return 0;
+  return sharing == ranks ? node::slot_bytes(ranks) : 2 * node::slot_bytes(sharing);
+}
+
+}  // namespace
+
+// Its groups: along the axes, of first and last stage, of and across shard groups.
 std::int64_t shared_slot_bytes(const Config& config) {
   const GridShape grid = grid_shape(config.parallel);
-  const auto shared = [&](Axis axis) {
-    return config.run.shared_axes[static_cast<std::size_t>(axis)];
+  const auto sharing = [&](Axis axis) {
+    return config.run.ranks_sharing[static_cast<std::size_t>(axis)];
   };
   std::int64_t bytes = 0;
-  for (const Axis axis : all_axes)
-    if (shared(axis)) bytes += node::slot_bytes(grid.size(axis));
-  if (shared(Axis::pipeline) && grid.pipeline > 1) bytes += node::slot_bytes(2);
+  for (const Axis axis : all_axes) bytes += slot_bytes_of(grid.size(axis), sharing(axis));
+  if (grid.pipeline > 1 && sharing(Axis::pipeline) == grid.pipeline) bytes += node::slot_bytes(2);
   const DataShard shard = data_shard(config, 0);
-  if (shared(Axis::data) && shard.groups > 1 && shard.size > 1)
-    bytes += node::slot_bytes(shard.size) + node::slot_bytes(shard.groups);
+  if (shard.groups > 1 && shard.size > 1)
+    bytes += slot_bytes_of(shard.size, std::gcd(shard.size, sharing(Axis::data))) +
+             slot_bytes_of(shard.groups, sharing(Axis::data) / shard.size);
   return bytes;
 }
 

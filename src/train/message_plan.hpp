@@ -21,7 +21,7 @@ class OpMessages {
   /// The gradient norm's message goes over all ranks, and no axis counts it.
   Sent of(const Op& op) const;
   /// The most that MPI allocates at once, from the start of a message to its end, in one run of the
-  /// stage's plan; nothing for large messages along Config's shared_axes.
+  /// stage's plan; less for large messages where ranks share memory (Config's ranks_sharing).
   std::uint64_t peak_scratch(const Plan& plan) const;
   /// The host memory that the plan's messages come to hold where they go through there: all, or
   /// those between stages alone.
@@ -30,7 +30,7 @@ class OpMessages {
  private:
   std::uint64_t scratch_of(const Op& op) const;
 
-  std::array<bool, all_axes.size()> shared_;
+  std::array<int, all_axes.size()> ranks_, sharing_;  // by axis
   BatchShape shape_;
   std::uint64_t boundary_bytes_;
   Messages gather_input_;  // of the parts of an input that is cut over the tensor ranks
@@ -45,7 +45,7 @@ struct MessagePlan {
 };
 MessagePlan plan_messages(const Config& config, const StepPlans& plans);
 
-/// What a rank shares with the others of its node for messages along Config's shared_axes.
+/// What a rank shares with others of its node for messages (Config's ranks_sharing).
 std::int64_t shared_slot_bytes(const Config& config);
 
 }  // namespace triax

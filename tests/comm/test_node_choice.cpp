@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 
+#include "src/comm/node_exchange.hpp"
 #include "tests/comm/rank_world.hpp"
 
 namespace triax {
@@ -23,8 +25,10 @@ TEST(NodeChoice, IsTheSizeFromWhichOnAllAreFaster) {
 struct World {
   MessageProgress progress;
   MpiCommunicator mpi = world_communicator();
-  NodeCommunicator node{
-      mpi, NodeExchange(mpi.mpi(), "a test"), WaitPolicy::yield, {.progress = &progress}};
+  NodeCommunicator node{mpi,
+                        std::make_unique<NodeExchange>(mpi.mpi(), "a test"),
+                        WaitPolicy::yield,
+                        {.progress = &progress}};
 };
 
 TEST(NodeChoice, IsTheSameOnAllRanksAndInEffect) {

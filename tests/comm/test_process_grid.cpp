@@ -235,7 +235,7 @@ TEST(ProcessGrid, RanksOfANodeShareMemory) {
   const int size = world_size();
   ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node());
   EXPECT_EQ(grid.not_shared(), "");
-  for (const Axis axis : all_axes) EXPECT_TRUE(grid.shares_memory(axis));
+  for (const Axis axis : all_axes) EXPECT_EQ(grid.ranks_sharing(axis), grid.shape().size(axis));
   const std::vector<std::string> lines = grid.shared_messages();
   ASSERT_EQ(lines.size(), size > 1 ? 1U : 0U);
   if (size > 1) {
@@ -261,14 +261,28 @@ TEST(ProcessGrid, MessagesAreChosenOnceGroupsAreMade) {
   EXPECT_EQ(grid.traffic(Axis::data), before + ring::all_reduce(size, 400'000));
 }
 
+// Two nodes, of the first and the second half of the ranks.
+TEST(ProcessGrid, GroupsAcrossNodesShareMemoryInEach) {
+  const int size = world_size();
+  if (size % 4 != 0) GTEST_SKIP() << "needs two nodes of two ranks or more";
+  std::vector<int> map(static_cast<std::size_t>(size), 0);
+  std::fill(map.begin() + size / 2, map.end(), 1);
+  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, map);
+  EXPECT_EQ(grid.ranks_sharing(Axis::data), size / 2);
+  const std::vector<std::string> lines = grid.shared_messages();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_THAT(lines[0], HasSubstr("memory that " + std::to_string(size / 2) +
+                                  " ranks of each node share, and by MPI between nodes"));
+  expect_sum(grid);
+}
+
 TEST(ProcessGrid, RanksOfOtherNodesShareNothing) {
   const int size = world_size();
   if (size < 2) GTEST_SKIP() << "needs two nodes";
   std::vector<int> map(static_cast<std::size_t>(size));
   std::iota(map.begin(), map.end(), 0);
   ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, map);
-  EXPECT_FALSE(grid.shares_memory(Axis::data));
-  EXPECT_TRUE(grid.shares_memory(Axis::tensor)) << "groups of one";
+  EXPECT_EQ(grid.ranks_sharing(Axis::data), 1);
   EXPECT_EQ(grid.not_shared(), "");
   EXPECT_TRUE(grid.shared_messages().empty());
   expect_sum(grid);
@@ -281,7 +295,7 @@ TEST(ProcessGrid, WithoutSharedMemoryMpiHasAllMessages) {
   const auto body = [&] {
     ProcessGrid grid(MPI_COMM_WORLD, {.data = last + 1}, one_node());
     EXPECT_THAT(grid.not_shared(), HasSubstr("rank " + std::to_string(last)));
-    EXPECT_FALSE(grid.shares_memory(Axis::data));
+    EXPECT_EQ(grid.ranks_sharing(Axis::data), 1);
     grid.choose_messages();
     EXPECT_TRUE(grid.shared_messages().empty());
     expect_sum(grid);

@@ -57,7 +57,7 @@ TEST(MemoryPlan, ZeroCutsOneKindAfterAnother) {
 TEST(MemoryPlan, SlotsAreCommunication) {
   Config config = config_of({.data = 2, .micro = 1});
   const std::int64_t by_mpi = memory_of(config).of(0).device.communication;
-  config.run.shared_axes = {true, false, false};
+  config.run.ranks_sharing = {2, 1, 1};
   const std::int64_t shared = memory_of(config).of(0).device.communication;
   EXPECT_GE(shared, node::slot_bytes(2));
   EXPECT_LE(shared, node::slot_bytes(2) + by_mpi);

@@ -108,22 +108,41 @@ TEST(OpMessages, WhatRanksShareMemoryForNeedsNoneOfMpi) {
   const Plan plan = {{.kind = OpKind::ReduceStart, .block = 0},
                      {.kind = OpKind::ReduceWait, .block = 0}};
   const std::uint64_t by_mpi = OpMessages(config, stage, blocks).peak_scratch(plan);
-  config.run.shared_axes = {true, false, false};
+  config.run.ranks_sharing = {2, 1, 1};
   EXPECT_EQ(OpMessages(config, stage, blocks).peak_scratch(plan),
             std::min(by_mpi, node::most_bytes_by_mpi));
-  config.run.shared_axes = {false, true, true};
+  config.run.ranks_sharing = {1, 2, 2};
   EXPECT_EQ(OpMessages(config, stage, blocks).peak_scratch(plan), by_mpi);
+}
+
+// Between nodes MPI sums the part of each rank of a node.
+TEST(OpMessages, AcrossNodesMpiNeedsAPart) {
+  Config config = config_of({.data = 8, .micro = 1});
+  const Stage stage = make_stage(config, 0, 0);
+  const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
+  const Plan plan = {{.kind = OpKind::ReduceStart, .block = 0},
+                     {.kind = OpKind::ReduceWait, .block = 0}};
+  const std::uint64_t by_mpi = OpMessages(config, stage, blocks).peak_scratch(plan);
+  config.run.ranks_sharing = {4, 1, 1};
+  EXPECT_EQ(OpMessages(config, stage, blocks).peak_scratch(plan),
+            std::max(by_mpi / 4, std::min(by_mpi, node::most_bytes_by_mpi)));
 }
 
 TEST(SharedSlotBytes, AreThoseOfTheGroupsOfARank) {
   Config config = config_of({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1});
   EXPECT_EQ(shared_slot_bytes(config), 0);
-  config.run.shared_axes = {true, false, false};
+  config.run.ranks_sharing = {2, 1, 1};
   EXPECT_EQ(shared_slot_bytes(config), node::slot_bytes(2));
-  config.run.shared_axes = {true, true, true};
+  config.run.ranks_sharing = {2, 2, 2};
   EXPECT_EQ(shared_slot_bytes(config), 4 * node::slot_bytes(2)) << "and that of tied embeddings";
   config.parallel.data = 1;
   EXPECT_EQ(shared_slot_bytes(config), 3 * node::slot_bytes(2));
+}
+
+TEST(SharedSlotBytes, AcrossNodesAreThoseOfTwoExchanges) {
+  Config config = config_of({.data = 8, .micro = 1});
+  config.run.ranks_sharing = {4, 1, 1};
+  EXPECT_EQ(shared_slot_bytes(config), 2 * node::slot_bytes(4));
 }
 
 }  // namespace

@@ -1,0 +1,153 @@
+#include "src/comm/hierarchical_exchange.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "src/comm/mpi_error.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::size_t usual_operations = 128;  // room that is taken at once
+
+MPI_Comm split(MPI_Comm ranks, int color, int key, const std::string& where) {
+  MPI_Comm some = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(ranks, color, key, &some), "MPI_Comm_split", where);
+  return some;
+}
+
+int rank_in(MPI_Comm ranks) {
+  int rank = 0;
+  MPI_Comm_rank(ranks, &rank);
+  return rank;
+}
+
+int size_of_group(MPI_Comm ranks) {
+  int size = 1;
+  MPI_Comm_size(ranks, &size);
+  return size;
+}
+
+std::byte* bytes_of(const Tensor& tensor) {
+  return static_cast<std::byte*>(tensor.data());
+}
+
+Tensor as_bytes(const Tensor& tensor) {
+  return {tensor.data(), DType::u8, {tensor.bytes()}};
+}
+
+}  // namespace
+
+HierarchicalExchange::HierarchicalExchange(MPI_Comm ranks, int run, WaitPolicy policy,
+                                           const std::string& where)
+    : run_(run),
+      node_(rank_in(ranks) / run),
+      place_(rank_in(ranks) % run),
+      nodes_(size_of_group(ranks) / run),
+      ranks_of_node_(split(ranks, node_, place_, where)),
+      summing_(ranks_of_node_.get(), where),
+      spreading_(ranks_of_node_.get(), where),
+      crossing_(split(ranks, place_, node_, where), policy, where + " between nodes") {
+  check(run > 1 && nodes_ > 1 && nodes_ * run == size_of_group(ranks),
+        "{} ranks, of which {} are on each node", size_of_group(ranks), run);
+  operations_.reserve(usual_operations);
+  refusal_ = summing_.usable() ? spreading_.refusal() : summing_.refusal();
+  int usable = refusal_.empty() ? 1 : 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &usable, 1, MPI_INT, MPI_MIN, ranks, &request),
+            "MPI_Iallreduce", where);
+  check_mpi(wait_for(request, policy), "MPI_Wait", where);
+  if (usable == 0 && refusal_.empty()) refusal_ = "ranks of another node share no memory";
+}
+
+std::uint64_t HierarchicalExchange::begin(Operation operation) {
+  if (ended_ == begun_) {
+    operations_.clear();
+    first_ = begun_;
+  } else if (ended_ - first_ >= usual_operations / 2) {
+    operations_.erase(operations_.begin(),
+                      operations_.begin() + static_cast<std::ptrdiff_t>(ended_ - first_));
+    first_ = ended_;
+  }
+  operations_.push_back(std::move(operation));
+  return ++begun_;
+}
+
+std::uint64_t HierarchicalExchange::all_reduce(const Tensor& data) {
+  const Tensor whole = data.flat();
+  const std::int64_t count = whole.elements() / run_;
+  const std::uint64_t summed =
+      summing_.reduce_scatter(whole.slice(0, place_ * count, count), whole);
+  return begin({.kind = Kind::all_reduce, .data = whole, .summed = summed});
+}
+
+// Sums of what the ranks of each node N get go to part N of `input`: the node's own ranks have read
+// it by then, for it is in the part of an earlier node, or it is the first.
+std::uint64_t HierarchicalExchange::reduce_scatter(const Tensor& output, const Tensor& input) {
+  const Tensor whole = input.flat();
+  const std::int64_t count = output.elements();
+  std::uint64_t summed = 0;
+  for (int n = 0; n < nodes_; ++n)
+    summed = summing_.reduce_scatter(whole.slice(0, n * count, count),
+                                     whole.slice(0, n * run_ * count, run_ * count));
+  return begin({.kind = Kind::reduce_scatter, .data = whole, .output = output, .summed = summed});
+}
+
+std::uint64_t HierarchicalExchange::all_gather(const Tensor& whole, std::int64_t from,
+                                               std::int64_t bytes, const std::byte* own) {
+  const Tensor data = as_bytes(whole);
+  const std::int64_t part = data.elements() / (nodes_ * run_);
+  std::byte* const here = bytes_of(data) + (node_ * run_ + place_) * part + from;
+  if (own != here) std::memcpy(here, own, static_cast<std::size_t>(bytes));
+  return begin({.kind = Kind::all_gather, .data = data, .begin = from, .bytes = bytes});
+}
+
+void HierarchicalExchange::cross(Operation& operation) {
+  const Stream host;
+  const Tensor& data = operation.data;
+  if (operation.kind == Kind::all_reduce) {
+    const std::int64_t count = data.elements() / run_;
+    operation.crossing =
+        crossing_.all_reduce(host, data.slice(0, place_ * count, count), ReduceOp::sum);
+  } else if (operation.kind == Kind::reduce_scatter) {
+    const std::int64_t count = operation.output.elements();
+    operation.crossing = crossing_.reduce_scatter(host, data.slice(0, node_ * count, count),
+                                                  data.slice(0, 0, nodes_ * count));
+  } else {
+    const std::int64_t part = data.elements() / (nodes_ * run_);
+    operation.crossing =
+        crossing_.all_gather_run(host, data, place_ * part + operation.begin, operation.bytes);
+  }
+}
+
+void HierarchicalExchange::spread(Operation& operation) {
+  const Tensor& data = operation.data;
+  if (operation.kind == Kind::all_reduce) {
+    const std::int64_t bytes = data.bytes() / run_;
+    operation.spread = spreading_.all_gather(data, 0, bytes, bytes_of(data) + place_ * bytes);
+  } else if (operation.kind == Kind::reduce_scatter) {
+    const Tensor& output = operation.output;
+    const std::byte* const found = bytes_of(data) + node_ * output.bytes();
+    if (found != output.data())
+      std::memmove(output.data(), found, static_cast<std::size_t>(output.bytes()));
+  } else {
+    const std::int64_t part = data.elements() / (nodes_ * run_);
+    for (int n = 0; n < nodes_; ++n) {
+      const Tensor of_node = data.slice(0, n * run_ * part, run_ * part);
+      operation.spread = spreading_.all_gather(of_node, operation.begin, operation.bytes,
+                                               bytes_of(of_node) + place_ * part + operation.begin);
+    }
+  }
+}
+
+bool HierarchicalExchange::advance() {
+  bool moved = summing_.advance();
+  moved |= spreading_.advance();
+  for (; crossed_ < begun_ && summing_.over(at(crossed_).summed); moved = true)
+    cross(at(crossed_++));
+  for (; spread_ < crossed_ && at(spread_).crossing.test(); moved = true) spread(at(spread_++));
+  for (; ended_ < spread_ && spreading_.over(at(ended_).spread); moved = true) ++ended_;
+  return moved;
+}
+
+}  // namespace triax

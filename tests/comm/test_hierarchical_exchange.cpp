@@ -1,0 +1,88 @@
+#include "src/comm/hierarchical_exchange.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "tests/comm/node_groups.hpp"
+#include "tests/io/refused.hpp"
+
+namespace triax {
+namespace {
+
+using testing::HasSubstr;
+
+class Hierarchy : public testing::Test, public NodeWorld {};
+
+TEST_F(Hierarchy, EveryRankGetsTheSameBitsEachTime) {
+  constexpr std::int64_t n = 240'000;
+  std::vector<float> first, data;
+  for (int round = 0; round < 3; ++round) {
+    data = rough(n, rank);
+    comm.all_reduce(stream, view(data), ReduceOp::sum).wait(stream);
+    if (round == 0) first = data;
+    EXPECT_EQ(std::memcmp(data.data(), first.data(), data.size() * sizeof(float)), 0);
+  }
+  comm.broadcast(stream, view(first), 0).wait(stream);
+  EXPECT_EQ(std::memcmp(data.data(), first.data(), data.size() * sizeof(float)), 0);
+}
+
+TEST_F(Hierarchy, ReduceScatterGivesTheBitsOfAllReduce) {
+  constexpr std::int64_t n = 50'001;
+  std::vector<float> sum = rough(n * size, rank), input = sum, part(n);
+  comm.all_reduce(stream, view(sum), ReduceOp::sum).wait(stream);
+  comm.reduce_scatter(stream, view(part), view(input)).wait(stream);
+  // Of two nodes: MPI adds more than two terms in an order that depends on the message.
+  if (size / ranks_of_a_node == 2) {
+    EXPECT_EQ(std::memcmp(part.data(), sum.data() + rank * n, part.size() * sizeof(float)), 0);
+  }
+  for (std::size_t i = 0; i < part.size(); ++i)
+    ASSERT_NEAR(part[i], sum[static_cast<std::size_t>(rank * n) + i], 1.0) << i;  // of some 1e6
+}
+
+TEST_F(Hierarchy, WhatDoesNotDivideGoesByMpi) {
+  std::vector<float> data(1001, 1.0F);
+  const std::uint64_t before = group.mpi.traffic().messages;
+  comm.all_reduce(stream, view(data), ReduceOp::sum).wait(stream);
+  EXPECT_EQ(group.mpi.traffic().messages, before + 1);
+  EXPECT_EQ(data, std::vector<float>(data.size(), static_cast<float>(size)));
+}
+
+// Nodes of half the ranks.
+TEST_F(Hierarchy, NodesMayBeLarger) {
+  NodeCommunicator halves(group.mpi, exchange_of(group.mpi.mpi(), size / 2), WaitPolicy::yield,
+                          {.progress = &progress});
+  halves.set_thresholds({.sums = 0, .gathers = 0});
+  EXPECT_EQ(halves.ranks_sharing(), size / 2);
+  std::vector<float> data(8000, static_cast<float>(rank)), parts(80'000), part(parts.size() / 8);
+  part.resize(parts.size() / static_cast<std::size_t>(size), static_cast<float>(rank));
+  Request sum = halves.all_reduce(stream, view(data), ReduceOp::sum);
+  std::fill(part.begin(), part.end(), static_cast<float>(rank));
+  Request gather = halves.all_gather(stream, view(parts), view(part));
+  gather.wait(stream);
+  sum.wait(stream);
+  EXPECT_EQ(data, std::vector<float>(data.size(), static_cast<float>(size * (size - 1) / 2)));
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    ASSERT_EQ(parts[i], static_cast<float>(i / part.size())) << i;
+}
+
+// Where the ranks of one node share nothing, those of the others do not either.
+TEST_F(Hierarchy, IsNotUsableWhereOneNodeSharesNothing) {
+  const auto body = [&] {
+    const std::unique_ptr<Exchange> exchange = exchange_of(group.mpi.mpi());
+    EXPECT_FALSE(exchange->usable());
+    EXPECT_THAT(exchange->refusal(), HasSubstr(rank / ranks_of_a_node == size / ranks_of_a_node - 1
+                                                   ? "rank"
+                                                   : "ranks of another node share no memory"));
+  };
+  if (rank == size - 1)
+    test::with_refused(SYS_memfd_create, {}, ENOSYS, body);
+  else
+    body();
+}
+
+}  // namespace
+}  // namespace triax
