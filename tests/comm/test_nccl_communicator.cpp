@@ -1,6 +1,4 @@
 // Messages of devices' memory by NCCL, of which the test has its own (fake_nccl.hpp).
-#include "src/comm/nccl_communicator.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

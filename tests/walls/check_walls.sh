@@ -38,7 +38,7 @@ check_includes() {
       owner["^(hdf5|H5)"]                        = "io/ tests/io/"
       owner["^liburing"]                         = "io/ benchmarks/io/"
       owner["^mpi[.]h"]                          = "src/comm/ io/ src/main.cpp tests/ benchmarks/"
-      owner["^(hwloc|nccl)"]                     = "src/comm/"
+      owner["^(hwloc|nccl)"]                     = "src/comm/ tests/support/"
       owner["^CLI/"]                             = "src/main.cpp src/huggingface_commands src/checkpoint_commands benchmarks/"
       owner["^(gtest|gmock)/"]                   = "tests/"
       owner["^benchmark/"]                       = "benchmarks/"
