@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/past_caches.hpp"
@@ -45,7 +46,7 @@ RowStatistics statistics_of(const T* x, float sum, std::int64_t columns, float e
 // busy both ways.
 template <class T>
 void forward_rows(const Rows<T>& y, const Rows<T>& x, const T* weight, const T* bias, float epsilon,
-                  bool past, std::int64_t begin, std::int64_t end) {
+                  [[maybe_unused]] bool past, std::int64_t begin, std::int64_t end) {
   const std::int64_t columns = y.columns;
   float sum = sum_of_row(x[begin], columns);
   for (std::int64_t r = begin; r < end; ++r) {
@@ -55,7 +56,11 @@ void forward_rows(const Rows<T>& y, const Rows<T>& x, const T* weight, const T* 
     const auto [mean, rstd] = statistics_of(from, sum, columns, epsilon, next);
     sum = vector_sum(columns, [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes) {
       const FloatVector xhat = (lanes.load(from + c) - mean) * rstd;
-      lanes.write(to + c, xhat * lanes.load(weight + c) + lanes.load(bias + c), past);
+      const FloatVector out = xhat * lanes.load(weight + c) + lanes.load(bias + c);
+      if constexpr (std::is_same_v<T, float>)
+        lanes.write(to + c, out, past);
+      else
+        lanes.store(to + c, out);  // past the caches it takes longer
       return lanes.load(next + c);
     });
   }
