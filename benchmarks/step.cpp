@@ -117,6 +117,76 @@ double product_rate(const Options& options) {
   return benchmark::Place(2, arguments).product_rate(types().at(options.type));
 }
 
+// The steps that were timed.
+struct Timed {
+  std::vector<double> seconds;
+  double first_loss = 0.0;
+  double on_messages = 0.0;  // seconds of this rank
+  StepMetrics last;
+  std::int64_t device_bytes = 0;
+  std::vector<cuda::KernelTime> kernels;
+};
+
+Timed time_steps(const Options& options, const ProcessGrid& grid, Trainer& trainer) {
+  const bool gpu = options.device == "gpu";
+  const auto spent_on_messages = [&] {
+    double spent = 0;
+    for (const Axis axis : all_axes) spent += grid.message_times(axis).spent;
+    return spent;
+  };
+  Timed timed;
+  const double spent_before = spent_on_messages();
+  for (int step = 1; step < options.steps; ++step) {
+    timed.last = trainer.train_step(step);
+    timed.seconds.push_back(timed.last.step_seconds);
+  }
+  timed.on_messages = spent_on_messages() - spent_before;
+  if (gpu) timed.device_bytes = on_gpu_by_kind(trainer.allocations()).total();
+  if (gpu && options.kernels) {
+    cuda::time_kernels(trainer.stream());
+    trainer.train_step(options.steps);
+    timed.kernels = cuda::kernel_times(trainer.stream());
+  }
+  return timed;
+}
+
+void report(const Options& options, const ProcessGrid& grid, const ModelConfig& model,
+            const Timed& timed, double peak, int cores) {
+  const bool gpu = options.device == "gpu";
+  const benchmark::Timing timing = benchmark::timing_of(timed.seconds);
+  const double rate = static_cast<double>(options.batch * options.sequence) / timing.seconds;
+  const double flops = rate * training_flops_per_token(model, options.sequence);
+  std::vector<std::pair<std::string_view, double>> rates = {{"tokens_per_second", rate},
+                                                            {"flops_per_second", flops}};
+  // On a GPU against what a large product has there, in the same run, and against what its maker
+  // says; with attention's causal half, and with the whole square.
+  rates.emplace_back("peak_fraction", flops / peak);
+  if (gpu) {
+    const double square = flops + rate * attention_flops_per_token(model, options.sequence);
+    rates.emplace_back("peak_fraction_full_attention", square / peak);
+    if (options.peak_flops > 0.0) {
+      rates.emplace_back("mfu", flops / (options.peak_flops * grid.size()));
+      rates.emplace_back("mfu_full_attention", square / (options.peak_flops * grid.size()));
+    }
+    rates.emplace_back("device_bytes", static_cast<double>(timed.device_bytes));
+  }
+  if (grid.size() > 1 && (!gpu || grid.stages_messages()))  // of this rank
+    rates.emplace_back(
+        "message_fraction",
+        timed.on_messages / std::accumulate(timed.seconds.begin(), timed.seconds.end(), 0.0));
+  rates.emplace_back("peak_memory_bytes", static_cast<double>(timed.last.peak_memory_bytes));
+  rates.emplace_back("cores", cores);
+  rates.emplace_back("first_loss", timed.first_loss);
+  std::vector<std::pair<std::string_view, std::string>> words = {{"program", options.program}};
+  if (!options.series.empty()) words.emplace_back("series", options.series);
+  const std::string name = case_of(options, grid);
+  benchmark::print_result("step", name, timing, rates, words);
+  for (const cuda::KernelTime& kernel : timed.kernels)
+    benchmark::print_result(
+        "step_kernels", fmt::format("{}: {}", name, kernel.name), {kernel.seconds, 0.0},
+        {{"calls", kernel.calls}, {"of_step", kernel.seconds / timing.seconds}});
+}
+
 void measure(const Options& options, const MpiSession& session) {
   const KernelRuntime runtime(options.threads);
   const bool gpu = options.device == "gpu";
@@ -137,59 +207,9 @@ void measure(const Options& options, const MpiSession& session) {
   Trainer trainer(job, grid, std::move(plan));
   const double first_loss = trainer.train_step(0).loss;  // takes the pages, compiles the GEMMs
   grid.choose_messages();
-  std::vector<double> seconds;
-  StepMetrics metrics;
-  const auto spent_on_messages = [&] {
-    double spent = 0;
-    for (const Axis axis : all_axes) spent += grid.message_times(axis).spent;
-    return spent;
-  };
-  const double spent_before = spent_on_messages();
-  for (int step = 1; step < options.steps; ++step) {
-    metrics = trainer.train_step(step);
-    seconds.push_back(metrics.step_seconds);
-  }
-  const std::int64_t device_bytes = gpu ? on_gpu_by_kind(trainer.allocations()).total() : 0;
-  std::vector<cuda::KernelTime> kernels;
-  if (gpu && options.kernels) {
-    cuda::time_kernels(trainer.stream());
-    trainer.train_step(options.steps);
-    kernels = cuda::kernel_times(trainer.stream());
-  }
-  if (session.rank() != 0) return;
-  const benchmark::Timing timing = benchmark::timing_of(seconds);
-  const double rate = static_cast<double>(options.batch * options.sequence) / timing.seconds;
-  const double flops = rate * training_flops_per_token(job.config.model, options.sequence);
-  std::vector<std::pair<std::string_view, double>> rates = {{"tokens_per_second", rate},
-                                                            {"flops_per_second", flops}};
-  // On a GPU against what a large product has there, in the same run, and against what its maker
-  // says; with attention's causal half, and with the whole square.
-  rates.emplace_back("peak_fraction", flops / peak);
-  if (gpu) {
-    const double square =
-        flops + rate * attention_flops_per_token(job.config.model, options.sequence);
-    rates.emplace_back("peak_fraction_full_attention", square / peak);
-    if (options.peak_flops > 0.0) {
-      rates.emplace_back("mfu", flops / (options.peak_flops * session.size()));
-      rates.emplace_back("mfu_full_attention", square / (options.peak_flops * session.size()));
-    }
-    rates.emplace_back("device_bytes", static_cast<double>(device_bytes));
-  }
-  if (grid.size() > 1 && (!gpu || grid.stages_messages()))  // of this rank
-    rates.emplace_back("message_fraction",
-                       (spent_on_messages() - spent_before) /
-                           std::accumulate(seconds.begin(), seconds.end(), 0.0));
-  rates.emplace_back("peak_memory_bytes", static_cast<double>(metrics.peak_memory_bytes));
-  rates.emplace_back("cores", cores);
-  rates.emplace_back("first_loss", first_loss);
-  std::vector<std::pair<std::string_view, std::string>> words = {{"program", options.program}};
-  if (!options.series.empty()) words.emplace_back("series", options.series);
-  const std::string name = case_of(options, grid);
-  benchmark::print_result("step", name, timing, rates, words);
-  for (const cuda::KernelTime& kernel : kernels)
-    benchmark::print_result(
-        "step_kernels", fmt::format("{}: {}", name, kernel.name), {kernel.seconds, 0.0},
-        {{"calls", kernel.calls}, {"of_step", kernel.seconds / timing.seconds}});
+  Timed timed = time_steps(options, grid, trainer);
+  timed.first_loss = first_loss;
+  if (session.rank() == 0) report(options, grid, job.config.model, timed, peak, cores);
 }
 
 }  // namespace

@@ -25,34 +25,52 @@ struct SoftmaxSum {
 };
 
 template <class T>
-float maximum(const T* row, std::int64_t columns, float largest) {
-  FloatVector lanes_largest = FloatVector{} + largest;
+float maximum(const T* row, std::int64_t columns) {
+  FloatVector largest = FloatVector{} - infinity;
   for_vectors(0, columns, [&](std::int64_t c, auto lanes) {
-    lanes_largest = larger(lanes.only(lanes.load(row + c), largest), lanes_largest);
+    largest = larger(lanes.only(lanes.load(row + c), -infinity), largest);
   });
-  return largest_lane(lanes_largest);
+  return largest_lane(largest);
 }
 
-// One pass over memory: a run of the row stays in L1 while its maximum is found and its
-// exponentials are summed. In float within runs, in double over them: a vocabulary is long enough
-// for float sums to drift.
+struct RunOfRow {
+  float largest;
+  float sum;  // of exponentials, relative to that of `shift`
+};
+
+template <class T>
+RunOfRow sum_run(const T* run, std::int64_t count, float shift) {
+  FloatVector largest = FloatVector{} - infinity;
+  const float sum = vector_sum(count, [&](std::int64_t c, auto lanes) {
+    const FloatVector logits = lanes.stream(run + c);
+    largest = larger(lanes.only(logits, -infinity), largest);
+    return fast_exp_flushed(logits - shift);
+  });
+  return {largest_lane(largest), sum};
+}
+
+// One pass: exponentials are taken relative to the maximum of the first run of the row, and to that
+// of a later one where it is so much larger that they could leave the range of float. In float
+// within runs, in double over them: a vocabulary is long enough for float sums to drift.
 template <class T>
 SoftmaxSum softmax_sum(const T* row, std::int64_t columns) {
-  constexpr std::int64_t run = 2048;
+  constexpr std::int64_t length = 2048;
+  constexpr float far_above = 60.0F;
+  const auto finite = [](float largest) { return largest == -infinity ? 0.0F : largest; };
   SoftmaxSum so_far;
-  for (std::int64_t begin = 0; begin < columns; begin += run) {
-    const T* part = row + begin;
-    const std::int64_t count = std::min(run, columns - begin);
-    const float before = so_far.largest;
-    so_far.largest = maximum(part, count, before);
-    const float shift = so_far.largest == -infinity ? 0.0F : so_far.largest;
-    const float sum = vector_sum(count, [=](std::int64_t c, auto lanes) {
-      __builtin_prefetch(part + run + c);  // into L1: until the next run memory would stand idle
-      return fast_exp_up_to_89(lanes.load(part + c) - shift);
-    });
-    so_far.sum *= std::exp(static_cast<double>(before) - static_cast<double>(shift));
-    so_far.sum += static_cast<double>(sum);
+  float shift = finite(maximum(row, std::min(length, columns)));
+  for (std::int64_t begin = 0; begin < columns; begin += length) {
+    const std::int64_t count = std::min(length, columns - begin);
+    RunOfRow run = sum_run(row + begin, count, shift);
+    if (run.largest > shift + far_above) {
+      so_far.sum *= std::exp(static_cast<double>(shift) - static_cast<double>(run.largest));
+      shift = run.largest;
+      run = sum_run(row + begin, count, shift);
+    }
+    so_far.largest = std::max(so_far.largest, run.largest);
+    so_far.sum += static_cast<double>(run.sum);
   }
+  so_far.sum *= std::exp(static_cast<double>(shift) - static_cast<double>(finite(so_far.largest)));
   return so_far;
 }
 
@@ -62,7 +80,7 @@ void backward_row(T* row, std::int64_t columns, std::int64_t label, float lse, f
   const bool here = label >= 0 && label < columns;
   const float label_logit = here ? float{row[label]} : 0.0F;
   for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
-    lanes.store(row + c, scale * fast_exp_up_to_89(lanes.stream(row + c) - lse));
+    lanes.store(row + c, scale * fast_exp_flushed(lanes.stream(row + c) - lse));
   });
   if (!here) return;
   // In 16 bits not from the row again: rounded near 1, it would cancel.

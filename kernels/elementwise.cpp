@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "kernels/base/parallel.hpp"
+#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
@@ -37,6 +38,7 @@ void residual_forward(const Stream& stream, const Tensor& y, const Tensor& x, co
     const Rows<T> left = rows_like(x, out, "x");
     const Rows<T> right = rows_like(a, out, "a");
     const T* shift = bias.empty() ? nullptr : elements_of<T>(bias, out.columns, "bias");
+    const bool past = past_caches(y, {&x, &a});
     parallel_for(out.rows, [=](std::int64_t r) {
       T* to = out[r];
       const T* from = left[r];
@@ -44,11 +46,11 @@ void residual_forward(const Stream& stream, const Tensor& y, const Tensor& x, co
       if (shift) {
         for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
           const FloatVector shifted = lanes.load(more + c) + lanes.load(shift + c);
-          lanes.store(to + c, lanes.load(from + c) + shifted);
+          lanes.write(to + c, lanes.load(from + c) + shifted, past);
         });
       } else {
         for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
-          lanes.store(to + c, lanes.load(from + c) + lanes.load(more + c));
+          lanes.write(to + c, lanes.load(from + c) + lanes.load(more + c), past);
         });
       }
     });

@@ -1,11 +1,11 @@
 #include "kernels/embedding.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include "kernels/base/parallel.hpp"
+#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
@@ -113,12 +113,13 @@ struct Chains {
 
 // to = from, bit for bit, while memory fetches the row that is copied later.
 template <class T>
-void copy_row(T* to, const T* from, const T* later, std::int64_t columns) {
+void copy_row(T* to, const T* from, const T* later, std::int64_t columns, bool past) {
   constexpr std::int64_t step = vector_bytes / static_cast<std::int64_t>(sizeof(T));
   std::int64_t c = 0;
   for (; c + step <= columns; c += step) {
     prefetch(later + c);
-    std::memcpy(to + c, from + c, vector_bytes);
+    const auto bits = detail::load_bits<FloatVector>(from + c);
+    past ? detail::write_past_caches(to + c, bits) : detail::store_bits(to + c, bits);
   }
   std::copy(from + c, from + columns, to + c);
 }
@@ -138,11 +139,12 @@ void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& toke
       const std::int64_t row = ids[r] - first_token;
       return ids[r] >= 0 && row >= 0 && row < table.rows ? table[row] : nullptr;
     };
+    const bool past = past_caches(y, {});
     parallel_for(out.rows, [=](std::int64_t r) {
       const T* later = row_of(std::min(r + ahead, out.rows - 1));
       T* to = out[r];
       if (const T* from = row_of(r))
-        copy_row(to, from, later == nullptr ? from : later, out.columns);
+        copy_row(to, from, later == nullptr ? from : later, out.columns, past);
       else
         std::fill_n(to, out.columns, T{});
     });

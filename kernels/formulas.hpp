@@ -27,11 +27,13 @@ constexpr V gelu_argument(V x) {
   return x * (gelu_linear + gelu_cubic * (x * x));
 }
 
-/// From 2 u and e = exp(-|2 u|), which lies in [0, 1]: no overflow at either end.
+/// From e = exp(-2 u), which may be infinite.
 template <class V>
-constexpr GeluSigmoid<V> gelu_sigmoid(V u2, V e) {
-  const V inverse = 1.0F / (1.0F + e);
-  return {u2 >= 0.0F ? inverse : e * inverse, e * inverse * inverse};
+constexpr GeluSigmoid<V> gelu_sigmoid(V e) {
+  const V one = V{} + 1.0F;
+  const V value = one / (one + e);
+  const V rest = e * value;  // 1 - value, without cancellation; NaN where e is infinite
+  return {value, value * (rest < one ? rest : one)};
 }
 
 /// The derivative of 2 u.
@@ -40,10 +42,10 @@ constexpr V gelu_argument_slope(V x) {
   return gelu_linear + 3.0F * gelu_cubic * (x * x);
 }
 
-/// The sigmoid of x, from e = exp(-|x|).
+/// The sigmoid of x, from e = exp(-x), which may be infinite.
 template <class V>
-constexpr V sigmoid_from(V x, V e) {
-  return (x >= 0.0F ? V{} + 1.0F : e) / (1.0F + e);
+constexpr V sigmoid_from(V e) {
+  return 1.0F / (1.0F + e);
 }
 
 /// All of an AdamW step that does not depend on the element, rounded to float once.

@@ -1,6 +1,7 @@
 #include "kernels/gelu.hpp"
 
 #include "kernels/base/parallel.hpp"
+#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
 #include "kernels/base/vector_math.hpp"
@@ -13,9 +14,9 @@ namespace {
 
 constexpr std::int64_t block = 8192;  // elements of a parallel task
 
-inline GeluSigmoid<FloatVector> sigmoid_of_gelu(FloatVector x) {
-  const FloatVector u2 = gelu_argument(x);
-  return gelu_sigmoid(u2, fast_exp_up_to_89(-magnitude(u2)));
+// The exponential of minus x, infinite beyond 88.68.
+inline FloatVector exp_of_minus(FloatVector x) {
+  return fast_exp_flushed(smaller(FloatVector{} + 88.75F, -x));
 }
 
 }  // namespace
@@ -25,10 +26,11 @@ void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     T* out = elements_of<T>(y, x.elements(), "y");
     const T* in = elements_of<T>(x, x.elements(), "x");
+    const bool past = past_caches(y, {&x});
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
       for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
         const FloatVector v = lanes.stream(in + i);
-        lanes.store(out + i, v * sigmoid_of_gelu(v).value);
+        lanes.write(out + i, v * gelu_sigmoid(exp_of_minus(gelu_argument(v))).value, past);
       });
     });
   });
@@ -42,13 +44,16 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
     T* out = elements_of<T>(y, x.elements(), "y");
     const T* upstream = elements_of<T>(dy, x.elements(), "dy");
     const T* in = elements_of<T>(x, x.elements(), "x");
+    const bool past = past_caches(dx, {&dy, &x});
+    const bool past_y = past_caches(y, {&dy, &x});
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
       for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
         const FloatVector v = lanes.stream(in + i);
         const FloatVector d = lanes.stream(upstream + i);
-        const GeluSigmoid s = sigmoid_of_gelu(v);
-        lanes.store(gradient + i, d * (s.value + v * gelu_argument_slope(v) * s.derivative));
-        lanes.store(out + i, v * s.value);
+        const GeluSigmoid s = gelu_sigmoid(exp_of_minus(gelu_argument(v)));
+        const FloatVector slope = s.value + v * gelu_argument_slope(v) * s.derivative;
+        lanes.write(gradient + i, d * slope, past);
+        lanes.write(out + i, v * s.value, past_y);
       });
     });
   });

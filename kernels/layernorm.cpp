@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/base/parallel.hpp"
+#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
@@ -26,14 +28,14 @@ float sum_of_row(const T* x, std::int64_t columns) {
   return vector_sum(columns, [=](std::int64_t c, auto lanes) { return lanes.stream(x + c); });
 }
 
-// From the sum of the row x. Memory gets ready the row `later` meanwhile.
+// From the sum of the row x. Memory gets ready meanwhile what lies `ahead` bytes behind `later`.
 template <class T>
 RowStatistics statistics_of(const T* x, float sum, std::int64_t columns, float epsilon,
-                            const T* later) {
+                            const T* later, std::int64_t ahead = 0) {
   const float inverse = 1.0F / static_cast<float>(columns);
   const float mean = inverse * sum;
   const float variance = inverse * vector_sum(columns, [=](std::int64_t c, auto lanes) {
-                           prefetch(later + c);
+                           prefetch(reinterpret_cast<const char*>(later + c) + ahead);
                            const FloatVector centred = lanes.load(x + c) - mean;
                            return centred * centred;
                          });
@@ -44,7 +46,7 @@ RowStatistics statistics_of(const T* x, float sum, std::int64_t columns, float e
 // busy both ways.
 template <class T>
 void forward_rows(const Rows<T>& y, const Rows<T>& x, const T* weight, const T* bias, float epsilon,
-                  std::int64_t begin, std::int64_t end) {
+                  [[maybe_unused]] bool past, std::int64_t begin, std::int64_t end) {
   const std::int64_t columns = y.columns;
   float sum = sum_of_row(x[begin], columns);
   for (std::int64_t r = begin; r < end; ++r) {
@@ -54,7 +56,11 @@ void forward_rows(const Rows<T>& y, const Rows<T>& x, const T* weight, const T* 
     const auto [mean, rstd] = statistics_of(from, sum, columns, epsilon, next);
     sum = vector_sum(columns, [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes) {
       const FloatVector xhat = (lanes.load(from + c) - mean) * rstd;
-      lanes.store(to + c, xhat * lanes.load(weight + c) + lanes.load(bias + c));
+      const FloatVector out = xhat * lanes.load(weight + c) + lanes.load(bias + c);
+      if constexpr (std::is_same_v<T, float>)
+        lanes.write(to + c, out, past);
+      else
+        lanes.store(to + c, out);  // past the caches it takes longer
       return lanes.load(next + c);
     });
   }
@@ -67,7 +73,8 @@ void backward_row(const GradientRow<T>& row, const T* weight, float* dweight, fl
                   std::int64_t columns, float epsilon) {
   const T* dy = row.dy;
   const T* x = row.x;
-  const auto [mean, rstd] = statistics_of(x, sum_of_row(x, columns), columns, epsilon, dy);
+  const auto [mean, rstd] =
+      statistics_of(x, sum_of_row(x, columns), columns, epsilon, dy, bytes_ahead);
   const float inverse = 1.0F / static_cast<float>(columns);
   float sums[2];  // of g and of g xhat
   vector_sums(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
@@ -97,8 +104,9 @@ void layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, c
     const Rows<T> in = rows_like(x, out, "x");
     const T* gain = elements_of<T>(weight, out.columns, "weight");
     const T* shift = elements_of<T>(bias, out.columns, "bias");
+    const bool past = past_caches(y, {&x});
     parallel_for_blocks(out.rows, rows_together, [=](std::int64_t begin, std::int64_t end) {
-      forward_rows(out, in, gain, shift, epsilon, begin, end);
+      forward_rows(out, in, gain, shift, epsilon, past, begin, end);
     });
   });
 }

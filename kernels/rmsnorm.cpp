@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/base/parallel.hpp"
+#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
@@ -51,12 +52,13 @@ void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, con
     const Rows<T> out = rows_of<T>(y, "y");
     const Rows<T> in = rows_like(x, out, "x");
     const T* gain = elements_of<T>(weight, out.columns, "weight");
+    const bool past = past_caches(y, {&x});
     parallel_for(out.rows, [=](std::int64_t row) {
       T* to = out[row];
       const T* from = in[row];
       const float r = reciprocal_rms(from, out.columns, epsilon);
       for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
-        lanes.store(to + c, lanes.load(from + c) * r * lanes.load(gain + c));
+        lanes.write(to + c, lanes.load(from + c) * r * lanes.load(gain + c), past);
       });
     });
   });

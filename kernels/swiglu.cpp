@@ -1,6 +1,7 @@
 #include "kernels/swiglu.hpp"
 
 #include "kernels/base/parallel.hpp"
+#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
 #include "kernels/base/vector_math.hpp"
@@ -12,7 +13,7 @@ namespace triax {
 namespace {
 
 inline FloatVector sigmoid(FloatVector x) {
-  return sigmoid_from(x, fast_exp_up_to_89(-magnitude(x)));
+  return sigmoid_from(fast_exp_flushed(smaller(FloatVector{} + 88.75F, -x)));
 }
 
 // Rows of the fused (N, 2 I) matrix that belongs to rows of (N, I).
@@ -31,13 +32,14 @@ void swiglu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
     const Rows<T> in = fused_rows(x, out, "x");
+    const bool past = past_caches(y, {&x});
     parallel_for(out.rows, [=](std::int64_t r) {
       T* to = out[r];
       const T* gates = in[r];
       const T* ups = gates + out.columns;
       for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
         const FloatVector gate = lanes.stream(gates + c);
-        lanes.store(to + c, gate * sigmoid(gate) * lanes.stream(ups + c));
+        lanes.write(to + c, gate * sigmoid(gate) * lanes.stream(ups + c), past);
       });
     });
   });
@@ -51,6 +53,10 @@ void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, co
     const Rows<T> upstream = rows_like(dy, out, "dy");
     const Rows<T> in = fused_rows(x, out, "x");
     const Rows<T> gradient = fused_rows(dx, out, "dx");
+    // The second half of a row must begin at a whole vector too.
+    const bool whole_vectors = out.columns % vector_floats == 0;
+    const bool past = whole_vectors && past_caches(dx, {&dy, &x});
+    const bool past_y = past_caches(y, {&dy, &x});
     parallel_for(out.rows, [=](std::int64_t r) {
       const std::int64_t columns = out.columns;
       const T* gates = in[r];
@@ -65,9 +71,9 @@ void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, co
         const FloatVector up = lanes.stream(ups + c);
         const FloatVector s = sigmoid(gate);
         const FloatVector silu = gate * s;
-        lanes.store(dgate + c, d * up * (s + silu * (1.0F - s)));
-        lanes.store(dup + c, d * silu);
-        lanes.store(to + c, silu * up);
+        lanes.write(dgate + c, d * up * (s + silu * (1.0F - s)), past);
+        lanes.write(dup + c, d * silu, past);
+        lanes.write(to + c, silu * up, past_y);
       });
     });
   });

@@ -140,7 +140,8 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
   if (attention::pair_backward(n, dq, dk, dv, dout, out, lse, q, k, v, options, scratch)) return;
-  const attention::BackwardScratch tiles(scratch, n.length, n.head_size);
+  const attention::BackwardScratch tiles(scratch, attention::workers_for(n.batch * n.key_heads),
+                                         n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {
     const attention::Backward<E> backward{n, options, dq, dk, dv, dout, out, lse, q, k, v, tiles};
     attention::for_each_item(n.batch * n.key_heads, std::cref(backward));

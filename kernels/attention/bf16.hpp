@@ -10,8 +10,8 @@ namespace triax::attention {
 /// A buffer of words a worker, in memory of float32.
 class WordScratch {
  public:
-  WordScratch(Arena& arena, std::string_view name, std::int64_t words)
-      : memory_(arena, name, words) {}
+  WordScratch(Arena& arena, std::int64_t workers, std::string_view name, std::int64_t words)
+      : memory_(arena, workers, name, words) {}
   std::uint32_t* words(std::int64_t worker) const {
     return reinterpret_cast<std::uint32_t*>(memory_.of(worker));
   }
@@ -26,15 +26,17 @@ constexpr std::int64_t whole_tiles(std::int64_t length) {
 }
 
 struct PairForwardScratch {
-  PairForwardScratch(Arena& arena, std::int64_t length, std::int64_t head_size)
-      : keys(arena, "attention keys", whole_tiles(length) * head_size / 2),
-        values(arena, "attention values", (length + 1) / 2 * whole_pair_columns(head_size)),
-        probability(arena, "attention probabilities", tile_size * tile_size / 2),
-        out(arena, "attention out tile", tile_size * whole_pair_columns(head_size)),
-        scores(arena, "attention scores", tile_size * tile_size),
-        keep(arena, "attention dropout", tile_size * tile_size),
-        largest(arena, "attention maxima", tile_size),
-        sum(arena, "attention sums", tile_size * widest_vector) {}
+  PairForwardScratch(Arena& arena, std::int64_t workers, std::int64_t length,
+                     std::int64_t head_size)
+      : keys(arena, workers, "attention keys", whole_tiles(length) * head_size / 2),
+        values(arena, workers, "attention values",
+               (length + 1) / 2 * whole_pair_columns(head_size)),
+        probability(arena, workers, "attention probabilities", tile_size * tile_size / 2),
+        out(arena, workers, "attention out tile", tile_size * whole_pair_columns(head_size)),
+        scores(arena, workers, "attention scores", tile_size * tile_size),
+        keep(arena, workers, "attention dropout", tile_size * tile_size),
+        largest(arena, workers, "attention maxima", tile_size),
+        sum(arena, workers, "attention sums", tile_size * widest_vector) {}
   WordScratch keys;         // (tiles of keys, D / 2, tile_size): transposed
   WordScratch values;       // (T / 2, width): pairs of rows
   WordScratch probability;  // (tile_size, tile_size / 2): pairs along rows
@@ -42,24 +44,26 @@ struct PairForwardScratch {
 };
 
 struct PairBackwardScratch {
-  PairBackwardScratch(Arena& arena, std::int64_t length, std::int64_t head_size)
-      : query(arena, "attention queries", (length + 1) / 2 * whole_pair_columns(head_size)),
-        dout(arena, "attention dout", (length + 1) / 2 * whole_pair_columns(head_size)),
-        key(arena, "attention key tile", tile_size / 2 * whole_pair_columns(head_size)),
-        key_t(arena, "attention key tile transposed", tile_size * head_size / 2),
-        value_t(arena, "attention value tile transposed", tile_size * head_size / 2),
-        probability_pairs(arena, "attention probabilities", tile_size * tile_size / 2),
-        dscore_pairs(arena, "attention dscores by column", tile_size * tile_size / 2),
-        dscore_rows(arena, "attention dscores by row", tile_size * tile_size / 2),
-        delta(arena, "attention delta", length),
-        dquery(arena, "attention dq", length * whole_pair_columns(head_size)),
-        dkey_sum(arena, "attention dk", length * whole_pair_columns(head_size)),
-        dvalue_sum(arena, "attention dv", length * whole_pair_columns(head_size)),
-        dkey(arena, "attention dk tile", tile_size * whole_pair_columns(head_size)),
-        dvalue(arena, "attention dv tile", tile_size * whole_pair_columns(head_size)),
-        probability(arena, "attention scores", tile_size * tile_size),
-        dscore(arena, "attention dscores", tile_size * tile_size),
-        keep(arena, "attention dropout", tile_size * tile_size) {}
+  PairBackwardScratch(Arena& arena, std::int64_t workers, std::int64_t length,
+                      std::int64_t head_size)
+      : query(arena, workers, "attention queries",
+              (length + 1) / 2 * whole_pair_columns(head_size)),
+        dout(arena, workers, "attention dout", (length + 1) / 2 * whole_pair_columns(head_size)),
+        key(arena, workers, "attention key tile", tile_size / 2 * whole_pair_columns(head_size)),
+        key_t(arena, workers, "attention key tile transposed", tile_size * head_size / 2),
+        value_t(arena, workers, "attention value tile transposed", tile_size * head_size / 2),
+        probability_pairs(arena, workers, "attention probabilities", tile_size * tile_size / 2),
+        dscore_pairs(arena, workers, "attention dscores by column", tile_size * tile_size / 2),
+        dscore_rows(arena, workers, "attention dscores by row", tile_size * tile_size / 2),
+        delta(arena, workers, "attention delta", length),
+        dquery(arena, workers, "attention dq", length * whole_pair_columns(head_size)),
+        dkey_sum(arena, workers, "attention dk", length * whole_pair_columns(head_size)),
+        dvalue_sum(arena, workers, "attention dv", length * whole_pair_columns(head_size)),
+        dkey(arena, workers, "attention dk tile", tile_size * whole_pair_columns(head_size)),
+        dvalue(arena, workers, "attention dv tile", tile_size * whole_pair_columns(head_size)),
+        probability(arena, workers, "attention scores", tile_size * tile_size),
+        dscore(arena, workers, "attention dscores", tile_size * tile_size),
+        keep(arena, workers, "attention dropout", tile_size * tile_size) {}
   WordScratch query, dout;                      // (T / 2, width): pairs of rows
   WordScratch key;                              // (tile_size / 2, width): pairs of rows
   WordScratch key_t, value_t;                   // (D / 2, tile_size): transposed

@@ -138,7 +138,8 @@ bool pair_backward(const Sizes& n, const Tensor& dq, const Tensor& dk, const Ten
                    const Tensor& k, const Tensor& v, const AttentionOptions& options,
                    Arena& scratch) {
   if (!pairs_possible(n, {&q, &k, &v, &dout})) return false;
-  const PairBackwardScratch tiles(scratch, n.length, n.head_size);
+  const PairBackwardScratch tiles(scratch, workers_for(n.batch * n.key_heads), n.length,
+                                  n.head_size);
   const BackwardPass pass{n, options, dq, dk, dv, dout, out, lse, q, k, v, tiles};
   for_each_item(n.batch * n.key_heads, std::cref(pass));
   return true;

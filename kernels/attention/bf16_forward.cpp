@@ -75,7 +75,7 @@ bool pair_forward(const Sizes& n, const Tensor& out, const Tensor& lse, const Te
                   const Tensor& k, const Tensor& v, const AttentionOptions& options,
                   Arena& scratch) {
   if (!pairs_possible(n, {&q, &k, &v})) return false;
-  const PairForwardScratch tiles(scratch, n.length, n.head_size);
+  const PairForwardScratch tiles(scratch, workers_for(n.batch * n.heads), n.length, n.head_size);
   const ForwardPass pass{n, options, out, lse, q, k, v, tiles};
   for_each_item(n.batch * n.heads, std::cref(pass));
   return true;

@@ -89,7 +89,8 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
   if (attention::pair_forward(n, out, lse, q, k, v, options, scratch)) return;
-  const attention::ForwardScratch tiles(scratch, n.length, n.head_size);
+  const attention::ForwardScratch tiles(scratch, attention::workers_for(n.batch * n.heads),
+                                        n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {
     const attention::Forward<E> forward{n, options, out, lse, q, k, v, tiles};
     attention::for_each_item(n.batch * n.heads, std::cref(forward));

@@ -34,7 +34,7 @@ void softmax_step(float* scores, const OnlineSoftmax& state, float* out, std::in
     state.largest[r] = std::max(state.largest[r], largest_lane(largest));
   }
   for (std::int64_t r = 0; r < tile_size; r += vector_floats)
-    store(shrink.data() + r, fast_exp_up_to_89(load(shrink.data() + r) - load(state.largest + r)));
+    store(shrink.data() + r, fast_exp_flushed(load(shrink.data() + r) - load(state.largest + r)));
   for (std::int64_t r = 0; r < rows; ++r, scores += tile_size) {
     const float largest = state.largest[r];
     const float factor = shrink[static_cast<std::size_t>(r)];
@@ -46,7 +46,7 @@ void softmax_step(float* scores, const OnlineSoftmax& state, float* out, std::in
 #pragma GCC unroll 2
       for (int v = 0; v < sum_vectors; ++v) {
         float* at = scores + c + v * vector_floats;
-        const FloatVector probability = fast_exp_up_to_89(load(at) - largest);
+        const FloatVector probability = fast_exp_flushed(load(at) - largest);
         store(at, probability);
         sum[v] += probability;
       }

@@ -12,17 +12,22 @@ float* lse_of(const Tensor& lse, std::int64_t b, std::int64_t h) {
   return lse.as<float>() + b * lse.stride(0) + h * lse.stride(1);
 }
 
+std::int64_t workers_for(std::int64_t items) {
+  return std::min(host_concurrency(), items);
+}
+
 void for_each_item(std::int64_t count,
                    const std::function<void(std::int64_t, std::int64_t)>& body) {
-  const std::int64_t workers = host_concurrency();
+  const std::int64_t workers = workers_for(count);
   const auto* call = &body;
   parallel_for(workers, [=](std::int64_t worker) {
     for (std::int64_t item = worker; item < count; item += workers) (*call)(worker, item);
   });
 }
 
-Scratch::Scratch(Arena& arena, std::string_view name, std::int64_t floats) : floats_(floats) {
-  const Tensor memory = arena.take(name, DType::f32, {host_concurrency(), floats});
+Scratch::Scratch(Arena& arena, std::int64_t workers, std::string_view name, std::int64_t floats)
+    : floats_(floats) {
+  const Tensor memory = arena.take(name, DType::f32, {workers, floats});
   if (!arena.measuring()) data_ = memory.as<float>();
 }
 
@@ -41,16 +46,18 @@ const float* fill_keep(float* keep, const AttentionOptions& options, const Sizes
 std::size_t attention_scratch_bytes(const Shape& queries) {
   const std::int64_t sequence_length = queries[1];
   const std::int64_t head_size = queries[3];
+  // Of the forward pass; the backward pass has no more, one for each head of keys.
+  const std::int64_t workers = attention::workers_for(queries[0] * queries[2]);
   Arena forward;
-  const attention::ForwardScratch forward_scratch(forward, sequence_length, head_size);
+  const attention::ForwardScratch forward_scratch(forward, workers, sequence_length, head_size);
   Arena backward;
-  const attention::BackwardScratch backward_scratch(backward, sequence_length, head_size);
+  const attention::BackwardScratch backward_scratch(backward, workers, sequence_length, head_size);
   Arena pair_forward;
-  const attention::PairForwardScratch pair_forward_scratch(pair_forward, sequence_length,
+  const attention::PairForwardScratch pair_forward_scratch(pair_forward, workers, sequence_length,
                                                            head_size);
   Arena pair_backward;
-  const attention::PairBackwardScratch pair_backward_scratch(pair_backward, sequence_length,
-                                                             head_size);
+  const attention::PairBackwardScratch pair_backward_scratch(pair_backward, workers,
+                                                             sequence_length, head_size);
   Arena device;
   attention::take_delta(device, queries[0], queries[2], sequence_length);
   return std::max({forward.high_water(), backward.high_water(), pair_forward.high_water(),

@@ -25,6 +25,9 @@ HeadView<E> head_of(const Tensor& x, std::int64_t b, std::int64_t h) {
 /// The log-sum-exps of head h of sample b. lse: (B, H, T).
 float* lse_of(const Tensor& lse, std::int64_t b, std::int64_t h);
 
+/// How many workers share out `items`: a thread of the rank each, but none without an item.
+std::int64_t workers_for(std::int64_t items);
+
 /// body(worker, item) for every item below `count`, worker w taking w, w + workers, ...: which item
 /// runs where is fixed, and items of one worker run one after another, so that each worker needs
 /// one set of buffers.
@@ -38,7 +41,7 @@ const float* fill_keep(float* keep, const AttentionOptions& options, const Sizes
 /// One buffer a worker.
 class Scratch {
  public:
-  Scratch(Arena& arena, std::string_view name, std::int64_t floats);
+  Scratch(Arena& arena, std::int64_t workers, std::string_view name, std::int64_t floats);
   float* of(std::int64_t worker) const { return data_ + worker * floats_; }
 
  private:
@@ -47,36 +50,37 @@ class Scratch {
 };
 
 struct ForwardScratch {
-  ForwardScratch(Arena& arena, std::int64_t length, std::int64_t head_size)
-      : keys(arena, "attention keys", (length + tile_size - 1) / tile_size * tile_size * head_size),
-        values(arena, "attention values", length * whole_vectors(head_size)),
-        query(arena, "attention query tile", tile_size * whole_vectors(head_size)),
-        out(arena, "attention out tile", tile_size * whole_vectors(head_size)),
-        scores(arena, "attention scores", tile_size * tile_size),
-        keep(arena, "attention dropout", tile_size * tile_size),
-        largest(arena, "attention maxima", tile_size),
-        sum(arena, "attention sums", tile_size * widest_vector) {}
+  ForwardScratch(Arena& arena, std::int64_t workers, std::int64_t length, std::int64_t head_size)
+      : keys(arena, workers, "attention keys",
+             (length + tile_size - 1) / tile_size * tile_size * head_size),
+        values(arena, workers, "attention values", length * whole_vectors(head_size)),
+        query(arena, workers, "attention query tile", tile_size * whole_vectors(head_size)),
+        out(arena, workers, "attention out tile", tile_size * whole_vectors(head_size)),
+        scores(arena, workers, "attention scores", tile_size * tile_size),
+        keep(arena, workers, "attention dropout", tile_size * tile_size),
+        largest(arena, workers, "attention maxima", tile_size),
+        sum(arena, workers, "attention sums", tile_size * widest_vector) {}
   Scratch keys;    // (tiles of keys, D, tile_size), transposed
   Scratch values;  // (T, width)
   Scratch query, out, scores, keep, largest, sum;
 };
 
 struct BackwardScratch {
-  BackwardScratch(Arena& arena, std::int64_t length, std::int64_t head_size)
-      : query(arena, "attention queries", length * whole_vectors(head_size)),
-        dout(arena, "attention dout", length * whole_vectors(head_size)),
-        delta(arena, "attention delta", length),
-        dquery(arena, "attention dq", length * whole_vectors(head_size)),
-        dkey_sum(arena, "attention dk", length * whole_vectors(head_size)),
-        dvalue_sum(arena, "attention dv", length * whole_vectors(head_size)),
-        key(arena, "attention key tile", tile_size * whole_vectors(head_size)),
-        key_t(arena, "attention key tile transposed", tile_size * head_size),
-        value_t(arena, "attention value tile transposed", tile_size * head_size),
-        dkey(arena, "attention dk tile", tile_size * whole_vectors(head_size)),
-        dvalue(arena, "attention dv tile", tile_size * whole_vectors(head_size)),
-        probability(arena, "attention scores", tile_size * tile_size),
-        dscore(arena, "attention dscores", tile_size * tile_size),
-        keep(arena, "attention dropout", tile_size * tile_size) {}
+  BackwardScratch(Arena& arena, std::int64_t workers, std::int64_t length, std::int64_t head_size)
+      : query(arena, workers, "attention queries", length * whole_vectors(head_size)),
+        dout(arena, workers, "attention dout", length * whole_vectors(head_size)),
+        delta(arena, workers, "attention delta", length),
+        dquery(arena, workers, "attention dq", length * whole_vectors(head_size)),
+        dkey_sum(arena, workers, "attention dk", length * whole_vectors(head_size)),
+        dvalue_sum(arena, workers, "attention dv", length * whole_vectors(head_size)),
+        key(arena, workers, "attention key tile", tile_size * whole_vectors(head_size)),
+        key_t(arena, workers, "attention key tile transposed", tile_size * head_size),
+        value_t(arena, workers, "attention value tile transposed", tile_size * head_size),
+        dkey(arena, workers, "attention dk tile", tile_size * whole_vectors(head_size)),
+        dvalue(arena, workers, "attention dv tile", tile_size * whole_vectors(head_size)),
+        probability(arena, workers, "attention scores", tile_size * tile_size),
+        dscore(arena, workers, "attention dscores", tile_size * tile_size),
+        keep(arena, workers, "attention dropout", tile_size * tile_size) {}
   Scratch query, dout;           // (T, width), queries times the scale
   Scratch delta;                 // (T): rows of dout * out summed
   Scratch dquery;                // (T, width): summed over the tiles of keys

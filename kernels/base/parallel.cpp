@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <Kokkos_Core.hpp>
+#include <atomic>
 
 namespace triax {
 namespace {
@@ -25,9 +26,14 @@ std::int64_t host_concurrency() {
 void detail::run_on_threads(std::int64_t n, void (*loop)(const void*, std::int64_t, std::int64_t),
                             const void* body) {
   const std::int64_t threads = host_concurrency();
-  if (n <= 1 || threads <= 1) return loop(body, 0, n);
+  const auto part = [=](std::int64_t begin, std::int64_t end) {
+    loop(body, begin, end);
+    // What it wrote past the caches no other order of memory holds back.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  };
+  if (n <= 1 || threads <= 1) return part(0, n);
   const auto range = [=](std::int64_t thread) {
-    loop(body, n * thread / threads, n * (thread + 1) / threads);
+    part(n * thread / threads, n * (thread + 1) / threads);
   };
   if (kokkos_threads() > 1) {
     Kokkos::parallel_for(Kokkos::RangePolicy<Space>(0, threads), range);

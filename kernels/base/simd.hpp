@@ -135,6 +135,43 @@ inline void store(F16* p, FloatVector v) {
 #endif
 }
 
+namespace detail {
+
+#if defined(__AVX512F__)
+inline void write_past_caches(void* p, FloatVector v) {
+  _mm512_stream_ps(static_cast<float*>(p), v);
+}
+inline void write_past_caches(void* p, HalfWordVector v) {
+  _mm256_stream_si256(static_cast<__m256i*>(p), same_bits<__m256i>(v));
+}
+#elif defined(__AVX2__)
+inline void write_past_caches(void* p, FloatVector v) {
+  _mm256_stream_ps(static_cast<float*>(p), v);
+}
+inline void write_past_caches(void* p, HalfWordVector v) {
+  _mm_stream_si128(static_cast<__m128i*>(p), same_bits<__m128i>(v));
+}
+#else
+template <class Vector>
+void write_past_caches(void* p, Vector v) {
+  store_bits(p, v);
+}
+#endif
+
+}  // namespace detail
+
+/// The same past the caches, to a `p` that is aligned to what is written. Other cores see it behind
+/// the end of the parallel loop (parallel.hpp).
+inline void store_past_caches(float* p, FloatVector v) {
+  detail::write_past_caches(p, v);
+}
+template <class T>
+void store_past_caches(T* p, FloatVector v) {
+  T part[vector_floats];
+  store(part, v);
+  detail::write_past_caches(p, detail::load_bits<detail::HalfWordVector>(part));
+}
+
 /// Asks the second-level cache for the memory at `p`. There need not be any.
 inline void prefetch(const void* p) {
   constexpr int reading = 0, second_level = 2;
@@ -161,8 +198,25 @@ inline FloatVector smaller(FloatVector a, FloatVector b) {
   return a < b ? a : b;
 #endif
 }
+inline float larger(float a, float b) {
+  return a > b ? a : b;
+}
 inline float smaller(float a, float b) {
   return a < b ? a : b;
+}
+
+/// In each lane that lane of `table` whose number the lowest bits of the lane of `at` say.
+inline FloatVector lookup(FloatVector table, WordVector at) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_permutexvar_ps(0xffff, detail::same_bits<__m512i>(at), table);
+#elif defined(__AVX2__)
+  return _mm256_permutevar8x32_ps(table, detail::same_bits<__m256i>(at));
+#else
+  FloatVector found;
+  for (int lane = 0; lane < vector_floats; ++lane)
+    found[lane] = table[static_cast<int>(at[lane] % static_cast<unsigned>(vector_floats))];
+  return found;
+#endif
 }
 
 using DoubleVector [[gnu::vector_size(vector_bytes)]] = double;
@@ -190,11 +244,6 @@ inline DoubleVector lower_half(FloatVector v) {
 inline DoubleVector upper_half(FloatVector v) {
   return detail::widened_half<vector_floats / 2>(
       v, std::make_integer_sequence<int, vector_floats / 2>{});
-}
-
-/// Each lane without its sign.
-inline FloatVector magnitude(FloatVector v) {
-  return detail::same_bits<FloatVector>(detail::same_bits<WordVector>(v) & 0x7fffffffU);
 }
 
 namespace detail {

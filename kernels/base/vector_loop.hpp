@@ -29,6 +29,11 @@ struct AllLanes {
   void store(T* p, FloatVector v) const {
     triax::store(p, v);
   }
+  /// The same, past the caches where that is better (past_caches.hpp).
+  template <class T>
+  void write(T* p, FloatVector v, bool past) const {
+    past ? store_past_caches(p, v) : triax::store(p, v);
+  }
   /// v, and `elsewhere` in other lanes.
   FloatVector only(FloatVector v, float /*elsewhere*/) const { return v; }
 };
@@ -52,6 +57,10 @@ struct FirstLanes {
     T part[vector_floats];
     triax::store(part, v);
     std::copy_n(part, count, p);
+  }
+  template <class T>
+  void write(T* p, FloatVector v, bool /*past*/) const {
+    store(p, v);
   }
   FloatVector only(FloatVector v, float elsewhere) const {
     for (std::int64_t lane = count; lane < vector_floats; ++lane) v[lane] = elsewhere;

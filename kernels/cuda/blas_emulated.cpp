@@ -24,11 +24,11 @@ void check_stride(const BlasOperand& operand, std::int64_t rows, std::int64_t co
 }
 
 float sigmoid(float x) {
-  return gelu_sigmoid(gelu_argument(x), std::exp(-std::fabs(gelu_argument(x)))).value;
+  return gelu_sigmoid(std::exp(-gelu_argument(x))).value;
 }
 
 float gelu_derivative(float x) {
-  const GeluSigmoid s = gelu_sigmoid(gelu_argument(x), std::exp(-std::fabs(gelu_argument(x))));
+  const GeluSigmoid s = gelu_sigmoid(std::exp(-gelu_argument(x)));
   return s.value + x * gelu_argument_slope(x) * s.derivative;
 }
 

@@ -9,8 +9,7 @@ namespace triax::cuda {
 namespace {
 
 TRIAX_DEVICE inline GeluSigmoid<float> sigmoid_of_gelu(float x) {
-  const float u2 = gelu_argument(x);
-  return gelu_sigmoid(u2, std::exp(-std::fabs(u2)));
+  return gelu_sigmoid(std::exp(-gelu_argument(x)));
 }
 
 template <class T>

@@ -9,7 +9,7 @@ namespace triax::cuda {
 namespace {
 
 TRIAX_DEVICE inline float sigmoid(float x) {
-  return sigmoid_from(x, std::exp(-std::fabs(x)));
+  return sigmoid_from(std::exp(-x));
 }
 
 template <class T>

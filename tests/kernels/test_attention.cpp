@@ -1,6 +1,7 @@
 #include "kernels/attention.hpp"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <cmath>
 #include <limits>
@@ -301,6 +302,15 @@ TEST(ReferenceAttention, FiniteDifferences) {
         EXPECT_NEAR((*gradients[input])[i], slope, 1e-8) << "input " << input << " element " << i;
       }
   }
+}
+
+TEST(AttentionScratch, IsForThreadsThatGetAHead) {
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(8);
+  const auto bytes = [](std::int64_t heads) { return attention_scratch_bytes({1, 64, heads, 16}); };
+  EXPECT_LT(bytes(2), bytes(8) / 3);
+  EXPECT_LT(bytes(16), bytes(8) * 9 / 8) << "no more than threads";
+  omp_set_num_threads(threads);
 }
 
 }  // namespace

@@ -18,6 +18,37 @@ TEST(Simd, LargestLane) {
   }
 }
 
+TEST(Simd, LookupTakesTheLowestBits) {
+  FloatVector table;
+  WordVector at;
+  for (int lane = 0; lane < vector_floats; ++lane) {
+    table[lane] = static_cast<float>(lane);
+    at[lane] = static_cast<std::uint32_t>(5 * lane + 1) | 0xffffff00U;
+  }
+  const FloatVector found = lookup(table, at);
+  for (int lane = 0; lane < vector_floats; ++lane)
+    EXPECT_EQ(found[lane], static_cast<float>((5 * lane + 1) % vector_floats));
+}
+
+template <class T>
+void expect_stored_past_caches() {
+  FloatVector v;
+  for (int lane = 0; lane < vector_floats; ++lane) v[lane] = 0.37F * static_cast<float>(lane - 3);
+  alignas(64) T past[2 * vector_floats] = {};
+  T plain[vector_floats];
+  store_past_caches(past + vector_floats, v);
+  store(plain, v);
+  for (int lane = 0; lane < vector_floats; ++lane) {
+    EXPECT_EQ(float{past[vector_floats + lane]}, float{plain[lane]}) << lane;
+    EXPECT_EQ(float{past[lane]}, 0.0F) << lane;
+  }
+}
+TEST(Simd, StoresPastCaches) {
+  expect_stored_past_caches<float>();
+  expect_stored_past_caches<Bf16>();
+  expect_stored_past_caches<F16>();
+}
+
 TEST(Simd, Transpose) {
   FloatVector rows[vector_floats];
   for (int r = 0; r < vector_floats; ++r)

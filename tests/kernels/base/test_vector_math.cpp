@@ -38,6 +38,27 @@ TEST(VectorMath, ExpOfAllKindsOfFloats) {
   EXPECT_EQ(fast_exp(-infinity), 0.0F);
 }
 
+TEST(VectorMath, FlushedExpOfAllThatDoesNotExceedItsBound) {
+  constexpr float least = std::numeric_limits<float>::min();
+  for_floats([](float x) {
+    if (x > 88.75F) return;
+    const float actual = fast_exp_flushed(x);
+    const double exact = std::exp(double{x});
+    if (std::isnan(x))
+      ASSERT_TRUE(std::isnan(actual));
+    else if (exact < double{least})
+      ASSERT_TRUE(actual >= 0.0F && actual <= least) << "at " << x;
+    else if (x > 88.67F)
+      ASSERT_TRUE(std::isinf(actual) || std::fabs(actual - exact) < 4e-7 * exact) << "at " << x;
+    else
+      ASSERT_NEAR(actual, exact, (2e-7 + 3e-9 * std::fabs(double{x})) * exact) << "at " << x;
+  });
+  EXPECT_EQ(fast_exp_flushed(0.0F), 1.0F);
+  EXPECT_EQ(fast_exp_flushed(-89.0F), 0.0F);
+  EXPECT_EQ(fast_exp_flushed(-infinity), 0.0F);
+  EXPECT_EQ(fast_exp_flushed(88.75F), infinity);
+}
+
 TEST(VectorMath, ExpOfAVectorHasTheBitsOfExpOfAFloat) {
   for_floats([](float x) {
     const FloatVector all = fast_exp(FloatVector{} + x);
@@ -47,6 +68,11 @@ TEST(VectorMath, ExpOfAVectorHasTheBitsOfExpOfAFloat) {
       ASSERT_EQ(std::bit_cast<std::uint32_t>(float{all[vector_floats - 1]}),
                 std::bit_cast<std::uint32_t>(fast_exp(x)))
           << "at " << x;
+    if (!(x <= 88.75F)) return;
+    const FloatVector flushed = fast_exp_flushed(FloatVector{} + x);
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(float{flushed[vector_floats - 1]}),
+              std::bit_cast<std::uint32_t>(fast_exp_flushed(x)))
+        << "at " << x;
   });
 }
 
