@@ -30,10 +30,11 @@ class SegmentWriter {
 std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths);
 
 /// Segments from this length on go past the page cache. Others do where as many bytes adjoin; they
-/// are gathered in memory of so many bytes, in so many parts that go to the disk at once.
+/// are gathered in memory of so many bytes, in so many parts, half of which are on their way to the
+/// disk while the others are filled.
 constexpr std::int64_t long_segment = std::int64_t{256} << 10;
-constexpr std::int64_t independent_bytes = std::int64_t{16} << 20;
-constexpr std::int64_t independent_parts = 4;
+constexpr std::int64_t independent_bytes = std::int64_t{24} << 20;
+constexpr std::int64_t independent_parts = 6;
 /// What of that a rank takes which writes so many bytes.
 constexpr std::int64_t independent_bytes_of(std::int64_t bytes) {
   return independent_bytes / independent_parts *
