@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "kernels/base/check.hpp"
 
@@ -61,10 +62,11 @@ int start(const void* from, const Layout& sending, void* to, const Layout& recei
 
 }  // namespace
 
-SegmentExchange::SegmentExchange(const Ranks& ranks, std::int64_t weight)
+SegmentExchange::SegmentExchange(const Ranks& ranks, std::int64_t weight, bool share)
     : ranks_(ranks),
       weight_(weight),
       room_(static_cast<std::size_t>(weight + ranks.size)),
+      ask_(share),
       packed_(std::make_unique_for_overwrite<std::byte[]>(room_)),
       received_(std::make_unique_for_overwrite<std::byte[]>(room_)) {}
 
@@ -94,15 +96,24 @@ bool SegmentExchange::run(std::vector<OwnedSegment>& segments, bool more, const 
   std::ranges::sort(segments, [](const OwnedSegment& a, const OwnedSegment& b) {
     return a.owner != b.owner ? a.owner < b.owner : before(a.segment, b.segment);
   });
-  const WaitScope waiting(ranks_.watch);
+  if (sharing_) return sharing_->run(segments, more, take);
   const std::vector<Counts> out = sent(segments);
-  const std::vector<Counts> in = received(out);
+  std::vector<Counts> in;
   std::array<std::int64_t, 2> most = {0, more ? 1 : 0};
-  for (const Counts& counts : in) most[0] += counts.bytes + beside * counts.segments;
-  MPI_Request request = MPI_REQUEST_NULL;
-  require_mpi(
-      MPI_Iallreduce(MPI_IN_PLACE, most.data(), 2, MPI_INT64_T, MPI_MAX, ranks_.comm, &request));
-  wait_yielding(request);
+  {
+    const WaitScope waiting(ranks_.watch);
+    in = received(out);
+    for (const Counts& counts : in) most[0] += counts.bytes + beside * counts.segments;
+    MPI_Request request = MPI_REQUEST_NULL;
+    require_mpi(
+        MPI_Iallreduce(MPI_IN_PLACE, most.data(), 2, MPI_INT64_T, MPI_MAX, ranks_.comm, &request));
+    wait_yielding(request);
+  }
+  if (most[0] > 0 && std::exchange(ask_, false)) {
+    sharing_ = SegmentSharing::make(ranks_, weight_);
+    if (sharing_) return sharing_->run(segments, more, take);
+  }
+  const WaitScope waiting(ranks_.watch);
   const std::int64_t steps = std::max<std::int64_t>(1, (most[0] + weight_ - 1) / weight_);
   if (steps == 1) step(segments, out, in, take);
   for (std::int64_t i = 0; i < steps && steps > 1; ++i) {

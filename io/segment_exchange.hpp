@@ -7,33 +7,30 @@
 #include <vector>
 
 #include "io/agree.hpp"
-#include "io/checkpoint_places.hpp"
+#include "io/segment_sharing.hpp"
 
 namespace triax {
-
-/// A segment and the rank that is to write it.
-struct OwnedSegment {
-  int owner;
-  DataSegment segment;
-};
 
 class SegmentExchange {
  public:
   /// What a rank takes at a time: so much weight, and as many bytes more as there are ranks.
-  SegmentExchange(const Ranks& ranks, std::int64_t weight);
+  /// Without `share` all goes in messages, as between machines.
+  SegmentExchange(const Ranks& ranks, std::int64_t weight, bool share = true);
 
   /// Of a segment: its bytes, and what is kept beside them on both sides.
   static std::int64_t weight(const DataSegment& segment) { return segment.bytes + beside; }
 
-  using Take = std::function<void(std::span<const DataSegment>)>;
+  using Take = SegmentSharing::Take;
   /// Collective. Hands each rank what it is to write, its own segments and the others', by file and
   /// offset; their memory is there until `take` returns, which must not throw. Where a rank gets
   /// more than it takes at a time, all go in steps, each sending as large a share in each. `more`:
-  /// this rank comes to another run. Returns whether any rank does. Waiting yields the core.
+  /// this rank comes to another run. Returns whether any rank does. Waiting yields the core. Ranks
+  /// that share memory need neither steps nor messages for the data.
   bool run(std::vector<OwnedSegment>& segments, bool more, const Take& take);
 
  private:
   static constexpr std::int64_t beside = 64;
+  static_assert(beside >= SegmentSharing::beside);
   /// What one rank sends another, without what it keeps.
   struct Counts {
     std::int64_t bytes = 0, segments = 0;
@@ -46,6 +43,8 @@ class SegmentExchange {
   Ranks ranks_;
   std::int64_t weight_;
   std::size_t room_;
+  bool ask_;                                 // whether all share memory, when it is first wanted
+  std::unique_ptr<SegmentSharing> sharing_;  // if so
   std::unique_ptr<std::byte[]> packed_, received_;
 };
 

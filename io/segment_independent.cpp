@@ -23,6 +23,16 @@ constexpr std::int64_t page = BlockFile::alignment;
 // Of one operation: larger than elsewhere, since each costs a disk of a virtual machine much.
 constexpr std::int64_t block_bytes = std::int64_t{4} << 20;
 
+// Where pages on their way to the disk lie: in places that are filled anew, or where they were.
+enum class Source : std::uint8_t { place, memory };
+
+// Blocks that the system has at once. A virtual disk may tell of what it has done only when it has
+// nothing left to do. Then what lies filled in other places follows at once; what would be filled
+// after that would find the disk idle. Pages that need not be filled may be more.
+constexpr int most_at_once(Source source) {
+  return source == Source::place ? independent_parts / 2 : 8;
+}
+
 // Consecutive bytes of a file, from byte `offset` on.
 struct Bytes {
   std::int64_t offset;
@@ -57,14 +67,15 @@ class SharedFile {
   }
 
   // Whole pages, which stay as they are until the request is done.
-  BlockRequest write_direct(const Bytes& pages) {
+  BlockRequest write_direct(const Bytes& pages, Source source) {
     open();
+    std::unique_ptr<BlockFile>& direct = direct_[static_cast<std::size_t>(source)];
     BlockFile::Options options;
     options.block_bytes = block_bytes;
-    options.queue_depth = 8;
+    options.queue_depth = most_at_once(source);
     options.thread = false;
-    if (!direct_) direct_ = std::make_unique<BlockFile>(path_, options);
-    return direct_->write(pages.offset, pages.memory);
+    if (!direct) direct = std::make_unique<BlockFile>(path_, options);
+    return direct->write(pages.offset, pages.memory);
   }
 
   void sync() const {
@@ -83,7 +94,7 @@ class SharedFile {
 
   std::string path_;
   int descriptor_ = -1;
-  std::unique_ptr<BlockFile> direct_;
+  std::array<std::unique_ptr<BlockFile>, 2> direct_;  // by source
 };
 
 // Memory in which segments that adjoin in a file come together, and from which they go to the disk
@@ -170,7 +181,7 @@ class IndependentWriter final : public SegmentWriter {
       from_memory_.pop_front();
       done.wait();
     }
-    put_pages(files_[segment.file],
+    put_pages(files_[segment.file], Source::memory,
               {segment.offset, {segment.memory, static_cast<std::size_t>(segment.bytes)}},
               [&](BlockRequest request) { from_memory_.push_back(std::move(request)); });
   }
@@ -219,17 +230,18 @@ class IndependentWriter final : public SegmentWriter {
     SharedFile& file = files_[file_];
     const Bytes bytes{begin, {place_ + (begin - place_begin_), place_ + (end_ - place_begin_)}};
     if (!long_) return file.write_cached(bytes);
-    put_pages(file, bytes, [&](BlockRequest request) { places_.started(std::move(request)); });
+    put_pages(file, Source::place, bytes,
+              [&](BlockRequest request) { places_.started(std::move(request)); });
   }
 
   // Whole pages go past the page cache, which costs more of the processor's time than the disk
   // takes; what is left at both ends, through it.
   template <class Started>
-  static void put_pages(SharedFile& file, const Bytes& bytes, Started&& started) {
+  static void put_pages(SharedFile& file, Source source, const Bytes& bytes, Started&& started) {
     const std::int64_t first = (bytes.offset + page - 1) / page * page;
     const std::int64_t last = bytes.end() / page * page;
     if (bytes.offset < first) file.write_cached(bytes.part(bytes.offset, first));
-    if (first < last) started(file.write_direct(bytes.part(first, last)));
+    if (first < last) started(file.write_direct(bytes.part(first, last), source));
     if (last < bytes.end()) file.write_cached(bytes.part(last, bytes.end()));
   }
 

@@ -30,10 +30,11 @@ class SegmentWriter {
 std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths);
 
 /// Segments from this length on go past the page cache. Others do where as many bytes adjoin; they
-/// are gathered in memory of so many bytes, in so many parts that go to the disk at once.
+/// are gathered in memory of so many bytes, in so many parts, half of which are on their way to the
+/// disk while the others are filled.
 constexpr std::int64_t long_segment = std::int64_t{256} << 10;
-constexpr std::int64_t independent_bytes = std::int64_t{16} << 20;
-constexpr std::int64_t independent_parts = 4;
+constexpr std::int64_t independent_bytes = std::int64_t{24} << 20;
+constexpr std::int64_t independent_parts = 6;
 /// What of that a rank takes which writes so many bytes.
 constexpr std::int64_t independent_bytes_of(std::int64_t bytes) {
   return independent_bytes / independent_parts *
@@ -51,8 +52,9 @@ std::unique_ptr<SegmentWriter> collective_writer(std::vector<std::string> paths,
                                                  std::int64_t stripe);
 
 /// What a rank keeps of what is to be written together beside independent_bytes: a third of it its
-/// own, as much packed for others, and as much from others, who send in turns what is more. And
-/// about what MPI takes meanwhile. What goes round so often stays in the processor's cache better:
+/// own, as much packed for others, and as much from others, who send in turns what is more; or,
+/// where they read each other's memory, as much packed anew while they read. And about what MPI
+/// takes meanwhile. What goes round so often stays in the processor's cache better:
 /// twice as much is a quarter slower.
 constexpr std::int64_t collective_bytes = std::int64_t{24} << 20;
 constexpr std::int64_t collective_library_bytes = std::int64_t{8} << 20;

@@ -1,0 +1,91 @@
+// Segments come to the ranks that own them, through shared memory and in messages alike.
+#include "io/segment_exchange.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "tests/io/rank_fixtures.hpp"
+
+namespace triax {
+namespace {
+
+using namespace test;
+
+constexpr std::int64_t weight = std::int64_t{64} << 10;
+constexpr std::int64_t length = 1111;  // of a segment
+constexpr std::int64_t count = 40;     // of segments in a run
+constexpr int runs = 5;                // of the first rank, the others have one less
+
+std::byte expected(std::int64_t offset) {
+  return static_cast<std::byte>(offset * 2654435761 >> 16);
+}
+
+// Rank r's segment i of a run, in a file of the run's number.
+std::int64_t offset_of(std::int64_t i, std::int64_t r) {
+  return (i * world_size() + r) * length;
+}
+
+// What this rank was given to write, in bytes; `owner` says whose segment i is.
+template <class Owner>
+std::int64_t exchange_all(bool share, Owner&& owner) {
+  SegmentExchange exchange(MPI_COMM_WORLD, weight, share);
+  std::vector<std::byte> data(static_cast<std::size_t>(count * length));
+  std::int64_t got = 0;
+  bool any = true;
+  for (int run = 0; any; ++run) {
+    const int own_runs = world_rank() == 0 ? runs : runs - 1;
+    std::vector<OwnedSegment> segments;
+    for (std::int64_t i = 0; i < count && run < own_runs; ++i) {
+      std::byte* const memory = data.data() + i * length;
+      const std::int64_t offset = offset_of(i, world_rank());
+      for (std::int64_t b = 0; b < length; ++b) memory[b] = expected(offset + b + run);
+      segments.push_back({owner(i), {static_cast<std::size_t>(run), offset, length, memory}});
+    }
+    any = exchange.run(segments, run + 1 < own_runs, [&](std::span<const DataSegment> taken) {
+      std::int64_t end = 0;
+      for (const DataSegment& segment : taken) {
+        EXPECT_EQ(segment.file, static_cast<std::size_t>(run));
+        EXPECT_GE(segment.offset, end) << "not in the file's order";
+        end = segment.offset + segment.bytes;
+        std::int64_t wrong = 0;
+        for (std::int64_t b = 0; b < segment.bytes; ++b)
+          wrong += segment.memory[b] != expected(segment.offset + b + run) ? 1 : 0;
+        EXPECT_EQ(wrong, 0) << "at " << segment.offset << " of run " << run;
+        got += segment.bytes;
+      }
+    });
+    // What was handed out is the others' again: a slow rank may not find the next run's bytes.
+    std::ranges::fill(data, std::byte{0xee});
+  }
+  return got;
+}
+
+std::int64_t of_all_runs() {
+  return count * length * (runs + (world_size() - 1) * (runs - 1));
+}
+
+std::int64_t sum(std::int64_t value) {
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+  return value;
+}
+
+TEST(SegmentExchange, BringsEachSegmentToItsOwner) {
+  for (const bool share : {true, false})
+    EXPECT_EQ(sum(exchange_all(share, [](std::int64_t i) { return int(i) % world_size(); })),
+              of_all_runs());
+}
+
+// Who gets more than it takes at a time is sent it in steps, where it is sent.
+TEST(SegmentExchange, BringsAllToOneOwner) {
+  const int last = world_size() - 1;
+  for (const bool share : {true, false})
+    EXPECT_EQ(exchange_all(share, [&](std::int64_t) { return last; }),
+              world_rank() == last ? of_all_runs() : 0);
+}
+
+}  // namespace
+}  // namespace triax
