@@ -49,8 +49,9 @@ RunOfRow sum_run(const T* run, std::int64_t count, float shift) {
   return {largest_lane(largest), sum};
 }
 
-// One pass: exponentials are taken relative to the maximum of the first run of the row, and to that
-// of a later one where it is so much larger that they could leave the range of float. In float
+// One pass: exponentials are taken relative to the maximum of the first run of the row that has
+// one, and to that of a later one where it is so much larger that they could leave the range of
+// float. In float
 // within runs, in double over them: a vocabulary is long enough for float sums to drift.
 template <class T>
 SoftmaxSum softmax_sum(const T* row, std::int64_t columns) {
@@ -62,8 +63,9 @@ SoftmaxSum softmax_sum(const T* row, std::int64_t columns) {
   for (std::int64_t begin = 0; begin < columns; begin += length) {
     const std::int64_t count = std::min(length, columns - begin);
     RunOfRow run = sum_run(row + begin, count, shift);
-    if (run.largest > shift + far_above) {
-      so_far.sum *= std::exp(static_cast<double>(shift) - static_cast<double>(run.largest));
+    const bool first = so_far.largest == -infinity && run.largest < shift;
+    if (run.largest > shift + far_above || (first && run.largest > -infinity)) {
+      if (!first) so_far.sum *= std::exp(double{shift} - double{run.largest});
       shift = run.largest;
       run = sum_run(row + begin, count, shift);
     }

@@ -62,6 +62,11 @@ class Device {
     return queue.end();
   }
 
+  std::uint64_t end(const Queue& queue) {
+    const std::lock_guard lock(mutex_);
+    return queue.end();
+  }
+
   // False where some of the work up to there is not ready.
   bool run(Queue& queue, std::uint64_t position) {
     const std::lock_guard lock(mutex_);
@@ -255,7 +260,8 @@ Handle make_stream() {
 }
 void raise_priority(void*) {}
 void synchronize_stream(void* stream) {
-  const Point now{queue_of(stream).shared_from_this(), queue_of(stream).end()};
+  auto& queue = queue_of(stream);
+  const Point now{queue.shared_from_this(), Device::of_process().end(queue)};
   finish([&] { return Device::of_process().run(now); });
 }
 void attach_thread(void*) {}
@@ -268,7 +274,7 @@ Handle make_event() {
 void record(void* event, void* stream) {
   Point& point = *static_cast<Point*>(event);
   point.queue = queue_of(stream).shared_from_this();
-  point.position = queue_of(stream).end();
+  point.position = Device::of_process().end(*point.queue);
 }
 void wait(void* stream, void* event) {
   const auto before = [point = *static_cast<Point*>(event)] {

@@ -32,10 +32,6 @@ std::byte* bytes_of(const Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data());
 }
 
-Tensor as_bytes(const Tensor& tensor) {
-  return {tensor.data(), DType::u8, {tensor.bytes()}};
-}
-
 }  // namespace
 
 HierarchicalExchange::HierarchicalExchange(MPI_Comm ranks, int run, WaitPolicy policy,
@@ -95,8 +91,8 @@ std::uint64_t HierarchicalExchange::reduce_scatter(const Tensor& output, const T
 
 std::uint64_t HierarchicalExchange::all_gather(const Tensor& whole, std::int64_t from,
                                                std::int64_t bytes, const std::byte* own) {
-  const Tensor data = as_bytes(whole);
-  const std::int64_t part = data.elements() / (nodes_ * run_);
+  const Tensor data = whole.flat();
+  const std::int64_t part = data.bytes() / (nodes_ * run_);
   std::byte* const here = bytes_of(data) + (node_ * run_ + place_) * part + from;
   if (own != here) std::memcpy(here, own, static_cast<std::size_t>(bytes));
   return begin({.kind = Kind::all_gather, .data = data, .begin = from, .bytes = bytes});
@@ -115,8 +111,9 @@ void HierarchicalExchange::cross(Operation& operation) {
                                                   data.slice(0, 0, nodes_ * count));
   } else {
     const std::int64_t part = data.elements() / (nodes_ * run_);
-    operation.crossing =
-        crossing_.all_gather_run(host, data, place_ * part + operation.begin, operation.bytes);
+    const auto width = static_cast<std::int64_t>(size_of(data.dtype()));
+    operation.crossing = crossing_.all_gather_run(
+        host, data, place_ * part + operation.begin / width, operation.bytes / width);
   }
 }
 
@@ -134,8 +131,9 @@ void HierarchicalExchange::spread(Operation& operation) {
     const std::int64_t part = data.elements() / (nodes_ * run_);
     for (int n = 0; n < nodes_; ++n) {
       const Tensor of_node = data.slice(0, n * run_ * part, run_ * part);
-      operation.spread = spreading_.all_gather(of_node, operation.begin, operation.bytes,
-                                               bytes_of(of_node) + place_ * part + operation.begin);
+      operation.spread = spreading_.all_gather(
+          of_node, operation.begin, operation.bytes,
+          bytes_of(of_node) + place_ * of_node.bytes() / run_ + operation.begin);
     }
   }
 }

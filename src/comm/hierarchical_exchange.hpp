@@ -43,7 +43,7 @@ class HierarchicalExchange final : public Exchange {
   enum class Kind : std::uint8_t { all_reduce, reduce_scatter, all_gather };
   struct Operation {
     Kind kind{};
-    Tensor data{};                      // all ranks' parts; of a gather as bytes
+    Tensor data{};                      // all ranks' parts
     Tensor output{};                    // reduce_scatter
     std::int64_t begin = 0, bytes = 0;  // all_gather: of each part
     std::uint64_t summed = 0;           // of summing_

@@ -6,6 +6,22 @@
 #include "src/comm/rank_order_sum.hpp"
 
 namespace triax {
+namespace {
+
+// A rank is at the messages in this scope, also where they fail.
+class Attendance {
+ public:
+  explicit Attendance(Exchange& exchange) : exchange_(exchange) { exchange_.attend(true); }
+  ~Attendance() { exchange_.attend(false); }
+  Attendance(const Attendance&) = delete;
+  Attendance& operator=(const Attendance&) = delete;
+
+ private:
+  Exchange& exchange_;
+};
+
+}  // namespace
+
 NodeCommunicator::NodeCommunicator(MpiCommunicator& mpi, std::unique_ptr<Exchange> exchange,
                                    WaitPolicy policy, const GroupRecord& record)
     : mpi_(mpi), exchange_(std::move(exchange)), policy_(policy), record_(record) {
@@ -95,10 +111,9 @@ void NodeCommunicator::wait(std::uintptr_t handle, const Stream&) {
   const Message& message = messages_[handle];
   {
     const BoardWait waiting(record_.board, message.noted);
-    exchange_->attend(true);
+    const Attendance here(*exchange_);
     PatientProgress patience(record_.progress, policy_);
     while (!exchange_->over(message.operation)) patience.pause();
-    exchange_->attend(false);
   }
   finish(handle);
 }
@@ -109,12 +124,13 @@ bool NodeCommunicator::test(std::uintptr_t handle) {
   const Message& message = messages_[handle];
   constexpr int looks = 500;
   const int most = policy_ == WaitPolicy::spin ? looks : 0;
-  exchange_->attend(true);
-  exchange_->advance();
-  for (int look = 0;
-       look < most && !exchange_->over(message.operation) && exchange_->others_attend(); ++look)
-    if (exchange_->advance()) look = 0;
-  exchange_->attend(false);
+  {
+    const Attendance here(*exchange_);
+    exchange_->advance();
+    for (int look = 0;
+         look < most && !exchange_->over(message.operation) && exchange_->others_attend(); ++look)
+      if (exchange_->advance()) look = 0;
+  }
   if (!exchange_->over(message.operation)) return false;
   finish(handle);
   return true;

@@ -67,11 +67,9 @@ class Counter {
 
 OpMessages::OpMessages(const Config& config, const Stage& stage,
                        const std::vector<ParameterBlock>& blocks)
-    : sharing_(config.run.ranks_sharing),
+    : groups_(config),
       shape_(batch_shape(config, stage.place().tensor)),
       boundary_bytes_(boundary_bytes(shape_, config.model.hidden)) {
-  const GridShape grid = grid_shape(config.parallel);
-  for (const Axis axis : all_axes) ranks_[static_cast<std::size_t>(axis)] = grid.size(axis);
   for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
     auto& row = layers_.emplace_back();
     for (int layer = 0; layer < stage.layers(chunk); ++layer)
@@ -117,16 +115,9 @@ OpMessages::Sent OpMessages::of(const Op& op) const {
   }
 }
 
-// What goes through memory that ranks share needs none; across nodes MPI sums a part of it.
 std::uint64_t OpMessages::scratch_of(const Op& op) const {
   const Sent sent = of(op);
-  const auto axis = static_cast<std::size_t>(sent.axis);
-  const std::uint64_t scratch = sent.messages.scratch;
-  const std::uint64_t small = std::min(scratch, node::most_bytes_by_mpi);
-  if (sharing_[axis] <= 1) return scratch;
-  if (sharing_[axis] == ranks_[axis]) return small;
-  const bool whole = sent.messages.all_reduce.messages > 0;
-  return whole ? std::max(small, scratch / static_cast<std::uint64_t>(sharing_[axis])) : scratch;
+  return groups_.of(op.kind, sent.axis).scratch_of(sent.messages);
 }
 
 std::uint64_t OpMessages::peak_scratch(const Plan& plan) const {
@@ -199,30 +190,58 @@ std::uint64_t OpMessages::peak_staged(const Plan& plan, bool collectives) const 
   return static_cast<std::uint64_t>(memory.bytes());
 }
 
-namespace {
-
-// Of a group, each `sharing` of which share memory: one exchange on a node, two across nodes.
-std::int64_t slot_bytes_of(int ranks, int sharing) {
-  if (ranks <= 1 || sharing <= 1) return 0;
-  return sharing == ranks ? node::slot_bytes(ranks) : 2 * node::slot_bytes(sharing);
-}
-
-}  // namespace
-
-// Its groups: along the axes, of first and last stage, of and across shard groups.
-std::int64_t shared_slot_bytes(const Config& config) {
+SharingGroups::SharingGroups(const Config& config) {
   const GridShape grid = grid_shape(config.parallel);
   const auto sharing = [&](Axis axis) {
     return config.run.ranks_sharing[static_cast<std::size_t>(axis)];
   };
-  std::int64_t bytes = 0;
-  for (const Axis axis : all_axes) bytes += slot_bytes_of(grid.size(axis), sharing(axis));
-  if (grid.pipeline > 1 && sharing(Axis::pipeline) == grid.pipeline) bytes += node::slot_bytes(2);
-  const DataShard shard = data_shard(config, 0);
-  if (shard.groups > 1 && shard.size > 1)
-    bytes += slot_bytes_of(shard.size, std::gcd(shard.size, sharing(Axis::data))) +
-             slot_bytes_of(shard.groups, sharing(Axis::data) / shard.size);
-  return bytes;
+  for (const Axis axis : all_axes)
+    axes[static_cast<std::size_t>(axis)] = {grid.size(axis), sharing(axis)};
+  const DataShard cut = data_shard(config, 0);
+  const int data = sharing(Axis::data);
+  shard = {cut.size, std::gcd(cut.size, data)};
+  across_shards = {cut.groups, std::gcd(cut.groups, std::max(1, data / cut.size))};
+  const int last = grid.pipeline > 1 ? 2 : 1;
+  ends = {last, sharing(Axis::pipeline) == grid.pipeline ? last : 1};
+}
+
+const SharingGroups::Group& SharingGroups::of(OpKind kind, Axis axis) const {
+  switch (kind) {
+    case OpKind::ReduceStart:
+    case OpKind::GatherStart:
+      return shard;
+    case OpKind::ReplicaSum:
+      return across_shards;
+    case OpKind::TiedSum:
+      return ends;
+    default:
+      return axes[static_cast<std::size_t>(axis)];
+  }
+}
+
+std::int64_t SharingGroups::Group::slot_bytes() const {
+  if (ranks <= 1 || sharing <= 1) return 0;
+  return sharing == ranks ? node::slot_bytes(ranks) : 2 * node::slot_bytes(sharing);
+}
+
+// What goes through memory that ranks share needs none; across nodes MPI sums a part of it, and the
+// whole where that cannot be cut.
+std::uint64_t SharingGroups::Group::scratch_of(const Messages& messages) const {
+  const auto parts = static_cast<std::uint64_t>(sharing);
+  const std::uint64_t scratch = messages.scratch;
+  const std::uint64_t small = std::min(scratch, node::most_bytes_by_mpi);
+  if (sharing <= 1) return scratch;
+  if (sharing == ranks) return small;
+  const bool cut = messages.all_reduce.messages > 0 && scratch % parts == 0;
+  return cut ? std::max(small, scratch / parts) : scratch;
+}
+
+std::int64_t shared_slot_bytes(const Config& config) {
+  const SharingGroups groups(config);
+  std::int64_t bytes = groups.ends.slot_bytes();
+  for (const SharingGroups::Group& axis : groups.axes) bytes += axis.slot_bytes();
+  const bool hybrid = groups.shard.ranks > 1 && groups.across_shards.ranks > 1;
+  return hybrid ? bytes + groups.shard.slot_bytes() + groups.across_shards.slot_bytes() : bytes;
 }
 
 MessagePlan plan_messages(const Config& config, const StepPlans& plans) {

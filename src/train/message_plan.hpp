@@ -9,6 +9,23 @@
 namespace triax {
 
 /// What a rank sends in each instruction of its plan.
+/// The groups of ranks that messages go over, and how many neighbours of each share memory
+/// (Config's ranks_sharing).
+struct SharingGroups {
+  struct Group {
+    int ranks = 1, sharing = 1;
+    /// What the ranks' slots take: one exchange on a node, two across nodes.
+    std::int64_t slot_bytes() const;
+    /// What MPI takes for `messages`, of which the plan has them all.
+    std::uint64_t scratch_of(const Messages& messages) const;
+  };
+  std::array<Group, all_axes.size()> axes;
+  Group shard, across_shards;  // ranks of a shard group; those at one place of each
+  Group ends;                  // first and last stage
+  explicit SharingGroups(const Config& config);
+  const Group& of(OpKind kind, Axis axis) const;
+};
+
 class OpMessages {
  public:
   /// `blocks`: the stage's, as they are laid out on the rank. The stage outlives this.
@@ -30,7 +47,7 @@ class OpMessages {
  private:
   std::uint64_t scratch_of(const Op& op) const;
 
-  std::array<int, all_axes.size()> ranks_, sharing_;  // by axis
+  SharingGroups groups_;
   BatchShape shape_;
   std::uint64_t boundary_bytes_;
   Messages gather_input_;  // of the parts of an input that is cut over the tensor ranks

@@ -142,6 +142,20 @@ TEST(CrossEntropy, ShardOfPaddingAlone) {
   EXPECT_EQ(stats, (std::vector<float>{-infinity, 0, 0, -infinity, 0, 0}));
 }
 
+// The columns that a masked shard of the vocabulary begins with, and low logits behind them.
+TEST(CrossEntropy, LowLogitsBehindMaskedOnesCount) {
+  constexpr std::int64_t columns = 6000, masked = 4500;
+  for (const float low : {-80.0F, -200.0F, -1e30F}) {
+    std::vector<float> row(columns, low), found(3);
+    std::fill_n(row.begin(), masked, -std::numeric_limits<float>::infinity());
+    std::vector<std::int32_t> label = {columns - 1};
+    test::run(cross_entropy_stats, Tensor(found.data(), {1, 3}), Tensor(row.data(), {1, columns}),
+              Tensor(label.data(), {1}), 0, columns);
+    EXPECT_EQ(found[0], low);
+    EXPECT_FLOAT_EQ(found[1], columns - masked);
+  }
+}
+
 TEST(CrossEntropy, NotANumberShows) {
   std::vector<float> logits = {0.0F, std::numeric_limits<float>::quiet_NaN(), 1.0F};
   std::vector<std::int32_t> labels = {0};

@@ -128,6 +128,35 @@ TEST(OpMessages, AcrossNodesMpiNeedsAPart) {
             std::max(by_mpi / 4, std::min(by_mpi, node::most_bytes_by_mpi)));
 }
 
+// Shard groups of two on nodes of four; with two ranks a node, groups across them share nothing.
+TEST(SharingGroups, OfHybridShardingHaveTheirOwn) {
+  Config config = config_of({.data = 8, .micro = 1});
+  config.zero.stage = 3;
+  config.zero.shard_size = 2;
+  config.run.ranks_sharing = {4, 1, 1};
+  const SharingGroups four(config);
+  EXPECT_EQ(four.shard.ranks, 2);
+  EXPECT_EQ(four.shard.sharing, 2);
+  EXPECT_EQ(four.across_shards.ranks, 4);
+  EXPECT_EQ(four.across_shards.sharing, 2);
+  config.run.ranks_sharing = {2, 1, 1};
+  const SharingGroups two(config);
+  EXPECT_EQ(two.shard.sharing, 2);
+  EXPECT_EQ(two.across_shards.sharing, 1);
+  const Messages sum = planned_all_reduce(4, std::uint64_t{64} << 20);
+  EXPECT_EQ(two.of(OpKind::ReplicaSum, Axis::data).scratch_of(sum), sum.scratch);
+  EXPECT_EQ(four.of(OpKind::ReplicaSum, Axis::data).scratch_of(sum), sum.scratch / 2);
+}
+
+TEST(SharingGroups, EndsOfAPipelineOnTwoNodesShareNothing) {
+  Config config = config_of({.pipeline = 4, .micro = 1});
+  config.run.ranks_sharing = {1, 2, 1};
+  EXPECT_EQ(SharingGroups(config).ends.sharing, 1);
+  EXPECT_EQ(SharingGroups(config).axes[1].sharing, 2);
+  config.run.ranks_sharing = {1, 4, 1};
+  EXPECT_EQ(SharingGroups(config).ends.sharing, 2);
+}
+
 TEST(SharedSlotBytes, AreThoseOfTheGroupsOfARank) {
   Config config = config_of({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1});
   EXPECT_EQ(shared_slot_bytes(config), 0);
