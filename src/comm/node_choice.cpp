@@ -9,17 +9,20 @@ namespace triax {
 namespace {
 
 constexpr int repetitions = 3;
-const std::vector<std::uint64_t>& sizes() {
-  static const std::vector<std::uint64_t> all = {16 << 10, 64 << 10, 256 << 10,
-                                                 node::most_bytes_by_mpi};
-  return all;
+
+// Across nodes small gathers may be faster and large ones slower: what counts is the largest.
+std::vector<std::uint64_t> sizes_for(const NodeCommunicator& node) {
+  std::vector<std::uint64_t> sizes = {16 << 10, 64 << 10, 256 << 10, node::most_bytes_by_mpi};
+  if (node.ranks_sharing() < node.size()) sizes.push_back(std::uint64_t{16} << 20);
+  return sizes;
 }
 
 // The best time of each size, of the slowest rank.
-std::vector<double> times_of(MpiCommunicator& mpi, const Tensor& memory, const auto& call) {
+std::vector<double> times_of(MpiCommunicator& mpi, const std::vector<std::uint64_t>& sizes,
+                             const Tensor& memory, const auto& call) {
   const Stream host;
   std::vector<double> times;
-  for (const std::uint64_t bytes : sizes()) {
+  for (const std::uint64_t bytes : sizes) {
     const auto ranks = static_cast<std::int64_t>(mpi.size());
     const auto part = static_cast<std::int64_t>(bytes / sizeof(float)) / ranks;
     const Tensor data = memory.slice(0, 0, part * ranks);
@@ -54,17 +57,18 @@ NodeThresholds measured_thresholds(MpiCommunicator& mpi, NodeCommunicator& node,
                                    const NodeThresholds& fixed) {
   if (policy == WaitPolicy::yield) return fixed;
   const Stream host;
-  const Buffer memory(sizes().back());
+  const std::vector<std::uint64_t> sizes = sizes_for(node);
+  const Buffer memory(sizes.back());
   const Tensor data =
-      memory.tensor(DType::f32, {static_cast<std::int64_t>(sizes().back() / sizeof(float))});
+      memory.tensor(DType::f32, {static_cast<std::int64_t>(sizes.back() / sizeof(float))});
   node.set_thresholds({.sums = 0, .gathers = 0});
   const auto measured = [&](const auto& call) {
     const auto by = [&](Communicator& way) {
-      return times_of(mpi, data,
+      return times_of(mpi, sizes, data,
                       [&](const Tensor& whole, const Tensor& own) { call(way, whole, own); });
     };
     const std::vector<double> by_mpi = by(mpi);
-    return faster_from(sizes(), by_mpi, by(node));
+    return faster_from(sizes, by_mpi, by(node));
   };
   NodeThresholds found = fixed;
   found.gathers = measured([&](Communicator& way, const Tensor& whole, const Tensor& own) {

@@ -27,6 +27,8 @@ NodeCommunicator::NodeCommunicator(MpiCommunicator& mpi, std::unique_ptr<Exchang
     : mpi_(mpi), exchange_(std::move(exchange)), policy_(policy), record_(record) {
   check(exchange_->usable(), "messages of a node without shared memory");
   check(record_.progress != nullptr, "messages of a node that nothing moves on");
+  // Between nodes they are faster only where that was measured.
+  if (exchange_->ranks_sharing() < size()) thresholds_.gathers = NodeThresholds::never;
   record_.progress->add(*this);
 }
 

@@ -273,6 +273,7 @@ TEST(ProcessGrid, GroupsAcrossNodesShareMemoryInEach) {
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_THAT(lines[0], HasSubstr("memory that " + std::to_string(size / 2) +
                                   " ranks of each node share, and by MPI between nodes"));
+  EXPECT_THAT(lines[0], HasSubstr("sums from 64 KiB and gathers from no size on"));
   expect_sum(grid);
 }
 
