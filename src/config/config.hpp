@@ -69,8 +69,8 @@ struct RunConfig {
   std::optional<MemorySpace> space;
   /// Messages of a GPU's memory go through the host's (ProcessGrid::stages_messages).
   bool staged_messages = true;
-  /// How many neighbours along the data, pipeline and tensor axis share memory, which large messages
-  /// go through (ProcessGrid::ranks_sharing).
+  /// How many neighbours along the data, pipeline and tensor axis share memory, which large
+  /// messages go through (ProcessGrid::ranks_sharing).
   std::array<int, 3> ranks_sharing{1, 1, 1};
 };
 
