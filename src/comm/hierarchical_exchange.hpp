@@ -13,8 +13,8 @@ namespace triax {
 /// With N nodes of L ranks each, a rank sends 1/L of what it would without (all_reduce: the sum of
 /// its node's ranks over its part), and no message but those crosses nodes. An operation *sums* in
 /// the node, *crosses* between nodes, and *spreads* in the node; gathers do not sum,
-/// reduce-scatters do not spread. Each step has ranks of its own memory or communicator, in which
-/// the operations follow each other in the order in which they began, so that all ranks agree on it
+/// reduce-scatters do not spread. Each step has memory or a communicator of its own, in which the
+/// operations follow each other in the order in which they began, so that all ranks agree on it
 /// whatever the timing. (Thakur, Rabenseifner, Gropp 2005, section 5; NCCL's trees and Horovod's
 /// hierarchical all-reduce divide the work so.)
 ///

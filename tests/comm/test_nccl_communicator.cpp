@@ -6,48 +6,26 @@
 #include <memory>
 
 #include "src/comm/process_grid.hpp"
-#include "tests/comm/device_values.hpp"
-#include "tests/comm/rank_world.hpp"
+#include "tests/comm/device_ranks.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/fake_nccl.hpp"
 
 namespace triax {
 namespace {
 
+using test::error_of;
 using testing::HasSubstr;
 
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-class Nccl : public testing::Test {
+class Nccl : public DeviceRanks {
  protected:
-  std::vector<float> numbers(std::int64_t n) const {
-    return filled<float>(n, [this](std::int64_t i) { return number<float>(rank_, i); });
-  }
-  std::vector<float> sums(std::int64_t n, std::int64_t first = 0) const {
-    return filled<float>(n,
-                         [&](std::int64_t i) { return sum_of_numbers<float>(size_, first + i); });
-  }
-  static int world_size() {
-    int size = 1;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    return size;
-  }
+  void SetUp() override { queue_ = Stream(MemorySpace::device); }
   static std::unique_ptr<ProcessGrid> grid_of(const GridShape& shape) {
     return std::make_unique<ProcessGrid>(MPI_COMM_WORLD, shape, std::vector<int>{}, 0.0,
                                          MemorySpace::device);
   }
 
-  std::unique_ptr<ProcessGrid> grid_ = grid_of({.data = world_size()});
+  std::unique_ptr<ProcessGrid> grid_ = grid_of({.data = size_});
   Communicator& comm_ = grid_->data();
-  int rank_ = comm_.rank(), size_ = comm_.size();
-  Stream queue_{MemorySpace::device};
-  const std::vector<std::int64_t> lengths_ = {1, 17, 1000, 100'003};
 };
 
 TEST_F(Nccl, IsTakenWhereEachRankHasAGpu) {
@@ -90,54 +68,19 @@ TEST_F(Nccl, SumsEveryType) {
 }
 
 TEST_F(Nccl, ReduceScatterGivesEachRankItsPartAlsoInPlace) {
-  for (const std::int64_t n : lengths_) {
-    const std::vector<float> before = numbers(n * size_);
-    const Values input(queue_, before),
-        output(queue_, std::vector<float>(static_cast<std::size_t>(n)));
-    comm_.reduce_scatter(queue_, output.tensor(), input.tensor()).wait(queue_);
-    EXPECT_EQ(output.seen(queue_), sums(n, rank_ * n));
-    EXPECT_EQ(input.seen(queue_), before);
-    const Tensor part = input.tensor().slice(0, rank_ * n, n);
-    comm_.reduce_scatter(queue_, part, input.tensor()).wait(queue_);
-    const std::vector<float> after = input.seen(queue_);
-    EXPECT_EQ(std::vector<float>(after.begin() + rank_ * n, after.begin() + (rank_ + 1) * n),
-              sums(n, rank_ * n));
-  }
+  expect_reduce_scatter(comm_);
 }
 
 TEST_F(Nccl, AllGatherPutsPartsInOrder) {
-  for (const std::int64_t n : lengths_) {
-    const auto all = filled<float>(
-        n * size_, [n](auto i) { return number<float>(static_cast<int>(i / n), i % n); });
-    const Values input(queue_, numbers(n)), output(queue_, std::vector<float>(all.size()));
-    comm_.all_gather(queue_, output.tensor(), input.tensor()).wait(queue_);
-    EXPECT_EQ(output.seen(queue_), all);
-    std::vector<float> own(all.size());
-    std::copy_n(all.begin() + rank_ * n, n, own.begin() + rank_ * n);
-    const Values whole(queue_, own);
-    comm_.all_gather(queue_, whole.tensor(), whole.tensor().slice(0, rank_ * n, n)).wait(queue_);
-    EXPECT_EQ(whole.seen(queue_), all);
-  }
+  expect_all_gather(comm_);
 }
 
 TEST_F(Nccl, ARunOfEachPartIsGatheredAndNothingElseTouched) {
-  constexpr std::int64_t n = 10, begin = 3, count = 4;
-  std::vector<float> expected(static_cast<std::size_t>(n * size_), -1.0F);
-  std::vector<float> own = expected;
-  for (std::int64_t i = 0; i < n * size_; ++i)
-    if (i % n >= begin && i % n < begin + count)
-      expected[static_cast<std::size_t>(i)] = static_cast<float>(i);
-  std::copy_n(expected.begin() + rank_ * n, n, own.begin() + rank_ * n);
-  const Values whole(queue_, own);
-  comm_.all_gather_run(queue_, whole.tensor(), begin, count).wait(queue_);
-  EXPECT_EQ(whole.seen(queue_), expected);
+  expect_all_gather_run(comm_);
 }
 
 TEST_F(Nccl, BroadcastGivesAllTheRootsData) {
-  const int root = size_ - 1;
-  const Values data(queue_, numbers(99));
-  comm_.broadcast(queue_, data.tensor(), root).wait(queue_);
-  EXPECT_EQ(data.seen(queue_), filled<float>(99, [&](auto i) { return number<float>(root, i); }));
+  expect_broadcast(comm_);
 }
 
 // The devices work late: a message that did not wait for what its stream holds would send zeros,

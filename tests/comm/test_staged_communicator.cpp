@@ -3,32 +3,20 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/comm/device_values.hpp"
-#include "tests/comm/rank_world.hpp"
+#include "tests/comm/device_ranks.hpp"
 
 namespace triax {
 namespace {
 
-class Staged : public testing::Test {
+class Staged : public DeviceRanks {
  protected:
   void SetUp() override {
     if (device_count() == 0) GTEST_SKIP() << "skipped: no CUDA device";
     queue_ = Stream(MemorySpace::device);
   }
-  std::vector<float> numbers(std::int64_t n) const {
-    return filled<float>(n, [this](std::int64_t i) { return number<float>(rank_, i); });
-  }
-  std::vector<float> sums(std::int64_t n, std::int64_t first = 0) const {
-    return filled<float>(n,
-                         [&](std::int64_t i) { return sum_of_numbers<float>(size_, first + i); });
-  }
-
   MpiCommunicator mpi_ = world_communicator();
   StagingMemory memory_;
   StagedCommunicator comm_{mpi_, mpi_, memory_};
-  int rank_ = comm_.rank(), size_ = comm_.size();
-  Stream queue_;
-  const std::vector<std::int64_t> lengths_ = {1, 17, 1000, 100'003};
 };
 
 TEST_F(Staged, AllReduceSums) {
@@ -40,54 +28,19 @@ TEST_F(Staged, AllReduceSums) {
 }
 
 TEST_F(Staged, ReduceScatterGivesEachRankItsPartAlsoInPlace) {
-  for (const std::int64_t n : lengths_) {
-    const std::vector<float> before = numbers(n * size_);
-    const Values input(queue_, before),
-        output(queue_, std::vector<float>(before.size() / static_cast<std::size_t>(size_)));
-    comm_.reduce_scatter(queue_, output.tensor(), input.tensor()).wait(queue_);
-    EXPECT_EQ(output.seen(queue_), sums(n, rank_ * n));
-    EXPECT_EQ(input.seen(queue_), before);
-    const Tensor part = input.tensor().slice(0, rank_ * n, n);
-    comm_.reduce_scatter(queue_, part, input.tensor()).wait(queue_);
-    const std::vector<float> after = input.seen(queue_);
-    EXPECT_EQ(std::vector<float>(after.begin() + rank_ * n, after.begin() + (rank_ + 1) * n),
-              sums(n, rank_ * n));
-  }
+  expect_reduce_scatter(comm_);
 }
 
 TEST_F(Staged, AllGatherPutsPartsInOrder) {
-  for (const std::int64_t n : lengths_) {
-    const auto all = filled<float>(
-        n * size_, [n](auto i) { return number<float>(static_cast<int>(i / n), i % n); });
-    const Values input(queue_, numbers(n)), output(queue_, std::vector<float>(all.size()));
-    comm_.all_gather(queue_, output.tensor(), input.tensor()).wait(queue_);
-    EXPECT_EQ(output.seen(queue_), all);
-    std::vector<float> own(all.size());
-    std::copy_n(all.begin() + rank_ * n, n, own.begin() + rank_ * n);
-    const Values whole(queue_, own);
-    comm_.all_gather(queue_, whole.tensor(), whole.tensor().slice(0, rank_ * n, n)).wait(queue_);
-    EXPECT_EQ(whole.seen(queue_), all);
-  }
+  expect_all_gather(comm_);
 }
 
 TEST_F(Staged, ARunOfEachPartIsGatheredAndNothingElseTouched) {
-  constexpr std::int64_t n = 10, begin = 3, count = 4;
-  std::vector<float> expected(static_cast<std::size_t>(n * size_), -1.0F);
-  std::vector<float> own = expected;
-  for (std::int64_t i = 0; i < n * size_; ++i)
-    if (i % n >= begin && i % n < begin + count)
-      expected[static_cast<std::size_t>(i)] = static_cast<float>(i);
-  std::copy_n(expected.begin() + rank_ * n, n, own.begin() + rank_ * n);
-  const Values whole(queue_, own);
-  comm_.all_gather_run(queue_, whole.tensor(), begin, count).wait(queue_);
-  EXPECT_EQ(whole.seen(queue_), expected);
+  expect_all_gather_run(comm_);
 }
 
 TEST_F(Staged, BroadcastGivesAllTheRootsData) {
-  const int root = size_ - 1;
-  const Values data(queue_, numbers(99));
-  comm_.broadcast(queue_, data.tensor(), root).wait(queue_);
-  EXPECT_EQ(data.seen(queue_), filled<float>(99, [&](auto i) { return number<float>(root, i); }));
+  expect_broadcast(comm_);
 }
 
 TEST_F(Staged, MessagesToNeighboursArriveByTheirTags) {
