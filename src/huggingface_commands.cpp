@@ -119,17 +119,9 @@ void add_import(CLI::App& parent, const MpiSession& session) {
            "f32, bf16 or f16 (default: that of the files; f32 where they have several)");
   command->add_flag("--force", arguments->force, "Replace FILE where it is there");
   command->callback([arguments, &session] {
-    std::string wrong;  // in the command line
     agreed(MPI_COMM_WORLD, [&] {
-      if (session.rank() != 0) return;
-      try {
-        run_import(*arguments);
-      } catch (const UsageError& error) {
-        wrong = error.what();
-      }
+      if (session.rank() == 0) run_import(*arguments);
     });
-    wrong = broadcast_text(MPI_COMM_WORLD, wrong);
-    if (!wrong.empty()) throw UsageError(wrong);
   });
 }
 

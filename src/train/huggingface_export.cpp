@@ -40,8 +40,8 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-// Makes the directory. Returns what is there of a model that is not to be replaced, or nothing.
-std::string make_room(const std::string& directory, bool replace) {
+// Makes the directory. UsageError where a model is there that is not to be replaced.
+void make_room(const std::string& directory, bool replace) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error)
@@ -49,8 +49,8 @@ std::string make_room(const std::string& directory, bool replace) {
                 "Give another directory");
   for (const std::string& name : names_in(directory))
     if (!replace && !name.ends_with(".tmp") && (is_weights(name) || name == config_name))
-      return name;
-  return {};
+      throw UsageError(fmt::format("{} holds a model", directory), fmt::format("there is {}", name),
+                       "Give another directory, or --force");
 }
 
 // What of a checkpoint goes into an export, and where.
@@ -160,14 +160,9 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
   const int size = ranks.size;
   std::optional<Export> weights;
   agreed(ranks, [&] { weights.emplace(checkpoint, options); });
-  std::string found;
   agreed(ranks, [&] {
-    if (rank == 0) found = make_room(directory, options.replace);
+    if (rank == 0) make_room(directory, options.replace);
   });
-  found = broadcast_text(ranks, found);
-  if (!found.empty())
-    throw UsageError(fmt::format("{} holds a model", directory), fmt::format("there is {}", found),
-                     "Give another directory, or --force");
   std::deque<SafetensorsWriter> files;
   agreed(ranks, [&] {
     for (std::size_t i = static_cast<std::size_t>(rank); i < weights->shards().size();
