@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "io/agree.hpp"
-#include "io/durable.hpp"
 #include "io/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
 
@@ -231,7 +230,7 @@ void CheckpointWriter::publish() {
         write_integrity(places_, *own, tensors_, sums_);
         own->finish();
       }
-      rename_path(temporary_, path_);
+      rename_path(temporary_, path_, options_.existing);
     });
   } catch (const Error& error) {
     discard();
