@@ -157,11 +157,13 @@ void CheckpointWriter::open_data() {
 // Where the data of the datasets lie.
 std::vector<std::uint64_t> CheckpointWriter::write_structure(
     const std::vector<CheckpointTensor>& datasets) {
-  hdf5::FileInMemory memory(hdf5::File::Mode::create, options_.hints);
+  hdf5::FileInMemory memory(hdf5::File::Mode::create, options_.hints,
+                            hdf5::structure_estimate(datasets.size()));
   write_header(memory.file(), header_);
+  // Before the tensors: else HDF5 puts the checksums into what alignment leaves free between those.
+  create_integrity(memory.file(), header_, tensors_);
   for (const CheckpointTensor& tensor : tensors_)
     memory.file().create_dataset(tensor.name, tensor.dtype, tensor.shape);
-  create_integrity(memory.file(), header_, tensors_);
   std::vector<std::uint64_t> offsets;
   for (const CheckpointTensor& dataset : datasets)
     offsets.push_back(static_cast<std::uint64_t>(memory.file().offset(dataset.name)));
