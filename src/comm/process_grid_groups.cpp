@@ -36,10 +36,12 @@ void ProcessGrid::Impl::add_node(Group& group, const std::string& name, const Gr
   if (run == 1) return;
   const std::string where = fmt::format("{}, {}", place, name);
   std::unique_ptr<Exchange> exchange;
-  if (run == group.mpi->size())
+  if (run == group.mpi->size()) {
     exchange = std::make_unique<NodeExchange>(group.mpi->mpi(), where);
-  else
+  } else {
+    meet(group.mpi->mpi());
     exchange = std::make_unique<HierarchicalExchange>(group.mpi->mpi(), run, policy, where);
+  }
   if (!exchange->usable()) {
     if (not_shared.empty()) not_shared = exchange->refusal();
     return;
