@@ -41,9 +41,9 @@ BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& s
       attention_(model, layer, shard, rope, recompute == Recompute::attention),
       mlp_norm_(model, mlp_norm_name(model, layer), shard),
       mlp_(model, layer, shard) {
-  for (const auto& list :
-       {attention_norm_.params(), attention_.params(), mlp_norm_.params(), mlp_.params()})
-    params_.insert(params_.end(), list.begin(), list.end());
+  for (const auto* list :
+       {&attention_norm_.params(), &attention_.params(), &mlp_norm_.params(), &mlp_.params()})
+    params_.insert(params_.end(), list->begin(), list->end());
 }
 
 BlockLayer::Half BlockLayer::attention_half() const {
