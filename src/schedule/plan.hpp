@@ -9,8 +9,9 @@
 //   frame(chunk, l, m)       what the layer keeps from its forward for its backward pass
 //   part(chunk, l, m)        this tensor rank's share of activation l, kept in place of it
 //   block b                  part of the stage's parameters, with gradient and optimizer state;
-//                            of what is in a store (a disk) parts of the optimizer state, and
-//                            this rank's shard of the parameters, are in memory for a while
+//                            of what is in a store (a disk; for parameters of a device's run, the
+//                            host's memory too) parts of the optimizer state, and this rank's
+//                            shard of the parameters, are in memory for a while
 // The model's first layer (the embedding) has no input activation, its last (the head with the
 // loss) has no output activation; neither has the gradient that would belong to it.
 #include <compare>
@@ -70,7 +71,7 @@ enum class OpKind : std::uint8_t {
   StoreWait,   // which releases the buffer
 
   // ZeRO 3, parameters whose shard is in a store, on (block): it is in memory for GatherStart to
-  // GatherWait, and for the block's Steps.
+  // GatherWait, and for the block's Steps, unless they change the store itself.
   LoadStart,  // acquires a buffer, which has the shard after
   LoadWait,
   Unload,     // releases the buffer of a shard that no Step changed
@@ -144,6 +145,7 @@ struct BlockUse {
   int parts = 0;  // that it is stepped in; 0: as a whole, with its optimizer state in memory
   int kept_parts = 0;   // the first parts, whose optimizer state is in memory all the time
   bool stored = false;  // ZeRO 3, not persistent: the shard of the parameters is in a store
+  bool stepped_in_store = false;  // where it is stepped
   /// Elements of each piece that updated parameters are gathered in (ZeRO 1); 0: they are in one.
   std::int64_t gather_piece = 0;
   int gathers() const {

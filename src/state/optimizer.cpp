@@ -45,36 +45,12 @@ std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
   return joined(std::move(ranges));
 }
 
-// Elements whose state is in memory all the time.
-FlatRange kept_range(const ParameterBlock& block) {
-  if (block.parts.empty()) return block.stepped;
-  const std::int64_t begin = block.stepped.begin;
-  return {begin, block.kept_parts > 0 ? block.parts.front().end : begin};
-}
-
-// Which blocks' kept state is on the host: the last ones, where the parameters are a device's.
-std::vector<bool> host_blocks(const std::vector<ParameterBlock>& blocks, MemorySpace space,
-                              double host_share) {
-  std::int64_t all = 0;
-  for (const ParameterBlock& block : blocks) all += kept_range(block).count();
-  const double stays = space == MemorySpace::host ? static_cast<double>(all)
-                                                  : (1.0 - host_share) * static_cast<double>(all);
-  std::vector<bool> on_host;
-  std::int64_t end = 0;
-  for (const ParameterBlock& block : blocks) {
-    end += kept_range(block).count();
-    on_host.push_back(static_cast<double>(end) > stays);
-  }
-  return on_host;
-}
-
 // Whether state on the host belongs to parameters of a device.
-bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space,
-                   double host_share) {
+bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space) {
   return space == MemorySpace::device &&
-         (host_share > 0.0 || std::any_of(blocks.begin(), blocks.end(), [](const auto& block) {
-            return std::ssize(block.parts) > block.kept_parts;
-          }));
+         std::any_of(blocks.begin(), blocks.end(), [](const ParameterBlock& block) {
+           return block.host_state || std::ssize(block.parts) > block.kept_parts;
+         });
 }
 
 // Of the state that is not kept in memory.
@@ -90,7 +66,7 @@ StoredState stored_state(const std::vector<ParameterBlock>& blocks, bool has_mas
   for (int b = 0; b < std::ssize(blocks); ++b) {
     const ParameterBlock& block = blocks[static_cast<std::size_t>(b)];
     stored.first_unit.push_back(static_cast<int>(stored.units.size()));
-    const std::int64_t begin = kept_range(block).end;
+    const std::int64_t begin = kept_state_range(block).end;
     const std::size_t kinds = has_master ? 3 : 2;
     for (std::size_t p = static_cast<std::size_t>(block.kept_parts); p < block.parts.size(); ++p) {
       OffloadUnit& unit = stored.units.emplace_back();
@@ -118,17 +94,16 @@ void set_stored(OptimizerBytes& bytes, std::int64_t stored, bool has_master) {
 OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
                                const StateOptions& options, const StateBuffers& buffers) {
   const bool has_master = options.type != DType::f32;
-  const std::vector<bool> on_host = host_blocks(blocks, options.space, buffers.host_share);
   constexpr auto both_moments = 2 * static_cast<std::int64_t>(sizeof(float));
   OptimizerBytes bytes;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const std::int64_t moments = both_moments * kept_range(blocks[b]).count();
+    const std::int64_t moments = both_moments * kept_state_range(blocks[b]).count();
     bytes.moments += moments;
-    if (on_host[b]) bytes.host_moments += moments;
+    if (blocks[b].host_state) bytes.host_moments += moments;
   }
   if (has_master) bytes.master = bytes.moments / 2;
   if (has_master) bytes.host_master = bytes.host_moments / 2;
-  if (steps_on_host(blocks, options.space, buffers.host_share))
+  if (steps_on_host(blocks, options.space))
     bytes.host_step = HostStep::bytes_of(options.type, options.gradient_type);
   const StoredState stored = stored_state(blocks, has_master);
   const OffloadBytes offload = offload_bytes(stored.datasets, stored.units, {buffers.count});
@@ -140,8 +115,8 @@ OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
 Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
                      const StateBuffers& stored)
     : store_(store), config_(config), clip_(gradient_clipping), verdict_(store.memory()) {
-  keep_in_memory(stored.host_share);
-  if (steps_on_host(store.blocks(), store.space(), stored.host_share))
+  keep_in_memory();
+  if (steps_on_host(store.blocks(), store.space()))
     host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type(), store.wait());
   make_store(stored);
   for (const ParameterBlock& block : store.blocks()) {
@@ -161,14 +136,13 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   }
 }
 
-void Optimizer::keep_in_memory(double host_share) {
+void Optimizer::keep_in_memory() {
   const std::vector<ParameterBlock>& blocks = store_.blocks();
-  const std::vector<bool> on_host = host_blocks(blocks, store_.space(), host_share);
   kept_.resize(blocks.size());
   const auto keep = [&](StateMemory& memory, const MemorySource& source, bool host) {
     std::int64_t total = 0;
     for (std::size_t b = 0; b < blocks.size(); ++b)
-      if (on_host[b] == host) total += kept_range(blocks[b]).count();
+      if (blocks[b].host_state == host) total += kept_state_range(blocks[b]).count();
     const auto bytes = static_cast<std::size_t>(total) * sizeof(float);
     memory.moments = source.take("moments", 2 * bytes);
     if (has_master()) memory.master = source.take("master weights", bytes);
@@ -176,8 +150,8 @@ void Optimizer::keep_in_memory(double host_share) {
     const Tensor masters = has_master() ? memory.master.tensor(DType::f32, {total}) : Tensor{};
     std::int64_t at = 0;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-      if (on_host[b] != host) continue;
-      const FlatRange range = kept_range(blocks[b]);
+      if (blocks[b].host_state != host) continue;
+      const FlatRange range = kept_state_range(blocks[b]);
       const std::int64_t count = range.count();
       kept_[b].first = {moments.slice(0, 2 * at, count), range};
       kept_[b].second = {moments.slice(0, 2 * at + count, count), range};
@@ -275,8 +249,8 @@ std::optional<ElementNumbers> Optimizer::numbers(int block, const Run& run, std:
 }
 
 void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
-  if (skip_) return;
   before_update_();
+  if (skip_) return;
   const StateView state = state_of(index, part);
   AdamWOptions adamw_options;
   adamw_options.learning_rate = options.learning_rate;
@@ -289,11 +263,11 @@ void Optimizer::step(const Stream& stream, int index, int part, const StepOption
     if (range.count() == 0) continue;
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
     adamw_options.stochastic = numbers(index, run, range.begin, options.step);
-    const Tensor weights = store_.weights(index).at(range);
+    const Tensor weights = store_.stepped_weights(index).at(range);
     const Tensor gradient = store_.gradients(index).at(range);
     const Tensor master = has_master() ? state.master.at(range) : Tensor{};
     const Tensor first = state.first.at(range), second = state.second.at(range);
-    if (first.space() != weights.space())
+    if (first.space() != gradient.space())
       host_step_->run(stream, master, weights, gradient, verdict_.host_factor(), first, second,
                       adamw_options);
     else

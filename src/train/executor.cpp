@@ -165,13 +165,13 @@ void Executor::execute(const Op& op) {
       store_.start_load(op.block);
       break;
     case OpKind::LoadWait:
-      store_.wait_load(op.block);
+      store_.wait_load(stream_, op.block);
       break;
     case OpKind::Unload:
-      store_.unload(op.block);
+      store_.unload(stream_, op.block);
       break;
     case OpKind::SaveStart:
-      store_.start_save(op.block);
+      store_.start_save(stream_, op.block);
       break;
     case OpKind::SaveWait:
       store_.wait_save(op.block);

@@ -130,6 +130,7 @@ std::vector<DevicePart> device_parts(const Allocations& is) {
       {"gradients", &KindBytes::gradients, is.state.gradients},
       {"whole gradients", &KindBytes::gathered, is.state.whole_gradients},
       {"gathered parameters", &KindBytes::gathered, is.state.gathered},
+      {"loaded parameters", &KindBytes::gathered, is.state.stored.loaded},
       {"moments", &KindBytes::optimizer, is.optimizer.moments - is.optimizer.host_moments},
       {"master weights", &KindBytes::master, is.optimizer.master - is.optimizer.host_master},
       {"activations", &KindBytes::activations, is.step.boundaries},
@@ -143,6 +144,7 @@ std::vector<DevicePart> device_parts(const Allocations& is) {
 // On the host, where tensors are a device's.
 KindBytes beside_gpu(const Allocations& is, std::int64_t program) {
   KindBytes bytes;
+  bytes.parameters = footprint(is.state.stored.hosted);
   bytes.master = footprint(is.optimizer.host_master);
   bytes.optimizer = footprint(is.optimizer.host_moments);
   bytes.buffers = footprint(is.state.stored.buffers) + footprint(is.optimizer.buffers) +
@@ -214,7 +216,7 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   Allocations allocations;
   allocations.state = state_bytes(blocks, state_options(config, 0), whole_buffers(plans, index));
   allocations.optimizer =
-      optimizer_bytes(blocks, state_options(config, 0), state_buffers(config, plans, index));
+      optimizer_bytes(blocks, state_options(config, 0), state_buffers(plans, index));
   allocations.step = plan_buffers(stage, shape, config.model.hidden, plans.peaks[index],
                                   plans.shape.frame_pool[index])
                          .memory();

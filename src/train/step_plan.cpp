@@ -1,6 +1,7 @@
 #include "src/train/step_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "src/schedule/passes.hpp"
@@ -49,6 +50,7 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
                     .parts = static_cast<int>(block.parts.size()),
                     .kept_parts = block.kept_parts,
                     .stored = block.stored,
+                    .stepped_in_store = block.in_host && block.host_state,
                     .gather_piece = block.gather_piece});
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
@@ -97,6 +99,15 @@ Peaks larger(const Peaks& a, const Peaks& b) {
           std::max(a.parts, b.parts)};
 }
 
+// In a run on the CPU the host's memory is where they are in any case.
+void set_parameters(StateOffload& offload, const OffloadParamConfig& config) {
+  const bool disk = config.device == OffloadDevice::nvme;
+  offload.parameters = disk || (offload.of_device && config.device == OffloadDevice::cpu);
+  offload.parameter_share = config.ratio;
+  const std::int64_t in_cpu = disk ? config.max_in_cpu : std::numeric_limits<std::int64_t>::max();
+  (offload.of_device ? offload.host_parameters : offload.kept_parameters) = in_cpu;
+}
+
 }  // namespace
 
 MemorySpace space_of(const Config& config) {
@@ -139,13 +150,14 @@ DataShard data_shard(const Config& config, int data_rank) {
   if (zero.offload_optimizer.device == OffloadDevice::nvme)
     offload.optimizer_share = zero.offload_optimizer.ratio;
   offload.part_elements = std::min(offload.part_elements, zero.offload_optimizer.part);
-  offload.parameters = zero.offload_param.device == OffloadDevice::nvme;
-  offload.kept_parameters = zero.offload_param.max_in_cpu;
-  offload.parameter_share = zero.offload_param.ratio;
+  offload.of_device = space_of(config) == MemorySpace::device;
+  if (offload.of_device && zero.offload_optimizer.device == OffloadDevice::cpu)
+    offload.host_share = zero.offload_optimizer.ratio;
+  set_parameters(offload, zero.offload_param);
   const int ranks = config.parallel.data;
   const int size = zero.stage >= 1 && zero.shard_size > 0 ? zero.shard_size : ranks;
   const std::int64_t threshold = zero.stage == 3 ? zero.persistence_threshold : 0;
-  // One rank has nothing to cut; but parameters that live on a disk are gathered from there. Its
+  // One rank has nothing to cut; but parameters that are offloaded are gathered from there. Its
   // blocks are the same without: where parameters live changes no sum.
   const bool alone = size == 1 && !offload.parameters;
   if (alone)
@@ -201,12 +213,8 @@ WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
   return whole;
 }
 
-StateBuffers state_buffers(const Config& config, const StepPlans& plans, std::size_t stage) {
-  const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
-  StateBuffers buffers;
-  buffers.count = std::max(1, plans.peaks[stage].states);
-  if (offload.device == OffloadDevice::cpu) buffers.host_share = offload.ratio;
-  return buffers;
+StateBuffers state_buffers(const StepPlans& plans, std::size_t stage) {
+  return {.count = std::max(1, plans.peaks[stage].states)};
 }
 
 StepPlans step_plans(const Config& config) {
