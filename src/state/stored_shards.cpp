@@ -97,6 +97,15 @@ StoredShards::StoredShards(const std::vector<ParameterBlock>& blocks, const Stat
   }
 }
 
+// Copies that are still to come would find the memory of others.
+StoredShards::~StoredShards() {
+  try {
+    up_.synchronize();
+    down_.synchronize();
+  } catch (const Error&) {  // of the device, which the run has met before
+  }
+}
+
 Tensor StoredShards::in_memory(int block) const {
   const State& state = of(block);
   if (on_disk(block)) return file_->at(state.unit, 0);

@@ -29,6 +29,9 @@ class StoredShards {
   /// a path.
   StoredShards(const std::vector<ParameterBlock>& blocks, const StateOptions& options,
                const WholeBuffers& whole, WaitForDevice wait);
+  ~StoredShards();
+  StoredShards(const StoredShards&) = delete;
+  StoredShards& operator=(const StoredShards&) = delete;
 
   // A shard is beside the compute from start_load, for `stream` after wait_load, to unload or
   // wait_save. Error where the disk fails.
@@ -93,7 +96,7 @@ class StoredShards {
   Buffer hosted_;
   std::unique_ptr<OffloadStore> file_;
   std::vector<Pool> pools_;  // of a device
-  Stream up_, down_;         // behind the memory: they may still copy from it
+  Stream up_, down_;
 };
 
 }  // namespace triax

@@ -145,6 +145,7 @@ std::vector<DevicePart> device_parts(const Allocations& is) {
 KindBytes beside_gpu(const Allocations& is, std::int64_t program) {
   KindBytes bytes;
   bytes.parameters = footprint(is.state.stored.hosted);
+  bytes.activations = footprint(is.step.inputs);
   bytes.master = footprint(is.optimizer.host_master);
   bytes.optimizer = footprint(is.optimizer.host_moments);
   bytes.buffers = footprint(is.state.stored.buffers) + footprint(is.optimizer.buffers) +

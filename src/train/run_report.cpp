@@ -65,12 +65,6 @@ std::vector<std::string> surprises(const Config& config) {
         "data_types.grad_accum_dtype fp32 sums them in float32, for 2 bytes a parameter more",
         config.batch.accumulation,
         config.precision.gradient_type == DType::bf16 ? "bf16" : "fp16"));
-  if (space_of(config) == MemorySpace::device) {
-    if (config.recompute.inputs_on_host)
-      lines.push_back(
-          "activation_checkpointing.cpu_checkpointing: not built yet for GPUs, where the inputs of "
-          "recomputed layers stay");
-  }
   const auto add_without_inputs = [&](bool asked, const char* key, const char* what) {
     if (asked && config.recompute.what != Recompute::layer)
       lines.push_back(fmt::format(

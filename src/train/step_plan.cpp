@@ -90,13 +90,10 @@ std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
 }
 
 Peaks larger(const Peaks& a, const Peaks& b) {
-  return {std::max(a.boundaries, b.boundaries),
-          larger(a.frames, b.frames),
-          larger(a.gradients, b.gradients),
-          larger(a.gathered, b.gathered),
-          std::max(a.states, b.states),
-          larger(a.shards, b.shards),
-          std::max(a.parts, b.parts)};
+  return {std::max(a.boundaries, b.boundaries), larger(a.frames, b.frames),
+          larger(a.gradients, b.gradients),     larger(a.gathered, b.gathered),
+          std::max(a.states, b.states),         larger(a.shards, b.shards),
+          std::max(a.parts, b.parts),           std::max(a.inputs, b.inputs)};
 }
 
 // In a run on the CPU the host's memory is where they are in any case.
@@ -202,6 +199,7 @@ PlanShape plan_shape(const Config& config) {
   // Sequence parallelism cuts them already.
   shape.partition_inputs =
       config.recompute.partition_inputs && parallel.tensor > 1 && !parallel.sequence_parallel;
+  shape.offload_inputs = config.recompute.inputs_on_host && space_of(config) == MemorySpace::device;
   set_limits(shape, config.zero, data);
   return shape;
 }

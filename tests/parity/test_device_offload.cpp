@@ -3,7 +3,9 @@
 // device on any machine; on GPUs where there are some.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
+#include <span>
 
 #include "src/train/memory_check.hpp"
 #include "tests/io/rank_fixtures.hpp"
@@ -12,7 +14,7 @@
 namespace triax::test {
 namespace {
 
-constexpr std::int64_t steps = 3;
+constexpr std::int64_t steps = 2;
 
 // Of so many ranks, with parameters cut over those of the data axis.
 Layout cut_layout() {
@@ -87,30 +89,84 @@ const Place state_places[] = {
        zero["offload_optimizer"] = {{"device", "nvme"}, {"nvme_path", directory}, {"ratio", 0.5}};
      }}};
 
+// The job with its parameters at each of the places.
+void expect_no_change(const nlohmann::json& job, const std::string& directory,
+                      std::span<const Place> places) {
+  const auto expected = train(MPI_COMM_WORLD, job, steps);
+  for (const Place& place : places) {
+    SCOPED_TRACE(place.name);
+    auto offloaded = job;
+    place.set(offloaded["zero_optimization"], directory);
+    expect_same_bits(expected, train(MPI_COMM_WORLD, offloaded, steps));
+    EXPECT_TRUE(std::filesystem::is_empty(directory)) << "files are left behind";
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 TEST_F(DeviceOffload, OfParametersChangesNoBit) {
   const SharedDirectory directory;
-  for (const Place& state : state_places)
-    for (const char* type : {"f32", "bf16"}) {
-      Layout layout = cut_layout();
-      layout.type = type;
-      auto job = job_of(layout);
-      state.set(job["zero_optimization"], directory.path());
-      const auto expected = train(MPI_COMM_WORLD, job, steps);
-      for (const Place& place : parameter_places) {
-        SCOPED_TRACE(fmt::format("{}, state: {}, parameters: {}", type, state.name, place.name));
-        auto offloaded = job;
-        place.set(offloaded["zero_optimization"], directory.path());
-        expect_same_bits(expected, train(MPI_COMM_WORLD, offloaded, steps));
-        EXPECT_TRUE(std::filesystem::is_empty(directory.path())) << "files are left behind";
-        MPI_Barrier(MPI_COMM_WORLD);
-      }
-    }
+  expect_no_change(job_of(cut_layout()), directory.path(), parameter_places);
+}
+
+// 16-bit parameters, whose master copies are stepped: on the device, on the host, or both.
+TEST_F(DeviceOffload, OfParametersChangesNoBitWhereverTheyAreStepped) {
+  const SharedDirectory directory;
+  Layout layout = cut_layout();
+  layout.type = "bf16";
+  for (const Place& state : state_places) {
+    SCOPED_TRACE(state.name);
+    auto job = job_of(layout);
+    state.set(job["zero_optimization"], directory.path());
+    const std::array places = {parameter_places[0], parameter_places[4], parameter_places[5]};
+    expect_no_change(job, directory.path(), places);
+  }
+}
+
+// With no master copy the host steps the parameters themselves.
+TEST_F(DeviceOffload, TheHostStepsParametersThatItHas) {
+  const SharedDirectory directory;
+  auto job = job_of(cut_layout());
+  job["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}};
+  const std::array places = {parameter_places[0], parameter_places[4]};
+  expect_no_change(job, directory.path(), places);
 }
 
 TEST_F(DeviceOffload, OfParametersHasTheLossesOfPytorch) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   const auto job = parameters_in_host(on_device(golden_job(golden, cut_layout())));
   expect_golden(golden, train(MPI_COMM_WORLD, job, 2));
+}
+
+// Layers of several kinds of ranks that are recomputed, all of them.
+std::vector<Layout> recomputing_layouts() {
+  if (world_size() == 1) return {{.micro = 2, .recompute = 9}};
+  if (world_size() == 2)
+    return {
+        {.tensor = 2, .micro = 2, .sequence_parallel = false, .recompute = 9, .partition = true},
+        {.pipeline = 2, .schedule = "gpipe", .micro = 1, .recompute = 9},
+        {.data = 2, .micro = 1, .zero = 3, .recompute = 2}};
+  return {{.pipeline = 2,
+           .data = 2,
+           .schedule = "interleaved",
+           .chunks = 2,
+           .micro = 1,
+           .recompute = 9}};
+}
+
+nlohmann::json recomputing_job(const Layout& layout) {
+  auto job = job_of(layout);
+  job["model"]["n_layer"] = 6;
+  return job;
+}
+
+TEST_F(DeviceOffload, OfInputsOfRecomputedLayersChangesNoBit) {
+  for (const Layout& layout : recomputing_layouts()) {
+    SCOPED_TRACE(layout.text());
+    auto job = recomputing_job(layout);
+    const auto expected = train(MPI_COMM_WORLD, job, steps);
+    job["activation_checkpointing"]["cpu_checkpointing"] = true;
+    expect_same_bits(expected, train(MPI_COMM_WORLD, job, steps));
+  }
 }
 
 TEST_F(DeviceOffload, AnEvaluationBetweenStepsChangesNoBit) {
@@ -216,8 +272,8 @@ TEST_F(DeviceOffload, AllocatesWhatThePlanSays) {
 
 TEST_F(DeviceOffload, OfParametersAllocatesWhatThePlanSays) {
   const SharedDirectory directory;
-  for (const Place& state : {state_places[0], state_places[2], state_places[3]})
-    for (const Place& place : parameter_places) {
+  for (const Place& state : {state_places[0], state_places[2]})
+    for (const Place& place : {parameter_places[0], parameter_places[1], parameter_places[5]}) {
       SCOPED_TRACE(fmt::format("state: {}, parameters: {}", state.name, place.name));
       Layout layout = cut_layout();
       layout.type = "bf16";
@@ -226,6 +282,21 @@ TEST_F(DeviceOffload, OfParametersAllocatesWhatThePlanSays) {
       place.set(job["zero_optimization"], directory.path());
       expect_as_planned(job);
     }
+}
+
+TEST_F(DeviceOffload, OfInputsAllocatesWhatThePlanSays) {
+  for (const Layout& layout : recomputing_layouts()) {
+    SCOPED_TRACE(layout.text());
+    auto job = recomputing_job(layout);
+    const LoadedJob without = load(job, world_size());
+    job["activation_checkpointing"]["cpu_checkpointing"] = true;
+    expect_as_planned(job);
+    const LoadedJob with = load(job, world_size());
+    const RankMemory here = plan_job(without.config).memory.of(world_rank());
+    const RankMemory there = plan_job(with.config).memory.of(world_rank());
+    EXPECT_LT(there.device.activations, here.device.activations);
+    EXPECT_GT(there.host.activations, 0);
+  }
 }
 
 }  // namespace
