@@ -98,6 +98,7 @@ void expect_no_change(const nlohmann::json& job, const std::string& directory,
     auto offloaded = job;
     place.set(offloaded["zero_optimization"], directory);
     expect_same_bits(expected, train(MPI_COMM_WORLD, offloaded, steps));
+    MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_TRUE(std::filesystem::is_empty(directory)) << "files are left behind";
     MPI_Barrier(MPI_COMM_WORLD);
   }
