@@ -137,7 +137,8 @@ void CheckpointParts::create(const std::vector<CheckpointTensor>& unordered) {
 
 // By rank 0, which alone knows where the data lie.
 void CheckpointParts::create_part(std::size_t part, const std::vector<CheckpointTensor>& tensors) {
-  hdf5::FileInMemory memory(hdf5::File::Mode::create, hints_);
+  hdf5::FileInMemory memory(hdf5::File::Mode::create, hints_,
+                            hdf5::structure_estimate(tensors.size()));
   const auto visit = [&](auto&& action) {
     for (const CheckpointTensor& tensor : tensors) {
       const Place& place = places_.at(tensor.name);

@@ -203,13 +203,13 @@ void create_empty(const std::string& path, const FileHints& hints) {
   const Output made(path, O_CREAT | O_TRUNC);
 }
 
-FileInMemory::FileInMemory(File::Mode mode, const FileHints& hints)
+FileInMemory::FileInMemory(File::Mode mode, const FileHints& hints, std::int64_t structure_bytes)
     : driver_(std::make_unique<Driver>()) {
   const auto lock = library_lock();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are thrown, not printed
   const H5FD_class_t driver = driver_class();
   driver_->id = Handle(H5FDregister(&driver), H5FDunregister);
-  const Handle access = file_access(mode, hints);
+  const Handle access = file_access(mode, hints, structure_bytes);
   Image* const image = &driver_->image;
   check(driver_->id && H5Pset_driver(access.id(), driver_->id.id(), &image) >= 0,
         "HDF5 refuses a driver: {}", last_error());

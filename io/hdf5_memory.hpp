@@ -16,11 +16,21 @@ namespace triax::hdf5 {
 /// Error with the system's reason.
 void create_empty(const std::string& path, const FileHints& hints);
 
+/// What so many datasets, with names as models have them, take of a file beside their data, and
+/// attributes as long as a job file.
+inline std::int64_t structure_estimate(std::size_t datasets) {
+  constexpr std::int64_t each = 640;  // measured
+  constexpr std::int64_t attributes = 32 << 10;
+  return attributes + each * static_cast<std::int64_t>(datasets);
+}
+
 class FileInMemory {
  public:
   /// One process's. Takes memory for what is written, not for datasets whose space is merely
-  /// allocated.
-  explicit FileInMemory(File::Mode mode, const FileHints& hints = {});
+  /// allocated. `structure_bytes`: what describes the file takes about as much, and so far lies in
+  /// one piece at its beginning.
+  explicit FileInMemory(File::Mode mode, const FileHints& hints = {},
+                        std::int64_t structure_bytes = 0);
   ~FileInMemory();
   FileInMemory(const FileInMemory&) = delete;
   FileInMemory& operator=(const FileInMemory&) = delete;

@@ -111,6 +111,39 @@ TEST(CheckpointFile, IsPlainHdf5) {
   EXPECT_EQ(file.string_attribute("/", "triax_version"), "0.1.0");
 }
 
+// What describes a file of many tensors lies before all of their data: few reads find it.
+TEST(CheckpointFile, BeginsWithWhatDescribesIt) {
+  const TempDirectory dir;
+  const std::string path = checkpoint_path(dir.path(""), 1);
+  std::vector<CheckpointTensor> many;
+  for (const char* group : {"/model/", "/optimizer/exp_avg/", "/optimizer/exp_avg_sq/"})
+    for (int layer = 0; layer < 48; ++layer)
+      for (const char* part : {"attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight"})
+        many.push_back({fmt::format("{}h.{}.{}", group, layer, part), DType::f32, {200, 300}});
+  CheckpointWriter writer(path, MPI_COMM_NULL);
+  writer.create(example_header(), many);
+  writer.publish();
+
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  haddr_t first_data = HADDR_MAX;
+  haddr_t last_object = 0;
+  const auto look_at = [&](const std::string& name, bool tensor) {
+    const hid_t dataset = H5Dopen2(file, name.c_str(), H5P_DEFAULT);
+    H5O_info_t info;
+    ASSERT_GE(H5Oget_info(dataset, &info), 0) << name;
+    last_object = std::max(last_object, info.addr);
+    const haddr_t data = H5Dget_offset(dataset);
+    tensor ? first_data = std::min(first_data, data) : last_object = std::max(last_object, data);
+    H5Dclose(dataset);
+  };
+  for (const CheckpointTensor& tensor : many) {
+    look_at(tensor.name, true);
+    look_at("/integrity" + tensor.name, false);
+  }
+  H5Fclose(file);
+  EXPECT_LT(last_object, first_data);
+}
+
 TEST(CheckpointFile, AnUnwritableDirectoryIsAnError) {
   const TempDirectory dir;
   const std::string blocked = dir.file("file", "") + "/checkpoints/step-000001.h5";
@@ -166,6 +199,19 @@ TEST(CheckpointFile, AFailedRenameIsNotPublished) {
   writer.create(example_header(), {});
   EXPECT_THAT(error_of([&] { writer.publish(); }), HasSubstr("rename"));
   EXPECT_FALSE(std::filesystem::exists(dir.path("step-000001.h5.tmp")));
+}
+
+TEST(CheckpointFile, KeepsAFileThatCameMeanwhileWhereAsked) {
+  const TempDirectory dir;
+  const std::string path = dir.path("c.h5");
+  CheckpointWriter writer(path, MPI_COMM_NULL, {.existing = Existing::kept});
+  writer.create(example_header(), {{"/model/a", DType::f32, {1}}});
+  float value = 1.0F;
+  writer.write("/model/a", {{{}, {1}}}, Tensor(&value, {1}));
+  dir.file("c.h5", "another's");
+  EXPECT_THAT(error_of([&] { writer.publish(); }), HasSubstr("it came while this was written"));
+  EXPECT_EQ(contents(path), "another's");
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
 }
 
 TEST(CheckpointReader, SaysWhichLimitIsTooLow) {
