@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/random.hpp"
 #include "tests/io/fixtures.hpp"
 
 namespace triax::test {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/random.hpp"
 
 namespace triax::test {
 namespace {
