@@ -73,6 +73,7 @@ Tensor Memory::tensor(DType dtype, const Shape& shape) const {
 }
 
 Memory MemorySource::take(std::string_view part, std::size_t bytes) const {
+  if (pinned) return Memory(Buffer::pinned(bytes));
   if (arena == nullptr) return Memory(Buffer(bytes, space));
   return Memory(arena->take(part, static_cast<std::int64_t>(bytes)));
 }

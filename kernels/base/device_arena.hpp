@@ -77,8 +77,15 @@ class Memory {
 struct MemorySource {
   MemorySource(MemorySpace where = MemorySpace::host, DeviceArena* of = nullptr)
       : space(where), arena(of) {}
+  /// Of the host, through which data come from and go to memory of `space` (Buffer::beside).
+  static MemorySource beside(MemorySpace space) {
+    MemorySource source;
+    source.pinned = space == MemorySpace::device;
+    return source;
+  }
   MemorySpace space;
   DeviceArena* arena;
+  bool pinned = false;  // of the host, where there is a device
   /// Zeroed.
   Memory take(std::string_view part, std::size_t bytes) const;
 };

@@ -181,18 +181,19 @@ void add_offload(Keys& k) {
   const auto param = zero + std::string("offload_param.");
   add_offload_place(k, param, "parameters live (stage 3)");
   k.push_back(obeyed(param + "buffer_count", integer, 5, from_to(1, 1e6),
-                     "layers' parameters in memory at once, where they are loaded ahead of use")
+                     "layers' parameters in memory (of a GPU, where that computes) at once, where they are "
+                     "loaded ahead of use")
                   .in("layers"));
   k.push_back(obeyed(param + "buffer_size", integer, 100'000'000, at_least(1),
                      "elements of each of these buffers: together they bound what is loaded ahead")
                   .in("elements"));
   k.push_back(obeyed(param + "max_in_cpu", integer, 1'000'000'000, at_least(0),
-                     "parameters of a rank that stay in memory all the time; those beyond go to "
-                     "nvme_path")
+                     "of device nvme, parameters of a rank that stay in the host's memory all the "
+                     "time; those beyond go to nvme_path")
                   .in("elements"));
   k.push_back(obeyed(param + "ratio", number, 1.0, from_to(0, 1),
-                     "share of a rank's parameters that may go to nvme_path; the rest stays in "
-                     "memory, as max_in_cpu says of a number"));
+                     "share of a rank's parameters that is offloaded; the rest stays beside the "
+                     "compute (on the CPU in memory, as max_in_cpu says of a number)"));
   k.push_back(obeyed(param + "pipeline_read", boolean, true, anything(),
                      "load parameters ahead of their use"));
   k.push_back(obeyed(param + "pipeline_write", boolean, true, anything(),
@@ -239,8 +240,8 @@ void add_activation_checkpointing(Keys& k) {
                      "cut the kept input of a recomputed layer over the tensor ranks; with "
                      "parallel.sequence_parallel it is so already"));
   k.push_back(obeyed(p + "cpu_checkpointing", boolean, false, anything(),
-                     "keep the inputs of recomputed layers in host memory: on the CPU "
-                     "they are there already, and are counted there"));
+                     "keep the inputs of recomputed layers in host memory, beside the compute of "
+                     "a GPU: on the CPU they are there already, and are counted there"));
   k.push_back(accepted(p + "contiguous_memory_optimization", boolean, false,
                        "activations lie in one arena"));
   k.push_back(accepted(p + "synchronize_checkpoint_boundary", boolean, false,

@@ -71,6 +71,7 @@ Plans training_plans(const std::string& schedule, const PlanShape& shape) {
   plans = expand_layers(plans, shape);
   plans = add_recompute(plans, shape);
   plans = add_input_partition(plans, shape);
+  plans = add_input_offload(plans, shape);
   plans = add_gathers(plans, shape);
   plans = add_reduction(plans, shape);
   plans = add_update(plans, shape);

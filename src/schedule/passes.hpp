@@ -25,6 +25,10 @@ Plans add_recompute(const Plans& plans, const PlanShape& shape);
 /// their Forward and their Recompute (Rajbhandari et al. 2020, ZeRO-R). After add_recompute.
 Plans add_input_partition(const Plans& plans, const PlanShape& shape);
 
+/// Where shape.offload_inputs asks for it: keeps those inputs, or their parts, on the host
+/// meanwhile, as far as other compute lies between. After add_input_partition.
+Plans add_input_offload(const Plans& plans, const PlanShape& shape);
+
 /// Forward-only plans: frames and inputs are given back at once. On layer-level plans.
 Plans add_forward_drops(const Plans& plans, const PlanShape& shape);
 

@@ -31,6 +31,10 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::DropInput, "drop input", "", on_layer, OpGroup::buffer},
     {OpKind::PartitionInput, "part input", "", on_layer, OpGroup::buffer},
     {OpKind::GatherInput, "gather input", "", on_layer, OpGroup::buffer, sent},
+    {OpKind::OffloadInputStart, "offload input", " start", on_layer, OpGroup::buffer},
+    {OpKind::OffloadInputWait, "offload input", " wait", on_layer, OpGroup::buffer},
+    {OpKind::ReloadInputStart, "reload input", " start", on_layer, OpGroup::buffer},
+    {OpKind::ReloadInputWait, "reload input", " wait", on_layer, OpGroup::buffer},
     {OpKind::SendActivationStart, "send act", " start", on_message, OpGroup::message, sent},
     {OpKind::SendActivationWait, "send act", " wait", on_message, OpGroup::message},
     {OpKind::RecvActivationStart, "recv act", " start", on_message, OpGroup::message},
@@ -130,6 +134,7 @@ void check_block(const PlanShape& shape, int stage, int index) {
   require(block.gather_piece >= 0, name + " is gathered in pieces of no elements");
   require(!block.stored || shape.shards_parameters(block),
           name + " has no shard of its parameters to store");
+  require(!block.stepped_in_store || block.stored, name + " is stepped in a store without it");
 }
 
 void check_blocks(const PlanShape& shape) {
@@ -167,9 +172,22 @@ bool PlanShape::recomputes(int stage, int chunk, int layer) const {
   return !recompute.empty() && recompute[stage][chunk][layer];
 }
 
-bool PlanShape::partitions(int stage, int chunk, int layer) const {
+namespace {
+
+// The model's first layer has none but tokens.
+bool keeps_input(const PlanShape& shape, int stage, int chunk, int layer) {
   const bool first = stage == 0 && chunk == 0 && layer == 0;
-  return partition_inputs && !first && recomputes(stage, chunk, layer);
+  return !first && shape.recomputes(stage, chunk, layer);
+}
+
+}  // namespace
+
+bool PlanShape::partitions(int stage, int chunk, int layer) const {
+  return partition_inputs && keeps_input(*this, stage, chunk, layer);
+}
+
+bool PlanShape::offloads(int stage, int chunk, int layer) const {
+  return offload_inputs && keeps_input(*this, stage, chunk, layer);
 }
 
 int PlanShape::pool(int stage, int chunk, int layer) const {

@@ -2,15 +2,17 @@
 // A Plan is what a rank does in one training step: a flat list of instructions, the same for all
 // ranks of a pipeline stage. It is a pure function of shapes; no MPI, no tensors, no device here.
 //
-// Instructions work on five kinds of things:
+// Instructions work on six kinds of things:
 //   activation(chunk, l, m)  input of layer l of the chunk for micro-batch m; with l the number of
 //                            layers, the chunk's output. StageLayout::boundary() numbers them.
 //   gradient(chunk, l, m)    gradient of the loss by that activation, numbered alike
 //   frame(chunk, l, m)       what the layer keeps from its forward for its backward pass
 //   part(chunk, l, m)        this tensor rank's share of activation l, kept in place of it
+//   input(chunk, l, m)       activation l, or the part of it, on the host
 //   block b                  part of the stage's parameters, with gradient and optimizer state;
-//                            of what is in a store (a disk) parts of the optimizer state, and
-//                            this rank's shard of the parameters, are in memory for a while
+//                            of what is in a store (a disk; for parameters of a device's run, the
+//                            host's memory too) parts of the optimizer state, and this rank's
+//                            shard of the parameters, are in memory for a while
 // The model's first layer (the embedding) has no input activation, its last (the head with the
 // loss) has no output activation; neither has the gradient that would belong to it.
 #include <compare>
@@ -33,6 +35,14 @@ enum class OpKind : std::uint8_t {
   // microbatch)
   PartitionInput,  // acquires the part, releases activation l, which Forward has read
   GatherInput,     // acquires activation l, releases the part
+
+  // What a recomputed layer reads, or the part of it, on the host meanwhile, on (chunk, layer,
+  // microbatch)
+  OffloadInputStart,  // acquires the input on the host, reads the activation or part, which may not
+                      // be touched until
+  OffloadInputWait,   // releases it
+  ReloadInputStart,   // acquires the activation or part, which may be read after
+  ReloadInputWait,    // releases the input on the host
 
   // Messages between pipeline neighbours, on (chunk, microbatch). Start posts the message, Wait
   // completes it. They match by (activation or gradient, global chunk, microbatch), in any order.
@@ -70,7 +80,7 @@ enum class OpKind : std::uint8_t {
   StoreWait,   // which releases the buffer
 
   // ZeRO 3, parameters whose shard is in a store, on (block): it is in memory for GatherStart to
-  // GatherWait, and for the block's Steps.
+  // GatherWait, and for the block's Steps, unless they change the store itself.
   LoadStart,  // acquires a buffer, which has the shard after
   LoadWait,
   Unload,     // releases the buffer of a shard that no Step changed
@@ -106,7 +116,7 @@ struct OpFields {
 /// What an instruction is about.
 enum class OpGroup : std::uint8_t {
   compute,  // runs a layer, and reads its parameters
-  buffer,   // what a layer keeps or has read is dropped, cut or made whole
+  buffer,   // what a layer keeps or has read is dropped, cut or made whole, or moved
   message,  // between pipeline neighbours
   block,    // gradients and parameters, of one block or (the norm) of all
   store     // what of a block is in a store comes or goes
@@ -144,6 +154,7 @@ struct BlockUse {
   int parts = 0;  // that it is stepped in; 0: as a whole, with its optimizer state in memory
   int kept_parts = 0;   // the first parts, whose optimizer state is in memory all the time
   bool stored = false;  // ZeRO 3, not persistent: the shard of the parameters is in a store
+  bool stepped_in_store = false;  // where it is stepped
   /// Elements of each piece that updated parameters are gathered in (ZeRO 1); 0: they are in one.
   std::int64_t gather_piece = 0;
   int gathers() const {
@@ -171,6 +182,8 @@ struct PlanShape {
   std::vector<std::vector<std::vector<bool>>> recompute = {};
   /// Between their Forward and their Recompute, recomputed layers keep a part of their input.
   bool partition_inputs = false;
+  /// And keep it, or the part, on the host.
+  bool offload_inputs = false;
   /// Memory pool that each layer's frame comes from (layers with frames of equal size share one):
   /// frame_pool[stage][chunk][layer], counted from 0; empty: one pool for all.
   std::vector<std::vector<std::vector<int>>> frame_pool = {};
@@ -210,6 +223,7 @@ struct PlanShape {
   bool recomputes(int stage, int chunk, int layer) const;
   /// Not the model's first layer, which reads tokens.
   bool partitions(int stage, int chunk, int layer) const;
+  bool offloads(int stage, int chunk, int layer) const;
   int pool(int stage, int chunk, int layer) const;
 };
 
@@ -225,6 +239,7 @@ struct Peaks {
   int states = 0;              // parts of optimizer state that came from a store
   std::vector<int> shards;     // of parameters, that came from a store, by pool of their blocks
   int parts = 0;               // of partitioned inputs
+  int inputs = 0;              // on the host
 };
 
 /// One instruction: "F c0 l3 m2", "send act c0 m1 start", "reduce b4 wait", "step b3 p1".

@@ -25,6 +25,7 @@ void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& wei
                    const Tensor& gradient, const Tensor& factor, const Tensor& m, const Tensor& v,
                    const AdamWOptions& options) {
   const std::int64_t n = weights.elements();
+  const bool there = weights.space() == MemorySpace::device;
   Event before;
   before.record(stream);
   down_.wait(before);
@@ -37,7 +38,7 @@ void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& wei
     Slot& to = slot(at);
     wait_(to.sent);
     copy(down_, to.gradient.tensor(gradient_type_, {count(at)}), gradient.slice(0, at, count(at)));
-    if (master.empty())
+    if (there && master.empty())
       copy(down_, to.weights.tensor(type_, {count(at)}), weights.slice(0, at, count(at)));
     to.arrived.record(down_);
   };
@@ -46,13 +47,13 @@ void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& wei
     if (at + portion < n) fetch(at + portion);
     Slot& here = slot(at);
     const auto part = [&](const Tensor& whole) { return whole.slice(0, at, count(at)); };
-    const Tensor stepped = here.weights.tensor(type_, {count(at)});
+    const Tensor stepped = there ? here.weights.tensor(type_, {count(at)}) : part(weights);
     wait_(here.arrived);
     AdamWOptions of_part = options;
     if (of_part.stochastic) of_part.stochastic->offset += at;
     adamw(Stream(), master.empty() ? stepped : part(master), master.empty() ? Tensor{} : stepped,
           here.gradient.tensor(gradient_type_, {count(at)}), factor, part(m), part(v), of_part);
-    copy(up_, part(weights), stepped);
+    if (there) copy(up_, part(weights), stepped);
     here.sent.record(up_);
   }
   Event after;

@@ -1,7 +1,7 @@
 #pragma once
 // AdamW on the host for parameters of a device whose optimizer state was offloaded (ZeRO-Offload,
 // Ren et al. 2021): gradients come down and weights go up in portions, while the host steps
-// another.
+// another. Weights that are offloaded too are stepped where they are.
 #include <array>
 
 #include "kernels/adamw.hpp"
@@ -15,9 +15,10 @@ class HostStep {
   HostStep(DType type, DType gradient_type, WaitForDevice wait = wait_alone);
   static std::int64_t bytes_of(DType type, DType gradient_type);
 
-  /// As adamw(): `weights` and `gradient` are the device's; `master` (empty where the weights are
-  /// float32), `factor` and the moments the host's. What `stream` held before is done first, and
-  /// what it does from here on sees the new weights. Returns when the host has stepped all.
+  /// As adamw(): `gradient` is the device's, `weights` its or the host's; `master` (empty where the
+  /// weights are float32), `factor` and the moments the host's. What `stream` held before is done
+  /// first, and what it does from here on sees the new weights. Returns when the host has stepped
+  /// all.
   void run(const Stream& stream, const Tensor& master, const Tensor& weights,
            const Tensor& gradient, const Tensor& factor, const Tensor& m, const Tensor& v,
            const AdamWOptions& options);

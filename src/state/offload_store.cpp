@@ -39,9 +39,10 @@ OffloadBytes offload_bytes(const std::vector<OffloadDataset>& datasets,
 }
 
 OffloadStore::OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset> datasets,
-                           std::vector<OffloadUnit> units, const std::vector<int>& buffers)
+                           std::vector<OffloadUnit> units, const std::vector<int>& buffers,
+                           MemorySpace beside)
     : datasets_(std::move(datasets)), units_(std::move(units)), states_(units_.size()) {
-  make_pools(buffers);
+  make_pools(buffers, beside);
   agreed(place.ranks, [&] {
     if (datasets_.empty()) return;
     OffloadFile::Options options;
@@ -53,7 +54,7 @@ OffloadStore::OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset
   });
 }
 
-void OffloadStore::make_pools(const std::vector<int>& buffers) {
+void OffloadStore::make_pools(const std::vector<int>& buffers, MemorySpace beside) {
   for (std::size_t u = 0; u < units_.size(); ++u) {
     std::int64_t end = 0;
     for (const OffloadUnit::Run& run : units_[u].runs) {
@@ -64,7 +65,7 @@ void OffloadStore::make_pools(const std::vector<int>& buffers) {
   }
   const std::vector<std::size_t> sizes = sizes_of_buffers(datasets_, units_, buffers.size());
   for (std::size_t pool = 0; pool < buffers.size(); ++pool)
-    pools_.emplace_back("stored state", sizes[pool], buffers[pool]);
+    pools_.emplace_back("stored state", sizes[pool], buffers[pool], MemorySource::beside(beside));
 }
 
 Tensor OffloadStore::at(int unit, std::size_t run) const {
@@ -84,6 +85,11 @@ void OffloadStore::start_read(int unit) {
     const OffloadUnit::Run& run = unit_of(unit).runs[r];
     state.requests[r] = file_->read(run.dataset, run.first, at(unit, r));
   }
+}
+
+bool OffloadStore::read_is_done(int unit) {
+  return std::ranges::all_of(of(unit).requests,
+                             [](BlockRequest& request) { return request.test(); });
 }
 
 void OffloadStore::start_write(int unit) {

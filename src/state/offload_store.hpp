@@ -48,13 +48,17 @@ class OffloadStore {
  public:
   /// Collective over place.ranks: where one rank fails, all throw its Error (no such directory, no
   /// room on the disk). The file's elements are zero; it is removed when the object goes.
-  /// `buffers`: units of a pool in memory at once, at least 1 where there are any.
+  /// `buffers`: units of a pool in memory at once, at least 1 where there are any; `beside`: the
+  /// memory that their data come from and go to, the host's or a device's.
   OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset> datasets,
-               std::vector<OffloadUnit> units, const std::vector<int>& buffers);
+               std::vector<OffloadUnit> units, const std::vector<int>& buffers,
+               MemorySpace beside = MemorySpace::host);
 
   // A unit is in memory from start_read, whose data are there after wait_read, to wait_write or
   // release. Error where the disk fails.
   void start_read(int unit);
+  /// True when wait_read would not wait.
+  bool read_is_done(int unit);
   void wait_read(int unit) { wait(unit); }
   void start_write(int unit);
   void wait_write(int unit);
@@ -94,7 +98,7 @@ class OffloadStore {
   void open(int unit, Access access);
   void close(int unit, Access access);
   void abandon(const Stream& stream, int unit);
-  void make_pools(const std::vector<int>& buffers);
+  void make_pools(const std::vector<int>& buffers, MemorySpace beside);
   const OffloadUnit& unit_of(int unit) const { return units_[static_cast<std::size_t>(unit)]; }
   State& of(int unit) { return states_[static_cast<std::size_t>(unit)]; }
   BufferPool& pool_of(int unit) { return pools_[static_cast<std::size_t>(unit_of(unit).pool)]; }

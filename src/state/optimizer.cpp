@@ -12,8 +12,8 @@ namespace triax {
 Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
                      const StateBuffers& stored)
     : store_(store), config_(config), clip_(gradient_clipping), verdict_(store.memory()) {
-  keep_in_memory(stored.host_share);
-  if (steps_on_host(store.blocks(), store.space(), stored.host_share))
+  keep_in_memory();
+  if (steps_on_host(store.blocks(), store.space()))
     host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type(), store.wait());
   make_store(stored);
   for (const ParameterBlock& block : store.blocks()) {
@@ -33,14 +33,13 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   }
 }
 
-void Optimizer::keep_in_memory(double host_share) {
+void Optimizer::keep_in_memory() {
   const std::vector<ParameterBlock>& blocks = store_.blocks();
-  const std::vector<bool> on_host = host_blocks(blocks, store_.space(), host_share);
   kept_.resize(blocks.size());
   const auto keep = [&](StateMemory& memory, const MemorySource& source, bool host) {
     std::int64_t total = 0;
     for (std::size_t b = 0; b < blocks.size(); ++b)
-      if (on_host[b] == host) total += kept_range(blocks[b]).count();
+      if (blocks[b].host_state == host) total += kept_state_range(blocks[b]).count();
     const auto bytes = static_cast<std::size_t>(total) * sizeof(float);
     memory.moments = source.take("moments", 2 * bytes);
     if (has_master()) memory.master = source.take("master weights", bytes);
@@ -48,8 +47,8 @@ void Optimizer::keep_in_memory(double host_share) {
     const Tensor masters = has_master() ? memory.master.tensor(DType::f32, {total}) : Tensor{};
     std::int64_t at = 0;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-      if (on_host[b] != host) continue;
-      const FlatRange range = kept_range(blocks[b]);
+      if (blocks[b].host_state != host) continue;
+      const FlatRange range = kept_state_range(blocks[b]);
       const std::int64_t count = range.count();
       kept_[b].first = {moments.slice(0, 2 * at, count), range};
       kept_[b].second = {moments.slice(0, 2 * at + count, count), range};
@@ -147,8 +146,8 @@ std::optional<ElementNumbers> Optimizer::numbers(int block, const Run& run, std:
 }
 
 void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
-  if (skip_) return;
   before_update_();
+  if (skip_) return;
   const StateView state = state_of(index, part);
   AdamWOptions adamw_options;
   adamw_options.learning_rate = options.learning_rate;
@@ -161,11 +160,11 @@ void Optimizer::step(const Stream& stream, int index, int part, const StepOption
     if (range.count() == 0) continue;
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
     adamw_options.stochastic = numbers(index, run, range.begin, options.step);
-    const Tensor weights = store_.weights(index).at(range);
+    const Tensor weights = store_.stepped_weights(index).at(range);
     const Tensor gradient = store_.gradients(index).at(range);
     const Tensor master = has_master() ? state.master.at(range) : Tensor{};
     const Tensor first = state.first.at(range), second = state.second.at(range);
-    if (first.space() != weights.space())
+    if (first.space() != gradient.space())
       host_step_->run(stream, master, weights, gradient, verdict_.host_factor(), first, second,
                       adamw_options);
     else

@@ -24,8 +24,6 @@ struct StateView {
 struct StateBuffers {
   OffloadPlace place = {};
   int count = 1;
-  /// Of the state that is kept in memory, what the host has where the parameters are a device's.
-  double host_share = 0.0;
 };
 
 /// What changes from step to step.
@@ -109,7 +107,7 @@ class Optimizer {
     bool decays;
     int parameter;  // of the block
   };
-  void keep_in_memory(double host_share);
+  void keep_in_memory();
   void sum_squares(const Stream& stream);
   void make_store(const StateBuffers& stored);
   int unit(int block, int part) const;

@@ -40,33 +40,11 @@ std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
   return joined(std::move(ranges));
 }
 
-FlatRange kept_range(const ParameterBlock& block) {
-  if (block.parts.empty()) return block.stepped;
-  const std::int64_t begin = block.stepped.begin;
-  return {begin, block.kept_parts > 0 ? block.parts.front().end : begin};
-}
-
-std::vector<bool> host_blocks(const std::vector<ParameterBlock>& blocks, MemorySpace space,
-                              double host_share) {
-  std::int64_t all = 0;
-  for (const ParameterBlock& block : blocks) all += kept_range(block).count();
-  const double stays = space == MemorySpace::host ? static_cast<double>(all)
-                                                  : (1.0 - host_share) * static_cast<double>(all);
-  std::vector<bool> on_host;
-  std::int64_t end = 0;
-  for (const ParameterBlock& block : blocks) {
-    end += kept_range(block).count();
-    on_host.push_back(static_cast<double>(end) > stays);
-  }
-  return on_host;
-}
-
-bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space,
-                   double host_share) {
+bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space) {
   return space == MemorySpace::device &&
-         (host_share > 0.0 || std::any_of(blocks.begin(), blocks.end(), [](const auto& block) {
-            return std::ssize(block.parts) > block.kept_parts;
-          }));
+         std::any_of(blocks.begin(), blocks.end(), [](const ParameterBlock& block) {
+           return block.host_state || std::ssize(block.parts) > block.kept_parts;
+         });
 }
 
 StoredState stored_state(const std::vector<ParameterBlock>& blocks, bool has_master) {
@@ -74,7 +52,7 @@ StoredState stored_state(const std::vector<ParameterBlock>& blocks, bool has_mas
   for (int b = 0; b < std::ssize(blocks); ++b) {
     const ParameterBlock& block = blocks[static_cast<std::size_t>(b)];
     stored.first_unit.push_back(static_cast<int>(stored.units.size()));
-    const std::int64_t begin = kept_range(block).end;
+    const std::int64_t begin = kept_state_range(block).end;
     const std::size_t kinds = has_master ? 3 : 2;
     for (std::size_t p = static_cast<std::size_t>(block.kept_parts); p < block.parts.size(); ++p) {
       OffloadUnit& unit = stored.units.emplace_back();
@@ -99,17 +77,16 @@ void set_stored(OptimizerBytes& bytes, std::int64_t stored, bool has_master) {
 OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
                                const StateOptions& options, const StateBuffers& buffers) {
   const bool has_master = options.type != DType::f32;
-  const std::vector<bool> on_host = host_blocks(blocks, options.space, buffers.host_share);
   constexpr auto both_moments = 2 * static_cast<std::int64_t>(sizeof(float));
   OptimizerBytes bytes;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const std::int64_t moments = both_moments * kept_range(blocks[b]).count();
+    const std::int64_t moments = both_moments * kept_state_range(blocks[b]).count();
     bytes.moments += moments;
-    if (on_host[b]) bytes.host_moments += moments;
+    if (blocks[b].host_state) bytes.host_moments += moments;
   }
   if (has_master) bytes.master = bytes.moments / 2;
   if (has_master) bytes.host_master = bytes.host_moments / 2;
-  if (steps_on_host(blocks, options.space, buffers.host_share))
+  if (steps_on_host(blocks, options.space))
     bytes.host_step = HostStep::bytes_of(options.type, options.gradient_type);
   const StoredState stored = stored_state(blocks, has_master);
   const OffloadBytes offload = offload_bytes(stored.datasets, stored.units, {buffers.count});

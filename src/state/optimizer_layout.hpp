@@ -12,15 +12,8 @@ namespace triax {
 /// tensor may alternate row by row (GPT-2's q, k and v): joined, they are one run again.
 std::vector<FlatRange> counted_ranges(const ParameterBlock& block);
 
-/// Elements whose state is in memory all the time.
-FlatRange kept_range(const ParameterBlock& block);
-
-/// Which blocks' kept state is on the host: the last ones, where the parameters are a device's.
-std::vector<bool> host_blocks(const std::vector<ParameterBlock>& blocks, MemorySpace space,
-                              double host_share);
-
 /// Whether state on the host belongs to parameters of a device.
-bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space, double host_share);
+bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space);
 
 /// Of the state that is not kept in memory: a dataset a block and kind of state, a unit a part.
 struct StoredState {

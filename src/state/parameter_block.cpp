@@ -98,7 +98,8 @@ void cut_parts(ParameterBlock& block, const StateOffload& offload) {
     block.parts.push_back({begin, std::min(begin + part, stepped.end)});
 }
 
-// The shards that fit the limit stay in memory, in the order of the blocks.
+// The shards that fit the limit stay in memory, in the order of the blocks, and of the others those
+// that the host has room for.
 void choose_stored(std::vector<ParameterBlock>& blocks, const StateOffload& offload) {
   std::int64_t all = 0;
   for (const ParameterBlock& block : blocks)
@@ -106,11 +107,27 @@ void choose_stored(std::vector<ParameterBlock>& blocks, const StateOffload& offl
   const auto share =
       static_cast<std::int64_t>((1.0 - offload.parameter_share) * static_cast<double>(all));
   const std::int64_t limit = std::max(offload.kept_parameters, share);
-  std::int64_t kept = 0;
+  std::int64_t kept = 0, hosted = 0;
   for (ParameterBlock& block : blocks) {
     if (!block.sharded || !offload.parameters) continue;
-    block.stored = kept + block.parameters.count() > limit;
-    if (!block.stored) kept += block.parameters.count();
+    const std::int64_t count = block.parameters.count();
+    block.stored = kept + count > limit;
+    block.in_host = block.stored && offload.host_parameters - hosted >= count;
+    if (!block.stored) kept += count;
+    if (block.in_host) hosted += count;
+  }
+}
+
+// The last blocks' state, as far as the share goes, and that which is in a store as a whole.
+void choose_host_state(std::vector<ParameterBlock>& blocks, const StateOffload& offload) {
+  if (!offload.of_device) return;
+  std::int64_t all = 0, end = 0;
+  for (const ParameterBlock& block : blocks) all += kept_state_range(block).count();
+  const double stays = (1.0 - offload.host_share) * static_cast<double>(all);
+  for (ParameterBlock& block : blocks) {
+    const std::int64_t kept = kept_state_range(block).count();
+    end += kept;
+    block.host_state = kept == 0 || static_cast<double>(end) > stays;
   }
 }
 
@@ -165,6 +182,12 @@ FlatRange intersect(const FlatRange& a, const FlatRange& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
+FlatRange kept_state_range(const ParameterBlock& block) {
+  if (block.parts.empty()) return block.stepped;
+  const std::int64_t begin = block.stepped.begin;
+  return {begin, block.kept_parts > 0 ? block.parts.front().end : begin};
+}
+
 int gathers_of(const ParameterBlock& block) {
   if (block.gather_piece == 0) return 1;
   return static_cast<int>((block.elements + block.gather_piece - 1) / block.gather_piece);
@@ -188,6 +211,7 @@ std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& 
     cut_parts(block, shard.offload);
   }
   choose_stored(blocks, shard.offload);
+  choose_host_state(blocks, shard.offload);
   return blocks;
 }
 

@@ -64,7 +64,10 @@ struct ParameterBlock {
   // Elements, of all ranks together, of each piece that updated parameters are gathered in, as many
   // of each rank's part; 0: they are gathered at once.
   std::int64_t gather_piece = 0;
-  bool stored = false;     // `parameters` are in a store, in memory for a while only (ZeRO 3)
+  bool stored = false;      // `parameters` are beside the compute for a while only (ZeRO 3), else
+                            // on a disk
+  bool in_host = false;     // or, of a device's run, in the host's memory
+  bool host_state = false;  // of a device's run: all optimizer state is on the host or a disk
   bool sharded = false;    // ZeRO 3: the whole parameters are there between gather and release only
   bool small = false;      // of small parameters, which ZeRO 3 keeps whole
   bool tied = false;       // the token embedding where the head uses it too
@@ -72,13 +75,18 @@ struct ParameterBlock {
                            // last stage's copy of a tied embedding; the first shard group
 };
 
-/// What of a rank's state is in a store (a disk) instead of memory.
+/// What of a rank's state is in a store (a disk) instead of memory, or on the host instead of a
+/// device.
 struct StateOffload {
   double optimizer_share = 0.0;                        // of each block's optimizer state; 0: none
+  bool of_device = false;                              // the compute is a device's: if so,
+  double host_share = 0.0;                             // of the other state, what the host has
   std::int64_t part_elements = std::int64_t{1} << 22;  // most of a part that is stepped at once
   bool parameters = false;                             // the shards of ZeRO 3
   std::int64_t kept_parameters = 0;  // elements of the first shards, which stay in memory,
   double parameter_share = 1.0;      // or, where that keeps more, all but this share of them
+  std::int64_t host_parameters = 0;  // elements of the first of the others, which a device's run
+                                     // has in the host's memory
 };
 
 /// Where blocks are cut over the data axis, and what is cut: over groups of `size` neighbouring
@@ -107,6 +115,9 @@ inline FlatRange part_of_rank(std::int64_t elements, int data_size, int rank) {
   const std::int64_t part = elements / data_size;
   return {part * rank, part * (rank + 1)};
 }
+
+/// Elements whose optimizer state is in memory all the time.
+FlatRange kept_state_range(const ParameterBlock& block);
 
 /// Pieces that a block is gathered in.
 int gathers_of(const ParameterBlock& block);

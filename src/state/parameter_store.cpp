@@ -37,23 +37,6 @@ std::size_t whole_bytes(const std::vector<ParameterBlock>& blocks, const WholeBu
   return static_cast<std::size_t>(elements) * size_of(type);
 }
 
-// The shards in a store: a dataset and a unit each, in the order of the blocks that are stored.
-struct StoredShards {
-  std::vector<OffloadDataset> datasets;
-  std::vector<OffloadUnit> units;
-};
-StoredShards stored_shards(const std::vector<ParameterBlock>& blocks, const WholeBuffers& whole,
-                           DType type) {
-  StoredShards stored;
-  for (std::size_t b = 0; b < blocks.size(); ++b) {
-    if (!blocks[b].stored) continue;
-    const std::int64_t count = blocks[b].parameters.count();
-    stored.units.push_back({{{stored.datasets.size(), 0, count}}, whole.pool[b]});
-    stored.datasets.push_back({fmt::format("/model/block {}", b), type, count});
-  }
-  return stored;
-}
-
 // Carves range(block) of all blocks out of one piece of memory, a part of `source`.
 Memory carve(const std::vector<ParameterBlock>& blocks, DType type, const MemorySource& source,
              const char* part, const auto& range, const auto& take) {
@@ -88,8 +71,7 @@ StateBytes state_bytes(const std::vector<ParameterBlock>& blocks, const StateOpt
   bytes.whole_gradients = pools(whole.gradients, options.gradient_type);
   bytes.gathered = pools(whole.gathered, options.type);
   if (!options.shard.offload.parameters) return bytes;
-  const StoredShards stored = stored_shards(blocks, whole, options.type);
-  bytes.stored = offload_bytes(stored.datasets, stored.units, whole.shards);
+  bytes.stored = shard_bytes(blocks, options, whole);
   return bytes;
 }
 
@@ -113,7 +95,8 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
       carve(blocks_, options.gradient_type, options.memory(), "gradients", kept_gradients,
             [&](std::size_t b, const BlockView& view) { states_[b].gradients = view; });
   if (options.shard.zero_stage >= 2) make_pools(whole);
-  if (options.shard.offload.parameters) make_store(whole);
+  if (options.shard.offload.parameters)
+    stored_ = std::make_unique<StoredShards>(blocks_, options_, whole, wait());
   show_kept();
 }
 
@@ -132,32 +115,24 @@ void ParameterStore::make_pools(const WholeBuffers& whole) {
   for (std::size_t b = 0; b < blocks_.size(); ++b) states_[b].pool = whole.pool[b];
 }
 
-void ParameterStore::make_store(const WholeBuffers& whole) {
-  int unit = 0;
-  for (int b = 0; b < std::ssize(blocks_); ++b)
-    if (block(b).stored) of(b).unit = unit++;
-  StoredShards stored = stored_shards(blocks_, whole, options_.type);
-  offload_ = std::make_unique<OffloadStore>(options_.place, std::move(stored.datasets),
-                                            std::move(stored.units), whole.shards);
+BlockView ParameterStore::stepped_weights(int index) {
+  const ParameterBlock& is = block(index);
+  if (!is.stored || !is.host_state) return weights(index);
+  return {stored_->on_host(index), is.parameters};
 }
 
-BlockView ParameterStore::loaded(int index) const {
-  return {offload_->at(of(index).unit, 0), block(index).parameters};
+void ParameterStore::wait_load(const Stream& stream, int index) {
+  of(index).weights = {stored_->wait_load(stream, index), block(index).parameters};
 }
 
-void ParameterStore::wait_load(int index) {
-  offload_->wait_read(of(index).unit);
-  of(index).weights = loaded(index);
-}
-
-void ParameterStore::unload(int index) {
+void ParameterStore::unload(const Stream& stream, int index) {
   of(index).weights = {};
-  offload_->release(of(index).unit);
+  stored_->unload(stream, index);
 }
 
-void ParameterStore::start_save(int index) {
+void ParameterStore::start_save(const Stream& stream, int index) {
   of(index).weights = {};
-  offload_->start_write(of(index).unit);
+  stored_->start_save(stream, index, block(index).host_state);
 }
 
 void ParameterStore::show_kept() {
@@ -173,7 +148,7 @@ StateBytes ParameterStore::bytes() const {
   bytes.gradients = static_cast<std::int64_t>(gradient_memory_.bytes());
   for (const BufferPool& pool : gradient_pools_) bytes.whole_gradients += pool.bytes();
   for (const BufferPool& pool : gathered_pools_) bytes.gathered += pool.bytes();
-  if (offload_) bytes.stored = offload_->bytes();
+  if (stored_) bytes.stored = stored_->bytes();
   return bytes;
 }
 
@@ -274,6 +249,7 @@ void ParameterStore::release(int index) {
 }
 
 void ParameterStore::progress() {
+  if (stored_) stored_->progress();
   for (State& state : states_) {
     if (state.reduce.pending()) state.reduce.test();
     for (Request& gather : state.gathers)

@@ -8,36 +8,17 @@
 #include "src/comm/process_grid.hpp"
 #include "src/state/buffer_pool.hpp"
 #include "src/state/layer_views.hpp"
-#include "src/state/offload_store.hpp"
 #include "src/state/parameter_block.hpp"
+#include "src/state/state_options.hpp"
+#include "src/state/stored_shards.hpp"
 
 namespace triax {
-
-/// How a stage's parameters and gradients are kept.
-struct StateOptions {
-  DataShard shard = {};     // of this data rank
-  DType type = DType::f32;  // of the parameters
-  DType gradient_type = DType::f32;
-  MemorySpace space = MemorySpace::host;  // of both, but for what is in a store
-  OffloadPlace place = {};                // of the parameters' shards, where they are in a store
-  DeviceArena* arena = nullptr;           // of that space; null: each part has memory of its own
-  MemorySource memory() const { return {space, arena}; }
-};
-
-/// Buffers for whole blocks, of which a rank keeps its part only: a pool by number of elements, as
-/// a verified plan's peaks count them.
-struct WholeBuffers {
-  std::vector<int> pool = {};       // by block
-  std::vector<int> gradients = {};  // buffers at once by pool (ZeRO 2)
-  std::vector<int> gathered = {};   // (ZeRO 3)
-  std::vector<int> shards = {};     // that came from a store
-};
 
 /// Bytes of the parameters and gradients that a rank keeps in memory, of the buffers for whole
 /// blocks, and of parameters in a store.
 struct StateBytes {
   std::int64_t parameters = 0, gradients = 0, whole_gradients = 0, gathered = 0;
-  OffloadBytes stored = {};
+  ShardBytes stored = {};
   bool operator==(const StateBytes&) const = default;
 };
 /// What a ParameterStore of these blocks will hold.
@@ -73,12 +54,14 @@ class ParameterStore {
   WaitForDevice wait() const {
     return [&grid = grid_](const Event& event) { grid.drain(event); };
   }
-  /// Where the parameters' shards are in a store; null: nowhere.
-  const OffloadStore* offload() const { return offload_.get(); }
+  /// Where the parameters' shards are on a disk; null: nowhere.
+  const OffloadStore* offload() const { return stored_ ? stored_->file() : nullptr; }
   /// What this rank keeps of a block's parameters and of its gradient; where the parameters are in
   /// a store, from wait_load to unload or start_save only.
   const BlockView& weights(int block) const { return of(block).weights; }
   const BlockView& gradients(int block) const { return of(block).gradients; }
+  /// What a Step changes: weights(block), but the shard on the host where its state is there too.
+  BlockView stepped_weights(int block);
   /// Parameters and gradients of a layer, as it wants them for a micro-batch. They point to memory
   /// where the plan has the block whole.
   const LayerParameters& layer(int chunk, int index, int microbatch) {
@@ -89,8 +72,11 @@ class ParameterStore {
   /// between steps, one at a time. With Access::replace it is zero before.
   template <class Visit>
   void visit_weights(const Stream& stream, int block, Access access, Visit&& visit) {
-    if (!blocks_[static_cast<std::size_t>(block)].stored) return visit(weights(block));
-    offload_->visit(stream, of(block).unit, access, [&] { visit(loaded(block)); });
+    const ParameterBlock& is = blocks_[static_cast<std::size_t>(block)];
+    if (!is.stored) return visit(weights(block));
+    stored_->visit(stream, block, access, [&](const Tensor& shard) {
+      visit(BlockView{shard, is.parameters});
+    });
   }
 
   StateBytes bytes() const;
@@ -118,11 +104,11 @@ class ParameterStore {
   void release(int block);
 
   // ZeRO 3, the shard of a block whose parameters are in a store. Error where the disk fails.
-  void start_load(int block) { offload_->start_read(of(block).unit); }
-  void wait_load(int block);
-  void unload(int block);
-  void start_save(int block);
-  void wait_save(int block) { offload_->wait_write(of(block).unit); }
+  void start_load(int block) { stored_->start_load(block); }
+  void wait_load(const Stream& stream, int block);
+  void unload(const Stream& stream, int block);
+  void start_save(const Stream& stream, int block);
+  void wait_save(int block) { stored_->wait_save(block); }
   /// Lets messages under way move on.
   void progress();
 
@@ -131,7 +117,6 @@ class ParameterStore {
   struct State {
     BlockView weights, gradients;  // kept
     int pool = 0;
-    int unit = none;  // of the store
     // Whole buffers of the pools, where they are held.
     int gradient_slot = none, gathered_slot = none;
     bool summed = false;  // the kept gradient has part of this step's already (ZeRO 2)
@@ -139,8 +124,6 @@ class ParameterStore {
     std::vector<Request> gathers;  // by piece
   };
   void make_pools(const WholeBuffers& whole);
-  void make_store(const WholeBuffers& whole);
-  BlockView loaded(int block) const;
   void show_kept();
   bool windows() const { return options_.shard.cuts_gradients(); }
   const ParameterBlock& block(int index) const { return blocks_[static_cast<std::size_t>(index)]; }
@@ -160,7 +143,7 @@ class ParameterStore {
   std::vector<State> states_;  // by block
   LayerViews layers_;
   std::vector<BufferPool> gradient_pools_, gathered_pools_;
-  std::unique_ptr<OffloadStore> offload_;
+  std::unique_ptr<StoredShards> stored_;
 };
 
 }  // namespace triax

@@ -86,6 +86,18 @@ void Executor::execute(const Op& op) {
     case OpKind::GatherInput:
       gather_input(op);
       break;
+    case OpKind::OffloadInputStart:
+      buffers_.start_offload(stream_, op);
+      break;
+    case OpKind::OffloadInputWait:
+      buffers_.wait_offload(stream_, op);
+      break;
+    case OpKind::ReloadInputStart:
+      buffers_.start_reload(stream_, op);
+      break;
+    case OpKind::ReloadInputWait:
+      buffers_.wait_reload(stream_, op);
+      break;
     case OpKind::SendActivationStart:
       messages_.start_send(stream_, Payload::activation, op,
                            buffers_.at(Kind::activation, chunk_end, m));
@@ -165,13 +177,13 @@ void Executor::execute(const Op& op) {
       store_.start_load(op.block);
       break;
     case OpKind::LoadWait:
-      store_.wait_load(op.block);
+      store_.wait_load(stream_, op.block);
       break;
     case OpKind::Unload:
-      store_.unload(op.block);
+      store_.unload(stream_, op.block);
       break;
     case OpKind::SaveStart:
-      store_.start_save(op.block);
+      store_.start_save(stream_, op.block);
       break;
     case OpKind::SaveWait:
       store_.wait_save(op.block);

@@ -7,18 +7,6 @@
 
 namespace triax {
 
-namespace {
-
-void check_on_gpu(const Config& config) {
-  if (space_of(config) == MemorySpace::device &&
-      config.zero.offload_param.device == OffloadDevice::nvme)
-    throw UsageError("zero_optimization.offload_param to nvme is not built yet for GPUs",
-                     "parameters would have to pass from the disk through host memory",
-                     "Leave it out, or set run.device to cpu");
-}
-
-}  // namespace
-
 LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid) {
   job.config.run.space = grid.space();
   job.config.run.staged_messages = grid.stages_messages();
@@ -26,7 +14,6 @@ LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid) {
     job.config.run.ranks_sharing[static_cast<std::size_t>(axis)] = grid.ranks_sharing(axis);
   int& size = job.config.zero.shard_size;
   if (size < 0) size = grid.run_within_node(Axis::data);
-  check_on_gpu(job.config);
   return job;
 }
 
@@ -45,7 +32,6 @@ LoadedJob on_nodes(LoadedJob job, int ranks_per_node) {
   if (space_of(job.config) == MemorySpace::device) job.config.run.staged_messages = false;
   int& size = job.config.zero.shard_size;
   if (size < 0) size = run_within_node(shape, Axis::data, node_of_rank);
-  check_on_gpu(job.config);
   return job;
 }
 

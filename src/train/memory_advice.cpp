@@ -52,19 +52,21 @@ void add_offload(std::vector<Change>& changes, const Config& config) {
     changes.push_back({section + (on_disk ? "optimizer.ratio 1" : "optimizer.device nvme"), other});
   }
   const OffloadParamConfig& parameters = config.zero.offload_param;
+  const std::string with_stage = config.zero.stage < 3 ? " and zero_optimization.stage 3" : "";
   Config other = config;
   other.zero.stage = 3;
   other.zero.offload_param.device = OffloadDevice::nvme;
   other.zero.offload_param.max_in_cpu = 0;
   other.zero.offload_param.ratio = 1.0;
   if (parameters.device != OffloadDevice::nvme)
-    changes.push_back({section + "param.device nvme with max_in_cpu 0" +
-                           (config.zero.stage < 3 ? " and zero_optimization.stage 3" : ""),
-                       other});
+    changes.push_back({section + "param.device nvme with max_in_cpu 0" + with_stage, other});
   else if (parameters.max_in_cpu > 0)
     changes.push_back({"a smaller " + section + "param.max_in_cpu", other});
   else if (parameters.ratio < 1.0)
     changes.push_back({section + "param.ratio 1", other});
+  other.zero.offload_param.device = OffloadDevice::cpu;
+  if (space_of(config) == MemorySpace::device && parameters.device == OffloadDevice::none)
+    changes.push_back({section + "param.device cpu" + with_stage, other});
 }
 
 // What keeps less of each layer for its backward pass.
@@ -82,6 +84,11 @@ void add_recompute(std::vector<Change>& changes, const Config& config) {
     other.recompute.layers = 0;
     changes.push_back({"a larger " + section + "number_checkpoints", other});
   }
+  other = config;
+  other.recompute.inputs_on_host = true;
+  if (recompute.what == Recompute::layer && space_of(config) == MemorySpace::device &&
+      !recompute.inputs_on_host)
+    changes.push_back({section + "cpu_checkpointing true", other});
   if (config.parallel.tensor == 1 || config.parallel.sequence_parallel) return;
   other = config;
   other.recompute.partition_inputs = true;

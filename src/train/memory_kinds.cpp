@@ -24,6 +24,7 @@ std::vector<DevicePart> device_parts(const Allocations& is) {
       {"gradients", &KindBytes::gradients, is.state.gradients},
       {"whole gradients", &KindBytes::gathered, is.state.whole_gradients},
       {"gathered parameters", &KindBytes::gathered, is.state.gathered},
+      {"loaded parameters", &KindBytes::gathered, is.state.stored.loaded},
       {"moments", &KindBytes::optimizer, is.optimizer.moments - is.optimizer.host_moments},
       {"master weights", &KindBytes::master, is.optimizer.master - is.optimizer.host_master},
       {"activations", &KindBytes::activations, is.step.boundaries},
@@ -37,6 +38,8 @@ std::vector<DevicePart> device_parts(const Allocations& is) {
 // On the host, where tensors are a device's.
 KindBytes beside_gpu(const Allocations& is, std::int64_t program) {
   KindBytes bytes;
+  bytes.parameters = footprint(is.state.stored.hosted);
+  bytes.activations = footprint(is.step.inputs);
   bytes.master = footprint(is.optimizer.host_master);
   bytes.optimizer = footprint(is.optimizer.host_moments);
   bytes.buffers = footprint(is.state.stored.buffers) + footprint(is.optimizer.buffers) +

@@ -104,7 +104,7 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   Allocations allocations;
   allocations.state = state_bytes(blocks, state_options(config, 0), whole_buffers(plans, index));
   allocations.optimizer =
-      optimizer_bytes(blocks, state_options(config, 0), state_buffers(config, plans, index));
+      optimizer_bytes(blocks, state_options(config, 0), state_buffers(plans, index));
   allocations.step = plan_buffers(stage, shape, config.model.hidden, plans.peaks[index],
                                   plans.shape.frame_pool[index])
                          .memory();

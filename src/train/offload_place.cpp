@@ -39,14 +39,15 @@ void remove_left_offload(const ProcessGrid& grid, const Config& config) {
 
 StateOptions parameters_on(const ProcessGrid& grid, const Config& config) {
   StateOptions options = state_options(config, grid.data_rank());
-  options.place = offload_place(grid, config, config.zero.offload_param.nvme_path, "parameters");
+  const OffloadParamConfig& offload = config.zero.offload_param;
+  if (offload.device == OffloadDevice::nvme)
+    options.place = offload_place(grid, config, offload.nvme_path, "parameters");
   return options;
 }
 
 StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const StepPlans& plans) {
   const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
-  StateBuffers buffers =
-      state_buffers(config, plans, static_cast<std::size_t>(grid.pipeline_rank()));
+  StateBuffers buffers = state_buffers(plans, static_cast<std::size_t>(grid.pipeline_rank()));
   if (offload.device == OffloadDevice::nvme)
     buffers.place = offload_place(grid, config, offload.nvme_path, "optimizer");
   return buffers;

@@ -24,7 +24,9 @@ std::string zero_text(const Config& config) {
   const int ranks = shard.size * shard.groups;
   if (shard.zero_stage > 0 && shard.size == 1)
     return fmt::format(
-        "ZeRO stage {}: one data rank has nothing to cut, and gathers parameters from the disk",
+        "ZeRO stage {}: one data rank has nothing to cut, and gathers parameters from where they "
+        "are "
+        "offloaded",
         shard.zero_stage);
   if (shard.zero_stage > 0)
     return fmt::format("ZeRO stage {}: state is cut over {} data rank(s), {} time(s)",
@@ -63,15 +65,6 @@ std::vector<std::string> surprises(const Config& config) {
         "data_types.grad_accum_dtype fp32 sums them in float32, for 2 bytes a parameter more",
         config.batch.accumulation,
         config.precision.gradient_type == DType::bf16 ? "bf16" : "fp16"));
-  if (space_of(config) == MemorySpace::device) {
-    if (config.recompute.inputs_on_host)
-      lines.push_back(
-          "activation_checkpointing.cpu_checkpointing: not built yet for GPUs, where the inputs of "
-          "recomputed layers stay");
-    if (config.zero.offload_param.device == OffloadDevice::cpu)
-      lines.push_back(
-          "zero_optimization.offload_param to cpu: not built yet for GPUs, where parameters stay");
-  }
   const auto add_without_inputs = [&](bool asked, const char* key, const char* what) {
     if (asked && config.recompute.what != Recompute::layer)
       lines.push_back(fmt::format(

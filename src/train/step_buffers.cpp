@@ -12,6 +12,7 @@ StepMemory BufferPlan::memory() const {
   for (std::size_t pool = 0; pool < frames.size(); ++pool)
     total.frames += BufferPool::bytes_of(frame_bytes[pool], frames[pool]);
   total.scratch = static_cast<std::int64_t>(scratch_bytes);
+  total.inputs = BufferPool::bytes_of(input_bytes(), inputs);
   return total;
 }
 
@@ -31,6 +32,7 @@ BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_
   plan.boundary_bytes = boundary_bytes(shape, width);
   plan.boundaries = peaks.boundaries;
   plan.parts = peaks.parts;
+  plan.inputs = peaks.inputs;
   if (plan.parts > 0) {
     const int ranks = stage.place().tensor.size;
     plan.part_bytes = part_bytes(plan.boundary_bytes, ranks);
@@ -75,6 +77,9 @@ StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int 
       pools_(std::move(pools)),
       boundary_pool_("activations", plan.boundary_bytes, plan.boundaries, plan.source()),
       part_pool_("activations", plan.part_bytes, plan.parts, plan.source()),
+      partitions_(plan.parts > 0),
+      inputs_(plan.input_bytes(), plan.inputs,
+              static_cast<std::size_t>(layout.layers() * microbatches), plan.space),
       boundary_slots_(static_cast<std::size_t>(2 * layout.boundaries() * microbatches), none),
       frame_slots_(static_cast<std::size_t>(layout.layers() * microbatches), none),
       part_slots_(frame_slots_),
@@ -86,7 +91,7 @@ StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int 
 
 StepMemory StepBuffers::memory() const {
   StepMemory total{boundary_pool_.bytes() + part_pool_.bytes(), 0,
-                   static_cast<std::int64_t>(scratch_memory_.bytes())};
+                   static_cast<std::int64_t>(scratch_memory_.bytes()), inputs_.bytes()};
   for (const BufferPool& pool : frame_pools_) total.frames += pool.bytes();
   return total;
 }
@@ -155,6 +160,32 @@ Tensor StepBuffers::part(const Op& op) const {
 
 void StepBuffers::release_part(const Op& op) {
   part_pool_.release(std::exchange(part_slots_[frame_index(op)], none));
+}
+
+void StepBuffers::start_offload(const Stream& stream, const Op& op) {
+  const int input = layout_.boundary(op.chunk, op.layer);
+  inputs_.start_offload(stream, frame_index(op),
+                        partitions_ ? part(op) : bytes_at(Kind::activation, input, op.microbatch));
+}
+
+void StepBuffers::wait_offload(const Stream& stream, const Op& op) {
+  inputs_.wait_offload(stream, frame_index(op));
+  if (partitions_) return release_part(op);
+  release(Kind::activation, layout_.boundary(op.chunk, op.layer), op.microbatch);
+}
+
+void StepBuffers::start_reload(const Stream& stream, const Op& op) {
+  const int input = layout_.boundary(op.chunk, op.layer);
+  if (partitions_)
+    acquire_part(op);
+  else
+    acquire(Kind::activation, input, op.microbatch);
+  inputs_.start_reload(stream, frame_index(op),
+                       partitions_ ? part(op) : bytes_at(Kind::activation, input, op.microbatch));
+}
+
+void StepBuffers::wait_reload(const Stream& stream, const Op& op) {
+  inputs_.wait_reload(stream, frame_index(op));
 }
 
 }  // namespace triax

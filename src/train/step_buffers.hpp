@@ -7,12 +7,14 @@
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
 #include "src/state/buffer_pool.hpp"
+#include "src/train/host_inputs.hpp"
 
 namespace triax {
 
 /// Bytes of a step's buffers by purpose.
 struct StepMemory {
   std::int64_t boundaries = 0, frames = 0, scratch = 0;
+  std::int64_t inputs = 0;  // of recomputed layers on the host, beside a device
   bool operator==(const StepMemory&) const = default;
 };
 
@@ -22,12 +24,15 @@ struct BufferPlan {
   int boundaries = 0;
   std::size_t part_bytes = 0;  // of a boundary cut over the tensor ranks, each part as long
   int parts = 0;
+  int inputs = 0;                        // of recomputed layers, or their parts, on the host
   std::vector<std::size_t> frame_bytes;  // by pool
   std::vector<int> frames;               // by pool
   std::size_t scratch_bytes = 0;
   MemorySpace space = MemorySpace::host;  // of all of it
   DeviceArena* arena = nullptr;           // that it is cut from; null: each part has its own
   MemorySource source() const { return {space, arena}; }
+  /// Of what recomputed layers keep.
+  std::size_t input_bytes() const { return parts > 0 ? part_bytes : boundary_bytes; }
   StepMemory memory() const;
 };
 /// Bytes of an activation between two layers, (local_rows, width), and of its gradient.
@@ -66,6 +71,13 @@ class StepBuffers {
   /// Activation or gradient number `id` as bytes: as many equal parts as there are tensor ranks.
   Tensor bytes_at(Kind kind, int id, int microbatch) const;
 
+  // The input of (chunk, layer, microbatch), or this rank's part of it, to the host and back: see
+  // HostInputs. Wait for offload releases it, start of reload acquires it.
+  void start_offload(const Stream& stream, const Op& op);
+  void wait_offload(const Stream& stream, const Op& op);
+  void start_reload(const Stream& stream, const Op& op);
+  void wait_reload(const Stream& stream, const Op& op);
+
   Arena& scratch() { return scratch_; }
   StepMemory memory() const;
 
@@ -86,6 +98,8 @@ class StepBuffers {
   BufferPool boundary_pool_;
   std::vector<BufferPool> frame_pools_;
   BufferPool part_pool_;
+  bool partitions_;  // parts are kept of inputs
+  HostInputs inputs_;
   std::vector<int> boundary_slots_;  // (kind, boundary, microbatch) -> buffer of the pool
   std::vector<int> frame_slots_;     // (layer, microbatch)
   std::vector<int> part_slots_;      // (layer, microbatch)

@@ -1,6 +1,7 @@
 #include "src/train/step_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "src/schedule/passes.hpp"
@@ -49,6 +50,7 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
                     .parts = static_cast<int>(block.parts.size()),
                     .kept_parts = block.kept_parts,
                     .stored = block.stored,
+                    .stepped_in_store = block.in_host && block.host_state,
                     .gather_piece = block.gather_piece});
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
@@ -88,13 +90,19 @@ std::vector<int> larger(std::vector<int> a, const std::vector<int>& b) {
 }
 
 Peaks larger(const Peaks& a, const Peaks& b) {
-  return {std::max(a.boundaries, b.boundaries),
-          larger(a.frames, b.frames),
-          larger(a.gradients, b.gradients),
-          larger(a.gathered, b.gathered),
-          std::max(a.states, b.states),
-          larger(a.shards, b.shards),
-          std::max(a.parts, b.parts)};
+  return {std::max(a.boundaries, b.boundaries), larger(a.frames, b.frames),
+          larger(a.gradients, b.gradients),     larger(a.gathered, b.gathered),
+          std::max(a.states, b.states),         larger(a.shards, b.shards),
+          std::max(a.parts, b.parts),           std::max(a.inputs, b.inputs)};
+}
+
+// In a run on the CPU the host's memory is where they are in any case.
+void set_parameters(StateOffload& offload, const OffloadParamConfig& config) {
+  const bool disk = config.device == OffloadDevice::nvme;
+  offload.parameters = disk || (offload.of_device && config.device == OffloadDevice::cpu);
+  offload.parameter_share = config.ratio;
+  const std::int64_t in_cpu = disk ? config.max_in_cpu : std::numeric_limits<std::int64_t>::max();
+  (offload.of_device ? offload.host_parameters : offload.kept_parameters) = in_cpu;
 }
 
 }  // namespace
@@ -139,13 +147,14 @@ DataShard data_shard(const Config& config, int data_rank) {
   if (zero.offload_optimizer.device == OffloadDevice::nvme)
     offload.optimizer_share = zero.offload_optimizer.ratio;
   offload.part_elements = std::min(offload.part_elements, zero.offload_optimizer.part);
-  offload.parameters = zero.offload_param.device == OffloadDevice::nvme;
-  offload.kept_parameters = zero.offload_param.max_in_cpu;
-  offload.parameter_share = zero.offload_param.ratio;
+  offload.of_device = space_of(config) == MemorySpace::device;
+  if (offload.of_device && zero.offload_optimizer.device == OffloadDevice::cpu)
+    offload.host_share = zero.offload_optimizer.ratio;
+  set_parameters(offload, zero.offload_param);
   const int ranks = config.parallel.data;
   const int size = zero.stage >= 1 && zero.shard_size > 0 ? zero.shard_size : ranks;
   const std::int64_t threshold = zero.stage == 3 ? zero.persistence_threshold : 0;
-  // One rank has nothing to cut; but parameters that live on a disk are gathered from there. Its
+  // One rank has nothing to cut; but parameters that are offloaded are gathered from there. Its
   // blocks are the same without: where parameters live changes no sum.
   const bool alone = size == 1 && !offload.parameters;
   if (alone)
@@ -190,6 +199,7 @@ PlanShape plan_shape(const Config& config) {
   // Sequence parallelism cuts them already.
   shape.partition_inputs =
       config.recompute.partition_inputs && parallel.tensor > 1 && !parallel.sequence_parallel;
+  shape.offload_inputs = config.recompute.inputs_on_host && space_of(config) == MemorySpace::device;
   set_limits(shape, config.zero, data);
   return shape;
 }
@@ -201,12 +211,8 @@ WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage) {
   return whole;
 }
 
-StateBuffers state_buffers(const Config& config, const StepPlans& plans, std::size_t stage) {
-  const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
-  StateBuffers buffers;
-  buffers.count = std::max(1, plans.peaks[stage].states);
-  if (offload.device == OffloadDevice::cpu) buffers.host_share = offload.ratio;
-  return buffers;
+StateBuffers state_buffers(const StepPlans& plans, std::size_t stage) {
+  return {.count = std::max(1, plans.peaks[stage].states)};
 }
 
 StepPlans step_plans(const Config& config) {

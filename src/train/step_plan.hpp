@@ -43,9 +43,9 @@ struct StepPlans {
 };
 /// The buffers that a stage's plans ask of its ParameterStore.
 WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage);
-/// And of its Optimizer: parts of state in memory at once, where they are in a store, and what
-/// of the rest the host has. The place of the store is left empty.
-StateBuffers state_buffers(const Config& config, const StepPlans& plans, std::size_t stage);
+/// And of its Optimizer: parts of state in memory at once, where they are in a store, the place of
+/// which is left empty.
+StateBuffers state_buffers(const StepPlans& plans, std::size_t stage);
 
 /// UsageError where the schedule cannot be built for the job.
 StepPlans step_plans(const Config& config);

@@ -9,21 +9,12 @@
 #include "src/train/generate.hpp"
 #include "src/train/memory_check.hpp"
 #include "tests/io/rank_fixtures.hpp"
-#include "tests/support/training.hpp"
+#include "tests/parity/device_jobs.hpp"
 
 namespace triax::test {
 namespace {
 
 constexpr std::int64_t steps = 2;
-
-nlohmann::json on_device(nlohmann::json job) {
-  job["run"]["device"] = "gpu";
-  return job;
-}
-nlohmann::json on_host(nlohmann::json job) {
-  job["run"]["device"] = "cpu";
-  return job;
-}
 
 std::vector<Layout> layouts() {
   if (world_size() == 1) return {{.micro = 2}, {.micro = 4, .recompute = 2}};
@@ -49,11 +40,8 @@ Layout mixed_layout() {
   return {.tensor = 2, .data = 2, .micro = 4, .zero = 1};
 }
 
-class OnDevice : public testing::Test {
+class OnDevice : public DeviceTest {
  protected:
-  void SetUp() override {
-    if (device_count() == 0) GTEST_SKIP() << "skipped: no CUDA device";
-  }
   // Every layout of these ranks that the case carries, for the first steps.
   static void expect_golden_on_device(const char* name) {
     const GoldenCase golden = read_golden(name);
@@ -163,51 +151,6 @@ TEST_F(OnDevice, OffloadedMasterWeightsAreSteppedOnTheHost) {
   const auto here = train(MPI_COMM_WORLD, job, steps);
   for (std::size_t s = 0; s < here.size(); ++s)
     EXPECT_NEAR(there[s].loss, here[s].loss, 1e-4 * here[s].loss);
-}
-
-TEST_F(OnDevice, AllocatesWhatThePlanSays) {
-  Layout layout = mixed_layout();
-  layout.type = "fp8";  // with copies of matrices
-  auto text = on_device(golden_job(read_golden("llama-tiny"), layout));
-  for (const bool offload : {false, true}) {
-    if (offload) text["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}};
-    LoadedJob job = load(text, world_size());
-    ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
-    job = on_grid(std::move(job), grid);
-    const JobPlan plan = plan_job(job.config);
-    const RankMemory& planned = plan.memory.of(world_rank());
-    KindBytes cut = planned.device;
-    EXPECT_EQ(cut.communication,
-              grid.stages_messages() ? 0 : nccl_groups(job.config) * nccl_reserve);
-    cut.communication = 0;
-    cut.buffers -= cuda_reserve;
-    const std::int64_t before = device_facts().free_bytes;
-    Trainer trainer(job, grid);
-    const std::int64_t taken = before - device_facts().free_bytes;
-    constexpr std::int64_t page = 4096;  // of the emulated device
-    const bool emulated = device_facts().name == "emulated device";
-    if (emulated) {
-      EXPECT_GE(taken, cut.total());
-      EXPECT_LT(taken, cut.total() + page) << "one piece, of what is listed";
-    }
-    trainer.train_step(0);
-    const std::int64_t free = device_facts().free_bytes;
-    if (emulated) {
-      EXPECT_EQ(before - free, taken) << "the first step allocates on the device";
-    }
-    trainer.train_step(1);
-    if (grid.ranks_of_device().size() == 1) {  // nobody else's is counted
-      EXPECT_EQ(device_facts().free_bytes, free) << "a step allocates on the device";
-    }
-    const Allocations held = trainer.allocations();
-    EXPECT_EQ(on_gpu_by_kind(held), cut);
-    KindBytes host = by_kind(held, plan.program), listed = planned.host;
-    host -= on_gpu_by_kind(held);
-    listed.communication = 0;
-    EXPECT_EQ(host, listed);
-    EXPECT_EQ(grid.staging_bytes() > 0, world_size() > 1 && grid.stages_messages());
-    EXPECT_LE(grid.staging_bytes(), planned.host.communication);
-  }
 }
 
 // By the table, with each of its kinds, before anything is taken.

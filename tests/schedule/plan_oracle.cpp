@@ -45,6 +45,11 @@ class Tracer {
       case OpKind::PartitionInput:
       case OpKind::GatherInput:
         return {{act(op, input), Access::write}, {"part of " + frame(op), Access::write}};
+      case OpKind::OffloadInputStart:
+      case OpKind::OffloadInputWait:
+      case OpKind::ReloadInputStart:
+      case OpKind::ReloadInputWait:
+        return {{shape_.partition_inputs ? "part of " + frame(op) : act(op, input), Access::write}};
       case OpKind::SendActivationStart:
       case OpKind::SendActivationWait:
         return {{act(op, chunk_end), Access::write}};

@@ -58,6 +58,7 @@ std::vector<BlockUse> blocks_of(const PlanShape& shape, int stage, const ShapeOp
     blocks[b].parts = static_cast<int>((b + 2) % 4);
     blocks[b].kept_parts = blocks[b].parts > 1 ? blocks[b].parts % 2 : 0;
     blocks[b].stored = shape.shards_parameters(blocks[b]) && b % 4 != 1;
+    blocks[b].stepped_in_store = options.in_store && blocks[b].stored && b % 3 != 0;
   }
   return blocks;
 }
@@ -70,6 +71,7 @@ PlanShape make_shape(const ShapeOptions& options) {
   shape.chunks = options.chunks;
   shape.microbatches = options.microbatches;
   shape.partition_inputs = options.partition;
+  shape.offload_inputs = options.host_inputs;
   shape.data_parallel = options.data_parallel;
   shape.zero = options.zero;
   shape.replicas = options.replicas;
@@ -110,12 +112,14 @@ std::string text_of(const ShapeOptions& o) {
          std::to_string(o.microbatches) + " micro-batches, layers " +
          layers[static_cast<int>(o.layers)] + ", recompute " +
          marks[static_cast<int>(o.recompute)] + (o.partition ? ", partitioned" : "") +
-         (o.pools ? ", pools" : "") + (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
+         (o.host_inputs ? ", inputs on the host" : "") + (o.pools ? ", pools" : "") +
+         (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
          std::to_string(static_cast<int>(o.zero)) + ", ahead " + std::to_string(o.ahead) +
          (o.persistent ? ", persistent" : "") + (o.pieces ? ", pieces" : "") +
          (o.replicas ? ", replicas" : "") +
          (o.offload > 0 ? ", offload to " + std::to_string(o.offload) + " buffers" : "") +
-         (o.tied ? ", tied" : "") + (o.tensor_sum ? ", tensor sum" : "");
+         (o.in_store ? ", stepped there" : "") + (o.tied ? ", tied" : "") +
+         (o.tensor_sum ? ", tensor sum" : "");
 }
 
 PlanShape three_layers(ZeroStage zero, std::int64_t ahead) {

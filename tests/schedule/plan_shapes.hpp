@@ -18,7 +18,8 @@ struct ShapeOptions {
   Layers layers = Layers::one;
   Marks recompute = Marks::none;
   bool partition = false;  // inputs of recomputed layers
-  bool pools = false;      // frames of the first and of the last layer have pools of their own
+  bool host_inputs = false;
+  bool pools = false;  // frames of the first and of the last layer have pools of their own
   bool data_parallel = false;
   ZeroStage zero = ZeroStage::none;
   std::int64_t ahead = 0;  // elements reduced and gathered ahead
@@ -29,6 +30,7 @@ struct ShapeOptions {
   /// for their parameters; 0: all stays in memory. From 2 on it is fetched ahead, from 3 on stored
   /// behind.
   int offload = 0;
+  bool in_store = false;  // some of these parameters are stepped there
   bool tied = false;
   bool tensor_sum = false;  // of every other block
 };

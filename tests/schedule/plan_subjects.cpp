@@ -8,13 +8,14 @@
 namespace triax::test {
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
-                 ZeroStage zero, bool partition, int offload, bool pieces) {
+                 ZeroStage zero, bool partition, int offload, bool pieces, bool beside_device) {
   const PlanShape shape = make_shape({.stages = stages,
                                       .chunks = chunks,
                                       .microbatches = microbatches,
                                       .layers = Layers::uneven,
                                       .recompute = Marks::some,
                                       .partition = partition,
+                                      .host_inputs = beside_device,
                                       .pools = true,
                                       .data_parallel = true,
                                       .zero = zero,
@@ -23,11 +24,13 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
                                       .persistent = true,
                                       .pieces = pieces,
                                       .offload = offload,
+                                      .in_store = beside_device,
                                       .tied = true,
                                       .tensor_sum = true});
   return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
               std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : "") +
-              ", offload " + std::to_string(offload) + (pieces ? ", pieces" : ""),
+              ", offload " + std::to_string(offload) + (pieces ? ", pieces" : "") +
+              (beside_device ? ", beside a device" : ""),
           shape, training_plans(schedule, shape)};
 }
 
@@ -73,7 +76,9 @@ std::vector<Subject> subjects() {
           training("1f1b", 3, 1, 4, ZeroStage::optimizer, true),
           training("interleaved", 2, 2, 4, ZeroStage::parameters, true),
           training("gpipe", 1, 3, 2, ZeroStage::optimizer, false, 0, true),
-          training("1f1b", 2, 1, 2, ZeroStage::parameters, false, 1, true)};
+          training("1f1b", 2, 1, 2, ZeroStage::parameters, false, 1, true),
+          training("1f1b", 3, 1, 4, ZeroStage::parameters, false, 3, false, true),
+          training("gpipe", 1, 3, 2, ZeroStage::parameters, true, 2, false, true)};
 }
 
 std::optional<std::string> error_of(const Subject& subject, const Plans& plans) {

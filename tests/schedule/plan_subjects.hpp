@@ -23,7 +23,7 @@ struct Subject {
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
                  ZeroStage zero = ZeroStage::optimizer, bool partition = false, int offload = 0,
-                 bool pieces = false);
+                 bool pieces = false, bool beside_device = false);
 
 /// Plans in which every instruction and every feature occurs.
 std::vector<Subject> subjects();

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "src/schedule/schedules.hpp"
+#include "src/schedule/verify.hpp"
 #include "tests/schedule/plan_shapes.hpp"
 
 namespace triax {
@@ -54,6 +55,49 @@ TEST(AddInputPartition, OnlyInputsOfRecomputedLayers) {
       ElementsAre("F c0 l0 m0", "drop frame c0 l0 m0", "F c0 l1 m0", "drop frame c0 l1 m0",
                   "part input c0 l1 m0", "F c0 l2 m0", "B c0 l2 m0", "gather input c0 l1 m0",
                   "R c0 l1 m0", "B c0 l1 m0", "R c0 l0 m0", "B c0 l0 m0"));
+}
+
+// Two layers of three, beside compute; the last one's is needed at once.
+TEST(AddInputOffload, InputsLeaveBesideComputeAndComeBackBesideIt) {
+  PlanShape shape{.stages = 1,
+                  .layers = {{4}},
+                  .recompute = {{{true, true, true, true}}},
+                  .offload_inputs = true};
+  const Plan plan = add_recompute(expand_layers(make_schedule("gpipe", shape), shape), shape)[0];
+  EXPECT_THAT(
+      lines_of(add_input_offload({plan}, shape)[0]),
+      ElementsAre("F c0 l0 m0", "drop frame c0 l0 m0", "F c0 l1 m0", "drop frame c0 l1 m0",
+                  "offload input c0 l1 m0 start", "F c0 l2 m0", "offload input c0 l1 m0 wait",
+                  "drop frame c0 l2 m0", "offload input c0 l2 m0 start", "F c0 l3 m0",
+                  "offload input c0 l2 m0 wait", "drop frame c0 l3 m0", "R c0 l3 m0",
+                  "reload input c0 l2 m0 start", "B c0 l3 m0", "reload input c0 l2 m0 wait",
+                  "R c0 l2 m0", "reload input c0 l1 m0 start", "B c0 l2 m0",
+                  "reload input c0 l1 m0 wait", "R c0 l1 m0", "B c0 l1 m0", "R c0 l0 m0",
+                  "B c0 l0 m0"));
+  shape.offload_inputs = false;
+  EXPECT_EQ(add_input_offload({plan}, shape)[0], plan);
+}
+
+TEST(AddInputOffload, PartsLeaveWhereThatIsKept) {
+  const PlanShape shape{.stages = 1,
+                        .microbatches = 3,
+                        .layers = {{3}},
+                        .recompute = {{{false, true, false}}},
+                        .partition_inputs = true,
+                        .offload_inputs = true};
+  const Plans plans = training_plans("gpipe", shape);
+  const Plan& plan = plans[0];
+  const auto at = [&](OpKind kind) { return test::position_of(plan, {kind, 0, 1, 0}); };
+  EXPECT_EQ(at(OpKind::OffloadInputStart), at(OpKind::PartitionInput) + 1);
+  EXPECT_EQ(at(OpKind::ReloadInputWait), at(OpKind::GatherInput) - 1);
+  PlanShape without = shape;
+  without.offload_inputs = false;
+  const Peaks there = verify(plans, shape, PlanUse::training)[0];
+  const Peaks here = verify(training_plans("gpipe", without), without, PlanUse::training)[0];
+  EXPECT_EQ(there.inputs, 3);
+  EXPECT_EQ(here.inputs, 0);
+  EXPECT_LT(there.parts, here.parts);
+  EXPECT_EQ(there.boundaries, here.boundaries);
 }
 
 TEST(AddForwardDrops, TokensAreNotABoundary) {

@@ -40,12 +40,14 @@ ShapeOptions with_switches(ShapeOptions options, int i) {
   options.tied = (i & 8) != 0;
   options.tensor_sum = (i & 16) != 0;
   options.partition = i % 3 == 0;
+  options.host_inputs = i % 5 < 2;
   options.pools = (i & 12) == 12;
   options.persistent = (i & 20) == 20;
   options.pieces = i % 5 == 1;
   options.replicas = i % 3 == 2;
   options.ahead = i % 5 * 15;
   options.offload = i % 7 < 3 ? 0 : i % 7 - 2;
+  options.in_store = i % 2 == 1;
   return options;
 }
 constexpr int switches = 32;
@@ -219,8 +221,10 @@ TEST(Verify, APartitionedInputIsWholeWhereItIsRead) {
   EXPECT_EQ(error({f0, f1, drop, part, gather, again, b1, b0, norm}), "accepted");
   EXPECT_EQ(error({f0, f1, drop, again, b1, b0, norm}), "accepted") << "kept whole";
   EXPECT_EQ(error({f0, part}), "stage 0, op 1 (part input c0 l1 m0): its forward is yet to come");
-  EXPECT_EQ(error({f0, f1, part, part}),
-            "stage 0, op 3 (part input c0 l1 m0): the part of its input is resident already");
+  EXPECT_EQ(
+      error({f0, f1, part, part}),
+      "stage 0, op 3 (part input c0 l1 m0): the part of its input is there, and not in flight "
+      "(it must be not there)");
   EXPECT_EQ(
       error({f0, f1, drop, part, again, b1}),
       "stage 0, op 4 (R c0 l1 m0): its input is not there (it must be there, and not in flight)");

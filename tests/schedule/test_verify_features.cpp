@@ -94,6 +94,10 @@ TEST(Features, NobodyAskedForAreFound) {
   subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
   EXPECT_THAT(error_with([](PlanShape& s) { s.partition_inputs = false; }),
               HasSubstr("does not partition the input of this layer"));
+  subject = training("1f1b", 3, 1, 4, ZeroStage::parameters, false, 3, false, true);
+  EXPECT_THAT(error_with([](PlanShape& s) { s.offload_inputs = false; }),
+              HasSubstr("does not offload the input of this layer"));
+  subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
   subject.use = PlanUse::evaluation;
   EXPECT_THAT(error_with([](PlanShape&) {}),
               HasSubstr("a forward-only plan has no such instruction"));

@@ -116,6 +116,46 @@ TEST(ParameterBlocks, AShareOfTheShardsStaysInMemory) {
   }
 }
 
+// Of a device's run: the rest in the host's memory, as far as that goes, else on a disk.
+TEST(ParameterBlocks, AHostHasTheFirstOfTheShardsThatDoNotStay) {
+  const Stage stage(golden_model("gpt2-odd"), {}, 16);
+  DataShard shard{.size = 2, .rank = 1, .zero_stage = 3};
+  shard.offload.parameters = shard.offload.of_device = true;
+  shard.offload.parameter_share = 0.7;
+  for (const std::int64_t room : {std::int64_t{0}, std::int64_t{5'000}, std::int64_t{1} << 60}) {
+    shard.offload.host_parameters = room;
+    std::int64_t hosted = 0, on_disk = 0;
+    for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
+      EXPECT_TRUE(block.stored || !block.in_host);
+      (block.in_host ? hosted : on_disk) += block.stored ? block.parameters.count() : 0;
+    }
+    EXPECT_LE(hosted, room);
+    EXPECT_EQ(hosted > 0, room > 0);
+    EXPECT_EQ(on_disk > 0, room < std::int64_t{1} << 60);
+  }
+}
+
+// The last blocks', as far as the share goes; and what is on a disk as a whole.
+TEST(ParameterBlocks, AHostHasAShareOfADevicesState) {
+  const Stage stage(golden_model("gpt2-odd"), {}, 16);
+  const auto on_host = [&](bool of_device, double host, double disk) {
+    DataShard shard{.size = 2, .rank = 1, .zero_stage = 1};
+    shard.offload = {.optimizer_share = disk, .of_device = of_device, .host_share = host};
+    std::vector<bool> found;
+    for (const ParameterBlock& block : lay_out_blocks(stage, shard))
+      found.push_back(block.host_state);
+    return found;
+  };
+  const auto none = on_host(true, 0.0, 0.0), some = on_host(true, 0.5, 0.0);
+  EXPECT_THAT(none, Each(false));
+  EXPECT_THAT(on_host(false, 1.0, 1.0), Each(false));
+  EXPECT_THAT(on_host(true, 1.0, 0.0), Each(true));
+  EXPECT_THAT(on_host(true, 0.0, 1.0), Each(true));
+  EXPECT_THAT(on_host(true, 0.0, 0.5), Each(false));
+  EXPECT_FALSE(some.front());
+  EXPECT_TRUE(some.back());
+}
+
 TEST(ParameterBlocks, UpdatedParametersAreGatheredInPiecesUpToTheLimit) {
   const Stage stage(golden_model("gpt2-odd"), {}, 16);
   for (const int zero : {0, 1, 2, 3}) {

@@ -57,6 +57,26 @@ TEST(MemoryAdvice, OneDataRankHasNothingToCut) {
                              "zero_optimization.stage 3")));
 }
 
+// Of a model that is more than what is reserved there.
+TEST(MemoryAdvice, OnGpusTheHostHasRoom) {
+  Config config = with_state({.micro = 8, .recompute = 99});
+  config.model.hidden = 1024;
+  config.model.intermediate = 4096;
+  config.model.heads = config.model.kv_heads = 16;
+  config.model.head_size = 64;
+  config.data.sequence_length = config.model.positions = 512;
+  const auto of_parameters =
+      Contains("zero_optimization.offload_param.device cpu and zero_optimization.stage 3");
+  const auto of_inputs = Contains("activation_checkpointing.cpu_checkpointing true");
+  EXPECT_THAT(advice(config), AllOf(Not(of_parameters), Not(of_inputs)));
+  config.run.space = MemorySpace::device;
+  EXPECT_THAT(advice(config), AllOf(of_parameters, of_inputs));
+  config.zero.stage = 3;
+  config.zero.offload_param.device = OffloadDevice::cpu;
+  config.recompute.inputs_on_host = true;
+  EXPECT_THAT(advice(config), AllOf(Each(Not(HasSubstr("param.device cpu"))), Not(of_inputs)));
+}
+
 TEST(MemoryAdvice, ZeroStagesAreThoseBeyondTheJobs) {
   const auto stages = [](int zero) {
     std::vector<std::string> found = advice(with_state({.data = 2, .micro = 1, .zero = zero}));

@@ -149,6 +149,31 @@ TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
   EXPECT_GT(half.host.optimizer, 0);
 }
 
+// Parameters of a GPU's run beside it, in the host's memory or on a disk, with buffers for a few
+// layers on the GPU.
+TEST(MemoryPlan, OnGpusOffloadedParametersAreOnTheHostOrItsDisk) {
+  Config config = config_of({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
+  config.zero.persistence_threshold = 0;
+  config.run.space = MemorySpace::device;
+  const RankMemory gpu = memory_of(config).of(0);
+  config.zero.offload_param.device = OffloadDevice::cpu;
+  const RankMemory host = memory_of(config).of(0);
+  EXPECT_EQ(host.device.parameters, 0);
+  EXPECT_NEAR(host.host.parameters, gpu.device.parameters, 4096);
+  EXPECT_GT(host.device.gathered, gpu.device.gathered);
+  EXPECT_LT(host.device.total(), gpu.device.total());
+
+  config.zero.offload_param.device = OffloadDevice::nvme;
+  config.zero.offload_param.max_in_cpu = 0;
+  const RankMemory disk = memory_of(config).of(0);
+  EXPECT_EQ(disk.device, host.device);
+  EXPECT_EQ(disk.host.parameters, 0);
+  EXPECT_GE(disk.nvme.parameters, host.host.parameters);
+  EXPECT_GT(disk.host.buffers, host.host.buffers) << "between disk and device";
+  config.zero.offload_param.max_in_cpu = 1'000'000'000;
+  EXPECT_EQ(memory_of(config).of(0).host.parameters, host.host.parameters);
+}
+
 // In a build for the CPU a name for the same memory. Four blocks keep their inputs for one
 // micro-batch.
 TEST(MemoryPlan, InputsOfRecomputedLayersAreOnTheHostWhereTheJobSaysSo) {
@@ -162,6 +187,20 @@ TEST(MemoryPlan, InputsOfRecomputedLayersAreOnTheHostWhereTheJobSaysSo) {
   EXPECT_EQ(host.host.activations, config.model.layers * input);
   config.recompute.what = Recompute::none;
   EXPECT_EQ(memory_of(config).of(0).host.activations, 0);
+}
+
+// The device has room for those on their way only.
+TEST(MemoryPlan, OnGpusInputsOfRecomputedLayersAreOnTheHost) {
+  Config config = config_of({.micro = 1, .recompute = 99});
+  config.run.space = MemorySpace::device;
+  const RankMemory gpu = memory_of(config).of(0);
+  EXPECT_EQ(gpu.host.activations, 0);
+  config.recompute.inputs_on_host = true;
+  const RankMemory host = memory_of(config).of(0);
+  const std::int64_t input = config.data.sequence_length * config.model.hidden * 4;
+  EXPECT_EQ(host.host.activations % input, 0);
+  EXPECT_GT(host.host.activations, 0);
+  EXPECT_LT(host.device.activations, gpu.device.activations);
 }
 
 TEST(MemoryPlan, RanksOfAStageAreAlikeWhereverTheyStand) {

@@ -30,7 +30,7 @@ TEST(ShardingText, SaysTheStageInEffect) {
     EXPECT_THAT(sharding_text(over(ranks, 2, size)), HasSubstr("ZeRO stage 0, not 2"));
   Config alone = over(1, 3, 0);
   alone.zero.offload_param.device = OffloadDevice::nvme;
-  EXPECT_THAT(sharding_text(alone), HasSubstr("gathers parameters from the disk"));
+  EXPECT_THAT(sharding_text(alone), HasSubstr("gathers parameters from where they are offloaded"));
   Config config = over(2, 3, 0);
   config.zero.offload_optimizer.device = OffloadDevice::nvme;
   config.zero.offload_param.device = OffloadDevice::cpu;

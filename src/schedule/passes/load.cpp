@@ -33,12 +33,15 @@ class LoadWriter {
   enum class State { stored, loading, present };
 
   bool begins_use(const Op& op) const {
-    const bool first_step = op.kind == OpKind::Step && op.part <= 0;
+    const bool first_step = loads_to_step(op) && op.part <= 0;
     return (op.kind == OpKind::GatherStart || first_step) && blocks_[op.block].stored;
   }
   bool ends_use(const Op& op) const {
-    const bool last_step = op.kind == OpKind::Step && op.part + 1 >= blocks_[op.block].parts;
+    const bool last_step = loads_to_step(op) && op.part + 1 >= blocks_[op.block].parts;
     return (op.kind == OpKind::GatherWait || last_step) && blocks_[op.block].stored;
+  }
+  bool loads_to_step(const Op& op) const {
+    return op.kind == OpKind::Step && !blocks_[op.block].stepped_in_store;
   }
 
   void begin_use(int block) {

@@ -48,13 +48,13 @@ void BoundaryStates::require(int index, State state, const char* what) const {
 }
 
 void FrameStates::acquire(int index, int pool) {
-  if (resident_[index]) throw std::logic_error(std::string(what_) + " is resident already");
+  if (resident_[index]) throw std::logic_error("frame is resident already");
   resident_[index] = true;
   peaks_[pool] = std::max(peaks_[pool], ++in_use_[pool]);
 }
 
 void FrameStates::release(int index, int pool) {
-  if (!resident_[index]) throw std::logic_error(std::string(what_) + " is not resident");
+  if (!resident_[index]) throw std::logic_error("frame is not resident");
   resident_[index] = false;
   --in_use_[pool];
 }

@@ -32,11 +32,11 @@ class BoundaryStates {
   int peak_ = 0;
 };
 
-/// Frames, or parts of inputs, by number; each belongs to a pool. `what` names one: "frame".
+/// Frames, or other buffers, by number; each belongs to a pool.
 class FrameStates {
  public:
-  FrameStates(int count, int pools, const char* what = "frame")
-      : what_(what), resident_(count, false), in_use_(pools, 0), peaks_(pools, 0) {}
+  FrameStates(int count, int pools)
+      : resident_(count, false), in_use_(pools, 0), peaks_(pools, 0) {}
 
   /// Throw std::logic_error where it is resident already, or is not.
   void acquire(int index, int pool);
@@ -46,7 +46,6 @@ class FrameStates {
   const std::vector<int>& peaks() const { return peaks_; }
 
  private:
-  const char* what_;
   std::vector<bool> resident_;
   std::vector<int> in_use_;  // by pool
   std::vector<int> peaks_;

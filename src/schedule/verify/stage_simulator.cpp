@@ -38,7 +38,8 @@ StageSimulator::StageSimulator(const PlanShape& shape, int stage, const Plan& pl
       layout_(shape, stage),
       boundaries_(2 * layout_.boundaries() * shape.microbatches),
       frames_(layout_.layers() * shape.microbatches, pools_of(shape, stage)),
-      parts_(layout_.layers() * shape.microbatches, 1, "the part of its input"),
+      parts_(layout_.layers() * shape.microbatches),
+      inputs_(layout_.layers() * shape.microbatches),
       blocks_(shape, stage),
       forward_done_(layout_.layers() * shape.microbatches, false),
       backward_done_(forward_done_),
@@ -70,6 +71,8 @@ void StageSimulator::check_end() const {
     blocks_.check_released();
     require(boundaries_.in_use() == 0, "activations or gradients are left in use");
     require(frames_.in_use() == 0, "frames are left in use");
+    require(parts_.in_use() == 0, "parts of inputs are left in use");
+    require(inputs_.in_use() == 0, "inputs are left on the host");
   } catch (const std::logic_error& error) {
     throw std::logic_error(place() + ": " + error.what());
   }
@@ -82,7 +85,8 @@ Peaks StageSimulator::peaks() const {
           blocks_.gathered_peaks(),
           blocks_.stores().state_peak(),
           blocks_.stores().shard_peaks(),
-          parts_.peaks().front()};
+          parts_.peak(),
+          inputs_.peak()};
 }
 
 void StageSimulator::check_form(const Op& op) const {
@@ -126,6 +130,13 @@ void StageSimulator::check_use(const Op& op) const {
     case OpKind::GatherInput:
       require(shape_.partitions(stage_, op.chunk, op.layer),
               "the shape does not partition the input of this layer");
+      return require(use_ == PlanUse::training, "a forward-only plan has no such instruction");
+    case OpKind::OffloadInputStart:
+    case OpKind::OffloadInputWait:
+    case OpKind::ReloadInputStart:
+    case OpKind::ReloadInputWait:
+      require(shape_.offloads(stage_, op.chunk, op.layer),
+              "the shape does not offload the input of this layer");
       [[fallthrough]];
     default:
       require(use_ == PlanUse::training, "a forward-only plan has no such instruction");
@@ -146,22 +157,6 @@ void StageSimulator::apply(const Op& op) {
     case OpGroup::store:
       require(op.kind != OpKind::GradientNorm || backwards_left_ == 0, "backwards are yet to come");
       return blocks_.execute(op);
-  }
-}
-
-void StageSimulator::buffer(const Op& op) {
-  switch (op.kind) {
-    case OpKind::DropFrame:
-      return frames_.release(compute(op), pool(op));
-    case OpKind::DropInput:
-      require(layout_.has_input(op.chunk, op.layer), "the model's first layer has no input");
-      require(forward_done_[compute(op)], "its forward is yet to come");
-      return boundaries_.release(activation(op.chunk, op.layer, op.microbatch), State::valid,
-                                 "its input");
-    case OpKind::PartitionInput:
-      return partition_input(op);
-    default:
-      return gather_input(op);
   }
 }
 
@@ -208,17 +203,6 @@ void StageSimulator::backward(const Op& op) {
   backward_done_[compute(op)] = true;
   --backwards_left_;
   blocks_.write(op);
-}
-
-void StageSimulator::partition_input(const Op& op) {
-  require(forward_done_[compute(op)], "its forward is yet to come");
-  parts_.acquire(compute(op), 0);
-  boundaries_.release(activation(op.chunk, op.layer, op.microbatch), State::valid, "its input");
-}
-
-void StageSimulator::gather_input(const Op& op) {
-  boundaries_.acquire(activation(op.chunk, op.layer, op.microbatch), State::valid, "its input");
-  parts_.release(compute(op), 0);
 }
 
 void StageSimulator::message(const Op& op) {

@@ -41,6 +41,7 @@ class StageSimulator {
   void backward(const Op& op);
   void partition_input(const Op& op);
   void gather_input(const Op& op);
+  void move_input(const Op& op);
   void message(const Op& op);
   void start_message(int index, BoundaryStates::State state, const char* what);
   void end_message(int index, BoundaryStates::State state, const char* what);
@@ -59,7 +60,8 @@ class StageSimulator {
   std::size_t position_ = 0;
   BoundaryStates boundaries_;
   FrameStates frames_;
-  FrameStates parts_;
+  BoundaryStates parts_;   // by compute()
+  BoundaryStates inputs_;  // on the host
   BlockLedger blocks_;
   std::vector<bool> forward_done_;  // by compute()
   std::vector<bool> backward_done_;

@@ -38,8 +38,8 @@ StoreLedger::StoreLedger(const std::vector<BlockUse>& blocks)
     kept_parts_.push_back(block.parts == 0 ? 1 : block.kept_parts);
     for (int p = 0; p < parts_of(block); ++p)
       parts.push_back({p < kept_parts_.back() ? State::present : State::stored, false, buffer++});
-    shards_.push_back(
-        {!block.stored, block.stored ? State::stored : State::present, false, block.pool});
+    shards_.push_back({!block.stored, block.stepped_in_store,
+                       block.stored ? State::stored : State::present, false, block.pool});
   }
 }
 
@@ -106,13 +106,17 @@ void StoreLedger::move_shard(const Op& op) {
 }
 
 bool StoreLedger::step(const Op& op) {
-  require_loaded(op.block);
+  Shard& shard = shards_[op.block];
+  if (shard.stepped_in_store)
+    require(shard.state == State::stored, "its loaded parameters would be out of date");
+  else
+    require_loaded(op.block);
   auto& parts = parts_[op.block];
   Part& part = parts[op.part == all ? 0 : op.part];
   require(part.state == State::present, "its optimizer state is not in memory");
   require(!part.stepped, "it is stepped twice");
   part.stepped = true;
-  shards_[op.block].changed = true;
+  shard.changed = !shard.stepped_in_store;
   return std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.stepped; });
 }
 

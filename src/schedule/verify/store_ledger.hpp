@@ -15,7 +15,8 @@ class StoreLedger {
   // All of these throw std::logic_error where the instruction may not stand here.
   /// An instruction of OpGroup::store. Whether a gathering reads the shard is the caller's concern.
   void execute(const Op& op);
-  /// A Step needs its part's optimizer state, and the shard of the parameters, which it changes.
+  /// A Step needs its part's optimizer state, and the shard of the parameters, which it changes: in
+  /// memory, or in the store, of which there is no copy then.
   /// True when all parts of the block are stepped.
   bool step(const Op& op);
   /// Gathering reads the shard.
@@ -36,6 +37,7 @@ class StoreLedger {
   };
   struct Shard {
     bool kept = true;  // in memory all the time
+    bool stepped_in_store = false;
     State state = State::present;
     bool changed = false;  // since it was loaded
     int pool = 0;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "src/schedule/passes/ops.hpp"
 #include "src/schedule/verify.hpp"
 #include "tests/schedule/plan_shapes.hpp"
 
@@ -14,6 +16,8 @@ namespace {
 using test::lines_of;
 using test::three_layers;
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 TEST(AddLoads, ShardsComeAheadOfGatheringAndOfSteps) {
   PlanShape shape = three_layers(ZeroStage::parameters, 1);
@@ -44,6 +48,25 @@ TEST(AddLoads, ShardsComeAheadOfGatheringAndOfSteps) {
   shape.shard_limit = 99;
   const Plan limited = training_plans("1f1b", shape)[0];
   EXPECT_EQ(text_of(limited[1]), "load b0 wait");  // one is loaded whatever the limit
+}
+
+// In the host's memory beside a device, by the host.
+TEST(AddLoads, WhatIsSteppedInItsStoreIsNotLoadedForThat) {
+  PlanShape shape = three_layers(ZeroStage::parameters, 1);
+  shape.microbatches = 1;
+  shape.shard_buffers = 2;
+  for (BlockUse& block : shape.blocks[0])
+    if (!block.persistent) block.stored = block.stepped_in_store = true;
+  Plan plan = training_plans("1f1b", shape)[0];
+  EXPECT_EQ(verify({plan}, shape, PlanUse::training)[0].shards, (std::vector<int>{1, 1, 0}));
+  const auto norm = std::find(plan.begin(), plan.end(), Op{.kind = OpKind::GradientNorm});
+  EXPECT_THAT(lines_of(Plan(norm, plan.end())), ElementsAre("norm", "step b0", "step b1", "step b2",
+                                                            "gather b2 start", "gather b2 wait"));
+  plan.insert(norm + 1, {on_block(OpKind::LoadStart, 0), on_block(OpKind::LoadWait, 0)});
+  plan.push_back(on_block(OpKind::Unload, 0));
+  EXPECT_THAT([&] { verify({plan}, shape, PlanUse::training); },
+              ThrowsMessage<std::logic_error>(
+                  HasSubstr("(step b0): its loaded parameters would be out of date")));
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+#include "src/train/host_inputs.hpp"
+
+#include <utility>
+
+namespace triax {
+namespace {
+
+// What `stream` has done so far comes before what `copies` does from here on.
+void follow(const Stream& copies, const Stream& stream) {
+  Event before;
+  before.record(stream);
+  copies.wait(before);
+}
+
+}  // namespace
+
+HostInputs::HostInputs(std::size_t bytes, int count, std::size_t places, MemorySpace space)
+    : buffers_("inputs on the host", bytes, count, MemorySource::beside(space)),
+      read_(static_cast<std::size_t>(count)),
+      places_(places),
+      down_(space),
+      up_(space) {}
+
+// Copies that are still to come would find the memory of others.
+HostInputs::~HostInputs() {
+  try {
+    down_.synchronize();
+    up_.synchronize();
+  } catch (const Error&) {  // of the device, which the run has met before
+  }
+}
+
+void HostInputs::start_offload(const Stream& stream, std::size_t place, const Tensor& input) {
+  Place& at = places_[place];
+  at.slot = buffers_.acquire();
+  follow(down_, stream);
+  down_.wait(read_[static_cast<std::size_t>(at.slot)]);
+  copy(down_, buffers_.at(at.slot), input);
+  at.moved.record(down_);
+}
+
+void HostInputs::wait_offload(const Stream& stream, std::size_t place) {
+  stream.wait(places_[place].moved);
+}
+
+// The device's buffer is one that `stream` has used before.
+void HostInputs::start_reload(const Stream& stream, std::size_t place, const Tensor& input) {
+  Place& at = places_[place];
+  follow(up_, stream);
+  up_.wait(at.moved);
+  copy(up_, input, buffers_.at(at.slot));
+  at.moved.record(up_);
+}
+
+void HostInputs::wait_reload(const Stream& stream, std::size_t place) {
+  Place& at = places_[place];
+  stream.wait(at.moved);
+  read_[static_cast<std::size_t>(at.slot)].record(up_);
+  buffers_.release(std::exchange(at.slot, -1));
+}
+
+}  // namespace triax

@@ -1,0 +1,118 @@
+// Shards beside a device, in the host's memory and on a disk: on the emulated device or a GPU.
+#include "src/state/stored_shards.hpp"
+
+#include <algorithm>
+
+#include "kernels/random.hpp"
+#include "tests/io/fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+class StoredShardsTest : public testing::Test {
+ protected:
+  static constexpr std::int64_t count = 5000;
+  static constexpr int blocks = 3;  // the second one stays beside the compute
+
+  void SetUp() override {
+    if (device_count() == 0) GTEST_SKIP() << "skipped: no CUDA device";
+    stream_ = Stream(MemorySpace::device);
+  }
+  void make(bool in_host) {
+    std::vector<ParameterBlock> layout(blocks);
+    for (int b = 0; b < blocks; ++b) {
+      ParameterBlock& block = layout[static_cast<std::size_t>(b)];
+      block.parameters = {0, count};
+      block.stored = b != 1;
+      block.in_host = block.stored && in_host;
+    }
+    StateOptions options;
+    options.space = MemorySpace::device;
+    if (!in_host) options.place.path = directory_.path("shards.h5");
+    const WholeBuffers whole{.pool = {0, 0, 0}, .shards = {1}};
+    shards_ = std::make_unique<StoredShards>(layout, options, whole, wait_alone);
+    EXPECT_EQ(shards_->bytes(), shard_bytes(layout, options, whole));
+    EXPECT_EQ(shards_->bytes().hosted, in_host ? 2 * count * 4 : 0);
+    EXPECT_EQ(shards_->bytes().buffers > 0, !in_host);
+  }
+  void put(int block, float value) {
+    shards_->visit(stream_, block, Access::replace, [&](const Tensor& shard) {
+      EXPECT_EQ(shard.as<float>()[count - 1], 0.0F);
+      fill_constant(Stream(), shard, value);
+    });
+  }
+  bool has(int block, float value) {
+    bool all = false;
+    shards_->visit(stream_, block, Access::read, [&](const Tensor& shard) {
+      EXPECT_EQ(shard.elements(), count);
+      all = std::all_of(shard.as<float>(), shard.as<float>() + count,
+                        [&](float found) { return found == value; });
+    });
+    return all;
+  }
+  Tensor loaded(int block) {
+    shards_->start_load(block);
+    shards_->progress();
+    const Tensor there = shards_->wait_load(stream_, block);
+    EXPECT_EQ(there.space(), MemorySpace::device);
+    return there;
+  }
+
+  const TempDirectory directory_;
+  Stream stream_;
+  std::unique_ptr<StoredShards> shards_;
+};
+
+TEST_F(StoredShardsTest, ComeAndGoThroughOneBuffer) {
+  for (const bool in_host : {true, false}) {
+    SCOPED_TRACE(in_host);
+    make(in_host);
+    put(0, 2.0F);
+    put(2, 3.0F);
+    const Buffer back = Buffer::pinned(count * sizeof(float));
+    const Tensor seen = back.tensor(DType::f32, {count});
+    copy(stream_, seen, loaded(0));  // late, and before the buffer has the next
+    shards_->unload(stream_, 0);
+    fill_constant(stream_, loaded(2), 7.0F);
+    shards_->start_save(stream_, 2, false);
+    shards_->progress();
+    shards_->wait_save(2);
+    fill_constant(stream_, loaded(0), 8.0F);  // of no effect
+    shards_->unload(stream_, 0);
+    EXPECT_TRUE(has(2, 7.0F));
+    EXPECT_TRUE(has(0, 2.0F));
+    stream_.synchronize();
+    EXPECT_EQ(seen.as<float>()[0], 2.0F);
+    EXPECT_EQ(seen.as<float>()[count - 1], 2.0F);
+    shards_.reset();
+  }
+}
+
+TEST_F(StoredShardsTest, AreSteppedByTheHostWhereItHasThem) {
+  make(true);
+  put(0, 2.0F);
+  loaded(0);
+  shards_->unload(stream_, 0);
+  fill_constant(Stream(), shards_->on_host(0), 4.0F);
+  EXPECT_TRUE(has(0, 4.0F));
+  make(false);
+  put(0, 2.0F);
+  loaded(0);
+  fill_constant(Stream(), shards_->on_host(0), 4.0F);
+  shards_->start_save(stream_, 0, true);
+  shards_->wait_save(0);
+  EXPECT_TRUE(has(0, 4.0F));
+}
+
+// What is under way when the run ends goes nowhere.
+TEST_F(StoredShardsTest, MayEndAmidACopy) {
+  make(true);
+  put(0, 2.0F);
+  fill_constant(stream_, loaded(0), 4.0F);
+  shards_->start_save(stream_, 0, false);
+  shards_.reset();
+  stream_.synchronize();
+}
+
+}  // namespace
+}  // namespace triax::test
