@@ -27,13 +27,18 @@ constexpr V gelu_argument(V x) {
   return x * (gelu_linear + gelu_cubic * (x * x));
 }
 
-/// From e = exp(-2 u), which may be infinite.
+/// From e = exp(-2 u), which may be infinite, and value = 1 / (1 + e).
+template <class V>
+constexpr GeluSigmoid<V> gelu_sigmoid(V e, V value) {
+  const V one = V{} + 1.0F;
+  const V rest = e * value;  // 1 - value, without cancellation; NaN where e is infinite
+  return {value, value * (rest < one ? rest : one)};
+}
+
 template <class V>
 constexpr GeluSigmoid<V> gelu_sigmoid(V e) {
   const V one = V{} + 1.0F;
-  const V value = one / (one + e);
-  const V rest = e * value;  // 1 - value, without cancellation; NaN where e is infinite
-  return {value, value * (rest < one ? rest : one)};
+  return gelu_sigmoid(e, one / (one + e));
 }
 
 /// The derivative of 2 u.
