@@ -96,7 +96,11 @@ void norms(const Reporter& report, const RandomArray& x, const RandomArray& y,
   report("layernorm_backward", 4 * n, [&] {
     layernorm_backward(stream, dx, dweight, dbias, y, dx, x, weight, 1e-5F, false, scratch);
   });
+  report("residual_layernorm_forward", 4 * n,
+         [&] { residual_layernorm_forward(stream, y, dx, x, dx, bias, weight, bias, 1e-5F); });
   report("rmsnorm_forward", 2 * n, [&] { rmsnorm_forward(stream, y, x, weight, 1e-5F); });
+  report("residual_rmsnorm_forward", 4 * n,
+         [&] { residual_rmsnorm_forward(stream, y, dx, x, dx, bias, weight, 1e-5F); });
   report("rmsnorm_backward", 4 * n,
          [&] { rmsnorm_backward(stream, dx, dweight, y, dx, x, weight, 1e-5F, false, scratch); });
   report("bias_backward", n, [&] { bias_backward(stream, dbias, y, false, scratch); });

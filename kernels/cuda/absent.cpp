@@ -105,6 +105,10 @@ void layernorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor
                        float) {
   absent("layernorm_forward");
 }
+void residual_layernorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&,
+                                const Tensor&, const Tensor&, const Tensor&, const Tensor&, float) {
+  absent("residual_layernorm_forward");
+}
 void layernorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                         const Tensor&, const Tensor&, const Tensor&, float, bool, Arena&) {
   absent("layernorm_backward");
@@ -133,6 +137,10 @@ void fill_constant(const Stream&, const Tensor&, float) {
 
 void rmsnorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, float) {
   absent("rmsnorm_forward");
+}
+void residual_rmsnorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&,
+                              const Tensor&, const Tensor&, const Tensor&, float) {
+  absent("residual_rmsnorm_forward");
 }
 void rmsnorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                       const Tensor&, const Tensor&, float, bool, Arena&) {

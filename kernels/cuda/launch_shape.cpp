@@ -77,8 +77,8 @@ LaunchShape row_shape(std::int64_t rows, std::int64_t columns, int part) {
 LaunchShape gradient_shape(std::int64_t rows, std::int64_t columns, int part, int sums) {
   LaunchShape shape = row_shape(rows, columns, part);
   shape.blocks_x = row_blocks(rows);
-  shape.shared_bytes +=
-      static_cast<std::size_t>(sums * shape.threads_y * padded_columns(columns)) * sizeof(float);
+  const int of_row = held_by_thread(columns, shape.threads_x, part / row_pieces) * shape.threads_x;
+  shape.shared_bytes += static_cast<std::size_t>(sums * shape.threads_y * of_row) * sizeof(float);
   return shape;
 }
 

@@ -38,8 +38,9 @@ LaunchShape tile_shape(std::int64_t rows, std::int64_t columns, int width);
 
 /// Elements of a row of T that each of its threads holds at most, where rows are held in registers:
 /// four pieces of 16 bytes.
+inline constexpr int row_pieces = 4;
 template <class T>
-inline constexpr int row_part = static_cast<int>(64 / sizeof(T));
+inline constexpr int row_part = static_cast<int>(row_pieces * 16 / sizeof(T));
 
 /// Rows held in registers, `part` elements a thread: threads_x threads a row, threads_y rows a
 /// block. An Error where a row is too long to be held.
@@ -52,9 +53,11 @@ inline constexpr int row_sum_slots = 64;
 /// block for those, and shared memory for its sums.
 LaunchShape gradient_shape(std::int64_t rows, std::int64_t columns, int part, int sums);
 
-/// Columns of a row of such sums in shared memory: whole pieces of any type.
-constexpr int padded_columns(std::int64_t columns) {
-  return static_cast<int>((columns + 7) / 8 * 8);
+/// Elements that each of a row's threads holds of its `columns`, as pieces of `width`; the last may
+/// not be there.
+constexpr int held_by_thread(std::int64_t columns, int threads, int width) {
+  const std::int64_t together = std::int64_t{threads} * width;
+  return static_cast<int>((columns + together - 1) / together) * width;
 }
 
 /// A block a row, for rows too long to be held (logits).

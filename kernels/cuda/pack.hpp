@@ -59,6 +59,14 @@ inline void narrow(F16& to, float value) {
 }
 #endif
 
+/// The value that an element of T has of this one.
+template <class T>
+TRIAX_DEVICE inline float rounded(float value) {
+  T element;
+  narrow(element, value);
+  return widen(element);
+}
+
 /// What one access moves.
 struct alignas(16) Piece {
   std::uint32_t words[4];
@@ -123,6 +131,22 @@ TRIAX_DEVICE inline void load_piece(float* to, const T* from, std::int64_t count
   } else {
     TRIAX_UNROLL
     for (int i = 0; i < wide<T>; ++i) to[i] = i < count ? widen(from[i]) : rest;
+  }
+}
+
+/// The piece at `from` as it is, of which the first `count` elements are there; zeros beyond.
+template <bool allowed, class T>
+TRIAX_DEVICE inline Piece piece_at(const T* from, std::int64_t count) {
+  if constexpr (allowed) {
+    return *reinterpret_cast<const Piece*>(from);
+  } else {
+    T values[wide<T>] = {};
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i)
+      if (i < count) values[i] = from[i];
+    Piece piece;
+    std::memcpy(&piece, values, sizeof piece);
+    return piece;
   }
 }
 

@@ -60,6 +60,11 @@ TEST_P(WarmCalls, Norms) {
             }),
             0);
   EXPECT_EQ(warm_allocations([&] { rmsnorm_forward(stream, a, b, weight, 1e-5F); }), 0);
+  EXPECT_EQ(warm_allocations([&] {
+              residual_layernorm_forward(stream, a, d, b, c, bias, weight, bias, 1e-5F);
+              residual_rmsnorm_forward(stream, a, d, b, c, bias, weight, 1e-5F);
+            }),
+            0);
   EXPECT_EQ(warm_allocations(
                 [&] { rmsnorm_backward(stream, a, weight, b, a, c, bias, 1e-5F, true, arena); }),
             0);
