@@ -26,6 +26,10 @@ void adamw(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Ten
   absent("adamw");
 }
 
+void cross_entropy(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
+                   float) {
+  absent("cross_entropy");
+}
 void cross_entropy_stats(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
                          std::int64_t) {
   absent("cross_entropy_stats");

@@ -30,6 +30,7 @@ decltype(triax::adamw) adamw;
 decltype(triax::attention_forward) attention_forward;
 decltype(triax::attention_backward) attention_backward;
 
+decltype(triax::cross_entropy) cross_entropy;
 decltype(triax::cross_entropy_stats) cross_entropy_stats;
 decltype(triax::cross_entropy_loss) cross_entropy_loss;
 decltype(triax::cross_entropy_backward) cross_entropy_backward;

@@ -60,8 +60,13 @@ constexpr int held_by_thread(std::int64_t columns, int threads, int width) {
   return static_cast<int>((columns + together - 1) / together) * width;
 }
 
-/// A block a row, for rows too long to be held (logits).
-LaunchShape long_row_shape(std::int64_t rows);
+/// A block a row, for rows too long for registers (logits).
+inline constexpr int long_row_threads = 1024;  // of a block at most
+LaunchShape long_row_shape(std::int64_t rows, std::int64_t row_bytes);
+/// Of `row_bytes` those that such a block keeps in shared memory beside its slots, where the device
+/// has `shared_bytes` for one: whole pieces of 16. What it does not keep it reads again, so that
+/// results are the same on every GPU.
+std::size_t held_bytes(std::int64_t row_bytes, std::size_t shared_bytes);
 
 /// Blocks over so many columns, `width` of them a thread and a warp a row.
 std::int64_t column_blocks(std::int64_t columns, int width);
@@ -72,6 +77,11 @@ LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width)
 
 /// The sums of so many partial rows: blocks_x over columns.
 LaunchShape partial_rows_shape(std::int64_t columns);
+
+/// A matrix of bytes transposed, a square tile a block: blocks_x over rows, blocks_y over columns.
+inline constexpr int transposed_side = 64;
+inline constexpr int transposed_pitch = transposed_side + 16;  // bytes between rows of a tile
+LaunchShape transposed_shape(std::int64_t rows, std::int64_t columns);
 
 /// Rows put in order, one a thread, which pass each other in shared memory.
 LaunchShape order_shape(std::int64_t rows);
