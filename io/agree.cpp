@@ -27,6 +27,11 @@ void wait_yielding(MPI_Request& request) {
 
 namespace {
 
+[[noreturn]] void throw_failure(const std::string& text, FailureKind kind) {
+  if (kind == FailureKind::usage) throw UsageError(text);
+  throw Error(text);
+}
+
 template <class T>
 void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
   const MPI_Comm comm = ranks.comm;
@@ -51,23 +56,26 @@ Ranks::Ranks(MPI_Comm ranks, WaitWatch* waits) : comm(ranks), watch(waits) {
   require_mpi(MPI_Comm_size(comm, &size));
 }
 
-void agree(const Ranks& ranks, const std::string& failure) {
+void agree(const Ranks& ranks, const std::string& failure, FailureKind kind) {
   const int size = ranks.size;
   if (size == 1) {
-    if (!failure.empty()) throw Error(failure);
+    if (!failure.empty()) throw_failure(failure, kind);
     return;
   }
-  int first = size;
+  const int mine = 2 * ranks.rank + (kind == FailureKind::usage ? 1 : 0);
+  int first = 2 * size;
   {
     const WaitScope waiting(ranks.watch);
     MPI_Request request = MPI_REQUEST_NULL;
-    const int mine = failure.empty() ? size : ranks.rank;
-    require_mpi(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, ranks.comm, &request));
+    const int own = failure.empty() ? first : mine;
+    require_mpi(MPI_Iallreduce(&own, &first, 1, MPI_INT, MPI_MIN, ranks.comm, &request));
     wait_yielding(request);
   }
-  if (first == size) return;
-  const std::string text = broadcast_text(ranks, failure, first);
-  throw Error(fmt::format("rank {}: {}", first, text));
+  const int rank = first / 2;
+  if (rank == size) return;
+  const std::string text = broadcast_text(ranks, failure, rank);
+  throw_failure(fmt::format("rank {}: {}", rank, text),
+                first % 2 == 1 ? FailureKind::usage : FailureKind::run_time);
 }
 
 std::string broadcast_text(const Ranks& ranks, std::string text, int root) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/check.hpp"
 #include "kernels/base/wait.hpp"
 
 namespace triax {
@@ -37,21 +38,29 @@ void require_mpi(int status);
 /// is waited for when ranks share cores.
 void wait_yielding(MPI_Request& request);
 
-/// Collective. `failure` is this rank's error text, empty when it had none. Throws Error on every
-/// rank, with the text of the lowest rank that failed, if any did. Waiting yields
-/// the core.
-void agree(const Ranks& ranks, const std::string& failure);
+/// Whose a failure is: a user's mistake is a UsageError, all else an Error.
+enum class FailureKind : std::uint8_t { run_time, usage };
+
+/// Collective. `failure` is this rank's error text, empty when it had none. Throws Error, or
+/// UsageError, on every rank, with the text and the kind of the lowest rank that failed, if any
+/// did. Waiting yields the core.
+void agree(const Ranks& ranks, const std::string& failure,
+           FailureKind kind = FailureKind::run_time);
 
 /// Runs `action`, which need not be collective, and agrees on its outcome.
 template <class Action>
 void agreed(const Ranks& ranks, Action&& action) {
   std::string failure;
+  FailureKind kind = FailureKind::run_time;
   try {
     action();
+  } catch (const UsageError& error) {
+    failure = error.what();
+    kind = FailureKind::usage;
   } catch (const std::exception& error) {
     failure = error.what();
   }
-  agree(ranks, failure);
+  agree(ranks, failure, kind);
 }
 
 /// agreed() for an `action` that is collective itself: a rank may wait for others in it.

@@ -13,6 +13,7 @@
 #include "io/checkpoint_header.hpp"
 #include "io/checkpoint_integrity.hpp"
 #include "io/checkpoint_parts.hpp"
+#include "io/durable.hpp"
 #include "io/hdf5.hpp"
 #include "io/segment_writer.hpp"
 
@@ -22,6 +23,7 @@ struct CheckpointOptions {
   int files = 1;  // that the tensors' data lie in; more than 1: part files beside a master
   hdf5::FileHints hints = {};
   bool collective = false;  // ranks write together (segment_writer.hpp)
+  Existing existing = Existing::replaced;
 };
 
 /// Writes one checkpoint. Constructor, create and publish are collective over `ranks`; write, flush

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "io/checkpoint_file.hpp"
@@ -19,12 +20,12 @@ using Json = nlohmann::ordered_json;
 
 struct Row {
   CheckpointPath file;
-  std::string state, problem;  // problem: why it does not open
-  std::int64_t bytes = 0;
-  std::time_t changed = 0;
-  CheckpointHeader header;  // where it opens
-  std::string type;         // of the weights
-  bool fp8 = false;         // its run multiplied in 8 bits
+  std::string state, problem;          // problem: why it does not open
+  std::optional<std::int64_t> bytes;   // none: a link to nothing
+  std::optional<std::time_t> changed;  // likewise
+  CheckpointHeader header;             // where it opens
+  std::string type = "-";              // of the weights
+  bool fp8 = false;                    // its run multiplied in 8 bits
   std::string type_text() const { return fp8 ? type + "+fp8" : type; }
   bool opens() const { return problem.empty() && file.state != CheckpointState::unfinished; }
 };
@@ -44,7 +45,9 @@ bool multiplies_in_fp8(const std::string& job) {
 }
 
 Row row_of(const CheckpointPath& file) {
-  Row row{file, "unfinished", {}, 0, 0, {}, "-", false};
+  Row row;
+  row.file = file;
+  row.state = "unfinished";
   struct stat status {};
   if (::stat(file.path.c_str(), &status) == 0) {
     row.bytes = status.st_size;
@@ -66,7 +69,7 @@ Row row_of(const CheckpointPath& file) {
 }
 
 std::string date_of(const Row& row) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(row.changed));
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(*row.changed));
 }
 
 // {"data": 2, "pipeline": 1, "tensor": 2} as 2x1x2; as it is where it is none.
@@ -86,8 +89,8 @@ std::string json_text(const std::string& directory, const std::vector<Row>& rows
     Json entry = {{"file", row.file.path},
                   {"state", row.state},
                   {"step", row.file.step},
-                  {"bytes", row.bytes},
-                  {"date", date_of(row)}};
+                  {"bytes", row.bytes ? Json(*row.bytes) : Json()},
+                  {"date", row.changed ? Json(date_of(row)) : Json()}};
     if (row.opens()) {
       const Json grid = Json::parse(row.header.grid, nullptr, false);
       entry["tokens"] = row.header.tokens;
@@ -108,11 +111,12 @@ std::string table_text(const std::string& directory, const std::vector<Row>& row
   std::string out = fmt::format("{:>9} {:>15} {:>15}  {:<19}  {:<9} {:<8} {:<10}  {}\n", "step",
                                 "tokens", "bytes", "date", "DxPxT", "type", "state", "file");
   for (const Row& row : rows) {
-    out +=
-        fmt::format("{:>9} {:>15} {:>15}  {}  {:<9} {:<8} {:<10}  {}\n", row.file.step,
-                    row.opens() ? fmt::format("{}", row.header.tokens) : "-", row.bytes,
-                    date_of(row), row.opens() ? grid_text(row.header.grid) : "-", row.type_text(),
-                    row.state, std::filesystem::path(row.file.path).filename().string());
+    out += fmt::format("{:>9} {:>15} {:>15}  {:<19}  {:<9} {:<8} {:<10}  {}\n", row.file.step,
+                       row.opens() ? fmt::format("{}", row.header.tokens) : "-",
+                       row.bytes ? fmt::format("{}", *row.bytes) : "-",
+                       row.changed ? date_of(row) : "-",
+                       row.opens() ? grid_text(row.header.grid) : "-", row.type_text(), row.state,
+                       std::filesystem::path(row.file.path).filename().string());
     if (!row.problem.empty()) out += fmt::format("{:>9} {}\n", "", row.problem);
   }
   return out;

@@ -11,6 +11,8 @@
 
 namespace triax {
 
+class CheckpointRounds;
+
 /// Of float32, with the pages that its ends lie in.
 constexpr std::int64_t loading_block_bytes = (std::int64_t{4} << 20) + (8 << 10);
 /// What a rank takes of memory for blocks at most, its part of what a node's ranks share included
@@ -63,8 +65,7 @@ class CheckpointLoader {
   std::int64_t bytes_read() const;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<CheckpointRounds> rounds_;
 };
 
 }  // namespace triax

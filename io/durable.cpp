@@ -46,14 +46,35 @@ void sync_path(const std::string& path) {
                 "Check the disk's health, free space and quota");
 }
 
-void rename_path(const std::string& from, const std::string& to) {
-  if (std::rename(from.c_str(), to.c_str()) != 0)
-    throw Error("cannot rename " + from + " to " + to, std::strerror(errno),
+namespace {
+
+// 0, or errno.
+int rename_to_new(const char* from, const char* to) {
+  if (::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;  // these: it cannot
+  struct stat there {};
+  if (::lstat(to, &there) == 0) return EEXIST;
+  return std::rename(from, to) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+void rename_path(const std::string& from, const std::string& to, Existing existing) {
+  int failure = 0;
+  if (existing == Existing::kept)
+    failure = rename_to_new(from.c_str(), to.c_str());
+  else if (std::rename(from.c_str(), to.c_str()) != 0)
+    failure = errno;
+  if (failure == EEXIST)
+    throw Error(to + " is there already", "it came while this was written",
+                "Give another name, or --force");
+  if (failure != 0)
+    throw Error("cannot rename " + from + " to " + to, std::strerror(failure),
                 "Check the directory's permissions");
 }
 
-void rename_durably(const std::string& from, const std::string& to) {
-  rename_path(from, to);
+void rename_durably(const std::string& from, const std::string& to, Existing existing) {
+  rename_path(from, to, existing);
   sync_path(directory_of(to));
 }
 

@@ -11,10 +11,16 @@ namespace triax {
 std::string directory_of(const std::string& path);
 /// Waits until a file's (or directory's) data are on disk. Error with the system's reason.
 void sync_path(const std::string& path);
-/// rename(2). Error with the system's reason.
-void rename_path(const std::string& from, const std::string& to);
+/// What becomes of a file that has the name already.
+enum class Existing : std::uint8_t { replaced, kept };
+/// Gives `from` the name `to`. Where a file there is kept, it is an Error, also where it came a
+/// moment ago (renameat2(2); file systems without it are asked just before). Error with the
+/// system's reason.
+void rename_path(const std::string& from, const std::string& to,
+                 Existing existing = Existing::replaced);
 /// rename(2), then the directory's sync: after it, `to` is the new file even if the machine stops.
-void rename_durably(const std::string& from, const std::string& to);
+void rename_durably(const std::string& from, const std::string& to,
+                    Existing existing = Existing::replaced);
 /// A small file of this text, whole and on the disk under its name or not at all.
 void write_durably(const std::string& path, const std::string& text);
 /// Writes all of `data` at byte `at` of an open file, however little the system takes at once. `at`

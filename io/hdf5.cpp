@@ -90,7 +90,11 @@ std::string why_unreadable(const std::string& path) {
                     : S_ISDIR(status.st_mode)           ? EISDIR
                     : ::access(path.c_str(), R_OK) != 0 ? errno
                                                         : 0;
-  return error == 0 ? std::string() : std::strerror(error);
+  if (error == 0) return {};
+  std::error_code no_link;
+  const auto target = std::filesystem::read_symlink(path, no_link);
+  if (error != ENOENT || no_link) return std::strerror(error);
+  return fmt::format("it is a link to {}, and there is nothing", target.string());
 }
 
 void File::Impl::require(bool ok, const char* what, const std::string& object) const {

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "io/durable.hpp"
 #include "io/safetensors.hpp"
 #include "io/safetensors_header.hpp"
 #include "kernels/base/check.hpp"
@@ -113,9 +112,9 @@ void SafetensorsWriter::finish() {
     throw Error("cannot write " + path_, std::strerror(errno), remedy);  // NFS says it here
 }
 
-void SafetensorsWriter::publish() {
+void SafetensorsWriter::publish(Existing existing) {
   if (fd_ >= 0) finish();
-  rename_durably(temporary_, path_);
+  rename_durably(temporary_, path_, existing);
   published_ = true;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/durable.hpp"
 #include "kernels/base/tensor.hpp"
 
 namespace triax {
@@ -37,8 +38,9 @@ class SafetensorsWriter {
   void write(const std::string& name, std::int64_t begin, const Tensor& data);
   /// Waits until the data are on the disk, and closes the file, not yet under its name.
   void finish();
-  /// finish() where it has not been called, then the file's name.
-  void publish();
+  /// finish() where it has not been called, then the file's name. Error where there is a file of
+  /// that name which is to be kept.
+  void publish(Existing existing = Existing::replaced);
   const std::string& path() const { return path_; }
 
  private:

@@ -117,10 +117,8 @@ void add_list(CLI::App* parent, const MpiSession& session, int& status) {
       "list", "List the checkpoints of a directory: step, tokens, size, date, grid, type, state.");
   command->footer(
       "State: opens (its data are not read: verify does that), damaged, unreadable (the system "
-      "does "
-      "not "
-      "let it\nbe read), unfinished (being written, or the write was killed), superseded (a later "
-      "run took another\nway).\n"
+      "does not\nlet it be read, or it is a link to nothing), unfinished (being written, or the "
+      "write was killed),\nsuperseded (a later run took another way).\n"
       "Exit status: 0 all that have a checkpoint's name open; 3 one of them is damaged or "
       "unreadable, or\nthe directory is.\n"
       "  triax checkpoint list runs/demo/checkpoints");

@@ -256,7 +256,7 @@ void generate(const GenerateArguments& arguments) {
   if (arguments.prompt.empty())
     throw UsageError("the prompt is empty", "a model continues text",
                      "Give --prompt at least one character");
-  const KernelRuntime runtime(1);
+  const KernelRuntime runtime(threads_of_planned_rank(1));
   const CheckpointReader reader(arguments.checkpoint);
   if (!reader.has_checksums())
     spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);

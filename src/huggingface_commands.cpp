@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "io/checkpoint_verify.hpp"
+#include "io/agree.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/train/huggingface_export.hpp"
@@ -44,14 +44,14 @@ void add_type(CLI::App* command, const Shared& arguments, const char* meaning) {
 void run_export(const Arguments& arguments, const MpiSession& session) {
   const KernelRuntime runtime(1);
   const ExportOptions options{type_of(arguments), static_cast<std::int64_t>(arguments.shard_bytes),
-                              arguments.force};
-  if (!require_whole(arguments.from, MPI_COMM_WORLD) && session.rank() == 0)
-    spdlog::warn("{} has no checksums: its data are taken as they are", arguments.from);
+                              arguments.force, true};
   const ExportSummary sum =
       export_huggingface(arguments.from, arguments.to, options, MPI_COMM_WORLD);
-  if (session.rank() == 0)
-    fmt::print("{}: {} tensors, {}, {} bytes in {} file{}\n", arguments.to, sum.tensors,
-               name_of(sum.type), sum.bytes, sum.files, sum.files == 1 ? "" : "s");
+  if (session.rank() != 0) return;
+  if (!sum.checksums)
+    spdlog::warn("{} has no checksums: its data are taken as they are", arguments.from);
+  fmt::print("{}: {} tensors, {}, {} bytes in {} file{}\n", arguments.to, sum.tensors,
+             name_of(sum.type), sum.bytes, sum.files, sum.files == 1 ? "" : "s");
 }
 
 void run_import(const Arguments& arguments) {
@@ -119,17 +119,9 @@ void add_import(CLI::App& parent, const MpiSession& session) {
            "f32, bf16 or f16 (default: that of the files; f32 where they have several)");
   command->add_flag("--force", arguments->force, "Replace FILE where it is there");
   command->callback([arguments, &session] {
-    std::string wrong;  // in the command line
     agreed(MPI_COMM_WORLD, [&] {
-      if (session.rank() != 0) return;
-      try {
-        run_import(*arguments);
-      } catch (const UsageError& error) {
-        wrong = error.what();
-      }
+      if (session.rank() == 0) run_import(*arguments);
     });
-    wrong = broadcast_text(MPI_COMM_WORLD, wrong);
-    if (!wrong.empty()) throw UsageError(wrong);
   });
 }
 

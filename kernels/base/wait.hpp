@@ -3,6 +3,8 @@
 // io for the outcome of a file operation.
 #include <cstdint>
 
+#include "kernels/base/scope.hpp"
+
 namespace triax {
 
 /// spin: ask without pause, and only after a while let others have the core between; right when
@@ -39,19 +41,6 @@ class WaitWatch {
 };
 
 /// The wait of a scope; `watch` may be null.
-class WaitScope {
- public:
-  explicit WaitScope(WaitWatch* watch) : watch_(watch) {
-    if (watch_ != nullptr) watch_->begins();
-  }
-  ~WaitScope() {
-    if (watch_ != nullptr) watch_->ends();
-  }
-  WaitScope(const WaitScope&) = delete;
-  WaitScope& operator=(const WaitScope&) = delete;
-
- private:
-  WaitWatch* watch_;
-};
+using WaitScope = Scope<&WaitWatch::begins, &WaitWatch::ends>;
 
 }  // namespace triax

@@ -1,6 +1,5 @@
 #include "kernels/cuda/emulator.hpp"
 
-#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -31,12 +30,16 @@ struct Copy {
   std::size_t bytes;
 };
 
+// Where a stack goes on: registers that the compiler wants there, no more. The library's _setjmp
+// has as much of its own to do as a thread between two barriers.
+using Jump = std::array<void*, 5>;
+
 // Made once and used for the threads of one block after another, of all launches: to make one asks
 // the system.
 struct Fiber {
   Machine* machine = nullptr;  // whose thread it is now
   ucontext_t context{};        // where it begins
-  jmp_buf place;               // and where it goes on
+  Jump place{};                // and where it goes on
   bool begun = false;
   std::unique_ptr<char[]> stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
   void* kept = nullptr;  // for leave_stack
@@ -161,24 +164,27 @@ class Machine {
     }
   }
 
+  // Not from the function that is jumped to, says the compiler's manual.
+  [[gnu::noinline, noreturn]] static void jump(Jump& to) { __builtin_longjmp(to.data(), 1); }
+
   // Goes on with a fiber until it waits or ends. A jump leaves the signal mask alone, for which
   // swapcontext asks the system each time.
   [[gnu::noinline]] void resume(Fiber& fiber) {
     current_ = &fiber;
-    if (_setjmp(scheduler_) != 0) {
+    if (__builtin_setjmp(scheduler_.data()) != 0) {
       enter_stack(scheduler_kept_);
       return;
     }
     leave_stack(&scheduler_kept_, {fiber.stack.get(), stack_bytes});
-    if (fiber.begun) _longjmp(fiber.place, 1);
+    if (fiber.begun) jump(fiber.place);
     fiber.begun = true;
     setcontext(&fiber.context);
   }
   // Another machine may go on with it.
   [[gnu::noinline]] static void give_way(Fiber& fiber) {
-    if (_setjmp(fiber.place) == 0) {
+    if (__builtin_setjmp(fiber.place.data()) == 0) {
       leave_stack(&fiber.kept, fiber.machine->scheduler_stack_);
-      _longjmp(fiber.machine->scheduler_, 1);
+      jump(fiber.machine->scheduler_);
     }
     fiber.machine->scheduler_stack_ = enter_stack(fiber.kept);
   }
@@ -222,7 +228,7 @@ class Machine {
   std::vector<std::uint64_t> shared_;
   std::vector<Warp> warps_;
   Barrier block_;
-  jmp_buf scheduler_;
+  Jump scheduler_{};
   StackBounds scheduler_stack_;
   void* scheduler_kept_ = nullptr;  // for leave_stack
   Fiber* current_ = nullptr;

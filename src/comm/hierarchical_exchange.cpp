@@ -1,5 +1,8 @@
 #include "src/comm/hierarchical_exchange.hpp"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -28,6 +31,25 @@ int size_of_group(MPI_Comm ranks) {
   return size;
 }
 
+// The text of the lowest rank that has one, on all; empty where none has.
+std::string first_text(MPI_Comm ranks, const std::string& own, WaitPolicy policy,
+                       const std::string& where) {
+  const int size = size_of_group(ranks);
+  int first = own.empty() ? size : rank_in(ranks);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, ranks, &request),
+            "MPI_Iallreduce", where);
+  check_mpi(wait_for(request, policy), "MPI_Wait", where);
+  if (first == size) return {};
+  std::array<char, 512> text{};
+  own.copy(text.data(), text.size() - 1);
+  check_mpi(
+      MPI_Ibcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, first, ranks, &request),
+      "MPI_Ibcast", where);
+  check_mpi(wait_for(request, policy), "MPI_Wait", where);
+  return text.data();
+}
+
 std::byte* bytes_of(const Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data());
 }
@@ -41,19 +63,15 @@ HierarchicalExchange::HierarchicalExchange(MPI_Comm ranks, int run, WaitPolicy p
       place_(rank_in(ranks) % run),
       nodes_(size_of_group(ranks) / run),
       ranks_of_node_(split(ranks, node_, place_, where)),
+      crossing_(split(ranks, place_, node_, where), policy, where + " between nodes"),
       summing_(ranks_of_node_.get(), where),
-      spreading_(ranks_of_node_.get(), where),
-      crossing_(split(ranks, place_, node_, where), policy, where + " between nodes") {
+      spreading_(ranks_of_node_.get(), where) {
   check(run > 1 && nodes_ > 1 && nodes_ * run == size_of_group(ranks),
         "{} ranks, of which {} are on each node", size_of_group(ranks), run);
   operations_.reserve(usual_operations);
   refusal_ = summing_.usable() ? spreading_.refusal() : summing_.refusal();
-  int usable = refusal_.empty() ? 1 : 0;
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &usable, 1, MPI_INT, MPI_MIN, ranks, &request),
-            "MPI_Iallreduce", where);
-  check_mpi(wait_for(request, policy), "MPI_Wait", where);
-  if (usable == 0 && refusal_.empty()) refusal_ = "ranks of another node share no memory";
+  if (!refusal_.empty()) refusal_ = fmt::format("{}: on its node {}", where, refusal_);
+  refusal_ = first_text(ranks, refusal_, policy, where);
 }
 
 std::uint64_t HierarchicalExchange::begin(Operation operation) {

@@ -23,6 +23,7 @@ class HierarchicalExchange final : public Exchange {
  public:
   /// Collective over `ranks`, of which each `run` that follow each other are on one node; `run`
   /// divides their number, and is neither 1 nor all of them. `where` names this rank and the group.
+  /// The ranks come together just before: some of this is in blocking calls.
   HierarchicalExchange(MPI_Comm ranks, int run, WaitPolicy policy, const std::string& where);
 
   bool usable() const override { return refusal_.empty(); }
@@ -59,9 +60,10 @@ class HierarchicalExchange final : public Exchange {
   int run_;           // ranks of a node
   int node_, place_;  // of this rank: its node, and its place there
   int nodes_;
+  // Groups are made first, in blocking calls: no rank is kept from them by its node's memory.
   OwnedComm ranks_of_node_;
-  NodeExchange summing_, spreading_;
   MpiCommunicator crossing_;
+  NodeExchange summing_, spreading_;
   std::string refusal_;
   std::vector<Operation> operations_;  // those under way, the oldest first
   std::uint64_t first_ = 0;            // the number of operations_[0]

@@ -2,6 +2,8 @@
 // How much of the time of messages is hidden behind other work.
 #include <chrono>
 
+#include "kernels/base/scope.hpp"
+
 namespace triax {
 
 struct MessageTimes {
@@ -52,19 +54,6 @@ class MessageClock {
 };
 
 /// The time of a scope is spent on messages; `clock` may be null.
-class MessageScope {
- public:
-  explicit MessageScope(MessageClock* clock) : clock_(clock) {
-    if (clock_ != nullptr) clock_->enter();
-  }
-  ~MessageScope() {
-    if (clock_ != nullptr) clock_->leave();
-  }
-  MessageScope(const MessageScope&) = delete;
-  MessageScope& operator=(const MessageScope&) = delete;
-
- private:
-  MessageClock* clock_;
-};
+using MessageScope = Scope<&MessageClock::enter, &MessageClock::leave>;
 
 }  // namespace triax

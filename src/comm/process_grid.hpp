@@ -106,7 +106,8 @@ class ProcessGrid {
   /// KiB and gathers from 16 KiB on go through memory that its 2 ranks share".
   std::vector<std::string> shared_messages() const;
   /// Why ranks of a node share no memory, so that MPI has all their messages; empty: nothing
-  /// hinders them. Known to the ranks of that node; those of others may know that there is one.
+  /// hinders them. Known to the ranks of that node, and to those of other nodes that are in a group
+  /// with them.
   const std::string& not_shared() const;
   /// run_within_node() where all nodes let their ranks share memory, else 1.
   int ranks_sharing(Axis axis) const;

@@ -107,19 +107,6 @@ class ProgressBoard final : public WaitWatch {
 };
 
 /// The wait of a scope for one message; `board` may be null. Ended also where it fails.
-class BoardWait {
- public:
-  BoardWait(ProgressBoard* board, const ProgressBoard::Message& awaited) : board_(board) {
-    if (board_ != nullptr) board_->begin_wait(awaited);
-  }
-  ~BoardWait() {
-    if (board_ != nullptr) board_->end_wait();
-  }
-  BoardWait(const BoardWait&) = delete;
-  BoardWait& operator=(const BoardWait&) = delete;
-
- private:
-  ProgressBoard* board_;
-};
+using BoardWait = Scope<&ProgressBoard::begin_wait, &ProgressBoard::end_wait>;
 
 }  // namespace triax

@@ -93,7 +93,7 @@ struct CheckpointConfig {
   std::int64_t striping_unit = 0;  // bytes
   std::int64_t alignment = 4096;   // bytes
   AsyncWrites async = AsyncWrites::off;
-  bool collective = false;  // ranks write together
+  bool collective = false;  // ranks write together, where training stands meanwhile
 };
 
 struct BatchConfig {

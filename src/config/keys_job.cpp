@@ -105,10 +105,11 @@ void add_checkpoint(Keys& k) {
   k.push_back(obeyed("checkpoint.async", boolean, "auto", anything(),
                      "training goes on while a checkpoint is written, from a copy of the state in "
                      "host memory; auto: with an interval, without state on NVMe, where it fits"));
-  k.push_back(obeyed("checkpoint.collective", boolean, false, anything(),
+  k.push_back(obeyed("checkpoint.collective", boolean, "auto", anything(),
                      "ranks write together, some for the others, in long runs of the "
                      "file: for file systems that many ranks writing short runs are slow on; "
-                     "training stands meanwhile"));
+                     "training stands meanwhile. auto: where it stands anyway and tensors are cut "
+                     "by columns (parallel.tensor)"));
   k.push_back(
       obeyed("checkpoint.files", integer, 1, from_to(1, 999),
              "files that the data lie in; 2 or more: parts beside a file that shows them as "

@@ -76,7 +76,7 @@ void resolve_async(Settings& s, ErrorList& errors) {
   const std::string key = "checkpoint.async";
   const std::string together = "checkpoint.collective";
   if (!s.sound({key, together, "checkpoint.interval"})) return;
-  if (s.boolean(together)) {
+  if (!s.is_auto(together) && s.boolean(together)) {
     if (!s.is_auto(key) && s.boolean(key))
       s.error(errors, key,
               "true: the ranks that checkpoint.collective has write together cannot train "
@@ -88,6 +88,12 @@ void resolve_async(Settings& s, ErrorList& errors) {
   for (const char* section : {"offload_optimizer.", "offload_param."})
     if (const std::string device = zero + section + "device"; s.string(device) == "nvme")
       return s.resolve(key, false, device);
+}
+
+// Ranks that each write their columns of a tensor write short runs.
+void resolve_collective(Settings& s) {
+  const std::string key = "checkpoint.collective", tensor = "parallel.tensor";
+  if (s.is_auto(key) && s.sound({tensor})) s.resolve(key, s.integer(tensor) > 1, tensor);
 }
 
 void check_shard_size(Settings& s, ErrorList& errors) {
@@ -123,6 +129,7 @@ void resolve_memory(Settings& s, const ModelConfig& m, ErrorList& errors) {
   unite_names(s, errors);
   resolve_fsdp(s, errors);
   resolve_async(s, errors);
+  resolve_collective(s);
   check_shard_size(s, errors);
 }
 

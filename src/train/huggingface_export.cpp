@@ -9,6 +9,7 @@
 
 #include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
+#include "io/checkpoint_verify.hpp"
 #include "io/durable.hpp"
 #include "io/safetensors.hpp"
 #include "io/safetensors_writer.hpp"
@@ -17,6 +18,7 @@
 #include "src/config/load.hpp"
 #include "src/model/stage.hpp"
 #include "src/train/checkpoint.hpp"
+#include "src/train/output_target.hpp"
 
 namespace triax {
 namespace {
@@ -40,17 +42,12 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-// Makes the directory. Returns what is there of a model that is not to be replaced, or nothing.
-std::string make_room(const std::string& directory, bool replace) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error)
-    throw Error("cannot create the directory " + directory, error.message(),
-                "Give another directory");
+// UsageError where a model is there that is not to be replaced.
+void require_no_model(const std::string& directory, bool replace) {
   for (const std::string& name : names_in(directory))
     if (!replace && !name.ends_with(".tmp") && (is_weights(name) || name == config_name))
-      return name;
-  return {};
+      throw UsageError(fmt::format("{} holds a model", directory), fmt::format("there is {}", name),
+                       "Give another directory, or --force");
 }
 
 // What of a checkpoint goes into an export, and where.
@@ -140,12 +137,13 @@ class Export {
 };
 
 // By one rank, when every rank's own files have their names: removes what is left of a former
-// model, and says what there is now.
-void complete(const Export& weights, const std::string& directory) {
+// model, where it is to be replaced, and of killed programs, and says what there is now.
+void complete(const Export& weights, const std::string& directory, bool replace) {
   std::set<std::string> ours;
   for (const SafetensorsShard& shard : weights.shards()) ours.insert(shard.file);
   for (const std::string& name : names_in(directory))
-    if (is_weights(name) && !ours.contains(name)) fs::remove(fs::path(directory) / name);
+    if (is_weights(name) && !ours.contains(name) && (replace || name.ends_with(".tmp")))
+      fs::remove(fs::path(directory) / name);
   if (weights.shards().size() > 1)
     write_durably((fs::path(directory) / safetensors_index_name).string(),
                   safetensors_index(weights.shards()));
@@ -158,16 +156,19 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
                                  const ExportOptions& options, const Ranks& ranks) {
   const int rank = ranks.rank;
   const int size = ranks.size;
+  std::optional<OutputTarget> target;  // rank 0's
+  agreed(ranks, [&] {
+    if (rank != 0) return;
+    target.emplace(directory, OutputTarget::Kind::directory);
+    require_no_model(directory, options.replace);
+  });
   std::optional<Export> weights;
   agreed(ranks, [&] { weights.emplace(checkpoint, options); });
-  std::string found;
+  ExportSummary sum = weights->summary();
   agreed(ranks, [&] {
-    if (rank == 0) found = make_room(directory, options.replace);
+    if (rank == 0) require_room(directory, sum.bytes);
   });
-  found = broadcast_text(ranks, found);
-  if (!found.empty())
-    throw UsageError(fmt::format("{} holds a model", directory), fmt::format("there is {}", found),
-                     "Give another directory, or --force");
+  if (options.verify) sum.checksums = require_whole(checkpoint, ranks);
   std::deque<SafetensorsWriter> files;
   agreed(ranks, [&] {
     for (std::size_t i = static_cast<std::size_t>(rank); i < weights->shards().size();
@@ -178,15 +179,18 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
     }
   });
   agreed(ranks, [&] {
-    if (rank == 0) fs::remove(fs::path(directory) / config_name);
+    if (rank != 0) return;
+    require_no_model(directory, options.replace);  // one that came meanwhile
+    fs::remove(fs::path(directory) / config_name);
   });
   agreed(ranks, [&] {
-    for (SafetensorsWriter& file : files) file.publish();
+    for (SafetensorsWriter& file : files)
+      file.publish(options.replace ? Existing::replaced : Existing::kept);
   });
   agreed(ranks, [&] {
-    if (rank == 0) complete(*weights, directory);
+    if (rank == 0) complete(*weights, directory, options.replace);
   });
-  return weights->summary();
+  return sum;
 }
 
 }  // namespace triax

@@ -14,11 +14,13 @@ struct ExportOptions {
   std::int64_t shard_bytes = 5'000'000'000;  // of a file's tensors, at most; a larger tensor has a
                                              // file of its own
   bool replace = false;                      // a model that the directory holds
+  bool verify = false;                       // the checkpoint, against its checksums
 };
 
 struct ExportSummary {
   std::int64_t files = 0, tensors = 0, bytes = 0;  // of weights
   DType type = DType::f32;
+  bool checksums = true;  // the checkpoint has some; without, it cannot be verified
 };
 
 /// Writes model.safetensors (or shards with their index) and config.json into `directory`, which is
@@ -27,8 +29,9 @@ struct ExportSummary {
 ///
 /// The ranks share out the files; each holds 8 MiB at a time. Every file is written and synced
 /// under a temporary name before the first gets its own: a failure before that leaves a former
-/// export whole. config.json comes last. Collective. Error where the directory holds a model and
-/// `replace` is false, where the checkpoint lacks a tensor, and of disks.
+/// export whole. config.json comes last. Collective. Error where the checkpoint lacks a tensor or
+/// is damaged, and of disks; before the tensors are read, UsageError where the directory holds a
+/// model and `replace` is false, and whatever else is wrong with it (OutputTarget, room).
 ExportSummary export_huggingface(const std::string& checkpoint, const std::string& directory,
                                  const ExportOptions& options, const Ranks& ranks);
 

@@ -9,6 +9,7 @@
 #include "src/config/load.hpp"
 #include "src/state/huggingface_weights.hpp"
 #include "src/train/checkpoint.hpp"
+#include "src/train/output_target.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
@@ -44,6 +45,7 @@ void write_tensor(CheckpointWriter& writer, const HuggingfaceWeights& weights,
 
 ImportSummary import_huggingface(const std::string& directory, const std::string& file,
                                  const ImportOptions& options) {
+  const OutputTarget target(file, OutputTarget::Kind::file);
   // A link to what is not here now counts.
   if (!options.replace && std::filesystem::exists(std::filesystem::symlink_status(file)))
     throw UsageError(fmt::format("{} is there already", file), {}, "Give another name, or --force");
@@ -60,7 +62,8 @@ ImportSummary import_huggingface(const std::string& directory, const std::string
   header.job = header.grid = "{}";
   header.model = huggingface_config(model);
   header.version = version;
-  CheckpointWriter writer(file, MPI_COMM_NULL);
+  const Existing existing = options.replace ? Existing::replaced : Existing::kept;
+  CheckpointWriter writer(file, MPI_COMM_NULL, {.existing = existing});
   writer.create(header, tensors);
   for (const GlobalTensor& tensor : global_tensors(model))
     write_tensor(writer, weights, tensor, sum.type);

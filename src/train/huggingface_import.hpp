@@ -23,7 +23,8 @@ struct ImportSummary {
 /// Makes the checkpoint `file` of config.json and the safetensors in `directory`: /model and
 /// nothing of an optimizer, at step 0. By one process; 6 MiB of weights at a time. Error for
 /// tensors that are missing or of another shape than config.json says, and of disks; UsageError for
-/// a config.json that triax cannot train.
+/// a config.json that triax cannot train, and, before anything is read, for a `file` that cannot be
+/// written (OutputTarget).
 ImportSummary import_huggingface(const std::string& directory, const std::string& file,
                                  const ImportOptions& options);
 

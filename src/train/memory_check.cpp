@@ -150,15 +150,11 @@ void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<
 }
 
 void check_fits(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid) {
-  try {
-    agreed(grid, [&] {
-      check_fits(config, plan, grid.ranks_of_node(), node_limit());
-      check_fits(config, plan, {grid.rank()}, process_limit());
-      check_fits(config, plan, grid.ranks_of_device(), gpu_limit(grid.space()));
-    });
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
+  agreed(grid, [&] {
+    check_fits(config, plan, grid.ranks_of_node(), node_limit());
+    check_fits(config, plan, {grid.rank()}, process_limit());
+    check_fits(config, plan, grid.ranks_of_device(), gpu_limit(grid.space()));
+  });
 }
 
 }  // namespace triax

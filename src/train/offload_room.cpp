@@ -68,16 +68,6 @@ bool same_file_system(const std::string& a, const std::string& b) {
                   fmt::join(keys, " and "), fmt::join(less, " or ")));
 }
 
-// What one rank throws is the user's error on all.
-template <class Action>
-void agreed_usage(const ProcessGrid& grid, Action&& action) {
-  try {
-    agreed(grid, action);
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
-}
-
 }  // namespace
 
 double free_bytes(const std::string& directory) {
@@ -106,14 +96,18 @@ void check_offload_room(const Config& config, const MemoryPlan& plan, const std:
 }
 
 void check_offload_room(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid) {
-  agreed_usage(grid, [&] { check_offload_room(config, plan, grid.ranks_of_node()); });
+  agreed(grid, [&] { check_offload_room(config, plan, grid.ranks_of_node()); });
 }
 
 void check_offload_writable(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid) {
-  agreed_usage(grid, [&] {
+  agreed(grid, [&] {
     if (grid.node_rank() != 0) return;
-    for (const Target& target : targets_of(config, plan, grid.ranks_of_node()))
-      check_writable(target.path, (target.section + ".nvme_path").c_str());
+    try {
+      for (const Target& target : targets_of(config, plan, grid.ranks_of_node()))
+        check_writable(target.path, (target.section + ".nvme_path").c_str());
+    } catch (const Error& error) {
+      throw UsageError(error.what());
+    }
   });
 }
 

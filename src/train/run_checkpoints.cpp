@@ -91,8 +91,10 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
 }
 
 void RunCheckpoints::write_snapshot() {
+  CheckpointOptions options = checkpoint_options(config_.checkpoint);
+  options.collective = false;  // no rank has time for the others'
   try {
-    writer_.emplace(path(header_.step), grid_, checkpoint_options(config_.checkpoint));
+    writer_.emplace(path(header_.step), grid_, options);
     std::vector<CheckpointTensor> tensors;
     agreed(grid_, [&] { tensors = checkpoint_tensors(config_.model, store_, &optimizer_); });
     writer_->create(header_, tensors);

@@ -124,17 +124,9 @@ void check_whole(ProcessGrid& grid, const std::string& file, const std::string& 
 
 std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint) {
   std::string file;
-  std::string wrong;  // in the job
   agreed(grid, [&] {
-    if (grid.rank() != 0) return;
-    try {
-      file = resume_file(checkpoint);
-    } catch (const UsageError& error) {
-      wrong = error.what();
-    }
+    if (grid.rank() == 0) file = resume_file(checkpoint);
   });
-  wrong = broadcast_text(grid, wrong);
-  if (!wrong.empty()) throw UsageError(wrong);
   file = broadcast_text(grid, file);
   if (file.empty()) return file;
   try {

@@ -69,14 +69,16 @@ TEST_F(Hierarchy, NodesMayBeLarger) {
     ASSERT_EQ(parts[i], static_cast<float>(i / part.size())) << i;
 }
 
-// Where the ranks of one node share nothing, those of the others do not either.
+// Where the ranks of one node share nothing, those of the others do not either, and know where.
 TEST_F(Hierarchy, IsNotUsableWhereOneNodeSharesNothing) {
   const auto body = [&] {
-    const std::unique_ptr<Exchange> exchange = exchange_of(group.mpi.mpi());
-    EXPECT_FALSE(exchange->usable());
-    EXPECT_THAT(exchange->refusal(), HasSubstr(rank / ranks_of_a_node == size / ranks_of_a_node - 1
-                                                   ? "rank"
-                                                   : "ranks of another node share no memory"));
+    const HierarchicalExchange exchange(
+        group.mpi.mpi(), ranks_of_a_node, WaitPolicy::yield,
+        fmt::format("rank {} on n{}", rank, rank / ranks_of_a_node));
+    EXPECT_FALSE(exchange.usable());
+    EXPECT_EQ(exchange.refusal(),
+              fmt::format("rank {0} on n{1}: on its node rank {2}: {3}", size - ranks_of_a_node,
+                          size / ranks_of_a_node - 1, ranks_of_a_node - 1, std::strerror(ENOSYS)));
   };
   if (rank == size - 1)
     test::with_refused(SYS_memfd_create, {}, ENOSYS, body);

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint_file.hpp"
-#include "io/directory_lock.hpp"
+#include "io/file_lock.hpp"
 #include "tests/commands/program.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/fixtures.hpp"

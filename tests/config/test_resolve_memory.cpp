@@ -46,5 +46,21 @@ TEST_F(ResolveMemory, TwoSizesOfAShardGroupAreRefused) {
                     HasSubstr("mics_shard_size says 4. Say one of the two")));
 }
 
+TEST_F(ResolveMemory, RanksWriteTogetherWhereTensorsAreCutByColumns) {
+  const auto checkpoint = [&](const std::string& members) {
+    return config(", " + members, 8).checkpoint;
+  };
+  const std::string by_columns = R"("parallel": {"tensor": 2})";
+  EXPECT_FALSE(checkpoint(R"("checkpoint": {})").collective);
+  EXPECT_TRUE(checkpoint(by_columns).collective);
+  EXPECT_FALSE(checkpoint(by_columns + R"(, "checkpoint": {"collective": false})").collective);
+  // Whose word that is decides about copies.
+  const CheckpointConfig both = checkpoint(by_columns + R"(, "checkpoint": {"interval": 5})");
+  EXPECT_TRUE(both.collective);
+  EXPECT_EQ(both.async, AsyncWrites::where_it_fits);
+  EXPECT_EQ(checkpoint(R"("checkpoint": {"interval": 5, "collective": true})").async,
+            AsyncWrites::off);
+}
+
 }  // namespace
 }  // namespace triax

@@ -9,6 +9,17 @@ using namespace test;
 using testing::EndsWith;
 using testing::HasSubstr;
 
+template <class Action>
+bool is_usage_error(Action&& action) {
+  try {
+    action();
+  } catch (const UsageError&) {
+    return true;
+  } catch (const Error&) {
+  }
+  return false;
+}
+
 TEST(Agree, PassesWhenAllDo) {
   EXPECT_NO_THROW(agree(MPI_COMM_WORLD, ""));
 }
@@ -40,6 +51,28 @@ TEST(Agree, ExceptionsOfAnActionAreCaught) {
     });
   });
   EXPECT_THAT(heard, EndsWith("broken"));
+}
+
+// Each rank in turn: the kind of what it threw is the kind of what all throw.
+TEST(Agree, AUsersMistakeIsOneOnAllRanks) {
+  for (int failing = 0; failing < world_size(); ++failing) {
+    const auto mistaken = [&] {
+      agreed(MPI_COMM_WORLD, [&] {
+        if (world_rank() == failing) throw UsageError("no such file");
+        if (world_rank() > failing) throw Error("the disk is full");
+      });
+    };
+    EXPECT_THROW(mistaken(), UsageError);
+    EXPECT_THAT(error_of(mistaken), EndsWith("no such file"));
+    const auto failed = [&] {
+      agreed(MPI_COMM_WORLD, [&] {
+        if (world_rank() == failing) throw Error("the disk is full");
+        if (world_rank() > failing) throw UsageError("no such file");
+      });
+    };
+    EXPECT_THAT(error_of(failed), EndsWith("the disk is full"));
+    EXPECT_FALSE(is_usage_error(failed));
+  }
 }
 
 TEST(Agree, OneProcessAlone) {

@@ -201,6 +201,19 @@ TEST(CheckpointFile, AFailedRenameIsNotPublished) {
   EXPECT_FALSE(std::filesystem::exists(dir.path("step-000001.h5.tmp")));
 }
 
+TEST(CheckpointFile, KeepsAFileThatCameMeanwhileWhereAsked) {
+  const TempDirectory dir;
+  const std::string path = dir.path("c.h5");
+  CheckpointWriter writer(path, MPI_COMM_NULL, {.existing = Existing::kept});
+  writer.create(example_header(), {{"/model/a", DType::f32, {1}}});
+  float value = 1.0F;
+  writer.write("/model/a", {{{}, {1}}}, Tensor(&value, {1}));
+  dir.file("c.h5", "another's");
+  EXPECT_THAT(error_of([&] { writer.publish(); }), HasSubstr("it came while this was written"));
+  EXPECT_EQ(contents(path), "another's");
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+}
+
 TEST(CheckpointReader, SaysWhichLimitIsTooLow) {
   const TempDirectory dir;
   const std::string path = dir.path("good.h5");

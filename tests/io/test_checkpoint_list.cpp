@@ -45,6 +45,20 @@ TEST(CheckpointList, HasEachFileWithItsState) {
                     ContainsRegex("unfinished +step-000080.h5.tmp")));
 }
 
+TEST(CheckpointList, SaysWhereALinkToNothingLeads) {
+  const TempDirectory dir;
+  std::filesystem::create_symlink("/gone/step-000050.h5", checkpoint_path(dir.path(), 50));
+  const CheckpointListing listing = list_directory(dir.path(), true);
+  EXPECT_FALSE(listing.all_open);
+  const json row = json::parse(listing.text).at("checkpoints").at(0);
+  EXPECT_EQ(row.at("state"), "unreadable");
+  EXPECT_THAT(row.at("problem"), HasSubstr("it is a link to /gone/step-000050.h5"));
+  EXPECT_TRUE(row.at("bytes").is_null());
+  EXPECT_TRUE(row.at("date").is_null());
+  EXPECT_THAT(list_directory(dir.path(), false).text,
+              ContainsRegex("50 +- +- +- +- +- +unreadable +step-000050.h5\n +.*link to /gone"));
+}
+
 TEST(CheckpointList, SaysWhichRunsMultipliedInEightBits) {
   const TempDirectory dir;
   const std::vector<CheckpointTensor> tensors = {{"/model/a", DType::f32, {3}}};

@@ -28,6 +28,21 @@ TEST(Durable, RenameReplaces) {
   EXPECT_THAT(error_of([&] { rename_durably(dir.path("none"), to); }), HasSubstr("No such file"));
 }
 
+TEST(Durable, RenameKeepsWhatIsThereWhereAsked) {
+  const TempDirectory dir;
+  const std::string to = dir.file("to", "old");
+  const std::string from = dir.file("from", "new");
+  EXPECT_THAT(error_of([&] { rename_durably(from, to, Existing::kept); }),
+              testing::AllOf(HasSubstr(to + " is there already"), HasSubstr("--force")));
+  EXPECT_EQ(contents(to), "old");
+  EXPECT_EQ(contents(from), "new");
+  std::filesystem::create_symlink(dir.path("nothing"), dir.path("link"));
+  EXPECT_THAT(error_of([&] { rename_durably(from, dir.path("link"), Existing::kept); }),
+              HasSubstr("is there already"));
+  rename_durably(from, dir.path("free"), Existing::kept);
+  EXPECT_EQ(contents(dir.path("free")), "new");
+}
+
 TEST(Durable, WriteAllSaysHowFarItCame) {
   const TempDirectory dir;
   const std::string path = dir.file("a", "0123456789");

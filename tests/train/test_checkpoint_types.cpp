@@ -75,7 +75,7 @@ TEST(CheckpointTypes, PiecesLargerThanTheStagingBuffer) {
   job["checkpoint"]["at_end"] = true;
   train_to_the_end(job);
   const std::string file = directory.path("run/checkpoints/step-000001.h5");
-  job["checkpoint"] = {{"resume", file}, {"at_end", false}};
+  job["checkpoint"] = {{"resume", file}, {"at_end", false}, {"collective", false}};
   const LoadedJob loaded = load(job, world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
   const Trainer trainer(loaded, grid);

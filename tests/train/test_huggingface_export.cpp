@@ -148,6 +148,29 @@ TEST(HuggingfaceExport, AModelThatIsThereIsReplacedOnlyWhenAsked) {
               UnorderedElementsAre("tokenizer.json", "config.json", "model.safetensors"));
 }
 
+// Before the checkpoint, which may be large, is read.
+TEST(HuggingfaceExport, TheTargetIsLookedAtFirst) {
+  const TempDirectory dir;
+  const std::string damaged = dir.file("c.h5", "words");
+  std::filesystem::create_directory(dir.path("out"));
+  dir.file("out/config.json", "{}");
+  EXPECT_THAT(error_of([&] { export_alone(damaged, dir.path("out"), {.verify = true}); }),
+              HasSubstr("holds a model"));
+  EXPECT_THAT(error_of([&] { export_alone(damaged, dir.path("c.h5"), {.verify = true}); }),
+              HasSubstr("not a directory"));
+  EXPECT_THAT(names_in(dir.path("out")), ElementsAre("config.json"));
+}
+
+TEST(HuggingfaceExport, ADamagedCheckpointIsNotExported) {
+  const TempDirectory dir;
+  const std::string checkpoint = imported(dir, "gpt2-odd");
+  const std::string tensor = "/model/transformer.wte.weight";
+  flip_bit(checkpoint, hdf5::File(checkpoint, hdf5::File::Mode::read).offset(tensor) + 100, 3);
+  EXPECT_THAT(error_of([&] { export_alone(checkpoint, dir.path("out"), {.verify = true}); }),
+              HasSubstr("damaged"));
+  EXPECT_FALSE(std::filesystem::exists(dir.path("out"))) << "nothing is left";
+}
+
 TEST(HuggingfaceExport, AFormerModelOutlivesAFullDisk) {
   const TempDirectory dir;
   const std::string checkpoint = imported(dir, "gpt2-odd");

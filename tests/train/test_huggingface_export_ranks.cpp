@@ -45,7 +45,38 @@ TEST_F(SharedExport, FailsOnAllRanksAlike) {
   });
   EXPECT_THAT(error, HasSubstr("no room"));
   MPI_Barrier(MPI_COMM_WORLD);  // each rank has removed its own
-  EXPECT_TRUE(std::filesystem::is_empty(directory_.path("out")));
+  std::error_code absent;
+  EXPECT_TRUE(!std::filesystem::exists(directory_.path("out")) ||
+              std::filesystem::is_empty(directory_.path("out"), absent));
+}
+
+// Each rank is a command of its own: one has the directory, the others say who has, or that it
+// holds a model now.
+TEST_F(SharedExport, OfSeveralAtOnceOneWins) {
+  const std::vector<DType> types = {DType::f32, DType::bf16, DType::f16, DType::f32};
+  const DType type = types.at(static_cast<std::size_t>(world_rank()));
+  const auto error = error_of([&] {
+    export_huggingface(directory_.path("c.h5"), directory_.path("out"),
+                       {.type = type, .shard_bytes = 5'000 * (1 + world_rank())}, MPI_COMM_SELF);
+  });
+  if (!error.empty()) {
+    EXPECT_THAT(error, testing::AnyOf(HasSubstr("another command writes"),
+                                      HasSubstr("holds a model"), HasSubstr("is there already")));
+  }
+  int winner = error.empty() ? world_rank() : 0;
+  int winners = error.empty() ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &winner, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &winners, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  ASSERT_EQ(winners, 1);
+  if (world_rank() != winner) return;
+  export_huggingface(directory_.path("c.h5"), directory_.path("alone"),
+                     {.type = type, .shard_bytes = 5'000 * (1 + world_rank())}, MPI_COMM_NULL);
+  EXPECT_EQ(bits_of(directory_.path("out")), bits_of(directory_.path("alone")));
+  const auto count = [&](const char* name) {
+    const std::filesystem::directory_iterator entries(directory_.path(name));
+    return std::distance(begin(entries), end(entries));
+  };
+  EXPECT_EQ(count("out"), count("alone")) << "nothing of the others";
 }
 
 // A job that asks for the weights at its end, cut as much as the ranks allow.

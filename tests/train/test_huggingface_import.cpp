@@ -77,6 +77,8 @@ TEST_F(HuggingfaceImport, AFileThatIsThereIsReplacedOnlyWhenAsked) {
   EXPECT_EQ(contents(file), "mine");
   import_huggingface(from, file, {.replace = true});
   EXPECT_EQ(CheckpointReader(file).header().step, 0);
+  const auto directory = [&] { import_huggingface(from, directory_.path(), {.replace = true}); };
+  EXPECT_THAT(error_of(directory), HasSubstr("is a directory"));
 }
 
 }  // namespace

@@ -114,6 +114,15 @@ TEST_F(DamagedCheckpoint, WithNoneBeforeItTheRunMayStartAnew) {
   EXPECT_THAT(problem(5), HasSubstr("checkpoint.resume=never"));
 }
 
+// The disk that it leads to may come back: the newest is not passed over in silence.
+TEST_F(DamagedCheckpoint, MayBeALinkToNothing) {
+  std::filesystem::create_symlink("/gone/c.h5", checkpoint_path(directory_.path(), 40));
+  const CheckpointConfig checkpoint{directory_.path(), 0, 3, "auto", true};
+  EXPECT_THAT(error_of([&] { agreed_resume_file(grid_, checkpoint); }),
+              AllOf(HasSubstr("step-000040.h5"), HasSubstr("it is a link to /gone/c.h5"),
+                    HasSubstr("--set checkpoint.resume=" + directory_.path() + "/step-000030.h5")));
+}
+
 TEST_F(DamagedCheckpoint, IsAFailureOfTheRunNotOfTheJob) {
   truncate(30);
   const CheckpointConfig checkpoint{directory_.path(), 0, 3, "auto", true};

@@ -1,4 +1,4 @@
-#include "io/directory_lock.hpp"
+#include "io/file_lock.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +15,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 std::string this_host() {
   std::array<char, 256> name{};
@@ -65,6 +66,35 @@ TEST(DirectoryLock, OfADeadProcessIsNoObstacle) {
   const DirectoryLock lock(directory.path(), "Wait");
   EXPECT_EQ(lock.refusal(), "");
   EXPECT_THAT(contents(directory.path(".lock")), HasSubstr(fmt::format("process {}", getpid())));
+}
+
+TEST(FileLock, MayLeaveNothing) {
+  const TempDirectory directory;
+  const std::string path = directory.path("c.h5.lock");
+  const auto lock = [&](std::chrono::milliseconds patience) {
+    return std::make_unique<FileLock>(path, "taken", "Wait", patience, FileLock::Leaves::nothing);
+  };
+  auto first = lock(none);
+  EXPECT_THAT(error_of([&] { lock(none); }), StartsWith("taken (process "));
+  first.reset();
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
+// Who waited on the file that its holder then removed must not be content with that: a third would
+// lock another of the same name.
+TEST(FileLock, OfARemovedFileDoesNotCount) {
+  const TempDirectory directory;
+  const std::string path = directory.path(".lock");
+  const auto lock = [&](std::chrono::milliseconds patience) {
+    return std::make_unique<FileLock>(path, "taken", "Wait", patience, FileLock::Leaves::nothing);
+  };
+  auto first = lock(none);
+  std::unique_ptr<FileLock> second;
+  std::thread waiting([&] { second = lock(std::chrono::seconds(60)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  first.reset();
+  waiting.join();
+  EXPECT_THAT(error_of([&] { lock(none); }), StartsWith("taken"));
 }
 
 TEST(DirectoryLock, SaysWhyThereIsNone) {

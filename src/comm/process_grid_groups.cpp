@@ -1,0 +1,154 @@
+// The groups of a ProcessGrid: their communicators, by MPI, through shared memory and on devices.
+#include <algorithm>
+#include <utility>
+
+#include "kernels/base/check.hpp"
+#include "src/comm/hierarchical_exchange.hpp"
+#include "src/comm/node_choice.hpp"
+#include "src/comm/process_grid_impl.hpp"
+
+namespace triax {
+
+ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const std::string& name,
+                                                         MessageClock* clock,
+                                                         Communicator* parent) {
+  const std::vector<int> members = members_of(comm);
+  const int number = board.add_group(name, members);
+  const GroupRecord record{&board, number, &progress, clock};
+  Group group;
+  group.number = number;
+  group.name = name;
+  group.mpi =
+      std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name), record);
+  add_node(group, name, record);
+  add_device(group, name, parent);
+  return group;
+}
+
+void ProcessGrid::Impl::add_node(Group& group, const std::string& name, const GroupRecord& record) {
+  const bool is_world = world.mpi == nullptr;  // messages of all ranks are small
+  if (group.mpi->size() == 1 || is_world) return;
+  if (device_messages && !device_messages->staged()) return;  // large ones are the GPUs'
+  std::vector<int> nodes_of_members;
+  for (const int member : members_of(group.mpi->mpi()))
+    nodes_of_members.push_back(first_of_node[static_cast<std::size_t>(member)]);
+  const int run = triax::run_within_node(nodes_of_members);
+  if (run == 1) return;
+  const std::string where = fmt::format("{}, {}", place, name);
+  std::unique_ptr<Exchange> exchange;
+  if (run == group.mpi->size()) {
+    exchange = std::make_unique<NodeExchange>(group.mpi->mpi(), where);
+  } else {
+    meet(group.mpi->mpi());
+    exchange = std::make_unique<HierarchicalExchange>(group.mpi->mpi(), run, policy, where);
+  }
+  if (!exchange->usable()) {
+    if (not_shared.empty()) not_shared = exchange->refusal();
+    return;
+  }
+  group.node = std::make_unique<NodeCommunicator>(*group.mpi, std::move(exchange), policy, record);
+}
+
+// One group after another, in the order in which all ranks made them.
+void ProcessGrid::Impl::choose_messages() {
+  const auto choose = [&](Group& group) {
+    if (group.node) measured_thresholds(*group.mpi, *group.node, policy);
+  };
+  for (Group& group : axes) choose(group);
+  choose(embedding);
+  for (auto& [part, group] : groups) choose(group);
+}
+
+std::vector<std::string> ProcessGrid::Impl::shared_messages() const {
+  std::vector<std::string> lines;
+  const auto size = [](std::uint64_t bytes) {
+    return bytes == NodeThresholds::never ? std::string("no size")
+                                          : fmt::format("{} KiB", bytes >> 10);
+  };
+  const auto add = [&](const Group& group) {
+    if (!group.node) return;
+    const NodeThresholds& from = group.node->thresholds();
+    const int sharing = group.node->ranks_sharing();
+    lines.push_back(fmt::format(
+        "messages of the {}: sums from {} and gathers from {} on go through memory that {}",
+        group.name, size(from.sums), size(from.gathers),
+        sharing == group.node->size()
+            ? fmt::format("its {} ranks share", sharing)
+            : fmt::format("{} ranks of each node share, and by MPI between nodes", sharing)));
+  };
+  for (const Group& group : axes) add(group);
+  add(embedding);
+  for (const auto& [part, group] : groups) add(group);
+  return lines;
+}
+
+void ProcessGrid::Impl::add_device(Group& group, const std::string& name, Communicator* parent) {
+  if (!device_messages) return;
+  const int color = members_of(group.mpi->mpi()).front();
+  group.device = device_messages->make({group.host(), *group.mpi, parent, color, board,
+                                        group.number, fmt::format("{}, {}", place, name)});
+}
+
+void ProcessGrid::Impl::make_axes() {
+  for (const Axis axis : all_axes) {
+    MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
+    if (shape.size(axis) > 1) {
+      std::array<int, 3> remains{};
+      std::transform(shape.order.begin(), shape.order.end(), remains.begin(),
+                     [&](Axis a) { return a == axis ? 1 : 0; });
+      meet(grid.get());
+      check_mpi(MPI_Cart_sub(grid.get(), remains.data(), &comm), "MPI_Cart_sub", place);
+    }
+    axes[index_of(axis)] =
+        communicator(comm, fmt::format("{} axis", name_of(axis)), &clocks[index_of(axis)]);
+  }
+}
+
+ProcessGrid::Impl::Group ProcessGrid::Impl::subgroup(Axis axis, const std::vector<int>& members,
+                                                     const std::string& name) {
+  const Group& along = axes[index_of(axis)];
+  const MPI_Comm whole = along.mpi->mpi();
+  MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
+  if (whole != MPI_COMM_NULL) meet(whole);
+  if (members.size() > 1) {
+    OwnedGroup all;
+    OwnedGroup some;
+    check_mpi(MPI_Comm_group(whole, all.address()), "MPI_Comm_group", place);
+    check_mpi(
+        MPI_Group_incl(all.get(), static_cast<int>(members.size()), members.data(), some.address()),
+        "MPI_Group_incl", place);
+    constexpr int tag = 0;
+    check_mpi(MPI_Comm_create_group(whole, some.get(), tag, &comm), "MPI_Comm_create_group", place);
+  }
+  return communicator(comm, name, &clocks[index_of(axis)], &along.messages());
+}
+
+Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
+  const int ranks = shape.size(axis);
+  check(parts >= 1 && ranks % parts == 0, "{} ranks of the {} axis in {} equal parts", ranks,
+        name_of(axis), parts);
+  if (parts == (across ? ranks : 1)) return axes[index_of(axis)].messages();
+  Group& made = groups[{axis, parts, across}];
+  if (made.mpi) return made.messages();
+  const int run = ranks / parts;
+  const int here = coordinates[index_of(axis)];
+  std::vector<int> members;
+  for (int r = 0; r < ranks; ++r)
+    if (across ? r % run == here % run : r / run == here / run) members.push_back(r);
+  // Ranks of one axis make it; not all of the grid do, so that it is no meeting of theirs.
+  const BoardWait waiting(&board, {.group = 0});
+  made =
+      subgroup(axis, members,
+               fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts));
+  return made.messages();
+}
+
+void ProcessGrid::Impl::make_embedding() {
+  const int stage = coordinates[index_of(Axis::pipeline)];
+  const int last = shape.pipeline - 1;
+  std::vector<int> members = {stage};
+  if (last > 0 && (stage == 0 || stage == last)) members = {0, last};
+  embedding = subgroup(Axis::pipeline, members, "embedding group");
+}
+
+}  // namespace triax

@@ -1,0 +1,65 @@
+#include "src/train/output_target.hpp"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "io/durable.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax {
+
+namespace fs = std::filesystem;
+
+OutputTarget::OutputTarget(const std::string& path, Kind kind) {
+  const bool file = kind == Kind::file;
+  std::error_code absent;
+  if (file && (fs::is_directory(path, absent) || !fs::path(path).has_filename()))
+    throw UsageError(fmt::format("{} is a directory", path), "a file is to be written",
+                     "Give the name of a file");
+  const std::string directory = file ? directory_of(path) : path;
+  try {
+    make(directory);
+    if (::access(directory.c_str(), W_OK | X_OK) != 0)
+      throw Error("cannot write in " + directory, std::strerror(errno),
+                  "Give another directory, or check its permissions");
+    lock_.emplace(file ? path + ".lock" : (fs::path(path) / ".lock").string(),
+                  fmt::format("another command writes {}", path),
+                  "Wait for it, or give another name", std::chrono::milliseconds(0),
+                  FileLock::Leaves::nothing);
+  } catch (...) {
+    for (const std::string& made : made_) fs::remove(made, absent);
+    throw;
+  }
+  if (const std::string& refusal = lock_->refusal(); !refusal.empty())
+    spdlog::warn("{}: a second command that writes {} would not be noticed", refusal, path);
+}
+
+OutputTarget::~OutputTarget() {
+  lock_.reset();
+  std::error_code not_empty;
+  for (const std::string& directory : made_) fs::remove(directory, not_empty);
+}
+
+void OutputTarget::make(const std::string& directory) {
+  std::error_code error;
+  const fs::file_status there = fs::status(directory, error);
+  if (fs::exists(there) && !fs::is_directory(there))
+    throw UsageError(directory + " is not a directory", {}, "Give another directory");
+  const auto absent = [&](const fs::path& path) {
+    return !fs::exists(fs::symlink_status(path, error));
+  };
+  for (fs::path at = directory; !at.empty() && absent(at); at = at.parent_path())
+    made_.push_back(at.string());
+  if (!fs::exists(there) && made_.empty())
+    throw UsageError(directory + " is a link to nothing", {}, "Give another directory");
+  fs::create_directories(directory, error);
+  if (error)
+    throw Error("cannot create the directory " + directory, error.message(),
+                "Give another directory");
+}
+
+}  // namespace triax

@@ -1,0 +1,33 @@
+#pragma once
+// Where a command writes: looked at before it reads gigabytes, and kept from others meanwhile.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/file_lock.hpp"
+
+namespace triax {
+
+/// A file or directory that this process alone writes as long as the object lives; by one rank.
+class OutputTarget {
+ public:
+  enum class Kind : std::uint8_t { file, directory };
+
+  /// Makes the directory, or the one that the file is to lie in; where it stays empty it is removed
+  /// with the object. UsageError where there is a directory for a file, or a file for a directory;
+  /// Error where the directory cannot be made or written, and where another process has the same
+  /// target: it is named. Where the file system has no locks, a warning.
+  OutputTarget(const std::string& path, Kind kind);
+  ~OutputTarget();
+  OutputTarget(const OutputTarget&) = delete;
+  OutputTarget& operator=(const OutputTarget&) = delete;
+
+ private:
+  void make(const std::string& directory);
+
+  std::vector<std::string> made_;  // the innermost first
+  std::optional<FileLock> lock_;
+};
+
+}  // namespace triax

@@ -1,0 +1,75 @@
+#include "src/train/output_target.hpp"
+
+#include <unistd.h>
+
+#include "tests/io/fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Kind = OutputTarget::Kind;
+
+template <class Action>
+std::string mistake(Action&& action) {
+  try {
+    action();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(OutputTarget, MakesTheDirectoriesAndLeavesNoneEmpty) {
+  const TempDirectory dir;
+  for (const char* path : {"a/b/out", "a/b/out/"}) {
+    const OutputTarget target(dir.path(path), Kind::directory);
+    EXPECT_TRUE(std::filesystem::is_directory(dir.path("a/b/out"))) << path;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+  {
+    const OutputTarget target(dir.path("a/b/c.h5"), Kind::file);
+    dir.file("a/b/c.h5", "weights");
+  }
+  EXPECT_EQ(contents(dir.path("a/b/c.h5")), "weights");
+  EXPECT_FALSE(std::filesystem::exists(dir.path("a/b/c.h5.lock")));
+}
+
+TEST(OutputTarget, LeavesADirectoryThatWasThere) {
+  const TempDirectory dir;
+  std::filesystem::create_directory(dir.path("out"));
+  { const OutputTarget target(dir.path("out"), Kind::directory); }
+  EXPECT_TRUE(std::filesystem::is_directory(dir.path("out")));
+}
+
+TEST(OutputTarget, RefusesWhatCannotBeWritten) {
+  const TempDirectory dir;
+  const auto look = [&](const std::string& path, Kind kind) {
+    return [=] { OutputTarget(path, kind); };
+  };
+  const std::string file = dir.file("words", "words");
+  std::filesystem::create_symlink(dir.path("nothing"), dir.path("link"));
+  EXPECT_THAT(mistake(look(file, Kind::directory)), HasSubstr("words is not a directory"));
+  EXPECT_THAT(mistake(look(file + "/c.h5", Kind::file)), HasSubstr("words is not a directory"));
+  EXPECT_THAT(mistake(look(dir.path("link"), Kind::directory)), HasSubstr("link to nothing"));
+  EXPECT_THAT(mistake(look(dir.path(), Kind::file)), HasSubstr("is a directory"));
+  EXPECT_THAT(mistake(look(dir.path("new/"), Kind::file)), HasSubstr("is a directory"));
+  EXPECT_THAT(error_of(look("/proc/triax/out", Kind::directory)),
+              HasSubstr("cannot create the directory /proc/triax/out"));
+  EXPECT_EQ(contents(file), "words");
+}
+
+TEST(OutputTarget, OfAnotherProcessIsNamed) {
+  const TempDirectory dir;
+  const OutputTarget file(dir.path("c.h5"), Kind::file);
+  const OutputTarget directory(dir.path("out"), Kind::directory);
+  for (const auto& [name, kind] : {std::pair("c.h5", Kind::file), {"out", Kind::directory}})
+    EXPECT_THAT(error_of([&, path = dir.path(name), kind = kind] { OutputTarget(path, kind); }),
+                AllOf(HasSubstr("another command writes " + dir.path(name)),
+                      HasSubstr(fmt::format("process {}", getpid()))));
+  EXPECT_NO_THROW(OutputTarget(dir.path("d.h5"), Kind::file));
+}
+
+}  // namespace
+}  // namespace triax::test
