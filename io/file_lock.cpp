@@ -69,6 +69,7 @@ FileLock::FileLock(std::string path, const std::string& held, const std::string&
     fd_ = -1;
     if (failure == EWOULDBLOCK) throw Error(held, holder, remedy);
     if (failure == 0) continue;
+    if (leaves_ == Leaves::nothing) ::unlink(path_.c_str());  // it locks nobody out
     refusal_ = fmt::format("cannot lock {}: {}", path_, std::strerror(failure));
     return;
   }

@@ -51,6 +51,11 @@ int create(const char* label) {
 SharedMemory::Home SharedMemory::home() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  if (boot.empty()) {  // hidden from this process
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    boot = host.data();
+  }
   std::array<char, 64> space{};  // "pid:[4026531836]"
   const ssize_t length = ::readlinkat(AT_FDCWD, "/proc/self/ns/pid", space.data(), space.size());
   return {number_of(boot),

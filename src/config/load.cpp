@@ -17,6 +17,13 @@ bool left_out(const std::string& path) {
          path == "triax";
 }
 
+// Keys that job.json leaves to follow others, so that it can be used for another run:
+// run.directory; parallel.tensor, beside which a word of the user's would settle checkpoint.async
+// too.
+bool follows(const std::string& path) {
+  return path == "checkpoint.directory" || path == "checkpoint.collective";
+}
+
 void put_nested(ordered_json& root, const std::string& path, const nlohmann::json& value) {
   auto* node = &root;
   std::size_t begin = 0;
@@ -31,8 +38,7 @@ std::string resolved_text(const Settings& settings) {
   for (const auto& path : settings.paths()) {
     const auto& setting = settings.at(path);
     if (left_out(path) || setting.value.is_null()) continue;
-    // Follows run.directory, so that a job.json can be used for another run.
-    if (path == "checkpoint.directory" && !setting.given) continue;
+    if (follows(path) && !setting.given) continue;
     if (setting.given || setting.treatment == Treatment::obeyed)
       put_nested(root, path, setting.value);
   }

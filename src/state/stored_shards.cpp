@@ -140,6 +140,7 @@ void StoredShards::start_load(int block) {
 // Behind what used the buffer before, and behind the shard's own way down.
 void StoredShards::move_up(int block) {
   State& state = of(block);
+  if (on_disk(block)) file_->wait_read(state.unit);  // throws where the disk failed
   up_.wait(pool_of(state).left[static_cast<std::size_t>(state.slot)]);
   up_.wait(state.moved);
   copy(up_, on_device(state), in_memory(block));
@@ -149,8 +150,10 @@ void StoredShards::move_up(int block) {
 
 Tensor StoredShards::wait_load(const Stream& stream, int block) {
   State& state = of(block);
-  if (!device_ || state.way == Under::reading) file_->wait_read(state.unit);
-  if (!device_) return in_memory(block);
+  if (!device_) {
+    file_->wait_read(state.unit);
+    return in_memory(block);
+  }
   if (state.way == Under::reading) move_up(block);
   stream.wait(state.moved);
   return on_device(state);

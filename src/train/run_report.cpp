@@ -25,8 +25,7 @@ std::string zero_text(const Config& config) {
   if (shard.zero_stage > 0 && shard.size == 1)
     return fmt::format(
         "ZeRO stage {}: one data rank has nothing to cut, and gathers parameters from where they "
-        "are "
-        "offloaded",
+        "are offloaded",
         shard.zero_stage);
   if (shard.zero_stage > 0)
     return fmt::format("ZeRO stage {}: state is cut over {} data rank(s), {} time(s)",

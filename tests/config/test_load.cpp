@@ -226,6 +226,9 @@ TEST_F(Load, TheResolvedJobLoadsToTheSameConfig) {
        R"("model": {"architecture": "gpt2"}, "fp16": {"enabled": true, "hysteresis": 5}, "zero_optimization": {"stage": 2, "overlap_comm": false})" +
            rest,
        R"("model": {"architecture": "gpt2"}, "scheduler": {"type": "cosine", "params": {"warmup": 3, "min_lr": 1e-5}}, "amp": {"enabled": false, "opt_level": "O2"})" +
+           rest,
+       R"("model": {"architecture": "gpt2"}, "checkpoint": {"interval": 5})" + rest,
+       R"("model": {"architecture": "gpt2"}, "checkpoint": {"interval": 5, "async": true})" +
            rest}) {
     const auto first = load_job(write("job.json", "{" + more + "}"),
                                 {"parallel.tensor=2", "train_batch_size=12"}, 4);

@@ -2,6 +2,9 @@
 #include "src/state/stored_shards.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
 
 #include "kernels/random.hpp"
 #include "tests/io/fixtures.hpp"
@@ -62,6 +65,23 @@ class StoredShardsTest : public testing::Test {
   Stream stream_;
   std::unique_ptr<StoredShards> shards_;
 };
+
+// Also where the disk's word comes before anybody waits for the shard.
+TEST_F(StoredShardsTest, AReadThatFailsIsAnErrorAtTheLatestWhereItIsWaitedFor) {
+  make(false);
+  put(0, 2.0F);
+  std::filesystem::resize_file(directory_.path("shards.h5"), 4096);
+  shards_->start_load(0);
+  EXPECT_THROW(
+      {
+        for (int look = 0; look < 100; ++look) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          shards_->progress();
+        }
+        shards_->wait_load(stream_, 0);
+      },
+      Error);
+}
 
 TEST_F(StoredShardsTest, ComeAndGoThroughOneBuffer) {
   for (const bool in_host : {true, false}) {
