@@ -1,11 +1,8 @@
 #include "io/node_memory.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <string>
 #include <tuple>
@@ -17,13 +14,11 @@
 namespace triax {
 namespace {
 
-// The same on ranks of one machine (or container) alone.
+// The same on ranks of one home alone; not negative.
 std::int64_t this_machine() {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  return static_cast<std::int64_t>(checksum_of(host.data() + boot) >> 1);
+  const SharedMemory::Home home = SharedMemory::home();
+  const std::string_view bytes(reinterpret_cast<const char*>(home.data()), sizeof home);
+  return static_cast<std::int64_t>(checksum_of(bytes) >> 1);
 }
 
 std::int64_t whole_pages(std::int64_t bytes) {

@@ -16,8 +16,19 @@ std::unique_ptr<SegmentSharing> SegmentSharing::make(const Ranks& ranks, std::in
   return made->meet() ? std::move(made) : nullptr;
 }
 
+// Whether all ranks are of one home. Asked before memory is made, which would be of no use.
+bool SegmentSharing::same_home() const {
+  const SharedMemory::Home own = SharedMemory::home();
+  const std::vector<std::int64_t> all = gather_over_ranks(ranks_, own);
+  for (std::size_t at = 0; at < all.size(); at += own.size())
+    if (!std::equal(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(at)))
+      return false;
+  return true;
+}
+
 // Whether every rank could open every other's memory.
 bool SegmentSharing::meet() {
+  if (!same_home()) return false;
   const auto bytes = static_cast<std::size_t>(2 * bytes_);
   mine_ = SharedMemory::make("triax-save", bytes);
   const std::vector<std::int64_t> names = gather_over_ranks(ranks_, mine_.name());

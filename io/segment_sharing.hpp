@@ -46,6 +46,7 @@ class SegmentSharing {
     std::int64_t first = 0, count = 0, more = 0;
   };
   SegmentSharing(const Ranks& ranks, std::int64_t bytes) : ranks_(ranks), bytes_(bytes) {}
+  bool same_home() const;
   bool meet();
   std::vector<Told> pack(std::span<const OwnedSegment> segments, std::vector<DataSegment>& own);
 

@@ -91,6 +91,23 @@ void backward_row(T* row, std::int64_t columns, std::int64_t label, float lse, f
   row[label] = softmax - scale;
 }
 
+// What is kept of a row's statistics: floats, as shards exchange them.
+template <class T>
+void write_stats(float* to, const T* row, std::int64_t columns, std::int64_t label) {
+  const SoftmaxSum softmax = softmax_sum(row, columns);
+  to[0] = softmax.largest;
+  to[1] = static_cast<float>(softmax.sum);
+  to[2] = label >= 0 && label < columns ? float{row[label]} : 0.0F;
+}
+
+// The whole row's: its padding becomes zero.
+template <class T>
+void gradient_of_row(T* row, std::int64_t columns, std::int64_t stored, std::int64_t label,
+                     float lse, float scale) {
+  backward_row(row, columns, label, lse, scale);
+  std::fill(row + columns, row + stored, T{});
+}
+
 template <class T>
 void check_columns(const Rows<T>& logits, std::int64_t columns) {
   check(columns >= 0 && columns <= logits.columns, "{} real columns of {} logits", columns,
@@ -98,6 +115,30 @@ void check_columns(const Rows<T>& logits, std::int64_t columns) {
 }
 
 }  // namespace
+
+void cross_entropy(const Stream& stream, const Tensor& loss, const Tensor& logits,
+                   const Tensor& labels, std::int64_t columns, float scale) {
+  if (on_device(stream)) return cuda::cross_entropy(stream, loss, logits, labels, columns, scale);
+  with_type(logits.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(logits, "logits");
+    check_columns(out, columns);
+    const std::int32_t* label = elements_of<std::int32_t>(labels, out.rows, "labels");
+    float* losses = elements_of(loss, out.rows, "loss");
+    parallel_for(out.rows, [=](std::int64_t r) {
+      T* row = out[r];
+      losses[r] = 0.0F;
+      if (label[r] == ignored) {
+        std::fill_n(row, out.columns, T{});
+        return;
+      }
+      float stats[stats_per_row];
+      write_stats(stats, row, columns, label[r]);
+      const MergedRow whole = merge_shards(stats, 1, 0);
+      losses[r] = static_cast<float>(whole.lse - whole.label_logit);
+      gradient_of_row(row, columns, out.columns, label[r], static_cast<float>(whole.lse), scale);
+    });
+  });
+}
 
 void cross_entropy_stats(const Stream& stream, const Tensor& stats, const Tensor& logits,
                          const Tensor& labels, std::int64_t first_token, std::int64_t columns) {
@@ -109,13 +150,8 @@ void cross_entropy_stats(const Stream& stream, const Tensor& stats, const Tensor
     const std::int32_t* label = elements_of<std::int32_t>(labels, in.rows, "labels");
     float* out = elements_of(stats, in.rows * stats_per_row, "stats");
     parallel_for(in.rows, [=](std::int64_t r) {
-      const T* row = in[r];
-      float* to = out + r * stats_per_row;
       const std::int64_t local = label[r] == ignored ? ignored : label[r] - first_token;
-      const SoftmaxSum softmax = softmax_sum(row, columns);
-      to[0] = softmax.largest;
-      to[1] = static_cast<float>(softmax.sum);
-      to[2] = local >= 0 && local < columns ? float{row[local]} : 0.0F;
+      write_stats(out + r * stats_per_row, in[r], columns, local);
     });
   });
 }
@@ -154,8 +190,7 @@ void cross_entropy_backward(const Stream& stream, const Tensor& logits, const Te
         std::fill_n(row, out.columns, T{});
         return;
       }
-      backward_row(row, columns, label[r] - first_token, sums[r], scale);
-      std::fill(row + columns, row + out.columns, T{});
+      gradient_of_row(row, columns, out.columns, label[r] - first_token, sums[r], scale);
     });
   });
 }

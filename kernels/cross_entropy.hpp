@@ -1,11 +1,16 @@
 #pragma once
 // Cross-entropy over a vocabulary that may be sharded over the tensor axis (Megatron-LM, Shoeybi et
 // al. 2019). Each shard makes three numbers a row; gathered, they give loss and gradient
-// everywhere.
+// everywhere. Where the vocabulary is whole, one function does it all.
 #include "kernels/base/device.hpp"
 #include "kernels/norm.hpp"  // sum, of the losses
 
 namespace triax {
+
+/// For a vocabulary that is all here: loss[r], and logits = their gradient, to the bit as the three
+/// functions below make them of one shard, but each row comes from memory once.
+void cross_entropy(const Stream& stream, const Tensor& loss, const Tensor& logits,
+                   const Tensor& labels, std::int64_t columns, float scale);
 
 /// stats[r] = {max of the row, sum of exp(logit - max), logit of the label or 0 if it is not in
 /// this shard}. logits: (N, V_local), of which the first `columns` are real (the rest is padding

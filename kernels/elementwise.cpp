@@ -10,6 +10,7 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/residual_row.hpp"
 
 namespace triax {
 namespace {
@@ -34,26 +35,9 @@ void residual_forward(const Stream& stream, const Tensor& y, const Tensor& x, co
                       const Tensor& bias) {
   if (on_device(stream)) return cuda::residual_forward(stream, y, x, a, bias);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
-    const Rows<T> out = rows_of<T>(y, "y");
-    const Rows<T> left = rows_like(x, out, "x");
-    const Rows<T> right = rows_like(a, out, "a");
-    const T* shift = bias.empty() ? nullptr : elements_of<T>(bias, out.columns, "bias");
+    const ResidualRows<T> rows = residual_rows<T>(y, x, a, bias);
     const bool past = past_caches(y, {&x, &a});
-    parallel_for(out.rows, [=](std::int64_t r) {
-      T* to = out[r];
-      const T* from = left[r];
-      const T* more = right[r];
-      if (shift) {
-        for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
-          const FloatVector shifted = lanes.load(more + c) + lanes.load(shift + c);
-          lanes.write(to + c, lanes.load(from + c) + shifted, past);
-        });
-      } else {
-        for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
-          lanes.write(to + c, lanes.load(from + c) + lanes.load(more + c), past);
-        });
-      }
-    });
+    parallel_for(rows.sum.rows, [=](std::int64_t r) { add_residual(rows, r, past); });
   });
 }
 

@@ -27,13 +27,18 @@ constexpr V gelu_argument(V x) {
   return x * (gelu_linear + gelu_cubic * (x * x));
 }
 
-/// From e = exp(-2 u), which may be infinite.
+/// From e = exp(-2 u), which may be infinite, and value = 1 / (1 + e).
+template <class V>
+constexpr GeluSigmoid<V> gelu_sigmoid(V e, V value) {
+  const V one = V{} + 1.0F;
+  const V rest = e * value;  // 1 - value, without cancellation; NaN where e is infinite
+  return {value, value * (rest < one ? rest : one)};
+}
+
 template <class V>
 constexpr GeluSigmoid<V> gelu_sigmoid(V e) {
   const V one = V{} + 1.0F;
-  const V value = one / (one + e);
-  const V rest = e * value;  // 1 - value, without cancellation; NaN where e is infinite
-  return {value, value * (rest < one ? rest : one)};
+  return gelu_sigmoid(e, one / (one + e));
 }
 
 /// The derivative of 2 u.
@@ -75,6 +80,11 @@ TRIAX_HOST_DEVICE inline void adamw_update(const AdamWFactors& f, float g, float
   p -= f.decay * p + f.rate * m / (std::sqrt(v * f.unbias2) + f.epsilon);
 }
 
+/// The logarithm of the sum of a row's exponentials, from `sum`, which is relative to the largest.
+TRIAX_HOST_DEVICE inline double log_sum_exp(double largest, double sum) {
+  return largest + std::log(sum);
+}
+
 /// The softmax statistics of one row of logits from those of its shards.
 struct MergedRow {
   double lse;
@@ -99,7 +109,7 @@ TRIAX_HOST_DEVICE inline MergedRow merge_shards(const float* stats, std::int64_t
       total += static_cast<double>(shard[1]) * std::exp(static_cast<double>(shard[0]) - largest);
     label_logit += static_cast<double>(shard[2]);
   }
-  return {largest + std::log(total), label_logit};
+  return {log_sum_exp(largest, total), label_logit};
 }
 
 /// Two normal numbers from two words (Box and Muller 1958).

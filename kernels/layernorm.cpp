@@ -12,6 +12,7 @@
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/gradient_row.hpp"
+#include "kernels/residual_row.hpp"
 
 namespace triax {
 namespace {
@@ -107,6 +108,25 @@ void layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, c
     const bool past = past_caches(y, {&x});
     parallel_for_blocks(out.rows, rows_together, [=](std::int64_t begin, std::int64_t end) {
       forward_rows(out, in, gain, shift, epsilon, past, begin, end);
+    });
+  });
+}
+
+void residual_layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& sum,
+                                const Tensor& x, const Tensor& a, const Tensor& residual_bias,
+                                const Tensor& weight, const Tensor& bias, float epsilon) {
+  if (on_device(stream))
+    return cuda::residual_layernorm_forward(stream, y, sum, x, a, residual_bias, weight, bias,
+                                            epsilon);
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const ResidualRows<T> in = residual_rows<T>(sum, x, a, residual_bias);
+    const Rows<T> out = rows_like(y, in.sum, "y");
+    const T* gain = elements_of<T>(weight, out.columns, "weight");
+    const T* shift = elements_of<T>(bias, out.columns, "bias");
+    const bool past = past_caches(y, {&sum});
+    parallel_for_blocks(out.rows, rows_together, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) add_residual(in, r, false);
+      forward_rows(out, in.sum, gain, shift, epsilon, past, begin, end);
     });
   });
 }

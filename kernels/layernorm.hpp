@@ -9,6 +9,13 @@ namespace triax {
 void layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
                        const Tensor& bias, float epsilon);
 
+/// sum = x + a + residual_bias, each row, and y its norm: to the bit as residual_forward and
+/// layernorm_forward, but the sum is not read from memory again. All of x, a, sum and y: (N, E);
+/// residual_bias: (E) or empty. sum may be x or a; y is none of them.
+void residual_layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& sum,
+                                const Tensor& x, const Tensor& a, const Tensor& residual_bias,
+                                const Tensor& weight, const Tensor& bias, float epsilon);
+
 /// dx = residual + gradient through the norm; residual: (N, E), may be dx itself or empty (zero).
 /// dx may be dy. dweight, dbias: (E) of any type, summed over rows; added to when `accumulate`,
 /// else overwritten. Mean and rstd are computed again from x. The sum over rows has a fixed order.

@@ -10,6 +10,7 @@
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/gradient_row.hpp"
+#include "kernels/residual_row.hpp"
 
 namespace triax {
 namespace {
@@ -21,6 +22,15 @@ float reciprocal_rms(const T* x, std::int64_t columns, float epsilon) {
     return v * v;
   });
   return 1.0F / std::sqrt(squares / static_cast<float>(columns) + epsilon);
+}
+
+template <class T>
+void forward_row(T* y, const T* x, const T* weight, std::int64_t columns, float epsilon,
+                 bool past) {
+  const float r = reciprocal_rms(x, columns, epsilon);
+  for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
+    lanes.write(y + c, lanes.load(x + c) * r * lanes.load(weight + c), past);
+  });
 }
 
 // With xhat = x r and g = dy weight: dx = r (g - xhat mean(g xhat)),  dweight += dy xhat
@@ -54,12 +64,24 @@ void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, con
     const T* gain = elements_of<T>(weight, out.columns, "weight");
     const bool past = past_caches(y, {&x});
     parallel_for(out.rows, [=](std::int64_t row) {
-      T* to = out[row];
-      const T* from = in[row];
-      const float r = reciprocal_rms(from, out.columns, epsilon);
-      for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
-        lanes.write(to + c, lanes.load(from + c) * r * lanes.load(gain + c), past);
-      });
+      forward_row(out[row], in[row], gain, out.columns, epsilon, past);
+    });
+  });
+}
+
+void residual_rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& sum,
+                              const Tensor& x, const Tensor& a, const Tensor& bias,
+                              const Tensor& weight, float epsilon) {
+  if (on_device(stream))
+    return cuda::residual_rmsnorm_forward(stream, y, sum, x, a, bias, weight, epsilon);
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const ResidualRows<T> in = residual_rows<T>(sum, x, a, bias);
+    const Rows<T> out = rows_like(y, in.sum, "y");
+    const T* gain = elements_of<T>(weight, out.columns, "weight");
+    const bool past = past_caches(y, {&sum});
+    parallel_for(out.rows, [=](std::int64_t row) {
+      add_residual(in, row, false);
+      forward_row(out[row], in.sum[row], gain, out.columns, epsilon, past);
     });
   });
 }

@@ -9,6 +9,13 @@ namespace triax {
 void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
                      float epsilon);
 
+/// sum = x + a + bias, each row, and y its norm: to the bit as residual_forward and
+/// rmsnorm_forward, but the sum is not read from memory again. All of x, a, sum and y: (N, E);
+/// bias: (E) or empty. sum may be x or a; y is none of them.
+void residual_rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& sum,
+                              const Tensor& x, const Tensor& a, const Tensor& bias,
+                              const Tensor& weight, float epsilon);
+
 /// dx = residual + gradient through the norm; residual: (N, E), may be dx itself or empty (zero).
 /// dx may be dy. dweight: (E) of any type, summed over rows in a fixed order; added to when
 /// `accumulate`, else overwritten.

@@ -25,6 +25,7 @@ using benchmark::RandomArray;
 
 constexpr std::int64_t columns = 768;
 constexpr std::int64_t vocabulary = 50257;
+constexpr std::int64_t stored_vocabulary = 50272;  // of a row of logits, as the model pads it
 constexpr std::int64_t head_size = 64;
 constexpr std::int64_t sequence = 1024;
 
@@ -96,7 +97,11 @@ void norms(const Reporter& report, const RandomArray& x, const RandomArray& y,
   report("layernorm_backward", 4 * n, [&] {
     layernorm_backward(stream, dx, dweight, dbias, y, dx, x, weight, 1e-5F, false, scratch);
   });
+  report("residual_layernorm_forward", 4 * n,
+         [&] { residual_layernorm_forward(stream, y, dx, x, dx, bias, weight, bias, 1e-5F); });
   report("rmsnorm_forward", 2 * n, [&] { rmsnorm_forward(stream, y, x, weight, 1e-5F); });
+  report("residual_rmsnorm_forward", 4 * n,
+         [&] { residual_rmsnorm_forward(stream, y, dx, x, dx, bias, weight, 1e-5F); });
   report("rmsnorm_backward", 4 * n,
          [&] { rmsnorm_backward(stream, dx, dweight, y, dx, x, weight, 1e-5F, false, scratch); });
   report("bias_backward", n, [&] { bias_backward(stream, dbias, y, false, scratch); });
@@ -154,7 +159,7 @@ void tokens(const Reporter& report, const RandomArray& y, const RandomArray& dy)
          [&] { position_backward(stream, weight, dy, 0, sequence, true); });
 
   const std::int64_t logit_rows = rows / 64;
-  const RandomArray logits = report.array({logit_rows, vocabulary});
+  const RandomArray logits = report.array({logit_rows, stored_vocabulary});
   const RandomArray stats = report.floats({1, logit_rows, 3});
   const RandomArray loss = report.floats({logit_rows});
   const RandomArray lse = report.floats({logit_rows});
@@ -166,6 +171,8 @@ void tokens(const Reporter& report, const RandomArray& y, const RandomArray& dy)
   cross_entropy_loss(stream, loss, lse, stats, labels);
   report("cross_entropy_backward", 2 * logit_rows * vocabulary,
          [&] { cross_entropy_backward(stream, logits, lse, labels, 0, vocabulary, 1.0F); });
+  report("cross_entropy", 2 * logit_rows * vocabulary,
+         [&] { cross_entropy(stream, loss, logits, labels, vocabulary, 1.0F); });
 }
 
 void run(const benchmark::Place& place) {

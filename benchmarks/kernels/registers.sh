@@ -69,9 +69,9 @@ c++filt <"$work/kernels" | sed -E '
     # Bytes of the shape, by width of the head (attention_shape.cpp): rows held, tiles walked.
     function dynamic(name,   width) {
       width = name ~ /128/ ? 128 : 64
-      if (name ~ /^(Forward|FlashForward|AttentionForward)/) return (128 + 2 * 64) * width * 2
-      if (name ~ /^(QueryGradient|AttentionQueryGradient)/) return (2 * 128 + 4 * 32) * width * 2
-      if (name ~ /^(KeyGradient|AttentionKeyGradient)/) return (width == 64 ? (2 * 64 + 4 * 64) * 64 * 2 + 1024 : (2 * 64 + 4 * 32) * 128 * 2 + 512)
+      if (name ~ /^Forward<(64|128)>/) return (128 + 2 * 64) * width * 2
+      if (name ~ /^QueryGradient/) return (2 * 128 + 4 * 32) * width * 2
+      if (name ~ /^KeyGradient/) return (width == 64 ? (2 * 64 + 4 * 64) * 64 * 2 + 1024 : (2 * 64 + 4 * 32) * 128 * 2 + 512)
       return 0
     }
     function occupancy(name, sm,   warps, by_registers, by_shared, memory, blocks, block) {

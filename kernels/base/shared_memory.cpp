@@ -6,50 +6,60 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace triax {
 namespace {
 
-// In a Name: whose file it is, and which file that must be.
-enum : std::size_t { process, descriptor, device, number, machine };
+// In a Name: whose file it is, which file that must be, and its Home: a file is known by its device
+// and number on one kernel only, a process by its number in one namespace.
+enum : std::size_t { process, descriptor, device, number, place };
 
-// The number that the kernel drew when it started. A file is known by its device and number on one
-// kernel only.
-std::array<std::int64_t, 2> this_machine() {
-  std::string text, digits;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), text);
-  for (const char c : text)
-    if (c != '-') digits += c;
-  const auto part = [&](std::size_t from) {
-    std::uint64_t bits = 0;
-    for (std::size_t at = from; at < from + 16 && at < digits.size(); ++at)
-      bits = bits * 31 + static_cast<unsigned char>(digits[at]);
-    return static_cast<std::int64_t>(bits);
-  };
-  return {part(0), part(16)};
+std::int64_t number_of(std::string_view text) {
+  std::uint64_t bits = 0;
+  for (const char c : text) bits = bits * 1099511628211U + static_cast<unsigned char>(c);
+  return static_cast<std::int64_t>(bits);
 }
 
 SharedMemory::Name named(std::int64_t owner, std::int64_t file, const struct stat& status) {
-  const auto boot = this_machine();
+  const SharedMemory::Home home = SharedMemory::home();
   SharedMemory::Name name{};
   name[process] = owner;
   name[descriptor] = file;
   name[device] = static_cast<std::int64_t>(status.st_dev);
   name[number] = static_cast<std::int64_t>(status.st_ino);
-  name[machine] = boot[0];
-  name[machine + 1] = boot[1];
+  std::copy(home.begin(), home.end(), name.begin() + place);
   return name;
+}
+
+// Some systems insist that such a file can never be a program (vm.memfd_noexec); kernels before 6.3
+// do not know the flag that says so.
+int create(const char* label) {
+  constexpr unsigned not_executable = 8;  // MFD_NOEXEC_SEAL, which older headers lack
+  const int file = ::memfd_create(label, MFD_CLOEXEC | not_executable);
+  return file >= 0 || errno != EINVAL ? file : ::memfd_create(label, MFD_CLOEXEC);
 }
 
 }  // namespace
 
+// The kernel drew a number when it started.
+SharedMemory::Home SharedMemory::home() {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  std::array<char, 64> space{};  // "pid:[4026531836]"
+  const ssize_t length = ::readlinkat(AT_FDCWD, "/proc/self/ns/pid", space.data(), space.size());
+  return {number_of(boot),
+          number_of({space.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))})};
+}
+
 SharedMemory SharedMemory::make(const char* label, std::size_t bytes) {
   SharedMemory made;
-  made.file_ = ::memfd_create(label, MFD_CLOEXEC);
+  made.file_ = create(label);
   struct stat status {};
   int error = made.file_ >= 0 && ::fstat(made.file_, &status) == 0 ? 0 : errno;
   if (error == 0) do
@@ -68,8 +78,8 @@ SharedMemory SharedMemory::open(const Name& name, std::size_t bytes) {
   SharedMemory opened;
   const std::string path = fmt::format("/proc/{}/fd/{}", name[process], name[descriptor]);
   struct stat status {};
-  const auto boot = this_machine();
-  if (name[machine] != boot[0] || name[machine + 1] != boot[1])
+  const Home here = home();
+  if (!std::equal(here.begin(), here.end(), name.begin() + place))
     opened.error_ = ESRCH;
   else if (::stat(path.c_str(), &status) != 0)
     opened.error_ = errno;

@@ -15,6 +15,11 @@ class SharedMemory {
   /// What another process needs to open it, as numbers that a message carries. All zero: nothing.
   using Name = std::array<std::int64_t, 6>;
 
+  /// Processes of different homes share nothing: the kernel that they run on, and the namespace
+  /// that numbers them.
+  using Home = std::array<std::int64_t, 2>;
+  static Home home();
+
   SharedMemory() = default;
   /// Zeros, with their room: without, the first store would end the process. Where the system gives
   /// none, error() says why. `label` names it in /proc/PID/maps.

@@ -26,6 +26,10 @@ void adamw(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Ten
   absent("adamw");
 }
 
+void cross_entropy(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
+                   float) {
+  absent("cross_entropy");
+}
 void cross_entropy_stats(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
                          std::int64_t) {
   absent("cross_entropy_stats");
@@ -105,6 +109,10 @@ void layernorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor
                        float) {
   absent("layernorm_forward");
 }
+void residual_layernorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&,
+                                const Tensor&, const Tensor&, const Tensor&, const Tensor&, float) {
+  absent("residual_layernorm_forward");
+}
 void layernorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                         const Tensor&, const Tensor&, const Tensor&, float, bool, Arena&) {
   absent("layernorm_backward");
@@ -133,6 +141,10 @@ void fill_constant(const Stream&, const Tensor&, float) {
 
 void rmsnorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, float) {
   absent("rmsnorm_forward");
+}
+void residual_rmsnorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&,
+                              const Tensor&, const Tensor&, const Tensor&, float) {
+  absent("residual_rmsnorm_forward");
 }
 void rmsnorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                       const Tensor&, const Tensor&, float, bool, Arena&) {

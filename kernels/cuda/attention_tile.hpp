@@ -7,6 +7,7 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/attention.hpp"
 #include "kernels/cuda/attention_shape.hpp"
+#include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/warp_matrix.hpp"
 
 namespace triax::cuda {
@@ -221,8 +222,6 @@ TRIAX_DEVICE inline void store_rows(const Block& block, const HeadRows<T>& to, c
           *reinterpret_cast<const Piece*>(tile_piece<width>(tile, row, piece));
   }
 }
-
-inline constexpr float log2_e = 1.4426950408889634F;
 
 /// body(Type<T>{}, Width<width>{}) for what tensor cores take: 16-bit elements, heads of at most
 /// wide_head, rows in pieces of 16 bytes, and a scale above zero, which leaves the order of

@@ -1,12 +1,10 @@
 #include "kernels/cross_entropy.hpp"
 
-#include <cmath>
-
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/long_row.hpp"
+#include "kernels/cuda/logit_row.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/cuda/row_sum.hpp"
+#include "kernels/cuda/stream.hpp"
 #include "kernels/formulas.hpp"
 
 namespace triax::cuda {
@@ -15,91 +13,39 @@ namespace {
 constexpr std::int32_t ignored = -1;
 constexpr std::int64_t stats_per_row = 3;  // maximum, sum of exponentials, logit of the label
 
-// The largest of some logits, and the sum of exp(logit - largest).
-struct Exponentials {
-  float largest = -INFINITY;
-  float sum = 0.0F;
+template <class T>
+struct LogitRows {
+  Rows<T> rows;
+  const std::int32_t* labels;
+  std::int64_t first_token;
+  int columns;
 
-  // A logit of NaN does not become the largest, and makes the sum NaN.
-  template <int n>
-  TRIAX_DEVICE void add(const float* logits) {
-    float to = largest;
-    TRIAX_UNROLL
-    for (int i = 0; i < n; ++i) to = logits[i] > to ? logits[i] : to;
-    sum *= rescaled(largest, to);
-    TRIAX_UNROLL
-    for (int i = 0; i < n; ++i) sum += rescaled(logits[i], to);
-    largest = to;
+  template <bool allowed>
+  TRIAX_DEVICE LogitRow<T, allowed> row(std::int64_t r) const {
+    return {rows[r], columns, static_cast<int>(rows.columns)};
   }
-
-  TRIAX_DEVICE void merge(const Exponentials& other) {
-    const float to = other.largest > largest ? other.largest : largest;
-    sum = sum * rescaled(largest, to) + other.sum * rescaled(other.largest, to);
-    largest = to;
-  }
-
-  // exp(from - to); 0 where both are -infinity: nothing has been added yet.
-  TRIAX_DEVICE static float rescaled(float from, float to) {
-    return std::exp(from - (to == -INFINITY ? 0.0F : to));
+  TRIAX_DEVICE bool counts(std::int64_t r) const { return labels[r] != ignored; }
+  // The label as a column of this shard.
+  TRIAX_DEVICE std::int64_t label(std::int64_t r) const {
+    return counts(r) ? labels[r] - first_token : ignored;
   }
 };
 
-// Merged over the block, in a fixed order; thread 0 gets the whole. `slots`: 2 floats a warp.
-TRIAX_DEVICE inline Exponentials over_block(const Block& block, float* slots, Exponentials part) {
-  TRIAX_UNROLL
-  for (int mask = warp / 2; mask > 0; mask /= 2) {
-    Exponentials other;
-    other.largest = block.shuffle_xor(part.largest, mask);
-    other.sum = block.shuffle_xor(part.sum, mask);
-    part.merge(other);
-  }
-  if (block.thread_x() % warp == 0) {
-    slots[2 * warp_of_row(block)] = part.largest;
-    slots[2 * warp_of_row(block) + 1] = part.sum;
-  }
-  block.sync();
-  if (block.thread_x() == 0)
-    for (int w = 1; w < warps_of_row(block); ++w) {
-      Exponentials other;
-      other.largest = slots[2 * w];
-      other.sum = slots[2 * w + 1];
-      part.merge(other);
-    }
-  return part;
-}
-
-template <class T>
+template <class T, bool allowed>
 struct Stats {
-  static constexpr int max_threads = 512;
+  static constexpr int max_threads = long_row_threads;
   float* stats;
-  Rows<T> logits;
-  const std::int32_t* labels;
-  std::int64_t first_token;
-  std::int64_t columns;
+  LogitRows<T> logits;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const std::int64_t r = block.index_x();
-    const T* row = logits[r];
-    // Pieces from the row's beginning, whether aligned or not: the sums depend on the logits alone.
-    constexpr int width = wide<T>;
-    const bool allowed = reinterpret_cast<std::uintptr_t>(row) % 16 == 0;
-    Exponentials part;
-    for (std::int64_t column = block.thread_x() * width; column < columns;
-         column += block.threads_x() * width) {
-      float values[width];
-      if (allowed && column + width <= columns)
-        load_piece<true>(values, row + column, width);
-      else
-        load_piece<false>(values, row + column, columns - column, -INFINITY);
-      part.template add<width>(values);
-    }
-    part = over_block(block, block.shared<float>(), part);
+    const auto row = logits.template row<allowed>(r);
+    const Exponentials all = over_block(block, block.shared<float>(), row.exponentials(block));
     if (block.thread_x() != 0) return;
-    const std::int64_t local = labels[r] == ignored ? ignored : labels[r] - first_token;
     float* to = stats + r * stats_per_row;
-    to[0] = part.largest;
-    to[1] = part.sum;
-    to[2] = local >= 0 && local < columns ? widen(row[local]) : 0.0F;
+    to[0] = all.largest;
+    to[1] = all.sum;
+    to[2] = row.logit_of(logits.label(r));
   }
 };
 
@@ -119,40 +65,76 @@ struct Loss {
   }
 };
 
-template <class T>
+template <class T, bool allowed>
 struct Backward {
-  static constexpr int max_threads = 512;
-  Rows<T> logits;
+  static constexpr int max_threads = long_row_threads;
+  LogitRows<T> logits;
   const float* lse;
-  const std::int32_t* labels;
-  std::int64_t first_token;
-  std::int64_t columns;
   float scale;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const std::int64_t r = block.index_x();
-    T* row = logits[r];
-    const bool counts = labels[r] != ignored;
-    const std::int64_t label = labels[r] - first_token;
-    const float shift = lse[r];
-    each_piece_of_long_row(block, row, logits.columns, [&]<int n>(Width<n>, std::int64_t column) {
-      float values[n];
-      load<n>(values, row + column);
-      TRIAX_UNROLL
-      for (int i = 0; i < n; ++i) {
-        const float softmax = scale * std::exp(values[i] - shift);
-        const float gradient = column + i == label ? softmax - scale : softmax;
-        values[i] = counts && column + i < columns ? gradient : 0.0F;
-      }
-      store<n>(row + column, values);
-    });
+    const auto row = logits.template row<allowed>(r);
+    const std::int64_t label = logits.label(r);
+    if (!logits.counts(r)) return row.clear(block);
+    // By the thread that will write there.
+    const float label_logit = has_column<T>(block, label) ? row.logit_of(label) : 0.0F;
+    row.make_gradient(block, lse[r], label, label_logit, scale);
+  }
+};
+
+// Both in one pass over memory: what shared memory does not hold comes from the L2 cache again.
+template <class T, bool allowed>
+struct LossAndGradient {
+  static constexpr int max_threads = long_row_threads;
+  float* loss;
+  LogitRows<T> logits;
+  int held;
+  float scale;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const std::int64_t r = block.index_x();
+    auto row = logits.template row<allowed>(r);
+    if (!logits.counts(r)) {
+      if (block.thread_x() == 0) loss[r] = 0.0F;
+      return row.clear(block);
+    }
+    auto* slots = block.shared<float>();
+    row.copy = reinterpret_cast<T*>(slots + row_sum_slots);
+    row.held = held;
+    const std::int64_t label = logits.label(r);
+    const float label_logit = row.logit_of(label);
+    const Exponentials all = over_block(block, slots, row.exponentials(block));
+    if (block.thread_x() == 0) {
+      const double lse =
+          log_sum_exp(static_cast<double>(all.largest), static_cast<double>(all.sum));
+      loss[r] = static_cast<float>(lse - static_cast<double>(label_logit));
+      slots[0] = static_cast<float>(lse);
+    }
+    block.sync();
+    row.make_gradient(block, slots[0], label, label_logit, scale);
   }
 };
 
 template <class T>
-void check_columns(const Rows<T>& logits, std::int64_t columns) {
-  check(columns >= 0 && columns <= logits.columns, "{} real columns of {} logits", columns,
-        logits.columns);
+LogitRows<T> logit_rows(const Tensor& logits, const Tensor& labels, std::int64_t first_token,
+                        std::int64_t columns) {
+  constexpr std::int64_t most = std::int64_t{1} << 30;  // of which a few rows ahead have a number
+  const Rows<T> rows = device_rows<T>(logits, "logits");
+  check(columns >= 0 && columns <= rows.columns && rows.columns <= most,
+        "{} real columns of {} logits", columns, rows.columns);
+  return {rows, device_elements<std::int32_t>(labels, rows.rows, "labels"), first_token,
+          static_cast<int>(columns)};
+}
+
+template <class T>
+bool whole_pieces(const Rows<T>& rows) {
+  return aligned(rows) && rows.columns % wide<T> == 0;
+}
+
+template <class T>
+LaunchShape shape_of(const Rows<T>& rows) {
+  return long_row_shape(rows.rows, rows.columns * static_cast<std::int64_t>(sizeof(T)));
 }
 
 }  // namespace
@@ -160,11 +142,11 @@ void check_columns(const Rows<T>& logits, std::int64_t columns) {
 void cross_entropy_stats(const Stream& stream, const Tensor& stats, const Tensor& logits,
                          const Tensor& labels, std::int64_t first_token, std::int64_t columns) {
   with_type(logits.dtype(), [&]<class T>(Type<T>) {
-    const Rows<T> in = device_rows<T>(logits, "logits");
-    check_columns(in, columns);
-    const auto* label = device_elements<std::int32_t>(labels, in.rows, "labels");
-    float* out = device_elements(stats, in.rows * stats_per_row, "stats");
-    launch(stream, long_row_shape(in.rows), Stats<T>{out, in, label, first_token, columns});
+    const LogitRows<T> in = logit_rows<T>(logits, labels, first_token, columns);
+    float* out = device_elements(stats, in.rows.rows * stats_per_row, "stats");
+    with_bool(whole_pieces(in.rows), [&]<bool allowed>(std::bool_constant<allowed>) {
+      launch(stream, shape_of(in.rows), Stats<T, allowed>{out, in});
+    });
   });
 }
 
@@ -187,12 +169,27 @@ void cross_entropy_backward(const Stream& stream, const Tensor& logits, const Te
                             const Tensor& labels, std::int64_t first_token, std::int64_t columns,
                             float scale) {
   with_type(logits.dtype(), [&]<class T>(Type<T>) {
-    const Rows<T> out = device_rows<T>(logits, "logits");
-    check_columns(out, columns);
-    const auto* label = device_elements<std::int32_t>(labels, out.rows, "labels");
-    const float* sums = device_elements(lse, out.rows, "lse");
-    launch(stream, long_row_shape(out.rows),
-           Backward<T>{out, sums, label, first_token, columns, scale});
+    const LogitRows<T> out = logit_rows<T>(logits, labels, first_token, columns);
+    const float* sums = device_elements(lse, out.rows.rows, "lse");
+    with_bool(whole_pieces(out.rows), [&]<bool allowed>(std::bool_constant<allowed>) {
+      launch(stream, shape_of(out.rows), Backward<T, allowed>{out, sums, scale});
+    });
+  });
+}
+
+void cross_entropy(const Stream& stream, const Tensor& loss, const Tensor& logits,
+                   const Tensor& labels, std::int64_t columns, float scale) {
+  with_type(logits.dtype(), [&]<class T>(Type<T>) {
+    const LogitRows<T> out = logit_rows<T>(logits, labels, 0, columns);
+    float* losses = device_elements(loss, out.rows.rows, "loss");
+    LaunchShape shape = shape_of(out.rows);
+    const std::int64_t bytes = columns / wide<T> * 16;
+    const std::size_t room = held_bytes(bytes, shared_memory_of(stream));
+    shape.shared_bytes += room;
+    with_bool(whole_pieces(out.rows), [&]<bool allowed>(std::bool_constant<allowed>) {
+      launch(stream, shape,
+             LossAndGradient<T, allowed>{losses, out, static_cast<int>(room / sizeof(T)), scale});
+    });
   });
 }
 

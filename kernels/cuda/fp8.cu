@@ -117,8 +117,8 @@ struct EncodeAll {
 template <class T, bool allowed>
 struct EncodeTransposed {
   static constexpr int max_threads = 256;
-  static constexpr int side = 64;
-  static constexpr int padded = side + 16;  // bytes from one row in shared memory to the next
+  static constexpr int side = transposed_side;
+  static constexpr int padded = transposed_pitch;
   std::uint8_t* to;
   const T* from;
   const float* scales;
@@ -183,13 +183,8 @@ void encode_transposed(const Stream& stream, std::uint8_t* to, const T* from, co
   const std::int64_t columns = shape[1];
   const bool pieces = aligned(to) && aligned(from) && rows % 16 == 0 && columns % wide<T> == 0;
   with_bool(pieces, [&]<bool allowed>(std::bool_constant<allowed>) {
-    using Body = EncodeTransposed<T, allowed>;
-    launch(stream,
-           {.blocks_x = (rows + Body::side - 1) / Body::side,
-            .blocks_y = (columns + Body::side - 1) / Body::side,
-            .threads_x = Body::max_threads,
-            .shared_bytes = static_cast<std::size_t>(Body::side * Body::padded)},
-           Body{to, from, scales, rows, columns, format});
+    launch(stream, transposed_shape(rows, columns),
+           EncodeTransposed<T, allowed>{to, from, scales, rows, columns, format});
   });
 }
 

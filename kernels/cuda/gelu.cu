@@ -1,6 +1,7 @@
 #include "kernels/gelu.hpp"
 
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/formulas.hpp"
@@ -9,7 +10,8 @@ namespace triax::cuda {
 namespace {
 
 TRIAX_DEVICE inline GeluSigmoid<float> sigmoid_of_gelu(float x) {
-  return gelu_sigmoid(std::exp(-gelu_argument(x)));
+  const float e = fast_exp(-gelu_argument(x));
+  return gelu_sigmoid(e, fast_reciprocal(1.0F + e));
 }
 
 template <class T>

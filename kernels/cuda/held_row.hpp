@@ -28,33 +28,96 @@ TRIAX_DEVICE inline void load_part(const Block& block, float* part, const T* row
   });
 }
 
+/// Rows as they lie in memory, for load_part.
+template <class T>
+struct StoredRows {
+  Rows<T> x;
+
+  template <bool allowed>
+  TRIAX_DEVICE void load(const Block& block, float* part, std::int64_t row, int columns) const {
+    load_part<allowed>(block, part, x[row], columns);
+  }
+};
+
+/// Rows that are made as they are loaded, and written too: sum = x + a + bias, which may be null.
+template <class T>
+struct ResidualRows {
+  Rows<T> sum, x, a;
+  const T* bias;
+
+  template <bool allowed>
+  TRIAX_DEVICE void load(const Block& block, float* part, std::int64_t row, int columns) const {
+    load_part<allowed>(block, part, x[row], columns);
+    each_piece<T>(block, columns, [&](int at, int column) {
+      const std::int64_t count = columns - column;
+      float more[wide<T>];
+      load_piece<allowed>(more, a[row] + column, count);
+      if (bias != nullptr) {
+        float shift[wide<T>];
+        load_piece<allowed>(shift, bias + column, count);
+        TRIAX_UNROLL
+        for (int i = 0; i < wide<T>; ++i) more[i] += shift[i];
+      }
+      TRIAX_UNROLL
+      for (int i = 0; i < wide<T>; ++i) part[at + i] = rounded<T>(part[at + i] + more[i]);
+      store_piece<allowed>(sum[row] + column, part + at, count);
+    });
+  }
+};
+
+template <class T>
+ResidualRows<T> residual_rows(const Tensor& sum, const Tensor& x, const Tensor& a,
+                              const Tensor& bias) {
+  const Rows<T> out = device_rows<T>(sum, "sum");
+  return {out, device_rows_like(x, out, "x"), device_rows_like(a, out, "a"),
+          bias.empty() ? nullptr : device_elements<T>(bias, out.columns, "bias")};
+}
+
+template <class T>
+bool aligned(const StoredRows<T>& rows) {
+  return aligned(rows.x);
+}
+template <class T>
+bool aligned(const ResidualRows<T>& rows) {
+  return aligned(rows.sum) && aligned(rows.x) && aligned(rows.a) && aligned(rows.bias);
+}
+
 /// Sums over the rows of a block of rows, a value a column for each of `sums`: in shared memory, a
-/// set for each row that the block works on at a time.
+/// set for each row that the block works on at a time. Neighbouring lanes have neighbouring words,
+/// four each at a time, which lie in different banks.
 template <class T, int sums>
 class ColumnSums {
  public:
   TRIAX_DEVICE ColumnSums(const Block& block, float* shared, int columns)
       : shared_(shared),
         columns_(columns),
-        padded_(padded_columns(columns)),
-        own_(shared + block.thread_y() * sums * padded_) {}
+        of_thread_(held_by_thread(columns, block.threads_x(), wide<T>)),
+        of_row_(of_thread_ * block.threads_x()),
+        own_(shared + block.thread_y() * sums * of_row_ + place(block.thread_x())) {}
 
   /// Of the columns that this thread holds.
   TRIAX_DEVICE void clear(const Block& block) const {
-    each_piece<T>(block, columns_, [&](int, int column) {
+    const float zeros[4] = {};
+    each_piece<T>(block, columns_, [&](int at, int) {
       TRIAX_UNROLL
       for (int s = 0; s < sums; ++s) {
         TRIAX_UNROLL
-        for (int i = 0; i < wide<T>; ++i) own_[s * padded_ + column + i] = 0.0F;
+        for (int i = 0; i < wide<T>; i += 4) store<4>(own_ + s * of_row_ + offset(at + i), zeros);
       }
     });
   }
 
-  /// sum `s` of a piece that this thread holds += values.
-  TRIAX_DEVICE void add(int s, int column, const float* values) const {
-    float* to = own_ + s * padded_ + column;
+  /// sum `s` of the piece that this thread holds from element `at` of its part on += values.
+  TRIAX_DEVICE void add(int s, int at, const float* values) const {
     TRIAX_UNROLL
-    for (int i = 0; i < wide<T>; ++i) to[i] += values[i];
+    for (int i = 0; i < wide<T>; i += 4) {
+      float* const to = own_ + s * of_row_ + offset(at + i);
+      float sum[4];
+      load<4>(sum, to);
+      TRIAX_UNROLL
+      for (int j = 0; j < 4; ++j) sum[j] += values[i + j];
+      store<4>(to, sum);
+    }
   }
 
   /// partials[s][column] = the sums over all rows of this block.
@@ -63,20 +126,30 @@ class ColumnSums {
     const int threads = block.threads_x() * block.threads_y();
     for (int column = block.thread_y() * block.threads_x() + block.thread_x(); column < columns_;
          column += threads) {
+      const int piece = column / wide<T>;
+      const int at = piece / block.threads_x() * wide<T> + column % wide<T>;
+      const int from = place(piece % block.threads_x()) + offset(at);
       TRIAX_UNROLL
       for (int s = 0; s < sums; ++s) {
         float total = 0.0F;
         for (int y = 0; y < block.threads_y(); ++y)
-          total += shared_[(y * sums + s) * padded_ + column];
+          total += shared_[(y * sums + s) * of_row_ + from];
         partials[s][block.index_x() * columns_ + column] = total;
       }
     }
   }
 
  private:
+  // Where a thread's values begin, and how far behind is that of element `at` of its part.
+  TRIAX_DEVICE int place(int thread) const {
+    return thread / warp * warp * of_thread_ + thread % warp * 4;
+  }
+  TRIAX_DEVICE static int offset(int at) { return at / 4 * 4 * warp + at % 4; }
+
   float* shared_;
   int columns_;
-  int padded_;
+  int of_thread_;
+  int of_row_;
   float* own_;
 };
 

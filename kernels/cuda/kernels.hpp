@@ -30,6 +30,7 @@ decltype(triax::adamw) adamw;
 decltype(triax::attention_forward) attention_forward;
 decltype(triax::attention_backward) attention_backward;
 
+decltype(triax::cross_entropy) cross_entropy;
 decltype(triax::cross_entropy_stats) cross_entropy_stats;
 decltype(triax::cross_entropy_loss) cross_entropy_loss;
 decltype(triax::cross_entropy_backward) cross_entropy_backward;
@@ -56,6 +57,7 @@ decltype(triax::gelu_forward) gelu_forward;
 decltype(triax::gelu_backward) gelu_backward;
 
 decltype(triax::layernorm_forward) layernorm_forward;
+decltype(triax::residual_layernorm_forward) residual_layernorm_forward;
 decltype(triax::layernorm_backward) layernorm_backward;
 
 decltype(triax::matmul) matmul;
@@ -68,6 +70,7 @@ decltype(triax::fill_normal) fill_normal;
 decltype(triax::fill_constant) fill_constant;
 
 decltype(triax::rmsnorm_forward) rmsnorm_forward;
+decltype(triax::residual_rmsnorm_forward) residual_rmsnorm_forward;
 decltype(triax::rmsnorm_backward) rmsnorm_backward;
 
 decltype(triax::rope_table) rope_table;

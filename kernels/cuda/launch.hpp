@@ -2,6 +2,8 @@
 // How a kernel is started and what it sees of the grid. A kernel is a plain struct:
 //   struct Body {
 //     static constexpr int max_threads = 256;                  // of a block
+//     static constexpr int resident_blocks = 2;                // optional: of a multiprocessor, at
+//                                                              // least: bounds registers
 //     ...                                                      // arguments, copied to the device
 //     TRIAX_DEVICE void operator()(const Block& block) const;  // runs once a thread
 //   };

@@ -36,7 +36,16 @@ class Block {
 };
 
 template <class Body>
-__global__ void __launch_bounds__(Body::max_threads, 1) run_body(const Body body) {
+constexpr int resident_blocks_of() {
+  if constexpr (requires { Body::resident_blocks; })
+    return Body::resident_blocks;
+  else
+    return 1;
+}
+
+template <class Body>
+__global__ void __launch_bounds__(Body::max_threads, resident_blocks_of<Body>())
+    run_body(const Body body) {
   body(Block{});
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int block_threads = 256;
 constexpr int row_threads = 512;  // of the longest rows that are held
-constexpr int long_row_threads = 512;
+constexpr std::size_t long_row_slots = row_sum_slots * sizeof(float);
 
 constexpr std::int64_t blocks_over(std::int64_t n, std::int64_t size) {
   return (n + size - 1) / size;
@@ -77,15 +77,23 @@ LaunchShape row_shape(std::int64_t rows, std::int64_t columns, int part) {
 LaunchShape gradient_shape(std::int64_t rows, std::int64_t columns, int part, int sums) {
   LaunchShape shape = row_shape(rows, columns, part);
   shape.blocks_x = row_blocks(rows);
-  shape.shared_bytes +=
-      static_cast<std::size_t>(sums * shape.threads_y * padded_columns(columns)) * sizeof(float);
+  const int of_row = held_by_thread(columns, shape.threads_x, part / row_pieces) * shape.threads_x;
+  shape.shared_bytes += static_cast<std::size_t>(sums * shape.threads_y * of_row) * sizeof(float);
   return shape;
 }
 
-LaunchShape long_row_shape(std::int64_t rows) {
+// Two blocks of short rows (GPT-2's in 16 bits) lie in the shared memory of sm_90 at a time, so
+// that one computes while the other waits for memory; a longer row has all threads for itself.
+LaunchShape long_row_shape(std::int64_t rows, std::int64_t row_bytes) {
+  constexpr std::int64_t short_row = std::int64_t{112} << 10;
   return {.blocks_x = rows,
-          .threads_x = long_row_threads,
-          .shared_bytes = row_sum_slots * sizeof(float)};
+          .threads_x = row_bytes <= short_row ? long_row_threads / 2 : long_row_threads,
+          .shared_bytes = long_row_slots};
+}
+
+std::size_t held_bytes(std::int64_t row_bytes, std::size_t shared_bytes) {
+  const std::size_t room = std::min(shared_bytes, shared_limit) - long_row_slots;
+  return std::min(static_cast<std::size_t>(row_bytes), room) / 16 * 16;
 }
 
 std::int64_t column_blocks(std::int64_t columns, int width) {
@@ -106,6 +114,13 @@ LaunchShape partial_rows_shape(std::int64_t columns) {
           .threads_x = warp,
           .threads_y = down,
           .shared_bytes = static_cast<std::size_t>(down * warp) * sizeof(double)};
+}
+
+LaunchShape transposed_shape(std::int64_t rows, std::int64_t columns) {
+  return {.blocks_x = blocks_over(rows, transposed_side),
+          .blocks_y = blocks_over(columns, transposed_side),
+          .threads_x = block_threads,
+          .shared_bytes = static_cast<std::size_t>(transposed_side * transposed_pitch)};
 }
 
 LaunchShape order_shape(std::int64_t rows) {

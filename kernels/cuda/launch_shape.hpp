@@ -38,8 +38,9 @@ LaunchShape tile_shape(std::int64_t rows, std::int64_t columns, int width);
 
 /// Elements of a row of T that each of its threads holds at most, where rows are held in registers:
 /// four pieces of 16 bytes.
+inline constexpr int row_pieces = 4;
 template <class T>
-inline constexpr int row_part = static_cast<int>(64 / sizeof(T));
+inline constexpr int row_part = static_cast<int>(row_pieces * 16 / sizeof(T));
 
 /// Rows held in registers, `part` elements a thread: threads_x threads a row, threads_y rows a
 /// block. An Error where a row is too long to be held.
@@ -52,13 +53,20 @@ inline constexpr int row_sum_slots = 64;
 /// block for those, and shared memory for its sums.
 LaunchShape gradient_shape(std::int64_t rows, std::int64_t columns, int part, int sums);
 
-/// Columns of a row of such sums in shared memory: whole pieces of any type.
-constexpr int padded_columns(std::int64_t columns) {
-  return static_cast<int>((columns + 7) / 8 * 8);
+/// Elements that each of a row's threads holds of its `columns`, as pieces of `width`; the last may
+/// not be there.
+constexpr int held_by_thread(std::int64_t columns, int threads, int width) {
+  const std::int64_t together = std::int64_t{threads} * width;
+  return static_cast<int>((columns + together - 1) / together) * width;
 }
 
-/// A block a row, for rows too long to be held (logits).
-LaunchShape long_row_shape(std::int64_t rows);
+/// A block a row, for rows too long for registers (logits).
+inline constexpr int long_row_threads = 1024;  // of a block at most
+LaunchShape long_row_shape(std::int64_t rows, std::int64_t row_bytes);
+/// Of `row_bytes` those that such a block keeps in shared memory beside its slots, where the device
+/// has `shared_bytes` for one: whole pieces of 16. What it does not keep it reads again, so that
+/// results are the same on every GPU.
+std::size_t held_bytes(std::int64_t row_bytes, std::size_t shared_bytes);
 
 /// Blocks over so many columns, `width` of them a thread and a warp a row.
 std::int64_t column_blocks(std::int64_t columns, int width);
@@ -69,6 +77,11 @@ LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width)
 
 /// The sums of so many partial rows: blocks_x over columns.
 LaunchShape partial_rows_shape(std::int64_t columns);
+
+/// A matrix of bytes transposed, a square tile a block: blocks_x over rows, blocks_y over columns.
+inline constexpr int transposed_side = 64;
+inline constexpr int transposed_pitch = transposed_side + 16;  // bytes between rows of a tile
+LaunchShape transposed_shape(std::int64_t rows, std::int64_t columns);
 
 /// Rows put in order, one a thread, which pass each other in shared memory.
 LaunchShape order_shape(std::int64_t rows);

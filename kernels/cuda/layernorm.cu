@@ -37,10 +37,13 @@ TRIAX_DEVICE inline float standardize(const Block& block, float* slots, float* p
   return rstd;
 }
 
-template <class T, bool allowed>
+// y = the norm of rows that Input gives.
+template <class T, class Input, bool allowed>
 struct Forward {
   static constexpr int max_threads = 512;
-  Rows<T> y, x;
+  static constexpr int resident_blocks = allowed ? 2 : 1;  // ragged rows take more registers
+  Rows<T> y;
+  Input input;
   const T* weight;
   const T* bias;
   float epsilon;
@@ -50,7 +53,7 @@ struct Forward {
     const auto columns = static_cast<int>(y.columns);
     const int held = row < y.rows ? columns : 0;
     float part[row_part<T>];
-    load_part<allowed>(block, part, x[row], held);
+    input.template load<allowed>(block, part, row, held);
     standardize<T, allowed>(block, block.shared<float>(), part, held, columns, epsilon);
     each_piece<T>(block, held, [&](int at, int column) {
       float gain[wide<T>], shift[wide<T>];
@@ -102,7 +105,7 @@ struct Backward {
     each_piece<T>(block, held, [&](int at, int column) {
       float gain[wide<T>], product[wide<T>];
       load_piece<allowed>(gain, rows.weight + column, columns - column);
-      sums.add(1, column, dy + at);
+      sums.add(1, at, dy + at);
       TRIAX_UNROLL
       for (int i = 0; i < wide<T>; ++i) {
         product[i] = dy[at + i] * x[at + i];
@@ -110,7 +113,7 @@ struct Backward {
         means[0] += dy[at + i];
         means[1] += dy[at + i] * x[at + i];
       }
-      sums.add(0, column, product);
+      sums.add(0, at, product);
     });
     row_sums<2>(block, slots, means);
     const float inverse = 1.0F / static_cast<float>(columns);
@@ -126,21 +129,35 @@ struct Backward {
   }
 };
 
+template <class T, class Input>
+void forward(const Stream& stream, const Rows<T>& y, const Input& input, const Tensor& weight,
+             const Tensor& bias, float epsilon) {
+  const T* gain = device_elements<T>(weight, y.columns, "weight");
+  const T* shift = device_elements<T>(bias, y.columns, "bias");
+  const bool pieces =
+      y.columns % wide<T> == 0 && aligned(y) && aligned(input) && aligned(gain) && aligned(shift);
+  with_bool(pieces, [&]<bool allowed>(std::bool_constant<allowed>) {
+    launch(stream, row_shape(y.rows, y.columns, row_part<T>),
+           Forward<T, Input, allowed>{y, input, gain, shift, epsilon});
+  });
+}
+
 }  // namespace
 
 void layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
                        const Tensor& bias, float epsilon) {
   with_type(y.dtype(), [&]<class T>(Type<T>) {
-    const Rows<T> out = device_rows<T>(y, "y");
-    const Rows<T> in = device_rows_like(x, out, "x");
-    const T* gain = device_elements<T>(weight, out.columns, "weight");
-    const T* shift = device_elements<T>(bias, out.columns, "bias");
-    const bool pieces = out.columns % wide<T> == 0 && aligned(out) && aligned(in) &&
-                        aligned(gain) && aligned(shift);
-    with_bool(pieces, [&]<bool allowed>(std::bool_constant<allowed>) {
-      launch(stream, row_shape(out.rows, out.columns, row_part<T>),
-             Forward<T, allowed>{out, in, gain, shift, epsilon});
-    });
+    const StoredRows<T> in{device_rows<T>(x, "x")};
+    forward(stream, device_rows_like(y, in.x, "y"), in, weight, bias, epsilon);
+  });
+}
+
+void residual_layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& sum,
+                                const Tensor& x, const Tensor& a, const Tensor& residual_bias,
+                                const Tensor& weight, const Tensor& bias, float epsilon) {
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const ResidualRows<T> in = residual_rows<T>(sum, x, a, residual_bias);
+    forward(stream, device_rows_like(y, in.sum, "y"), in, weight, bias, epsilon);
   });
 }
 

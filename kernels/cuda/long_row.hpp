@@ -1,24 +1,37 @@
 #pragma once
-// Rows of logits: a block a row, as long as it likes and aligned as it happens to be.
+// Rows of logits: a block a row, too long for its registers.
 #include "kernels/cuda/views.hpp"
 
 namespace triax::cuda {
 
-/// Calls visit(Width<n>{}, column) over all columns of `row`: n is wide<T> where the memory is
-/// aligned for it and 1 at the ragged ends.
-template <class T, class Visit>
-TRIAX_DEVICE inline void each_piece_of_long_row(const Block& block, const T* row,
-                                                std::int64_t columns, const Visit& visit) {
-  constexpr int width = wide<T>;
-  const auto past = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) / sizeof(T) % width);
-  const std::int64_t before = past == 0 ? 0 : width - past;
-  const std::int64_t head = before < columns ? before : columns;
-  const std::int64_t pieces = (columns - head) / width;
-  for (std::int64_t piece = block.thread_x(); piece < pieces; piece += block.threads_x())
-    visit(Width<width>{}, head + piece * width);
-  const std::int64_t edge = block.thread_x();  // at most 2 (width - 1) of them
-  if (edge < columns - pieces * width)
-    visit(Width<1>{}, edge < head ? edge : edge + pieces * width);
+/// visit(column, piece) for each piece of columns [begin, end) of a row that this thread has: those
+/// at its place among every threads_x pieces from the row's beginning, wherever `begin` is. The
+/// last may have less than wide<T> of them. A few are asked for before the first is visited: a
+/// multiprocessor keeps memory busy with some 32 KiB under way.
+template <bool allowed, class T, class Visit>
+TRIAX_DEVICE inline void each_piece_of_row(const Block& block, const T* row, int begin, int end,
+                                           const Visit& visit) {
+  constexpr int ahead = allowed ? 4 : 1;  // single elements take more registers
+  const int step = block.threads_x() * wide<T>;
+  int column = block.thread_x() * wide<T>;
+  if (column < begin) column += (begin - column + step - 1) / step * step;
+  for (; column + (ahead - 1) * step < end; column += ahead * step) {
+    Piece pieces[ahead];
+    TRIAX_UNROLL
+    for (int k = 0; k < ahead; ++k) {
+      const int at = column + k * step;
+      pieces[k] = piece_at<allowed>(row + at, end - at);
+    }
+    TRIAX_UNROLL
+    for (int k = 0; k < ahead; ++k) visit(column + k * step, pieces[k]);
+  }
+  for (; column < end; column += step) visit(column, piece_at<allowed>(row + column, end - column));
+}
+
+/// Whether the thread is the one that each_piece_of_row gives this column to.
+template <class T>
+TRIAX_DEVICE inline bool has_column(const Block& block, std::int64_t column) {
+  return column / wide<T> % block.threads_x() == block.thread_x();
 }
 
 }  // namespace triax::cuda

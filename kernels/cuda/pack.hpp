@@ -59,23 +59,43 @@ inline void narrow(F16& to, float value) {
 }
 #endif
 
+/// The value that an element of T has of this one.
+template <class T>
+TRIAX_DEVICE inline float rounded(float value) {
+  T element;
+  narrow(element, value);
+  return widen(element);
+}
+
 /// What one access moves.
 struct alignas(16) Piece {
   std::uint32_t words[4];
 };
+
+/// to[0, wide<T>) = the elements of a piece.
+template <class T>
+TRIAX_DEVICE inline void unpack(float* to, Piece piece) {
+  if constexpr (std::is_same_v<T, Bf16>) {  // an instruction each: two where halves are cut out
+    TRIAX_UNROLL
+    for (int w = 0; w < 4; ++w) {
+      const std::uint32_t pair[] = {piece.words[w] << 16U, piece.words[w] & 0xffff0000U};
+      std::memcpy(to + 2 * w, pair, sizeof pair);
+    }
+  } else {
+    T values[wide<T>];
+    std::memcpy(values, &piece, sizeof piece);
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i) to[i] = widen(values[i]);
+  }
+}
 
 /// to[0, n) = from[0, n). From 16 bytes on, `from` is aligned to 16.
 template <int n, class T>
 TRIAX_DEVICE inline void load(float* to, const T* from) {
   if constexpr (n % wide<T> == 0) {
     TRIAX_UNROLL
-    for (int at = 0; at < n; at += wide<T>) {
-      const Piece piece = *reinterpret_cast<const Piece*>(from + at);
-      T values[wide<T>];
-      std::memcpy(values, &piece, sizeof piece);
-      TRIAX_UNROLL
-      for (int i = 0; i < wide<T>; ++i) to[at + i] = widen(values[i]);
-    }
+    for (int at = 0; at < n; at += wide<T>)
+      unpack<T>(to + at, *reinterpret_cast<const Piece*>(from + at));
   } else {
     TRIAX_UNROLL
     for (int i = 0; i < n; ++i) to[i] = widen(from[i]);
@@ -111,6 +131,22 @@ TRIAX_DEVICE inline void load_piece(float* to, const T* from, std::int64_t count
   } else {
     TRIAX_UNROLL
     for (int i = 0; i < wide<T>; ++i) to[i] = i < count ? widen(from[i]) : rest;
+  }
+}
+
+/// The piece at `from` as it is, of which the first `count` elements are there; zeros beyond.
+template <bool allowed, class T>
+TRIAX_DEVICE inline Piece piece_at(const T* from, std::int64_t count) {
+  if constexpr (allowed) {
+    return *reinterpret_cast<const Piece*>(from);
+  } else {
+    T values[wide<T>] = {};
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i)
+      if (i < count) values[i] = from[i];
+    Piece piece;
+    std::memcpy(&piece, values, sizeof piece);
+    return piece;
   }
 }
 

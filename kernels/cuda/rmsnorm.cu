@@ -22,10 +22,13 @@ TRIAX_DEVICE inline float reciprocal_rms(const Block& block, float* slots, const
   return 1.0F / std::sqrt(squares / static_cast<float>(columns) + epsilon);
 }
 
-template <class T, bool allowed>
+// y = the norm of rows that Input gives.
+template <class T, class Input, bool allowed>
 struct Forward {
   static constexpr int max_threads = 512;
-  Rows<T> y, x;
+  static constexpr int resident_blocks = allowed ? 2 : 1;  // ragged rows take more registers
+  Rows<T> y;
+  Input input;
   const T* weight;
   float epsilon;
 
@@ -35,7 +38,7 @@ struct Forward {
     const auto columns = static_cast<int>(y.columns);
     const int held = row < y.rows ? columns : 0;
     float part[row_part<T>];
-    load_part<allowed>(block, part, x[row], held);
+    input.template load<allowed>(block, part, row, held);
     const float r = reciprocal_rms<T>(block, slots, part, held, columns, epsilon);
     each_piece<T>(block, held, [&](int at, int column) {
       float gain[wide<T>];
@@ -91,7 +94,7 @@ struct Backward {
         dy[at + i] *= gain[i];
         sum_gx += dy[at + i] * x[at + i];
       }
-      sums.add(0, column, product);
+      sums.add(0, at, product);
     });
     row_sums<1>(block, slots, &sum_gx);
     const float mean_gx = sum_gx / static_cast<float>(columns);
@@ -104,19 +107,33 @@ struct Backward {
   }
 };
 
+template <class T, class Input>
+void forward(const Stream& stream, const Rows<T>& y, const Input& input, const Tensor& weight,
+             float epsilon) {
+  const T* gain = device_elements<T>(weight, y.columns, "weight");
+  const bool pieces = y.columns % wide<T> == 0 && aligned(y) && aligned(input) && aligned(gain);
+  with_bool(pieces, [&]<bool allowed>(std::bool_constant<allowed>) {
+    launch(stream, row_shape(y.rows, y.columns, row_part<T>),
+           Forward<T, Input, allowed>{y, input, gain, epsilon});
+  });
+}
+
 }  // namespace
 
 void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
                      float epsilon) {
   with_type(y.dtype(), [&]<class T>(Type<T>) {
-    const Rows<T> out = device_rows<T>(y, "y");
-    const Rows<T> in = device_rows_like(x, out, "x");
-    const T* gain = device_elements<T>(weight, out.columns, "weight");
-    const bool pieces = out.columns % wide<T> == 0 && aligned(out) && aligned(in) && aligned(gain);
-    with_bool(pieces, [&]<bool allowed>(std::bool_constant<allowed>) {
-      launch(stream, row_shape(out.rows, out.columns, row_part<T>),
-             Forward<T, allowed>{out, in, gain, epsilon});
-    });
+    const StoredRows<T> in{device_rows<T>(x, "x")};
+    forward(stream, device_rows_like(y, in.x, "y"), in, weight, epsilon);
+  });
+}
+
+void residual_rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& sum,
+                              const Tensor& x, const Tensor& a, const Tensor& bias,
+                              const Tensor& weight, float epsilon) {
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const ResidualRows<T> in = residual_rows<T>(sum, x, a, bias);
+    forward(stream, device_rows_like(y, in.sum, "y"), in, weight, epsilon);
   });
 }
 

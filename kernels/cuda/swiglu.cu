@@ -1,15 +1,15 @@
 #include "kernels/swiglu.hpp"
 
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/formulas.hpp"
 
 namespace triax::cuda {
 namespace {
 
 TRIAX_DEVICE inline float sigmoid(float x) {
-  return sigmoid_from(std::exp(-x));
+  return fast_reciprocal(1.0F + fast_exp(-x));
 }
 
 template <class T>

@@ -8,7 +8,6 @@
 //                      8 further
 //   b (16 x 8):        b0 = rows 2t, 2t + 1 of column g; b1 = rows 8 further
 // (PTX ISA, mma.m16n8k16.) All lanes of a warp call each function.
-#include <cmath>
 #include <cstdint>
 
 #include "kernels/base/check.hpp"
@@ -45,13 +44,6 @@ TRIAX_DEVICE inline Word pack_pair(float low, float high) {
     std::memcpy(&word, &pair, sizeof word);
   }
   return word;
-}
-
-/// 2^x to 2 units in the last place; zero where that has no normal number.
-TRIAX_DEVICE inline float fast_exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 /// d += a b.
@@ -116,10 +108,6 @@ Word pack_pair(float low, float high) {
   Word word = 0;
   std::memcpy(&word, pair, sizeof word);
   return word;
-}
-
-inline float fast_exp2(float x) {
-  return std::exp2(x);
 }
 
 template <class T>

@@ -38,12 +38,9 @@ AttentionLayer::AttentionLayer(const ModelConfig& model, int layer, const Tensor
       recompute_(recompute),
       rope_(rope),
       qkv_(qkv_projection(model, layer, shard)),
-      output_(attention_output(model, layer, shard)) {}
-
-std::vector<ParameterSpec> AttentionLayer::params() const {
-  std::vector<ParameterSpec> all = qkv_.params();
-  all.insert(all.end(), output_.params().begin(), output_.params().end());
-  return all;
+      output_(attention_output(model, layer, shard)),
+      params_(qkv_.params()) {
+  params_.insert(params_.end(), output_.params().begin(), output_.params().end());
 }
 
 AttentionLayer::Frame AttentionLayer::carve(Arena& arena, const BatchShape& shape) const {

@@ -16,7 +16,7 @@ class AttentionLayer {
   AttentionLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope,
                  bool recompute);
 
-  std::vector<ParameterSpec> params() const;
+  const std::vector<ParameterSpec>& params() const { return params_; }
   /// Parameters before the output projection's in the list.
   std::size_t output_at() const { return qkv_.params().size(); }
   const Linear& output() const { return output_; }
@@ -61,6 +61,7 @@ class AttentionLayer {
   bool recompute_;
   Tensor rope_;
   Linear qkv_, output_;
+  std::vector<ParameterSpec> params_;
 };
 
 }  // namespace triax

@@ -41,9 +41,9 @@ BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& s
       attention_(model, layer, shard, rope, recompute == Recompute::attention),
       mlp_norm_(model, mlp_norm_name(model, layer), shard),
       mlp_(model, layer, shard) {
-  for (const auto& list :
-       {attention_norm_.params(), attention_.params(), mlp_norm_.params(), mlp_.params()})
-    params_.insert(params_.end(), list.begin(), list.end());
+  for (const auto* list :
+       {&attention_norm_.params(), &attention_.params(), &mlp_norm_.params(), &mlp_.params()})
+    params_.insert(params_.end(), list->begin(), list->end());
 }
 
 BlockLayer::Half BlockLayer::attention_half() const {
@@ -100,19 +100,26 @@ Tensor BlockLayer::enter(const Context& ctx, const LayerParameters& params, cons
   return gather_rows(ctx, scratch.normed, scratch.h);
 }
 
-// y = x + dropout(sum over tensor ranks of scratch.partial + bias).
-void BlockLayer::leave(const Context& ctx, const LayerParameters& params, const Half& half,
-                       const Tensor& x, const Tensor& y, const Scratch& scratch) const {
+// dropout(sum over tensor ranks of scratch.partial + bias); without dropout, sum and bias apart.
+BlockLayer::Output BlockLayer::output(const Context& ctx, const LayerParameters& params,
+                                      const Half& half, const Scratch& scratch) const {
   const Tensor sum = reduce_rows(ctx, scratch.partial, scratch.summed);
   const Tensor bias = half.output.has_bias() ? params.weights[half.bias_at] : Tensor{};
-  if (ctx.training && dropout_ > 0.0F) {
-    if (!bias.empty()) add_bias(ctx.stream, sum, bias);
-    dropout(ctx.stream, sum, sum, {dropout_, dropout_key(ctx, layer_, half.place)},
-            first_element(ctx, width_));
-    residual_forward(ctx.stream, y, x, sum, Tensor{});
-  } else {
-    residual_forward(ctx.stream, y, x, sum, bias);
-  }
+  if (!ctx.training || dropout_ == 0.0F) return {sum, bias};
+  if (!bias.empty()) add_bias(ctx.stream, sum, bias);
+  dropout(ctx.stream, sum, sum, {dropout_, dropout_key(ctx, layer_, half.place)},
+          first_element(ctx, width_));
+  return {sum, Tensor{}};
+}
+
+// y = x + the output of the half; and norm(y), all rows, of the half that comes `next`.
+Tensor BlockLayer::pass_on(const Context& ctx, const LayerParameters& params, const Half& half,
+                           const Half& next, const Tensor& x, const Tensor& y,
+                           const Scratch& scratch) const {
+  const Output out = output(ctx, params, half, scratch);
+  next.norm.residual_forward(ctx, &params.weights[next.norm_at], x, out.sum, out.bias, y,
+                             scratch.normed);
+  return gather_rows(ctx, scratch.normed, scratch.h);
 }
 
 // The gradient of the half's output, all rows; the bias gradient on the way.
@@ -151,12 +158,12 @@ void BlockLayer::forward(const Context& ctx, const LayerParameters& params, cons
   const Half attention = attention_half();
   Tensor h = enter(ctx, params, attention, x, scratch);
   attention_.forward(ctx, &params.weights[attention.body_at], h, scratch.partial, saved.attention);
-  leave(ctx, params, attention, x, saved.middle, scratch);
 
   const Half mlp = mlp_half();
-  h = enter(ctx, params, mlp, saved.middle, scratch);
+  h = pass_on(ctx, params, attention, mlp, x, saved.middle, scratch);
   mlp_.forward(ctx, &params.weights[mlp.body_at], h, scratch.partial, saved.hidden);
-  leave(ctx, params, mlp, saved.middle, y, scratch);
+  const Output out = output(ctx, params, mlp, scratch);
+  residual_forward(ctx.stream, y, saved.middle, out.sum, out.bias);
 }
 
 void BlockLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,

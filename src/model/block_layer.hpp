@@ -47,8 +47,14 @@ class BlockLayer : public Layer {
   Half mlp_half() const;
   Tensor enter(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
                const Scratch& scratch) const;
-  void leave(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
-             const Tensor& y, const Scratch& scratch) const;
+  // What joins the residual stream; bias may be empty.
+  struct Output {
+    Tensor sum, bias;
+  };
+  Output output(const Context& ctx, const LayerParameters& params, const Half& half,
+                const Scratch& scratch) const;
+  Tensor pass_on(const Context& ctx, const LayerParameters& params, const Half& half,
+                 const Half& next, const Tensor& x, const Tensor& y, const Scratch& scratch) const;
   Tensor enter_backward(const Context& ctx, const LayerParameters& params, const Half& half,
                         const Tensor& dy, const Scratch& scratch) const;
   void leave_backward(const Context& ctx, const LayerParameters& params, const Half& half,

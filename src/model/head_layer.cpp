@@ -111,24 +111,35 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     const Tensor rows = h.slice(0, begin, n);
     const Tensor labels = ctx.labels.slice(0, begin, n);
     const Tensor logits = scratch.logits.slice(0, 0, n);
-    const Tensor stats =
-        scratch.stats.flat().slice(0, 0, shard_.size * n * 3).reshape({shard_.size, n, 3});
-    const Tensor own = stats.slice(0, shard_.rank, 1).reshape({n, 3});
     const Tensor loss = scratch.loss.slice(0, 0, n);
-    const Tensor lse = scratch.lse.slice(0, 0, n);
     matmul(ctx.stream, logits, rows, weight.transposed());
-    cross_entropy_stats(ctx.stream, own, logits, labels, vocabulary_.first, vocabulary_.columns);
-    ctx.tensor.all_gather(ctx.stream, stats, own).wait(ctx.stream);
-    cross_entropy_loss(ctx.stream, loss, lse, stats, labels);
+    if (ctx.training && shard_.size == 1)  // rows go through memory once less
+      cross_entropy(ctx.stream, loss, logits, labels, vocabulary_.columns, ctx.loss_scale);
+    else
+      loss_of_shards(ctx, loss, logits, labels, scratch);
     add_sum(ctx.stream, ctx.loss_sum, loss);
     if (!ctx.training) continue;
-    cross_entropy_backward(ctx.stream, logits, lse, labels, vocabulary_.first, vocabulary_.columns,
-                           ctx.loss_scale);
     const Gradient& projection = params.gradients.back();
     matmul(ctx.stream, projection.data, logits.transposed(), rows,
            {.accumulate = projection.accumulate || begin > 0});
     matmul(ctx.stream, dh.slice(0, begin, n), logits, weight);
   }
+}
+
+// loss of rows whose logits lie on all tensor ranks; in training these become their gradient.
+void HeadLayer::loss_of_shards(const Context& ctx, const Tensor& loss, const Tensor& logits,
+                               const Tensor& labels, const Scratch& scratch) const {
+  const std::int64_t n = labels.elements();
+  const Tensor stats =
+      scratch.stats.flat().slice(0, 0, shard_.size * n * 3).reshape({shard_.size, n, 3});
+  const Tensor own = stats.slice(0, shard_.rank, 1).reshape({n, 3});
+  const Tensor lse = scratch.lse.slice(0, 0, n);
+  cross_entropy_stats(ctx.stream, own, logits, labels, vocabulary_.first, vocabulary_.columns);
+  ctx.tensor.all_gather(ctx.stream, stats, own).wait(ctx.stream);
+  cross_entropy_loss(ctx.stream, loss, lse, stats, labels);
+  if (!ctx.training) return;
+  cross_entropy_backward(ctx.stream, logits, lse, labels, vocabulary_.first, vocabulary_.columns,
+                         ctx.loss_scale);
 }
 
 void HeadLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,

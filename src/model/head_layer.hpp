@@ -35,6 +35,8 @@ class HeadLayer : public Layer {
   std::int64_t chunk_rows(const BatchShape& shape) const;
   void classify(const Context& ctx, const LayerParameters& params, const Tensor& h,
                 const Tensor& dh, const Scratch& scratch) const;
+  void loss_of_shards(const Context& ctx, const Tensor& loss, const Tensor& logits,
+                      const Tensor& labels, const Scratch& scratch) const;
 
   std::int64_t width_;
   TensorShard shard_;

@@ -20,12 +20,9 @@ struct MlpLayer::Scratch {
 MlpLayer::MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard)
     : gated_(model.architecture != Architecture::gpt2),
       input_(mlp_input(model, layer, shard)),
-      output_(mlp_output(model, layer, shard)) {}
-
-std::vector<ParameterSpec> MlpLayer::params() const {
-  std::vector<ParameterSpec> all = input_.params();
-  all.insert(all.end(), output_.params().begin(), output_.params().end());
-  return all;
+      output_(mlp_output(model, layer, shard)),
+      params_(input_.params()) {
+  params_.insert(params_.end(), output_.params().begin(), output_.params().end());
 }
 
 Tensor MlpLayer::carve(Arena& arena, const BatchShape& shape) const {

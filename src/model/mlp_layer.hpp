@@ -12,7 +12,7 @@ class MlpLayer {
  public:
   MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard);
 
-  std::vector<ParameterSpec> params() const;
+  const std::vector<ParameterSpec>& params() const { return params_; }
   std::size_t output_at() const { return input_.params().size(); }
   const Linear& output() const { return output_; }
 
@@ -32,6 +32,7 @@ class MlpLayer {
   struct Scratch;
   bool gated_;
   Linear input_, output_;
+  std::vector<ParameterSpec> params_;
 };
 
 }  // namespace triax

@@ -29,6 +29,15 @@ void NormLayer::forward(const Context& ctx, const Tensor* weights, const Tensor&
     rmsnorm_forward(ctx.stream, y, x, weights[0], epsilon_);
 }
 
+void NormLayer::residual_forward(const Context& ctx, const Tensor* weights, const Tensor& x,
+                                 const Tensor& a, const Tensor& bias, const Tensor& sum,
+                                 const Tensor& y) const {
+  if (layernorm_)
+    residual_layernorm_forward(ctx.stream, y, sum, x, a, bias, weights[0], weights[1], epsilon_);
+  else
+    residual_rmsnorm_forward(ctx.stream, y, sum, x, a, bias, weights[0], epsilon_);
+}
+
 void NormLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                          const Tensor& x, const Tensor& dy, const Tensor& residual,
                          const Tensor& dx) const {

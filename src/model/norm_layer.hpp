@@ -20,6 +20,9 @@ class NormLayer {
 
   /// y = norm(x); (rows, E), the rows this rank keeps.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y) const;
+  /// sum = x + a + bias (may be empty), and y = norm(sum).
+  void residual_forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& a,
+                        const Tensor& bias, const Tensor& sum, const Tensor& y) const;
   /// dx = residual + gradient through the norm; residual may be dx or empty.
   void backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                 const Tensor& x, const Tensor& dy, const Tensor& residual, const Tensor& dx) const;

@@ -1,10 +1,13 @@
 // Ranks that write a checkpoint together leave the file that each would have written for itself.
+#include <cerrno>
 #include <numeric>
 #include <optional>
 
 #include "io/checkpoint_verify.hpp"
+#include "io/segment_writer.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
+#include "tests/io/refused.hpp"
 
 namespace triax {
 namespace {
@@ -61,13 +64,44 @@ TEST(CheckpointCollective, WritesWhatEachRankWrites) {
   const std::vector<CheckpointOptions> ways = {
       {.collective = true},
       {.files = 3, .collective = true},
-      {.hints = {.striping_unit = std::int64_t{1} << 30}, .collective = true}};
+      {.hints = {.striping_unit = std::int64_t{1} << 30}, .collective = true},
+      {.hints = {.striping_unit = collective_bytes / 2}, .collective = true}};
   for (std::size_t way = 0; way < ways.size(); ++way) {
     const std::string together = write(fmt::format("step-{:06}.h5", way + 2).c_str(), ways[way]);
     EXPECT_TRUE(verify_checkpoint(together, MPI_COMM_WORLD).damaged.empty());
     for (const CheckpointTensor& tensor : tensors)
       EXPECT_EQ(read(together, tensor), read(alone, tensor)) << tensor.name;
   }
+}
+
+// Where one rank can share no memory, all send messages, and fail together too.
+TEST(CheckpointCollective, IsTheSameWhereOneCannotShareMemory) {
+  const SharedDirectory dir;
+  const auto body = [&] {
+    CheckpointWriter writer(dir.path("step-000001.h5"), MPI_COMM_WORLD, {.collective = true});
+    writer.create(example_header(), tensors);
+    write_part(writer);
+    writer.publish();
+    CheckpointWriter failing(dir.path("step-000002.h5"), MPI_COMM_WORLD, {.collective = true});
+    failing.create(example_header(), tensors);
+    std::optional<FileSizeLimit> limit;
+    if (world_rank() == world_size() - 1) limit.emplace(4096);
+    write_part(failing);
+    EXPECT_THAT(error_of([&] { failing.publish(); }),
+                AllOf(HasSubstr("was not written"), HasSubstr("too large")));
+  };
+  if (world_rank() == world_size() - 1)
+    with_refused(SYS_memfd_create, {}, EPERM, body);
+  else
+    body();
+  {
+    CheckpointWriter alone(dir.path("step-000003.h5"), MPI_COMM_WORLD);
+    alone.create(example_header(), tensors);
+    write_part(alone);
+    alone.publish();
+  }
+  for (const CheckpointTensor& tensor : tensors)
+    EXPECT_EQ(read(dir.path("step-000001.h5"), tensor), read(dir.path("step-000003.h5"), tensor));
 }
 
 // One rank has nothing more to write and waits for the others in publish.

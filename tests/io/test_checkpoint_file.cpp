@@ -2,7 +2,6 @@
 
 #define H5_USE_110_API  // as io/ has it
 #include <hdf5.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -212,95 +211,6 @@ TEST(CheckpointFile, KeepsAFileThatCameMeanwhileWhereAsked) {
   EXPECT_THAT(error_of([&] { writer.publish(); }), HasSubstr("it came while this was written"));
   EXPECT_EQ(contents(path), "another's");
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
-}
-
-TEST(CheckpointReader, SaysWhichLimitIsTooLow) {
-  const TempDirectory dir;
-  const std::string path = dir.path("good.h5");
-  write_example(path, tensors, values);
-  rlimit before{};
-  ::getrlimit(RLIMIT_NOFILE, &before);
-  const int next = ::dup(0);
-  ASSERT_GE(next, 0);
-  ::close(next);
-  rlimit limit = before;
-  limit.rlim_cur = static_cast<rlim_t>(next);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-  const std::string error = error_of([&] { CheckpointReader{path}; });
-  ::setrlimit(RLIMIT_NOFILE, &before);
-  EXPECT_THAT(error, AllOf(HasSubstr(path), HasSubstr("Too many open files"),
-                           HasSubstr("ulimit -n"), testing::Not(HasSubstr("damaged"))));
-}
-
-// The list of tensors, changed by who knows what a checkpoint looks like.
-TEST(CheckpointReader, NamesTheTensorThatIsOddInTheList) {
-  const TempDirectory dir;
-  const std::string path = dir.path("list.h5");
-  const auto error_after = [&](const auto& change) {
-    write_example(path, tensors, values);
-    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
-    change(file);
-    H5Fclose(file);
-    return error_of([&] {
-      const CheckpointReader reader(path);
-      reader.check_tensors(reader.tensors());
-    });
-  };
-  const auto move = [](hid_t file, const char* from, const char* to) {
-    EXPECT_GE(H5Lmove(file, from, file, to, H5P_DEFAULT, H5P_DEFAULT), 0);
-  };
-  EXPECT_EQ(error_after([](hid_t) {}), "");
-  EXPECT_THAT(error_after([&](hid_t file) { move(file, "/model/a.weight", "/model/b.weight"); }),
-              AllOf(HasSubstr("names, types and shapes"), HasSubstr("/model/b.weight was not")));
-  EXPECT_THAT(
-      error_after([&](hid_t file) { H5Ldelete(file, "/optimizer/exp_avg/a.weight", H5P_DEFAULT); }),
-      HasSubstr("/optimizer/exp_avg/a.weight is missing"));
-  EXPECT_THAT(error_after([&](hid_t file) {
-                H5Ldelete(file, "/integrity/model/a.weight", H5P_DEFAULT);
-                move(file, "/integrity/optimizer/exp_avg/a.weight", "/integrity/model/a.weight");
-                move(file, "/optimizer/exp_avg/a.weight", "/optimizer/exp_avg/c");
-              }),
-              HasSubstr("was not written"));
-}
-
-TEST(CheckpointReader, NamesTheTensorThatDoesNotOpen) {
-  const TempDirectory dir;
-  const std::string path = dir.path("object.h5");
-  write_example(path, tensors, values);
-  H5O_info_t info;
-  {
-    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-    ASSERT_GE(H5Oget_info_by_name(file, "/optimizer/exp_avg/a.weight", &info, H5P_DEFAULT), 0);
-    H5Fclose(file);
-  }
-  flip_bit(path, static_cast<std::int64_t>(info.addr), 1);
-  const CheckpointReader reader(path);
-  EXPECT_THAT(error_of([&] { (void)reader.tensors(); }),
-              AllOf(HasSubstr("list the datasets of /"),
-                    HasSubstr("optimizer/exp_avg/a.weight does not open")));
-}
-
-TEST(CheckpointReader, SaysWhatIsWrongWithAFile) {
-  const TempDirectory dir;
-  const auto error = [](const std::string& path) {
-    return error_of([&] { CheckpointReader{path}; });
-  };
-  write_example(dir.path("good.h5"), tensors, values);
-  const std::string whole = contents(dir.path("good.h5"));
-  EXPECT_THAT(error(dir.path("none.h5")), HasSubstr("No such file"));
-  EXPECT_THAT(error(dir.file("text.h5", "words")), HasSubstr("text.h5 as HDF5"));
-  EXPECT_THAT(error(dir.file("torn.h5", whole.substr(0, whole.size() - 8))),
-              HasSubstr("truncated"));
-  {
-    hdf5::File other(dir.path("other.h5"), hdf5::File::Mode::create);
-    other.create_dataset("/model/x", DType::f32, {1});
-    hdf5::File newer(dir.path("newer.h5"), hdf5::File::Mode::create);
-    newer.create_dataset("/model/x", DType::f32, {1});
-    newer.write_attribute("/", "format_version", std::int64_t{3});
-  }
-  EXPECT_THAT(error(dir.path("other.h5")), HasSubstr("not a triax checkpoint"));
-  EXPECT_THAT(error(dir.path("newer.h5")),
-              AllOf(HasSubstr("format version 3"), HasSubstr("newer triax")));
 }
 
 }  // namespace

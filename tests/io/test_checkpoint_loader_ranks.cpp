@@ -1,4 +1,7 @@
+#include <fcntl.h>
+
 #include <cerrno>
+#include <cstring>
 #include <numeric>
 
 #include "io/checkpoint_blocks.hpp"
@@ -234,6 +237,27 @@ TEST_P(LoaderRanks, OneThatMayOpenNoMoreFilesIsAnErrorOnAllWithItsReason) {
   else
     body();
   EXPECT_THAT(error, AllOf(HasSubstr("Too many open files"), HasSubstr("ulimit -n")));
+}
+
+// Each then reads for itself what it needs of a block, and says why.
+TEST_P(LoaderRanks, RanksThatCannotShareMemoryLoadTheSame) {
+  const int last = world_size() - 1;
+  const auto body = [&] {
+    EXPECT_GE(load(all_of_it(), {}), all_bytes());
+    EXPECT_GE(load(part(true), {}), all_bytes());
+    const CheckpointReader reader(path_);
+    CheckpointLoader loader(reader, MPI_COMM_WORLD);
+    loader.want("/model/w", {{{}, shape}});
+    std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+    loader.read("/model/w", {{{}, shape}}, Tensor(values.data(), shape));
+    loader.finish();
+    EXPECT_EQ(loader.unshared(),
+              world_size() == 1 ? "" : fmt::format("rank {}: {}", last, std::strerror(EACCES)));
+  };
+  if (world_rank() == last)
+    with_refused(SYS_openat, {.number = 2, .has = O_RDWR}, EACCES, body);
+  else
+    body();
 }
 
 TEST_P(LoaderRanks, OneThatGivesUpIsAnErrorOnAll) {

@@ -1,6 +1,7 @@
 #include "io/node_memory.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include <cerrno>
 #include <cstring>
@@ -129,6 +130,50 @@ TEST(NodeMemory, RanksAreApartWhereOneMayNotOpenIt) {
     with_refused(SYS_openat, {.number = 2, .has = O_RDWR}, EACCES, body);
   else
     body();
+}
+
+// As where /proc does not show other processes (hidepid).
+TEST(NodeMemory, RanksAreApartWhereOneDoesNotSeeTheOthers) {
+  if (world_size() == 1) GTEST_SKIP() << "nothing is shared";
+  const int last = world_size() - 1;
+  const std::string why = fmt::format("rank {}: {}", last, std::strerror(ENOENT));
+  const auto body = [&] { expect_apart(NodeMemory(MPI_COMM_WORLD, need), why); };
+  constexpr RefusedArgument by_path = {.number = 3, .equals = 0};  // what fstat(2) is not
+  if (world_rank() == last)
+    with_refused(SYS_newfstatat, by_path, ENOENT, body);
+  else
+    body();
+}
+
+// As one whose processes are numbered apart: nobody asks it for its memory.
+TEST(NodeMemory, RanksOfAnotherNamespaceAreANodeOfTheirOwn) {
+  if (world_size() == 1) GTEST_SKIP() << "nothing is shared";
+  const int last = world_size() - 1;
+  const auto body = [&] {
+    const NodeMemory memory(MPI_COMM_WORLD, need);
+    EXPECT_EQ(memory.refusal(), "");
+    for (int rank = 0; rank < world_size(); ++rank)
+      EXPECT_EQ(memory.nodes().node_of[static_cast<std::size_t>(rank)], rank == last ? 1 : 0);
+    EXPECT_EQ(memory.shared(0) != nullptr, world_rank() < last && world_size() > 2);
+    expect_own(memory);
+  };
+  if (world_rank() == last)
+    with_refused(SYS_readlinkat, {}, EACCES, body);
+  else
+    body();
+}
+
+// Whoever makes it or opens it.
+TEST(NodeMemory, RanksAreApartWhereOneCannotMapIt) {
+  if (world_size() == 1) GTEST_SKIP() << "nothing is shared";
+  for (int rank = 0; rank < world_size(); ++rank) {
+    const std::string why = fmt::format("rank {}: {}", rank, std::strerror(ENOMEM));
+    const auto body = [&] { expect_apart(NodeMemory(MPI_COMM_WORLD, need), why); };
+    if (world_rank() == rank)
+      with_refused(SYS_mmap, {.number = 3, .equals = MAP_SHARED}, ENOMEM, body);
+    else
+      body();
+  }
 }
 
 TEST(NodeMemory, OtherNodesShareWhereOneCannot) {

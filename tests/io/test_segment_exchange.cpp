@@ -5,10 +5,12 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <numeric>
 #include <vector>
 
 #include "tests/io/rank_fixtures.hpp"
+#include "tests/io/refused.hpp"
 
 namespace triax {
 namespace {
@@ -77,6 +79,21 @@ TEST(SegmentExchange, BringsEachSegmentToItsOwner) {
   for (const bool share : {true, false})
     EXPECT_EQ(sum(exchange_all(share, [](std::int64_t i) { return int(i) % world_size(); })),
               of_all_runs());
+}
+
+// Each in turn has none, or is of another namespace: all go over to messages together.
+TEST(SegmentExchange, SendsMessagesWhereARankHasNoMemoryToShare) {
+  const auto owner = [](std::int64_t i) { return int(i) % world_size(); };
+  for (const auto call : {std::uint32_t{SYS_fallocate}, std::uint32_t{SYS_readlinkat}})
+    for (int rank = 0; rank < world_size(); ++rank) {
+      std::int64_t got = 0;
+      const auto body = [&] { got = exchange_all(true, owner); };
+      if (world_rank() == rank)
+        with_refused(call, {}, ENOSPC, body);
+      else
+        body();
+      EXPECT_EQ(sum(got), of_all_runs()) << rank;
+    }
 }
 
 // Who gets more than it takes at a time is sent it in steps, where it is sent.

@@ -103,6 +103,73 @@ INSTANTIATE_TEST_SUITE_P(TypesAndShards, CrossEntropy,
                                                           Case{6, 7, 3}, Case{3, 4, 3},
                                                           Case{3, 5003, 1}, Case{3, 5003, 3})));
 
+// Rows of `stored` logits, those behind the vocabulary NaN: a warp's, some ragged, and rows that a
+// GPU's shared memory holds in part.
+struct Whole {
+  std::int64_t rows, vocabulary, stored;
+};
+
+class WholeCrossEntropy : public testing::TestWithParam<std::tuple<DType, Whole>> {
+ protected:
+  DType dtype = std::get<0>(GetParam());
+  Whole size = std::get<1>(GetParam());
+  test::Array real = test::Array::random(dtype, size.rows* size.vocabulary, 1, 5.0F);
+  test::Array logits =
+      test::Array(dtype, test::spread(real.floats(), static_cast<std::size_t>(size.vocabulary),
+                                      static_cast<std::size_t>(size.stored),
+                                      std::numeric_limits<float>::quiet_NaN()));
+  std::vector<std::int32_t> labels = some_labels();
+  std::vector<float> loss = std::vector<float>(labels.size(), 9.0F);
+
+  std::vector<std::int32_t> some_labels() const {
+    std::vector<std::int32_t> made(static_cast<std::size_t>(size.rows), -1);
+    made[0] = static_cast<std::int32_t>(size.vocabulary / 3);
+    made.back() = static_cast<std::int32_t>(size.vocabulary - 1);
+    return made;
+  }
+  Tensor view(test::Array& of) { return of.tensor({size.rows, size.stored}); }
+  Tensor of_rows(std::vector<float>& values) { return Tensor(values.data(), {size.rows}); }
+  Tensor label_view() { return Tensor(labels.data(), {size.rows}); }
+};
+
+TEST_P(WholeCrossEntropy, AgreesWithReference) {
+  constexpr float scale = 0.125F;
+  test::run(cross_entropy, of_rows(loss), view(logits), label_view(), size.vocabulary, scale);
+  test::expect_close(loss, reference::cross_entropy_loss(real.doubles(), labels), tolerance,
+                     "loss");
+  const auto expected = reference::cross_entropy_backward(real.doubles(), labels, scale);
+  const std::vector<double> found = logits.doubles();
+  std::vector<double> gradient(expected.size());
+  for (std::int64_t r = 0; r < size.rows; ++r) {
+    const double* row = found.data() + r * size.stored;
+    std::copy_n(row, size.vocabulary, gradient.data() + r * size.vocabulary);
+    for (std::int64_t c = size.vocabulary; c < size.stored; ++c) EXPECT_EQ(row[c], 0.0);
+  }
+  test::expect_close(gradient, expected, tolerance + test::rounding_of(dtype), "gradient");
+}
+
+TEST_P(WholeCrossEntropy, IsToTheBitThatOfOneShard) {
+  constexpr float scale = 0.7F;
+  test::Array apart = logits;
+  test::run(cross_entropy, of_rows(loss), view(logits), label_view(), size.vocabulary, scale);
+  std::vector<float> stats(3 * labels.size()), lse(labels.size()), of_shards(labels.size());
+  test::run(cross_entropy_stats, Tensor(stats.data(), {size.rows, 3}), view(apart), label_view(), 0,
+            size.vocabulary);
+  test::run(cross_entropy_loss, of_rows(of_shards), of_rows(lse),
+            Tensor(stats.data(), {1, size.rows, 3}), label_view());
+  test::run(cross_entropy_backward, view(apart), of_rows(lse), label_view(), 0, size.vocabulary,
+            scale);
+  EXPECT_EQ(loss, of_shards);
+  EXPECT_EQ(logits.floats(), apart.floats());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    TypesAndSizes, WholeCrossEntropy,
+    testing::Combine(test::every_type(),
+                     testing::Values(Whole{1, 2, 2}, Whole{3, 50, 64}, Whole{3, 4096, 4096},
+                                     Whole{4, 5003, 5003}, Whole{3, 50257, 50272},
+                                     Whole{2, 100003, 100016})));
+
 class CrossEntropyTypes : public testing::TestWithParam<DType> {};
 
 TEST_P(CrossEntropyTypes, GradientOfASureLabelKeepsItsPrecision) {
@@ -154,6 +221,15 @@ TEST(CrossEntropy, LowLogitsBehindMaskedOnesCount) {
     EXPECT_EQ(found[0], low);
     EXPECT_FLOAT_EQ(found[1], columns - masked);
   }
+}
+
+TEST(CrossEntropy, NotANumberShowsInOnePass) {
+  std::vector<float> logits = {0.0F, std::numeric_limits<float>::quiet_NaN(), 1.0F};
+  std::vector<std::int32_t> labels = {0};
+  std::vector<float> loss(1);
+  test::run(cross_entropy, Tensor(loss.data(), {1}), Tensor(logits.data(), {1, 3}),
+            Tensor(labels.data(), {1}), 3, 1.0F);
+  EXPECT_TRUE(std::isnan(loss[0])) << "a diverged run must be seen";
 }
 
 TEST(CrossEntropy, NotANumberShows) {

@@ -97,7 +97,9 @@ TEST_P(KindsOfCode, LossAndGradientNorm) {
     cross_entropy_backward(stream, matrix(logits), lse.tensor(), labels, 0, columns, 0.25F);
     add_sum_of_squares(stream, Tensor(&squares, {1}), logits.tensor());
     Array total(DType::f32, 1, static_cast<float>(squares));
-    return Results{stats, lse, loss, logits, total};
+    Array whole = random(2), of_whole(DType::f32, rows);
+    cross_entropy(stream, of_whole.tensor(), matrix(whole), labels, columns, 0.25F);
+    return Results{stats, lse, loss, logits, total, whole, of_whole};
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/elementwise.hpp"
 #include "kernels/reference/layernorm.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"
@@ -64,6 +65,24 @@ TEST_P(LayerNorm, ForwardAgreesWithReference) {
   test::expect_close(dx, expected, tolerance, "y");
   test::run(layernorm_forward, matrix(x), matrix(x), weight.tensor(), bias.tensor(), epsilon);
   EXPECT_EQ(x, dx) << "in place";
+}
+
+TEST_P(LayerNorm, OfAResidualSumIsThatOfTheSum) {
+  test::Array added = random(columns, 8), sum = dx, y = dx, apart = dx;
+  for (const bool with_bias : {true, false}) {
+    const Tensor joins = with_bias ? added.tensor() : Tensor{};
+    test::run(residual_forward, matrix(apart), matrix(x), matrix(dy), joins);
+    test::run(layernorm_forward, matrix(dx), matrix(apart), weight.tensor(), bias.tensor(),
+              epsilon);
+    test::run(residual_layernorm_forward, matrix(y), matrix(sum), matrix(x), matrix(dy), joins,
+              weight.tensor(), bias.tensor(), epsilon);
+    EXPECT_EQ(sum, apart);
+    EXPECT_EQ(y, dx);
+  }
+  test::run(residual_layernorm_forward, matrix(y), matrix(x), matrix(x), matrix(dy), Tensor{},
+            weight.tensor(), bias.tensor(), epsilon);
+  EXPECT_EQ(x, apart) << "the sum may be x";
+  EXPECT_EQ(y, dx);
 }
 
 TEST_P(LayerNorm, BackwardAgreesWithReference) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/elementwise.hpp"
 #include "kernels/reference/rmsnorm.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"
@@ -49,6 +50,23 @@ TEST_P(RmsNorm, ForwardAgreesWithReference) {
   test::expect_close(dx, expected, tolerance, "y");
   test::run(rmsnorm_forward, matrix(x), matrix(x), weight.tensor(), epsilon);
   EXPECT_EQ(x, dx) << "in place";
+}
+
+TEST_P(RmsNorm, OfAResidualSumIsThatOfTheSum) {
+  test::Array added = random(columns, 8), sum = dx, y = dx, apart = dx;
+  for (const bool with_bias : {true, false}) {
+    const Tensor bias = with_bias ? added.tensor() : Tensor{};
+    test::run(residual_forward, matrix(apart), matrix(x), matrix(dy), bias);
+    test::run(rmsnorm_forward, matrix(dx), matrix(apart), weight.tensor(), epsilon);
+    test::run(residual_rmsnorm_forward, matrix(y), matrix(sum), matrix(x), matrix(dy), bias,
+              weight.tensor(), epsilon);
+    EXPECT_EQ(sum, apart);
+    EXPECT_EQ(y, dx);
+  }
+  test::run(residual_rmsnorm_forward, matrix(y), matrix(x), matrix(x), matrix(dy), Tensor{},
+            weight.tensor(), epsilon);
+  EXPECT_EQ(x, apart) << "the sum may be x";
+  EXPECT_EQ(y, dx);
 }
 
 TEST_P(RmsNorm, BackwardAgreesWithReference) {

@@ -60,6 +60,11 @@ TEST_P(WarmCalls, Norms) {
             }),
             0);
   EXPECT_EQ(warm_allocations([&] { rmsnorm_forward(stream, a, b, weight, 1e-5F); }), 0);
+  EXPECT_EQ(warm_allocations([&] {
+              residual_layernorm_forward(stream, a, d, b, c, bias, weight, bias, 1e-5F);
+              residual_rmsnorm_forward(stream, a, d, b, c, bias, weight, 1e-5F);
+            }),
+            0);
   EXPECT_EQ(warm_allocations(
                 [&] { rmsnorm_backward(stream, a, weight, b, a, c, bias, 1e-5F, true, arena); }),
             0);
@@ -94,6 +99,7 @@ TEST_P(WarmCalls, TokensAndOptimizer) {
               cross_entropy_stats(stream, stats.reshape({rows, 3}), a, ids, 0, columns);
               cross_entropy_loss(stream, loss, lse, stats.reshape({1, rows, 3}), ids);
               cross_entropy_backward(stream, a, lse, ids, 0, columns, 1.0F);
+              cross_entropy(stream, loss, a, ids, columns, 1.0F);
               add_sum(stream, Tensor(&total, {1}), loss);
             }),
             0);

@@ -1,6 +1,8 @@
 #include "kernels/base/shared_memory.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,6 +59,41 @@ TEST(SharedMemory, IsKnownByMoreThanItsNumber) {
     EXPECT_EQ(opened.error(), ESRCH) << word;
     EXPECT_EQ(opened.data(), nullptr);
   }
+}
+
+// As in a container: its processes have numbers of their own.
+TEST(SharedMemory, IsNotOpenedFromAnotherNamespace) {
+  SharedMemory made = SharedMemory::make("triax-test", bytes);
+  const SharedMemory::Home home = SharedMemory::home();
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWPID) != 0) _exit(2);
+    const pid_t inside = fork();
+    if (inside == 0) {
+      const bool same = SharedMemory::home() == home;
+      _exit(same || SharedMemory::open(made.name(), bytes).error() != ESRCH ? 1 : 0);
+    }
+    int status = -1;
+    _exit(inside > 0 && waitpid(inside, &status, 0) == inside ? WEXITSTATUS(status) : 3);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "no namespace may be made here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// Kernels before 6.3 know no files that cannot be executed; vm.memfd_noexec refuses all others.
+TEST(SharedMemory, CannotBeExecutedWhereTheKernelKnowsThat) {
+  constexpr test::RefusedArgument with = {.number = 1, .has = 8};
+  test::with_refused(SYS_memfd_create, with, EINVAL,
+                     [] { EXPECT_EQ(SharedMemory::make("triax-test", bytes).error(), 0); });
+  const int known = ::memfd_create("triax-test", MFD_CLOEXEC | 8);
+  if (known < 0) GTEST_SKIP() << "this kernel does not";
+  ::close(known);
+  constexpr test::RefusedArgument without = {.number = 1, .equals = MFD_CLOEXEC};
+  test::with_refused(SYS_memfd_create, without, EACCES,
+                     [] { EXPECT_EQ(SharedMemory::make("triax-test", bytes).error(), 0); });
 }
 
 TEST(SharedMemory, SaysWhyThereIsNone) {

@@ -92,6 +92,38 @@ TEST(LaunchShape, ABlockWithMoreSharedMemoryThanTheGpuHasIsRefused) {
   EXPECT_NO_THROW(check_shared(gradient_shape(64, 8192, row_part<Bf16>, 2), of_sm_86));
 }
 
+TEST(LaunchShape, LongRowsHaveABlockEach) {
+  constexpr std::int64_t of_gpt2 = 50272 * 2;
+  EXPECT_EQ(long_row_shape(1000, of_gpt2).blocks_x, 1000);
+  EXPECT_EQ(long_row_shape(1000, of_gpt2).threads_x, 512);
+  EXPECT_EQ(long_row_shape(1000, 2 * of_gpt2).threads_x, 1024);
+  for (const std::int64_t bytes : {2L, of_gpt2, 2 * of_gpt2, 151936L * 4}) {
+    const LaunchShape shape = long_row_shape(8, bytes);
+    EXPECT_NO_THROW(check_shape(shape, long_row_threads));
+    EXPECT_LE(2 * static_cast<std::size_t>(shape.threads_x) / warp * sizeof(float),
+              shape.shared_bytes)
+        << "slots for two numbers a warp";
+  }
+}
+
+// What a block may have (CUDA C++ Programming Guide, table of compute capabilities).
+TEST(LaunchShape, RowsAreHeldAsFarAsSharedMemoryGoes) {
+  for (const std::size_t kib : {99U, 163U, 227U})
+    for (const std::int64_t bytes : {0L, 16L, 50256L * 2, 50256L * 4, 151936L * 4}) {
+      const std::size_t held = held_bytes(bytes, kib * 1024);
+      LaunchShape shape = long_row_shape(8, bytes);
+      shape.shared_bytes += held;
+      EXPECT_NO_THROW(check_shared(shape, kib * 1024));
+      EXPECT_NO_THROW(check_shape(shape, long_row_threads));
+      EXPECT_EQ(held % 16, 0U);
+      EXPECT_LE(held, static_cast<std::size_t>(bytes));
+    }
+  EXPECT_EQ(held_bytes(50256 * 2, 99 * 1024), 50256U * 2) << "GPT-2's rows lie in that of sm_86";
+  // Two blocks of a multiprocessor of sm_90, each with a KiB that the system takes.
+  constexpr std::size_t of_sm_90 = 228 * 1024;
+  EXPECT_LE(2 * (long_row_shape(8, 50256 * 2).shared_bytes + 50256 * 2 + 1024), of_sm_90);
+}
+
 TEST(LaunchShape, ColumnSumsHaveABlockForEachPartialRow) {
   for (const int width : {1, 4, 8}) {
     const LaunchShape shape = column_sum_shape(1000, 770, width);
@@ -105,6 +137,50 @@ TEST(LaunchShape, ColumnSumsHaveABlockForEachPartialRow) {
   EXPECT_EQ(column_sum_shape(0, 8, 1).blocks_x, 0);
   // More parts of the rows than a grid has blocks along y.
   EXPECT_NO_THROW(check_shape(column_sum_shape(100'000'000, 16384, 8), 256));
+}
+
+TEST(LaunchShape, PartialRowsHaveAThreadForEachColumn) {
+  for (const std::int64_t columns : hidden_sizes) {
+    const LaunchShape shape = partial_rows_shape(columns);
+    EXPECT_GE(shape.blocks_x * warp, columns);
+    EXPECT_LT((shape.blocks_x - 1) * warp, columns);
+    EXPECT_EQ(shape.threads_x, warp);
+    EXPECT_EQ(shape.shared_bytes,
+              static_cast<std::size_t>(shape.threads_x * shape.threads_y) * sizeof(double));
+    EXPECT_NO_THROW(check_shape(shape, 256));
+  }
+}
+
+TEST(LaunchShape, RowsInOrderPassAllOthersInSharedMemory) {
+  const LaunchShape shape = order_shape(32768);
+  EXPECT_EQ(shape.blocks_x * shape.threads_x, 32768);
+  EXPECT_EQ(shape.shared_bytes, static_cast<std::size_t>(shape.threads_x) * sizeof(std::int32_t));
+  EXPECT_NO_THROW(check_shape(shape, 256));
+  EXPECT_EQ(order_shape(0).blocks_x, 0);
+}
+
+TEST(LaunchShape, TransposedTilesCoverTheMatrixOnce) {
+  for (const std::int64_t rows : {1L, 64L, 65L, 50272L})
+    for (const std::int64_t columns : {16L, 768L, 770L, 151936L}) {
+      const LaunchShape shape = transposed_shape(rows, columns);
+      EXPECT_GE(shape.blocks_x * transposed_side, rows);
+      EXPECT_LT((shape.blocks_x - 1) * transposed_side, rows);
+      EXPECT_GE(shape.blocks_y * transposed_side, columns);
+      EXPECT_LT((shape.blocks_y - 1) * transposed_side, columns);
+      EXPECT_EQ(shape.shared_bytes, static_cast<std::size_t>(transposed_side * transposed_pitch));
+      EXPECT_NO_THROW(check_shape(shape, 256));
+    }
+  EXPECT_EQ(transposed_pitch % 16, 0) << "rows of a tile are read in pieces";
+}
+
+TEST(LaunchShape, AllButTheLongestRowsOfNormsFitTheSmallestSharedMemory) {
+  constexpr std::size_t of_sm_86 = 99 * 1024;
+  for (const LaunchShape& shape :
+       {row_shape(8, 16384, row_part<Bf16>), row_shape(8, 8192, row_part<float>),
+        gradient_shape(64, 8192, row_part<float>, 2), column_sum_shape(64, 16384, 8),
+        partial_rows_shape(16384), order_shape(1 << 20), sum_shape(1 << 30, 8), parts_shape(),
+        transposed_shape(8192, 8192), long_row_shape(8, 1 << 20)})
+    EXPECT_NO_THROW(check_shared(shape, of_sm_86));
 }
 
 TEST(LaunchShape, SumsHaveAsManyPartsAsOneBlockAddsUp) {

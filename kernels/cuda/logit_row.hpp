@@ -1,0 +1,131 @@
+#pragma once
+// A row of logits and a block: the sum of its exponentials, and its gradient.
+#include <cmath>
+
+#include "kernels/cuda/fast_math.hpp"
+#include "kernels/cuda/long_row.hpp"
+#include "kernels/cuda/row_sum.hpp"
+
+namespace triax::cuda {
+
+/// The largest of some logits, and the sum of exp(logit - largest).
+struct Exponentials {
+  float largest = -INFINITY;
+  float sum = 0.0F;
+
+  // A logit of NaN does not become the largest, and makes the sum NaN.
+  template <int n>
+  TRIAX_DEVICE void add(const float* logits) {
+    float to = largest;
+    TRIAX_UNROLL
+    for (int i = 0; i < n; ++i) to = std::fmax(to, logits[i]);
+    sum *= rescaled(largest, to);
+    TRIAX_UNROLL
+    for (int i = 0; i < n; ++i) sum += rescaled(logits[i], to);
+    largest = to;
+  }
+
+  TRIAX_DEVICE void merge(const Exponentials& other) {
+    const float to = std::fmax(largest, other.largest);
+    sum = sum * rescaled(largest, to) + other.sum * rescaled(other.largest, to);
+    largest = to;
+  }
+
+  // exp(from - to); 0 where both are -infinity: nothing has been added yet.
+  TRIAX_DEVICE static float rescaled(float from, float to) {
+    return fast_exp(from - (to == -INFINITY ? 0.0F : to));
+  }
+};
+
+TRIAX_DEVICE inline Exponentials over_warp(const Block& block, Exponentials part) {
+  TRIAX_UNROLL
+  for (int mask = warp / 2; mask > 0; mask /= 2) {
+    Exponentials other;
+    other.largest = block.shuffle_xor(part.largest, mask);
+    other.sum = block.shuffle_xor(part.sum, mask);
+    part.merge(other);
+  }
+  return part;
+}
+
+/// Merged over the block, in a fixed order; the first warp gets the whole. `slots`: 2 floats a
+/// warp.
+TRIAX_DEVICE inline Exponentials over_block(const Block& block, float* slots, Exponentials part) {
+  part = over_warp(block, part);
+  if (block.thread_x() % warp == 0) {
+    slots[2 * warp_of_row(block)] = part.largest;
+    slots[2 * warp_of_row(block) + 1] = part.sum;
+  }
+  block.sync();
+  if (warp_of_row(block) != 0) return part;
+  Exponentials of_warp;
+  if (block.thread_x() < warps_of_row(block)) {
+    of_warp.largest = slots[2 * block.thread_x()];
+    of_warp.sum = slots[2 * block.thread_x() + 1];
+  }
+  return over_warp(block, of_warp);
+}
+
+/// A row of logits, of which a block keeps the first `held` in shared memory between reading them
+/// and writing their gradient.
+template <class T, bool allowed>
+struct LogitRow {
+  T* row;
+  int columns;  // real ones
+  int stored;   // with the padding behind them
+  T* copy = nullptr;
+  int held = 0;
+
+  TRIAX_DEVICE Exponentials exponentials(const Block& block) const {
+    Exponentials part;
+    each_piece_of_row<allowed>(block, row, 0, columns, [&](int column, const Piece& piece) {
+      if (column < held) *reinterpret_cast<Piece*>(copy + column) = piece;
+      float logits[wide<T>];
+      real_ones(logits, column, piece);
+      part.template add<wide<T>>(logits);
+    });
+    return part;
+  }
+
+  // row = scale * (softmax - onehot(label)); `label` may lie outside the row.
+  TRIAX_DEVICE void make_gradient(const Block& block, float lse, std::int64_t label,
+                                  float label_logit, float scale) const {
+    const auto write = [&](int column, const Piece& piece) {
+      float values[wide<T>];
+      real_ones(values, column, piece);
+      TRIAX_UNROLL
+      for (int i = 0; i < wide<T>; ++i) values[i] = scale * fast_exp(values[i] - lse);
+      store_piece<allowed>(row + column, values, stored - column);
+    };
+    each_piece_of_row<true>(block, copy, 0, held, write);
+    each_piece_of_row<allowed>(block, row, held, stored, write);
+    // Not from the row again: rounded near 1, it would cancel.
+    if (has_label(label) && has_column<T>(block, label))
+      narrow(row[label], scale * std::exp(label_logit - lse) - scale);
+  }
+
+  TRIAX_DEVICE void clear(const Block& block) const {
+    const float zeros[wide<T>] = {};
+    for (int column = block.thread_x() * wide<T>; column < stored;
+         column += block.threads_x() * wide<T>)
+      store_piece<allowed>(row + column, zeros, stored - column);
+  }
+
+  TRIAX_DEVICE bool has_label(std::int64_t label) const { return label >= 0 && label < columns; }
+
+  TRIAX_DEVICE float logit_of(std::int64_t label) const {
+    return has_label(label) ? widen(row[label]) : 0.0F;
+  }
+
+ private:
+  // The logits of a piece, and -infinity for padding: whose exponential is zero.
+  TRIAX_DEVICE void real_ones(float* logits, int column, const Piece& piece) const {
+    unpack<T>(logits, piece);
+    if (column + wide<T> <= columns) return;
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i)
+      if (column + i >= columns) logits[i] = -INFINITY;
+  }
+};
+
+}  // namespace triax::cuda
