@@ -146,8 +146,8 @@ std::optional<ElementNumbers> Optimizer::numbers(int block, const Run& run, std:
 }
 
 void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
-  before_update_();
   if (skip_) return;
+  before_update_();
   const StateView state = state_of(index, part);
   AdamWOptions adamw_options;
   adamw_options.learning_rate = options.learning_rate;

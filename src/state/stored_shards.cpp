@@ -175,6 +175,8 @@ void StoredShards::give_up(State& state, const Stream& last) {
   pool.buffers.release(std::exchange(state.slot, none));
 }
 
+// Behind a step that was skipped, the bytes that are there already: whoever copies them meanwhile,
+// for a checkpoint, has the same.
 void StoredShards::start_save(const Stream& stream, int block, bool on_host) {
   State& state = of(block);
   if (on_host) wait_(state.moved);

@@ -1,5 +1,6 @@
 #include "src/state/parameter_block.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "tests/state/stage_grid.hpp"
@@ -122,7 +123,10 @@ TEST(ParameterBlocks, AHostHasTheFirstOfTheShardsThatDoNotStay) {
   DataShard shard{.size = 2, .rank = 1, .zero_stage = 3};
   shard.offload.parameters = shard.offload.of_device = true;
   shard.offload.parameter_share = 0.7;
-  for (const std::int64_t room : {std::int64_t{0}, std::int64_t{5'000}, std::int64_t{1} << 60}) {
+  std::int64_t largest = 0;
+  for (const ParameterBlock& block : lay_out_blocks(stage, shard))
+    if (block.stored) largest = std::max(largest, block.parameters.count());
+  for (const std::int64_t room : {std::int64_t{0}, largest, std::int64_t{1} << 60}) {
     shard.offload.host_parameters = room;
     std::int64_t hosted = 0, on_disk = 0;
     for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {

@@ -153,6 +153,7 @@ TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
 // layers on the GPU.
 TEST(MemoryPlan, OnGpusOffloadedParametersAreOnTheHostOrItsDisk) {
   Config config = config_of({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
+  config.model.layers = 24;
   config.zero.persistence_threshold = 0;
   config.run.space = MemorySpace::device;
   const RankMemory gpu = memory_of(config).of(0);
