@@ -34,6 +34,9 @@ void end_job(int status, const std::vector<ProcessName>& others) {
   int finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
+  // A launcher that hears of the end may stop its helpers before they have passed on what was
+  // printed last.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   if (initialized != 0 && finalized == 0) MPI_Abort(MPI_COMM_WORLD, status);
   std::_Exit(status);
 }

@@ -17,11 +17,12 @@ bool left_out(const std::string& path) {
          path == "triax";
 }
 
-// Keys that job.json leaves to follow others, so that it can be used for another run:
-// run.directory; parallel.tensor, beside which a word of the user's would settle checkpoint.async
-// too.
-bool follows(const std::string& path) {
-  return path == "checkpoint.directory" || path == "checkpoint.collective";
+// Keys that job.json leaves to follow others where they do, so that it can be used for another run:
+// run.directory, parallel.tensor, checkpoint.interval.
+bool follows(const std::string& path, const Setting& setting) {
+  return (!setting.given || setting.automatic) &&
+         (path == "checkpoint.directory" || path == "checkpoint.collective" ||
+          path == "checkpoint.async");
 }
 
 void put_nested(ordered_json& root, const std::string& path, const nlohmann::json& value) {
@@ -38,7 +39,7 @@ std::string resolved_text(const Settings& settings) {
   for (const auto& path : settings.paths()) {
     const auto& setting = settings.at(path);
     if (left_out(path) || setting.value.is_null()) continue;
-    if (follows(path) && !setting.given) continue;
+    if (follows(path, setting)) continue;
     if (setting.given || setting.treatment == Treatment::obeyed)
       put_nested(root, path, setting.value);
   }

@@ -63,7 +63,12 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
 
 void check_resume(Settings& s, ErrorList& missing) {
   const auto resume = s.string("checkpoint.resume");
-  if (resume == "auto" || resume == "never" || resume == "must" || fs::exists(resume)) return;
+  if (resume == "auto" || resume == "never" || resume == "must") return;
+  if (fs::is_directory(resume))
+    return s.error(
+        missing, "checkpoint.resume",
+        resume + " is a directory. Name a file in it, or set checkpoint.directory to it");
+  if (fs::exists(resume)) return;
   s.error(missing, "checkpoint.resume",
           "no such file: " + resume + ". Say auto, never, must or a checkpoint file");
 }
@@ -86,9 +91,10 @@ void check_communication_type(Settings& s, const std::string& kept, bool chosen,
 }
 
 void resolve_precision(Settings& s, ErrorList& errors) {
-  const std::string bf16 = s.given("bfloat16.enabled") ? "bfloat16.enabled" : "bf16.enabled";
   for (const std::string key : {"fp16.enabled", "bf16.enabled", "bfloat16.enabled"})
     replace_auto(s, key, false);
+  // Either name; a job.json has both.
+  const std::string bf16 = s.boolean("bfloat16.enabled") ? "bfloat16.enabled" : "bf16.enabled";
   if (s.boolean("fp16.enabled") && s.boolean(bf16))
     s.error(errors, "fp16.enabled", "a model trains in one type: set fp16 or bf16, not both");
   const std::string model = s.boolean("fp16.enabled") ? "fp16" : s.boolean(bf16) ? "bf16" : "fp32";

@@ -9,6 +9,7 @@ namespace triax {
 
 void Settings::resolve(const std::string& path, nlohmann::json value, const std::string& source) {
   auto& setting = settings_[path];
+  setting.automatic |= setting.value == "auto";
   setting.value = std::move(value);
   setting.source = source;
 }

@@ -19,6 +19,7 @@ struct Setting {
   Origin origin;       // of the text, for errors
   bool given = false;  // by a file or --set
   Treatment treatment = Treatment::obeyed;
+  bool automatic = false;  // it was "auto", which has been worked out
 };
 
 class Settings {

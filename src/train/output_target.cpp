@@ -15,6 +15,8 @@ namespace triax {
 namespace fs = std::filesystem;
 
 OutputTarget::OutputTarget(const std::string& path, Kind kind) {
+  if (path.empty())
+    throw UsageError("the name of what is to be written is empty", {}, "Give a name");
   const bool file = kind == Kind::file;
   std::error_code absent;
   if (file && (fs::is_directory(path, absent) || !fs::path(path).has_filename()))
@@ -23,8 +25,8 @@ OutputTarget::OutputTarget(const std::string& path, Kind kind) {
   const std::string directory = file ? directory_of(path) : path;
   try {
     make(directory);
-    if (::access(directory.c_str(), W_OK | X_OK) != 0)
-      throw Error("cannot write in " + directory, std::strerror(errno),
+    if (::access(directory.c_str(), R_OK | W_OK | X_OK) != 0)
+      throw Error("cannot read and write in " + directory, std::strerror(errno),
                   "Give another directory, or check its permissions");
     lock_.emplace(file ? path + ".lock" : (fs::path(path) / ".lock").string(),
                   fmt::format("another command writes {}", path),

@@ -151,9 +151,10 @@ std::string hidden_text(Axis axis, const MessageTimes& times, double seconds) {
   if (times.under_way <= 0.0) return {};
   return fmt::format(
       "messages of the {} axis: {:.3g} s under way, {:.3g} s of it spent on them: {:.0f}% hidden, "
-      "{:.2g}% of the time lost",
+      "{:.1f}% of the time lost",
       name_of(axis), times.under_way, times.spent,
-      100.0 * std::max(0.0, 1.0 - times.spent / times.under_way), 100.0 * times.spent / seconds);
+      100.0 * std::max(0.0, 1.0 - times.spent / times.under_way),
+      std::min(100.0, 100.0 * times.spent / seconds));
 }
 
 void report_messages(ProcessGrid& grid, double seconds) {

@@ -228,6 +228,10 @@ TEST_F(Load, TheResolvedJobLoadsToTheSameConfig) {
        R"("model": {"architecture": "gpt2"}, "scheduler": {"type": "cosine", "params": {"warmup": 3, "min_lr": 1e-5}}, "amp": {"enabled": false, "opt_level": "O2"})" +
            rest,
        R"("model": {"architecture": "gpt2"}, "checkpoint": {"interval": 5})" + rest,
+       R"("model": {"architecture": "gpt2"}, "checkpoint": {"interval": 5, "collective": "auto"})" +
+           rest,
+       R"("model": {"architecture": "gpt2"}, "bf16": {"enabled": true}, "fp8": {"enabled": true})" +
+           rest,
        R"("model": {"architecture": "gpt2"}, "checkpoint": {"interval": 5, "async": true})" +
            rest}) {
     const auto first = load_job(write("job.json", "{" + more + "}"),

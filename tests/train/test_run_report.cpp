@@ -99,11 +99,12 @@ TEST(Surprises, PartitionedInputsNeedRecomputedLayers) {
 }
 
 TEST(HiddenText, SaysWhatMessagesCost) {
+  EXPECT_THAT(hidden_text(Axis::data, {4.0, 3.0}, 2.0), HasSubstr("100.0% of the time"));
   EXPECT_EQ(hidden_text(Axis::data, {4.0, 0.1}, 8.0),
             "messages of the data axis: 4 s under way, 0.1 s of it spent on them: 98% hidden, 1.2% "
             "of the time lost");
   EXPECT_THAT(hidden_text(Axis::tensor, {1.0, 1.0}, 2.0),
-              AllOf(HasSubstr("tensor axis"), HasSubstr(" 0% hidden, 50% of")));
+              AllOf(HasSubstr("tensor axis"), HasSubstr(" 0% hidden, 50.0% of")));
   EXPECT_EQ(hidden_text(Axis::data, {}, 8.0), "") << "there were none";
 }
 
