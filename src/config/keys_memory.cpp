@@ -180,10 +180,11 @@ void add_offload(Keys& k) {
                          "of DeepSpeed's own machinery; fresh state is zeros that no pass writes"));
   const auto param = zero + std::string("offload_param.");
   add_offload_place(k, param, "parameters live (stage 3)");
-  k.push_back(obeyed(param + "buffer_count", integer, 5, from_to(1, 1e6),
-                     "layers' parameters in memory (of a GPU, where that computes) at once, where they are "
-                     "loaded ahead of use")
-                  .in("layers"));
+  k.push_back(
+      obeyed(param + "buffer_count", integer, 5, from_to(1, 1e6),
+             "layers' parameters in memory (of a GPU, where that computes) at once, where they are "
+             "loaded ahead of use")
+          .in("layers"));
   k.push_back(obeyed(param + "buffer_size", integer, 100'000'000, at_least(1),
                      "elements of each of these buffers: together they bound what is loaded ahead")
                   .in("elements"));
