@@ -120,7 +120,7 @@ LaunchShape transposed_shape(std::int64_t rows, std::int64_t columns) {
   return {.blocks_x = blocks_over(rows, transposed_side),
           .blocks_y = blocks_over(columns, transposed_side),
           .threads_x = block_threads,
-          .shared_bytes = static_cast<std::size_t>(transposed_side * transposed_pitch)};
+          .shared_bytes = static_cast<std::size_t>(transposed_place(transposed_side))};
 }
 
 LaunchShape order_shape(std::int64_t rows) {
