@@ -75,12 +75,32 @@ TEST(LaunchShape, GradientsHaveABlockForEachPartialRow) {
     for (const std::int64_t columns : hidden_sizes)
       for (const int sums : {1, 2}) {
         const LaunchShape shape = gradient_shape(1000, columns, part, sums);
-        EXPECT_EQ(shape.blocks_x, row_blocks(1000));
+        EXPECT_EQ(shape.blocks_x, gradient_blocks(1000));
+        EXPECT_LE(shape.threads_y, gradient_rows(1000)) << "else threads have no row";
         EXPECT_GE(shape.shared_bytes,
                   (row_sum_slots + static_cast<std::size_t>(sums * shape.threads_y * columns)) *
                       sizeof(float));
         EXPECT_NO_THROW(check_shape(shape, 512));
       }
+}
+
+// Micro-batches of GPT-2 have 8192 rows and fewer; of the GPUs for data centres none has more than
+// 160 multiprocessors, each of which takes two of these blocks.
+TEST(LaunchShape, GradientsHaveBlocksForTheMultiprocessorsOfAGpu) {
+  EXPECT_EQ(gradient_blocks(0), 0);
+  for (const std::int64_t rows :
+       {1L, 63L, 1024L, 4095L, 4096L, 8192L, 20000L, 32768L, 1'000'000L}) {
+    const std::int64_t of_block = gradient_rows(rows);
+    EXPECT_GE(gradient_blocks(rows) * of_block, rows);
+    EXPECT_LT((gradient_blocks(rows) - 1) * of_block, rows);
+    EXPECT_LE(of_block, rows_per_block);
+    EXPECT_LE(gradient_blocks(rows), std::max<std::int64_t>(1024, row_blocks(rows)))
+        << "partial rows are memory, and added up in the end";
+    if (rows >= 4089) EXPECT_GE(gradient_blocks(rows), 512);
+  }
+  EXPECT_EQ(gradient_blocks(1024), 128) << "16 with blocks of 64";
+  EXPECT_EQ(gradient_rows(8192), 16);
+  EXPECT_EQ(gradient_rows(1'000'000), rows_per_block);
 }
 
 TEST(LaunchShape, SharedMemoryOfTheLongestRowFitsEveryArchitecture) {
@@ -151,7 +171,7 @@ TEST(LaunchShape, PartialRowsHaveAThreadForEachColumn) {
     EXPECT_EQ(shape.threads_x, warp);
     EXPECT_EQ(shape.shared_bytes,
               static_cast<std::size_t>(shape.threads_x * shape.threads_y) * sizeof(double));
-    EXPECT_NO_THROW(check_shape(shape, 256));
+    EXPECT_NO_THROW(check_shape(shape, partial_rows_threads));
   }
 }
 
