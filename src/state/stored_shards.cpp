@@ -202,7 +202,7 @@ void StoredShards::wait_save(int block) {
 void StoredShards::progress() {
   for (int b = 0; b < std::ssize(states_); ++b) {
     State& state = of(b);
-    if (state.way == Under::reading && file_->read_is_done(state.unit)) move_up(b);
+    if (state.way == Under::reading && file_->test_read(state.unit)) move_up(b);
     if (state.way != Under::leaving || !state.moved.done()) continue;
     file_->start_write(state.unit);
     state.way = Under::nothing;
