@@ -181,9 +181,8 @@ void StoredShards::start_save(const Stream& stream, int block, bool on_host) {
   State& state = of(block);
   if (on_host) wait_(state.moved);
   if (!device_ || on_host) return file_->start_write(state.unit);
-  Event stepped;
-  stepped.record(stream);
-  down_.wait(stepped);
+  stepped_.record(stream);
+  down_.wait(stepped_);
   copy(down_, in_memory(block), on_device(state));
   state.moved.record(down_);
   if (on_disk(block)) state.way = Under::leaving;

@@ -96,6 +96,7 @@ class StoredShards {
   Buffer hosted_;
   std::unique_ptr<OffloadStore> file_;
   std::vector<Pool> pools_;  // of a device
+  Event stepped_;            // the shard that was saved last
   Stream up_, down_;
 };
 
