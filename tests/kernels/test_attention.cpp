@@ -140,7 +140,7 @@ TEST_P(AttentionOf, Dropout) {
 // Rows of words begin anywhere in a block of the generator.
 TEST_P(AttentionOf, DropoutOfOddLengths) {
   for (const std::int64_t head_size : {16, 72}) {
-    Pass run({2, 75, 4, 2, head_size}, GetParam());
+    AttentionPass run({2, 75, 4, 2, head_size}, GetParam());
     run.options.dropout = {.probability = 0.3F, .key = 42};
     run.options.total_heads = 4;
     expect_like_reference(run);

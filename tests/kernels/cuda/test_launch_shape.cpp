@@ -96,7 +96,7 @@ TEST(LaunchShape, GradientsHaveBlocksForTheMultiprocessorsOfAGpu) {
     EXPECT_LE(of_block, rows_per_block);
     EXPECT_LE(gradient_blocks(rows), std::max<std::int64_t>(1024, row_blocks(rows)))
         << "partial rows are memory, and added up in the end";
-    if (rows >= 4089) EXPECT_GE(gradient_blocks(rows), 512);
+    EXPECT_GE(gradient_blocks(rows), std::min<std::int64_t>(512, (rows + 7) / 8));
   }
   EXPECT_EQ(gradient_blocks(1024), 128) << "16 with blocks of 64";
   EXPECT_EQ(gradient_rows(8192), 16);
