@@ -19,11 +19,12 @@ STUB
 printf '#!/bin/sh\necho "a table of $3"\n' >programs/summarize
 cat >bin/srun <<'STUB'
 #!/usr/bin/env bash
+if [[ $1 == --mpi=list ]]; then echo pmi2; exit; fi
 while [[ $1 == --* ]]; do
   case $1 in --ntasks=* | --nodes=*) echo -n "${1#--} " >>calls ;; esac
   shift
 done
-echo "${1##*/} ${*:2}" >>calls
+echo "${5##*/} ${*:6}" >>calls  # behind bash -c TEXT rank
 exec "$@"
 STUB
 printf '#!/bin/sh\nexit 1\n' >bin/squeue
