@@ -97,8 +97,8 @@ TEST(ProcessName, TellsRunningStoppedAndGone) {
 // would end with status 3.
 TEST(Watchdog, LeavesWorkAndShortWaitsAlone) {
   ProgressBoard board;
-  const Watchdog watchdog(board, 0.2);
-  usleep(500'000);
+  const Watchdog watchdog(board, 2.0);  // long enough for a busy machine to end a short wait
+  usleep(2'500'000);
   for (int wait = 0; wait < 10; ++wait) {
     board.begins();
     usleep(50'000);
