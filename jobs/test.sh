@@ -49,6 +49,7 @@ run_tests() {
   list_skips "$temporary/output.log" "$temporary/LastTest.log" >>"$skips"
 }
 
+export TRIAX_WERROR=${TRIAX_WERROR:-ON}
 build_preset "$preset" all
 run_tests "$@"
 if [[ $everything == yes ]]; then

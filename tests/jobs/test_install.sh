@@ -4,7 +4,7 @@
 set -euo pipefail
 build=$1
 shift
-launch=("$@")
+launch=("$(command -v "$1")" "${@:2}")
 . "$(dirname "${BASH_SOURCE[0]}")/../support/script.sh"
 
 cmake --install "$build" --prefix "$work/prefix" >installed || fail "cmake --install: $(cat installed)"
