@@ -15,6 +15,7 @@
 #include "src/comm/topology.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/config/load.hpp"
+#include "src/train/batch_job.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
 #include "src/train/offload_place.hpp"
@@ -184,6 +185,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   spdlog::info("{}; {}", settle_on_cores(grid), code);
   const KernelRuntime runtime(threads_of_rank(grid));
+  go_on_where_run_again(grid, batch_job(surroundings()), job.config);
   JobPlan plan = plan_job(job.config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
   check_fits(job.config, plan.memory, grid);
   std::optional<RunLock> lock;  // rank 0's, to the end of the run

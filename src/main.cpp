@@ -12,6 +12,7 @@
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
 #include "src/huggingface_commands.hpp"
+#include "src/train/build_facts.hpp"
 #include "src/train/version.hpp"
 
 namespace {
@@ -62,7 +63,9 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       "Runs alike under mpiexec -n N, srun --mpi=pmi2, and as one process:\n"
       "  triax train job.json\n"
       "  mpiexec -n 4 triax train job.json --set parallel.tensor=2 --set run.steps=200\n"
-      "A job whose checkpoints are there is resumed (checkpoint.resume), on any grid.\n"
+      "A job whose checkpoints are there is resumed (checkpoint.resume), on any grid. A batch job\n"
+      "that is run again goes on from its own, whatever checkpoint.resume says: of Slurm by its\n"
+      "number, of others where the environment has TRIAX_JOB_ID, the same in each of its runs.\n"
       "Jobs to start from: jobs/examples. The keys of a job: triax config --reference");
   command->add_option("job", job.job, "The job file (JSON)")->type_name("JOB.json")->required();
   add_overrides(command, job);
@@ -209,7 +212,8 @@ UsageError command_line_error(const CLI::App& app, const CLI::ParseError& error)
 int run(int argc, char** argv, MpiSession& session) {
   CLI::App app{"triax trains large language models on supercomputers: one binary, no Python.",
                "triax"};
-  app.set_version_flag("--version", fmt::format("triax {}, {}", version, text_of(isa_in_use())));
+  app.set_version_flag(
+      "--version", fmt::format("triax {}, {}\n{}", version, text_of(isa_in_use()), build_facts()));
   app.require_subcommand(1);
   app.footer(
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"

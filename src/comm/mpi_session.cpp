@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -135,6 +136,16 @@ std::optional<LaunchProblem> launch_problem(
     if (processes == 1) return {};
   }
   return {};
+}
+
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
+  std::string line(text.data());
+  line.resize(std::min(line.find('\n'), line.size()));
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return line;
 }
 
 void check_launch(MPI_Comm world) {

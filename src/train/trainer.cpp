@@ -7,9 +7,9 @@
 #include "io/agree.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "src/state/initial_weights.hpp"
+#include "src/train/batch_job.hpp"
 #include "src/train/final_export.hpp"
 #include "src/train/job_changes.hpp"
-#include "src/train/job_end.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/run_directory.hpp"
 
@@ -181,7 +181,6 @@ Allocations Trainer::allocations() const {
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
   requests_.leave_at(announced_leaving_time(config_.run));  // rank 0's clock is the job's
   announce({job_, grid_, plan_, start_, train_reader_, optimizer_, store_});
-  prepare_run_directory(job_, hosts);
   // Later checkpoints are of a run that this one leaves behind, as are the later lines of
   // metrics.jsonl.
   if (owns_checkpoints(config_))
@@ -190,6 +189,8 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
           "{} is after more than the {} steps that this run begins with: set aside, as "
           "*.superseded",
           other, start_.step);
+  // After that: what is left there may now be taken for this batch job's own.
+  prepare_run_directory(job_, hosts, batch_job(surroundings()), start_.step);
   record_.emplace(config_, start_.step);
   checkpoints_.before_messages([this] { record_->pause(); });
 }
@@ -244,8 +245,8 @@ RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
   if (!due.stop) return RunEnd::done;
   if (leader()) {
     record_->pause();
-    spdlog::warn("stopped by {} after {} of {} steps: the same command goes on from there",
-                 source_of(told_.request), done, config_.run.steps);
+    spdlog::warn("stopped by {} after {} of {} steps: {}", source_of(told_.request), done,
+                 config_.run.steps, way_on(config_.checkpoint, batch_job(surroundings())));
   }
   return RunEnd::stopped;
 }
