@@ -64,12 +64,21 @@ int processor_level() {
   return __builtin_cpu_supports("avx512bf16") != 0 ? 2 : 1;
 }
 
+bool processor_is_intel() {
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel") != 0;
+}
+
 }  // namespace triax::detail
 
 #else
 
 int triax::detail::processor_level() {
   return 0;
+}
+
+bool triax::detail::processor_is_intel() {
+  return false;
 }
 
 #endif

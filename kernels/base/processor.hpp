@@ -8,4 +8,7 @@ namespace triax::detail {
 /// the processor is not of x86-64.
 int processor_level();
 
+/// Whether Intel made it: which of a library's ways is faster there was measured apart.
+bool processor_is_intel();
+
 }  // namespace triax::detail

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/base/parallel.hpp"
+#include "kernels/base/processor.hpp"
 #include "kernels/matmul/product.hpp"
 #include "kernels/matmul/wide.hpp"
 
@@ -12,6 +13,9 @@ namespace {
 // blocks of rows or columns.
 constexpr std::int64_t most_depth = 8192;
 constexpr std::int64_t most_columns = 1024;
+// Of weight gradients on Intel's processors, where oneDNN packs operands of wide products alone:
+// 170 GFLOP/s at 768x1024x3072, in blocks of 1024 columns 133.
+constexpr std::int64_t most_columns_intel = 4096;
 constexpr std::int64_t rows_of_sums = 512;
 constexpr std::int64_t most_rows = 4096;
 constexpr std::int64_t most_elements = std::int64_t{3} << 19;  // of a block of a
@@ -38,7 +42,8 @@ BlockSizes block_sizes(const Operands& x, std::int64_t threads) {
   } else if (transposed(x.a)) {  // weight gradients
     const std::int64_t rows = std::clamp(most_elements / block.k, rows_of_sums, most_rows);
     block.m = equal_blocks(block.m, threads * rows);
-    block.n = equal_blocks(block.n, threads * most_columns);
+    block.n = equal_blocks(
+        block.n, threads * (detail::processor_is_intel() ? most_columns_intel : most_columns));
   }
   return block;
 }
