@@ -67,7 +67,7 @@ void rename_path(const std::string& from, const std::string& to, Existing existi
     failure = errno;
   if (failure == EEXIST)
     throw Error(to + " is there already", "it came while this was written",
-                "Give another name, or --force");
+                "Give another name, or remove it");
   if (failure != 0)
     throw Error("cannot rename " + from + " to " + to, std::strerror(failure),
                 "Check the directory's permissions");

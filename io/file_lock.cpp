@@ -11,14 +11,13 @@
 #include <thread>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/host_name.hpp"
 
 namespace triax {
 namespace {
 
 std::string this_process() {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  return fmt::format("process {} on {}\n", getpid(), host.data());
+  return fmt::format("process {} on {}\n", getpid(), host_name());
 }
 
 // What the holder wrote; it may be about to.

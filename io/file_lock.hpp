@@ -26,6 +26,8 @@ class FileLock {
   /// Why there is no lock, where the file system has none (some network file systems): work may
   /// go on without; empty where it is held.
   const std::string& refusal() const { return refusal_; }
+  /// The file goes with the lock, whatever it was made with.
+  void leave_nothing() { leaves_ = Leaves::nothing; }
 
  private:
   std::string path_;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -103,6 +104,19 @@ std::int64_t set_lines_aside(const std::string& path, std::int64_t first_step) {
   return sorted.count;
 }
 
+// Whether the name leads elsewhere by now: lines would go where nobody finds them.
+bool is_gone(int file, const std::string& path) {
+  struct stat open {};
+  struct stat named {};
+  if (::fstat(file, &open) != 0) return false;
+  if (::stat(path.c_str(), &named) != 0) return errno == ENOENT || errno == ENOTDIR;
+  return open.st_dev != named.st_dev || open.st_ino != named.st_ino;
+}
+
+std::string text_of_gone(const std::string& path) {
+  return fmt::format("{} is gone: it or its directory was removed or renamed during the run", path);
+}
+
 }  // namespace
 
 std::string superseded_metrics(const std::string& path) {
@@ -128,6 +142,10 @@ void MetricsWriter::line(const std::string& text) {
 
 // All that waits, or nothing of it: a torn line would follow the run to its end.
 void MetricsWriter::flush() {
+  if (is_gone(file_, path_)) {
+    problem_ = text_of_gone(path_);
+    return;
+  }
   const off_t end = ::lseek(file_, 0, SEEK_END);  // -1 for a pipe
   std::size_t done = 0;
   while (done < waiting_.size()) {
@@ -147,6 +165,11 @@ void MetricsWriter::flush() {
 
 void MetricsWriter::sync() {
   flush();
+  if (is_gone(file_, path_))
+    throw Error(text_of_gone(path_),
+                fmt::format("{} bytes of lines have not been written, earlier ones went with it",
+                            waiting_.size()),
+                "Look whether the run's checkpoints are there, and run the job again");
   if (!waiting_.empty())
     throw Error(problem_, fmt::format("{} bytes of lines are not in it", waiting_.size()),
                 "Free some space, or raise the quota");

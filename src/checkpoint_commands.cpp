@@ -15,6 +15,7 @@
 #include "io/checkpoint_list.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
+#include "src/standard_output.hpp"
 
 namespace triax {
 namespace {
@@ -29,16 +30,13 @@ using Shared = std::shared_ptr<Arguments>;
 
 Shared add_arguments(CLI::App* command, const char* name, const char* meaning) {
   auto arguments = std::make_shared<Arguments>();
-  command->add_option(CLI::detail::to_lower(name), arguments->path, meaning)
-      ->type_name(name)
-      ->required();
+  command->add_option(name, arguments->path, meaning)->type_name("")->required();
   command->add_flag("--json", arguments->json, "Print JSON");
   return arguments;
 }
 
 void print(const MpiSession& session, const std::string& text) {
-  if (session.rank() == 0) fmt::print("{}", text);
-  (void)std::fflush(stdout);
+  if (session.rank() == 0) print_out(text);
 }
 
 // Rank 0's share of a verification as a percentage on a terminal, ten times a second at most.
@@ -109,6 +107,8 @@ int diff(const Arguments& arguments, const MpiSession& session) {
   const CheckpointDifference difference =
       diff_checkpoints(arguments.path, arguments.other, arguments.json, MPI_COMM_WORLD);
   print(session, difference.text);
+  for (const std::string& file : {arguments.path, arguments.other})
+    require_whole(file, MPI_COMM_WORLD);
   return difference.tensors || (difference.attributes && !arguments.tensors) ? found_status : 0;
 }
 
@@ -163,10 +163,11 @@ void add_diff(CLI::App* parent, const MpiSession& session, int& status) {
       "diff", "Compare two checkpoints: the largest difference of each tensor, and attributes.");
   command->footer(
       "Relative difference: |a - b| / max(|a|, |b|). Two NaNs are equal.\n"
-      "Exit status: 0 equal; 3 different, or a file cannot be read.\n"
+      "Exit status: 0 equal; 3 different, or a file cannot be read, or its data do not match their "
+      "checksums:\nthe list is of what is there.\n"
       "  triax checkpoint diff --tensors a/step-000100.h5 b/step-000100.h5");
   const Shared arguments = add_arguments(command, "A", "A checkpoint file");
-  command->add_option("b", arguments->other, "Another one")->type_name("B")->required();
+  command->add_option("B", arguments->other, "Another one")->type_name("")->required();
   command->add_flag("--tensors", arguments->tensors,
                     "Attributes (job, grid, version, ...) do not count for the exit status");
   command->callback([arguments, &session, &status] { status = diff(*arguments, session); });

@@ -2,19 +2,16 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-#include <array>
-#include <climits>
-#include <cstdlib>
 #include <optional>
 
 #include "io/agree.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/isa_of_job.hpp"
-#include "src/comm/topology.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/config/load.hpp"
+#include "src/standard_output.hpp"
+#include "src/threads.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
@@ -28,44 +25,6 @@ namespace triax {
 namespace {
 
 constexpr int stopped_early = 75;  // EX_TEMPFAIL of sysexits.h: to be run again
-
-// What OMP_NUM_THREADS says; 0 where it says nothing.
-int threads_asked() {
-  const char* const text = std::getenv("OMP_NUM_THREADS");
-  const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
-  return given > 0 && given < INT_MAX ? static_cast<int>(given) : 0;
-}
-
-// Whether the user's environment says where threads run.
-bool places_asked() {
-  constexpr std::array names = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
-  return std::any_of(names.begin(), names.end(),
-                     [](const char* name) { return std::getenv(name) != nullptr; });
-}
-
-int threads_of_rank(const ProcessGrid& grid) {
-  const int asked = threads_asked();
-  return asked > 0 ? asked : grid.cores().cores;
-}
-
-// As a rank of a run on machines like this one would have; nodes of `ranks` ranks.
-int threads_of_planned_rank(int ranks) {
-  const int asked = threads_asked();
-  return asked > 0 ? asked : std::max(1, share_of_cores(MPI_COMM_SELF).of_node / ranks);
-}
-
-// Pins this rank to its share of the node's cores, unless the user said otherwise; what was chosen,
-// in words. Beside a GPU the host's threads have little to do.
-std::string settle_on_cores(const ProcessGrid& grid) {
-  const CoreShare& share = grid.cores();
-  if (threads_asked() > 0)
-    return fmt::format("{} thread(s) a rank, as OMP_NUM_THREADS says", threads_asked());
-  if (!share.own() || places_asked() || grid.space() == MemorySpace::device || !pin_to(share))
-    return fmt::format("{} thread(s) a rank, on {}, not pinned", share.cores, share.text());
-  return fmt::format(
-      "{} thread(s) a rank, pinned; rank 0 on {}. OMP_NUM_THREADS sets another number", share.cores,
-      share.text());
-}
 
 // The prompt as tokens of the model: its bytes.
 std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig& model) {
@@ -152,6 +111,20 @@ void check_planned(const JobArguments& arguments, const Config& config, const Me
   check_offload_room(config, plan, ranks);
 }
 
+void print_instructions(const JobPlan& plan) {
+  const Plans& stages = plan.steps.training;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage)
+    print_out(fmt::format("stage {}\n{}", stage, text_of(stages[stage])));
+}
+
+void print_dry_run(const JobArguments& arguments, const Config& config, const JobPlan& plan) {
+  const MemoryLimit gpu = gpu_limit(space_of(config));
+  const MemoryLimit limit = gpu.space == MemorySpace::device ? gpu : node_limit();
+  print_out(arguments.json ? dry_run_json(plan) : dry_run_table(plan, limit));
+  for (const std::string& line : gpu_notes(config, device_count() > 0)) spdlog::info("{}", line);
+  for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
+}
+
 }  // namespace
 
 int fail(MpiSession& session, const std::string& text, int status) {
@@ -170,6 +143,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
     throw UsageError("--ranks-per-node is for a plan: a run finds the nodes of its ranks", {},
                      "Add --dry-run or --print-plan, or leave it out");
   check_launch(MPI_COMM_WORLD);
+  (void)threads_asked();    // refused before anything is made
   const RunRequests early;  // signals wait from here on, for the trainer's own
   LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
   check_plannable(job.config, memory_limit().bytes);
@@ -209,48 +183,27 @@ int train(const JobArguments& arguments, MpiSession& session) {
   }
 }
 
-void print_plan(const JobArguments& arguments, const MpiSession& session) {
+void show_plan(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
   LoadedJob job = job_to_plan(arguments, session.size(), grid);
   const KernelRuntime runtime(planned_threads(arguments, job.config, grid));
   const JobPlan plan = plan_to_show(job.config, grid);
   if (session.rank() == 0) {
-    const Plans& stages = plan.steps.training;
-    for (std::size_t stage = 0; stage < stages.size(); ++stage)
-      fmt::print("stage {}\n{}", stage, text_of(stages[stage]));
-    (void)std::fflush(stdout);
+    if (arguments.print_plan) print_instructions(plan);
+    if (arguments.dry_run) print_dry_run(arguments, job.config, plan);
     warn_of(job.missing);
-  }
-  check_planned(arguments, job.config, plan.memory, grid);
-}
-
-void dry_run(const JobArguments& arguments, const MpiSession& session) {
-  std::optional<ProcessGrid> grid;
-  LoadedJob job = job_to_plan(arguments, session.size(), grid);
-  const KernelRuntime runtime(planned_threads(arguments, job.config, grid));
-  const JobPlan plan = plan_to_show(job.config, grid);
-  const MemoryLimit gpu = gpu_limit(space_of(job.config));
-  const MemoryLimit limit = gpu.space == MemorySpace::device ? gpu : node_limit();
-  if (session.rank() == 0) {
-    fmt::print("{}", arguments.json ? dry_run_json(plan) : dry_run_table(plan, limit));
-    (void)std::fflush(stdout);
-    warn_of(job.missing);
-    for (const std::string& line : gpu_notes(job.config, device_count() > 0))
-      spdlog::info("{}", line);
-    for (const std::string& line : surprises(job.config)) spdlog::warn("{}", line);
   }
   check_planned(arguments, job.config, plan.memory, grid);
 }
 
 void print_config(const JobArguments& arguments) {
   if (arguments.reference) {
-    fmt::print("{}", key_reference(arguments.json));
+    print_out(key_reference(arguments.json));
     return;
   }
   const JobDescription job =
       describe_job(arguments.job, arguments.overrides, arguments.ranks, arguments.json);
-  fmt::print("{}", job.text);
-  (void)std::fflush(stdout);
+  print_out(job.text);
   warn_of(job.missing);
 }
 
@@ -266,12 +219,11 @@ void generate(const GenerateArguments& arguments) {
       static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
   Generator generator(reader, length);
   const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, generator.model());
-  fmt::print("{}", arguments.prompt);
+  print_out(arguments.prompt);
   generator.generate(tokens, arguments.sampling, [](std::int32_t token) {
-    std::putchar(token);
-    (void)std::fflush(stdout);
+    print_out(std::string(1, static_cast<char>(token)));
   });
-  fmt::print("\n");
+  print_out("\n");
 }
 
 }  // namespace triax

@@ -31,15 +31,12 @@ int fail(MpiSession& session, const std::string& text, int status);
 /// Trains as the job says, on all ranks. Returns the exit status. Collective.
 int train(const JobArguments& arguments, MpiSession& session);
 
-/// Prints the instructions of a step for each stage, on rank 0. One process may ask for a grid of
-/// any size. What a run would miss (data files that are not there) goes to standard error.
-/// Collective.
-void print_plan(const JobArguments& arguments, const MpiSession& session);
-
-/// Prints what a run would take of memory and send, on rank 0: a table, or JSON. Under mpiexec for
-/// the ranks there; one process may ask for a grid of any size. What a run would miss goes to
-/// standard error. UsageError, behind the table, where the job does not fit. Collective.
-void dry_run(const JobArguments& arguments, const MpiSession& session);
+/// Prints what was asked for of a run's plan, on rank 0: the instructions of a step for each stage,
+/// what it would take of memory and send (a table, or JSON), or both. Under mpiexec for the ranks
+/// there; one process may ask for a grid of any size. What a run would miss (data files that are
+/// not there) goes to standard error. UsageError, behind what is printed, where the job does not
+/// fit. Collective.
+void show_plan(const JobArguments& arguments, const MpiSession& session);
 
 /// Prints a job with its defaults, or the reference of keys. What a run would miss (data files that
 /// are not there) goes to standard error.

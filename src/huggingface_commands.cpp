@@ -12,6 +12,8 @@
 #include "io/agree.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/runtime.hpp"
+#include "src/option_checks.hpp"
+#include "src/standard_output.hpp"
 #include "src/train/huggingface_export.hpp"
 #include "src/train/huggingface_import.hpp"
 
@@ -20,7 +22,7 @@ namespace {
 
 struct Arguments {
   std::string from, to, format, type;
-  std::uint64_t shard_bytes = 5'000'000'000;
+  std::int64_t shard_bytes = 5'000'000'000;
   bool force = false;
 };
 
@@ -43,23 +45,22 @@ void add_type(CLI::App* command, const Shared& arguments, const char* meaning) {
 
 void run_export(const Arguments& arguments, const MpiSession& session) {
   const KernelRuntime runtime(1);
-  const ExportOptions options{type_of(arguments), static_cast<std::int64_t>(arguments.shard_bytes),
-                              arguments.force, true};
+  const ExportOptions options{type_of(arguments), arguments.shard_bytes, arguments.force, true};
   const ExportSummary sum =
       export_huggingface(arguments.from, arguments.to, options, MPI_COMM_WORLD);
   if (session.rank() != 0) return;
   if (!sum.checksums)
     spdlog::warn("{} has no checksums: its data are taken as they are", arguments.from);
-  fmt::print("{}: {} tensors, {}, {} bytes in {} file{}\n", arguments.to, sum.tensors,
-             name_of(sum.type), sum.bytes, sum.files, sum.files == 1 ? "" : "s");
+  print_out(fmt::format("{}: {} tensors, {}, {} bytes in {} file{}\n", arguments.to, sum.tensors,
+                        name_of(sum.type), sum.bytes, sum.files, sum.files == 1 ? "" : "s"));
 }
 
 void run_import(const Arguments& arguments) {
   const KernelRuntime runtime(1);
   const ImportSummary sum =
       import_huggingface(arguments.from, arguments.to, {type_of(arguments), arguments.force});
-  fmt::print("{}: {} tensors, {}, {} bytes, step 0, no optimizer state\n", arguments.to,
-             sum.tensors, name_of(sum.type), sum.bytes);
+  print_out(fmt::format("{}: {} tensors, {}, {} bytes, step 0, no optimizer state\n", arguments.to,
+                        sum.tensors, name_of(sum.type), sum.bytes));
   if (!sum.unused.empty())
     spdlog::warn("{}: {} tensors are not part of this model: {}", arguments.from, sum.unused.size(),
                  fmt::join(sum.unused, ", "));
@@ -76,15 +77,13 @@ void add_export(CLI::App& parent, const MpiSession& session) {
       "  mpiexec -n 8 triax checkpoint export FILE --to huggingface out    # the ranks share the "
       "shards");
   const auto arguments = std::make_shared<Arguments>();
-  command->add_option("file", arguments->from, "The checkpoint file")
-      ->type_name("FILE")
-      ->required();
+  command->add_option("FILE", arguments->from, "The checkpoint file")->type_name("")->required();
   command->add_option("--to", arguments->format, "The format: huggingface")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"huggingface"}))
       ->required();
-  command->add_option("directory", arguments->to, "The directory to write to; it is made")
-      ->type_name("OUT_DIR")
+  command->add_option("OUT_DIR", arguments->to, "The directory to write to; it is made")
+      ->type_name("")
       ->required();
   add_type(command, arguments,
            "f32, bf16 or f16 (default: the type of /model, unchanged). Another is rounded to "
@@ -93,8 +92,7 @@ void add_export(CLI::App& parent, const MpiSession& session) {
       ->add_option("--shard-size", arguments->shard_bytes,
                    "Most bytes of a file, as 5000000000 or 5GB (1000-based; the default)")
       ->type_name("BYTES")
-      ->transform(CLI::AsSizeValue(true))
-      ->check(CLI::PositiveNumber);
+      ->transform(CLI::Validator(size(), ""));
   command->add_flag("--force", arguments->force, "Replace a model that OUT_DIR holds");
   command->callback([arguments, &session] { run_export(*arguments, session); });
 }
@@ -109,8 +107,8 @@ void add_import(CLI::App& parent, const MpiSession& session) {
       "  triax generate gpt2.h5 --prompt \"The \"\n"
       "  triax train job.json --set checkpoint.resume=gpt2.h5");
   const auto arguments = std::make_shared<Arguments>();
-  command->add_option("directory", arguments->from, "config.json and safetensors")
-      ->type_name("HF_DIR")
+  command->add_option("HF_DIR", arguments->from, "config.json and safetensors")
+      ->type_name("")
       ->required();
   command->add_option("--out", arguments->to, "The checkpoint to write")
       ->type_name("FILE")

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <new>
+#include <sstream>
+#include <string_view>
 
 #include "kernels/base/isa.hpp"
 #include "src/checkpoint_commands.hpp"
@@ -12,7 +14,10 @@
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
 #include "src/huggingface_commands.hpp"
+#include "src/option_checks.hpp"
+#include "src/standard_output.hpp"
 #include "src/train/build_facts.hpp"
+#include "src/train/run_requests.hpp"
 #include "src/train/version.hpp"
 
 namespace {
@@ -24,31 +29,8 @@ struct Arguments {
   GenerateArguments generation;
 };
 
-using Check = std::function<std::string(const std::string&)>;
-
-// CLI::Range lets nan pass, and numbers that the conversion would wrap.
-Check number(double least, double most) {
-  return [=](const std::string& text) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    const bool fits = !text.empty() && *end == '\0' && value >= least && value <= most;
-    return fits ? std::string()
-                : fmt::format("expected a number from {} to {}, got \"{}\"", least, most, text);
-  };
-}
-
-Check whole_number(double least, double most) {
-  return [=](const std::string& text) {
-    const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
-    return digits && number(least, most)(text).empty()
-               ? std::string()
-               : fmt::format("expected a whole number from {} to {}, got \"{}\"", least, most,
-                             text);
-  };
-}
-
-void add_overrides(CLI::App* command, JobArguments& job) {
-  command
+CLI::Option* add_overrides(CLI::App* command, JobArguments& job) {
+  return command
       ->add_option("--set", job.overrides,
                    "Override one key of the job by its dotted path, as parallel.tensor=2; may be "
                    "given many times")
@@ -67,15 +49,15 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       "that is run again goes on from its own, whatever checkpoint.resume says: of Slurm by its\n"
       "number, of others where the environment has TRIAX_JOB_ID, the same in each of its runs.\n"
       "Jobs to start from: jobs/examples. The keys of a job: triax config --reference");
-  command->add_option("job", job.job, "The job file (JSON)")->type_name("JOB.json")->required();
+  command->add_option("JOB.json", job.job, "The job file (JSON)")->type_name("")->required();
   add_overrides(command, job);
-  command->add_flag("--print-plan", job.print_plan,
-                    "Print the instructions of a step for each stage, and stop");
+  CLI::Option* plan = command->add_flag(
+      "--print-plan", job.print_plan, "Print the instructions of a step for each stage, and stop");
   CLI::Option* dry = command->add_flag(
       "--dry-run", job.dry_run,
       "Print the memory of each rank by kind and the messages of a step, and stop; status 2 where "
       "the job does not fit");
-  command->add_flag("--json", job.json, "With --dry-run: print JSON")->needs(dry);
+  command->add_flag("--json", job.json, "With --dry-run: print JSON")->needs(dry)->excludes(plan);
   command
       ->add_option(
           "--ranks-per-node", job.ranks_per_node,
@@ -85,12 +67,12 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       ->type_name("N")
       ->check(whole_number(1, 1 << 30));
   command->callback([&] {
-    if (job.dry_run)
-      dry_run(job, session);
-    else if (job.print_plan)
-      print_plan(job, session);
-    else
+    if (job.dry_run || job.print_plan) {
+      release_signals();
+      show_plan(job, session);
+    } else {
       status = train(job, session);
+    }
   });
 }
 
@@ -102,16 +84,18 @@ void add_config(CLI::App& app, Arguments& arguments, const MpiSession& session) 
       "  triax config job.json --ranks 8    # what \"auto\" means on 8 ranks\n"
       "  triax config --reference           # every key that a job may have");
   CLI::Option* file =
-      command->add_option("job", job.job, "The job file (JSON)")->type_name("JOB.json");
-  add_overrides(command, job);
-  command
-      ->add_option("--ranks", job.ranks,
-                   "Resolve for so many ranks (default: the smallest grid that the job allows)")
-      ->type_name("N")
-      ->check(whole_number(1, 1 << 30));
+      command->add_option("JOB.json", job.job, "The job file (JSON)")->type_name("");
+  CLI::Option* overrides = add_overrides(command, job);
+  CLI::Option* ranks =
+      command
+          ->add_option("--ranks", job.ranks,
+                       "Resolve for so many ranks (default: the smallest grid that the job allows)")
+          ->type_name("N")
+          ->check(whole_number(1, 1 << 30));
   command->add_flag("--json", job.json, "Print JSON");
   CLI::Option* reference = command->add_flag(
       "--reference", job.reference, "Show every key: type, unit, default, allowed values, meaning");
+  for (CLI::Option* of_a_job : {file, overrides, ranks}) reference->excludes(of_a_job);
   command->callback([&, file, reference] {
     if (file->count() == 0 && reference->count() == 0)
       throw UsageError("triax config needs a job file or --reference", {},
@@ -127,8 +111,8 @@ void add_generate(CLI::App& app, Arguments& arguments, const MpiSession& session
       "generate", "Continue a text with the model of a checkpoint (one process).");
   command->footer(
       "  triax generate runs/demo/checkpoints/step-000100.h5 --prompt \"The \" --temperature 0.8");
-  command->add_option("checkpoint", generation.checkpoint, "The checkpoint file")
-      ->type_name("FILE")
+  command->add_option("FILE", generation.checkpoint, "The checkpoint file")
+      ->type_name("")
       ->required();
   command->add_option("--prompt", generation.prompt, "The text to continue")
       ->type_name("TEXT")
@@ -209,6 +193,18 @@ UsageError command_line_error(const CLI::App& app, const CLI::ParseError& error)
   return UsageError(fmt::format("one argument too many for {}: {}", name, left.front()), {}, help);
 }
 
+// Does what the command line says; help and version are among it.
+void parse(CLI::App& app, int argc, char** argv, const MpiSession& session) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw command_line_error(app, error);
+    std::ostringstream text;
+    app.exit(error, text, text);
+    if (session.rank() == 0) print_out(text.str());
+  }
+}
+
 int run(int argc, char** argv, MpiSession& session) {
   CLI::App app{"triax trains large language models on supercomputers: one binary, no Python.",
                "triax"};
@@ -229,12 +225,8 @@ int run(int argc, char** argv, MpiSession& session) {
   add_huggingface(*app.get_subcommand("checkpoint"), session);
   add_commands_to_come(app);
   try {
-    app.parse(argc, argv);
+    parse(app, argc, argv, session);
     return status;
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return fail(session, command_line_error(app, error).what(), 2);
-    if (session.rank() == 0) app.exit(error);  // help and version
-    return 0;
   } catch (const UsageError& error) {
     return fail(session, error.what(), 2);
   } catch (const std::bad_alloc&) {
@@ -252,6 +244,8 @@ int run(int argc, char** argv, MpiSession& session) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // One that comes while libraries start asks the run that is to come, too.
+  if (argc > 1 && std::string_view(argv[1]) == "train") hold_signals();
   // A file at the limit of ulimit -f is an error of its write (EFBIG), which has a text.
   std::signal(SIGXFSZ, SIG_IGN);
   MpiSession session(&argc, &argv);

@@ -1,94 +1,62 @@
 #include <algorithm>
-#include <functional>
-#include <limits>
 
+#include "kernels/attention/backward_tiles.hpp"
 #include "kernels/attention/bf16.hpp"
-#include "kernels/attention/steps.hpp"
-#include "kernels/attention/work.hpp"
 #include "kernels/cuda/kernels.hpp"
 
 namespace triax {
 namespace attention {
 namespace {
 
-// E: the type of all but lse.
 template <class E>
 struct Backward {
+  using Element = E;
   Sizes n;
   AttentionOptions options;
   Tensor dq, dk, dv, dout, out, lse, q, k, v;
   BackwardScratch scratch;
 
-  // A key head with all query heads that read it: nobody else writes its dk and dv.
-  void operator()(std::int64_t worker, std::int64_t item) const {
-    const std::int64_t b = item / n.key_heads;
-    const std::int64_t key_head = item % n.key_heads;
-    for (std::int64_t h = key_head * n.group(); h < (key_head + 1) * n.group(); ++h) {
-      pack_rows(scratch.query.of(worker), width_of(n), head_of<E>(q, b, h), 0, n.length,
-                n.head_size, options.scale);
-      pack_rows(scratch.dout.of(worker), width_of(n), head_of<E>(dout, b, h), 0, n.length,
-                n.head_size, 1.0F);
-      row_products(scratch.delta.of(worker), head_of<E>(dout, b, h), head_of<E>(out, b, h),
-                   n.length, n.head_size);
-      for (std::int64_t j0 = 0; j0 < n.length; j0 += tile_size) key_tile(worker, b, h, j0);
-    }
+  std::int64_t width() const { return width_of(n); }
+
+  void take_queries(std::int64_t worker, std::int64_t b, std::int64_t h) const {
+    pack_rows(scratch.query.of(worker), width(), head_of<E>(q, b, h), 0, n.length, n.head_size,
+              options.scale);
+    pack_rows(scratch.dout.of(worker), width(), head_of<E>(dout, b, h), 0, n.length, n.head_size,
+              1.0F);
   }
 
-  void key_tile(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t j0) const {
-    const std::int64_t keys = std::min(tile_size, n.length - j0);
+  void take_keys(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t j0,
+                 std::int64_t keys) const {
     const HeadView<E> key = head_of<E>(k, b, h / n.group());
-    pack_rows(scratch.key.of(worker), width_of(n), key, j0, keys, n.head_size, options.scale);
+    pack_rows(scratch.key.of(worker), width(), key, j0, keys, n.head_size, options.scale);
     pack_transposed(scratch.key_t.of(worker), key, j0, keys, n.head_size);
     pack_transposed(scratch.value_t.of(worker), head_of<E>(v, b, h / n.group()), j0, keys,
                     n.head_size);
-    for (std::int64_t i0 = j0; i0 < n.length; i0 += tile_size) {
-      score_gradient(worker, b, h, i0, j0);
-      accumulate(worker, i0, j0, keys);
-    }
-    // No later keys reach the queries of the diagonal.
-    unpack_rows(head_of<E>(dq, b, h), j0, scratch.dquery.of(worker) + j0 * width_of(n), width_of(n),
-                keys, n.head_size);
-    const std::int64_t reader = h % n.group();
-    add_query_head(head_of<E>(dk, b, h / n.group()), scratch.dkey.of(worker),
-                   scratch.dkey_sum.of(worker), j0, keys, width_of(n), n, reader);
-    add_query_head(head_of<E>(dv, b, h / n.group()), scratch.dvalue.of(worker),
-                   scratch.dvalue_sum.of(worker), j0, keys, width_of(n), n, reader);
   }
 
-  // The tile of probabilities again (after dropout), and the gradient of its scores.
-  void score_gradient(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t i0,
-                      std::int64_t j0) const {
+  void scores(std::int64_t worker, std::int64_t, std::int64_t, std::int64_t i0,
+              std::int64_t j0) const {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
-    const bool diagonal = i0 == j0;
-    float* probability = scratch.probability.of(worker);
-    float* dscore = scratch.dscore.of(worker);
     TileProduct product{.rows = rows,
                         .columns = tile_size,
                         .depth = n.head_size,
-                        .a = scratch.query.of(worker) + i0 * width_of(n),
-                        .a_row_stride = width_of(n),
+                        .a = scratch.query.of(worker) + i0 * width(),
+                        .a_row_stride = width(),
                         .a_depth_stride = 1,
                         .b = scratch.key_t.of(worker),
                         .b_stride = tile_size,
-                        .c = probability,
+                        .c = scratch.probability.of(worker),
                         .c_stride = tile_size,
-                        .triangle = diagonal ? Triangle::c_lower : Triangle::none};
+                        .triangle = i0 == j0 ? Triangle::c_lower : Triangle::none};
     tile_product(product);
-    product.a = scratch.dout.of(worker) + i0 * width_of(n);
+    product.a = scratch.dout.of(worker) + i0 * width();
     product.b = scratch.value_t.of(worker);
-    product.c = dscore;
+    product.c = scratch.dscore.of(worker);
     tile_product(product);
-    if (diagonal) {
-      fill_above_diagonal(probability, rows, -std::numeric_limits<float>::infinity());
-      fill_above_diagonal(dscore, rows, 0.0F);
-    }
-    probabilities(probability, lse_of(lse, b, h) + i0, rows);
-    softmax_gradient(dscore, probability,
-                     fill_keep(scratch.keep.of(worker), options, n, b, h, i0, j0),
-                     scratch.delta.of(worker) + i0, rows);
   }
+  void take_scores(std::int64_t, std::int64_t) const {}  // as they are
 
-  // dv += P^T dout, dk += dS^T q, dq += dS k. q and k are scaled already.
+  // q and k are scaled already.
   void accumulate(std::int64_t worker, std::int64_t i0, std::int64_t j0, std::int64_t keys) const {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
     const bool diagonal = i0 == j0;
@@ -98,15 +66,15 @@ struct Backward {
                         .a = scratch.probability.of(worker),
                         .a_row_stride = 1,
                         .a_depth_stride = tile_size,
-                        .b = scratch.dout.of(worker) + i0 * width_of(n),
-                        .b_stride = width_of(n),
+                        .b = scratch.dout.of(worker) + i0 * width(),
+                        .b_stride = width(),
                         .c = scratch.dvalue.of(worker),
-                        .c_stride = width_of(n),
+                        .c_stride = width(),
                         .accumulate = !diagonal,
                         .triangle = diagonal ? Triangle::a_upper : Triangle::none};
     tile_product(product);
     product.a = scratch.dscore.of(worker);
-    product.b = scratch.query.of(worker) + i0 * width_of(n);
+    product.b = scratch.query.of(worker) + i0 * width();
     product.c = scratch.dkey.of(worker);
     tile_product(product);
     tile_product({.rows = rows,
@@ -116,9 +84,9 @@ struct Backward {
                   .a_row_stride = tile_size,
                   .a_depth_stride = 1,
                   .b = scratch.key.of(worker),
-                  .b_stride = width_of(n),
-                  .c = scratch.dquery.of(worker) + i0 * width_of(n),
-                  .c_stride = width_of(n),
+                  .b_stride = width(),
+                  .c = scratch.dquery.of(worker) + i0 * width(),
+                  .c_stride = width(),
                   .accumulate = j0 > 0,
                   .triangle = diagonal ? Triangle::a_lower : Triangle::none});
   }
@@ -143,8 +111,8 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   const attention::BackwardScratch tiles(scratch, attention::workers_for(n.batch * n.key_heads),
                                          n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {
-    const attention::Backward<E> backward{n, options, dq, dk, dv, dout, out, lse, q, k, v, tiles};
-    attention::for_each_item(n.batch * n.key_heads, std::cref(backward));
+    attention::run_backward(
+        attention::Backward<E>{n, options, dq, dk, dv, dout, out, lse, q, k, v, tiles});
   });
 }
 

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "kernels/base/host_name.hpp"
+
 namespace triax {
 namespace {
 
@@ -45,21 +47,22 @@ int create(const char* label) {
   return file >= 0 || errno != EINVAL ? file : ::memfd_create(label, MFD_CLOEXEC);
 }
 
-}  // namespace
-
 // The kernel drew a number when it started.
-SharedMemory::Home SharedMemory::home() {
+SharedMemory::Home find_home() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  if (boot.empty()) {  // hidden from this process
-    std::array<char, 256> host{};
-    ::gethostname(host.data(), host.size() - 1);
-    boot = host.data();
-  }
-  std::array<char, 64> space{};  // "pid:[4026531836]"
+  if (boot.empty()) boot = host_name();  // hidden from this process
+  std::array<char, 64> space{};          // "pid:[4026531836]"
   const ssize_t length = ::readlinkat(AT_FDCWD, "/proc/self/ns/pid", space.data(), space.size());
   return {number_of(boot),
           number_of({space.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))})};
+}
+
+}  // namespace
+
+SharedMemory::Home SharedMemory::home() {
+  static const Home here = find_home();  // no process moves
+  return here;
 }
 
 SharedMemory SharedMemory::make(const char* label, std::size_t bytes) {

@@ -2,7 +2,9 @@
 
 #include <glob.h>
 
+#include <array>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 namespace triax {
 namespace {
@@ -45,7 +47,34 @@ std::string no_match(const std::string& pattern) {
              : text + ", nor " + pattern + ".idx, if a Megatron pair is meant";
 }
 
+// Keys whose values name files or directories, or patterns of them.
+constexpr std::array path_keys = {"/data/train",
+                                  "/data/valid",
+                                  "/model/from",
+                                  "/run/directory",
+                                  "/checkpoint/directory",
+                                  "/checkpoint/resume",
+                                  "/zero_optimization/offload_optimizer/nvme_path",
+                                  "/zero_optimization/offload_param/nvme_path"};
+
+void make_absolute(nlohmann::ordered_json& value) {
+  if (value.is_array())
+    for (auto& each : value) make_absolute(each);
+  if (!value.is_string()) return;
+  const auto text = value.get<std::string>();
+  if (text != "auto" && text != "must" && text != "never")  // of checkpoint.resume
+    value = fs::absolute(text).lexically_normal().string();
+}
+
 }  // namespace
+
+std::string with_absolute_paths(const std::string& job) {
+  auto root = nlohmann::ordered_json::parse(job);
+  for (const char* key : path_keys)
+    if (const nlohmann::ordered_json::json_pointer at(key); root.contains(at))
+      make_absolute(root[at]);
+  return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 std::optional<std::string> find_input(const std::string& path, const std::string& naming_file) {
   if (path.empty()) return {};

@@ -80,20 +80,24 @@ void resolve_grid(Settings& s, const ModelConfig& m, int ranks, ErrorList& error
   const bool any_data = s.is_auto("parallel.data");
   const int64_t data = any_data ? (ranks > 0 ? ranks / inner : 1) : s.integer("parallel.data");
   const int64_t all = ranks > 0 ? ranks : inner * data;
-  if (any_data && (data == 0 || all % inner != 0))
+  const bool sound_model = s.sound({"model", "parallel.chunks"});
+  const int64_t chunks = sound_model ? s.integer("parallel.chunks") : 1;
+  if (sound_model && m.layers < grid.pipeline * chunks)
+    check_model_fits(s, grid, m, all, errors);  // no number of ranks helps
+  else if (any_data && (data == 0 || all % inner != 0))
     s.error(errors, grid.tensor > 1 ? "parallel.tensor" : "parallel.pipeline",
             fmt::format("tensor {} x pipeline {} = {} does not divide the job's {} ranks. {}, or "
                         "start a multiple of {} ranks (mpiexec -n {})",
-                        grid.tensor, grid.pipeline, inner, all, what_fits(grid, m, 1, all), inner,
-                        inner));
+                        grid.tensor, grid.pipeline, inner, all, what_fits(grid, m, chunks, all),
+                        inner, inner));
   else if (static_cast<double>(inner) * static_cast<double>(data) != static_cast<double>(all))
     s.error(errors, "parallel.data",
-            fmt::format(
-                "tensor {} x pipeline {} x data {} is not the job's {} ranks. {}, or start "
-                "as many ranks as the grid has",
-                grid.tensor, grid.pipeline, data, all,
-                all % inner == 0 ? let_data_follow(s, all, inner) : what_fits(grid, m, 1, all)));
-  else if (s.sound({"model", "parallel.chunks"}))
+            fmt::format("tensor {} x pipeline {} x data {} is not the job's {} ranks. {}, or start "
+                        "as many ranks as the grid has",
+                        grid.tensor, grid.pipeline, data, all,
+                        all % inner == 0 ? let_data_follow(s, all, inner)
+                                         : what_fits(grid, m, chunks, all)));
+  else if (sound_model)
     check_model_fits(s, grid, m, all, errors);
   if (any_data) s.resolve("parallel.data", std::max<int64_t>(1, data));
 }

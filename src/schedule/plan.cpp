@@ -172,22 +172,17 @@ bool PlanShape::recomputes(int stage, int chunk, int layer) const {
   return !recompute.empty() && recompute[stage][chunk][layer];
 }
 
-namespace {
-
-// The model's first layer has none but tokens.
-bool keeps_input(const PlanShape& shape, int stage, int chunk, int layer) {
+bool PlanShape::keeps_input(int stage, int chunk, int layer) const {
   const bool first = stage == 0 && chunk == 0 && layer == 0;
-  return !first && shape.recomputes(stage, chunk, layer);
+  return !first && recomputes(stage, chunk, layer);
 }
 
-}  // namespace
-
 bool PlanShape::partitions(int stage, int chunk, int layer) const {
-  return partition_inputs && keeps_input(*this, stage, chunk, layer);
+  return partition_inputs && keeps_input(stage, chunk, layer);
 }
 
 bool PlanShape::offloads(int stage, int chunk, int layer) const {
-  return offload_inputs && keeps_input(*this, stage, chunk, layer);
+  return offload_inputs && keeps_input(stage, chunk, layer);
 }
 
 int PlanShape::pool(int stage, int chunk, int layer) const {

@@ -221,7 +221,9 @@ struct PlanShape {
   }
 
   bool recomputes(int stage, int chunk, int layer) const;
-  /// Not the model's first layer, which reads tokens.
+  /// Its input is kept for its recomputation: not that of the model's first layer, which reads
+  /// tokens.
+  bool keeps_input(int stage, int chunk, int layer) const;
   bool partitions(int stage, int chunk, int layer) const;
   bool offloads(int stage, int chunk, int layer) const;
   int pool(int stage, int chunk, int layer) const;

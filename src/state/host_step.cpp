@@ -26,10 +26,9 @@ void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& wei
                    const AdamWOptions& options) {
   const std::int64_t n = weights.elements();
   const bool there = weights.space() == MemorySpace::device;
-  Event before;
-  before.record(stream);
-  down_.wait(before);
-  up_.wait(before);
+  before_.record(stream);
+  down_.wait(before_);
+  up_.wait(before_);
   const auto slot = [&](std::int64_t at) -> Slot& {
     return slots_[static_cast<std::size_t>(at / portion) % slots_.size()];
   };
@@ -56,9 +55,8 @@ void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& wei
     if (there) copy(up_, part(weights), stepped);
     here.sent.record(up_);
   }
-  Event after;
-  after.record(up_);
-  stream.wait(after);
+  after_.record(up_);
+  stream.wait(after_);
 }
 
 }  // namespace triax

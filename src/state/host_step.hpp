@@ -33,6 +33,7 @@ class HostStep {
   DType type_, gradient_type_;
   WaitForDevice wait_;
   std::array<Slot, 2> slots_;  // before the streams, which may still copy from them
+  Event before_, after_;       // a step
   Stream down_, up_;
 };
 

@@ -87,9 +87,11 @@ void OffloadStore::start_read(int unit) {
   }
 }
 
-bool OffloadStore::read_is_done(int unit) {
-  return std::ranges::all_of(of(unit).requests,
-                             [](BlockRequest& request) { return request.test(); });
+bool OffloadStore::test_read(int unit) {
+  const bool done =
+      std::ranges::all_of(of(unit).requests, [](BlockRequest& request) { return request.test(); });
+  if (done) wait_read(unit);
+  return done;
 }
 
 void OffloadStore::start_write(int unit) {

@@ -57,8 +57,8 @@ class OffloadStore {
   // A unit is in memory from start_read, whose data are there after wait_read, to wait_write or
   // release. Error where the disk fails.
   void start_read(int unit);
-  /// True when wait_read would not wait: it tells whether the disk failed.
-  bool read_is_done(int unit);
+  /// wait_read where that would not wait, and true; else false.
+  [[nodiscard]] bool test_read(int unit);
   void wait_read(int unit) { wait(unit); }
   void start_write(int unit);
   void wait_write(int unit);

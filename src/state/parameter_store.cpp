@@ -118,21 +118,21 @@ void ParameterStore::make_pools(const WholeBuffers& whole) {
 BlockView ParameterStore::stepped_weights(int index) {
   const ParameterBlock& is = block(index);
   if (!is.stored || !is.host_state) return weights(index);
-  return {stored_->on_host(index), is.parameters};
+  return {stored_->of(index).on_host(), is.parameters};
 }
 
 void ParameterStore::wait_load(const Stream& stream, int index) {
-  of(index).weights = {stored_->wait_load(stream, index), block(index).parameters};
+  of(index).weights = {stored_->of(index).wait_load(stream), block(index).parameters};
 }
 
 void ParameterStore::unload(const Stream& stream, int index) {
   of(index).weights = {};
-  stored_->unload(stream, index);
+  stored_->of(index).unload(stream);
 }
 
 void ParameterStore::start_save(const Stream& stream, int index) {
   of(index).weights = {};
-  stored_->start_save(stream, index, block(index).host_state);
+  stored_->of(index).start_save(stream, block(index).host_state);
 }
 
 void ParameterStore::show_kept() {

@@ -74,7 +74,7 @@ class ParameterStore {
   void visit_weights(const Stream& stream, int block, Access access, Visit&& visit) {
     const ParameterBlock& is = blocks_[static_cast<std::size_t>(block)];
     if (!is.stored) return visit(weights(block));
-    stored_->visit(stream, block, access, [&](const Tensor& shard) {
+    stored_->of(block).visit(stream, access, [&](const Tensor& shard) {
       visit(BlockView{shard, is.parameters});
     });
   }
@@ -104,11 +104,11 @@ class ParameterStore {
   void release(int block);
 
   // ZeRO 3, the shard of a block whose parameters are in a store. Error where the disk fails.
-  void start_load(int block) { stored_->start_load(block); }
+  void start_load(int block) { stored_->of(block).start_load(); }
   void wait_load(const Stream& stream, int block);
   void unload(const Stream& stream, int block);
   void start_save(const Stream& stream, int block);
-  void wait_save(int block) { stored_->wait_save(block); }
+  void wait_save(int block) { stored_->of(block).wait_save(); }
   /// Lets messages under way move on.
   void progress();
 

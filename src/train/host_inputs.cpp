@@ -3,16 +3,6 @@
 #include <utility>
 
 namespace triax {
-namespace {
-
-// What `stream` has done so far comes before what `copies` does from here on.
-void follow(const Stream& copies, const Stream& stream) {
-  Event before;
-  before.record(stream);
-  copies.wait(before);
-}
-
-}  // namespace
 
 HostInputs::HostInputs(std::size_t bytes, int count, std::size_t places, MemorySpace space)
     : buffers_("inputs on the host", bytes, count, MemorySource::beside(space)),
@@ -28,6 +18,12 @@ HostInputs::~HostInputs() {
     up_.synchronize();
   } catch (const Error&) {  // of the device, which the run has met before
   }
+}
+
+// What `stream` has done so far comes before what `copies` does from here on.
+void HostInputs::follow(const Stream& copies, const Stream& stream) {
+  before_.record(stream);
+  copies.wait(before_);
 }
 
 void HostInputs::start_offload(const Stream& stream, std::size_t place, const Tensor& input) {

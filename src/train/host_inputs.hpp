@@ -28,9 +28,12 @@ class HostInputs {
     int slot = -1;
     Event moved;
   };
+  void follow(const Stream& copies, const Stream& stream);
+
   BufferPool buffers_;
   std::vector<Event> read_;  // by buffer: for the last time
   std::vector<Place> places_;
+  Event before_;  // of follow()
   Stream down_, up_;
 };
 

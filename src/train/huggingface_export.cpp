@@ -42,6 +42,13 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
+// What a killed export left half written; by the rank that holds the target.
+void remove_left(const std::string& directory) {
+  for (const std::string& name : names_in(directory))
+    if (name.ends_with(".tmp") && (is_weights(name) || name == std::string(config_name) + ".tmp"))
+      fs::remove(fs::path(directory) / name);
+}
+
 // UsageError where a model is there that is not to be replaced.
 void require_no_model(const std::string& directory, bool replace) {
   for (const std::string& name : names_in(directory))
@@ -137,13 +144,12 @@ class Export {
 };
 
 // By one rank, when every rank's own files have their names: removes what is left of a former
-// model, where it is to be replaced, and of killed programs, and says what there is now.
+// model, where it is to be replaced, and says what there is now.
 void complete(const Export& weights, const std::string& directory, bool replace) {
   std::set<std::string> ours;
   for (const SafetensorsShard& shard : weights.shards()) ours.insert(shard.file);
   for (const std::string& name : names_in(directory))
-    if (is_weights(name) && !ours.contains(name) && (replace || name.ends_with(".tmp")))
-      fs::remove(fs::path(directory) / name);
+    if (replace && is_weights(name) && !ours.contains(name)) fs::remove(fs::path(directory) / name);
   if (weights.shards().size() > 1)
     write_durably((fs::path(directory) / safetensors_index_name).string(),
                   safetensors_index(weights.shards()));
@@ -160,6 +166,7 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
   agreed(ranks, [&] {
     if (rank != 0) return;
     target.emplace(directory, OutputTarget::Kind::directory);
+    remove_left(directory);
     require_no_model(directory, options.replace);
   });
   std::optional<Export> weights;

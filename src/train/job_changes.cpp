@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -32,10 +34,38 @@ std::map<std::string, json> values_of(const json& job) {
   return values;
 }
 
+json value_of(const std::map<std::string, json>& values, const std::string& path) {
+  const auto found = values.find(path);
+  return found == values.end() ? json() : found->second;
+}
+
 std::string shown(const std::map<std::string, json>& values, const std::string& path) {
   const auto found = values.find(path);
   return found == values.end() ? "none"
                                : found->second.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// Whether two names may be of one file, seen from other directories: "text.txt", "../text.txt" and
+// "/home/me/text.txt".
+bool same_file(const std::string& a, const std::string& b) {
+  const auto named = [](const std::string& path) {
+    std::filesystem::path rest;
+    for (const auto& part : std::filesystem::path(path).lexically_normal())
+      if (part != "..") rest /= part;
+    return rest.string();
+  };
+  const std::string x = named(a);
+  const std::string y = named(b);
+  return x == y || x.ends_with("/" + y) || y.ends_with("/" + x);
+}
+
+bool same(const std::string& path, const json& a, const json& b) {
+  if (a == b) return true;
+  if ((path != "data.train" && path != "data.valid") || !a.is_array() || !b.is_array())
+    return false;
+  return std::ranges::equal(a, b, [](const json& x, const json& y) {
+    return x.is_string() && y.is_string() && same_file(x.get<std::string>(), y.get<std::string>());
+  });
 }
 
 }  // namespace
@@ -50,10 +80,10 @@ std::vector<std::string> job_changes(const std::string& there, const std::string
   all.insert(old_values.begin(), old_values.end());
   std::vector<std::string> lines;
   for (const auto& [path, value] : all) {
+    if (same(path, value_of(old_values, path), value_of(new_values, path))) continue;
     const std::string from = shown(old_values, path);
     const std::string to = shown(new_values, path);
-    if (from != to)
-      lines.push_back(fmt::format("resumed with another {}: {} there, {} here", path, from, to));
+    lines.push_back(fmt::format("resumed with another {}: {} there, {} here", path, from, to));
   }
   return lines;
 }

@@ -16,29 +16,32 @@ std::int64_t op_bytes(const Plan& plan) {
   return std::ssize(plan) * static_cast<std::int64_t>(sizeof(Op));
 }
 
-// The most inputs of recomputed layers that are kept at once: each from the layer's forward pass to
-// its recomputation.
-std::int64_t kept_inputs(const Plan& plan) {
+BufferPlan buffer_plan(const Config& config, const StepPlans& plans, const Stage& stage) {
+  const auto index = static_cast<std::size_t>(stage.place().stage);
+  return plan_buffers(stage, batch_shape(config, stage.place().tensor), config.model.hidden,
+                      plans.peaks[index], plans.shape.frame_pool[index]);
+}
+
+// The most inputs of recomputed layers that a stage keeps at once: each from the layer's forward
+// pass to its recomputation.
+std::int64_t kept_inputs(const StepPlans& plans, int stage) {
   std::int64_t kept = 0, most = 0;
-  for (const Op& op : plan) {
+  for (const Op& op : plans.training[static_cast<std::size_t>(stage)]) {
+    if (!plans.shape.keeps_input(stage, op.chunk, op.layer)) continue;
     if (op.kind == OpKind::DropFrame) most = std::max(most, ++kept);
     if (op.kind == OpKind::Recompute) --kept;
   }
   return most;
 }
 
-// What a job offloads to the host. In a build for the CPU it is where everything is: a name only.
-KindBytes on_host(const Config& config, const StepPlans& plans, const Stage& stage,
-                  const std::vector<ParameterBlock>& blocks, const Allocations& allocations) {
+// What a job without a GPU offloads to the host, where everything is: a name only, and no
+// instructions. What a GPU's run has there is what its plans and stores take.
+KindBytes named_host(const Config& config, const StepPlans& plans, const Stage& stage,
+                     const std::vector<ParameterBlock>& blocks, const Allocations& allocations) {
   KindBytes host;
-  if (config.recompute.inputs_on_host) {
-    const std::size_t whole =
-        boundary_bytes(batch_shape(config, stage.place().tensor), config.model.hidden);
-    const std::size_t input =
-        plans.shape.partition_inputs ? part_bytes(whole, config.parallel.tensor) : whole;
-    const Plan& plan = plans.training[static_cast<std::size_t>(stage.place().stage)];
-    host.activations = kept_inputs(plan) * static_cast<std::int64_t>(input);
-  }
+  if (config.recompute.inputs_on_host)
+    host.activations = kept_inputs(plans, stage.place().stage) *
+                       static_cast<std::int64_t>(buffer_plan(config, plans, stage).input_bytes());
   if (const auto& offload = config.zero.offload_optimizer; offload.device == OffloadDevice::cpu) {
     const auto share = [&](std::int64_t bytes) {
       return static_cast<std::int64_t>(offload.ratio * static_cast<double>(bytes));
@@ -67,7 +70,7 @@ RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_in
   const std::int64_t slots = shared_slot_bytes(config);
   const auto by_mpi = static_cast<std::int64_t>(messages.peak_scratch(plan));
   if (memory.space == MemorySpace::host) {
-    memory.host = on_host(config, plans, stage, blocks, allocations);
+    memory.host = named_host(config, plans, stage, blocks, allocations);
     memory.device = by_kind(allocations, program);
     memory.device -= memory.host;
     memory.device.communication = by_mpi + slots;
@@ -105,9 +108,7 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   allocations.state = state_bytes(blocks, state_options(config, 0), whole_buffers(plans, index));
   allocations.optimizer =
       optimizer_bytes(blocks, state_options(config, 0), state_buffers(plans, index));
-  allocations.step = plan_buffers(stage, shape, config.model.hidden, plans.peaks[index],
-                                  plans.shape.frame_pool[index])
-                         .memory();
+  allocations.step = buffer_plan(config, plans, stage).memory();
   allocations.space = space_of(config);
   allocations.batches = batch_bytes(config, shape);
   allocations.tables = stage.table_bytes();

@@ -14,6 +14,15 @@ namespace triax {
 
 namespace fs = std::filesystem;
 
+std::vector<std::string> directories_to_make(const std::string& directory) {
+  std::vector<std::string> absent;
+  std::error_code error;
+  for (fs::path at = directory; !at.empty() && !fs::exists(fs::symlink_status(at, error));
+       at = at.parent_path())
+    absent.push_back(at.string());
+  return absent;
+}
+
 OutputTarget::OutputTarget(const std::string& path, Kind kind) {
   if (path.empty())
     throw UsageError("the name of what is to be written is empty", {}, "Give a name");
@@ -36,6 +45,7 @@ OutputTarget::OutputTarget(const std::string& path, Kind kind) {
     for (const std::string& made : made_) fs::remove(made, absent);
     throw;
   }
+  if (lock_->refusal().empty() && file) fs::remove(path + ".tmp", absent);  // of a killed command
   if (const std::string& refusal = lock_->refusal(); !refusal.empty())
     spdlog::warn("{}: a second command that writes {} would not be noticed", refusal, path);
 }
@@ -51,11 +61,7 @@ void OutputTarget::make(const std::string& directory) {
   const fs::file_status there = fs::status(directory, error);
   if (fs::exists(there) && !fs::is_directory(there))
     throw UsageError(directory + " is not a directory", {}, "Give another directory");
-  const auto absent = [&](const fs::path& path) {
-    return !fs::exists(fs::symlink_status(path, error));
-  };
-  for (fs::path at = directory; !at.empty() && absent(at); at = at.parent_path())
-    made_.push_back(at.string());
+  made_ = directories_to_make(directory);
   if (!fs::exists(there) && made_.empty())
     throw UsageError(directory + " is a link to nothing", {}, "Give another directory");
   fs::create_directories(directory, error);

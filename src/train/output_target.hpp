@@ -9,11 +9,15 @@
 
 namespace triax {
 
+/// The directories that are to be made for `directory` to be there, the innermost first.
+std::vector<std::string> directories_to_make(const std::string& directory);
+
 /// A file or directory that this process alone writes as long as the object lives; by one rank.
 class OutputTarget {
  public:
   enum class Kind : std::uint8_t { file, directory };
 
+  /// Removes what a killed command left of a file ("<path>.tmp"), once no other has the target.
   /// Makes the directory, or the one that the file is to lie in; where it stays empty it is removed
   /// with the object. UsageError where there is a directory for a file, or a file for a directory;
   /// Error where the directory cannot be made or written, and where another process has the same

@@ -12,6 +12,8 @@
 #include "io/checkpoint_file.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "io/durable.hpp"
+#include "kernels/base/host_name.hpp"
+#include "src/config/paths.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/build_facts.hpp"
 #include "src/train/version.hpp"
@@ -34,7 +36,8 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
   const std::string& directory = job.config.run.directory;
   std::error_code error;
   std::filesystem::create_directories(directory, error);
-  nlohmann::ordered_json resolved = nlohmann::ordered_json::parse(job.resolved);
+  nlohmann::ordered_json resolved =
+      nlohmann::ordered_json::parse(with_absolute_paths(job.resolved));
   const ParallelConfig& parallel = job.config.parallel;
   resolved["triax"] = {
       {"version", version},
@@ -154,7 +157,7 @@ std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkp
 std::vector<std::string> gather_hosts(ProcessGrid& grid) {
   constexpr std::size_t length = 64;
   std::array<char, length> own{};
-  gethostname(own.data(), length - 1);
+  host_name().copy(own.data(), length - 1);
   std::vector<char> all(length * static_cast<std::size_t>(grid.size()));
   const auto bytes = [](char* data, std::size_t n) {
     return Tensor(data, DType::u8, {static_cast<std::int64_t>(n)});

@@ -3,12 +3,15 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "io/checkpoint_file.hpp"
+#include "src/train/output_target.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {
@@ -30,27 +33,80 @@ void check_writable(const std::string& directory, const char* key) {
   std::filesystem::remove(probe, error);
 }
 
+// A directory of this run, held. One that this run made goes with it where nothing was written
+// there: that of a run that was refused.
+class RunLock::Place {
+ public:
+  Place(const std::string& directory, const char* key, std::chrono::milliseconds patience)
+      : directory_(directory), made_(directories_to_make(directory)) {
+    try {
+      check_writable(directory, key);
+      lock_.emplace(directory,
+                    fmt::format("Wait for it or stop it, or set {} to another directory", key),
+                    patience);
+    } catch (...) {
+      remove_made();
+      throw;
+    }
+    if (const std::string& refusal = lock_->refusal(); !refusal.empty())
+      spdlog::warn("{}: two runs at once in {} would not be noticed", refusal, directory);
+  }
+  ~Place() {
+    if (!made_.empty() && has_lock_alone()) lock_->leave_nothing();
+    lock_.reset();
+    remove_made();
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+ private:
+  bool has_lock_alone() const {
+    std::error_code error;
+    const std::filesystem::directory_iterator first(directory_, error);
+    return !error && std::all_of(begin(first), end(first), [](const auto& entry) {
+      return entry.path().filename() == ".lock";
+    });
+  }
+  void remove_made() const {
+    std::error_code not_empty;
+    for (const std::string& directory : made_) std::filesystem::remove(directory, not_empty);
+  }
+
+  std::string directory_;
+  std::vector<std::string> made_;  // the innermost first
+  std::optional<DirectoryLock> lock_;
+};
+
 RunLock::RunLock(const Config& config, std::chrono::milliseconds patience) : patience_(patience) {
   const std::string& directory = config.run.directory;
   const std::string& checkpoints = config.checkpoint.directory;
-  take(directory, "run.directory");
-  if (!writes_checkpoints(config.checkpoint)) return;
-  std::error_code absent;  // then they are not the same
-  if (!std::filesystem::equivalent(directory, checkpoints, absent))
-    take(checkpoints, "checkpoint.directory");
+  try {
+    take(directory, "run.directory");
+    if (!writes_checkpoints(config.checkpoint)) return;
+    std::error_code absent;  // then they are not the same
+    if (!std::filesystem::equivalent(directory, checkpoints, absent))
+      take(checkpoints, "checkpoint.directory");
+  } catch (...) {
+    release();
+    throw;
+  }
   const std::vector<std::string> removed = remove_unfinished(checkpoints);
   if (!removed.empty())
     spdlog::info("removed {} unfinished checkpoint file(s) of a run that was stopped: {}",
                  removed.size(), fmt::join(removed, ", "));
 }
 
+RunLock::~RunLock() {
+  release();
+}
+
+// The checkpoints' directory first: it may lie in the other.
+void RunLock::release() {
+  while (!places_.empty()) places_.pop_back();
+}
+
 void RunLock::take(const std::string& directory, const char* key) {
-  check_writable(directory, key);
-  locks_.push_back(std::make_unique<DirectoryLock>(
-      directory, fmt::format("Wait for it or stop it, or set {} to another directory", key),
-      patience_));
-  if (const std::string& refusal = locks_.back()->refusal(); !refusal.empty())
-    spdlog::warn("{}: two runs at once in {} would not be noticed", refusal, directory);
+  places_.push_back(std::make_unique<Place>(directory, key, patience_));
 }
 
 }  // namespace triax

@@ -52,8 +52,10 @@ void RunRecord::tell_problem() {
   told_ = waiting;
   pause();
   if (waiting)
-    spdlog::error("{}: training goes on, lines wait in memory. Free some space",
-                  metrics_.problem());
+    spdlog::error(
+        "{}: training goes on, lines wait in memory. Free some space, or put back "
+        "what is gone",
+        metrics_.problem());
   else
     spdlog::info("the lines of metrics.jsonl that waited are written");
 }

@@ -48,6 +48,16 @@ std::string source_of(RunRequest request) {
   return {};
 }
 
+void hold_signals() {
+  const sigset_t set = signals_of_a_run();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+void release_signals() {
+  const sigset_t set = signals_of_a_run();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
 RunRequests::RunRequests() {
   const sigset_t set = signals_of_a_run();
   signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);

@@ -24,6 +24,12 @@ inline bool stops(RunRequest request) {
 /// What asked for it: "SIGUSR1", "the end of the job's time".
 std::string source_of(RunRequest request);
 
+/// From here on these signals wait for a RunRequests that is to come: for the start of a program
+/// that may train. The calling thread, and those that it starts.
+void hold_signals();
+/// They do again what they do to every program.
+void release_signals();
+
 /// SIGUSR1, SIGUSR2 and SIGTERM wait in the kernel while this lives, until they are asked for: no
 /// handler runs in the middle of a step. Threads that are started meanwhile inherit it; older ones
 /// must have these signals blocked (MpiSession sees to that for MPI's). See signalfd(2).

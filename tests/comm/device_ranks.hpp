@@ -69,6 +69,20 @@ class DeviceRanks : public testing::Test {
     comm.broadcast(queue_, data.tensor(), root).wait(queue_);
     EXPECT_EQ(data.seen(queue_), filled<float>(99, [&](auto i) { return number<float>(root, i); }));
   }
+  /// Between two ranks or more.
+  void expect_messages_by_tags(Communicator& comm) const {
+    const int next = (rank_ + 1) % size_, last = (rank_ + size_ - 1) % size_;
+    const Values one(queue_, numbers(50)), two(queue_, std::vector<float>(50, 7.0F));
+    const Values first(queue_, std::vector<float>(50)), second(queue_, std::vector<float>(50));
+    Request from_two = comm.receive(queue_, second.tensor(), last, 2);
+    Request from_one = comm.receive(queue_, first.tensor(), last, 1);
+    Request to_one = comm.send(queue_, one.tensor(), next, 1);
+    Request to_two = comm.send(queue_, two.tensor(), next, 2);
+    for (Request* request : {&from_one, &from_two, &to_one, &to_two}) request->wait(queue_);
+    EXPECT_EQ(first.seen(queue_),
+              filled<float>(50, [&](auto i) { return number<float>(last, i); }));
+    EXPECT_EQ(second.seen(queue_), std::vector<float>(50, 7.0F));
+  }
 
   int rank_ = 0, size_ = 1;
   Stream queue_;  // of a device, once there is known to be one

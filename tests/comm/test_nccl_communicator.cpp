@@ -145,16 +145,7 @@ TEST_F(Nccl, EveryAxisHasItsOwn) {
 }
 
 TEST_F(Nccl, MessagesToNeighboursArriveByTheirTags) {
-  const int next = (rank_ + 1) % size_, last = (rank_ + size_ - 1) % size_;
-  const Values one(queue_, numbers(50)), two(queue_, std::vector<float>(50, 7.0F));
-  const Values first(queue_, std::vector<float>(50)), second(queue_, std::vector<float>(50));
-  Request from_two = comm_.receive(queue_, second.tensor(), last, 2);
-  Request from_one = comm_.receive(queue_, first.tensor(), last, 1);
-  Request to_one = comm_.send(queue_, one.tensor(), next, 1);
-  Request to_two = comm_.send(queue_, two.tensor(), next, 2);
-  for (Request* request : {&from_one, &from_two, &to_one, &to_two}) request->wait(queue_);
-  EXPECT_EQ(first.seen(queue_), filled<float>(50, [&](auto i) { return number<float>(last, i); }));
-  EXPECT_EQ(second.seen(queue_), std::vector<float>(50, 7.0F));
+  expect_messages_by_tags(comm_);
   EXPECT_EQ(grid_->staging_bytes(), 4 * 200) << "through host memory";
 }
 

@@ -4,45 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <numeric>
 
 #include "kernels/base/check.hpp"
-#include "tests/io/refused.hpp"
+#include "tests/comm/grid_world.hpp"
 
 namespace triax {
 namespace {
 
-const Stream stream;
-
 using testing::AllOf;
 using testing::HasSubstr;
-
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-// The whole world on one node. MPI's own search for nodes is the slowest part of making a grid; it
-// is left to the test that is about it.
-std::vector<int> one_node() {
-  return std::vector<int>(static_cast<std::size_t>(world_size()), 0);
-}
-
-// The ranks of the grid in a group, in the group's order.
-std::vector<int> members(Communicator& group, int grid_rank) {
-  std::vector<std::int32_t> all(static_cast<std::size_t>(group.size()));
-  std::int32_t mine = grid_rank;
-  group.all_gather(stream, Tensor(all.data(), {group.size()}), Tensor(&mine, {1})).wait(stream);
-  return {all.begin(), all.end()};
-}
 
 // The ranks of `shape` that differ from `rank` along `axis` only.
 std::vector<int> expected_members(const GridShape& shape, int rank, Axis axis) {
@@ -142,169 +113,6 @@ TEST(ProcessGrid, TakesNodesFromAMap) {
 TEST(ProcessGrid, RefusesAWorldOfAnotherSize) {
   EXPECT_THROW(ProcessGrid(MPI_COMM_WORLD, {.data = world_size() + 1}), UsageError);
   EXPECT_THROW(ProcessGrid(MPI_COMM_WORLD, {.data = 1, .pipeline = world_size() + 2}), UsageError);
-}
-
-TEST(ProcessGrid, JoinsFirstAndLastStageForTheEmbedding) {
-  const int size = world_size();
-  ProcessGrid grid(MPI_COMM_WORLD, {.pipeline = size}, one_node());
-  const std::vector<int> group = members(grid.embedding(), grid.rank());
-  const bool end = grid.rank() == 0 || grid.rank() == size - 1;
-  if (end && size > 1)
-    EXPECT_EQ(group, (std::vector<int>{0, size - 1}));
-  else
-    EXPECT_EQ(group, std::vector<int>{grid.rank()});
-}
-
-TEST(ProcessGrid, PartsTheTensorAxisIntoRuns) {
-  const int size = world_size();
-  ProcessGrid grid(MPI_COMM_WORLD, {.tensor = size}, one_node());
-  EXPECT_THROW(grid.part(Axis::tensor, size + 1), Error);
-  EXPECT_THROW(grid.part(Axis::tensor, 0), Error);
-  for (int parts = 1; parts <= size; ++parts) {
-    if (size % parts != 0) continue;
-    Communicator& part = grid.part(Axis::tensor, parts);
-    std::vector<int> run(static_cast<std::size_t>(size / parts));
-    std::iota(run.begin(), run.end(), grid.rank() / (size / parts) * (size / parts));
-    EXPECT_EQ(members(part, grid.rank()), run);
-    EXPECT_EQ(&part, &grid.part(Axis::tensor, parts));
-  }
-}
-
-TEST(ProcessGrid, GroupsAcrossRunsMeetEveryRunOnce) {
-  const int size = world_size();
-  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node());
-  EXPECT_THROW(grid.across(Axis::data, size + 1), Error);
-  for (int parts = 1; parts <= size; ++parts) {
-    if (size % parts != 0) continue;
-    std::vector<int> places;
-    for (int r = grid.rank() % (size / parts); r < size; r += size / parts) places.push_back(r);
-    EXPECT_EQ(members(grid.across(Axis::data, parts), grid.rank()), places);
-  }
-}
-
-// Nodes of two neighbouring ranks: runs along the fastest axis lie within them, others do not.
-TEST(ProcessGrid, FindsTheRunsWithinNodes) {
-  const int size = world_size();
-  std::vector<int> pairs;
-  for (int r = 0; r < size; ++r) pairs.push_back(r / 2);
-  ProcessGrid along(MPI_COMM_WORLD, {.data = size}, pairs);
-  EXPECT_EQ(along.run_within_node(Axis::data), size % 2 == 0 ? 2 : 1);
-  ProcessGrid whole(MPI_COMM_WORLD, {.data = size}, one_node());
-  EXPECT_EQ(whole.run_within_node(Axis::data), size);
-  if (size % 2 != 0) return;
-  ProcessGrid behind(MPI_COMM_WORLD, {.data = size / 2, .tensor = 2}, pairs);
-  EXPECT_EQ(behind.run_within_node(Axis::tensor), 2);
-  EXPECT_EQ(behind.run_within_node(Axis::data), 1);
-}
-
-TEST(ProcessGrid, CountsTrafficByAxis) {
-  const int size = world_size();
-  ProcessGrid grid(MPI_COMM_WORLD, {.tensor = size}, one_node());
-  std::vector<float> data(static_cast<std::size_t>(size) * 10);
-  const Tensor tensor(data.data(), {size * 10});
-  const auto bytes = static_cast<std::uint64_t>(tensor.bytes());
-  grid.tensor().all_reduce(stream, tensor).wait(stream);
-  Traffic expected = ring::all_reduce(size, bytes);
-  EXPECT_EQ(grid.traffic(Axis::tensor), expected);
-  if (size % 2 == 0) {
-    grid.part(Axis::tensor, 2).all_reduce(stream, tensor).wait(stream);
-    expected += ring::all_reduce(size / 2, bytes);
-  }
-  grid.world().all_reduce(stream, tensor).wait(stream);
-  EXPECT_EQ(grid.traffic(Axis::tensor), expected);
-  EXPECT_EQ(grid.traffic(Axis::data), Traffic{});
-  EXPECT_EQ(grid.traffic(Axis::pipeline), Traffic{});
-}
-
-// A sum that is large enough for shared memory, along the data axis.
-void expect_sum(ProcessGrid& grid) {
-  std::vector<float> data(100'000, static_cast<float>(grid.rank() + 1));
-  const Tensor tensor(data.data(), {std::ssize(data)});
-  grid.data().all_reduce(stream, tensor).wait(stream);
-  const int size = grid.size();
-  EXPECT_EQ(data, std::vector<float>(data.size(), static_cast<float>(size * (size + 1) / 2)));
-  EXPECT_EQ(grid.traffic(Axis::data), ring::all_reduce(size, 400'000));
-  if (size > 1) {
-    EXPECT_GT(grid.message_times(Axis::data).under_way, 0.0);
-    EXPECT_GT(grid.message_times(Axis::data).spent, 0.0);
-  }
-  EXPECT_EQ(grid.message_times(Axis::tensor).under_way, 0.0);
-}
-
-TEST(ProcessGrid, RanksOfANodeShareMemory) {
-  const int size = world_size();
-  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node());
-  EXPECT_EQ(grid.not_shared(), "");
-  for (const Axis axis : all_axes) EXPECT_EQ(grid.ranks_sharing(axis), grid.shape().size(axis));
-  const std::vector<std::string> lines = grid.shared_messages();
-  ASSERT_EQ(lines.size(), size > 1 ? 1U : 0U);
-  if (size > 1) {
-    EXPECT_EQ(lines[0],
-              "messages of the data axis: sums from 64 KiB and gathers from 64 KiB on go "
-              "through memory that its " +
-                  std::to_string(size) + " ranks share");
-  }
-  expect_sum(grid);
-}
-
-TEST(ProcessGrid, MessagesAreChosenOnceGroupsAreMade) {
-  const int size = world_size();
-  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node());
-  if (size % 2 == 0) grid.across(Axis::data, 2);
-  grid.choose_messages();
-  EXPECT_EQ(grid.shared_messages().size(), size == 1 ? 0U : size > 2 && size % 2 == 0 ? 2U : 1U);
-  const Traffic before = grid.traffic(Axis::data);
-  std::vector<float> data(100'000, 1.0F);
-  const Tensor tensor(data.data(), {std::ssize(data)});
-  grid.data().all_reduce(stream, tensor).wait(stream);
-  EXPECT_EQ(data, std::vector<float>(data.size(), static_cast<float>(size)));
-  EXPECT_EQ(grid.traffic(Axis::data), before + ring::all_reduce(size, 400'000));
-}
-
-// Two nodes, of the first and the second half of the ranks.
-TEST(ProcessGrid, GroupsAcrossNodesShareMemoryInEach) {
-  const int size = world_size();
-  if (size % 4 != 0) GTEST_SKIP() << "needs two nodes of two ranks or more";
-  std::vector<int> map(static_cast<std::size_t>(size), 0);
-  std::fill(map.begin() + size / 2, map.end(), 1);
-  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, map);
-  EXPECT_EQ(grid.ranks_sharing(Axis::data), size / 2);
-  const std::vector<std::string> lines = grid.shared_messages();
-  ASSERT_EQ(lines.size(), 1U);
-  EXPECT_THAT(lines[0], HasSubstr("memory that " + std::to_string(size / 2) +
-                                  " ranks of each node share, and by MPI between nodes"));
-  EXPECT_THAT(lines[0], HasSubstr("sums from 64 KiB and gathers from no size on"));
-  expect_sum(grid);
-}
-
-TEST(ProcessGrid, RanksOfOtherNodesShareNothing) {
-  const int size = world_size();
-  if (size < 2) GTEST_SKIP() << "needs two nodes";
-  std::vector<int> map(static_cast<std::size_t>(size));
-  std::iota(map.begin(), map.end(), 0);
-  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, map);
-  EXPECT_EQ(grid.ranks_sharing(Axis::data), 1);
-  EXPECT_EQ(grid.not_shared(), "");
-  EXPECT_TRUE(grid.shared_messages().empty());
-  expect_sum(grid);
-}
-
-// As in a container that lets processes share no memory: all is as before, by MPI.
-TEST(ProcessGrid, WithoutSharedMemoryMpiHasAllMessages) {
-  const int last = world_size() - 1;
-  if (last == 0) GTEST_SKIP() << "nothing is shared";
-  const auto body = [&] {
-    ProcessGrid grid(MPI_COMM_WORLD, {.data = last + 1}, one_node());
-    EXPECT_THAT(grid.not_shared(), HasSubstr("rank " + std::to_string(last)));
-    EXPECT_EQ(grid.ranks_sharing(Axis::data), 1);
-    grid.choose_messages();
-    EXPECT_TRUE(grid.shared_messages().empty());
-    expect_sum(grid);
-  };
-  if (world_rank() == last)
-    test::with_refused(SYS_memfd_create, {}, ENOSYS, body);
-  else
-    body();
 }
 
 }  // namespace

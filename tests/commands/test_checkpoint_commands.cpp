@@ -97,6 +97,18 @@ TEST_F(CheckpointCommands, DiffsStatusSaysWhetherTheyAreEqual) {
             1.0);
 }
 
+TEST_F(CheckpointCommands, DiffSaysWhichFileIsDamaged) {
+  damage(b_);
+  const std::string files[] = {a_ + " " + b_, b_ + " " + a_, b_ + " " + b_};
+  for (const std::string& both : files) {
+    const Outcome outcome = triax("checkpoint diff " + both);
+    EXPECT_EQ(outcome.status, 3) << both;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("2 tensors in both"), HasSubstr(b_ + " is damaged"),
+                                    HasSubstr("/model/b block 0")));
+  }
+  EXPECT_THAT(three_ranks("checkpoint diff " + a_ + " " + b_).text, HasSubstr(b_ + " is damaged"));
+}
+
 TEST_F(CheckpointCommands, AttributesMayBeLeftOut) {
   CheckpointHeader header = example_header();
   header.step = 99;

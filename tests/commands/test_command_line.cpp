@@ -38,7 +38,8 @@ TEST(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
                      "triax checkpoint needs a command (list, inspect, verify, diff, export, "
                      "import). See triax checkpoint "
                      "--help");
-  expect_usage_error("train", "job is required. See triax train --help");
+  expect_usage_error("train", "JOB.json is required. See triax train --help");
+  expect_usage_error("checkpoint diff a", "B is required. See triax checkpoint diff --help");
   expect_usage_error("train a b",
                      "one argument too many for triax train: b. See triax train --help");
   expect_usage_error("config",
@@ -60,6 +61,52 @@ TEST(CommandLine, NumbersOfGenerateAreChecked) {
   const Outcome sound = triax("generate x --prompt a --temperature 0 --top-k 5 --seed 0");
   EXPECT_EQ(sound.status, 3);
   EXPECT_THAT(sound.text, HasSubstr("cannot open x"));
+}
+
+TEST(CommandLine, SizesOfExportAreChecked) {
+  const std::string command = "checkpoint export x --to huggingface out --shard-size=";
+  for (const std::string size :
+       {"0", "-1GB", "5XB", "GB", "1.5GB", "99999999999999999999GB", "20000PB"})
+    expect_usage_error(command + size,
+                       "--shard-size: expected a number of bytes from 1 on, as 5000000000, 5GB or "
+                       "5GiB, got \"" +
+                           size + "\". See triax checkpoint export --help");
+  for (const std::string size :
+       {"1", "4kB", "4KiB", "'5 gb'", "2T"})  // so that it comes to the file
+    EXPECT_THAT(triax(command + size).text, HasSubstr("cannot open x")) << size;
+}
+
+// One of them would be dropped without a word.
+TEST(CommandLine, OptionsThatExcludeEachOtherAreRefused) {
+  for (const char* both :
+       {"train x.json --dry-run --json --print-plan", "config x.json --reference",
+        "config --reference --ranks 2", "config --reference --set run.steps=2"}) {
+    const Outcome outcome = triax(both);
+    EXPECT_EQ(outcome.status, 2) << both;
+    EXPECT_THAT(outcome.text, AllOf(StartsWith("triax: "), HasSubstr(" excludes --"))) << both;
+  }
+}
+
+TEST(CommandLine, ThreadsThatAreNoNumberAreRefused) {
+  for (const char* threads : {"abc", "0", "4x", "2,0", "100000"}) {
+    const Outcome outcome = outcome_of(std::string("env OMP_NUM_THREADS=") + threads +
+                                       " " TRIAX_PROGRAM " generate x --prompt a");
+    EXPECT_EQ(outcome.status, 2) << threads;
+    EXPECT_THAT(outcome.text, HasSubstr(std::string("OMP_NUM_THREADS is \"") + threads + '"'));
+  }
+  for (const char* threads : {"2", "2,1", "' 1'"})
+    EXPECT_THAT(outcome_of(std::string("env OMP_NUM_THREADS=") + threads +
+                           " " TRIAX_PROGRAM " generate x --prompt a")
+                    .text,
+                HasSubstr("cannot open x"));
+}
+
+TEST(CommandLine, AFullStandardOutputIsNamed) {
+  for (const char* command : {"--help", "--version", "config --reference", "checkpoint --help"}) {
+    const Outcome outcome = triax(std::string(command) + " >/dev/full");
+    EXPECT_EQ(outcome.status, 3) << command;
+    EXPECT_THAT(outcome.text, StartsWith("triax: cannot write to standard output (No space left"));
+  }
 }
 
 TEST(CommandLine, IsAnsweredOnceUnderMpiexec) {

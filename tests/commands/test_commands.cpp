@@ -1,14 +1,10 @@
 #include "src/commands.hpp"
 
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint_file.hpp"
-#include "io/file_lock.hpp"
-#include "tests/commands/program.hpp"
+#include "tests/commands/small_job.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
-#include "tests/io/fixtures.hpp"
 
 namespace triax::test {
 namespace {
@@ -18,22 +14,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-class Commands : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string text;
-    for (int i = 0; i < 400; ++i) text += "line " + std::to_string(i) + "\n";
-    directory_.file("text.txt", text);
-    directory_.file("job.json", R"({
-      "model": {"architecture": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
-      "data": {"train": "text.txt"}, "run": {"steps": 2, "directory": ")" +
-                                    directory_.path("run") + R"("}, "train_batch_size": 2})");
-  }
-  Outcome on_job(const std::string& command, const std::string& more = "") const {
-    return triax(command + " " + directory_.path("job.json") + " " + more);
-  }
-  TempDirectory directory_;
-};
+class Commands : public SmallJob {};
 
 TEST_F(Commands, TrainLeavesARunThatGenerateContinues) {
   const Outcome trained = on_job("train");
@@ -137,16 +118,6 @@ TEST_F(Commands, ExportAndImportSayWhatIsWrong) {
   }
 }
 
-TEST_F(Commands, ASecondRunInTheDirectoryIsTurnedAway) {
-  std::filesystem::create_directory(directory_.path("run"));
-  const DirectoryLock lock(directory_.path("run"), "Wait");
-  const Outcome second = on_job("train");
-  EXPECT_EQ(second.status, 3);
-  EXPECT_THAT(second.text, AllOf(HasSubstr("another run works in " + directory_.path("run")),
-                                 HasSubstr(fmt::format("process {}", getpid()))));
-  EXPECT_FALSE(std::filesystem::exists(directory_.path("run/metrics.jsonl")));
-}
-
 TEST_F(Commands, GpusThatAreAskedForAndNotThereAreTheUsersError) {
   if (device_count() > 0) GTEST_SKIP() << "this machine has a GPU";
   const Outcome run = on_job("train", "--set run.device=gpu");
@@ -186,6 +157,12 @@ TEST_F(Commands, ADryRunPrintsAndLeavesNothing) {
   EXPECT_GT(parsed["messages"]["data"]["count"], 0);
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
   EXPECT_EQ(on_job("train", "--json").status, 2) << "only with --dry-run";
+}
+
+TEST_F(Commands, ADryRunAndAPlanAreBothPrinted) {
+  const Outcome both = on_job("train", "--dry-run --print-plan");
+  EXPECT_EQ(both.status, 0) << both.text;
+  EXPECT_THAT(both.text, AllOf(HasSubstr("F c0 l0 m0"), HasSubstr("stage 0: rank 0")));
 }
 
 TEST_F(Commands, ADryRunThatDoesNotFitPrintsTheTableAndSaysSo) {
@@ -300,22 +277,6 @@ TEST_F(Commands, AnAddressSpaceWithoutRoomForLibrariesIsRefused) {
     }
   }
   EXPECT_TRUE(refused && ran);
-}
-
-TEST_F(Commands, ADiskThatCannotBeWrittenIsTheUsersErrorBeforeTheRun) {
-  const Outcome run = on_job("train",
-                             "--set zero_optimization.offload_optimizer.device=nvme "
-                             "--set zero_optimization.offload_optimizer.nvme_path=/proc/self");
-  EXPECT_EQ(run.status, 2) << run.text;
-  EXPECT_THAT(run.text, AllOf(HasSubstr("/proc/self"),
-                              HasSubstr("zero_optimization.offload_optimizer.nvme_path")));
-}
-
-TEST_F(Commands, ARunThatSkippedEveryStepFails) {
-  const Outcome run = on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=1e30");
-  EXPECT_EQ(run.status, 3) << run.text;
-  EXPECT_THAT(run.text, AllOf(HasSubstr("no step changed the weights: all 2 of the run"),
-                              HasSubstr("fp16.loss_scale")));
 }
 
 }  // namespace

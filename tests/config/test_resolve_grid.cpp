@@ -47,6 +47,14 @@ TEST_F(ResolveGrid, ImpossibleGridsNameOneThatFits) {
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 0})", 8), HasSubstr("0 is not allowed"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 10000000, "pipeline": 10000000})", 8),
               HasSubstr("does not divide"));
+  // No number of ranks gives more stages than layers, so that none is named.
+  EXPECT_EQ(error(R"(, "parallel": {"pipeline": 9})", 8),
+            "job.json:3: parallel.pipeline: 9 stages x 1 chunks need as many layers, the model has "
+            "8. For example tensor 1, pipeline 8, data 1");
+  EXPECT_THAT(error(R"(, "parallel": {"pipeline": 3, "chunks": 2, "schedule": "interleaved"},
+                   "gradient_accumulation_steps": 6)",
+                    8),
+              HasSubstr("For example tensor 1, pipeline 4, data 2"));
 }
 
 // A job.json has numbers where the job had "auto".

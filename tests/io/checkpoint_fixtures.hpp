@@ -17,11 +17,13 @@ inline CheckpointHeader example_header() {
   return header;
 }
 
-/// Writes and publishes tensors of whole values from one process.
+/// Writes and publishes tensors of whole values from one process, in so many files.
 inline void write_example(const std::string& path, const std::vector<CheckpointTensor>& tensors,
                           std::vector<std::vector<float>> values,
-                          const CheckpointHeader& header = example_header()) {
-  CheckpointWriter writer(path, MPI_COMM_NULL);
+                          const CheckpointHeader& header = example_header(), int files = 1) {
+  CheckpointOptions options;
+  options.files = files;
+  CheckpointWriter writer(path, MPI_COMM_NULL, options);
   writer.create(header, tensors);
   for (std::size_t i = 0; i < tensors.size(); ++i)
     writer.write(tensors[i].name, {{{}, tensors[i].shape}},

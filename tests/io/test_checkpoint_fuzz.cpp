@@ -72,15 +72,10 @@ const std::vector<CheckpointTensor> tensors = {
 class CheckpointFuzz : public testing::Test {
  protected:
   void write(int files) const {
-    CheckpointOptions options;
-    options.files = files;
-    CheckpointWriter writer(whole_, MPI_COMM_NULL, options);
-    writer.create(example_header(), tensors);
-    for (const CheckpointTensor& tensor : tensors) {
-      std::vector<float> ones(static_cast<std::size_t>(tensor.shape.elements()), 1);
-      writer.write(tensor.name, {{{}, tensor.shape}}, Tensor(ones.data(), tensor.shape));
-    }
-    writer.publish();
+    std::vector<std::vector<float>> ones;
+    for (const CheckpointTensor& tensor : tensors)
+      ones.emplace_back(static_cast<std::size_t>(tensor.shape.elements()), 1.0F);
+    write_example(whole_, tensors, std::move(ones), example_header(), files);
   }
   TempDirectory dir_;
   std::string whole_ = checkpoint_path(dir_.path(), 1);

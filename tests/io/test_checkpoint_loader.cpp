@@ -32,15 +32,10 @@ const std::vector<CheckpointTensor> tensors = {{"/model/a", DType::f32, {7}},
 class LoaderTest : public testing::Test {
  protected:
   void write(int files) const {
-    CheckpointOptions options;
-    options.files = files;
-    CheckpointWriter writer(path_, MPI_COMM_NULL, options);
-    writer.create(example_header(), tensors);
-    for (const CheckpointTensor& tensor : tensors) {
-      std::vector<float> values = counted(tensor.shape, first_of(tensor));
-      writer.write(tensor.name, {{{}, tensor.shape}}, Tensor(values.data(), tensor.shape));
-    }
-    writer.publish();
+    std::vector<std::vector<float>> values;
+    for (const CheckpointTensor& tensor : tensors)
+      values.push_back(counted(tensor.shape, first_of(tensor)));
+    write_example(path_, tensors, std::move(values), example_header(), files);
   }
   static float first_of(const CheckpointTensor& tensor) {
     return static_cast<float>(tensor.name.size());

@@ -194,6 +194,31 @@ TEST(MetricsWriter, FailuresNameTheFile) {
   EXPECT_THAT(full.problem(), AllOf(HasSubstr("/dev/full"), HasSubstr("No space left")));
 }
 
+TEST(MetricsWriter, LinesAreNotWrittenToAFileThatIsGone) {
+  const TempDirectory dir;
+  std::filesystem::create_directory(dir.path("run"));
+  const std::string path = dir.path("run/m");
+  MetricsWriter writer(path, 0);
+  writer.write_valid(0, 1, 1);
+  std::filesystem::rename(dir.path("run"), dir.path("elsewhere"));
+  EXPECT_THAT(error_of([&] { writer.sync(); }), HasSubstr(path + " is gone"));
+  writer.write_valid(1, 1, 1);
+  EXPECT_THAT(writer.problem(), HasSubstr(path + " is gone"));
+  EXPECT_THAT(error_of([&] { writer.sync(); }),
+              AllOf(HasSubstr("38 bytes of lines have not been written"),
+                    testing::Not(HasSubstr("permissions"))));
+  dir.file("another", "");
+  std::filesystem::create_directory(dir.path("run"));
+  std::filesystem::rename(dir.path("another"), path);
+  writer.write_valid(2, 1, 1);
+  EXPECT_THAT(writer.problem(), HasSubstr("is gone")) << "a file of somebody else";
+  std::filesystem::remove_all(dir.path("run"));
+  std::filesystem::rename(dir.path("elsewhere"), dir.path("run"));
+  writer.write_valid(3, 1, 1);
+  writer.sync();
+  EXPECT_THAT(steps(path), ElementsAre(0, 1, 2, 3));
+}
+
 TEST(MetricsWriter, LinesWaitWhileTheDiskIsFull) {
   const TempDirectory dir;
   const std::string path = dir.path("m");

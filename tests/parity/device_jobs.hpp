@@ -15,6 +15,13 @@ inline nlohmann::json on_host(nlohmann::json job) {
   return job;
 }
 
+/// Of the last ranks: what they share of a grid with every axis.
+inline Layout mixed_layout() {
+  if (world_size() == 1) return {.micro = 4};
+  if (world_size() == 2) return {.data = 2, .micro = 4, .zero = 1};
+  return {.tensor = 2, .data = 2, .micro = 4, .zero = 1};
+}
+
 /// The emulated device, or a GPU.
 class DeviceTest : public testing::Test {
  protected:

@@ -7,7 +7,6 @@
 
 #include "io/checkpoint_file.hpp"
 #include "src/train/generate.hpp"
-#include "src/train/memory_check.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/parity/device_jobs.hpp"
 
@@ -31,13 +30,6 @@ std::vector<Layout> layouts() {
           {.tensor = 2, .data = 2, .micro = 2, .zero = 3, .persistence = 1000},
           {.pipeline = 2, .data = 2, .schedule = "interleaved", .chunks = 2, .micro = 2, .zero = 2},
           {.data = 4, .micro = 2, .zero = 1}};
-}
-
-// Of the last ranks: what they share of a grid with every axis.
-Layout mixed_layout() {
-  if (world_size() == 1) return {.micro = 4};
-  if (world_size() == 2) return {.data = 2, .micro = 4, .zero = 1};
-  return {.tensor = 2, .data = 2, .micro = 4, .zero = 1};
 }
 
 class OnDevice : public DeviceTest {
@@ -151,26 +143,6 @@ TEST_F(OnDevice, OffloadedMasterWeightsAreSteppedOnTheHost) {
   const auto here = train(MPI_COMM_WORLD, job, steps);
   for (std::size_t s = 0; s < here.size(); ++s)
     EXPECT_NEAR(there[s].loss, here[s].loss, 1e-4 * here[s].loss);
-}
-
-// By the table, with each of its kinds, before anything is taken.
-TEST_F(OnDevice, AJobThatDoesNotFitIsRefusedBeforeItTakesMemory) {
-  auto text = on_device(golden_job(read_golden("gpt2-tiny"), mixed_layout()));
-  text["model"].erase("config");
-  text["model"] = {{"architecture", "gpt2"}, {"n_layer", 96},       {"n_head", 96},
-                   {"n_embd", 12288},        {"n_positions", 2048}, {"vocab_size", 256}};
-  LoadedJob job = load(text, world_size());
-  ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
-  job = on_grid(std::move(job), grid);
-  const JobPlan plan = plan_job(job.config);
-  const std::int64_t free = device_facts().free_bytes;
-  const MemoryLimit limit = gpu_limit(grid.space());
-  EXPECT_THAT(error_of([&] { check_fits(job.config, plan.memory, {world_rank()}, limit); }),
-              testing::AllOf(testing::HasSubstr("does not fit the free memory of its GPU"),
-                             testing::HasSubstr("parameters"), testing::HasSubstr("gradients"),
-                             testing::HasSubstr("optimizer"), testing::HasSubstr("activations"),
-                             testing::HasSubstr("buffers")));
-  EXPECT_EQ(device_facts().free_bytes, free);
 }
 
 // The same files: a run may go on where there is no GPU, and back.

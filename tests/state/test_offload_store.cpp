@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <new>
+#include <thread>
 
 #include "tests/io/fixtures.hpp"
 
@@ -159,6 +160,21 @@ TEST_F(OffloadStoreTest, FailuresAreErrors) {
                              {{"/a", DType::f32, 1}}, {{{{0, 0, 1}}, 0}}, {1});
               }),
               HasSubstr("absent/state.h5"));
+}
+
+TEST_F(OffloadStoreTest, WhoLooksWhetherAReadIsDoneMeetsItsFailure) {
+  const auto store = make();
+  store->visit(stream_, 0, Access::replace, [&] { fill(*store, 0, 3.0F); });
+  const auto look = [&] {
+    while (!store->test_read(0)) std::this_thread::yield();
+  };
+  store->start_read(0);
+  look();
+  EXPECT_TRUE(holds(*store, 0, 3.0F));
+  store->release(0);
+  std::filesystem::resize_file(dir_.path("state.h5"), 0);
+  store->start_read(0);
+  EXPECT_THAT(error_of(look), HasSubstr("the file ends there"));
 }
 
 TEST_F(OffloadStoreTest, NothingToStoreTakesNoFile) {

@@ -39,14 +39,14 @@ class StoredShardsTest : public testing::Test {
     EXPECT_EQ(shards_->bytes().buffers > 0, !in_host);
   }
   void put(int block, float value) {
-    shards_->visit(stream_, block, Access::replace, [&](const Tensor& shard) {
+    shards_->of(block).visit(stream_, Access::replace, [&](const Tensor& shard) {
       EXPECT_EQ(shard.as<float>()[count - 1], 0.0F);
       fill_constant(Stream(), shard, value);
     });
   }
   bool has(int block, float value) {
     bool all = false;
-    shards_->visit(stream_, block, Access::read, [&](const Tensor& shard) {
+    shards_->of(block).visit(stream_, Access::read, [&](const Tensor& shard) {
       EXPECT_EQ(shard.elements(), count);
       all = std::all_of(shard.as<float>(), shard.as<float>() + count,
                         [&](float found) { return found == value; });
@@ -54,9 +54,9 @@ class StoredShardsTest : public testing::Test {
     return all;
   }
   Tensor loaded(int block) {
-    shards_->start_load(block);
+    shards_->of(block).start_load();
     shards_->progress();
-    const Tensor there = shards_->wait_load(stream_, block);
+    const Tensor there = shards_->of(block).wait_load(stream_);
     EXPECT_EQ(there.space(), MemorySpace::device);
     return there;
   }
@@ -71,14 +71,14 @@ TEST_F(StoredShardsTest, AReadThatFailsIsAnErrorAtTheLatestWhereItIsWaitedFor) {
   make(false);
   put(0, 2.0F);
   std::filesystem::resize_file(directory_.path("shards.h5"), 4096);
-  shards_->start_load(0);
+  shards_->of(0).start_load();
   EXPECT_THROW(
       {
         for (int look = 0; look < 100; ++look) {
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
           shards_->progress();
         }
-        shards_->wait_load(stream_, 0);
+        shards_->of(0).wait_load(stream_);
       },
       Error);
 }
@@ -92,13 +92,13 @@ TEST_F(StoredShardsTest, ComeAndGoThroughOneBuffer) {
     const Buffer back = Buffer::pinned(count * sizeof(float));
     const Tensor seen = back.tensor(DType::f32, {count});
     copy(stream_, seen, loaded(0));  // late, and before the buffer has the next
-    shards_->unload(stream_, 0);
+    shards_->of(0).unload(stream_);
     fill_constant(stream_, loaded(2), 7.0F);
-    shards_->start_save(stream_, 2, false);
+    shards_->of(2).start_save(stream_, false);
     shards_->progress();
-    shards_->wait_save(2);
+    shards_->of(2).wait_save();
     fill_constant(stream_, loaded(0), 8.0F);  // of no effect
-    shards_->unload(stream_, 0);
+    shards_->of(0).unload(stream_);
     EXPECT_TRUE(has(2, 7.0F));
     EXPECT_TRUE(has(0, 2.0F));
     stream_.synchronize();
@@ -112,15 +112,15 @@ TEST_F(StoredShardsTest, AreSteppedByTheHostWhereItHasThem) {
   make(true);
   put(0, 2.0F);
   loaded(0);
-  shards_->unload(stream_, 0);
-  fill_constant(Stream(), shards_->on_host(0), 4.0F);
+  shards_->of(0).unload(stream_);
+  fill_constant(Stream(), shards_->of(0).on_host(), 4.0F);
   EXPECT_TRUE(has(0, 4.0F));
   make(false);
   put(0, 2.0F);
   loaded(0);
-  fill_constant(Stream(), shards_->on_host(0), 4.0F);
-  shards_->start_save(stream_, 0, true);
-  shards_->wait_save(0);
+  fill_constant(Stream(), shards_->of(0).on_host(), 4.0F);
+  shards_->of(0).start_save(stream_, true);
+  shards_->of(0).wait_save();
   EXPECT_TRUE(has(0, 4.0F));
 }
 
@@ -129,7 +129,7 @@ TEST_F(StoredShardsTest, MayEndAmidACopy) {
   make(true);
   put(0, 2.0F);
   fill_constant(stream_, loaded(0), 4.0F);
-  shards_->start_save(stream_, 0, false);
+  shards_->of(0).start_save(stream_, false);
   shards_.reset();
   stream_.synchronize();
 }

@@ -140,9 +140,11 @@ TEST(HuggingfaceExport, AModelThatIsThereIsReplacedOnlyWhenAsked) {
   std::filesystem::create_directory(dir.path("out"));
   dir.file("out/tokenizer.json", "kept");
   export_alone(checkpoint, dir.path("out"), {.shard_bytes = 50'000});
+  const std::string left = dir.file("out/model-00001-of-00009.safetensors.tmp", "of a killed one");
+  dir.file("out/config.json.tmp", "of a killed one");
   EXPECT_THAT(error_of([&] { export_alone(checkpoint, dir.path("out")); }),
               AllOf(HasSubstr(dir.path("out") + " holds a model"), HasSubstr("--force")));
-  dir.file("out/model-00001-of-00009.safetensors.tmp", "of a killed program");
+  EXPECT_FALSE(std::filesystem::exists(left));
   export_alone(checkpoint, dir.path("out"), {.replace = true});
   EXPECT_THAT(names_in(dir.path("out")),
               UnorderedElementsAre("tokenizer.json", "config.json", "model.safetensors"));

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/config/same_config.hpp"
 #include "tests/support/training.hpp"
 
 namespace triax::test {
@@ -20,6 +21,31 @@ std::string resolved(const nlohmann::json& text) {
 
 TEST(JobChanges, OfTheSameJobAreNone) {
   EXPECT_THAT(job_changes(resolved(job()), resolved(job())), IsEmpty());
+}
+
+TEST(JobChanges, GoldenJobsReadTheirResolvedTextsAlike) {
+  for (const char* name : {"gpt2-tiny", "gpt2-odd", "llama-tiny", "qwen2-tiny"})
+    for (const Layout& layout :
+         {Layout{.micro = 2}, Layout{.pipeline = 2, .micro = 1, .recompute = 1, .type = "bf16"},
+          Layout{.data = 2, .micro = 1, .zero = 3, .type = "fp16"}}) {
+      SCOPED_TRACE(name + (", " + layout.text()));
+      const LoadedJob first = load(golden_job(read_golden(name), layout), layout.ranks());
+      const LoadedJob again = load(nlohmann::json::parse(first.resolved), layout.ranks());
+      EXPECT_TRUE(testing_support::same(first.config, again.config));
+      EXPECT_EQ(first.resolved, again.resolved);
+    }
+}
+
+TEST(JobChanges, AFileSeenFromAnotherDirectoryIsTheSame) {
+  const auto on = [](const char* file) {
+    return fmt::format(R"({{"data": {{"train": ["{}"]}}}})", file);
+  };
+  for (const char* other : {"/home/me/corpus/a.txt", "../corpus/a.txt", "./corpus/a.txt"}) {
+    EXPECT_THAT(job_changes(on("corpus/a.txt"), on(other)), IsEmpty()) << other;
+    EXPECT_THAT(job_changes(on(other), on("corpus/a.txt")), IsEmpty()) << other;
+  }
+  for (const char* other : {"corpus/b.txt", "/home/me/other/a.txt", "mycorpus/a.txt"})
+    EXPECT_THAT(job_changes(on("corpus/a.txt"), on(other)), testing::SizeIs(1)) << other;
 }
 
 TEST(JobChanges, NameEightBits) {

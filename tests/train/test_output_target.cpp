@@ -43,6 +43,20 @@ TEST(OutputTarget, LeavesADirectoryThatWasThere) {
   EXPECT_TRUE(std::filesystem::is_directory(dir.path("out")));
 }
 
+TEST(OutputTarget, RemovesWhatAKilledCommandLeftOfAFileButNotARunningOnes) {
+  const TempDirectory dir;
+  const std::string unfinished = dir.file("c.h5.tmp", "half");
+  dir.file("c.h5.lock", "process 1 on a machine that is gone");
+  {
+    const OutputTarget target(dir.path("c.h5"), Kind::file);
+    EXPECT_FALSE(std::filesystem::exists(unfinished));
+    dir.file("c.h5.tmp", "being written");
+    EXPECT_THROW(OutputTarget(dir.path("c.h5"), Kind::file), Error);
+    EXPECT_TRUE(std::filesystem::exists(unfinished));
+  }
+  EXPECT_FALSE(std::filesystem::exists(dir.path("c.h5.lock")));
+}
+
 TEST(OutputTarget, RefusesWhatCannotBeWritten) {
   const TempDirectory dir;
   const auto look = [&](const std::string& path, Kind kind) {

@@ -57,6 +57,32 @@ TEST(RunLock, RemovesWhatAKilledRunLeftButNotARunningOnes) {
   EXPECT_FALSE(std::filesystem::exists(directory.path("run/checkpoints/step-000010.h5.tmp")));
 }
 
+TEST(RunLock, DirectoriesThatItMadeAndThatNothingWasWrittenToGoWithIt) {
+  const TempDirectory directory;
+  const std::string run = directory.path("a/run");
+  { const RunLock refused(config_in(run, run + "/checkpoints")); }
+  EXPECT_FALSE(std::filesystem::exists(directory.path("a")));
+  {
+    const RunLock used(config_in(run, run + "/checkpoints"));
+    directory.file("a/run/job.json", "{}");
+  }
+  EXPECT_TRUE(std::filesystem::exists(run + "/.lock"));
+  EXPECT_FALSE(std::filesystem::exists(run + "/checkpoints"));
+  const std::string there = directory.path("there");
+  std::filesystem::create_directory(there);
+  { const RunLock of_the_user(config_in(there, there + "/checkpoints")); }
+  EXPECT_TRUE(std::filesystem::exists(there)) << "it is the user's";
+}
+
+TEST(RunLock, ARefusedSecondRunLeavesNothingOfItsOwn) {
+  const TempDirectory directory;
+  const std::string shared = directory.path("shared");
+  const RunLock first(config_in(directory.path("a"), shared));
+  EXPECT_THROW(RunLock(config_in(directory.path("b"), shared), none), Error);
+  EXPECT_FALSE(std::filesystem::exists(directory.path("b")));
+  EXPECT_TRUE(std::filesystem::exists(shared + "/.lock"));
+}
+
 TEST(RunLock, ADirectoryThatCannotBeMadeIsNamed) {
   const TempDirectory directory;
   const std::string file = directory.file("file", "in the way");

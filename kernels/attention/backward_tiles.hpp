@@ -1,0 +1,88 @@
+#pragma once
+// The backward pass of attention: which tiles meet, in which order, and what becomes of their
+// scores, whatever multiplies them. A Pass has the tensors, the scratch memory and the type Element
+// of all but lse; what it does with its operands is
+//   width()                              floats of a row of dquery, dkey and dvalue
+//   take_queries(worker, b, h)           a head's queries and dout, all rows
+//   take_keys(worker, b, h, j0, keys)    a tile of keys and values
+//   scores(worker, b, h, i0, j0)         probability = scores, dscore = dout V^T
+//   take_scores(worker, rows)            what accumulate() wants of the two, once they are final
+//   accumulate(worker, i0, j0, keys)     dv += P^T dout, dk += dS^T q, dq += dS k, scaled
+#include <algorithm>
+#include <limits>
+
+#include "kernels/attention/steps.hpp"
+#include "kernels/attention/work.hpp"
+
+namespace triax::attention {
+
+/// The tile of probabilities again (after dropout), and the gradient of its scores.
+template <class Pass>
+void score_gradient(const Pass& pass, std::int64_t worker, std::int64_t b, std::int64_t h,
+                    std::int64_t i0, std::int64_t j0) {
+  const Sizes& n = pass.n;
+  const auto& scratch = pass.scratch;
+  const std::int64_t rows = std::min(tile_size, n.length - i0);
+  float* probability = scratch.probability.of(worker);
+  float* dscore = scratch.dscore.of(worker);
+  pass.scores(worker, b, h, i0, j0);
+  if (i0 == j0) {
+    fill_above_diagonal(probability, rows, -std::numeric_limits<float>::infinity());
+    fill_above_diagonal(dscore, rows, 0.0F);
+  }
+  probabilities(probability, lse_of(pass.lse, b, h) + i0, rows);
+  softmax_gradient(dscore, probability,
+                   fill_keep(scratch.keep.of(worker), pass.options, n, b, h, i0, j0),
+                   scratch.delta.of(worker) + i0, rows);
+  pass.take_scores(worker, rows);
+}
+
+template <class Pass>
+void key_tile_backward(const Pass& pass, std::int64_t worker, std::int64_t b, std::int64_t h,
+                       std::int64_t j0) {
+  using E = typename Pass::Element;
+  const Sizes& n = pass.n;
+  const auto& scratch = pass.scratch;
+  const std::int64_t keys = std::min(tile_size, n.length - j0);
+  const std::int64_t key_head = h / n.group();
+  const std::int64_t width = pass.width();
+  pass.take_keys(worker, b, h, j0, keys);
+  for (std::int64_t i0 = j0; i0 < n.length; i0 += tile_size) {
+    score_gradient(pass, worker, b, h, i0, j0);
+    pass.accumulate(worker, i0, j0, keys);
+  }
+  // No later keys reach the queries of the diagonal.
+  unpack_rows(head_of<E>(pass.dq, b, h), j0, scratch.dquery.of(worker) + j0 * width, width, keys,
+              n.head_size);
+  const std::int64_t reader = h % n.group();
+  add_query_head(head_of<E>(pass.dk, b, key_head), scratch.dkey.of(worker),
+                 scratch.dkey_sum.of(worker), j0, keys, width, n, reader);
+  add_query_head(head_of<E>(pass.dv, b, key_head), scratch.dvalue.of(worker),
+                 scratch.dvalue_sum.of(worker), j0, keys, width, n, reader);
+}
+
+/// A key head with all query heads that read it: nobody else writes its dk and dv.
+template <class Pass>
+void key_head_backward(const Pass& pass, std::int64_t worker, std::int64_t item) {
+  using E = typename Pass::Element;
+  const Sizes& n = pass.n;
+  const std::int64_t b = item / n.key_heads;
+  const std::int64_t key_head = item % n.key_heads;
+  for (std::int64_t h = key_head * n.group(); h < (key_head + 1) * n.group(); ++h) {
+    pass.take_queries(worker, b, h);
+    row_products(pass.scratch.delta.of(worker), head_of<E>(pass.dout, b, h),
+                 head_of<E>(pass.out, b, h), n.length, n.head_size);
+    for (std::int64_t j0 = 0; j0 < n.length; j0 += tile_size)
+      key_tile_backward(pass, worker, b, h, j0);
+  }
+}
+
+/// The whole pass, cut over the threads of the rank.
+template <class Pass>
+void run_backward(const Pass& pass) {
+  for_each_item(pass.n.batch * pass.n.key_heads, [&](std::int64_t worker, std::int64_t item) {
+    key_head_backward(pass, worker, item);
+  });
+}
+
+}  // namespace triax::attention

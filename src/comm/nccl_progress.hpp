@@ -1,0 +1,60 @@
+#pragma once
+// The messages of NCCL that a rank has under way: what is told of them, and how they fail.
+#include <nccl.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "src/comm/device_wait.hpp"
+
+namespace triax {
+
+/// An Error that names the call and `where`, unless it succeeded.
+void check_nccl(ncclResult_t result, const char* call, const std::string& where);
+
+/// The messages under way of all communicators of a rank, for who waits.
+class NcclProgress {
+ public:
+  /// `messages`: what moves on while a rank waits for its GPU.
+  NcclProgress(WaitPolicy policy, MessageProgress* messages)
+      : policy_(policy), messages_(messages) {}
+  /// `board`: where waits for the device alone are noted.
+  void note_on(ProgressBoard& board) { board_ = &board; }
+
+  struct Call {
+    Event begin, end;  // on the stream that it was started on; on the communicator's
+    ProgressBoard* board = nullptr;
+    ProgressBoard::Message message;
+    std::uint64_t order = 0;
+    bool waited = true;  // nobody will wait for it any more
+    bool noted = false;  // the board has it
+  };
+  /// A call that is free.
+  std::size_t take();
+  Call& at(std::size_t call) { return calls_[call]; }
+  /// Tells the board what is complete.
+  void note();
+  void add(ncclComm_t comm, std::string where) { comms_.push_back({comm, std::move(where)}); }
+  /// Destroys it, unless it was aborted or an exception is on its way; null: nothing.
+  void end(ncclComm_t comm);
+  /// See DeviceMessages::drain.
+  void drain(const Event& event);
+
+ private:
+  struct Known {
+    ncclComm_t comm;
+    std::string where;
+  };
+  void check_comms();
+  const Call* oldest() const;
+
+  WaitPolicy policy_;
+  MessageProgress* messages_;
+  ProgressBoard* board_ = nullptr;
+  std::deque<Call> calls_;
+  std::uint64_t begun_ = 0;
+  std::vector<Known> comms_;
+};
+
+}  // namespace triax

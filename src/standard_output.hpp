@@ -1,0 +1,10 @@
+#pragma once
+// What the commands print for others to read.
+#include <string_view>
+
+namespace triax {
+
+/// Writes `text` to standard output at once. Error where that takes no more (a full disk).
+void print_out(std::string_view text);
+
+}  // namespace triax

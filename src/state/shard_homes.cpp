@@ -1,0 +1,95 @@
+#include "src/state/shard_homes.hpp"
+
+namespace triax {
+
+Tensor ShardOnDisk::wait_load(const Stream&) {
+  file_.wait_read(unit_);
+  return on_host();
+}
+
+void ShardOnDisk::visit(const Stream& stream, Access access, const Visitor& visit) {
+  file_.visit(stream, unit_, access, [&] { visit(on_host()); });
+}
+
+void ShardInHost::start_load() {
+  loaded_.acquire();
+  loaded_.move_up(memory_);
+}
+
+// Behind a step that was skipped, the bytes that are there already: whoever copies them meanwhile,
+// for a checkpoint, has the same.
+void ShardInHost::start_save(const Stream& stream, bool stepped_on_host) {
+  check(!stepped_on_host, "what is stepped in the host's memory is saved there");
+  loaded_.move_down(stream, memory_);
+}
+
+Tensor ShardInHost::on_host() {
+  loaded_.wait_moved();
+  return memory_;
+}
+
+void ShardInHost::visit(const Stream&, Access access, const Visitor& visit) {
+  const Tensor shard = on_host();
+  if (access == Access::replace) fill_zero(Stream(), shard);
+  visit(shard);
+}
+
+void ShardOnDiskOfDevice::start_load() {
+  file_.start_read(unit_);
+  loaded_.acquire();
+  way_ = Under::reading;
+}
+
+// Throws where the disk failed.
+void ShardOnDiskOfDevice::move_up() {
+  file_.wait_read(unit_);
+  loaded_.move_up(file_.at(unit_, 0));
+  way_ = Under::nothing;
+}
+
+Tensor ShardOnDiskOfDevice::wait_load(const Stream& stream) {
+  if (way_ == Under::reading) move_up();
+  return loaded_.wait(stream);
+}
+
+// A buffer that the disk writes to next must have been read to the end.
+void ShardOnDiskOfDevice::unload(const Stream& stream) {
+  loaded_.wait_moved();
+  file_.release(unit_);
+  loaded_.give_up(stream);
+}
+
+void ShardOnDiskOfDevice::start_save(const Stream& stream, bool stepped_on_host) {
+  if (stepped_on_host) return write();
+  loaded_.move_down(stream, file_.at(unit_, 0));
+  way_ = Under::leaving;
+}
+
+void ShardOnDiskOfDevice::write() {
+  loaded_.wait_moved();
+  file_.start_write(unit_);
+  way_ = Under::nothing;
+}
+
+void ShardOnDiskOfDevice::wait_save() {
+  if (way_ == Under::leaving) write();
+  file_.wait_write(unit_);
+  loaded_.give_up();
+}
+
+void ShardOnDiskOfDevice::progress() {
+  if (way_ == Under::reading && file_.test_read(unit_)) move_up();
+  if (way_ == Under::leaving && loaded_.has_moved()) write();
+}
+
+Tensor ShardOnDiskOfDevice::on_host() {
+  loaded_.wait_moved();
+  return file_.at(unit_, 0);
+}
+
+// No copy to or from the device is under way between steps.
+void ShardOnDiskOfDevice::visit(const Stream& stream, Access access, const Visitor& visit) {
+  file_.visit(stream, unit_, access, [&] { visit(file_.at(unit_, 0)); });
+}
+
+}  // namespace triax

@@ -1,0 +1,79 @@
+#include "src/threads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "kernels/base/check.hpp"
+#include "src/comm/topology.hpp"
+
+namespace triax {
+namespace {
+
+constexpr int most_threads = static_cast<int>(max_hardware_threads);
+
+// The number at the front of an entry of OpenMP's list, which may have blanks around it; 0: none.
+int number_of(std::string_view entry) {
+  const auto begin = std::min(entry.find_first_not_of(' '), entry.size());
+  entry = entry.substr(begin, entry.find_last_not_of(' ') - begin + 1);
+  int number = 0;
+  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
+  const bool whole = error == std::errc() && end == entry.data() + entry.size();
+  return whole && number > 0 && number <= most_threads ? number : 0;
+}
+
+// Whether the user's environment says where threads run.
+bool places_asked() {
+  constexpr std::array names = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
+  return std::any_of(names.begin(), names.end(),
+                     [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+}  // namespace
+
+int threads_asked() {
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  if (text == nullptr || *text == '\0') return 0;
+  int first = 0;
+  std::string_view left = text;
+  for (bool more = true; more;) {
+    const auto comma = left.find(',');
+    const int number = number_of(left.substr(0, comma));
+    if (number == 0)
+      throw UsageError(fmt::format("OMP_NUM_THREADS is \"{}\"", text),
+                       fmt::format("expected a whole number from 1 to {}", most_threads),
+                       "Set it to the threads of a rank, or unset it: triax shares out the cores");
+    if (first == 0) first = number;
+    more = comma != std::string_view::npos;
+    if (more) left.remove_prefix(comma + 1);
+  }
+  return first;
+}
+
+int threads_of_rank(const ProcessGrid& grid) {
+  const int asked = threads_asked();
+  return asked > 0 ? asked : grid.cores().cores;
+}
+
+int threads_of_planned_rank(int ranks) {
+  const int asked = threads_asked();
+  return asked > 0 ? asked : std::max(1, share_of_cores(MPI_COMM_SELF).of_node / ranks);
+}
+
+// Beside a GPU the host's threads have little to do.
+std::string settle_on_cores(const ProcessGrid& grid) {
+  const CoreShare& share = grid.cores();
+  if (threads_asked() > 0)
+    return fmt::format("{} thread(s) a rank, as OMP_NUM_THREADS says", threads_asked());
+  if (!share.own() || places_asked() || grid.space() == MemorySpace::device || !pin_to(share))
+    return fmt::format("{} thread(s) a rank, on {}, not pinned", share.cores, share.text());
+  return fmt::format(
+      "{} thread(s) a rank, pinned; rank 0 on {}. OMP_NUM_THREADS sets another number", share.cores,
+      share.text());
+}
+
+}  // namespace triax

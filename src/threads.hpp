@@ -1,0 +1,23 @@
+#pragma once
+// How many threads a rank computes with, and on which cores.
+#include <string>
+
+#include "src/comm/process_grid.hpp"
+
+namespace triax {
+
+/// What OMP_NUM_THREADS says: a number, or OpenMP's list of them, of which the first counts; 0
+/// where it says nothing. UsageError where it is neither: OpenMP would go on with another number.
+int threads_asked();
+
+/// Of a rank of this grid.
+int threads_of_rank(const ProcessGrid& grid);
+
+/// As a rank of a run on machines like this one would have; nodes of `ranks` ranks.
+int threads_of_planned_rank(int ranks);
+
+/// Pins this rank to its share of the node's cores, unless the user said otherwise; what was
+/// chosen, in words.
+std::string settle_on_cores(const ProcessGrid& grid);
+
+}  // namespace triax

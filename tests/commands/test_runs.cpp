@@ -1,0 +1,70 @@
+// What runs leave, and those that cannot go on.
+#include <unistd.h>
+
+#include "io/file_lock.hpp"
+#include "tests/commands/small_job.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class Runs : public SmallJob {};
+
+TEST_F(Runs, AJobJsonMeansTheSameInAnotherDirectory) {
+  const auto in = [](const std::string& directory, const std::string& arguments) {
+    return outcome_of("bash -c 'cd " + directory + " && " TRIAX_PROGRAM " train " + arguments +
+                      "'");
+  };
+  const Outcome first = in(directory_.path(), "job.json --set run.directory=here");
+  ASSERT_EQ(first.status, 0) << first.text;
+  const Outcome second = in("/proc", directory_.path("here/job.json") + " --set run.steps=3");
+  EXPECT_EQ(second.status, 0) << second.text;
+  EXPECT_THAT(second.text, AllOf(HasSubstr("resumed from " + directory_.path("here/checkpoints")),
+                                 Not(HasSubstr("resumed with another"))));
+}
+
+TEST_F(Runs, ARunWhoseDirectoryGoesSaysSoAndFails) {
+  const std::string run = directory_.path("run");
+  const Outcome outcome = outcome_of(fmt::format(
+      "bash -c '{} train {} --set run.steps=300 --set checkpoint.at_end=false & p=$!; until [ -s "
+      "{}/metrics.jsonl ]; do sleep 0.01; done; mv {} {}; wait $p'",
+      TRIAX_PROGRAM, directory_.path("job.json"), run, run, directory_.path("elsewhere")));
+  EXPECT_EQ(outcome.status, 3) << outcome.text;
+  EXPECT_THAT(outcome.text,
+              AllOf(HasSubstr(run + "/metrics.jsonl is gone"), Not(HasSubstr("permissions"))));
+}
+
+TEST_F(Runs, ADiskThatCannotBeWrittenIsTheUsersErrorBeforeTheRun) {
+  const Outcome run = on_job("train",
+                             "--set zero_optimization.offload_optimizer.device=nvme "
+                             "--set zero_optimization.offload_optimizer.nvme_path=/proc/self");
+  EXPECT_EQ(run.status, 2) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("/proc/self"),
+                              HasSubstr("zero_optimization.offload_optimizer.nvme_path")));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run"))) << "a refused run leaves nothing";
+  EXPECT_EQ(on_job("train", "--set checkpoint.resume=must").status, 2);
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
+}
+
+TEST_F(Runs, ASecondRunInTheDirectoryIsTurnedAway) {
+  std::filesystem::create_directory(directory_.path("run"));
+  const DirectoryLock lock(directory_.path("run"), "Wait");
+  const Outcome second = on_job("train");
+  EXPECT_EQ(second.status, 3);
+  EXPECT_THAT(second.text, AllOf(HasSubstr("another run works in " + directory_.path("run")),
+                                 HasSubstr(fmt::format("process {}", getpid()))));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run/metrics.jsonl")));
+}
+
+TEST_F(Runs, ARunThatSkippedEveryStepFails) {
+  const Outcome run = on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=1e30");
+  EXPECT_EQ(run.status, 3) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("no step changed the weights: all 2 of the run"),
+                              HasSubstr("fp16.loss_scale")));
+}
+
+}  // namespace
+}  // namespace triax::test

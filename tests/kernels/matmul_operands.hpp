@@ -1,0 +1,68 @@
+#pragma once
+// Operands of matmul in all the types and layouts that it takes.
+#include <cstdint>
+#include <vector>
+
+#include "kernels/matmul.hpp"
+#include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
+
+namespace triax::test {
+
+/// How the bytes of an operand lie: as they are, transposed, or as columns of a wider matrix.
+enum class Lie { plain, transposed, slice };
+
+/// A matrix of (rows, columns) with random elements in one of those ways, rounded to `type`.
+class Matrix {
+ public:
+  Matrix(std::int64_t rows, std::int64_t columns, Lie lie, unsigned seed, DType type = DType::f32)
+      : width_(lie == Lie::slice ? columns + before + after : columns),
+        values_(type, random_values(rows * width_ + 1, seed)) {  // never null
+    if (lie == Lie::transposed)
+      view_ = values_.tensor({columns, rows}).transposed();
+    else
+      view_ = values_.tensor({rows, width_});
+    whole_ = view_;
+    if (lie == Lie::slice) view_ = view_.slice(1, before, columns);
+  }
+  const Tensor& view() const { return view_; }
+  /// What lies beside the columns of the first row of a slice.
+  std::vector<double> around() const {
+    std::vector<double> row = to_double(whole_.slice(0, 0, 1));
+    row.erase(row.begin() + before, row.begin() + before + view_.size(1));
+    return row;
+  }
+
+ private:
+  static constexpr std::int64_t before = 3;
+  static constexpr std::int64_t after = 5;
+  std::int64_t width_;
+  Array values_;
+  Tensor view_, whole_;
+};
+
+/// c = a b + bias or c += a b + bias where this run computes.
+inline void multiply(const Tensor& c, const Tensor& a, const Tensor& b,
+                     const MatmulOptions& options = {}) {
+  const auto kernel = [](const Stream& stream, const Tensor& to, const Tensor& left,
+                         const Tensor& right, const Tensor& bias, bool accumulate) {
+    matmul(stream, to, left, right, {.accumulate = accumulate, .bias = bias});
+  };
+  run(+kernel, c, a, b, options.bias, options.accumulate);
+}
+
+/// Of a and b, of c, of the bias.
+struct Types {
+  DType operands = DType::f32;
+  DType c = DType::f32;
+  DType bias = DType::f32;
+};
+
+inline constexpr DType f32 = DType::f32;
+inline constexpr DType bf16 = DType::bf16;
+inline constexpr DType f16 = DType::f16;
+inline constexpr Types all_types[] = {{f32, f32, f32},   {bf16, bf16, bf16}, {bf16, bf16, f32},
+                                      {bf16, f32, bf16}, {bf16, f32, f32},   {f16, f16, f16},
+                                      {f16, f16, f32},   {f16, f32, f16},    {f16, f32, f32}};
+
+}  // namespace triax::test

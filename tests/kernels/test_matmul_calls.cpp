@@ -1,0 +1,130 @@
+// Calls of matmul: who multiplies, the same bits each time, no memory, and what is refused.
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include "kernels/base/isa.hpp"
+#include "kernels/matmul/product.hpp"
+#include "kernels/reference/matmul.hpp"
+#include "tests/kernels/matmul_operands.hpp"
+#include "tests/support/allocation_count.hpp"
+
+namespace triax::test {
+namespace {
+
+// What the order of the sums depends on is the same wherever the product runs.
+TEST(Matmul, TheDepthOfBlocksDoesNotDependOnThreads) {
+  for (const Types& types : all_types)
+    for (const Lie lie : {Lie::plain, Lie::transposed}) {
+      const Matrix a(700, 16500, lie, 1, types.operands);
+      const Matrix b(16500, 8, Lie::plain, 2, types.operands);
+      const Matrix c(700, 8, Lie::plain, 3, types.c);
+      const gemm::Operands x{.c = c.view(), .a = a.view(), .b = b.view()};
+      const std::int64_t depth = gemm::block_sizes(x, 1).k;
+      EXPECT_LT(depth, 16500);
+      for (const std::int64_t threads : {2, 3, 64})
+        EXPECT_EQ(gemm::block_sizes(x, threads).k, depth);
+    }
+}
+
+TEST(Matmul, TheSameBitsOnAnyNumberOfThreads) {
+  const int before = omp_get_max_threads();
+  for (const DType type : {f32, bf16})
+    for (const Lie lie : {Lie::plain, Lie::transposed}) {
+      const Matrix a(300, 8300, lie, 1, type);
+      const Matrix b(8300, 260, lie, 2, type);
+      std::vector<std::vector<double>> results;
+      for (const int threads : {1, 2, 3}) {
+        omp_set_num_threads(threads);
+        const Matrix c(300, 260, Lie::plain, 3, type);
+        multiply(c.view(), a.view(), b.view(), {.accumulate = true});
+        results.push_back(to_double(c.view()));
+      }
+      EXPECT_EQ(results[1], results[0]);
+      EXPECT_EQ(results[2], results[0]);
+    }
+  omp_set_num_threads(before);
+}
+
+// A cached primitive, and memory kept for blocks, must not remember what they last saw.
+TEST(Matmul, TheSameCallWithOtherMemory) {
+  for (DType type : {f32, bf16, f16})
+    for (unsigned seed : {1U, 2U}) {
+      const Matrix a(6, 8, Lie::plain, seed, type);
+      const Matrix b(8, 10, Lie::plain, seed + 10, type);
+      std::vector<float> c(60);
+      multiply(Tensor(c.data(), {6, 10}), a.view(), b.view());
+      const auto expected = reference::matmul(to_double(a.view()), to_double(b.view()), 6, 10, 8);
+      for (std::size_t i = 0; i < c.size(); ++i) EXPECT_NEAR(c[i], expected[i], 1e-5);
+    }
+}
+
+TEST(Matmul, TheSameBitsAgain) {
+  for (const Types& types : all_types) {
+    const Matrix a(65, 300, Lie::transposed, 1, types.operands);
+    const Matrix b(300, 70, Lie::plain, 2, types.operands);
+    const Matrix c(65, 70, Lie::plain, 3, types.c);
+    multiply(c.view(), a.view(), b.view());
+    const auto first = to_double(c.view());
+    multiply(c.view(), a.view(), b.view());
+    EXPECT_EQ(to_double(c.view()), first);
+  }
+}
+
+// oneDNN itself takes a few small blocks at each call; nothing of ours is added.
+TEST(Matmul, WarmCallsAllocateNothingOfOurs) {
+  constexpr long of_onednn = 10;
+  for (const Types& types : all_types) {
+    const Matrix a(33, 40, Lie::plain, 1, types.operands);
+    const Matrix b(40, 50, Lie::plain, 2, types.operands);
+    const Matrix c(33, 50, Lie::plain, 3, types.c);
+    const Matrix bias(1, 50, Lie::plain, 4, types.bias);
+    const MatmulOptions options{.accumulate = true, .bias = bias.view().flat()};
+    matmul(Stream(), c.view(), a.view(), b.view(), options);
+    const long before = allocation_count();
+    matmul(Stream(), c.view(), a.view(), b.view(), options);
+    EXPECT_LE(allocation_count() - before, of_onednn);
+  }
+}
+
+// That the tests run both ways: ctest runs them a second time with TRIAX_ISA=avx2, which holds
+// oneDNN to that too.
+TEST(Matmul, WhoMultipliesBfloat16) {
+  const Matrix a(4, 5, Lie::plain, 1, bf16);
+  const Matrix b(5, 3, Lie::plain, 2, bf16);
+  const Matrix c(4, 3, Lie::plain, 3, bf16);
+  const bool vendor = gemm::vendor_product({.c = c.view(), .a = a.view(), .b = b.view()});
+  if (isa_in_use() == Isa::avx512_bf16) {
+    EXPECT_TRUE(vendor);
+  } else if (best_isa() == Isa::avx512_bf16 && isa_in_use() == Isa::avx2) {
+    EXPECT_FALSE(vendor);
+  }
+}
+
+TEST(Matmul, RefusesWhatDoesNotFit) {
+  const Matrix a(4, 5, Lie::plain, 1);
+  const Matrix b(6, 3, Lie::plain, 2);
+  const Matrix c(4, 3, Lie::plain, 3);
+  EXPECT_THROW(multiply(c.view(), a.view(), b.view()), Error);
+  std::vector<std::int32_t> integers(15);
+  EXPECT_THROW(multiply(c.view(), a.view(), Tensor(integers.data(), {5, 3})), Error);
+}
+
+TEST(Matmul, RefusesOtherMixturesOfTypes) {
+  const auto product = [](DType a, DType b, DType c, DType bias) {
+    const Matrix left(4, 5, Lie::plain, 1, a);
+    const Matrix right(5, 3, Lie::plain, 2, b);
+    const Matrix out(4, 3, Lie::plain, 3, c);
+    const Matrix row(1, 3, Lie::plain, 4, bias);
+    multiply(out.view(), left.view(), right.view(), {.bias = row.view().flat()});
+  };
+  EXPECT_NO_THROW(product(bf16, bf16, f32, bf16));
+  EXPECT_THROW(product(bf16, f32, f32, f32), Error);
+  EXPECT_THROW(product(bf16, f16, f32, f32), Error);
+  EXPECT_THROW(product(f32, f32, bf16, f32), Error);
+  EXPECT_THROW(product(bf16, bf16, f16, bf16), Error);
+  EXPECT_THROW(product(bf16, bf16, bf16, f16), Error);
+  EXPECT_THROW(product(f32, f32, f32, bf16), Error);
+}
+
+}  // namespace
+}  // namespace triax::test
