@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -43,7 +44,10 @@ bool has_own_checkpoint(const std::string& name, const Config& config) {
   const CheckpointConfig& checkpoint = config.checkpoint;
   if (name.empty() || resumes_newest(checkpoint) || !owns_checkpoints(config)) return false;
   const std::optional<BatchStart> start = recorded_start(config.run.directory);
-  if (!start || start->job != name || start->resume != checkpoint.resume) return false;
+  if (!start || start->job != name) return false;
+  const std::filesystem::path absolute = std::filesystem::absolute(checkpoint.resume);
+  if (start->resume != checkpoint.resume && start->resume != absolute.lexically_normal())
+    return false;
   const std::vector<std::string> found = list_checkpoints(checkpoint.directory);
   return !found.empty() && checkpoint_step(found.front()) > start->step;
 }

@@ -18,7 +18,7 @@ std::string batch_job(const JobSurroundings& around);
 /// Where the runs of a batch job began, as job.json keeps it.
 struct BatchStart {
   std::string job;        // batch_job()
-  std::string resume;     // checkpoint.resume, as the job says it
+  std::string resume;     // checkpoint.resume, a file by its absolute path
   std::int64_t step = 0;  // the steps of the checkpoint that it named
 };
 /// What job.json of a run.directory says; nothing where it is no batch job's, or not there.

@@ -91,6 +91,7 @@ TEST_F(RunAgain, OlderCheckpointsAreNotItsOwn) {
   EXPECT_EQ(resume_of("42", file), "auto");
   begin(file, 15);  // as it does when it goes on from there
   EXPECT_EQ(recorded_start(directory_.path("run"))->step, 10);
+  EXPECT_EQ(resume_of("42", std::filesystem::relative(file).string()), "auto");
   EXPECT_EQ(resume_of("42", file), "auto");
 }
 
