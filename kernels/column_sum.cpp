@@ -4,15 +4,20 @@
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/launch_shape.hpp"
 
 namespace triax {
 namespace {
 constexpr std::int64_t tile = 256;  // columns whose sums stay in registers and L1
 }
 
-std::size_t column_sum_bytes(std::int64_t rows, std::int64_t columns) {
+std::int64_t norm_blocks(std::int64_t rows, MemorySpace space) {
+  return space == MemorySpace::device ? cuda::gradient_blocks(rows) : row_blocks(rows);
+}
+
+std::size_t column_sum_bytes(std::int64_t blocks, std::int64_t columns) {
   Arena measure;
-  measure.take("column sums", DType::f32, {row_blocks(rows), columns});
+  measure.take("column sums", DType::f32, {blocks, columns});
   return measure.used();
 }
 

@@ -16,8 +16,12 @@ constexpr std::int64_t row_blocks(std::int64_t rows) {
   return (rows + rows_per_block - 1) / rows_per_block;
 }
 
-/// Bytes that partial sums of `columns` columns over `rows` rows take from an arena, per sum.
-std::size_t column_sum_bytes(std::int64_t rows, std::int64_t columns);
+/// Partial rows that the backward pass of a norm over `rows` rows makes: row_blocks() on the host;
+/// on a device more where rows are few.
+std::int64_t norm_blocks(std::int64_t rows, MemorySpace space);
+
+/// Bytes that `blocks` partial rows of `columns` columns take from an arena, per sum.
+std::size_t column_sum_bytes(std::int64_t blocks, std::int64_t columns);
 
 /// out[c] = partials[0][c] + partials[1][c] + ..., added in double; plus out[c] when `accumulate`.
 /// out: (columns) of any type; partials: (blocks, columns).

@@ -119,7 +119,7 @@ void bias_backward(const Stream& stream, const Tensor& dbias, const Tensor& dy, 
 }
 
 std::size_t bias_backward_scratch_bytes(std::int64_t rows, std::int64_t columns) {
-  return column_sum_bytes(rows, columns);
+  return column_sum_bytes(row_blocks(rows), columns);
 }
 
 }  // namespace triax

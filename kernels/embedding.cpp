@@ -10,6 +10,7 @@
 #include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/row_order.hpp"
 
 namespace triax {
 namespace {
@@ -178,13 +179,13 @@ void embedding_backward(const Stream& stream, const Tensor& dweight, const Tenso
   });
 }
 
-std::size_t embedding_scratch_bytes(DType dweight, std::int64_t rows, std::int64_t vocabulary,
+std::size_t embedding_scratch_bytes(DType dweight, const Shape& dy, std::int64_t vocabulary,
                                     MemorySpace space) {
   Arena measure;
   if (space == MemorySpace::device)
-    cuda::take_row_order(measure, rows);
+    cuda::RowOrder(measure, dy[0], dy[1]);
   else if (dweight != DType::f32)
-    Chains().take(measure, rows, vocabulary);
+    Chains().take(measure, dy[0], vocabulary);
   return measure.used();
 }
 

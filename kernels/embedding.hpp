@@ -11,13 +11,13 @@ void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& toke
 
 /// dweight[tokens[r] - first_token] += dy[r] for the tokens of this shard; from zero unless
 /// `accumulate`. dweight is float32 or of the type of dy; each row is summed in float32, in row
-/// order, and rounded once.
+/// order (on a device in segments of that order), and rounded once.
 void embedding_backward(const Stream& stream, const Tensor& dweight, const Tensor& tokens,
                         const Tensor& dy, std::int64_t first_token, bool accumulate,
                         Arena& scratch);
-/// The most that embedding_backward takes from `scratch`, which lies in `space`, for `rows` of dy
-/// and a dweight of the given type and rows.
-std::size_t embedding_scratch_bytes(DType dweight, std::int64_t rows, std::int64_t vocabulary,
+/// The most that embedding_backward takes from `scratch`, which lies in `space`, for a dy of this
+/// shape and a dweight of the given type and rows.
+std::size_t embedding_scratch_bytes(DType dweight, const Shape& dy, std::int64_t vocabulary,
                                     MemorySpace space = MemorySpace::host);
 
 /// y[r] += weight[(first_row + r) % T] for r < rows. y: (N, E); weight: (positions >= T, E).

@@ -157,8 +157,8 @@ void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dw
   add_partial_rows(dbias, shift_partials, blocks, accumulate);
 }
 
-std::size_t layernorm_scratch_bytes(std::int64_t rows, std::int64_t columns) {
-  return 2 * column_sum_bytes(rows, columns);
+std::size_t layernorm_scratch_bytes(std::int64_t rows, std::int64_t columns, MemorySpace space) {
+  return 2 * column_sum_bytes(norm_blocks(rows, space), columns);
 }
 
 }  // namespace triax

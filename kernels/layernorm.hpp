@@ -23,7 +23,8 @@ void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dw
                         const Tensor& dbias, const Tensor& dy, const Tensor& residual,
                         const Tensor& x, const Tensor& weight, float epsilon, bool accumulate,
                         Arena& scratch);
-/// The most that layernorm_backward takes from `scratch`.
-std::size_t layernorm_scratch_bytes(std::int64_t rows, std::int64_t columns);
+/// The most that layernorm_backward takes from `scratch`, which lies in `space`.
+std::size_t layernorm_scratch_bytes(std::int64_t rows, std::int64_t columns,
+                                    MemorySpace space = MemorySpace::host);
 
 }  // namespace triax

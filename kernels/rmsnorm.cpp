@@ -108,8 +108,8 @@ void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dwei
   add_partial_rows(dweight, partials, blocks, accumulate);
 }
 
-std::size_t rmsnorm_scratch_bytes(std::int64_t rows, std::int64_t columns) {
-  return column_sum_bytes(rows, columns);
+std::size_t rmsnorm_scratch_bytes(std::int64_t rows, std::int64_t columns, MemorySpace space) {
+  return column_sum_bytes(norm_blocks(rows, space), columns);
 }
 
 }  // namespace triax

@@ -22,7 +22,8 @@ void residual_rmsnorm_forward(const Stream& stream, const Tensor& y, const Tenso
 void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
                       const Tensor& dy, const Tensor& residual, const Tensor& x,
                       const Tensor& weight, float epsilon, bool accumulate, Arena& scratch);
-/// The most that rmsnorm_backward takes from `scratch`.
-std::size_t rmsnorm_scratch_bytes(std::int64_t rows, std::int64_t columns);
+/// The most that rmsnorm_backward takes from `scratch`, which lies in `space`.
+std::size_t rmsnorm_scratch_bytes(std::int64_t rows, std::int64_t columns,
+                                  MemorySpace space = MemorySpace::host);
 
 }  // namespace triax

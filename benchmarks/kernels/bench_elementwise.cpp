@@ -91,7 +91,8 @@ void norms(const Reporter& report, const RandomArray& x, const RandomArray& y,
   const RandomArray bias = report.array({columns});
   const RandomArray dweight = report.floats({columns});
   const RandomArray dbias = report.floats({columns});
-  const Buffer memory(layernorm_scratch_bytes(rows, columns), report.place.space());
+  const Buffer memory(layernorm_scratch_bytes(rows, columns, report.place.space()),
+                      report.place.space());
   Arena scratch(memory);
   report("layernorm_forward", 2 * n, [&] { layernorm_forward(stream, y, x, weight, bias, 1e-5F); });
   report("layernorm_backward", 4 * n, [&] {
@@ -150,8 +151,9 @@ void tokens(const Reporter& report, const RandomArray& y, const RandomArray& dy)
   copy(stream, ids, made);
   report("embedding_forward", 2 * rows * columns,
          [&] { embedding_forward(stream, y, ids, weight, 0); });
-  const Buffer memory(embedding_scratch_bytes(report.dtype(), rows, vocabulary),
-                      report.place.space());
+  const Buffer memory(
+      embedding_scratch_bytes(report.dtype(), {rows, columns}, vocabulary, report.place.space()),
+      report.place.space());
   Arena scratch(memory);
   report("embedding_backward", 3 * rows * columns,
          [&] { embedding_backward(stream, weight, ids, dy, 0, true, scratch); });

@@ -1,6 +1,7 @@
 // Attention's backward pass: the gradient of queries by blocks of queries, those of keys and values
 // by blocks of keys. Scores are made twice, and each sum is one thread's: no order is left to
 // chance.
+#include "kernels/cuda/attention_dropout.hpp"
 #include "kernels/cuda/attention_gradient.hpp"
 #include "kernels/cuda/kernels.hpp"
 
@@ -113,8 +114,8 @@ struct QueryGradient {
                                    const float (&delta)[strips][2]) const {
     const int lane = block.thread_x() % warp;
     if (of.task.drop > 0.0F) {
-      const auto bits = kept_scores<strips, columns>(lane, [&](int row, int column) {
-        return of.task.keeps(at.b, at.h, i0 + row, j0 + column);
+      const auto bits = kept_along_rows<strips, columns>(block, [&](int row, int column) {
+        return keeps_four(of.task, at.b, at.h, i0 + row, j0 + column);
       });
       drop_scores(dp, bits, of.task.kept_factor());
     }

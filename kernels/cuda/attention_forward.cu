@@ -1,6 +1,7 @@
 // Attention's forward pass (FlashAttention-2: Dao 2023).
 #include <cmath>
 
+#include "kernels/cuda/attention_dropout.hpp"
 #include "kernels/cuda/attention_tile.hpp"
 #include "kernels/cuda/kernels.hpp"
 
@@ -119,9 +120,9 @@ struct Forward {
   template <int columns>
   TRIAX_DEVICE void drop(const Block& block, float (&s)[strips][columns][4],
                          const AttentionPlace& at, int i0, int j0) const {
-    const auto bits = kept_scores<strips, columns>(
-        block.thread_x() % warp,
-        [&](int row, int column) { return task.keeps(at.b, at.h, i0 + row, j0 + column); });
+    const auto bits = kept_along_rows<strips, columns>(block, [&](int row, int column) {
+      return keeps_four(task, at.b, at.h, i0 + row, j0 + column);
+    });
     drop_scores(s, bits, task.kept_factor());
   }
 

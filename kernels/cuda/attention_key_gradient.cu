@@ -1,4 +1,5 @@
 // The gradients of attention's keys and values.
+#include "kernels/cuda/attention_dropout.hpp"
 #include "kernels/cuda/attention_gradient.hpp"
 
 namespace triax::cuda {
@@ -104,8 +105,8 @@ struct KeyGradient {
     const int lane = block.thread_x() % warp;
     std::uint64_t bits = 0;
     if (of.task.drop > 0.0F) {
-      bits = kept_scores<strips, columns>(lane, [&](int row, int column) {
-        return of.task.keeps(b, step.h, i0 + column, j0 + row);
+      bits = kept_along_columns<strips, columns>(block, [&](int row, int column) {
+        return keeps_four(of.task, b, step.h, i0 + column, j0 + row);
       });
       drop_scores(dp, bits, of.task.kept_factor());
     }

@@ -88,37 +88,6 @@ TRIAX_DEVICE inline void mask_scores(int lane, float (&x)[strips][columns][4],
   }
 }
 
-/// Which of a lane's scores dropout keeps, a bit each: kept(row, column). One after another, for
-/// the generator takes registers.
-template <int strips, int columns, class Kept>
-TRIAX_DEVICE inline std::uint64_t kept_scores(int lane, const Kept& kept) {
-  constexpr int count = strips * columns * 4;
-  static_assert(count <= 64);
-  std::uint64_t bits = 0;
-  TRIAX_ROLLED
-  for (int at = 0; at < count; ++at) {
-    const bool one = kept(score_row(lane, at / (columns * 4), at % 4),
-                          score_column(lane, at / 4 % columns, at % 4));
-    bits |= std::uint64_t{one} << at;
-  }
-  return bits;
-}
-
-/// Multiplies those whose bit is set by `factor`, and the others by zero.
-template <int strips, int columns>
-TRIAX_DEVICE inline void drop_scores(float (&x)[strips][columns][4], std::uint64_t bits,
-                                     float factor) {
-  TRIAX_UNROLL
-  for (int strip = 0; strip < strips; ++strip) {
-    TRIAX_UNROLL
-    for (int n = 0; n < columns; ++n) {
-      TRIAX_UNROLL
-      for (int i = 0; i < 4; ++i)
-        x[strip][n][i] *= (bits >> ((strip * columns + n) * 4 + i) & 1U) != 0 ? factor : 0.0F;
-    }
-  }
-}
-
 /// sums += a b^T, rows of a by rows of b. a: the warp's own strips.
 template <class T, int width, int strips, int columns>
 TRIAX_DEVICE inline void add_row_products(const Block& block, float (&sums)[strips][columns][4],

@@ -11,7 +11,7 @@ namespace {
 // A thread of a warp a column; the warps of a block share out the partial rows.
 template <class G>
 struct AddPartialRows {
-  static constexpr int max_threads = 256;
+  static constexpr int max_threads = partial_rows_threads;
   G* out;
   const float* partials;
   std::int64_t blocks;

@@ -3,6 +3,7 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/row_order.hpp"
 
 namespace triax::cuda {
 namespace {
@@ -36,12 +37,11 @@ struct Look {
   }
 };
 
-// order[k] = the row of the batch that is the k-th by (target, row): the rows of a target lie
-// together, in order. Each row counts those before it: rows^2 comparisons, which at 32768 rows are
-// less work for a GPU than the launches of a sort.
-struct Order {
+// Puts the rows in order. Each row counts those before it: rows^2 comparisons, which at 32768 rows
+// are less work for a GPU than the launches of a sort.
+struct PutInOrder {
   static constexpr int max_threads = 256;
-  std::int32_t* order;
+  RowOrder order;
   Targets target;
   std::int64_t rows;
 
@@ -50,40 +50,89 @@ struct Order {
     const int threads = block.threads_x();
     const std::int64_t r = block.index_x() * threads + block.thread_x();
     const auto own = r < rows ? static_cast<std::int32_t>(target(r)) : 0;
-    std::int64_t before = 0;
+    int lower = 0, same = 0;  // rows with a lower target, with this one
+    int before = 0;           // of the latter those before this row
     for (std::int64_t begin = 0; begin < rows; begin += threads) {
       const std::int64_t other = begin + block.thread_x();
       block.sync();
       others[block.thread_x()] = other < rows ? static_cast<std::int32_t>(target(other)) : 0;
       block.sync();
       const auto count = static_cast<int>(rows - begin < threads ? rows - begin : threads);
-      for (int i = 0; i < count; ++i)
-        before += (others[i] < own || (others[i] == own && begin + i < r)) ? 1 : 0;
+      if (begin == block.index_x() * threads) {
+        before = same;
+        for (int i = 0; i < block.thread_x(); ++i) before += others[i] == own ? 1 : 0;
+      }
+      for (int i = 0; i < count; ++i) {
+        lower += others[i] < own ? 1 : 0;
+        same += others[i] == own ? 1 : 0;
+      }
     }
-    if (r < rows) order[before] = static_cast<std::int32_t>(r);
+    if (r >= rows) return;
+    order.row[lower + before] = static_cast<std::int32_t>(r);
+    order.before[lower + before] = before;
+    order.left[lower + before] = same - before;
   }
 };
 
-// table[t] += the rows of dy whose target is t, in row order, for the first of them in `order`.
+// sum[0, n) += columns `column` on of the segment that begins with the k-th row.
+template <int n, class T>
+TRIAX_DEVICE inline void add_segment(float* sum, const RowOrder& order, const Rows<T>& dy,
+                                     std::int64_t k, std::int64_t column) {
+  const int left = order.left[k];
+  const int count = left < segment_rows ? left : static_cast<int>(segment_rows);
+  for (int i = 0; i < count; ++i) {
+    float values[n];
+    load<n>(values, dy[order.row[k + i]] + column);
+    TRIAX_UNROLL
+    for (int j = 0; j < n; ++j) sum[j] += values[j];
+  }
+}
+
+// The sums of segments that are not the first of their target. Among segment_rows rows one begins
+// at most, and of the first row's target: those of a target that begins behind it are further on.
+template <class T>
+struct SumSegments {
+  RowOrder order;
+  Rows<T> dy;
+  Targets target;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t segment, std::int64_t column) const {
+    const std::int64_t first = segment * segment_rows;
+    if (target(order.row[first]) == none) return;
+    const int before = order.before[first];
+    const std::int64_t ahead = (segment_rows - before % segment_rows) % segment_rows;
+    if (before == 0 || ahead >= order.left[first]) return;
+    float sum[n] = {};
+    add_segment<n>(sum, order, dy, first + ahead, column);
+    store<n>(order.sums + segment * dy.columns + column, sum);
+  }
+};
+
+// table[t] += the rows of dy whose target is t, for the first of them in order: the first segment,
+// and the sums of the others.
 template <class G, class T>
 struct SumRowsOfTargets {
   Rows<G> table;
   Rows<T> dy;
   Targets target;
-  const std::int32_t* order;
+  RowOrder order;
   bool accumulate;
 
   template <int n>
   TRIAX_DEVICE void run(std::int64_t k, std::int64_t column) const {
-    const std::int64_t t = target(order[k]);
-    if (t == none || (k > 0 && target(order[k - 1]) == t)) return;
+    if (order.before[k] != 0) return;
+    const std::int64_t t = target(order.row[k]);
+    if (t == none) return;
     float sum[n] = {};
     if (accumulate) load<n>(sum, table[t] + column);
-    for (std::int64_t at = k; at < dy.rows && target(order[at]) == t; ++at) {
-      float values[n];
-      load<n>(values, dy[order[at]] + column);
+    add_segment<n>(sum, order, dy, k, column);
+    const std::int64_t end = k + order.left[k];
+    for (std::int64_t at = k + segment_rows; at < end; at += segment_rows) {
+      float more[n];
+      load<n>(more, order.sums + at / segment_rows * dy.columns + column);
       TRIAX_UNROLL
-      for (int i = 0; i < n; ++i) sum[i] += values[i];
+      for (int i = 0; i < n; ++i) sum[i] += more[i];
     }
     store<n>(table[t] + column, sum);
   }
@@ -170,11 +219,13 @@ void embedding_backward(const Stream& stream, const Tensor& dweight, const Tenso
     check(table.columns == in.columns, "embedding of {} columns into {}", table.columns,
           in.columns);
     const Targets target{ids, first_token, table.rows};
-    std::int32_t* order = take_row_order(scratch, in.rows);
+    const RowOrder order(scratch, in.rows, in.columns);
     const bool allowed = aligned(in) && aligned(table);
     if (!accumulate)
       tiles<wide<G>>(stream, table.rows, table.columns, aligned(table), Clear<G>{table});
-    launch(stream, order_shape(in.rows), Order{order, target, in.rows});
+    launch(stream, order_shape(in.rows), PutInOrder{order, target, in.rows});
+    tiles<wide<T>>(stream, RowOrder::segments(in.rows), in.columns, aligned(in),
+                   SumSegments<T>{order, in, target});
     tiles<widest<G, T>>(stream, in.rows, in.columns, allowed,
                         SumRowsOfTargets<G, T>{table, in, target, order, accumulate});
   });

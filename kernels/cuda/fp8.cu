@@ -118,7 +118,6 @@ template <class T, bool allowed>
 struct EncodeTransposed {
   static constexpr int max_threads = 256;
   static constexpr int side = transposed_side;
-  static constexpr int padded = transposed_pitch;
   std::uint8_t* to;
   const T* from;
   const float* scales;
@@ -132,15 +131,16 @@ struct EncodeTransposed {
     auto* tile = block.shared<std::uint8_t>();
     const float scale = scales[0];
     constexpr int pieces = side / wide<T>;  // of a row
+    static_assert(transposed_place(wide<T> - 1) == (wide<T> - 1) * side);
     for (int at = block.thread_x(); at < side * pieces; at += block.threads_x()) {
       const int r = at / pieces;
       const int c = at % pieces * wide<T>;
       if (row + r >= rows || column + c >= columns) continue;
       float values[wide<T>];
       load_piece<allowed>(values, from + (row + r) * columns + column + c, columns - column - c);
+      std::uint8_t* to = tile + transposed_place(c) + r;  // and `side` further on for each column
       TRIAX_UNROLL
-      for (int j = 0; j < wide<T>; ++j)
-        tile[(c + j) * padded + r] = encode(format, values[j] * scale);
+      for (int j = 0; j < wide<T>; ++j) to[j * side] = encode(format, values[j] * scale);
     }
     block.sync();
     constexpr int width = sizeof(Piece);
@@ -148,7 +148,7 @@ struct EncodeTransposed {
       const int c = at / (side / width);
       const int r = at % (side / width) * width;
       if (column + c >= columns || row + r >= rows) continue;
-      write(to + (column + c) * rows + row + r, tile + c * padded + r, rows - row - r);
+      write(to + (column + c) * rows + row + r, tile + transposed_place(c) + r, rows - row - r);
     }
   }
 

@@ -46,10 +46,6 @@ decltype(triax::bias_backward) bias_backward;
 
 decltype(triax::embedding_forward) embedding_forward;
 decltype(triax::embedding_backward) embedding_backward;
-/// What embedding_backward takes from its scratch.
-inline std::int32_t* take_row_order(Arena& scratch, std::int64_t rows) {
-  return scratch.take("row order", DType::i32, {rows}).as<std::int32_t>();
-}
 decltype(triax::position_forward) position_forward;
 decltype(triax::position_backward) position_backward;
 

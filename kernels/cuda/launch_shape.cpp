@@ -74,9 +74,21 @@ LaunchShape row_shape(std::int64_t rows, std::int64_t columns, int part) {
           .shared_bytes = row_sum_slots * sizeof(float)};
 }
 
+std::int64_t gradient_rows(std::int64_t rows) {
+  constexpr std::int64_t least = 8;  // of the shortest rows a block works on as many at a time
+  constexpr std::int64_t enough_blocks = 512;
+  std::int64_t of_block = rows_per_block;
+  while (of_block > least && blocks_over(rows, of_block) < enough_blocks) of_block /= 2;
+  return of_block;
+}
+
+std::int64_t gradient_blocks(std::int64_t rows) {
+  return blocks_over(rows, gradient_rows(rows));
+}
+
 LaunchShape gradient_shape(std::int64_t rows, std::int64_t columns, int part, int sums) {
   LaunchShape shape = row_shape(rows, columns, part);
-  shape.blocks_x = row_blocks(rows);
+  shape.blocks_x = gradient_blocks(rows);
   const int of_row = held_by_thread(columns, shape.threads_x, part / row_pieces) * shape.threads_x;
   shape.shared_bytes += static_cast<std::size_t>(sums * shape.threads_y * of_row) * sizeof(float);
   return shape;
@@ -108,8 +120,9 @@ LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width)
           .shared_bytes = static_cast<std::size_t>(down * warp * width) * sizeof(float)};
 }
 
+// Few blocks: the more of their warps share out the rows, the less each has to wait for.
 LaunchShape partial_rows_shape(std::int64_t columns) {
-  constexpr int down = block_threads / warp;
+  constexpr int down = partial_rows_threads / warp;
   return {.blocks_x = blocks_over(columns, warp),
           .threads_x = warp,
           .threads_y = down,
@@ -120,7 +133,7 @@ LaunchShape transposed_shape(std::int64_t rows, std::int64_t columns) {
   return {.blocks_x = blocks_over(rows, transposed_side),
           .blocks_y = blocks_over(columns, transposed_side),
           .threads_x = block_threads,
-          .shared_bytes = static_cast<std::size_t>(transposed_side * transposed_pitch)};
+          .shared_bytes = static_cast<std::size_t>(transposed_place(transposed_side))};
 }
 
 LaunchShape order_shape(std::int64_t rows) {

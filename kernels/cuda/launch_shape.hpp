@@ -49,8 +49,11 @@ LaunchShape row_shape(std::int64_t rows, std::int64_t columns, int part);
 /// Floats of shared memory for the sums over rows of threads (row_sum.hpp).
 inline constexpr int row_sum_slots = 64;
 
-/// The same for a pass that also sums `sums` values a column over each `rows_per_block` rows: a
-/// block for those, and shared memory for its sums.
+/// The same for a pass that also sums `sums` values a column over each gradient_rows() rows: a
+/// block for those, and shared memory for its sums. Those are fewer than the host's rows_per_block
+/// where there would be too few blocks for the multiprocessors of a GPU, two for each and more.
+std::int64_t gradient_rows(std::int64_t rows);
+std::int64_t gradient_blocks(std::int64_t rows);
 LaunchShape gradient_shape(std::int64_t rows, std::int64_t columns, int part, int sums);
 
 /// Elements that each of a row's threads holds of its `columns`, as pieces of `width`; the last may
@@ -76,11 +79,17 @@ std::int64_t column_blocks(std::int64_t columns, int width);
 LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width);
 
 /// The sums of so many partial rows: blocks_x over columns.
+inline constexpr int partial_rows_threads = 1024;  // of a block
 LaunchShape partial_rows_shape(std::int64_t columns);
 
 /// A matrix of bytes transposed, a square tile a block: blocks_x over rows, blocks_y over columns.
 inline constexpr int transposed_side = 64;
-inline constexpr int transposed_pitch = transposed_side + 16;  // bytes between rows of a tile
+/// Where in shared memory the bytes of a tile's column begin: whole pieces of 16, and one more for
+/// every eight columns. So both the lanes that write to every eighth column and those that read
+/// two columns piece by piece want different banks.
+constexpr int transposed_place(int column) {
+  return column * transposed_side + column / 8 * 16;
+}
 LaunchShape transposed_shape(std::int64_t rows, std::int64_t columns);
 
 /// Rows put in order, one a thread, which pass each other in shared memory.

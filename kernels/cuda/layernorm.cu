@@ -75,15 +75,15 @@ struct Backward {
   float* gain_partials;
   float* shift_partials;
   float epsilon;
+  std::int64_t of_block;  // rows
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     auto* slots = block.shared<float>();
     const auto columns = static_cast<int>(rows.dx.columns);
     const ColumnSums<T, 2> sums(block, slots + row_sum_slots, columns);
     sums.clear(block);
-    const std::int64_t begin = block.index_x() * rows_per_block;
-    const std::int64_t end =
-        begin + rows_per_block < rows.dx.rows ? begin + rows_per_block : rows.dx.rows;
+    const std::int64_t begin = block.index_x() * of_block;
+    const std::int64_t end = begin + of_block < rows.dx.rows ? begin + of_block : rows.dx.rows;
     for (std::int64_t first = begin; first < end; first += block.threads_y()) {
       const std::int64_t row = first + block.thread_y();
       backward_row(block, slots, sums, row, row < end ? columns : 0);
@@ -167,7 +167,7 @@ void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dw
                         Arena& scratch) {
   const ArenaScope scope(scratch);
   const std::int64_t columns = weight.elements();
-  const std::int64_t blocks = row_blocks(dx.size(0));
+  const std::int64_t blocks = gradient_blocks(dx.size(0));
   check(dweight.elements() == columns && dbias.elements() == columns,
         "dweight of shape {} and dbias of shape {} for {} columns", dweight.shape(), dbias.shape(),
         columns);
@@ -177,7 +177,8 @@ void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dw
     const GradientRows<T> rows = gradient_rows<T>(dx, dy, residual, x, weight);
     with_bool(aligned(rows), [&]<bool allowed>(std::bool_constant<allowed>) {
       launch(stream, gradient_shape(rows.dx.rows, columns, row_part<T>, 2),
-             Backward<T, allowed>{rows, gain_partials, shift_partials, epsilon});
+             Backward<T, allowed>{rows, gain_partials, shift_partials, epsilon,
+                                  gradient_rows(rows.dx.rows)});
     });
   });
   add_partial_rows(stream, dweight, gain_partials, blocks, accumulate);

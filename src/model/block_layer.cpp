@@ -82,7 +82,7 @@ std::size_t BlockLayer::scratch_bytes(const BatchShape& shape) const {
   const std::size_t bias =
       attention_.output().has_bias() ? bias_backward_scratch_bytes(shape.local_rows, width_) : 0;
   return own + std::max({attention_.scratch_bytes(shape), mlp_.scratch_bytes(shape),
-                         attention_norm_.scratch_bytes(shape.local_rows), bias});
+                         attention_norm_.scratch_bytes(shape.local_rows, shape.space), bias});
 }
 
 // Of each half: rows gathered behind the norm and summed behind the output; in the backward pass

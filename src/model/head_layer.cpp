@@ -75,7 +75,7 @@ std::size_t HeadLayer::scratch_bytes(const BatchShape& shape) const {
   const std::size_t backward = measure([&](Arena& arena) {
     arena.take("summed gradient", shape.type, {shape.local_rows, width_});
   });
-  return std::max(forward, backward + norm_.scratch_bytes(shape.local_rows));
+  return std::max(forward, backward + norm_.scratch_bytes(shape.local_rows, shape.space));
 }
 
 // The statistics of each chunk's softmax are gathered.

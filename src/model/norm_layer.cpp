@@ -17,8 +17,9 @@ NormLayer::NormLayer(const ModelConfig& model, const std::string& name, const Te
                                            Initial::zero));
 }
 
-std::size_t NormLayer::scratch_bytes(std::int64_t rows) const {
-  return layernorm_ ? layernorm_scratch_bytes(rows, width_) : rmsnorm_scratch_bytes(rows, width_);
+std::size_t NormLayer::scratch_bytes(std::int64_t rows, MemorySpace space) const {
+  return layernorm_ ? layernorm_scratch_bytes(rows, width_, space)
+                    : rmsnorm_scratch_bytes(rows, width_, space);
 }
 
 void NormLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& x,

@@ -16,7 +16,7 @@ class NormLayer {
 
   const std::vector<ParameterSpec>& params() const { return params_; }
   /// Most that backward takes from the scratch arena.
-  std::size_t scratch_bytes(std::int64_t rows) const;
+  std::size_t scratch_bytes(std::int64_t rows, MemorySpace space) const;
 
   /// y = norm(x); (rows, E), the rows this rank keeps.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y) const;

@@ -137,6 +137,16 @@ TEST_P(AttentionOf, Dropout) {
   expect_like_reference(run);
 }
 
+// Rows of words begin anywhere in a block of the generator.
+TEST_P(AttentionOf, DropoutOfOddLengths) {
+  for (const std::int64_t head_size : {16, 72}) {
+    AttentionPass run({2, 75, 4, 2, head_size}, GetParam());
+    run.options.dropout = {.probability = 0.3F, .key = 42};
+    run.options.total_heads = 4;
+    expect_like_reference(run);
+  }
+}
+
 TEST_P(AttentionOf, DropoutOfAHeadDoesNotDependOnWhoHasIt) {
   AttentionPass whole({1, 75, 4, 4, 16}, GetParam());
   whole.options.dropout = {.probability = 0.5F, .key = 9};

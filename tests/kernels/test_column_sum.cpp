@@ -12,7 +12,12 @@ TEST(ColumnSum, BlocksCoverTheRows) {
   EXPECT_EQ(row_blocks(1), 1);
   EXPECT_EQ(row_blocks(rows_per_block), 1);
   EXPECT_EQ(row_blocks(rows_per_block + 1), 2);
-  EXPECT_GE(column_sum_bytes(rows_per_block + 1, 10), 2 * 10 * sizeof(float));
+  EXPECT_GE(column_sum_bytes(2, 10), 2 * 10 * sizeof(float));
+}
+
+TEST(ColumnSum, NormsOfADeviceMakePartialRowsOfFewerRows) {
+  EXPECT_EQ(norm_blocks(8192, MemorySpace::host), row_blocks(8192));
+  EXPECT_EQ(norm_blocks(8192, MemorySpace::device), 4 * row_blocks(8192));
 }
 
 class ColumnSumTypes : public testing::TestWithParam<DType> {};

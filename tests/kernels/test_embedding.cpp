@@ -34,8 +34,8 @@ class Embedding : public testing::TestWithParam<std::tuple<test::TypePair, Size>
         .slice(0, first(shard), first(shard + 1) - first(shard));
   }
   void backward(test::Array& dweight, bool accumulate) {
-    test::Scratch scratch(
-        embedding_scratch_bytes(types.gradients, size.rows, size.vocabulary, test::space()));
+    test::Scratch scratch(embedding_scratch_bytes(types.gradients, {size.rows, size.columns},
+                                                  size.vocabulary, test::space()));
     for (std::int64_t s = 0; s < size.shards; ++s)
       test::run(embedding_backward, shard_view(dweight, s), ids(), rows_view(dy), first(s),
                 accumulate, scratch.arena());
@@ -78,6 +78,23 @@ INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Embedding,
                                                           Size{100, 7, 64, 3}, Size{10, 4, 33, 8},
                                                           Size{9, 3, 1100, 1})));
 
+// Whatever else lies between its rows.
+TEST_P(Embedding, TheSumOfATokenIsThatOfEveryCut) {
+  test::Array cut(types.gradients, weight.count(), 9.0F);
+  backward(cut, false);
+  size.shards = 1;
+  test::Array whole(types.gradients, weight.count(), 9.0F);
+  backward(whole, false);
+  EXPECT_EQ(cut, whole);
+}
+
+// Few tokens of many rows each, which a device sums in segments.
+INSTANTIATE_TEST_SUITE_P(ManyRowsOfATokens, Embedding,
+                         testing::Combine(test::every_type_pair(),
+                                          testing::Values(Size{500, 3, 24, 1}, Size{300, 2, 5, 2},
+                                                          Size{129, 1, 8, 1}, Size{64, 1, 8, 1},
+                                                          Size{65, 1, 8, 1}, Size{700, 9, 8, 2})));
+
 class EmbeddingSums : public testing::TestWithParam<DType> {};
 
 // Summed in 16 bits, ones would stop to count where the last bit is worth two.
@@ -86,7 +103,7 @@ TEST_P(EmbeddingSums, ManyRowsOfATokenAllCount) {
   std::vector<std::int32_t> tokens(rows, 0);
   test::Array ones(GetParam(), rows, 1.0F);
   test::Array dweight(GetParam(), 1);
-  test::Scratch scratch(embedding_scratch_bytes(GetParam(), rows, 1, test::space()));
+  test::Scratch scratch(embedding_scratch_bytes(GetParam(), {rows, 1}, 1, test::space()));
   test::run(embedding_backward, dweight.tensor({1, 1}), Tensor(tokens.data(), {rows}),
             ones.tensor({rows, 1}), 0, false, scratch.arena());
   test::expect_close(dweight, {double{rows}}, tolerance, "tokens");
@@ -95,6 +112,14 @@ TEST_P(EmbeddingSums, ManyRowsOfATokenAllCount) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, EmbeddingSums, test::every_type());
+
+TEST(EmbeddingScratch, OfADeviceHasASumForEachSegment) {
+  constexpr std::int64_t rows = 8192;
+  constexpr std::int64_t columns = 768;
+  EXPECT_EQ(embedding_scratch_bytes(DType::f32, {rows, columns}, 50257, MemorySpace::device),
+            (3 * rows + rows / 64 * columns) * 4);
+  EXPECT_EQ(embedding_scratch_bytes(DType::f32, {rows, columns}, 50257), 0U);
+}
 
 class Position : public testing::TestWithParam<test::TypePair> {};
 

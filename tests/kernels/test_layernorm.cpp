@@ -28,11 +28,11 @@ class LayerNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>
   Tensor matrix(test::Array& values) { return values.tensor({rows, columns}); }
 
   void backward(test::Array& out, test::Array& upstream, const Tensor& residual, bool accumulate) {
-    test::Scratch scratch(layernorm_scratch_bytes(rows, columns));
+    test::Scratch scratch(layernorm_scratch_bytes(rows, columns, test::space()));
     test::run(layernorm_backward, matrix(out), dweight.tensor(), dbias.tensor(), matrix(upstream),
               residual, matrix(x), weight.tensor(), epsilon, accumulate, scratch.arena());
     EXPECT_EQ(scratch.arena().used(), 0U);
-    EXPECT_EQ(scratch.arena().high_water(), layernorm_scratch_bytes(rows, columns));
+    EXPECT_EQ(scratch.arena().high_water(), layernorm_scratch_bytes(rows, columns, test::space()));
   }
 
   reference::LayerNormGradients expected() const {
@@ -144,6 +144,13 @@ TEST(LayerNormBackward, RefusesMixedTypes) {
   EXPECT_THROW(test::run(layernorm_forward, x.tensor({2, 4}), other.tensor({2, 4}), row.tensor(),
                          row.tensor(), epsilon),
                Error);
+}
+
+TEST(LayerNormBackward, ADeviceTakesMoreScratchWhereRowsAreFew) {
+  EXPECT_EQ(layernorm_scratch_bytes(8192, 768, MemorySpace::device),
+            4 * layernorm_scratch_bytes(8192, 768));
+  EXPECT_EQ(layernorm_scratch_bytes(65536, 768, MemorySpace::device),
+            layernorm_scratch_bytes(65536, 768));
 }
 
 TEST(LayerNormBackward, NoRowsClearGradients) {

@@ -25,7 +25,7 @@ class RmsNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>> 
   Tensor matrix(test::Array& values) { return values.tensor({rows, columns}); }
 
   void backward(test::Array& out, test::Array& upstream, const Tensor& residual, bool accumulate) {
-    test::Scratch scratch(rmsnorm_scratch_bytes(rows, columns));
+    test::Scratch scratch(rmsnorm_scratch_bytes(rows, columns, test::space()));
     test::run(rmsnorm_backward, matrix(out), dweight.tensor(), matrix(upstream), residual,
               matrix(x), weight.tensor(), epsilon, accumulate, scratch.arena());
     EXPECT_EQ(scratch.arena().used(), 0U);

@@ -1,5 +1,5 @@
 // Tiles of attention on tensor cores: where their elements lie, and which calls get there.
-#include "kernels/cuda/attention_tile.hpp"
+#include "kernels/cuda/attention_dropout.hpp"
 
 #include <gtest/gtest.h>
 
@@ -45,6 +45,62 @@ TEST(AttentionTile, EveryElementHasItsPlace) {
     for (int piece = 0; piece < 8; ++piece) places.insert(tile_piece<64>(none, row, piece));
   EXPECT_EQ(places.size(), 128U);
   EXPECT_EQ(*places.rbegin(), none + 15 * 64 + 7 * 8);
+}
+
+// What a warp makes of scores whose dropout a host's array says, and how many fours it made of it.
+template <bool along_rows, int strips, int columns>
+struct AskForScores {
+  static constexpr int max_threads = warp;
+  const std::set<std::pair<int, int>>* dropped;  // row and column
+  std::uint64_t* bits;
+  int* fours;
+
+  void operator()(const Block& block) const {
+    const auto kept = [&](int row, int column) {
+      EXPECT_EQ((along_rows ? column : row) % 4, 0);
+      ++fours[block.thread_x()];
+      std::uint32_t four = 0;
+      for (int i = 0; i < 4; ++i)
+        if (!dropped->contains(along_rows ? std::pair(row, column + i)
+                                          : std::pair(row + i, column)))
+          four |= 1U << i;
+      return four;
+    };
+    if constexpr (along_rows)
+      bits[block.thread_x()] = kept_along_rows<strips, columns>(block, kept);
+    else
+      bits[block.thread_x()] = kept_along_columns<strips, columns>(block, kept);
+  }
+};
+
+template <bool along_rows, int strips, int columns>
+void expect_each_four_is_made_once() {
+  std::set<std::pair<int, int>> dropped;
+  for (int row = 0; row < strips * 16; ++row)
+    for (int column = 0; column < columns * 8; ++column)
+      if ((row * 37 + column * 11) % 7 % 3 == 0) dropped.emplace(row, column);
+  std::uint64_t bits[warp] = {};
+  int fours[warp] = {};
+  using Ask = AskForScores<along_rows, strips, columns>;
+  const Ask ask{&dropped, bits, fours};
+  emulator::run(
+      {.blocks_x = 1},
+      [](const void* of, const Block& block) { (*static_cast<const Ask*>(of))(block); }, &ask);
+  for (int lane = 0; lane < warp; ++lane) {
+    EXPECT_EQ(fours[lane], strips * columns);
+    for (int at = 0; at < strips * columns * 4; ++at) {
+      const auto place = std::pair(score_row(lane, at / 4 / columns, at % 4),
+                                   score_column(lane, at / 4 % columns, at % 4));
+      EXPECT_EQ(bits[lane] >> at & 1U, dropped.contains(place) ? 0U : 1U) << lane << ' ' << at;
+    }
+  }
+}
+
+TEST(AttentionTile, DropoutOfNeighbouringScoresIsMadeOnce) {
+  expect_each_four_is_made_once<true, 2, 8>();
+  expect_each_four_is_made_once<true, 1, 4>();
+  expect_each_four_is_made_once<false, 1, 8>();
+  expect_each_four_is_made_once<false, 1, 4>();
 }
 
 // The width of the kernel that a call gets; 0 for the plain one. `offset`: of q, in elements.
