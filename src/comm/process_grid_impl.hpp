@@ -82,7 +82,7 @@ struct ProcessGrid::Impl {
   std::string place = "a rank of MPI_COMM_WORLD";
   WaitPolicy policy = WaitPolicy::yield;  // until the cores are known
   OwnedComm grid;                         // Cartesian
-  MpiDriver driver;
+  MpiDriver driver{place};
   MessageProgress progress;
   std::array<MessageClock, 3> clocks;  // by Axis
   std::string not_shared;  // why ranks of this node share no memory; empty: nothing hinders them
