@@ -179,7 +179,7 @@ TEST_F(Nccl, CountsWhatItSends) {
 // Where ranks differ, all refuse alike. A grid that went on would be told by NCCL to hang.
 TEST_F(Nccl, VersionsThatCanHangAreRefused) {
   test::set_nccl_version(rank_ == size_ - 1 ? 22506 : 0);
-  const std::string error = error_of([] { grid_of({.data = size_}); });
+  const std::string error = error_of([this] { grid_of({.data = size_}); });
   test::set_nccl_version(0);
   EXPECT_THAT(error, HasSubstr("NCCL 2.25.6 is too old"));
   EXPECT_THAT(error, HasSubstr("Load NCCL 2.26.0 or newer"));
