@@ -203,7 +203,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   } catch (const std::exception& error) {
     // Here, while the memory of messages under way still stands, and before communicators go, which
     // wait for the other ranks.
-    return fail(session, error.what(), run_time_failure);
+    return fail(session, failure_text(error), run_time_failure);
   }
 }
 
