@@ -21,6 +21,7 @@
 #include "src/train/offload_room.hpp"
 #include "src/train/run_lock.hpp"
 #include "src/train/run_report.hpp"
+#include "src/train/same_job.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
@@ -174,6 +175,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   check_plannable(job.config, memory_limit().bytes);
   const double timeout = job.config.run.collective_timeout;
   session.end_within(timeout);
+  check_same_job(MPI_COMM_WORLD, job);  // before a grid, which is of the job
   ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout,
                    job.config.run.space);
   const std::string code = [&] {
