@@ -19,6 +19,7 @@
 #include "src/train/offload_room.hpp"
 #include "src/train/run_lock.hpp"
 #include "src/train/run_report.hpp"
+#include "src/train/same_job.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
@@ -149,6 +150,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   check_plannable(job.config, memory_limit().bytes);
   const double timeout = job.config.run.collective_timeout;
   session.end_within(timeout);
+  check_same_job(MPI_COMM_WORLD, job);  // before a grid, which is of the job
   ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout,
                    job.config.run.space);
   const std::string code = [&] {
@@ -179,7 +181,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   } catch (const std::exception& error) {
     // Here, while the memory of messages under way still stands, and before communicators go, which
     // wait for the other ranks.
-    return fail(session, error.what(), run_time_failure);
+    return fail(session, failure_text(error), run_time_failure);
   }
 }
 

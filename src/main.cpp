@@ -229,15 +229,8 @@ int run(int argc, char** argv, MpiSession& session) {
     return status;
   } catch (const UsageError& error) {
     return fail(session, error.what(), 2);
-  } catch (const std::bad_alloc&) {
-    return fail(session,
-                Error("out of memory", "an allocation was refused",
-                      "Make the micro-batch, data.seq_length or the model smaller, or use more "
-                      "ranks on more nodes")
-                    .what(),
-                3);
   } catch (const std::exception& error) {
-    return fail(session, error.what(), run_time_failure);
+    return fail(session, failure_text(error), run_time_failure);
   }
 }
 
