@@ -1,6 +1,7 @@
 #include "io/agree.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -23,6 +24,14 @@ void wait_yielding(MPI_Request& request) {
     require_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     if (done != 0) return;
   }
+}
+
+std::string failure_text(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr) return error.what();
+  return Error("out of memory", "an allocation was refused",
+               "Make the micro-batch, data.seq_length or the model smaller, or use more ranks on "
+               "more nodes")
+      .what();
 }
 
 namespace {

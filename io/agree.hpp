@@ -47,6 +47,9 @@ enum class FailureKind : std::uint8_t { run_time, usage };
 void agree(const Ranks& ranks, const std::string& failure,
            FailureKind kind = FailureKind::run_time);
 
+/// What went wrong, for the user: std::bad_alloc as an Error that says what to do.
+std::string failure_text(const std::exception& error);
+
 /// Runs `action`, which need not be collective, and agrees on its outcome.
 template <class Action>
 void agreed(const Ranks& ranks, Action&& action) {
@@ -58,7 +61,7 @@ void agreed(const Ranks& ranks, Action&& action) {
     failure = error.what();
     kind = FailureKind::usage;
   } catch (const std::exception& error) {
-    failure = error.what();
+    failure = failure_text(error);
   }
   agree(ranks, failure, kind);
 }

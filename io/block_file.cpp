@@ -77,7 +77,10 @@ std::string reason(int error) {
 
 struct BlockFile::Impl {
   Impl(const std::string& name, const Options& options)
-      : path(name), writable(options.writable), file(name, options), queue(options.block_bytes) {
+      : path(name),
+        writable(options.writable),
+        file(name, options),
+        queue(options.block_bytes, file.cached().empty() ? file.get() : -1) {
     refusal = "not asked for";
     if (options.io_uring)
       engine = make_uring_engine(file.get(), queue, options.queue_depth, options.thread,
@@ -141,7 +144,9 @@ std::string BlockFile::description() const {
   const auto because = [](const char* what, const std::string& why) {
     return why.empty() ? std::string() : fmt::format(" ({}: {})", what, why);
   };
-  const std::string& cached = impl_->file.cached();
+  std::string cached = impl_->file.cached();
+  if (cached.empty() && (::fcntl(impl_->file.get(), F_GETFL) & O_DIRECT) == 0)
+    cached = "refused by a transfer";
   return fmt::format("{}{}, blocks of {} bytes, {}{}", impl_->engine->description(),
                      because("io_uring", impl_->refusal), impl_->block_bytes,
                      cached.empty() ? "O_DIRECT" : "page cache", because("O_DIRECT", cached));

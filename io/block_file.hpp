@@ -1,7 +1,8 @@
 #pragma once
 // Asynchronous reads and writes of one open file at byte offsets, past the page cache (O_DIRECT) by
 // io_uring. Where the system refuses io_uring (old kernels, containers) threads do the same with
-// pread(2) and pwrite(2); where the file system refuses O_DIRECT, the page cache is used.
+// pread(2) and pwrite(2); where the file system refuses O_DIRECT, at once or at a transfer, the
+// page cache is used.
 //
 // A thread of its own keeps blocks in flight: transfers of any length go on while the caller
 // computes. A caller that comes back often does without: on busy cores a thread has to wait for its

@@ -1,5 +1,7 @@
 #include "io/block_queue.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -90,8 +92,16 @@ void BlockQueue::fail_locked(const Block& block, int error, std::int64_t offset)
   transfer.bytes = transfer.taken;
 }
 
+// Each block once: what is refused through the page cache too has failed.
+bool BlockQueue::goes_through_cache(Block& block, std::int64_t result) const {
+  if (direct_file_ < 0 || block.again || (result != -EINVAL && result != -EOPNOTSUPP)) return false;
+  const int flags = ::fcntl(direct_file_, F_GETFL);
+  block.again = flags >= 0 && ::fcntl(direct_file_, F_SETFL, flags & ~O_DIRECT) == 0;
+  return block.again;
+}
+
 bool BlockQueue::finish(Block& block, std::int64_t result) {
-  if (result == -EINTR || result == -EAGAIN) return true;
+  if (result == -EINTR || result == -EAGAIN || goes_through_cache(block, result)) return true;
   // A read that ends between alignments met the end of the file; a write goes on to learn why.
   const bool at_end =
       block.direction == Direction::read && result < block.bytes &&

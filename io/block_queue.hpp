@@ -18,6 +18,7 @@ struct Block {
   std::byte* data = nullptr;
   std::int64_t offset = 0;  // in the file
   std::int64_t bytes = 0;
+  bool again = false;  // it was refused past the page cache
 };
 
 class BlockQueue {
@@ -30,7 +31,9 @@ class BlockQueue {
     Direction direction = Direction::read;
   };
 
-  explicit BlockQueue(std::int64_t block_bytes) : block_bytes_(block_bytes) {}
+  /// `direct_file`: one that is open with O_DIRECT; -1: none.
+  explicit BlockQueue(std::int64_t block_bytes, int direct_file = -1)
+      : block_bytes_(block_bytes), direct_file_(direct_file) {}
 
   /// Queues a transfer; its number is valid until wait() of it returns. Allocates only where more
   /// transfers are under way than ever before.
@@ -48,7 +51,8 @@ class BlockQueue {
   bool wait_and_take(Block& block);
   /// `result` is what pread(2) or pwrite(2) would return, a failure as -errno. True where a rest of
   /// the block remains (a short or interrupted transfer): `block` is then that rest, to be started
-  /// again.
+  /// again. So it is where the file system opened the file with O_DIRECT and now refuses such a
+  /// transfer: the file is without O_DIRECT from then on.
   bool finish(Block& block, std::int64_t result);
   void stop();
 
@@ -67,9 +71,11 @@ class BlockQueue {
   };
 
   bool take_locked(Block& block);
+  bool goes_through_cache(Block& block, std::int64_t result) const;
   void fail_locked(const Block& block, int error, std::int64_t offset);
 
   const std::int64_t block_bytes_;
+  const int direct_file_;
   mutable std::mutex mutex_;
   std::condition_variable added_;
   std::condition_variable done_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "io/agree.hpp"
+#include "io/block_file.hpp"
 #include "io/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
 
@@ -32,7 +33,7 @@ void prepare(const std::string& path, const hdf5::FileHints& hints) {
 template <class Visit>
 void for_each_portion(const std::vector<DataSegment>& segments, std::size_t width,
                       std::int64_t most, Visit&& visit) {
-  constexpr std::int64_t page = 4096;
+  constexpr std::int64_t page = BlockFile::alignment;
   std::vector<DataSegment> portion;
   std::int64_t bytes = 0;
   const auto end_portion = [&] {
@@ -201,7 +202,7 @@ void CheckpointWriter::write_master() {
   sync_path(temporary_);
 }
 
-void CheckpointWriter::publish() {
+std::string CheckpointWriter::publish() {
   check(open_, "publish of the closed checkpoint {}", path_);
   flush();
   try {
@@ -226,17 +227,18 @@ void CheckpointWriter::publish() {
                 "Earlier checkpoints are untouched");
   }
   open_ = false;
-  published_ = true;
   try {
     agreed(ranks_, [&] {
       if (ranks_.rank == 0) sync_path(directory_of(path_));
     });
   } catch (const Error& error) {
-    throw Error(fmt::format("the checkpoint {} was written, but may be gone after a crash of the "
-                            "machine",
-                            path_),
-                error.what(), "Check the disk of checkpoint.directory");
+    return Error(fmt::format(
+                     "the checkpoint {} is there, but may be gone after a crash of the machine",
+                     path_),
+                 error.what(), "Check the disk of checkpoint.directory")
+        .what();
   }
+  return {};
 }
 
 }  // namespace triax

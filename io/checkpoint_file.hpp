@@ -60,9 +60,9 @@ class CheckpointWriter {
   void fail(const std::string& why);
   /// Adds up the ranks' checksums, closes, syncs, renames, syncs the directory. A failure of any
   /// rank, here or in write or told by fail, is an Error on all, and the file is not published.
-  void publish();
-  /// True from where the file has its name: an Error of publish is then of the directory's sync.
-  bool published() const { return published_; }
+  /// Where only the last of these fails the file is there: returns, on all ranks, that it may be
+  /// gone after a crash of the machine, and why; else nothing.
+  std::string publish();
 
  private:
   void discard() noexcept;
@@ -76,7 +76,6 @@ class CheckpointWriter {
   Ranks ranks_;
   CheckpointOptions options_;
   bool open_ = true;  // neither published nor discarded
-  bool published_ = false;
   std::optional<CheckpointParts> parts_;
   CheckpointPlaces places_;              // from create on
   std::unique_ptr<SegmentWriter> data_;  // from create on

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/agree.hpp"
+#include "io/block_file.hpp"
 #include "io/checkpoint_file.hpp"
 
 namespace triax {
@@ -14,7 +15,8 @@ namespace triax {
 class CheckpointRounds;
 
 /// Of float32, with the pages that its ends lie in.
-constexpr std::int64_t loading_block_bytes = (std::int64_t{4} << 20) + (8 << 10);
+constexpr std::int64_t loading_block_bytes =
+    integrity_block * std::int64_t{sizeof(float)} + 2 * BlockFile::alignment;
 /// What a rank takes of memory for blocks at most, its part of what a node's ranks share included
 /// (see NodeMemory).
 constexpr std::int64_t loading_bytes_at_once = 13 * loading_block_bytes;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <set>
+#include <utility>
 
 #include "io/round_messages.hpp"
 #include "kernels/base/check.hpp"
@@ -12,6 +13,14 @@ namespace triax {
 namespace {
 
 constexpr std::size_t width = 128;  // blocks that a rank offers at once, for several rounds
+
+// Where `action` throws, which it does on all ranks alike, `broken` stays true.
+template <class Action>
+void on_all(bool& broken, Action&& action) {
+  const bool before = std::exchange(broken, true);
+  action();
+  broken = before;
+}
 
 }  // namespace
 
@@ -62,10 +71,10 @@ CheckpointRounds::Round CheckpointRounds::start_round() {
   Round round;
   round.number = rounds_++;
   round.shared = memory_->shared(round.number % NodeMemory::shared_parts);
-  const bool before = std::exchange(broken_, true);  // all ranks plan the same
-  if (planner_->wants_offers()) planner_->offer(gather_over_ranks(ranks_, offer()), width);
-  round.plan = planner_->next();
-  broken_ = before;
+  on_all(broken_, [&] {  // all ranks plan the same
+    if (planner_->wants_offers()) planner_->offer(gather_over_ranks(ranks_, offer()), width);
+    round.plan = planner_->next();
+  });
   start_readings(round);
   for (const LoadPlace& place : round.plan.places) {
     const std::int64_t block = sequence_[next_++];
@@ -134,20 +143,17 @@ void CheckpointRounds::complete(Round& round) {
 
 void CheckpointRounds::advance() {
   check(!broken_, "a checkpoint's loader is asked for more after it has failed");
-  broken_ = true;  // where it throws, it does on all ranks
-  if (!memory_) begin();
-  broken_ = false;
+  on_all(broken_, [&] {
+    if (!memory_) begin();
+  });
   for (BlockReading& reading : ahead_.front().readings) disk_.wait(reading);
   ahead_.push_back(start_round());
   complete(ahead_.front());
   // Blocks for several ranks are there when all have been here; and when all have been here again,
   // with the next round, those blocks' memory is free.
   const LoadRound& plan = ahead_.front().plan;
-  if (plan.shared || now_.plan.shared || plan.empty || ranks_.size == 1) {
-    broken_ = true;
-    agree(ranks_, failure_);
-    broken_ = false;
-  }
+  if (plan.shared || now_.plan.shared || plan.empty || ranks_.size == 1)
+    on_all(broken_, [&] { agree(ranks_, failure_); });
   now_ = std::move(ahead_.front());
   ahead_.pop_front();
   if (const auto& keep = now_.plan.keep)

@@ -3,13 +3,14 @@
 #include <cstddef>
 #include <utility>
 
+#include "io/block_file.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
 namespace {
 
 constexpr std::int64_t line = 64;
-constexpr std::int64_t page = 4096;
+constexpr std::int64_t page = BlockFile::alignment;
 constexpr std::int64_t large = std::int64_t{64} << 10;
 
 }  // namespace

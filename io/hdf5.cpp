@@ -110,6 +110,15 @@ Handle File::Impl::dataset(const std::string& name) const {
   return handle;
 }
 
+const Handle& File::Impl::set_to_read(const std::string& name) const {
+  if (!read_set || read_name != name) {
+    read_set.close();
+    read_set = dataset(name);
+    read_name = name;
+  }
+  return read_set;
+}
+
 Handle File::Impl::space_of(const Handle& dataset, const std::string& name) const {
   Handle space(H5Dget_space(dataset.id()), H5Sclose);
   require(static_cast<bool>(space), "get the shape of", name);
@@ -139,6 +148,7 @@ File::File(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 File::~File() {
   if (!impl_) return;
   const auto lock = library_lock();
+  impl_->read_set.close();
   impl_->file.close();
 }
 File::File(File&&) noexcept = default;
@@ -146,6 +156,7 @@ File& File::operator=(File&&) noexcept = default;
 
 void File::close() {
   const auto lock = library_lock();
+  impl_->read_set.close();
   // A failed flush can be made up for; after a failed H5Fclose, HDF5 1.10 crashes at the end of the
   // program.
   const bool closed = H5Fflush(impl_->file.id(), H5F_SCOPE_GLOBAL) >= 0 && impl_->file.close();
@@ -204,14 +215,13 @@ bool select(hid_t space, const std::vector<Box>& boxes) {
 }  // namespace
 
 template <class Transfer>
-void File::Impl::transfer(const std::string& name, const std::vector<Box>& boxes,
+void File::Impl::transfer(const Handle& set, const std::string& name, const std::vector<Box>& boxes,
                           const Tensor& data, const char* what, Transfer transfer) const {
   check(elements(boxes) == data.elements(), "{} elements of {} in boxes of {}", data.elements(),
         name, elements(boxes));
   check(data.contiguous() && data.space() == MemorySpace::host,
         "{} with a strided or device tensor", what);
   if (data.elements() == 0) return;
-  const Handle set = dataset(name);
   const Handle memory_type = type_of(data.dtype());
   const auto width = static_cast<std::int64_t>(size_of(data.dtype()));
   auto* at = static_cast<char*>(data.data());
@@ -235,7 +245,7 @@ void File::write(const std::string& dataset, const std::vector<Box>& boxes, cons
   const auto call = [](hid_t set, hid_t type, hid_t memory, hid_t space, const char* from) {
     return H5Dwrite(set, type, memory, space, H5P_DEFAULT, from);
   };
-  impl_->transfer(dataset, boxes, data, "write dataset", call);
+  impl_->transfer(impl_->dataset(dataset), dataset, boxes, data, "write dataset", call);
 }
 
 void File::read(const std::string& dataset, const std::vector<Box>& boxes,
@@ -244,7 +254,7 @@ void File::read(const std::string& dataset, const std::vector<Box>& boxes,
   const auto call = [](hid_t set, hid_t type, hid_t memory, hid_t space, char* to) {
     return H5Dread(set, type, memory, space, H5P_DEFAULT, to);
   };
-  impl_->transfer(dataset, boxes, data, "read dataset", call);
+  impl_->transfer(impl_->set_to_read(dataset), dataset, boxes, data, "read dataset", call);
 }
 
 }  // namespace triax::hdf5

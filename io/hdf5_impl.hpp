@@ -14,6 +14,9 @@ Handle create_file(const std::string& path, File::Mode mode, const Handle& acces
 struct File::Impl {
   std::string path;
   Handle file;
+  // What was read last stays open, with its cache of chunks: samples of tokens come from one.
+  mutable Handle read_set;
+  mutable std::string read_name;
 
   /// Throws unless `ok`: "cannot <what> <object> in <path> (HDF5: ...)".
   void require(bool ok, const char* what, const std::string& object) const;
@@ -28,10 +31,11 @@ struct File::Impl {
                        const void* value);
   void read_attribute(const std::string& object, const std::string& name, hid_t type,
                       void* value) const;
-  /// Reads or writes one run of boxes.
+  /// Reads or writes one run of boxes of the dataset `set`.
   template <class Transfer>
-  void transfer(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data,
-                const char* what, Transfer transfer) const;
+  void transfer(const Handle& set, const std::string& name, const std::vector<Box>& boxes,
+                const Tensor& data, const char* what, Transfer transfer) const;
+  const Handle& set_to_read(const std::string& name) const;
 };
 
 }  // namespace triax::hdf5

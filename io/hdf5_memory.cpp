@@ -11,6 +11,7 @@
 #include <map>
 #include <new>
 
+#include "io/block_file.hpp"
 #include "io/durable.hpp"
 #include "io/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
@@ -21,7 +22,7 @@
 namespace triax::hdf5 {
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t page_bytes = BlockFile::alignment;
 
 // The bytes that were written, by the page; those between are zero.
 struct Image {

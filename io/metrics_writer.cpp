@@ -29,39 +29,45 @@ std::string number(double value) {
   return text;
 }
 
-// What a line is to a run from `first_step` on: left alone, of a step that it makes again, or none.
-enum class Line : std::uint8_t { stays, made_again, torn };
+// What a line is to a run from `first_step` on: left alone, the validation after the step before,
+// of a step that it makes again, or none.
+enum class Line : std::uint8_t { stays, validation, made_again, torn };
 Line kind_of(const std::string& line, std::int64_t first_step) {
   const auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) return Line::torn;
   const auto step = object.find("step");
-  const bool before =
-      step == object.end() || !step->is_number_integer() || step->get<std::int64_t>() < first_step;
-  return before ? Line::stays : Line::made_again;
+  if (step == object.end() || !step->is_number_integer()) return Line::stays;
+  const auto number = step->get<std::int64_t>();
+  if (number >= first_step) return Line::made_again;
+  return number == first_step - 1 && object.contains("valid_loss") ? Line::validation : Line::stays;
 }
 
-[[noreturn]] void fail(const std::string& path) {
-  throw Error("cannot write " + path, std::strerror(errno != 0 ? errno : EIO),
+[[noreturn]] void fail(const std::string& path, const char* what = "write") {
+  throw Error(fmt::format("cannot {} {}", what, path), std::strerror(errno != 0 ? errno : EIO),
               "Check free space, quota and permissions of run.directory");
 }
 
 // The lines of a file by what they are.
 struct Sorted {
   std::ostringstream made_again;
-  std::int64_t count = 0;  // of those
-  bool torn = false;       // there were some
+  std::int64_t count = 0;   // of those
+  bool torn = false;        // there were some
+  bool validation = false;  // there was one
 };
 Sorted sort_lines(const std::string& from, std::int64_t first_step, std::ostream& stays) {
   std::ifstream in(from);
+  if (!in) fail(from, "read");
   Sorted sorted;
   for (std::string line; std::getline(in, line);) {
     // The newline is written last.
     const Line kind = in.eof() ? Line::torn : kind_of(line, first_step);
-    if (kind == Line::stays) stays << line << '\n';
+    if (kind == Line::stays || kind == Line::validation) stays << line << '\n';
     if (kind == Line::made_again) sorted.made_again << line << '\n';
     sorted.count += kind == Line::made_again ? 1 : 0;
     sorted.torn |= kind == Line::torn;
+    sorted.validation |= kind == Line::validation;
   }
+  if (in.bad()) fail(from, "read");  // not its end: what follows must not be lost
   return sorted;
 }
 
@@ -85,23 +91,23 @@ void append_durably(const std::string& path, const std::string& text) {
 
 // Killed between the two files, a run leaves lines in both: its next start has them set aside
 // twice.
-std::int64_t set_lines_aside(const std::string& path, std::int64_t first_step) {
+Sorted set_lines_aside(const std::string& path, std::int64_t first_step) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return 0;  // none, or a pipe or device
+  if (!std::filesystem::is_regular_file(path, ignored)) return {};  // none, or a pipe or device
   const std::string temporary = path + ".tmp";
   errno = 0;
   std::ofstream out(temporary, std::ios::trunc);
-  const Sorted sorted = sort_lines(path, first_step, out);
+  Sorted sorted = sort_lines(path, first_step, out);
   out.close();
   if (!out) fail(temporary);
   if (sorted.count == 0 && !sorted.torn) {
     std::filesystem::remove(temporary, ignored);
-    return 0;
+    return sorted;
   }
   sync_path(temporary);
   if (sorted.count > 0) append_durably(superseded_metrics(path), sorted.made_again.str());
   rename_durably(temporary, path);
-  return sorted.count;
+  return sorted;
 }
 
 // Whether the name leads elsewhere by now: lines would go where nobody finds them.
@@ -124,7 +130,9 @@ std::string superseded_metrics(const std::string& path) {
 }
 
 MetricsWriter::MetricsWriter(const std::string& path, std::int64_t first_step) : path_(path) {
-  set_aside_ = set_lines_aside(path, first_step);
+  const Sorted sorted = set_lines_aside(path, first_step);
+  set_aside_ = sorted.count;
+  has_validation_ = sorted.validation;
   file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) fail(path);
 }

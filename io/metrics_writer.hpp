@@ -40,6 +40,8 @@ class MetricsWriter {
   void write_valid(std::int64_t step, double valid_loss, std::int64_t tokens);
   /// How many lines were moved.
   std::int64_t set_aside() const { return set_aside_; }
+  /// Whether a line of the step before `first_step` has a validation loss.
+  bool has_validation() const { return has_validation_; }
   /// Why lines wait; empty: none do.
   const std::string& problem() const { return problem_; }
   /// All lines on disk, safe from a crash of the machine. Error where some still wait.
@@ -52,6 +54,7 @@ class MetricsWriter {
   std::string path_;
   int file_ = -1;
   std::int64_t set_aside_ = 0;
+  bool has_validation_ = false;
   std::string waiting_, problem_;
 };
 

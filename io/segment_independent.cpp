@@ -79,7 +79,8 @@ class SharedFile {
   }
 
   void sync() const {
-    if (descriptor_ >= 0 && ::fdatasync(descriptor_) != 0)
+    // EINVAL: a file system without sync.
+    if (descriptor_ >= 0 && ::fdatasync(descriptor_) != 0 && errno != EINVAL)
       throw Error("cannot sync " + path_ + " to disk", std::strerror(errno), remedy);
   }
 

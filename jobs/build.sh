@@ -9,9 +9,13 @@ build_preset() {
   build_folder=build
   if [[ $preset != release ]]; then build_folder=build-$preset; fi
 
-  # Ninja where there is one, unless the folder was made with another generator.
-  local -a generator=()
-  if [[ ! -e $build_folder/CMakeCache.txt ]] && command -v ninja >/dev/null; then generator=(-G Ninja); fi
+  # What a folder was made with it keeps: another setting compiles everything again. Ninja where there is one; warnings are
+  # errors for tests (TRIAX_WERROR), and not for users, whose compiler may warn of more.
+  local -a settings=()
+  if [[ ! -e $build_folder/CMakeCache.txt ]]; then
+    settings=(-D TRIAX_WERROR="${TRIAX_WERROR:-OFF}")
+    if command -v ninja >/dev/null; then settings+=(-G Ninja); fi
+  fi
 
   # What another configuration has compiled is not compiled again; the folder's own name does not matter, and precompiled
   # headers do no harm. Who has a launcher, or settings of ccache, keeps them.
@@ -21,6 +25,6 @@ build_preset() {
     export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD}
   fi
 
-  cmake --preset "$preset" ${generator[@]+"${generator[@]}"}
+  cmake --preset "$preset" ${settings[@]+"${settings[@]}"}
   cmake --build --preset "$preset" --parallel "$(nproc)" --target "$@"
 }

@@ -11,7 +11,8 @@
 #
 # Options of sbatch are written with = (--time=..., --partition=...). Prints the jobs' numbers, a line each;
 # `scancel` takes them. Where requeueing is allowed jobs/train.sbatch alone does the same with one job.
-# Variables of jobs/train.sbatch are obeyed: TRIAX, LAUNCHER, SLURM_MPI_TYPE.
+# Variables of jobs/train.sbatch are obeyed: TRIAX, TRIAX_ENV, LAUNCHER, SLURM_MPI_TYPE. The chain is one job to
+# triax (TRIAX_JOB_ID, the number of its first segment): checkpoint.resume says where the chain begins.
 
 set -euo pipefail
 jobs=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
@@ -44,11 +45,13 @@ done
 [[ $after == any || $after == ok ]] || fail "--after $after is neither any nor ok"
 
 # A segment that was stopped ends with status 0 (REQUEUE=no): afterok takes it as done.
+first=
 for ((segment = 0; segment < segments; ++segment)); do
   dependency=()
   [[ -z $previous ]] || dependency=(--dependency="after$after:$previous" --kill-on-invalid-dep=yes)
-  previous=$(REQUEUE=no sbatch --parsable --no-requeue "${dependency[@]}" "${options[@]}" "$jobs/train.sbatch" "$@" \
+  previous=$(REQUEUE=no TRIAX_JOB_ID=$first TRIAX_JOBS=$jobs sbatch --parsable --no-requeue "${dependency[@]}" "${options[@]}" "$jobs/train.sbatch" "$@" \
     --set run.stop_before_end="$stop")
   previous=${previous%%;*}
+  first=${first:-$previous}
   echo "$previous"
 done

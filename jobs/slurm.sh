@@ -7,7 +7,9 @@ print_help() { sed -n '2,/^$/s/^# \{0,1\}//p' "$1"; }
 
 # begin_job NAME ARGUMENT...: prints the help where it is asked for, ends outside Slurm, and sets
 #   name   NAME                  job    as Slurm's commands take it; an index of an array is a job of its own
-#   build  the build folder      triax  the program: $TRIAX, that of the checkout, or the one on PATH
+#   triax  the program: $TRIAX, that of the checkout or the installation, or the one on PATH
+#   benchmarks  the folder of theirs: $BENCHMARKS, or likewise
+# $TRIAX_ENV is sourced first: modules, and what else the site's programs need.
 begin_job() {
   name=$1
   case ${2:-} in
@@ -19,11 +21,14 @@ begin_job() {
   fi
   job=$SLURM_JOB_ID
   if [[ -n ${SLURM_ARRAY_TASK_ID:-} ]]; then job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID; fi
-  build=$jobs/../build
-  triax=$(command -v "${TRIAX:-$build/src/triax}" || { [[ -z ${TRIAX:-} ]] && command -v triax; }) ||
-    fail "there is no program ${TRIAX:-$build/src/triax}. Build it (jobs/test.sh), or set TRIAX=FILE"
-  # srun does not take it from the job, and without it triax shares a node's cores among its ranks by itself.
-  if [[ -n ${SLURM_CPUS_PER_TASK:-} ]]; then export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$SLURM_CPUS_PER_TASK}; fi
+  if [[ -n ${TRIAX_ENV:-} ]]; then
+    [[ -r $TRIAX_ENV ]] || fail "cannot read TRIAX_ENV=$TRIAX_ENV"
+    set +eu  # such files are not written for these
+    # shellcheck source=/dev/null
+    . "$TRIAX_ENV"
+    set -eu
+  fi
+  find_programs
   set_end_time
   echo "$name: job $job, restart ${SLURM_RESTART_COUNT:-0}, ${SLURM_NTASKS:-1} ranks on $SLURM_JOB_NODELIST"
 }
@@ -31,6 +36,16 @@ begin_job() {
 fail() {
   echo "$name: $*" >&2
   exit 2
+}
+
+find_programs() {
+  local build=$jobs/../build installed=$jobs/../../.. own
+  case $jobs in
+    */share/triax/jobs) own=$installed/bin/triax benchmarks=${BENCHMARKS:-$installed/libexec/triax} ;;
+    *) own=$build/src/triax benchmarks=${BENCHMARKS:-$build/benchmarks} ;;
+  esac
+  triax=$(command -v "${TRIAX:-$own}" || { [[ -z ${TRIAX:-} ]] && command -v triax; }) ||
+    fail "there is no program ${TRIAX:-$own}. Build it (jobs/test.sh), or set TRIAX=FILE"
 }
 
 # Slurm before 23.02 does not set SLURM_JOB_END_TIME, and a job that was submitted by a job has that one's.
@@ -41,19 +56,41 @@ set_end_time() {
   fi
 }
 
+# What a rank is started by. Where Slurm does not confine it to its --cpus-per-task, it would share out the whole node with
+# the ranks beside it; where Slurm does, triax finds the cores itself, and binds a thread to each.
+# shellcheck disable=SC2016
+readonly as_rank='
+  if [[ -z ${OMP_NUM_THREADS:-} && $(nproc) -gt ${SLURM_CPUS_PER_TASK:-100000} && $(nproc) == $(getconf _NPROCESSORS_ONLN) ]]; then
+    export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
+  fi
+  exec "$@"'
+
+# srun's --mpi, as far as it is known.
+mpi_option() {
+  if [[ -n ${SLURM_MPI_TYPE:-} ]]; then
+    echo "--mpi=$SLURM_MPI_TYPE"
+  elif srun --mpi=list 2>&1 | grep -qw pmi2; then
+    echo --mpi=pmi2
+  fi
+}
+
 # launch PROGRAM...: on every rank of the job, or on $RANKS of them on as few nodes as hold so many; the status is the
 # launcher's. Signals that reach the script (sbatch --signal=B:USR1@180, scancel --batch) go on to the ranks; $forwarded
 # says if any did.
 launch() {
   local ranks=${RANKS:-$SLURM_NTASKS} nodes=${SLURM_JOB_NUM_NODES:-1} launcher status signalled=yes
+  local -a options
   forwarded=
   case ${LAUNCHER:-srun} in
     srun)
-      # Without --nodes, fewer ranks than the job has would be spread over all of its nodes.
-      srun --ntasks="$ranks" --nodes="$(((ranks * nodes + SLURM_NTASKS - 1) / SLURM_NTASKS))" --mpi="${SLURM_MPI_TYPE:-pmi2}" --kill-on-bad-exit=1 \
-        ${SLURM_CPUS_PER_TASK:+--cpus-per-task="$SLURM_CPUS_PER_TASK"} "$@" &
+      mapfile -t options < <(mpi_option)
+      if [[ -n ${SLURM_CPUS_PER_TASK:-} ]]; then options+=(--cpus-per-task="$SLURM_CPUS_PER_TASK"); fi
+      # Without --nodes, fewer ranks than the job has would be spread over all of its nodes; with sbatch --export=NONE they
+      # would not see what is set here.
+      srun --ntasks="$ranks" --nodes="$(((ranks * nodes + SLURM_NTASKS - 1) / SLURM_NTASKS))" --kill-on-bad-exit=1 \
+        --export=ALL ${options[@]+"${options[@]}"} bash -c "$as_rank" rank "$@" &
       ;;
-    mpiexec) mpiexec -n "$ranks" "$@" & ;;
+    mpiexec) mpiexec -n "$ranks" bash -c "$as_rank" rank "$@" & ;;
     *) fail "LAUNCHER=$LAUNCHER is neither srun nor mpiexec" ;;
   esac
   launcher=$!
@@ -70,23 +107,65 @@ launch() {
 
 # train ARGUMENT...: triax train on all ranks, and again where it has not come to its end.
 train() {
-  local status=0
+  local status=0 settings before
+  settings=$("$triax" config "$@" --json 2>/dev/null) || true  # where the job is wrong the ranks say so
+  before=$(last_line)
   launch "$triax" train "$@" || status=$?
   # mpiexec that was signalled may leave with 0 whatever its ranks said. A run that is done says so once more.
   if [[ $status == 0 && -n $forwarded && ${LAUNCHER:-srun} == mpiexec ]]; then status=75; fi
   case $status in
-    0 | 2) exit "$status" ;;  # done, or wrong: again would change nothing
-    75) echo "$name: job $job was stopped with a checkpoint" ;;
+    0 | 2) forget_failures; exit "$status" ;;  # done, or wrong: again would change nothing
+    75)
+      forget_failures
+      echo "$name: job $job was stopped with a checkpoint"
+      ;;
     *)
       echo "$name: job $job failed with status $status"
-      if [[ $(failures) -gt ${RETRIES:-3} ]]; then exit "$status"; fi
+      if [[ ${REQUEUE:-yes} != no ]] && ! is_worth_a_try "$status" "$before"; then
+        forget_failures
+        exit "$status"
+      fi
       ;;
   esac
   run_again "$status"
 }
 
-# How often this job has failed: Slurm keeps no count of it, the log does (--open-mode=append).
-failures() { grep --count --text "^$name: job $job failed" "$(readlink /proc/$$/fd/1)" 2>/dev/null || true; }
+# value_of KEY: in $settings.
+value_of() { sed -n "/^ *\"key\": \"$1\"/{n;s/^ *\"value\": \"\(.*\)\",\$/\1/p}" <<<"$settings"; }
+
+last_line() { tail -n 1 "$(value_of run.directory)/metrics.jsonl" 2>/dev/null || true; }
+
+newest_checkpoint() {
+  find "$(value_of checkpoint.directory)" -maxdepth 1 -name 'step-*.h5' -printf '%f\n' 2>/dev/null | LC_ALL=C sort | tail -n 1
+}
+
+# The failures of this job since its newest checkpoint, a line each: Slurm keeps no count of them, and the log may be anywhere.
+failures_file() { echo "${SLURM_SUBMIT_DIR:-$PWD}/.triax-$job.failures"; }
+forget_failures() { rm -f "$(failures_file)"; }
+
+# is_worth_a_try STATUS LAST_LINE: whether to run a job again that has failed with STATUS: RETRIES times, and once where this
+# attempt has left metrics.jsonl with its LAST_LINE, for a run that comes to no step will hardly come to one.
+is_worth_a_try() {
+  local file newest stepped=yes count idle retries=${RETRIES:-3}
+  file=$(failures_file)
+  newest=$(newest_checkpoint)
+  if [[ $(last_line) == "$2" ]]; then stepped=no; fi
+  # Behind a new checkpoint the count begins anew: a long run may meet any number of bad nodes.
+  if ! grep -q "behind ${newest:-nothing}," "$file" 2>/dev/null; then forget_failures; fi
+  if ! echo "$(date +%FT%T) status $1 behind ${newest:-nothing}, steps: $stepped" >>"$file"; then
+    echo "$name: job $job is not run again: how often it has failed cannot be kept in $file" >&2
+    return 1
+  fi
+  count=$(grep -c . "$file")
+  idle=$(grep -c 'steps: no$' "$file")
+  if [[ $count -gt $retries ]]; then
+    echo "$name: job $job is not run again: it has failed $count times since its newest checkpoint (RETRIES=$retries)" >&2
+    return 1
+  elif [[ $idle -gt 1 ]]; then
+    echo "$name: job $job is not run again: it has failed $idle times before its first step" >&2
+    return 1
+  fi
+}
 
 # run_again STATUS: ends the script so that Slurm runs the job again, from the newest checkpoint.
 run_again() {

@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . jobs/build.sh
+. jobs/skips.sh
 
 usage() {
   cat <<'END'
@@ -12,6 +13,8 @@ Where nvcc is on PATH and no argument is given, the GPU kernels are then compile
 and their tests run; those that need a GPU are skipped where there is none.
   --sanitize      under AddressSanitizer and UndefinedBehaviorSanitizer (the preset asan-ubsan)
   --preset NAME   another preset of CMakePresets.json (default: release, built in build/)
+Last it names what was skipped, and why. With TRIAX_MUST_RUN="WORD..." a test that is skipped and has one of the words in its
+name is a failure: .ci/run demands what a machine of its own can run.
 All other arguments go to ctest: "jobs/test.sh -R test_attention" runs one program, "jobs/test.sh -N" lists them.
 END
 }
@@ -32,29 +35,31 @@ done
 
 everything=$([[ $preset == release && $# -eq 0 ]] && echo yes || echo no)
 jobs/setup.sh --tests
-build_preset "$preset" all
-
-# A test of several ranks counts as so many processors: one that does not fit runs alone.
+skips=$(mktemp)
+trap 'rm -f "$skips"' EXIT
 status=0
-ctest --test-dir "$build_folder" --output-on-failure --no-tests=error -j "$(nproc)" "$@" || status=$?
 
-# ctest counts programs; the cases are in its log.
-awk '/^\[  PASSED  \] [0-9]+ test/ { passed += $4; ++programs }
-     /^\[  FAILED  \] [0-9]+ test/ { failed += $4 }
-     /^\[  SKIPPED \] [0-9]+ test/ { skipped += $4 }
-     END {
-       if (programs)
-         printf "GoogleTest: %d cases passed, %d failed, %d skipped, in %d runs\n", passed, failed, skipped, programs
-     }' \
-  "$build_folder/Testing/Temporary/LastTest.log" || true
+# run_tests CTEST_ARGUMENT...: those of $build_folder. A test of several ranks counts as so many processors: one that does not
+# fit runs alone.
+run_tests() {
+  local temporary=$build_folder/Testing/Temporary
+  mkdir -p "$temporary"
+  ctest --test-dir "$build_folder" --output-on-failure --no-tests=error -j "$(nproc)" "$@" | tee "$temporary/output.log" || status=1
+  count_cases "$temporary/LastTest.log"
+  list_skips "$temporary/output.log" "$temporary/LastTest.log" >>"$skips"
+}
 
+export TRIAX_WERROR=${TRIAX_WERROR:-ON}
+build_preset "$preset" all
+run_tests "$@"
 if [[ $everything == yes ]]; then
   if command -v nvcc >/dev/null; then
     echo "test: the CUDA configuration (preset cuda)"
     build_preset cuda cuda_tests
-    ctest --test-dir "$build_folder" --output-on-failure --no-tests=error -j "$(nproc)" -L cuda || status=$?
+    run_tests -L cuda
   else
     echo "test: there is no nvcc on PATH, so the CUDA configuration is neither built nor tested"
   fi
 fi
+report_skips "$skips" "${TRIAX_MUST_RUN:-}" || status=1
 exit "$status"

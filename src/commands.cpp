@@ -12,12 +12,14 @@
 #include "src/config/load.hpp"
 #include "src/standard_output.hpp"
 #include "src/threads.hpp"
+#include "src/train/batch_job.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/memory_check.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/offload_room.hpp"
 #include "src/train/run_lock.hpp"
 #include "src/train/run_report.hpp"
+#include "src/train/same_job.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
@@ -148,6 +150,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   check_plannable(job.config, memory_limit().bytes);
   const double timeout = job.config.run.collective_timeout;
   session.end_within(timeout);
+  check_same_job(MPI_COMM_WORLD, job);  // before a grid, which is of the job
   ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout,
                    job.config.run.space);
   const std::string code = [&] {
@@ -158,6 +161,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   spdlog::info("{}; {}", settle_on_cores(grid), code);
   const KernelRuntime runtime(threads_of_rank(grid));
+  go_on_where_run_again(grid, batch_job(surroundings()), job.config);
   JobPlan plan = plan_job(job.config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
   check_fits(job.config, plan.memory, grid);
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
@@ -177,7 +181,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   } catch (const std::exception& error) {
     // Here, while the memory of messages under way still stands, and before communicators go, which
     // wait for the other ranks.
-    return fail(session, error.what(), run_time_failure);
+    return fail(session, failure_text(error), run_time_failure);
   }
 }
 

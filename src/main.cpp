@@ -16,6 +16,7 @@
 #include "src/huggingface_commands.hpp"
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"
+#include "src/train/build_facts.hpp"
 #include "src/train/run_requests.hpp"
 #include "src/train/version.hpp"
 
@@ -44,7 +45,9 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       "Runs alike under mpiexec -n N, srun --mpi=pmi2, and as one process:\n"
       "  triax train job.json\n"
       "  mpiexec -n 4 triax train job.json --set parallel.tensor=2 --set run.steps=200\n"
-      "A job whose checkpoints are there is resumed (checkpoint.resume), on any grid.\n"
+      "A job whose checkpoints are there is resumed (checkpoint.resume), on any grid. A batch job\n"
+      "that is run again goes on from its own, whatever checkpoint.resume says: of Slurm by its\n"
+      "number, of others where the environment has TRIAX_JOB_ID, the same in each of its runs.\n"
       "Jobs to start from: jobs/examples. The keys of a job: triax config --reference");
   command->add_option("JOB.json", job.job, "The job file (JSON)")->type_name("")->required();
   add_overrides(command, job);
@@ -205,7 +208,8 @@ void parse(CLI::App& app, int argc, char** argv, const MpiSession& session) {
 int run(int argc, char** argv, MpiSession& session) {
   CLI::App app{"triax trains large language models on supercomputers: one binary, no Python.",
                "triax"};
-  app.set_version_flag("--version", fmt::format("triax {}, {}", version, text_of(isa_in_use())));
+  app.set_version_flag(
+      "--version", fmt::format("triax {}, {}\n{}", version, text_of(isa_in_use()), build_facts()));
   app.require_subcommand(1);
   app.footer(
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
@@ -225,15 +229,8 @@ int run(int argc, char** argv, MpiSession& session) {
     return status;
   } catch (const UsageError& error) {
     return fail(session, error.what(), 2);
-  } catch (const std::bad_alloc&) {
-    return fail(session,
-                Error("out of memory", "an allocation was refused",
-                      "Make the micro-batch, data.seq_length or the model smaller, or use more "
-                      "ranks on more nodes")
-                    .what(),
-                3);
   } catch (const std::exception& error) {
-    return fail(session, error.what(), run_time_failure);
+    return fail(session, failure_text(error), run_time_failure);
   }
 }
 

@@ -48,21 +48,21 @@ int create(const char* label) {
 }
 
 // The kernel drew a number when it started.
-SharedMemory::Home find_home() {
+std::string this_boot() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  if (boot.empty()) boot = host_name();  // hidden from this process
-  std::array<char, 64> space{};          // "pid:[4026531836]"
-  const ssize_t length = ::readlinkat(AT_FDCWD, "/proc/self/ns/pid", space.data(), space.size());
-  return {number_of(boot),
-          number_of({space.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))})};
+  return boot.empty() ? host_name() : boot;  // hidden from this process
 }
 
 }  // namespace
 
+// A process may move to another namespace.
 SharedMemory::Home SharedMemory::home() {
-  static const Home here = find_home();  // no process moves
-  return here;
+  const std::string boot = this_boot();
+  std::array<char, 64> space{};  // "pid:[4026531836]"
+  const ssize_t length = ::readlinkat(AT_FDCWD, "/proc/self/ns/pid", space.data(), space.size());
+  return {number_of(boot),
+          number_of({space.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))})};
 }
 
 SharedMemory SharedMemory::make(const char* label, std::size_t bytes) {

@@ -72,8 +72,7 @@ Tensor Tensor::transposed() const {
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
-  check(contiguous() && shape.elements() == elements(), "reshape of {} to {}", shape_,
-        shape);
+  check(contiguous() && shape.elements() == elements(), "reshape of {} to {}", shape_, shape);
   return {data_, dtype_, shape, space_};
 }
 

@@ -2,11 +2,15 @@
 // What the 32 threads of a warp do together on tensor cores, and copies to shared memory that
 // nobody waits for yet. T is Bf16 or F16; the two compilers part here as in pack.hpp. Lane l has
 // the numbers g = l / 4 and t = l % 4:
-//   d (16 x 8):        d[0], d[1] = row g, columns 2t and 2t + 1; d[2], d[3] = the same of row g +
-//   8 a (16 x 16):       a[0] = row g, columns 2t, 2t + 1; a[1] = of row g + 8; a[2], a[3] =
-//   columns
-//                      8 further
-//   b (16 x 8):        b0 = rows 2t, 2t + 1 of column g; b1 = rows 8 further
+// clang-format off
+//   d (16 x 8):   d[0], d[1] = row g, columns 2t and 2t + 1
+//                 d[2], d[3] = the same of row g + 8
+//   a (16 x 16):  a[0] = row g, columns 2t and 2t + 1
+//                 a[1] = the same of row g + 8
+//                 a[2], a[3] = those two, 8 columns further
+//   b (16 x 8):   b0 = rows 2t and 2t + 1 of column g
+//                 b1 = the same, 8 rows further
+// clang-format on
 // (PTX ISA, mma.m16n8k16.) All lanes of a warp call each function.
 #include <cstdint>
 

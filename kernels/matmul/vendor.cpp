@@ -93,11 +93,13 @@ using Description = dnnl::matmul::primitive_desc;
 // Measured with oneDNN 2.6 on one core of a Xeon with AMX, GFLOP/s of the first choice and of the
 // other, m x k x n: float32 1024x768x2304 144, 169; 1024x768x3072 80, 176 (rows of b that are
 // multiples of 4 KiB apart meet in one set of the cache), but 160, 133 where a is transposed and n
-// at most 1024. Products of bf16 by AMX gain at depths of 2048 and more, alone, and nothing within
-// a step. On Zen 4 the first choice is within 5% of what packed operands reach.
+// at most 1024, and narrow ones are left as they are. Products of bf16 by AMX gain at depths of
+// 2048 and more, alone, and nothing within a step. On Zen 4 the first choice is within 5% of what
+// packed operands reach.
 [[maybe_unused]] bool better_packed(const Key& key) {
   const bool transposed = key.a.column_stride != 1;
-  return detail::processor_is_intel() && key.type == DType::f32 && (!transposed || key.n > 1024);
+  const bool wide = key.m >= 32 && key.n >= (transposed ? 1025 : 128);
+  return wide && key.type == DType::f32 && detail::processor_is_intel();
 }
 
 // The description of a product with or without a bias, which oneDNN 3 makes in one step and oneDNN

@@ -19,23 +19,23 @@ MPI_Comm split(MPI_Comm ranks, int color, int key, const std::string& where) {
   return some;
 }
 
-int rank_in(MPI_Comm ranks) {
+int rank_in(MPI_Comm ranks, const std::string& where) {
   int rank = 0;
-  MPI_Comm_rank(ranks, &rank);
+  check_mpi(MPI_Comm_rank(ranks, &rank), "MPI_Comm_rank", where);
   return rank;
 }
 
-int size_of_group(MPI_Comm ranks) {
+int size_of_group(MPI_Comm ranks, const std::string& where) {
   int size = 1;
-  MPI_Comm_size(ranks, &size);
+  check_mpi(MPI_Comm_size(ranks, &size), "MPI_Comm_size", where);
   return size;
 }
 
 // The text of the lowest rank that has one, on all; empty where none has.
 std::string first_text(MPI_Comm ranks, const std::string& own, WaitPolicy policy,
                        const std::string& where) {
-  const int size = size_of_group(ranks);
-  int first = own.empty() ? size : rank_in(ranks);
+  const int size = size_of_group(ranks, where);
+  int first = own.empty() ? size : rank_in(ranks, where);
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, ranks, &request),
             "MPI_Iallreduce", where);
@@ -59,15 +59,15 @@ std::byte* bytes_of(const Tensor& tensor) {
 HierarchicalExchange::HierarchicalExchange(MPI_Comm ranks, int run, WaitPolicy policy,
                                            const std::string& where)
     : run_(run),
-      node_(rank_in(ranks) / run),
-      place_(rank_in(ranks) % run),
-      nodes_(size_of_group(ranks) / run),
+      node_(rank_in(ranks, where) / run),
+      place_(rank_in(ranks, where) % run),
+      nodes_(size_of_group(ranks, where) / run),
       ranks_of_node_(split(ranks, node_, place_, where)),
       crossing_(split(ranks, place_, node_, where), policy, where + " between nodes"),
       summing_(ranks_of_node_.get(), where),
       spreading_(ranks_of_node_.get(), where) {
-  check(run > 1 && nodes_ > 1 && nodes_ * run == size_of_group(ranks),
-        "{} ranks, of which {} are on each node", size_of_group(ranks), run);
+  check(run > 1 && nodes_ > 1 && nodes_ * run == size_of_group(ranks, where),
+        "{} ranks, of which {} are on each node", size_of_group(ranks, where), run);
   operations_.reserve(usual_operations);
   refusal_ = summing_.usable() ? spreading_.refusal() : summing_.refusal();
   if (!refusal_.empty()) refusal_ = fmt::format("{}: on its node {}", where, refusal_);

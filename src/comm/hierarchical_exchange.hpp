@@ -37,8 +37,14 @@ class HierarchicalExchange final : public Exchange {
                            const std::byte* own) override;
   bool over(std::uint64_t operation) const override { return ended_ >= operation; }
   bool advance() override;
-  bool others_attend() const override { return false; }
-  void attend(bool) override {}
+  /// Of this rank's node; of the others nothing is known.
+  bool others_attend() const override {
+    return summing_.others_attend() || spreading_.others_attend();
+  }
+  void attend(bool here) override {
+    summing_.attend(here);
+    spreading_.attend(here);
+  }
 
  private:
   enum class Kind : std::uint8_t { all_reduce, reduce_scatter, all_gather };

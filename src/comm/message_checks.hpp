@@ -1,5 +1,5 @@
 #pragma once
-// What the tensors of a message must be, for the communicators of host memory.
+// What the tensors of a message must be.
 #include <cstddef>
 #include <cstdint>
 
@@ -8,6 +8,7 @@
 
 namespace triax {
 
+/// For the communicators of host memory.
 inline void check_message(const Tensor& tensor) {
   check(tensor.contiguous(), "a message of a tensor {} that is not contiguous", tensor.shape());
   check(tensor.space() == MemorySpace::host, "MPI was given memory of a device");
@@ -42,7 +43,6 @@ inline void check_part(const Tensor& part, const Tensor& whole, int rank, int si
 /// of a part.
 inline std::int64_t check_run(const Tensor& whole, int size, std::int64_t begin,
                               std::int64_t count) {
-  check_message(whole);
   const std::int64_t part = whole.elements() / size;
   check(part * size == whole.elements() && begin >= 0 && count >= 0 && begin + count <= part,
         "elements [{}, {}) of each of {} parts of {}", begin, begin + count, size, whole.shape());

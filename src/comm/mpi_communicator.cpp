@@ -99,6 +99,7 @@ Request MpiCommunicator::all_gather(const Stream& stream, const Tensor& output,
 // The runs are elements of a type that reaches from one to the next.
 Request MpiCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
                                         std::int64_t begin, std::int64_t count) {
+  check_message(whole);
   const std::int64_t part = check_run(whole, size_, begin, count);
   if (size_ == 1 || count == 0) return {};
   const auto width = static_cast<std::int64_t>(size_of(whole.dtype()));

@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string_view>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/quiet_thread.hpp"
@@ -56,11 +58,14 @@ MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exce
   }
   // MPICH asks the handler of MPI_COMM_WORLD what to do of a failed MPI_Test, whichever group it is
   // of.
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-  MPI_Comm_size(MPI_COMM_WORLD, &size_);
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &exit_), "MPI_Comm_dup", "this process");
+  const auto checked = [](int code, std::string_view call) {
+    check_mpi(code, call, "this process");
+  };
+  for (const MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF})
+    checked(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  checked(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+  checked(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+  checked(MPI_Comm_dup(MPI_COMM_WORLD, &exit_), "MPI_Comm_dup");
   if (provided < MPI_THREAD_FUNNELED)
     throw Error("this MPI library does not work in a program with threads",
                 "it offers less than MPI_THREAD_FUNNELED",
@@ -135,6 +140,16 @@ std::optional<LaunchProblem> launch_problem(
     if (processes == 1) return {};
   }
   return {};
+}
+
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
+  std::string line(text.data());
+  line.resize(std::min(line.find('\n'), line.size()));
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return line;
 }
 
 void check_launch(MPI_Comm world) {

@@ -50,6 +50,10 @@ class MpiSession {
   int size_ = 1;
 };
 
+/// "MPICH Version: 4.0.2": the first line of what the MPI library calls itself. Before MPI starts,
+/// too.
+std::string mpi_library();
+
 /// A UsageError where a launcher started several processes and MPI sees one: the launcher and the
 /// MPI library do not speak the same language (`srun` without --mpi=pmi2, another MPI's mpiexec),
 /// and every process would train alone. For commands that use all ranks of a job.

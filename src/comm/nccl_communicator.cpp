@@ -1,8 +1,7 @@
 #include "src/comm/nccl_communicator.hpp"
 
-#include <cstdlib>
-
 #include "kernels/base/device_backend.hpp"
+#include "src/comm/message_checks.hpp"
 
 namespace triax {
 namespace {
@@ -13,10 +12,6 @@ void check_contiguous(const Tensor& tensor) {
 
 std::size_t count_of(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.elements());
-}
-
-std::uint64_t byte_count(const Tensor& tensor) {
-  return static_cast<std::uint64_t>(tensor.bytes());
 }
 
 ncclDataType_t type_of(DType type) {
@@ -156,9 +151,7 @@ Request NcclCommunicator::all_gather_run(const Stream& stream, const Tensor& who
                                          std::int64_t begin, std::int64_t count) {
   if (on_host(whole)) return host_.all_gather_run(stream, whole, begin, count);
   check_contiguous(whole);
-  const std::int64_t part = whole.elements() / size();
-  check(part * size() == whole.elements() && begin >= 0 && count >= 0 && begin + count <= part,
-        "elements [{}, {}) of each of {} parts of {}", begin, begin + count, size(), whole.shape());
+  const std::int64_t part = check_run(whole, size(), begin, count);
   if (size() == 1 || count == 0) return {};
   const auto bytes = static_cast<std::uint64_t>(size() * count) * size_of(whole.dtype());
   traffic_ += ring::all_gather(size(), bytes);
@@ -184,63 +177,6 @@ Request NcclCommunicator::broadcast(const Stream& stream, const Tensor& data, in
                  return ncclBroadcast(data.data(), data.data(), count_of(data),
                                       type_of(data.dtype()), root, comm_, on);
                });
-}
-
-namespace {
-
-// The communicator of all ranks, which the others are split from.
-class NcclMessages final : public DeviceMessages {
- public:
-  NcclMessages(MpiCommunicator& world, WaitPolicy policy)
-      : progress_(policy, world.progress()),
-        staging_(false, [&world](const Event& event) { world.drain(event); }) {
-    // Kernels of several communicators wait for each other in the order in which the host began
-    // them, which is the same on all ranks; on their own streams they could meet in any.
-    ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
-    ncclUniqueId id{};
-    if (world.rank() == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId", "all ranks");
-    const Stream host;
-    const Tensor bytes(static_cast<void*>(&id), DType::u8, {std::int64_t{sizeof id}});
-    world.broadcast(host, bytes, 0).wait(host);
-    world.barrier(host).wait(host);  // nobody connects before all have the id
-    check_nccl(ncclCommInitRank(&world_, world.size(), id, world.rank()), "ncclCommInitRank",
-               "all ranks");
-    progress_.add(world_, "all ranks");
-  }
-  ~NcclMessages() override { progress_.end(world_); }
-  NcclMessages(const NcclMessages&) = delete;
-  NcclMessages& operator=(const NcclMessages&) = delete;
-
-  std::unique_ptr<Communicator> make(const DeviceGroup& group) override {
-    const auto* const parent = static_cast<const NcclCommunicator*>(group.parent);
-    ncclComm_t comm = nullptr;
-    if (const ncclComm_t from = parent != nullptr ? parent->comm() : world_; from != nullptr) {
-      const int color = group.host.size() > 1 ? group.color : NCCL_SPLIT_NOCOLOR;
-      check_nccl(ncclCommSplit(from, color, group.host.rank(), &comm, nullptr), "ncclCommSplit",
-                 group.where);
-    }
-    return std::make_unique<NcclCommunicator>(comm, group, progress_, staging_);
-  }
-  void drain(const Event& event) override { progress_.drain(event); }
-  std::string description() const override {
-    int version = 0;
-    check_nccl(ncclGetVersion(&version), "ncclGetVersion", "all ranks");
-    return fmt::format("messages by NCCL {}.{}.{}, between stages through host memory and MPI",
-                       version / 10000, version / 100 % 100, version % 100);
-  }
-  bool staged() const override { return false; }
-  std::int64_t host_bytes() const override { return staging_.bytes(); }
-
- private:
-  NcclProgress progress_;
-  StagingMemory staging_;
-  ncclComm_t world_ = nullptr;
-};
-
-}  // namespace
-
-std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator& world, WaitPolicy policy) {
-  return std::make_unique<NcclMessages>(world, policy);
 }
 
 }  // namespace triax

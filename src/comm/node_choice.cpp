@@ -42,6 +42,14 @@ std::vector<double> times_of(MpiCommunicator& mpi, const std::vector<std::uint64
   return times;
 }
 
+// Of all ranks, which may be on nodes that differ in cores: to measure is collective.
+bool all_spin(MpiCommunicator& mpi, WaitPolicy policy) {
+  const Stream host;
+  std::int32_t yields = policy == WaitPolicy::yield ? 1 : 0;
+  mpi.all_reduce(host, Tensor(&yields, {1}), ReduceOp::max).wait(host);
+  return yields == 0;
+}
+
 }  // namespace
 
 std::uint64_t faster_from(const std::vector<std::uint64_t>& sizes, const std::vector<double>& mpi,
@@ -55,7 +63,7 @@ std::uint64_t faster_from(const std::vector<std::uint64_t>& sizes, const std::ve
 
 NodeThresholds measured_thresholds(MpiCommunicator& mpi, NodeCommunicator& node, WaitPolicy policy,
                                    const NodeThresholds& fixed) {
-  if (policy == WaitPolicy::yield) return fixed;
+  if (!all_spin(mpi, policy)) return fixed;
   const Stream host;
   const std::vector<std::uint64_t> sizes = sizes_for(node);
   const Buffer memory(sizes.back());

@@ -9,8 +9,8 @@ namespace triax {
 ///
 /// A run must repeat itself bit for bit though its measurements do not. So only that is measured
 /// which cannot change a result: what moves data, and sums of two ranks, which have one order.
-/// Larger groups keep `fixed`.sums, for MPI adds in another order; and where the ranks share cores
-/// (WaitPolicy::yield) all is as in `fixed`: times say little there.
+/// Larger groups keep `fixed`.sums, for MPI adds in another order; and where ranks share cores
+/// (WaitPolicy::yield; one of them is enough) all is as in `fixed`: times say little there.
 NodeThresholds measured_thresholds(MpiCommunicator& mpi, NodeCommunicator& node, WaitPolicy policy,
                                    const NodeThresholds& fixed = {});
 

@@ -73,6 +73,7 @@ Request NodeCommunicator::all_gather(const Stream& stream, const Tensor& output,
 
 Request NodeCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
                                          std::int64_t begin, std::int64_t count) {
+  check_message(whole);
   const std::int64_t part = check_run(whole, size(), begin, count);
   const auto width = static_cast<std::int64_t>(size_of(whole.dtype()));
   const auto bytes = static_cast<std::uint64_t>(size() * count * width);
@@ -120,7 +121,8 @@ void NodeCommunicator::wait(std::uintptr_t handle, const Stream&) {
   finish(handle);
 }
 
-// Where another rank is at the same messages now, a short wait for it is worth while.
+// Goes on while anything moves; where another rank is at the same messages now, a short wait for it
+// is worth while.
 bool NodeCommunicator::test(std::uintptr_t handle) {
   const MessageScope scope(record_.clock);
   const Message& message = messages_[handle];
@@ -128,10 +130,11 @@ bool NodeCommunicator::test(std::uintptr_t handle) {
   const int most = policy_ == WaitPolicy::spin ? looks : 0;
   {
     const Attendance here(*exchange_);
-    exchange_->advance();
-    for (int look = 0;
-         look < most && !exchange_->over(message.operation) && exchange_->others_attend(); ++look)
-      if (exchange_->advance()) look = 0;
+    for (int look = 0; !exchange_->over(message.operation); ++look)
+      if (exchange_->advance())
+        look = 0;
+      else if (look >= most || !exchange_->others_attend())
+        break;
   }
   if (!exchange_->over(message.operation)) return false;
   finish(handle);

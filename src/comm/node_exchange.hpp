@@ -72,7 +72,7 @@ class NodeExchange final : public Exchange {
   // Rounds: of operations begun, and how far this rank is.
   std::uint64_t begun_ = 0, contributed_ = 0, reduced_ = 0, gathered_ = 0;
   std::vector<std::uint64_t> seen_contributed_, seen_reduced_, seen_gathered_;  // of others
-  // Those under way, the oldest first; those before `oldest_` are over.
+  // Those under way, the oldest first; those before `gathering_` are over.
   std::vector<Operation> operations_;
   std::size_t contributing_ = 0, reducing_ = 0, gathering_ = 0;
   std::vector<const std::byte*> terms_;

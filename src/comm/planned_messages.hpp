@@ -18,6 +18,7 @@ struct Messages {
   /// The most that one of them takes of host memory where its tensors are a device's and it goes
   /// through there (StagedCommunicator).
   std::uint64_t staged = 0;
+  int at_once = 1;  // so many of them are under way
 
   Traffic total() const { return all_reduce + reduce_scatter + all_gather + send; }
 
@@ -29,6 +30,7 @@ struct Messages {
     send += other.send;
     scratch = std::max(scratch, other.scratch);
     staged = std::max(staged, other.staged);
+    at_once = std::max(at_once, other.at_once);
     return *this;
   }
   friend Messages operator+(Messages a, const Messages& b) { return a += b; }

@@ -11,7 +11,7 @@ namespace triax {
 
 ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const std::string& name,
                                                          MessageClock* clock,
-                                                         Communicator* parent) {
+                                                         const DeviceUse& use) {
   const std::vector<int> members = members_of(comm);
   const int number = board.add_group(name, members);
   const GroupRecord record{&board, number, &progress, clock};
@@ -21,7 +21,7 @@ ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const st
   group.mpi =
       std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name), record);
   add_node(group, name, record);
-  add_device(group, name, parent);
+  add_device(group, name, use);
   return group;
 }
 
@@ -82,11 +82,11 @@ std::vector<std::string> ProcessGrid::Impl::shared_messages() const {
   return lines;
 }
 
-void ProcessGrid::Impl::add_device(Group& group, const std::string& name, Communicator* parent) {
+void ProcessGrid::Impl::add_device(Group& group, const std::string& name, const DeviceUse& use) {
   if (!device_messages) return;
   const int color = members_of(group.mpi->mpi()).front();
-  group.device = device_messages->make({group.host(), *group.mpi, parent, color, board,
-                                        group.number, fmt::format("{}, {}", place, name)});
+  group.device = device_messages->make({group.host(), *group.mpi, use.parent, use.sends_only, color,
+                                        board, group.number, fmt::format("{}, {}", place, name)});
 }
 
 void ProcessGrid::Impl::make_axes() {
@@ -100,12 +100,14 @@ void ProcessGrid::Impl::make_axes() {
       check_mpi(MPI_Cart_sub(grid.get(), remains.data(), &comm), "MPI_Cart_sub", place);
     }
     axes[index_of(axis)] =
-        communicator(comm, fmt::format("{} axis", name_of(axis)), &clocks[index_of(axis)]);
+        communicator(comm, fmt::format("{} axis", name_of(axis)), &clocks[index_of(axis)],
+                     {world.device.get(), axis == Axis::pipeline});
   }
 }
 
 ProcessGrid::Impl::Group ProcessGrid::Impl::subgroup(Axis axis, const std::vector<int>& members,
-                                                     const std::string& name) {
+                                                     const std::string& name,
+                                                     Communicator* parent) {
   const Group& along = axes[index_of(axis)];
   const MPI_Comm whole = along.mpi->mpi();
   MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
@@ -120,7 +122,7 @@ ProcessGrid::Impl::Group ProcessGrid::Impl::subgroup(Axis axis, const std::vecto
     constexpr int tag = 0;
     check_mpi(MPI_Comm_create_group(whole, some.get(), tag, &comm), "MPI_Comm_create_group", place);
   }
-  return communicator(comm, name, &clocks[index_of(axis)], &along.messages());
+  return communicator(comm, name, &clocks[index_of(axis)], {parent});
 }
 
 Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
@@ -139,7 +141,8 @@ Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
   const BoardWait waiting(&board, {.group = 0});
   made =
       subgroup(axis, members,
-               fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts));
+               fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts),
+               &axes[index_of(axis)].messages());
   return made.messages();
 }
 
@@ -148,7 +151,7 @@ void ProcessGrid::Impl::make_embedding() {
   const int last = shape.pipeline - 1;
   std::vector<int> members = {stage};
   if (last > 0 && (stage == 0 || stage == last)) members = {0, last};
-  embedding = subgroup(Axis::pipeline, members, "embedding group");
+  embedding = subgroup(Axis::pipeline, members, "embedding group", world.device.get());
 }
 
 }  // namespace triax

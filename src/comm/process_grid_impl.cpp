@@ -38,7 +38,8 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Comm_idup(user_world, copy.address(), &request), "MPI_Comm_idup", place);
   wait(request, "MPI_Comm_idup");
-  MPI_Comm_set_errhandler(copy.get(), MPI_ERRORS_RETURN);
+  check_mpi(MPI_Comm_set_errhandler(copy.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler",
+            place);
 
   check_mpi(MPI_Comm_idup(copy.get(), driver.address(), &request), "MPI_Comm_idup", place);
   wait(request, "MPI_Comm_idup");
@@ -57,9 +58,9 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
                       coordinates[1], coordinates[2], host_name());
 
   find_node(node_of_rank);
-  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks", nullptr);
+  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks", nullptr, {});
   find_devices(asked);
-  add_device(world, "all ranks", nullptr);
+  add_device(world, "all ranks", {});
   make_axes();
   make_embedding();
   all_share = std::ranges::count(gather(not_shared.empty() ? 1 : 0), 1) == shape.size();
@@ -111,8 +112,8 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
     check_mpi(MPI_Comm_split(grid.get(), node_of_rank[static_cast<std::size_t>(rank)], rank,
                              node.address()),
               "MPI_Comm_split", place);
-  MPI_Comm_rank(node.get(), &node_rank);
-  MPI_Comm_size(node.get(), &node_size);
+  check_mpi(MPI_Comm_rank(node.get(), &node_rank), "MPI_Comm_rank", place);
+  check_mpi(MPI_Comm_size(node.get(), &node_size), "MPI_Comm_size", place);
   cores = share_of_cores(node.get());
   // The ranks of a node wait alike, also where each is in a cgroup of its own.
   MPI_Request least = MPI_REQUEST_NULL;

@@ -48,7 +48,8 @@ struct ProcessGrid::Impl {
   void report_across_nodes(const std::string& directory);
   // `members`: the ranks along `axis` that are with this one, itself among them, ascending.
   // Collective over the axis.
-  Group subgroup(Axis axis, const std::vector<int>& members, const std::string& name);
+  Group subgroup(Axis axis, const std::vector<int>& members, const std::string& name,
+                 Communicator* parent);
   // part() or across(), made at the first call.
   Communicator& group(Axis axis, int parts, bool across);
 
@@ -65,16 +66,19 @@ struct ProcessGrid::Impl {
   std::vector<int> gather(int value) const;
   std::vector<std::int64_t> gather(std::int64_t value) const;
   std::vector<int> members_of(MPI_Comm comm) const;
-  // `clock`: of its axis; null: of none. `parent`: of whose ranks these are some, all of which make
-  // such groups; null: all ranks.
+  struct DeviceUse {
+    Communicator* parent;     // of whose ranks these are some, all of which make such groups
+    bool sends_only = false;  // see DeviceGroup
+  };
+  // `clock`: of its axis; null: of none.
   Group communicator(MPI_Comm comm, const std::string& name, MessageClock* clock,
-                     Communicator* parent = nullptr);
+                     const DeviceUse& use);
   // Gives it memory that ranks of a node share, where they are on one, or as many of them on each.
   void add_node(Group& group, const std::string& name, const GroupRecord& record);
   void choose_messages();
   std::vector<std::string> shared_messages() const;
   // Gives it a communicator for device memory, where tensors are there.
-  void add_device(Group& group, const std::string& name, Communicator* parent);
+  void add_device(Group& group, const std::string& name, const DeviceUse& use);
 
   GridShape shape;
   int rank = 0;
@@ -82,7 +86,7 @@ struct ProcessGrid::Impl {
   std::string place = "a rank of MPI_COMM_WORLD";
   WaitPolicy policy = WaitPolicy::yield;  // until the cores are known
   OwnedComm grid;                         // Cartesian
-  MpiDriver driver;
+  MpiDriver driver{place};
   MessageProgress progress;
   std::array<MessageClock, 3> clocks;  // by Axis
   std::string not_shared;  // why ranks of this node share no memory; empty: nothing hinders them

@@ -57,6 +57,8 @@ ProcessState process_of(const ProgressSlot& slot) {
 
 ProgressBoard::ProgressBoard()
     : alone_(std::make_unique<ProgressSlot>()), node_{alone_.get()}, own_(alone_.get()) {
+  constexpr std::size_t usual_depth = 8;
+  awaited_.reserve(usual_depth);
   name_process(*alone_);
   set_text(alone_->place, "a rank");
 }
@@ -73,12 +75,12 @@ void ProgressBoard::share(MPI_Comm node, int rank, int ranks, const std::string&
   slot.rank = rank;
   name_process(slot);
   set_text(slot.place, place);
-  slot.group = -1;
-  slot.waits = waits();  // a wait under way goes on
+  slot.waits = waits();  // those under way go on
   {
     const std::lock_guard lock(mutex_);
     node_ = std::move(slots);
     own_ = &slot;
+    if (!awaited_.empty()) show(awaited_.back());
   }
   std::vector<int> all(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) all[static_cast<std::size_t>(r)] = r;
@@ -123,7 +125,7 @@ void ProgressBoard::finish(const Message& message) {
     store(operation.head, head(message, true));
 }
 
-void ProgressBoard::begin_wait(const Message& message) {
+void ProgressBoard::show(const Message& message) {
   ProgressSlot& slot = own();
   store(slot.group, message.group);
   store(slot.number, message.number);
@@ -131,23 +133,29 @@ void ProgressBoard::begin_wait(const Message& message) {
   store(slot.bytes, message.bytes);
   store(slot.peer, message.peer);
   store(slot.tag, message.tag);
-  slot.waits.store(slot.waits.load(relaxed) + 1, std::memory_order_release);
+}
+
+// The count stays odd until the outermost wait ends; a wait that goes on in it is another one.
+void ProgressBoard::begin_wait(const Message& message) {
+  show(message);
+  count_waits(awaited_.empty() ? 1 : 2);
+  awaited_.push_back(message);
 }
 
 void ProgressBoard::end_wait() {
-  ProgressSlot& slot = own();
-  slot.waits.store(slot.waits.load(relaxed) + 1, std::memory_order_release);
+  awaited_.pop_back();
+  if (!awaited_.empty()) show(awaited_.back());
+  count_waits(awaited_.empty() ? 1 : 2);
 }
 
 void ProgressBoard::begins() {
-  meeting_ = {};
-  if (!started_.empty()) meeting_ = start(0, CallKind::meeting, 0);
-  begin_wait(meeting_);
+  begin_wait(started_.empty() ? Message{} : start(0, CallKind::meeting, 0));
 }
 
 void ProgressBoard::ends() {
+  const Message meeting = awaited_.back();
   end_wait();
-  finish(meeting_);
+  finish(meeting);
 }
 
 void ProgressBoard::explain_with(ExplainProgress explain) {

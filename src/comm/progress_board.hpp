@@ -46,7 +46,8 @@ class ProgressBoard final : public WaitWatch {
   /// To or from `peer`, a rank of the group.
   Message peer_message(int group, CallKind kind, std::uint64_t bytes, int peer, int tag) const;
   void finish(const Message& message);
-  /// From begin_wait to end_wait the rank waits for a message: one at a time.
+  /// From begin_wait to end_wait the rank waits for a message. A wait may be within another: what
+  /// is shown is the innermost, and the one around it again when it has ended.
   void begin_wait(const Message& message);
   void end_wait();
   /// What begin_wait takes of a rank that waits for its own GPU: no message, and of no group.
@@ -62,7 +63,8 @@ class ProgressBoard final : public WaitWatch {
   // For any thread.
   /// How activity, step and position read; called by the thread that reports.
   void explain_with(ExplainProgress explain);
-  /// Odd while this rank waits; each wait has a number of its own.
+  /// Odd while this rank waits; each wait has a number of its own, and so has what is left of one
+  /// when a wait within it ends.
   std::uint32_t waits() const { return own().waits.load(std::memory_order_acquire); }
   /// True once on a node: for the rank that is to report.
   bool take_report();
@@ -92,6 +94,11 @@ class ProgressBoard final : public WaitWatch {
   static void store(std::atomic<T>& field, T value) {
     field.store(value, std::memory_order_relaxed);
   }
+  void show(const Message& message);
+  void count_waits(std::uint32_t by) {
+    ProgressSlot& slot = own();
+    slot.waits.store(slot.waits.load(std::memory_order_relaxed) + by, std::memory_order_release);
+  }
   ProgressSlot& own() const { return *own_.load(std::memory_order_acquire); }
   static RankProgress read(const ProgressSlot& slot, ProcessState process);
 
@@ -99,7 +106,7 @@ class ProgressBoard final : public WaitWatch {
   SharedSlots shared_;
   std::vector<ProgressSlot*> node_;  // by rank of the node
   std::atomic<ProgressSlot*> own_;
-  Message meeting_;
+  std::vector<Message> awaited_;           // by the waits under way, the outermost first
   std::vector<std::uint32_t> started_;     // collectives, by group
   mutable std::mutex mutex_;               // of what follows, and of node_
   std::vector<std::vector<int>> members_;  // by group

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/comm/device_messages.hpp"
+#include "src/comm/message_checks.hpp"
 
 namespace triax {
 namespace {
@@ -95,9 +96,7 @@ Request StagedCommunicator::all_gather(const Stream& stream, const Tensor& outpu
 Request StagedCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
                                            std::int64_t run, std::int64_t count) {
   if (on_host(whole)) return host_.all_gather_run(stream, whole, run, count);
-  const std::int64_t part = whole.elements() / size();
-  check(part * size() == whole.elements() && run >= 0 && count >= 0 && run + count <= part,
-        "elements [{}, {}) of each of {} parts of {}", run, run + count, size(), whole.shape());
+  const std::int64_t part = check_run(whole, size(), run, count);
   if (size() == 1 || count == 0) return {};
   const std::size_t message =
       begin(stream, whole.dtype(), size() * count, {whole.flat(), size(), run, count});

@@ -120,12 +120,11 @@ double StallExchange::patience(double seconds) {
 StallExchange::Answers StallExchange::ask(bool insists) {
   constexpr Seconds grace(1.0);  // for the thread; more: it hangs in a file system
   std::unique_lock lock(mutex_);
-  asked_ = true;
-  insists_ = insists;
-  answered_ = false;
+  state_ = insists ? State::insisting : State::asked;
   changed_.notify_all();
-  changed_.wait_for(lock, Seconds(limit_) + grace, [&] { return answered_; });
-  if (answered_) return std::exchange(answers_, {});
+  const auto answered = [&] { return state_ == State::answered; };
+  if (changed_.wait_for(lock, Seconds(limit_) + grace, answered))
+    return std::exchange(answers_, {});
   return {.first = true, .ranks = {}, .problem = "the file system hangs at " + directory_};
 }
 
@@ -133,7 +132,7 @@ StallExchange::Answers StallExchange::ask(bool insists) {
 void StallExchange::take_back() {
   {
     const std::lock_guard lock(mutex_);
-    if (!answered_) return;  // the file system may hang
+    if (state_ != State::answered) return;  // the file system may hang
   }
   const std::string aside = directory_ + ".over";
   std::error_code ignored;
@@ -145,19 +144,18 @@ void StallExchange::take_back() {
 void StallExchange::run() {
   std::unique_lock lock(mutex_);
   while (!over_) {
-    changed_.wait_for(lock, Seconds(period_), [&] { return over_ || asked_; });
-    const bool asked = std::exchange(asked_, false);
-    const bool insists = insists_;
+    changed_.wait_for(lock, Seconds(period_), [&] { return over_ || is_asked(state_); });
+    const State state = state_;
     lock.unlock();
     Answers answers;
-    if (asked)
-      answers = collect(insists);
+    if (is_asked(state))
+      answers = collect(state == State::insisting);
     else if (board_.speaks_for_node() && is_listed(directory_))
       (void)tell();  // who asks says that it did not hear of this node
     lock.lock();
-    if (!asked) continue;
+    if (!is_asked(state) || state_ != state) continue;  // asked once more, and otherwise
     answers_ = std::move(answers);
-    answered_ = true;
+    state_ = State::answered;
     changed_.notify_all();
   }
 }

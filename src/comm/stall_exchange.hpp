@@ -2,6 +2,7 @@
 // What the ranks of other nodes do, when a wait does not end. MPI may be what is stuck: nodes tell
 // each other by files in a directory that all of them see.
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -39,6 +40,8 @@ class StallExchange {
   void take_back();
 
  private:
+  enum class State : std::uint8_t { idle, asked, insisting, answered };
+  static bool is_asked(State state) { return state == State::asked || state == State::insisting; }
   void run();
   std::string tell() const;
   Answers collect(bool insists);
@@ -49,7 +52,8 @@ class StallExchange {
   const double limit_, period_;  // seconds
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool over_ = false, asked_ = false, insists_ = false, answered_ = false;
+  State state_ = State::idle;
+  bool over_ = false;
   Answers answers_;
   std::thread thread_;  // last: it uses the others
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "kernels/base/check.hpp"
 #include "src/comm/cgroup.hpp"
@@ -100,18 +101,20 @@ std::vector<int> nearness(const std::vector<std::int64_t>& places) {
 
 namespace {
 
+constexpr std::string_view here = "the ranks of a node";
+
 // Every rank's own hardware threads, by rank of `node`.
 std::vector<ThreadMask> threads_of_ranks(hwloc_topology_t topology, MPI_Comm node) {
   int size = 1;
-  MPI_Comm_size(node, &size);
+  check_mpi(MPI_Comm_size(node, &size), "MPI_Comm_size", here);
   const ThreadMask own = own_threads(topology);
   std::vector<ThreadMask> all(static_cast<std::size_t>(size));
   MPI_Request request = MPI_REQUEST_NULL;
   const int words = static_cast<int>(own.size());
   check_mpi(MPI_Iallgather(own.data(), words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, node,
                            &request),
-            "MPI_Iallgather", "the ranks of a node");
-  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Iallgather", "the ranks of a node");
+            "MPI_Iallgather", here);
+  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Iallgather", here);
   return all;
 }
 
@@ -121,7 +124,7 @@ CoreShare share_of_cores(MPI_Comm node) {
   const Topology topology = load_topology();
   const std::vector<ThreadMask> masks = threads_of_ranks(topology.get(), node);
   int rank = 0;
-  MPI_Comm_rank(node, &rank);
+  check_mpi(MPI_Comm_rank(node, &rank), "MPI_Comm_rank", here);
   ThreadMask together{};
   for (const ThreadMask& mask : masks)
     for (std::size_t word = 0; word < mask.size(); ++word) together[word] |= mask[word];

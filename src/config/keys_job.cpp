@@ -99,7 +99,8 @@ void add_checkpoint(Keys& k) {
   k.push_back(obeyed("checkpoint.keep", integer, 3, from_to(0, 1e9), "newest files kept; 0: all")
                   .in("files"));
   k.push_back(obeyed("checkpoint.resume", string, "auto", anything(),
-                     "auto: from the newest file if any; never; must; or a file"));
+                     "where the run begins. auto: from the newest file if any; never; must; or a "
+                     "file. A batch job that is run again goes on from its own newest"));
   k.push_back(
       obeyed("checkpoint.at_end", boolean, true, anything(), "write one after the last step"));
   k.push_back(obeyed("checkpoint.async", boolean, "auto", anything(),

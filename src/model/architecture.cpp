@@ -5,41 +5,90 @@
 namespace triax {
 namespace {
 
-bool is_gpt2(const ModelConfig& model) {
-  return model.architecture == Architecture::gpt2;
+// The names of a part of a block follow `block` and its number.
+struct ArchitectureNames {
+  const char *token_embedding, *position_embedding, *final_norm, *head;
+  const char* block;
+  const char *attention_norm, *mlp_norm, *attention_output, *mlp_output;
+};
+
+struct Row {
+  ArchitectureTraits traits;
+  ArchitectureNames names;
+};
+
+constexpr Row gpt2_row = {{.layer_norm = true,
+                           .gated_mlp = false,
+                           .rotary = false,
+                           .fused_qkv = true,
+                           .biases = true,
+                           .scaled_residual = true,
+                           .order = WeightOrder::input_output},
+                          {.token_embedding = "transformer.wte.weight",
+                           .position_embedding = "transformer.wpe.weight",
+                           .final_norm = "transformer.ln_f",
+                           .head = "lm_head.weight",
+                           .block = "transformer.h.",
+                           .attention_norm = "ln_1",
+                           .mlp_norm = "ln_2",
+                           .attention_output = "attn.c_proj",
+                           .mlp_output = "mlp.c_proj"}};
+
+// Qwen2 too: its q, k and v have biases, which is the model's qkv_bias.
+constexpr Row llama_row = {{.layer_norm = false,
+                            .gated_mlp = true,
+                            .rotary = true,
+                            .fused_qkv = false,
+                            .biases = false,
+                            .scaled_residual = false,
+                            .order = WeightOrder::output_input},
+                           {.token_embedding = "model.embed_tokens.weight",
+                            .position_embedding = "",
+                            .final_norm = "model.norm",
+                            .head = "lm_head.weight",
+                            .block = "model.layers.",
+                            .attention_norm = "input_layernorm",
+                            .mlp_norm = "post_attention_layernorm",
+                            .attention_output = "self_attn.o_proj",
+                            .mlp_output = "mlp.down_proj"}};
+
+const Row& row_of(const ModelConfig& model) {
+  return model.architecture == Architecture::gpt2 ? gpt2_row : llama_row;
 }
 
 std::string block_name(const ModelConfig& model, int layer, const std::string& part) {
-  const char* prefix = is_gpt2(model) ? "transformer.h." : "model.layers.";
-  return prefix + std::to_string(layer) + "." + part;
-}
-
-WeightOrder order_of(const ModelConfig& model) {
-  return is_gpt2(model) ? WeightOrder::input_output : WeightOrder::output_input;
+  return row_of(model).names.block + std::to_string(layer) + "." + part;
 }
 
 // GPT-2 scales what is added to the residual stream by 1/sqrt(2 layers) (Radford et al. 2019).
 float residual_deviation(const ModelConfig& model) {
-  return is_gpt2(model)
+  return traits_of(model).scaled_residual
              ? model.initializer_range / std::sqrt(2.0F * static_cast<float>(model.layers))
              : model.initializer_range;
 }
 
+// The bias of a map, where the architecture has them.
+std::string bias_name(const ModelConfig& model, const std::string& map) {
+  return traits_of(model).biases ? map + ".bias" : "";
+}
+
 }  // namespace
 
+const ArchitectureTraits& traits_of(const ModelConfig& model) {
+  return row_of(model).traits;
+}
+
 ModelNames ModelNames::of(const ModelConfig& model) {
-  if (is_gpt2(model))
-    return {"transformer.wte.weight", "transformer.wpe.weight", "transformer.ln_f",
-            "lm_head.weight"};
-  return {"model.embed_tokens.weight", "", "model.norm", "lm_head.weight"};
+  const ArchitectureNames& names = row_of(model).names;
+  return {names.token_embedding, names.position_embedding, names.final_norm, names.head};
 }
 
 std::string attention_norm_name(const ModelConfig& model, int layer) {
-  return block_name(model, layer, is_gpt2(model) ? "ln_1" : "input_layernorm");
+  return block_name(model, layer, row_of(model).names.attention_norm);
 }
 
 std::string mlp_norm_name(const ModelConfig& model, int layer) {
-  return block_name(model, layer, is_gpt2(model) ? "ln_2" : "post_attention_layernorm");
+  return block_name(model, layer, row_of(model).names.mlp_norm);
 }
 
 HeadShard head_shard(const ModelConfig& model, const TensorShard& shard) {
@@ -73,7 +122,7 @@ Linear qkv_projection(const ModelConfig& model, int layer, const TensorShard& sh
                split.kv_copies,
                shard.rank % split.kv_copies == 0};
   LinearPart v = k;
-  if (is_gpt2(model)) {  // one tensor of q, k and v
+  if (traits_of(model).fused_qkv) {
     const std::string name = block_name(model, layer, "attn.c_attn");
     k.offset = query;
     v.offset = query + key;
@@ -92,43 +141,42 @@ Linear qkv_projection(const ModelConfig& model, int layer, const TensorShard& sh
     name_part(k, "k_proj");
     name_part(v, "v_proj");
   }
-  return Linear::column("attention.qkv", order_of(model), model.hidden, {q, k, v},
+  return Linear::column("attention.qkv", traits_of(model).order, model.hidden, {q, k, v},
                         model.initializer_range);
 }
 
 Linear attention_output(const ModelConfig& model, int layer, const TensorShard& shard) {
   const HeadShard split = head_shard(model, shard);
   const std::int64_t d = model.head_size;
-  const std::string name =
-      block_name(model, layer, is_gpt2(model) ? "attn.c_proj" : "self_attn.o_proj");
-  const LinearPart part{name + ".weight", is_gpt2(model) ? name + ".bias" : "", model.heads * d,
+  const std::string name = block_name(model, layer, row_of(model).names.attention_output);
+  const LinearPart part{name + ".weight", bias_name(model, name), model.heads * d,
                         split.first_head * d, split.heads * d};
-  return Linear::row("attention.output", order_of(model), part, model.hidden, shard,
+  return Linear::row("attention.output", traits_of(model).order, part, model.hidden, shard,
                      residual_deviation(model));
 }
 
 Linear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard) {
   const std::int64_t width = model.intermediate;
-  const auto part = [&](const std::string& name, bool bias) {
+  const auto part = [&](const std::string& name) {
     const std::string full = block_name(model, layer, "mlp." + name);
-    return LinearPart{full + ".weight", bias ? full + ".bias" : "", width, shard.begin(width),
+    return LinearPart{full + ".weight", bias_name(model, full), width, shard.begin(width),
                       shard.count(width)};
   };
   std::vector<LinearPart> parts;
-  if (is_gpt2(model))
-    parts = {part("c_fc", true)};
+  if (traits_of(model).gated_mlp)
+    parts = {part("gate_proj"), part("up_proj")};
   else
-    parts = {part("gate_proj", false), part("up_proj", false)};
-  return Linear::column("mlp.input", order_of(model), model.hidden, parts, model.initializer_range);
+    parts = {part("c_fc")};
+  return Linear::column("mlp.input", traits_of(model).order, model.hidden, parts,
+                        model.initializer_range);
 }
 
 Linear mlp_output(const ModelConfig& model, int layer, const TensorShard& shard) {
   const std::int64_t width = model.intermediate;
-  const std::string name =
-      block_name(model, layer, is_gpt2(model) ? "mlp.c_proj" : "mlp.down_proj");
-  const LinearPart part{name + ".weight", is_gpt2(model) ? name + ".bias" : "", width,
-                        shard.begin(width), shard.count(width)};
-  return Linear::row("mlp.output", order_of(model), part, model.hidden, shard,
+  const std::string name = block_name(model, layer, row_of(model).names.mlp_output);
+  const LinearPart part{name + ".weight", bias_name(model, name), width, shard.begin(width),
+                        shard.count(width)};
+  return Linear::row("mlp.output", traits_of(model).order, part, model.hidden, shard,
                      residual_deviation(model));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Names, orientation and initial values of the linear maps of each architecture, as Hugging Face
-// has them.
+// What differs between architectures: their parts, and names, orientation and initial values of
+// their tensors, as Hugging Face has them.
 #include <string>
 
 #include "src/config/config.hpp"
@@ -8,11 +8,25 @@
 
 namespace triax {
 
-/// "transformer.h.3.ln_1": the name of a part of block `layer` (or of the model, layer < 0).
+/// Which parts a model is made of.
+struct ArchitectureTraits {
+  bool layer_norm;       // LayerNorm, with a bias; else RMSNorm
+  bool gated_mlp;        // SwiGLU of two maps; else GELU of one
+  bool rotary;           // positions turn queries and keys; else they are learned
+  bool fused_qkv;        // one tensor has queries, keys and values
+  bool biases;           // of the linear maps, but for q, k and v, where the model says it
+  bool scaled_residual;  // what is added to the residual stream begins smaller
+  WeightOrder order;
+};
+const ArchitectureTraits& traits_of(const ModelConfig& model);
+
+/// Names of what is outside of the blocks; position_embedding is empty where positions are not
+/// learned.
 struct ModelNames {
   std::string token_embedding, position_embedding, final_norm, head;
   static ModelNames of(const ModelConfig& model);
 };
+/// Of block `layer`: "transformer.h.3.ln_1".
 std::string attention_norm_name(const ModelConfig& model, int layer);
 std::string mlp_norm_name(const ModelConfig& model, int layer);
 

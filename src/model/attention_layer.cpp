@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernels/rope.hpp"
 
@@ -122,16 +123,17 @@ void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Te
   output_.forward(ctx, weights + output_at(), made.out, partial);
 }
 
-void AttentionLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
-                              const Tensor& h, const Tensor& dpartial, const Tensor& dh,
-                              const Frame& frame) const {
+ComingRows AttentionLayer::backward(const Context& ctx, const Tensor* weights,
+                                    const Gradient* gradients, ComingRows h, ComingRows dpartial,
+                                    const Tensor& dh, const Tensor& local,
+                                    const Frame& frame) const {
   const ArenaScope scope(ctx.scratch);
   const Scratch scratch(ctx.scratch, ctx.shape, output_.inputs(), width());
   const Views x = views(ctx.shape, frame.qkv);
   const Core made = core(ctx, frame);
   if (recompute_) attend(ctx, x, made);
-  output_.backward_weight(ctx, gradients + output_at(), made.out, dpartial);
-  output_.backward_input(ctx, weights + output_at(), dpartial, scratch.dout);
+  output_.backward_weight(ctx, gradients + output_at(), made.out, dpartial.wait(ctx));
+  output_.backward_input(ctx, weights + output_at(), dpartial.rows, scratch.dout);
   const Views dx = views(ctx.shape, scratch.dqkv);
   {
     const ArenaScope kernel_scope(ctx.scratch);
@@ -145,8 +147,8 @@ void AttentionLayer::backward(const Context& ctx, const Tensor* weights, const G
     rope_backward(ctx.stream, dx.k, rope_);
   }
   clear_padding(ctx, scratch.dqkv);
-  qkv_.backward_weight(ctx, gradients, h, scratch.dqkv);
-  qkv_.backward_input(ctx, weights, scratch.dqkv, dh);
+  return qkv_.backward_between_messages(ctx, weights, gradients, std::move(h), scratch.dqkv, dh,
+                                        local);
 }
 
 }  // namespace triax

@@ -37,10 +37,11 @@ class AttentionLayer {
   /// partial (rows, E) = this rank's heads' share of the output. h: (rows, E), normed.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
                const Frame& frame) const;
-  /// dh (rows, E) partial, from dpartial (rows, E).
-  void backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
-                const Tensor& h, const Tensor& dpartial, const Tensor& dh,
-                const Frame& frame) const;
+  /// The gradient of h, summed over the tensor ranks (Linear::backward_between_messages: by way of
+  /// dh (rows, E), into `local`), from dpartial (rows, E).
+  ComingRows backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
+                      ComingRows h, ComingRows dpartial, const Tensor& dh, const Tensor& local,
+                      const Frame& frame) const;
 
  private:
   struct Views;  // q, k, v of a fused matrix

@@ -1,6 +1,7 @@
 #include "src/model/block_layer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -86,16 +87,18 @@ std::size_t BlockLayer::scratch_bytes(const BatchShape& shape) const {
 }
 
 // Of each half: rows gathered behind the norm and summed behind the output; in the backward pass
-// the gradient of the output is gathered too.
+// the gradient of the output is gathered too, at the same time as the rows behind the norm.
 LayerMessages BlockLayer::messages(const BatchShape& shape) const {
   const Messages gather = gather_rows_messages(shard_, shape, width_);
   const Messages reduce = reduce_rows_messages(shard_, shape, width_);
-  return {2 * (gather + reduce), 2 * (2 * gather + reduce)};
+  LayerMessages messages{2 * (gather + reduce), 2 * (2 * gather + reduce)};
+  if (shard_.sequence_parallel) messages.backward.at_once = 2;
+  return messages;
 }
 
 // norm(x), all rows.
-Tensor BlockLayer::enter(const Context& ctx, const LayerParameters& params, const Half& half,
-                         const Tensor& x, const Scratch& scratch) const {
+ComingRows BlockLayer::enter(const Context& ctx, const LayerParameters& params, const Half& half,
+                             const Tensor& x, const Scratch& scratch) const {
   half.norm.forward(ctx, &params.weights[half.norm_at], x, scratch.normed);
   return gather_rows(ctx, scratch.normed, scratch.h);
 }
@@ -103,7 +106,7 @@ Tensor BlockLayer::enter(const Context& ctx, const LayerParameters& params, cons
 // dropout(sum over tensor ranks of scratch.partial + bias); without dropout, sum and bias apart.
 BlockLayer::Output BlockLayer::output(const Context& ctx, const LayerParameters& params,
                                       const Half& half, const Scratch& scratch) const {
-  const Tensor sum = reduce_rows(ctx, scratch.partial, scratch.summed);
+  const Tensor sum = reduce_rows(ctx, scratch.partial, scratch.summed).wait(ctx);
   const Tensor bias = half.output.has_bias() ? params.weights[half.bias_at] : Tensor{};
   if (!ctx.training || dropout_ == 0.0F) return {sum, bias};
   if (!bias.empty()) add_bias(ctx.stream, sum, bias);
@@ -119,33 +122,33 @@ Tensor BlockLayer::pass_on(const Context& ctx, const LayerParameters& params, co
   const Output out = output(ctx, params, half, scratch);
   next.norm.residual_forward(ctx, &params.weights[next.norm_at], x, out.sum, out.bias, y,
                              scratch.normed);
-  return gather_rows(ctx, scratch.normed, scratch.h);
+  return gather_rows(ctx, scratch.normed, scratch.h).wait(ctx);
 }
 
 // The gradient of the half's output, all rows; the bias gradient on the way.
-Tensor BlockLayer::enter_backward(const Context& ctx, const LayerParameters& params,
-                                  const Half& half, const Tensor& dy,
-                                  const Scratch& scratch) const {
+ComingRows BlockLayer::enter_backward(const Context& ctx, const LayerParameters& params,
+                                      const Half& half, const Tensor& dy,
+                                      const Scratch& scratch) const {
   Tensor gradient = dy;
   if (dropout_ > 0.0F) {
     dropout(ctx.stream, scratch.dropped, dy, {dropout_, dropout_key(ctx, layer_, half.place)},
             first_element(ctx, width_));
     gradient = scratch.dropped;
   }
+  ComingRows rows = gather_rows(ctx, gradient, scratch.dfull);
   if (half.output.has_bias()) {
     const Gradient& bias = params.gradients[half.bias_at];
     bias_backward(ctx.stream, bias.data, gradient, bias.accumulate, ctx.scratch);
   }
-  return gather_rows(ctx, gradient, scratch.dfull);
+  return rows;
 }
 
-// dx = dy + gradient through the norm, from scratch.partial.
+// dx = dy + gradient through the norm.
 void BlockLayer::leave_backward(const Context& ctx, const LayerParameters& params, const Half& half,
                                 const Tensor& x, const Tensor& dy, const Tensor& dx,
-                                const Scratch& scratch) const {
-  const Tensor dnormed = reduce_rows(ctx, scratch.partial, scratch.summed);
+                                ComingRows dh) const {
   half.norm.backward(ctx, &params.weights[half.norm_at], &params.gradients[half.norm_at], x,
-                     dnormed, dy, dx);
+                     dh.wait(ctx), dy, dx);
 }
 
 void BlockLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor& x,
@@ -156,7 +159,7 @@ void BlockLayer::forward(const Context& ctx, const LayerParameters& params, cons
   const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F);
 
   const Half attention = attention_half();
-  Tensor h = enter(ctx, params, attention, x, scratch);
+  Tensor h = enter(ctx, params, attention, x, scratch).wait(ctx);
   attention_.forward(ctx, &params.weights[attention.body_at], h, scratch.partial, saved.attention);
 
   const Half mlp = mlp_half();
@@ -174,18 +177,20 @@ void BlockLayer::backward(const Context& ctx, const LayerParameters& params, con
   const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F);
 
   const Half mlp = mlp_half();
-  Tensor h = enter(ctx, params, mlp, saved.middle, scratch);
-  Tensor dout = enter_backward(ctx, params, mlp, dy, scratch);
-  mlp_.backward(ctx, &params.weights[mlp.body_at], &params.gradients[mlp.body_at], h, dout,
-                scratch.partial, saved.hidden);
-  leave_backward(ctx, params, mlp, saved.middle, dy, dx, scratch);
+  ComingRows dout = enter_backward(ctx, params, mlp, dy, scratch);
+  ComingRows h = enter(ctx, params, mlp, saved.middle, scratch);
+  ComingRows dh =
+      mlp_.backward(ctx, &params.weights[mlp.body_at], &params.gradients[mlp.body_at], std::move(h),
+                    std::move(dout), scratch.partial, scratch.summed, saved.hidden);
+  leave_backward(ctx, params, mlp, saved.middle, dy, dx, std::move(dh));
 
   const Half attention = attention_half();
-  h = enter(ctx, params, attention, x, scratch);
   dout = enter_backward(ctx, params, attention, dx, scratch);
-  attention_.backward(ctx, &params.weights[attention.body_at], &params.gradients[attention.body_at],
-                      h, dout, scratch.partial, saved.attention);
-  leave_backward(ctx, params, attention, x, dx, dx, scratch);
+  h = enter(ctx, params, attention, x, scratch);
+  dh = attention_.backward(ctx, &params.weights[attention.body_at],
+                           &params.gradients[attention.body_at], std::move(h), std::move(dout),
+                           scratch.partial, scratch.summed, saved.attention);
+  leave_backward(ctx, params, attention, x, dx, dx, std::move(dh));
 }
 
 }  // namespace triax

@@ -45,8 +45,8 @@ class BlockLayer : public Layer {
   };
   Half attention_half() const;
   Half mlp_half() const;
-  Tensor enter(const Context& ctx, const LayerParameters& params, const Half& half, const Tensor& x,
-               const Scratch& scratch) const;
+  ComingRows enter(const Context& ctx, const LayerParameters& params, const Half& half,
+                   const Tensor& x, const Scratch& scratch) const;
   // What joins the residual stream; bias may be empty.
   struct Output {
     Tensor sum, bias;
@@ -55,11 +55,10 @@ class BlockLayer : public Layer {
                 const Scratch& scratch) const;
   Tensor pass_on(const Context& ctx, const LayerParameters& params, const Half& half,
                  const Half& next, const Tensor& x, const Tensor& y, const Scratch& scratch) const;
-  Tensor enter_backward(const Context& ctx, const LayerParameters& params, const Half& half,
-                        const Tensor& dy, const Scratch& scratch) const;
+  ComingRows enter_backward(const Context& ctx, const LayerParameters& params, const Half& half,
+                            const Tensor& dy, const Scratch& scratch) const;
   void leave_backward(const Context& ctx, const LayerParameters& params, const Half& half,
-                      const Tensor& x, const Tensor& dy, const Tensor& dx,
-                      const Scratch& scratch) const;
+                      const Tensor& x, const Tensor& dy, const Tensor& dx, ComingRows dh) const;
 
   std::int64_t width_;
   int layer_;

@@ -26,19 +26,14 @@ std::uint64_t dropout_key(const Context& ctx, int layer, DropoutPlace place) {
                  static_cast<std::uint64_t>(place));
 }
 
-Tensor gather_rows(const Context& ctx, const Tensor& local, const Tensor& full) {
-  if (!ctx.shard.sequence_parallel) return local;
-  ctx.tensor.all_gather(ctx.stream, full, local).wait(ctx.stream);
-  return full;
+ComingRows gather_rows(const Context& ctx, const Tensor& local, const Tensor& full) {
+  if (!ctx.shard.sequence_parallel) return {local};
+  return {full, ctx.tensor.all_gather(ctx.stream, full, local)};
 }
 
-Tensor reduce_rows(const Context& ctx, const Tensor& partial, const Tensor& local) {
-  if (!ctx.shard.sequence_parallel) {
-    ctx.tensor.all_reduce(ctx.stream, partial).wait(ctx.stream);
-    return partial;
-  }
-  ctx.tensor.reduce_scatter(ctx.stream, local, partial).wait(ctx.stream);
-  return local;
+ComingRows reduce_rows(const Context& ctx, const Tensor& partial, const Tensor& local) {
+  if (!ctx.shard.sequence_parallel) return {partial, ctx.tensor.all_reduce(ctx.stream, partial)};
+  return {local, ctx.tensor.reduce_scatter(ctx.stream, local, partial)};
 }
 
 Messages gather_rows_messages(const TensorShard& shard, const BatchShape& shape,

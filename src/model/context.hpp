@@ -54,14 +54,25 @@ inline std::int64_t first_element(const Context& ctx, std::int64_t width) {
   return (ctx.first_sample * ctx.shape.sequence + ctx.shape.first_row) * width;
 }
 
+/// Rows that a message brings, if any: what else needs no message goes on meanwhile.
+struct ComingRows {
+  Tensor rows;
+  Request message = {};
+  /// From here on ctx.stream may use them, and write to what they come from.
+  const Tensor& wait(const Context& ctx) {
+    message.wait(ctx.stream);
+    return rows;
+  }
+};
+
 /// From the rows a rank keeps between layers to all rows: all-gather under sequence parallelism
 /// (into `full`), else `local` itself. In the backward pass it does the same to gradients of a
 /// row-parallel output.
-Tensor gather_rows(const Context& ctx, const Tensor& local, const Tensor& full);
+ComingRows gather_rows(const Context& ctx, const Tensor& local, const Tensor& full);
 
 /// From partial sums over all rows to the rows this rank keeps: reduce-scatter under sequence
 /// parallelism (into `local`), else an all-reduce of `partial` in place, which is returned.
-Tensor reduce_rows(const Context& ctx, const Tensor& partial, const Tensor& local);
+ComingRows reduce_rows(const Context& ctx, const Tensor& partial, const Tensor& local);
 
 /// What gather_rows and reduce_rows send for rows of `width` elements.
 Messages gather_rows_messages(const TensorShard& shard, const BatchShape& shape,

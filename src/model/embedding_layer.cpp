@@ -65,7 +65,7 @@ void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, 
   const Tensor partial =
       whole ? y : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
   embedding_forward(ctx.stream, partial, ctx.tokens, params.weights[0], vocabulary_.first);
-  reduce_rows(ctx, partial, y);
+  reduce_rows(ctx, partial, y).wait(ctx);
   if (positions_)
     position_forward(ctx.stream, y, params.weights[1], ctx.shape.first_row, ctx.shape.sequence);
   if (ctx.training && dropout_ > 0.0F)
@@ -90,7 +90,7 @@ void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params,
       whole ? Tensor{}
             : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
   embedding_backward(ctx.stream, params.gradients[0].data, ctx.tokens,
-                     gather_rows(ctx, gradient, full), vocabulary_.first,
+                     gather_rows(ctx, gradient, full).wait(ctx), vocabulary_.first,
                      params.gradients[0].accumulate || shares_head_, ctx.scratch);
 }
 

@@ -97,7 +97,7 @@ void HeadLayer::forward(const Context& ctx, const LayerParameters& params, const
   const Scratch scratch(ctx.scratch, ctx.shape, shard_, width_, chunk_rows(ctx.shape),
                         vocabulary_.rows);
   norm_.forward(ctx, params.weights.data(), x, scratch.normed);
-  const Tensor h = gather_rows(ctx, scratch.normed, scratch.h);
+  const Tensor h = gather_rows(ctx, scratch.normed, scratch.h).wait(ctx);
   const Tensor dh(frame.data(), ctx.shape.type, {ctx.shape.rows, width_}, frame.space());
   classify(ctx, params, h, dh, scratch);
 }
@@ -150,7 +150,7 @@ void HeadLayer::backward(const Context& ctx, const LayerParameters& params, cons
           ? ctx.scratch.take("summed gradient", ctx.shape.type, {ctx.shape.local_rows, width_})
           : Tensor{};
   const Tensor partial(frame.data(), ctx.shape.type, {ctx.shape.rows, width_}, frame.space());
-  const Tensor dh = reduce_rows(ctx, partial, local);
+  const Tensor dh = reduce_rows(ctx, partial, local).wait(ctx);
   norm_.backward(ctx, params.weights.data(), params.gradients.data(), x, dh, Tensor{}, dx);
 }
 

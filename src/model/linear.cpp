@@ -124,4 +124,14 @@ void Linear::backward_weight(const Context& ctx, const Gradient* gradients, cons
     multiply(ctx, gradients[0].data, dy.transposed(), x, {of_gradients, of_values}, options);
 }
 
+ComingRows Linear::backward_between_messages(const Context& ctx, const Tensor* weights,
+                                             const Gradient* gradients, ComingRows x,
+                                             const Tensor& dy, const Tensor& dx,
+                                             const Tensor& local) const {
+  backward_input(ctx, weights, dy, dx);
+  ComingRows sum = reduce_rows(ctx, dx, local);
+  backward_weight(ctx, gradients, x.wait(ctx), dy);
+  return sum;
+}
+
 }  // namespace triax

@@ -57,6 +57,11 @@ class Linear {
   /// dW += x^T dy; db += column sums of dy for a column-parallel map.
   void backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                        const Tensor& dy) const;
+  /// Both, of a column-parallel map whose input is gathered, and the sum of dx over the tensor
+  /// ranks (reduce_rows, into `local`): dx is made while x comes, and dW while dx is summed.
+  ComingRows backward_between_messages(const Context& ctx, const Tensor* weights,
+                                       const Gradient* gradients, ComingRows x, const Tensor& dy,
+                                       const Tensor& dx, const Tensor& local) const;
 
  private:
   WeightOrder order_ = WeightOrder::output_input;

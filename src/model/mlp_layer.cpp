@@ -1,6 +1,7 @@
 #include "src/model/mlp_layer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/swiglu.hpp"
 
@@ -18,7 +19,7 @@ struct MlpLayer::Scratch {
 };
 
 MlpLayer::MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard)
-    : gated_(model.architecture != Architecture::gpt2),
+    : gated_(traits_of(model).gated_mlp),
       input_(mlp_input(model, layer, shard)),
       output_(mlp_output(model, layer, shard)),
       params_(input_.params()) {
@@ -48,20 +49,21 @@ void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& 
   output_.forward(ctx, weights + output_at(), active, partial);
 }
 
-void MlpLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
-                        const Tensor& h, const Tensor& dpartial, const Tensor& dh,
-                        const Tensor& hidden) const {
+ComingRows MlpLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
+                              ComingRows h, ComingRows dpartial, const Tensor& dh,
+                              const Tensor& local, const Tensor& hidden) const {
+  const Tensor& dout = dpartial.wait(ctx);
   const ArenaScope scope(ctx.scratch);
   const Scratch s(ctx.scratch, ctx.shape, output_.inputs(), gated_);
   if (gated_) {
-    output_.backward_input(ctx, weights + output_at(), dpartial, s.dactive);
+    output_.backward_input(ctx, weights + output_at(), dout, s.dactive);
     swiglu_backward(ctx.stream, s.dhidden, s.active, s.dactive, hidden);
   } else {
-    output_.backward_input(ctx, weights + output_at(), dpartial, s.dhidden, {hidden, s.active});
+    output_.backward_input(ctx, weights + output_at(), dout, s.dhidden, {hidden, s.active});
   }
-  output_.backward_weight(ctx, gradients + output_at(), s.active, dpartial);
-  input_.backward_weight(ctx, gradients, h, s.dhidden);
-  input_.backward_input(ctx, weights, s.dhidden, dh);
+  output_.backward_weight(ctx, gradients + output_at(), s.active, dout);
+  return input_.backward_between_messages(ctx, weights, gradients, std::move(h), s.dhidden, dh,
+                                          local);
 }
 
 }  // namespace triax

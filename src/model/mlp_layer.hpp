@@ -23,10 +23,11 @@ class MlpLayer {
   /// partial (rows, E) = this rank's share of the output. h: (rows, E), normed.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
                const Tensor& hidden) const;
-  /// dh (rows, E) partial, from dpartial (rows, E).
-  void backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
-                const Tensor& h, const Tensor& dpartial, const Tensor& dh,
-                const Tensor& hidden) const;
+  /// The gradient of h, summed over the tensor ranks (Linear::backward_between_messages: by way of
+  /// dh (rows, E), into `local`), from dpartial (rows, E).
+  ComingRows backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
+                      ComingRows h, ComingRows dpartial, const Tensor& dh, const Tensor& local,
+                      const Tensor& hidden) const;
 
  private:
   struct Scratch;

@@ -2,13 +2,12 @@
 
 #include "kernels/layernorm.hpp"
 #include "kernels/rmsnorm.hpp"
+#include "src/model/architecture.hpp"
 
 namespace triax {
 
 NormLayer::NormLayer(const ModelConfig& model, const std::string& name, const TensorShard& shard)
-    : layernorm_(model.architecture == Architecture::gpt2),
-      epsilon_(model.norm_epsilon),
-      width_(model.hidden) {
+    : layernorm_(traits_of(model).layer_norm), epsilon_(model.norm_epsilon), width_(model.hidden) {
   const bool partial = shard.sequence_parallel;  // each rank sees its own rows only
   params_.push_back(replicated_parameter(name + ".weight", name + ".weight", {width_}, shard,
                                          partial, Initial::one));

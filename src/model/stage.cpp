@@ -5,6 +5,7 @@
 #include <set>
 
 #include "kernels/rope.hpp"
+#include "src/model/architecture.hpp"
 #include "src/model/block_layer.hpp"
 
 namespace triax {
@@ -14,7 +15,7 @@ ForwardFlops forward_flops(const ModelConfig& model, std::int64_t sequence_lengt
   const double d = model.head_size;
   const double q = model.heads * d;
   const double kv = model.kv_heads * d;
-  const double mlp_maps = model.architecture == Architecture::gpt2 ? 2 : 3;
+  const double mlp_maps = traits_of(model).gated_mlp ? 3 : 2;
   const double weights = e * (q + 2 * kv) + q * e + mlp_maps * e * model.intermediate;
   const double attention =
       2 * q * static_cast<double>(sequence_length) / 2;  // causal: half of the square
@@ -80,7 +81,7 @@ Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t seq
   place_.tensor.sequence_parallel = place.tensor.sequence_parallel && place.tensor.size > 1;
   const TensorShard& shard = place_.tensor;
   Tensor rope;
-  if (model.architecture != Architecture::gpt2) {
+  if (traits_of(model).rotary) {
     const Shape shape{2, sequence_length, model.head_size / 2};
     table_bytes_ = shape.elements() * static_cast<std::int64_t>(sizeof(float));
     if (use == StageUse::run) {

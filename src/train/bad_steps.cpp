@@ -10,20 +10,35 @@ void BadSteps::count(const StepMetrics& metrics, const LossScaler& scaler) {
   if (!bad) before_ = scaler;
 }
 
+namespace {
+
+constexpr const char* remedy =
+    "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint; "
+    "run.max_bad_steps says how many such steps are skipped";
+
+}  // namespace
+
 Error BadSteps::error(std::int64_t steps_done, const std::string& unsaved) const {
   const bool fixed = before_.enabled() && !before_.dynamic();
   const std::string reason =
       fixed ? fmt::format("the fixed loss scale, {}, is too large, or the run diverged",
                           before_.scale())
             : "the run diverged";
+  const std::string which = in_a_row_ == 1 ? fmt::format("step {}", steps_done - 1)
+                                           : fmt::format("{} steps in a row, from step {} on,",
+                                                         in_a_row_, steps_done - in_a_row_);
   return Error(
-      fmt::format("{} steps in a row, from step {} on, had a loss or gradient that is not finite",
-                  in_a_row_, steps_done - in_a_row_),
+      which + " had a loss or gradient that is not finite",
       reason + (unsaved.empty() ? "" : fmt::format(" (and no checkpoint: {})", unsaved)),
       fmt::format(
-          "{}Lower the learning rate, set gradient_clipping, or resume an earlier "
-          "checkpoint; run.max_bad_steps says how many such steps are skipped",
-          fixed ? "Lower fp16.loss_scale, or set it to 0 (dynamic), or train in bf16. " : ""));
+          "{}{}",
+          fixed ? "Lower fp16.loss_scale, or set it to 0 (dynamic), or train in bf16. " : "",
+          remedy));
+}
+
+Error BadSteps::error_of_weights(std::int64_t steps_done) {
+  return Error(fmt::format("weights are not finite after the last step, {}", steps_done - 1),
+               "the run diverged (and no checkpoint of them is written)", remedy);
 }
 
 }  // namespace triax

@@ -1,5 +1,6 @@
 #pragma once
-// Steps whose loss or gradient is not finite: they change nothing, and too many of them end a run.
+// Steps whose loss or gradient is not finite: they change nothing, and too many of them end a run,
+// as does one that is the last.
 #include <cstdint>
 #include <string>
 
@@ -23,6 +24,8 @@ class BadSteps {
   /// The end of a run of which `steps_done` are done. `unsaved`: why there is no checkpoint; empty:
   /// there is, or none was to be written.
   Error error(std::int64_t steps_done, const std::string& unsaved) const;
+  /// The end of a run whose last update, that of step `steps_done` - 1, broke the weights.
+  static Error error_of_weights(std::int64_t steps_done);
 
  private:
   std::int64_t in_a_row_ = 0;

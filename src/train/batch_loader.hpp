@@ -8,8 +8,14 @@
 #include "kernels/base/mirror.hpp"
 #include "src/config/config.hpp"
 #include "src/model/context.hpp"
+#include "src/model/stage.hpp"
 
 namespace triax {
+
+/// Whether a stage has a use for tokens or labels.
+inline bool reads_batches(const Stage& stage) {
+  return stage.has_embedding() || stage.has_head();
+}
 
 /// Sample j of the global batch goes to micro-batch j / (micro * data size), data rank (j / micro)
 /// % data size: a micro-batch is a run of neighbouring samples. Which samples a step sees does not

@@ -133,9 +133,10 @@ std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
   return tensors;
 }
 
-void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
-                     const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
-                     const ProcessGrid& grid, const CheckpointOptions& options) {
+std::string save_checkpoint(const Stream& stream, const std::string& path,
+                            const CheckpointHeader& header, const ModelConfig& model,
+                            ParameterStore& store, Optimizer* optimizer, const ProcessGrid& grid,
+                            const CheckpointOptions& options) {
   std::vector<CheckpointTensor> tensors;
   agreed(grid, [&] { tensors = checkpoint_tensors(model, store, optimizer); });
   CheckpointWriter writer(path, grid, options);
@@ -145,7 +146,7 @@ void save_checkpoint(const Stream& stream, const std::string& path, const Checkp
   } catch (const std::exception& error) {
     writer.fail(error.what());  // the other ranks are on their way to publish()
   }
-  writer.publish();
+  return writer.publish();
 }
 
 CheckpointOptions checkpoint_options(const CheckpointConfig& config) {

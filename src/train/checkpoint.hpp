@@ -17,10 +17,12 @@ inline constexpr const char* weight_group = "/model/";
 inline constexpr const char* master_group = "/master/";
 
 /// Writes `path`: /model, /optimizer/exp_avg and /optimizer/exp_avg_sq, and /master where the
-/// weights are 16-bit. `optimizer` null: /model alone. Collective over the grid.
-void save_checkpoint(const Stream& stream, const std::string& path, const CheckpointHeader& header,
-                     const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
-                     const ProcessGrid& grid, const CheckpointOptions& options = {});
+/// weights are 16-bit. `optimizer` null: /model alone. Collective over the grid. Returns what
+/// CheckpointWriter::publish does.
+std::string save_checkpoint(const Stream& stream, const std::string& path,
+                            const CheckpointHeader& header, const ModelConfig& model,
+                            ParameterStore& store, Optimizer* optimizer, const ProcessGrid& grid,
+                            const CheckpointOptions& options = {});
 
 /// The tensors of a file that save_checkpoint writes.
 std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,

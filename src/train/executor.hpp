@@ -50,6 +50,7 @@ class Executor {
   StepOutput run(const StepInput& input);
   const Plan& plan() const { return plan_; }
   const Stream& stream() const { return stream_; }
+  const Stage& stage() const { return stage_; }
 
  private:
   void progress();

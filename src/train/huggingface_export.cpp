@@ -13,6 +13,7 @@
 #include "io/durable.hpp"
 #include "io/safetensors.hpp"
 #include "io/safetensors_writer.hpp"
+#include "io/tensor_pieces.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/norm.hpp"
 #include "src/config/load.hpp"
@@ -26,7 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* config_name = "config.json";
-constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
 
 // A file that a reader would take for (a part of) the model; with ".tmp", what is left of one.
 bool is_weights(std::string name) {

@@ -1,10 +1,13 @@
 #include "src/train/huggingface_import.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <filesystem>
 
 #include "io/checkpoint_file.hpp"
 #include "io/mapped_file.hpp"
+#include "io/tensor_pieces.hpp"
 #include "kernels/elementwise.hpp"
 #include "src/config/load.hpp"
 #include "src/state/huggingface_weights.hpp"
@@ -14,8 +17,6 @@
 
 namespace triax {
 namespace {
-
-constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
 
 ModelConfig read_config(const std::string& directory) {
   const MappedFile file((std::filesystem::path(directory) / "config.json").string());
@@ -67,7 +68,7 @@ ImportSummary import_huggingface(const std::string& directory, const std::string
   writer.create(header, tensors);
   for (const GlobalTensor& tensor : global_tensors(model))
     write_tensor(writer, weights, tensor, sum.type);
-  writer.publish();
+  if (const std::string unsafe = writer.publish(); !unsafe.empty()) spdlog::warn("{}", unsafe);
   return sum;
 }
 

@@ -16,8 +16,7 @@ struct JobPlan {
 };
 
 /// The job with what only a grid knows: the data ranks that share a node, over which state is cut
-/// where zero.shard_size is -1, and
-/// where its tensors are.
+/// where zero.shard_size is -1, and where its tensors are.
 LoadedJob on_grid(LoadedJob job, const ProcessGrid& grid);
 
 /// The same without a grid, for nodes of `ranks_per_node` ranks each; 0: all ranks on one node. On

@@ -92,8 +92,8 @@ RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_in
 int nccl_groups(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
   int groups = 0;
-  for (const int size : {parallel.data, parallel.pipeline, parallel.tensor}) groups += size > 1;
-  if (groups > 0) ++groups;                               // all ranks
+  for (const int size : {parallel.data, parallel.tensor}) groups += size > 1;
+  if (groups > 0 || parallel.pipeline > 1) ++groups;      // all ranks
   if (parallel.pipeline > 1) ++groups;                    // of the embedding
   if (data_shard(config, 0).groups > 1) groups += 2;      // shards, and those alike
   if (parallel.tensor > config.model.kv_heads) ++groups;  // ranks with the same heads

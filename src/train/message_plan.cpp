@@ -179,13 +179,14 @@ std::uint64_t OpMessages::peak_staged(const Plan& plan, bool collectives) const 
     const Messages sent = receives(op) ? planned_send(boundary_bytes_) : of(op).messages;
     const std::uint64_t bytes = collectives || sent.send.messages > 0 ? sent.staged : 0;
     if (bytes == 0) continue;
-    const int piece = memory.take(bytes);
+    std::vector<int> pieces;
+    for (int i = 0; i < sent.at_once; ++i) pieces.push_back(memory.take(bytes));
     Op end = op;
     end.kind = end_of(op.kind);
     if (end.kind == op.kind)
-      memory.release(piece);
+      for (const int piece : pieces) memory.release(piece);
     else
-      under_way.emplace(key_of(end), piece);
+      under_way.emplace(key_of(end), pieces.front());
   }
   return static_cast<std::uint64_t>(memory.bytes());
 }

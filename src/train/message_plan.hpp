@@ -8,7 +8,6 @@
 
 namespace triax {
 
-/// What a rank sends in each instruction of its plan.
 /// The groups of ranks that messages go over, and how many neighbours of each share memory
 /// (Config's ranks_sharing).
 struct SharingGroups {
@@ -26,6 +25,7 @@ struct SharingGroups {
   const Group& of(OpKind kind, Axis axis) const;
 };
 
+/// What a rank sends in each instruction of its plan.
 class OpMessages {
  public:
   /// `blocks`: the stage's, as they are laid out on the rank. The stage outlives this.

@@ -7,12 +7,14 @@ PipelineMessages::PipelineMessages(Communicator& pipeline, const StageLayout& la
     : pipeline_(pipeline),
       layout_(layout),
       microbatches_(microbatches),
-      requests_(static_cast<std::size_t>(4 * layout.chunks() * microbatches)) {}
+      requests_(static_cast<std::size_t>(4 * layout.chunks() * microbatches)) {
+  under_way_.reserve(requests_.size());
+}
 
-Request& PipelineMessages::slot(Payload payload, bool send, const Op& op) {
+std::size_t PipelineMessages::number(Payload payload, bool send, const Op& op) const {
   const int kind = (payload == Payload::gradient ? 2 : 0) + (send ? 1 : 0);
-  return requests_[static_cast<std::size_t>((kind * layout_.chunks() + op.chunk) * microbatches_ +
-                                            op.microbatch)];
+  return static_cast<std::size_t>((kind * layout_.chunks() + op.chunk) * microbatches_ +
+                                  op.microbatch);
 }
 
 int PipelineMessages::tag(Payload payload, int sending_chunk, int microbatch) const {
@@ -23,7 +25,7 @@ void PipelineMessages::start_send(const Stream& stream, Payload payload, const O
                                   const Tensor& data) {
   const int from = layout_.global_chunk(op.chunk);
   const int to = payload == Payload::activation ? from + 1 : from - 1;
-  slot(payload, true, op) =
+  begun(payload, true, op) =
       pipeline_.send(stream, data, stage_of(to), tag(payload, from, op.microbatch));
 }
 
@@ -31,7 +33,7 @@ void PipelineMessages::start_receive(const Stream& stream, Payload payload, cons
                                      const Tensor& data) {
   const int to = layout_.global_chunk(op.chunk);
   const int from = payload == Payload::activation ? to - 1 : to + 1;
-  slot(payload, false, op) =
+  begun(payload, false, op) =
       pipeline_.receive(stream, data, stage_of(from), tag(payload, from, op.microbatch));
 }
 

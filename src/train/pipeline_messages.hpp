@@ -27,12 +27,24 @@ class PipelineMessages {
   }
   /// Moves on what is under way.
   void progress() {
-    for (Request& request : requests_)
-      if (request.pending()) request.test();
+    std::erase_if(under_way_, [this](std::size_t slot) {
+      Request& request = requests_[slot];
+      return !request.pending() || request.test();
+    });
   }
+  /// Messages that progress() still asks about.
+  std::size_t under_way() const { return under_way_.size(); }
 
  private:
-  Request& slot(Payload payload, bool send, const Op& op);
+  std::size_t number(Payload payload, bool send, const Op& op) const;
+  Request& slot(Payload payload, bool send, const Op& op) {
+    return requests_[number(payload, send, op)];
+  }
+  /// One that is begun.
+  Request& begun(Payload payload, bool send, const Op& op) {
+    under_way_.push_back(number(payload, send, op));
+    return requests_[under_way_.back()];
+  }
   int stage_of(int global_chunk) const { return global_chunk % pipeline_.size(); }
   /// The same on both ends: payload, global chunk that sends, micro-batch.
   int tag(Payload payload, int sending_chunk, int microbatch) const;
@@ -40,7 +52,8 @@ class PipelineMessages {
   Communicator& pipeline_;
   StageLayout layout_;
   int microbatches_;
-  std::vector<Request> requests_;  // (payload, direction, chunk, microbatch)
+  std::vector<Request> requests_;       // (payload, direction, chunk, microbatch)
+  std::vector<std::size_t> under_way_;  // places there: few of a step's many
 };
 
 }  // namespace triax

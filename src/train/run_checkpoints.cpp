@@ -53,16 +53,23 @@ void RunCheckpoints::say(const std::function<void()>& message) const {
 
 void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
                           const std::string& loss_scale) {
-  again_ = true;  // the newer file is worth more than a second try of the older
+  tries_left_ = 0;  // the newer file is worth more than a second try of the older
   finish();
-  save_checkpoint(stream, path(at.step), header(at, loss_scale), config_.model, store_, &optimizer_,
-                  grid_, checkpoint_options(config_.checkpoint));
-  published(at.step);
+  prepare_publishing();
+  published(at.step,
+            save_checkpoint(stream, path(at.step), header(at, loss_scale), config_.model, store_,
+                            &optimizer_, grid_, checkpoint_options(config_.checkpoint)));
 }
 
-void RunCheckpoints::published(std::int64_t step) {
+void RunCheckpoints::prepare_publishing() const {
+  if (grid_.rank() == 0) before_publishing_();
+}
+
+// `unsafe`: what CheckpointWriter::publish says. The older files stay then.
+void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
   say([&] {
     spdlog::info("checkpoint {}", path(step));
+    if (!unsafe.empty()) return spdlog::warn("{}. Older ones stay", unsafe);
     try {
       prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
     } catch (const Error& error) {  // the run is worth more than room on the disk
@@ -77,8 +84,8 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
   if (writer_)
     say([&] {
       spdlog::warn("training waits for {}, which is still being written: {}", path(header_.step),
-                   again_ ? "it is written for the second time"
-                          : "the disk is slower than checkpoint.interval");
+                   tries_left_ == 0 ? "it is written for the second time"
+                                    : "the disk is slower than checkpoint.interval");
     });
   finish();
   agreed(grid_, [&] {
@@ -86,7 +93,7 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
     take_snapshot(stream, store_, optimizer_, *snapshot_);
   });
   header_ = header(at, loss_scale);
-  again_ = false;
+  tries_left_ = 1;
   write_snapshot();
 }
 
@@ -125,22 +132,19 @@ void RunCheckpoints::proceed(bool any_rank) {
 // Where it fails for the first time, it is begun again.
 void RunCheckpoints::publish() {
   background_.reset();
+  prepare_publishing();
+  std::string unsafe;
   try {
-    writer_->publish();
+    unsafe = writer_->publish();
   } catch (const Error& error) {
-    const bool there = writer_->published();
     writer_.reset();
-    if (there) {
-      say([&] { spdlog::warn("{}", error.what()); });
-      return published(header_.step);
-    }
-    if (again_) throw;
-    again_ = true;
+    if (tries_left_ == 0) throw;
+    --tries_left_;
     say([&] { spdlog::warn("{}. It is written once more", error.what()); });
     return write_snapshot();
   }
   writer_.reset();
-  published(header_.step);
+  published(header_.step, unsafe);
 }
 
 void RunCheckpoints::finish() {

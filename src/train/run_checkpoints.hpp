@@ -27,6 +27,8 @@ class RunCheckpoints {
                  Optimizer& optimizer);
   /// Called before something is said.
   void before_messages(std::function<void()> pause) { pause_ = std::move(pause); }
+  /// Called on rank 0 before a file gets its name: what is to be on the disk by then.
+  void before_publishing(std::function<void()> action) { before_publishing_ = std::move(action); }
 
   /// Returns when the file is there. `loss_scale`: LossScaler::state(). Error, on all ranks alike,
   /// where it was not written; earlier files are untouched then.
@@ -48,7 +50,8 @@ class RunCheckpoints {
   CheckpointHeader header(const RunPosition& at, const std::string& loss_scale) const;
   void write_snapshot();
   void publish();
-  void published(std::int64_t step);
+  void prepare_publishing() const;
+  void published(std::int64_t step, const std::string& unsafe);
   void say(const std::function<void()>& message) const;
   std::string path(std::int64_t step) const;
 
@@ -57,12 +60,12 @@ class RunCheckpoints {
   ProcessGrid& grid_;
   ParameterStore& store_;
   Optimizer& optimizer_;
-  std::function<void()> pause_ = [] {};
+  std::function<void()> pause_ = [] {}, before_publishing_ = [] {};
 
   Stream copies_;                                 // into the snapshot
   std::unique_ptr<CheckpointSnapshot> snapshot_;  // none: checkpoint.async is off
   CheckpointHeader header_;                       // of the snapshot
-  bool again_ = false;                            // it failed once
+  int tries_left_ = 0;                            // where writing it fails
   std::optional<CheckpointWriter> writer_;        // of a file that is under way
   std::optional<BackgroundWrite> background_;     // after the writer: it uses it
 };

@@ -14,6 +14,8 @@
 #include "io/durable.hpp"
 #include "kernels/base/host_name.hpp"
 #include "src/config/paths.hpp"
+#include "src/train/batch_job.hpp"
+#include "src/train/build_facts.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
@@ -29,7 +31,8 @@ bool owns_checkpoints(const Config& config) {
          std::filesystem::equivalent(checkpoints.parent_path(), config.run.directory, absent);
 }
 
-void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts) {
+void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts,
+                           const std::string& batch_job, std::int64_t step) {
   const std::string& directory = job.config.run.directory;
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -38,9 +41,16 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
   const ParallelConfig& parallel = job.config.parallel;
   resolved["triax"] = {
       {"version", version},
+      {"commit", commit()},
       {"grid",
        {{"data", parallel.data}, {"pipeline", parallel.pipeline}, {"tensor", parallel.tensor}}},
       {"hosts", hosts}};
+  if (!batch_job.empty()) {
+    const std::optional<BatchStart> start = recorded_start(directory);
+    const bool again =
+        start && start->job == batch_job && start->resume == resolved["checkpoint"]["resume"];
+    resolved["triax"]["batch_job"] = {{"name", batch_job}, {"begin", again ? start->step : step}};
+  }
   const std::string path = directory + "/job.json";
   try {
     write_durably(path, resolved.dump(2) + '\n');

@@ -15,8 +15,10 @@ bool writes_checkpoints(const CheckpointConfig& checkpoint);
 bool owns_checkpoints(const Config& config);
 
 /// Writes job.json to run.directory, which is made where it is not there: the resolved job with
-/// version, grid and hosts. Rank 0 only. Error where it cannot be written.
-void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts);
+/// version, grid and hosts, and where its batch job, if any, began: here, or where an earlier
+/// job.json of the same batch job says. Rank 0 only. Error where it cannot be written.
+void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts,
+                           const std::string& batch_job = {}, std::int64_t step = 0);
 
 /// The checkpoint that checkpoint.resume asks for; empty: start anew. UsageError where one must be
 /// there and is not.

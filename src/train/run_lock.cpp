@@ -82,7 +82,7 @@ RunLock::RunLock(const Config& config, std::chrono::milliseconds patience) : pat
   const std::string& checkpoints = config.checkpoint.directory;
   try {
     take(directory, "run.directory");
-    if (!writes_checkpoints(config.checkpoint)) return;
+    if (!owns_checkpoints(config)) return;
     std::error_code absent;  // then they are not the same
     if (!std::filesystem::equivalent(directory, checkpoints, absent))
       take(checkpoints, "checkpoint.directory");

@@ -12,6 +12,10 @@ class RunRecord {
   RunRecord(const Config& config, std::int64_t first_step);
   void step(const StepMetrics& metrics);
   void valid(std::int64_t step, double loss, std::int64_t tokens);
+  /// Whether metrics.jsonl has a validation of the step before the first.
+  bool has_validation() const { return metrics_.has_validation(); }
+  /// What was told is on disk, or a warning says why not.
+  void sync() { close(false); }
   /// Before something else is said: ends the line of a progress bar.
   void pause() { progress_.pause(); }
   /// All lines on disk. Where some still wait: an Error if the run is done, else a warning, for the

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/train/batch_job.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/process_memory.hpp"
@@ -122,6 +123,9 @@ void announce(const RunFacts& run) {
     spdlog::info("accepted without effect here (triax config --reference says why): {}",
                  fmt::join(run.job.accepted, ", "));
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
+  if (const std::string line = warning_of_loss(config, run.start.step, batch_job(surroundings()));
+      !line.empty())
+    spdlog::warn("{}", line);
   if (!run.start.unused_weights.empty())
     spdlog::warn("{}: {} tensors are not part of this model: {}", config.model.weights,
                  run.start.unused_weights.size(), fmt::join(run.start.unused_weights, ", "));

@@ -7,9 +7,9 @@
 #include "io/agree.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "src/state/initial_weights.hpp"
+#include "src/train/batch_job.hpp"
 #include "src/train/final_export.hpp"
 #include "src/train/job_changes.hpp"
-#include "src/train/job_end.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/run_directory.hpp"
 
@@ -133,6 +133,8 @@ RunEnd Trainer::run() {
   agreed(grid_, [&] {
     if (leader()) open_outputs(hosts);
   });
+  own_checkpoints_ = leader_says(owns_checkpoints(config_));
+  evaluate_if_missing();
   RunEnd end = RunEnd::done;
   const Clock::time_point begin = Clock::now();
   for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
@@ -181,7 +183,6 @@ Allocations Trainer::allocations() const {
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
   requests_.leave_at(announced_leaving_time(config_.run));  // rank 0's clock is the job's
   announce({job_, grid_, plan_, start_, train_reader_, optimizer_, store_});
-  prepare_run_directory(job_, hosts);
   // Later checkpoints are of a run that this one leaves behind, as are the later lines of
   // metrics.jsonl.
   if (owns_checkpoints(config_))
@@ -190,19 +191,11 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts) {
           "{} is after more than the {} steps that this run begins with: set aside, as "
           "*.superseded",
           other, start_.step);
+  // After that: what is left there may now be taken for this batch job's own.
+  prepare_run_directory(job_, hosts, batch_job(surroundings()), start_.step);
   record_.emplace(config_, start_.step);
   checkpoints_.before_messages([this] { record_->pause(); });
-}
-
-void Trainer::stop_after_bad_steps(std::int64_t step) {
-  checkpoints_.finish();
-  std::string unsaved;
-  try {
-    if (writes_checkpoints(config_.checkpoint)) save(step + 1, true);
-  } catch (const Error& error) {
-    unsaved = error.what();
-  }
-  throw bad_steps_.error(step + 1, unsaved);
+  checkpoints_.before_publishing([this] { record_->sync(); });
 }
 
 std::int64_t Trainer::tokens_per_step() const {
@@ -212,75 +205,44 @@ std::int64_t Trainer::tokens_per_step() const {
 // Whether the step was used.
 bool Trainer::record(const StepMetrics& metrics) {
   if (leader()) record_->step(metrics);
-  if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(metrics.step);
+  if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(metrics.step + 1);
   return !metrics.skipped;
 }
 
 Trainer::Due Trainer::due_after(std::int64_t step) const {
   const std::int64_t done = step + 1;
-  const auto interval_ends = [&](std::int64_t interval) {
-    return interval > 0 && done % interval == 0;
-  };
+  const std::int64_t interval = config_.checkpoint.interval;
   Due due;
   due.last = done == config_.run.steps;
   due.stop = !due.last && stops(told_.request);
-  due.evaluation = evaluator_ && config_.run.eval_interval > 0 &&
-                   (interval_ends(config_.run.eval_interval) || due.last);
-  due.asked = due.stop || told_.request == RunRequest::save;
-  due.interval = interval_ends(config_.checkpoint.interval);
+  due.evaluation = evaluation_ends(done);
+  due.asked = !due.last && told_.request != RunRequest::none;
+  due.interval = interval > 0 && done % interval == 0;
   return due;
 }
 
 RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
   const std::int64_t done = step + 1;
   checkpoints_.proceed(told_.writing);
-  if (due.evaluation) {
-    const double loss = evaluator_->loss();
-    if (leader()) record_->valid(step, loss, position(done).tokens);
+  if (due.last) check_end(done);
+  const std::string unsaved = due.asked ? save_asked(done, due.stop) : std::string();
+  if (!due.stop) {
+    if (due.evaluation) evaluate(done);
+    const bool save = due.last ? config_.checkpoint.at_end
+                               : !due.asked && due.interval && bad_steps_.in_a_row() == 0;
+    if (save) save_or_go_on(done, due.last);
+    return RunEnd::done;
   }
-  const bool save = due.last ? config_.checkpoint.at_end
-                             : due.asked || (due.interval && bad_steps_.in_a_row() == 0);
-  if (save) save_or_go_on(done, due.last || due.stop);
-  if (!due.stop) return RunEnd::done;
+  if (leader()) record_->pause();
+  if (!unsaved.empty())
+    throw Error(fmt::format("stopped by {} after {} of {} steps without a checkpoint",
+                            source_of(told_.request), done, config_.run.steps),
+                unsaved, "The same command begins again from where this one began");
   if (leader()) {
-    record_->pause();
-    spdlog::warn("stopped by {} after {} of {} steps: the same command goes on from there",
-                 source_of(told_.request), done, config_.run.steps);
+    spdlog::warn("stopped by {} after {} of {} steps: {}", source_of(told_.request), done,
+                 config_.run.steps, way_on(config_.checkpoint, batch_job(surroundings())));
   }
   return RunEnd::stopped;
-}
-
-// A run is worth more than a file, unless it is the last one. The error is the same on all ranks.
-void Trainer::save_or_go_on(std::int64_t steps_done, bool wait) {
-  try {
-    save(steps_done, wait);
-  } catch (const Error& error) {
-    if (wait) throw;
-    if (leader())
-      spdlog::error("no checkpoint after {} of {} steps, training goes on: {}", steps_done,
-                    config_.run.steps, error.what());
-  }
-}
-
-// Bad steps changed nothing: amid them the file is that of the step before them, where the run may
-// take another way. Where its weights are not finite either, an older one is to stay the newest.
-void Trainer::save(std::int64_t steps_done, bool wait) {
-  const std::int64_t bad = bad_steps_.in_a_row();
-  const bool amid_bad = bad > 0 && steps_done < config_.run.steps;
-  const std::int64_t step = amid_bad ? steps_done - bad : steps_done;
-  if (amid_bad && (step == start_.step || !finite_weights(stream_, store_, grid_))) {
-    if (leader())
-      spdlog::warn(
-          "no checkpoint after {} of {} steps: the last {} were not finite, and there is nothing "
-          "new from before them",
-          steps_done, config_.run.steps, bad);
-    return;
-  }
-  const std::string scale = (amid_bad ? bad_steps_.scaler_before() : loss_scaler_).state();
-  if (wait)
-    checkpoints_.save(stream_, position(step), scale);
-  else
-    checkpoints_.start(stream_, position(step), scale);
 }
 
 void Trainer::export_weights(const std::string& checkpoint) {

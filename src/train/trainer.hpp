@@ -67,24 +67,33 @@ class Trainer {
     Clock::time_point begin;
   };
   RunningStep start_step(std::int64_t step);
+  void load_batch(std::int64_t step);
   void tell(RunningStep& running);
   StepMetrics settle(RunningStep& running);
   bool record(const StepMetrics& metrics);
   StepInput step_input(std::int64_t step, const LossScaler& scaler);
   /// What is to be done behind a step. It is settled before any of that.
   struct Due {
-    bool evaluation = false, last = false, stop = false;
-    bool asked = false, interval = false;  // checkpoints
+    bool evaluation = false, last = false;
+    bool stop = false;                     // asked for, before the last step
+    bool asked = false, interval = false;  // checkpoints; asked: by a signal or the clock
     bool any() const { return evaluation || last || stop || asked || interval; }
   };
   Due due_after(std::int64_t step) const;
   RunEnd after_step(std::int64_t step, const Due& due);
-  void save_or_go_on(std::int64_t steps_done, bool wait);
-  void save(std::int64_t steps_done, bool wait);
+  void check_end(std::int64_t steps_done);
+  /// These return why there is no checkpoint to go on from; empty: there is one.
+  std::string save_asked(std::int64_t steps_done, bool wait);
+  std::string save_or_go_on(std::int64_t steps_done, bool wait);
+  std::string save(std::int64_t steps_done, bool wait);
+  void evaluate(std::int64_t steps_done);
+  void evaluate_if_missing();
+  bool evaluation_ends(std::int64_t steps_done) const;
+  bool leader_says(bool what) const;
   void update_loss_scale(bool overflow);
   RunPosition position(std::int64_t steps_done) const;
   void report_skipped(const StepMetrics& metrics, StepInput input);
-  [[noreturn]] void stop_after_bad_steps(std::int64_t step);
+  [[noreturn]] void stop_after_bad_steps(std::int64_t steps_done);
   void export_weights(const std::string& checkpoint);  // empty: from memory
   std::int64_t tokens_per_step() const;
   bool leader() const { return grid_.rank() == 0; }
@@ -118,6 +127,8 @@ class Trainer {
   std::optional<RunningStep> late_;  // run(): the step whose numbers are not known yet
   Clock::time_point settled_;        // the end of the step before
   double last_seconds_ = 0.0;        // that it took
+  double evaluation_seconds_ = 0.0;  // that the last one took
+  bool own_checkpoints_ = true;      // run(): owns_checkpoints()
   // Rank 0 only.
   std::optional<RunRecord> record_;
 };

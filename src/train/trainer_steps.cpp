@@ -26,13 +26,18 @@ StepMetrics Trainer::train_step(std::int64_t step) {
   return settle(running);
 }
 
+// Stages between the first and the last see neither tokens nor labels.
+void Trainer::load_batch(std::int64_t step) {
+  if (reads_batches(stage_)) batch_.load(stream_, position(step).samples);
+}
+
 Trainer::RunningStep Trainer::start_step(std::int64_t step) {
   RunningStep running;
   running.begin = Clock::now();
   grid_.board().set_step(step);
   share_.begin();
   grid_.drain(batch_.pushed());
-  batch_.load(stream_, position(step).samples);
+  load_batch(step);
   LossScaler scaler = loss_scaler_;
   if (late_) scaler.update(false);
   running.input = step_input(step, scaler);
@@ -45,9 +50,11 @@ Trainer::RunningStep Trainer::start_step(std::int64_t step) {
 }
 
 // A step whose numbers are late has not ended yet: by the one before it is known how long it takes.
+// So it is of the evaluation that comes before the next step.
 void Trainer::tell(RunningStep& running) {
   const bool late = running.output.late.pending();
-  const double ahead = late ? 2.0 * last_seconds_ : seconds_between(running.begin, Clock::now());
+  double ahead = late ? 2.0 * last_seconds_ : seconds_between(running.begin, Clock::now());
+  if (evaluation_ends(running.metrics.step + 1)) ahead += evaluation_seconds_;
   told_ =
       share_.share({stage_.has_head() && grid_.tensor_rank() == 0 ? running.output.loss_sum : 0.0,
                     requests_.take(ahead), checkpoints_.writing()},
@@ -92,7 +99,7 @@ void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
   } else {
     NonFiniteSearch search;
     input.search = &search;
-    if (late_) batch_.load(stream_, position(metrics.step).samples);  // that of the next is there
+    if (late_) load_batch(metrics.step);  // that of the next is there
     training_.run(input);
     const std::string first = search.first(grid_);
     if (leader())

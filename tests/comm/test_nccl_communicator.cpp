@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 
@@ -15,6 +16,7 @@ namespace {
 
 using test::error_of;
 using testing::HasSubstr;
+using testing::Not;
 
 class Nccl : public DeviceRanks {
  protected:
@@ -163,6 +165,36 @@ TEST_F(Nccl, CountsWhatItSends) {
   expected += ring::all_reduce(size_, 4000);
   EXPECT_EQ(comm_.traffic().bytes, expected.bytes);
   EXPECT_EQ(comm_.traffic().messages, expected.messages);
+}
+
+// Where ranks differ, all refuse alike. A grid that went on would be told by NCCL to hang.
+TEST_F(Nccl, VersionsThatCanHangAreRefused) {
+  test::set_nccl_version(rank_ == size_ - 1 ? 22506 : 0);
+  const std::string error = error_of([this] { grid_of({.data = size_}); });
+  test::set_nccl_version(0);
+  EXPECT_THAT(error, HasSubstr("NCCL 2.25.6 is too old"));
+  EXPECT_THAT(error, HasSubstr("Load NCCL 2.26.0 or newer"));
+}
+
+TEST_F(Nccl, AVariableThatLetsItHangIsNamed) {
+  const char* const name = "NCCL_LAUNCH_ORDER_IMPLICIT";
+  EXPECT_STREQ(std::getenv(name), "1");
+  EXPECT_THAT(grid_->devices(), Not(HasSubstr(name)));
+  ::setenv(name, "0", 1);
+  EXPECT_THAT(grid_of({.data = size_})->devices(), HasSubstr(std::string("Unset ") + name));
+  ::setenv(name, "1", 1);
+}
+
+// Each takes memory of the GPU. The pipeline axis needs none: its sends go through host memory.
+TEST_F(Nccl, OnlyGroupsThatSumHaveACommunicator) {
+  EXPECT_EQ(test::nccl_communicators(), 2) << "all ranks, and the data axis";
+  grid_.reset();
+  const auto grid = grid_of({.pipeline = size_});
+  const bool end = grid->embedding().size() > 1;
+  EXPECT_EQ(test::nccl_communicators(), end ? 2 : 1) << "all ranks, and first and last stage";
+  const Values data(queue_, {1.0F});
+  grid->embedding().all_reduce(queue_, data.tensor(), ReduceOp::sum).wait(queue_);
+  EXPECT_EQ(data.seen(queue_).front(), end ? 2.0F : 1.0F);
 }
 
 TEST_F(Nccl, CommunicatorsAreDestroyedWithTheGrid) {

@@ -59,6 +59,16 @@ TEST(NodeChoice, IsNotMeasuredWhereRanksShareCores) {
   EXPECT_EQ(world.node.thresholds(), NodeThresholds{}) << "left as they were";
 }
 
+// Nodes may differ in ranks per core. A rank that measured alone would wait for ever.
+TEST(NodeChoice, IsNotMeasuredWhereRanksOfOneNodeShareCores) {
+  World world;
+  const bool last = world.mpi.rank() == world.mpi.size() - 1;
+  const NodeThresholds fixed{.sums = 12345, .gathers = 54321};
+  const WaitPolicy own = last ? WaitPolicy::yield : WaitPolicy::spin;
+  EXPECT_EQ(measured_thresholds(world.mpi, world.node, own, fixed), fixed);
+  EXPECT_EQ(world.node.thresholds(), NodeThresholds{}) << "left as they were";
+}
+
 // The two ways give the same bits where the choice between them is measured.
 TEST(NodeChoice, SumsOfTwoRanksAreTheSameBothWays) {
   World world;

@@ -74,6 +74,26 @@ TEST(ProgressBoard, AWaitUnderWayGoesOnWhenItIsShared) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Groups of NCCL are made within a meeting of all ranks, and send messages for it.
+TEST(ProgressBoard, AWaitWithinAnotherIsSeen) {
+  World world;
+  ProgressBoard& board = world.board;
+  board.begins();
+  const std::uint32_t outer = board.waits();
+  EXPECT_THAT(board.report(1.0), HasSubstr("outside of training"));
+  {
+    const BoardWait inner(&board, board.start(world.group, CallKind::broadcast, 8));
+    EXPECT_EQ(board.waits() % 2, 1U);
+    EXPECT_NE(board.waits(), outer) << "the watchdog counts each for itself";
+    EXPECT_THAT(board.report(1.0), HasSubstr("broadcast 1 of 8 bytes, all ranks"));
+  }
+  EXPECT_EQ(board.waits() % 2, 1U) << "the outer one goes on";
+  EXPECT_THAT(board.report(1.0), HasSubstr("outside of training"));
+  board.ends();
+  EXPECT_EQ(board.waits() % 2, 0U);
+  EXPECT_EQ(board.report(1.0), "");
+}
+
 // A file of another triax, or of none, may have the right length.
 TEST(ProgressBoard, ReadsNoFurtherThanItsGroups) {
   World world;
@@ -97,8 +117,8 @@ TEST(ProcessName, TellsRunningStoppedAndGone) {
 // would end with status 3.
 TEST(Watchdog, LeavesWorkAndShortWaitsAlone) {
   ProgressBoard board;
-  const Watchdog watchdog(board, 0.2);
-  usleep(500'000);
+  const Watchdog watchdog(board, 2.0);  // long enough for a busy machine to end a short wait
+  usleep(2'500'000);
   for (int wait = 0; wait < 10; ++wait) {
     board.begins();
     usleep(50'000);

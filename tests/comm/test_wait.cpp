@@ -39,7 +39,8 @@ TEST(Wait, ForADeviceDrivesMessagesAndIsNoted) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   ProgressBoard board;
-  MpiDriver driver;
+  const std::string place = "a rank of the test";
+  MpiDriver driver(place);
   MPI_Comm_dup(MPI_COMM_WORLD, driver.address());
   MessageProgress progress;
   progress.add(driver);

@@ -126,7 +126,9 @@ TEST(CommandLine, HelpAndVersionAreNoErrors) {
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_THAT(outcome.text, AllOf(HasSubstr("Usage: triax"), Not(HasSubstr("not built"))));
   }
-  EXPECT_THAT(triax("--version").text, AllOf(StartsWith("triax "), HasSubstr(", code for ")));
+  EXPECT_THAT(triax("--version").text,
+              AllOf(StartsWith("triax "), HasSubstr(", code for "), HasSubstr("\ncommit "),
+                    HasSubstr("\nbuilt by "), HasSubstr("\nMPI: "), HasSubstr("\nHDF5 1.")));
 }
 
 }  // namespace

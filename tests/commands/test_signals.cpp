@@ -142,6 +142,34 @@ TEST_F(SignalledRun, ACheckpointAmidBadStepsIsOfTheStepBeforeThem) {
   EXPECT_EQ(find_checkpoints(checkpoints).size(), 1U) << stopped.text;
 }
 
+// checkpoint.resume says where a batch job begins, not where it goes on.
+TEST_F(SignalledRun, ABatchJobGoesOnFromItsOwnCheckpointWhereverItBegan) {
+  ASSERT_EQ(outcome_of(train("base", "--set run.steps=3")).status, 0);
+  const std::string base = checkpoint_path(directory_.path("base/checkpoints"), 3);
+  const std::string batch = "env TRIAX_JOB_ID=7 ";
+  for (const std::string& begin : {base, std::string("never")}) {
+    const std::string run = begin == base ? "tuned" : "fresh";
+    const std::string resume = " --set checkpoint.resume=" + begin;
+    const Outcome stopped = with_a_signal(batch + train(run, resume), run, "kill -USR1 $p");
+    EXPECT_EQ(stopped.status, 75) << stopped.text;
+    EXPECT_THAT(stopped.text, HasSubstr("this batch job goes on from there"));
+    expect_goes_on(run, batch, resume);
+    EXPECT_EQ(find_checkpoints(directory_.path(run + "/checkpoints")).size(), 2U);
+    // Another job begins as it says.
+    const Outcome other =
+        outcome_of("env TRIAX_JOB_ID=8 " + train(run, resume + " --set run.steps=4"));
+    EXPECT_THAT(other.text, HasSubstr("set aside, as *.superseded")) << other.status;
+  }
+}
+
+TEST_F(SignalledRun, OutsideOfABatchJobItSaysHowToGoOn) {
+  const Outcome stopped =
+      with_a_signal(train("run", "--set checkpoint.resume=never"), "run", "kill -USR1 $p");
+  EXPECT_EQ(stopped.status, 75) << stopped.text;
+  EXPECT_THAT(stopped.text, HasSubstr("--set checkpoint.resume=auto goes on from there"));
+  expect_goes_on("run", "", "--set checkpoint.resume=auto");
+}
+
 TEST_F(SignalledRun, LeavesBeforeItsTimeIsUp) {
   const Outcome stopped =
       outcome_of(train("run", "--set run.time_limit=3s --set run.stop_before_end=2s"));

@@ -22,6 +22,13 @@ make_job() {  # layers heads width length global-batch sections
 JOB
 }
 
+wait_for() {  # what command...
+  local what=$1
+  shift
+  for _ in $(seq 600); do "$@" && return; sleep 0.05; done
+  die "waited too long for: $what"
+}
+
 # Processes of the script's program in its directory.
 ranks() {
   for p in /proc/[0-9]*; do

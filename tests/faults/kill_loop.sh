@@ -29,7 +29,8 @@ newest() { ls run/checkpoints/step-??????.h5 2> /dev/null | tail -n 1; }
 train() { timeout $((120 + 10 * kills)) "$mpiexec" "$flag" 2 "$triax" train job.json "$@" > out 2>&1; }
 
 done_kills=0 in_write=0
-while [ "$done_kills" -lt "$kills" ]; do
+# One at least is to fall into a write, whatever the machine.
+while [ "$done_kills" -lt "$kills" ] || { [ "$in_write" -eq 0 ] && [ "$done_kills" -lt $((4 * kills)) ]; }; do
   before=$(lines)
   train --set run.steps=1000000 &
   launcher=$!
@@ -52,6 +53,8 @@ while [ "$done_kills" -lt "$kills" ]; do
   fi
   done_kills=$((done_kills + 1))
 done
+
+[ "$in_write" -gt 0 ] || die "none of $done_kills kills fell into a checkpoint's write"
 
 last=$(basename "$(newest)" .h5)
 last=$((10#${last#step-} + 3))

@@ -35,10 +35,6 @@ train() {  # files async VARIABLE=VALUE...
     "$triax" train job.json --set checkpoint.files="$files" --set checkpoint.async="$async" > out 2>&1 &
   launcher=$!
 }
-wait_for() {  # command...
-  for _ in $(seq 600); do "$@" && return; sleep 0.05; done
-  die "waited too long for: $*"
-}
 held() { grep -q ^held log 2> /dev/null; }
 reached() { [ "$(steps_done)" -ge "$1" ]; }
 
@@ -61,8 +57,8 @@ failed_calls() { [ "$(grep -c ^failed log)" -eq "$1" ] || die "$(grep -c ^failed
 fails_once() {  # files rank kind
   what="$1 file(s), rank $2, $3 fails once"
   train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=1 FAIL_ERROR=5 FAIL_HOLD="$work/gate"
-  wait_for held
-  wait_for reached 8
+  wait_for "a write to be held" held
+  wait_for "more steps" reached 8
   touch gate
   check_run 4 8 12 16
   failed_calls 1
@@ -85,8 +81,8 @@ fails_twice() {  # files rank kind calls-of-the-kind-for-a-checkpoint calls-of-a
 is_overtaken() {  # rank kind calls-of-the-kind-for-a-checkpoint
   what="rank $1, $2 fails when the last checkpoint is due"
   train 1 true FAIL_THREAD=background FAIL_RANK="$1" FAIL_KIND="$2" FAIL_NTH=$((2 * $3 + 1)) FAIL_ERROR=5 FAIL_HOLD="$work/gate"
-  wait_for held
-  wait_for reached 16
+  wait_for "a write to be held" held
+  wait_for "more steps" reached 16
   touch gate
   check_run 4 8 16
   failed_calls 1
@@ -97,8 +93,8 @@ is_overtaken() {  # rank kind calls-of-the-kind-for-a-checkpoint
 goes_on() {  # files rank kind
   what="$1 file(s), rank $2 is held in a $3 in the background"
   train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=1 FAIL_HOLD="$work/gate"
-  wait_for held
-  wait_for reached 8
+  wait_for "a write to be held" held
+  wait_for "more steps" reached 8
   [ -e "$(file_of run 4).tmp" ] && [ ! -e "$(file_of run 4)" ] || die "the file has its name while a rank writes it"
   [ "$(steps_done)" -eq 8 ] || die "$(steps_done) steps are done before the state of step 8 is copied"
   touch gate
@@ -110,7 +106,7 @@ goes_on() {  # files rank kind
 waits() {  # kind
   what="rank 1 is held in a $1, not in the background"
   train 1 false FAIL_RANK=1 FAIL_KIND="$1" FAIL_NTH=1 FAIL_HOLD="$work/gate"
-  wait_for held
+  wait_for "a write to be held" held
   grep -q "^held $1 .*/step-000004.h5.tmp$" log || die "held elsewhere"
   sleep 1
   [ "$(steps_done)" -eq 4 ] || die "training goes on: $(steps_done) steps"

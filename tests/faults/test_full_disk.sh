@@ -31,17 +31,9 @@ die() {
   tail -n 20 out | cut -c1-300
   exit 1
 }
-# Step, loss and gradient norm of all steps.
-numbers() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),"grad_norm":\([^,]*\),.*/\1 \2 \3/p' "$1/metrics.jsonl"; }
 train() { timeout 120 "$mpiexec" "$flag" 2 "$triax" train job.json --set checkpoint.files="$files" "$@" > out 2>&1; }
 newest() { ls disk/run/checkpoints/step-??????.h5 2> /dev/null | tail -n 1; }
 fill() { cat /dev/zero > "disk/filler.$((fillers += 1))" 2> /dev/null; }
-wait_for() {  # what command...
-  local what=$1
-  shift
-  for _ in $(seq 600); do "$@" && return; sleep 0.05; done
-  die "waited too long for: $what"
-}
 full_and_said() { fill; grep -q "no checkpoint after" out && grep -q "lines wait in memory" out; }
 written_again() { grep -q "that waited are written" out && [ "$(newest)" != "$last" ] && [ -n "$(newest)" ]; }
 

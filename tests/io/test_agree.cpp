@@ -6,6 +6,7 @@ namespace triax {
 namespace {
 
 using namespace test;
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 
@@ -22,6 +23,11 @@ bool is_usage_error(Action&& action) {
 
 TEST(Agree, PassesWhenAllDo) {
   EXPECT_NO_THROW(agree(MPI_COMM_WORLD, ""));
+}
+
+TEST(Agree, AnAllocationThatWasRefusedSaysWhatToDo) {
+  EXPECT_THAT(error_of([] { agreed(MPI_COMM_WORLD, [] { throw std::bad_alloc(); }); }),
+              AllOf(HasSubstr("out of memory"), HasSubstr("Make the micro-batch")));
 }
 
 // Each rank in turn fails alone: all hear of it, and the communicator is as good as before.

@@ -1,6 +1,10 @@
 #include "io/block_queue.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
+#include <cstring>
 #include <thread>
 
 #include "tests/io/fixtures.hpp"
@@ -10,6 +14,26 @@ namespace {
 
 constexpr std::int64_t page = 4096;
 using Failure = BlockQueue::Failure;
+
+// Some file systems open a file so, and then refuse what they are asked.
+TEST(BlockQueueDirect, WhatIsRefusedIsTriedOnceThroughThePageCache) {
+  const test::TempDirectory directory;
+  const int file = ::open(directory.file("file", "").c_str(), O_RDWR);
+  ASSERT_EQ(::fcntl(file, F_SETFL, O_DIRECT), 0) << std::strerror(errno);
+  for (const int error : {EINVAL, EOPNOTSUPP}) {
+    ::fcntl(file, F_SETFL, O_DIRECT);
+    BlockQueue queue(2 * page, file);
+    std::vector<std::byte> memory(2 * page);
+    const std::uint32_t transfer = queue.add(Direction::write, memory.data(), 0, page);
+    Block block;
+    ASSERT_TRUE(queue.take(block));
+    EXPECT_TRUE(queue.finish(block, -error));
+    EXPECT_EQ(::fcntl(file, F_GETFL) & O_DIRECT, 0);
+    EXPECT_FALSE(queue.finish(block, -error));
+    EXPECT_EQ(queue.wait(transfer).error, error);
+  }
+  ::close(file);
+}
 
 class BlockQueueTest : public testing::Test {
  protected:

@@ -33,7 +33,7 @@ TEST(Durable, RenameKeepsWhatIsThereWhereAsked) {
   const std::string to = dir.file("to", "old");
   const std::string from = dir.file("from", "new");
   EXPECT_THAT(error_of([&] { rename_durably(from, to, Existing::kept); }),
-              testing::AllOf(HasSubstr(to + " is there already"), HasSubstr("--force")));
+              testing::AllOf(HasSubstr(to + " is there already"), HasSubstr("Give another name")));
   EXPECT_EQ(contents(to), "old");
   EXPECT_EQ(contents(from), "new");
   std::filesystem::create_symlink(dir.path("nothing"), dir.path("link"));

@@ -184,6 +184,26 @@ TEST(MetricsWriter, DropsATornLastLine) {
   }
 }
 
+TEST(MetricsWriter, KnowsTheValidationOfTheStepBefore) {
+  const TempDirectory directory;
+  const std::string path = directory.path("metrics.jsonl");
+  write_steps(path, 0, 4);
+  EXPECT_FALSE(MetricsWriter(path, 4).has_validation());
+  MetricsWriter(path, 4).write_valid(3, 1.5, 40);
+  EXPECT_TRUE(MetricsWriter(path, 4).has_validation());
+  EXPECT_FALSE(MetricsWriter(path, 5).has_validation());
+  EXPECT_EQ(steps(path).size(), 5U);
+}
+
+// Reading /proc/self/mem from its begin fails, as a bad disk does.
+TEST(MetricsWriter, AFileThatCannotBeReadIsLeftAlone) {
+  const TempDirectory directory;
+  const std::string path = directory.path("metrics.jsonl");
+  std::filesystem::create_symlink("/proc/self/mem", path);
+  EXPECT_THAT(error_of([&] { MetricsWriter writer(path, 1); }), HasSubstr("cannot read " + path));
+  EXPECT_TRUE(std::filesystem::is_symlink(path));
+}
+
 TEST(MetricsWriter, FailuresNameTheFile) {
   const TempDirectory dir;
   const std::string blocked = dir.file("file", "") + "/metrics.jsonl";
@@ -205,7 +225,7 @@ TEST(MetricsWriter, LinesAreNotWrittenToAFileThatIsGone) {
   writer.write_valid(1, 1, 1);
   EXPECT_THAT(writer.problem(), HasSubstr(path + " is gone"));
   EXPECT_THAT(error_of([&] { writer.sync(); }),
-              AllOf(HasSubstr("38 bytes of lines have not been written"),
+              AllOf(HasSubstr("39 bytes of lines have not been written"),
                     testing::Not(HasSubstr("permissions"))));
   dir.file("another", "");
   std::filesystem::create_directory(dir.path("run"));

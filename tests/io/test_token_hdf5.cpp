@@ -1,4 +1,7 @@
+#include <array>
+
 #include "io/hdf5.hpp"
+#include "io/hdf5_handle.hpp"
 #include "tests/io/token_fixtures.hpp"
 
 namespace triax {
@@ -35,6 +38,26 @@ TEST(Hdf5Tokens, OfTheOnlyIntegerDataset) {
     add(file, "/weights", DType::f32, {1}, {5});
   }
   expect_every_range(*open_tokens(dir.path("a.h5")), {1, 2, 3});
+}
+
+// Opened for each sample it would lose its cache of chunks.
+TEST(Hdf5Tokens, TheDatasetStaysOpenUntilTheFileGoes) {
+  const TempDirectory dir;
+  {
+    hdf5::File file(dir.path("a.h5"), hdf5::File::Mode::create);
+    add(file, "/tokens", DType::u16, {5}, {1, 2, 3, 4, 5});
+  }
+  const auto open_sets = [] { return H5Fget_obj_count(hid_t{H5F_OBJ_ALL}, H5F_OBJ_DATASET); };
+  const auto before = open_sets();
+  {
+    const auto file = open_tokens(dir.path("a.h5"));
+    std::array<std::int32_t, 2> tokens{};
+    file->read(0, tokens);
+    EXPECT_EQ(open_sets(), before + 1);
+    file->read(2, tokens);
+    EXPECT_EQ(open_sets(), before + 1);
+  }
+  EXPECT_EQ(open_sets(), before);
 }
 
 TEST(Hdf5Tokens, AmbiguousOrEmptyAreRefused) {

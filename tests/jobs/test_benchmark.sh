@@ -19,14 +19,16 @@ STUB
 printf '#!/bin/sh\necho "a table of $3"\n' >programs/summarize
 cat >bin/srun <<'STUB'
 #!/usr/bin/env bash
+if [[ $1 == --mpi=list ]]; then echo pmi2; exit; fi
 while [[ $1 == --* ]]; do
   case $1 in --ntasks=* | --nodes=*) echo -n "${1#--} " >>calls ;; esac
   shift
 done
-echo "${1##*/} ${*:2}" >>calls
+echo "${5##*/} ${*:6}" >>calls  # behind bash -c TEXT rank
 exec "$@"
 STUB
 printf '#!/bin/sh\nexit 1\n' >bin/squeue
+printf '#!/bin/sh\nseq ${CORES:-3}\n' >bin/lscpu
 cp bin/squeue bin/triax
 chmod +x bin/* programs/*
 for program in bench_matmul bench_attention bench_elementwise bench_checksum bench_block_file bench_collectives bench_model_state bench_checkpoint; do
@@ -54,6 +56,10 @@ says calls 'ntasks=6 nodes=2 bench_collectives'
   '1 on 1: 12,2 on 1: 12,6 on 2: 12' ]] || fail "strong scaling: $(cat calls)"
 [[ $(sed -n 's/^ntasks=\([0-9]*\) nodes=\([0-9]*\) step.* --batch \([0-9]*\) .*weak/\1 on \2: \3/p' calls | paste -sd,) == \
   '1 on 1: 2,2 on 1: 4,4 on 2: 8,6 on 2: 12' ]] || fail "weak scaling: $(cat calls)"
+
+if grep -q WARNING log; then fail "a warning where all cores are used"; fi
+CORES=32 benchmark 0 idle.jsonl bench_matmul
+says log 'WARNING: 3 of 32 cores of a node are used'
 
 # One that fails does not stop the others, and the job says so; one that does not fit is left out.
 lines=$(wc -l <all.jsonl)

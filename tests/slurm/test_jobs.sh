@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # jobs/*.sbatch and jobs/chain.sh on a Slurm cluster of this test's own (cluster.sh): a training job on 2 nodes x 4
-# ranks lives through a signal and through the loss of a rank, with the numbers of one that nothing happened to; a
-# sweep, a chain and an inspection run through; srun without PMI is refused.
+# ranks lives through a signal and through the loss of a rank, with the numbers of one that nothing happened to, and so
+# does a job of mpiexec; a sweep, a chain and an inspection run through; srun without PMI is refused.
 # Usage: test_jobs.sh SOURCE TRIAX. Status 77: not to be tried here, and why.
 set -euo pipefail
 source=$1
@@ -60,13 +60,13 @@ same_numbers() {  # run: as far as it goes those of the whole run, each step onc
     fail "the numbers of $1 are not those of a run that nothing happened to"
 }
 
-job() {  # name steps: a job file in this directory, which trains in a folder of the same name
+job() {  # name steps [tensor-and-pipeline [resume]]: a job file in this directory, which trains in a folder of the same name
   cat >"$work/$1.json" <<JOB
 {"model": {"architecture": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
  "data": {"train": ["text"], "seq_length": 16},
  "parallel": {"tensor": ${3:-2}, "pipeline": ${3:-2}, "data": "auto"},
  "run": {"steps": $2, "directory": "$1", "progress": "none"},
- "checkpoint": {"interval": 10, "keep": 2},
+ "checkpoint": {"interval": 10, "keep": 2, "resume": "${4:-auto}"},
  "train_batch_size": 4, "gradient_accumulation_steps": 2, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
 JOB
 }
@@ -75,8 +75,13 @@ JOB
 for i in $(seq 3000); do echo "line $i of a text to train on"; done >text
 train=$source/jobs/train.sbatch
 
+# What the runs begin with: they go on from their own checkpoints all the same.
+job base 3 1
+"$TRIAX" train base.json >base.out 2>&1 || fail "the run before: $(cat base.out)"
+base=$work/base/checkpoints/step-000003.h5
+
 echo "== a job is signalled, and requeued by its status"
-job signalled 1000000
+job signalled 1000000 2 "$base"
 signalled=$(submit --output=signalled.out "$train" "$work/signalled.json")
 wait_until 30 "steps of the job" has_steps signalled 12
 timeout 10 scancel --signal=USR1 "$signalled"
@@ -89,7 +94,7 @@ set_steps signalled $((first + 15))
 echo "== a rank is killed, and the job requeued by scontrol"
 sed -i /^RequeueExit/d "$SLURM_CONF"
 timeout 10 scontrol reconfigure
-job killed 1000000
+job killed 1000000 2 "$base"
 killed=$(submit --output=killed.out "$train" "$work/killed.json")
 wait_until 30 "steps of the job" has_steps killed 22
 kill -KILL "$(pgrep -f "^$TRIAX train $work/killed.json" | sed -n 4p)"
@@ -102,7 +107,7 @@ echo "== meanwhile: a sweep, a chain, a job without PMI, one that is cancelled"
 job sweep 5 1
 printf '# two rates\noptimizer.params.lr=1e-3\n\noptimizer.params.lr=1e-2 run.steps=6\n' >list
 sweep=$(submit --array=0-1 --ntasks-per-node=1 "$source/jobs/array-sweep.sbatch" "$work/sweep.json" list)
-job chained 1000000 1
+job chained 1000000 1 never
 mapfile -t chain < <(timeout 60 "$source/jobs/chain.sh" --segments 3 --after ok --stop-before-end 293s --time=5 \
   --nodes=1 --ntasks-per-node=2 --output=chained.out "$work/chained.json")
 timeout 10 scontrol hold "${chain[1]}"
@@ -110,6 +115,13 @@ wait_until 40 "the sweep" in_state "$sweep" COMPLETED
 [[ $(last_step list.runs/0) -eq 4 && $(last_step list.runs/1) -eq 5 ]] || fail "the runs of the sweep"
 timeout 20 srun --mpi=none --ntasks=4 "$TRIAX" train "$work/sweep.json" >refused.out 2>&1 && fail "srun without PMI is taken"
 says refused.out "Start with srun --mpi=pmi2"
+job launched 1000000 1
+launched=$(LAUNCHER=mpiexec submit --nodes=1 --ntasks-per-node=2 --output=launched.out "$train" "$work/launched.json")
+wait_until 30 "steps of the job" has_steps launched 2
+timeout 10 scancel --batch --signal=USR1 "$launched"
+wait_until 30 "the job to be requeued" in_state "$launched" PENDING
+says launched.out "stopped by SIGUSR1 after"
+timeout 10 scancel "$launched"
 job cancelled 1000000 1
 cancelled=$(submit --nodes=1 --ntasks-per-node=1 --output=cancelled.out "$train" "$work/cancelled.json")
 wait_until 30 "steps of the job" has_steps cancelled 2
@@ -120,7 +132,8 @@ set_steps chained $(($(last_step chained) + 15))
 timeout 10 scontrol release "${chain[1]}"
 wait_until 40 "the last segment" in_state "${chain[2]}" COMPLETED
 numbers chained | awk '$1 != NR - 1 { exit 1 }' || fail "the chain left out or repeated a step"
-says chained.out "resumed from"
+says chained.out "batch job ${chain[0]} runs again"
+[[ -z $(ls chained/checkpoints/*.superseded 2>/dev/null) ]] || fail "the chain set its own checkpoints aside"
 says chained.out "nothing to do"
 in_state "$cancelled" CANCELLED || fail "the cancelled job is $(state "$cancelled")"
 
@@ -159,7 +172,8 @@ says signalled.out "restart 1,"
 resume_now "$killed"
 wait_until 60 "the job that lost a rank" in_state "$killed" COMPLETED
 says killed.out "restart 1,"
-job whole $(($(last_step signalled) > $(last_step killed) ? $(last_step signalled) + 1 : $(last_step killed) + 1))
+says signalled.out "batch job $signalled runs again"
+job whole $(($(last_step signalled) > $(last_step killed) ? $(last_step signalled) + 1 : $(last_step killed) + 1)) 2 "$base"
 whole=$(LAUNCHER=mpiexec submit --output=whole.out "$train" "$work/whole.json")
 wait_until 60 "the job that nothing happens to" in_state "$whole" COMPLETED
 [[ $(last_step signalled) -eq $((first + 14)) ]] || fail "the signalled job ended after step $(last_step signalled)"

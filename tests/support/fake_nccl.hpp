@@ -11,6 +11,9 @@ namespace triax::test {
 /// more: a link that broke.
 void break_nccl_links();
 
+/// What ncclGetVersion says in this process from here on; 0: what it says by itself.
+void set_nccl_version(int version);
+
 /// Communicators of this process that are not destroyed or aborted.
 int nccl_communicators();
 

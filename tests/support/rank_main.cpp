@@ -1,7 +1,11 @@
 // The main of every test program, alone or under mpiexec.
+#include <fnmatch.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <sstream>
+#include <string>
 
 #include "kernels/base/runtime.hpp"
 #include "src/comm/mpi_session.hpp"
@@ -40,6 +44,35 @@ class AbortOnFailure : public testing::EmptyTestEventListener {
   const triax::MpiSession& session_;
 };
 
+bool is_of_a_test(const std::string& pattern) {
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  for (int s = 0; s < all.total_test_suite_count(); ++s) {
+    const testing::TestSuite& suite = *all.GetTestSuite(s);
+    for (int t = 0; t < suite.total_test_count(); ++t) {
+      const std::string name = std::string(suite.name()) + '.' + suite.GetTestInfo(t)->name();
+      if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) return true;
+    }
+  }
+  return false;
+}
+
+// Whether each pattern of GTEST_FILTER, up to a '-', is of a test: one whose test was renamed would
+// pass over it in silence.
+bool every_pattern_is_of_a_test() {
+  std::istringstream patterns(GTEST_FLAG_GET(filter));
+  bool all = true;
+  for (std::string pattern; std::getline(patterns, pattern, ':');) {
+    const bool last = pattern.find('-') != std::string::npos;
+    pattern.resize(std::min(pattern.find('-'), pattern.size()));
+    if (!pattern.empty() && !is_of_a_test(pattern)) {
+      std::fprintf(stderr, "no test is of the pattern %s\n", pattern.c_str());
+      all = false;
+    }
+    if (last) break;
+  }
+  return all;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -54,6 +87,7 @@ int main(int argc, char** argv) {
     failed = RUN_ALL_TESTS();
   }
   if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) failed = 1;
+  if (!every_pattern_is_of_a_test()) failed = 1;
   int any = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Iallreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &request);

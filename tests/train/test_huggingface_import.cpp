@@ -5,6 +5,7 @@
 #include "io/checkpoint_file.hpp"
 #include "src/config/load.hpp"
 #include "src/model/stage.hpp"
+#include "tests/support/training.hpp"
 #include "tests/train/huggingface_fixtures.hpp"
 
 namespace triax::test {
@@ -52,6 +53,19 @@ TEST_F(HuggingfaceImport, KeepsTheTokenIds) {
   export_huggingface(directory_.path("c.h5"), directory_.path("out"), {}, MPI_COMM_NULL);
   EXPECT_EQ(nlohmann::json::parse(contents(directory_.path("out/config.json")))["eos_token_id"],
             ids);
+}
+
+TEST_F(HuggingfaceImport, TrainingKeepsTheTokenIds) {
+  auto job = golden_job(read_golden("gpt2-odd"), {.micro = 1});
+  job["model"] = {{"from", changed("gpt2-odd", "pad_token_id", 130)}};
+  job["run"]["directory"] = directory_.path("run");
+  job["run"]["steps"] = 1;
+  job["checkpoint"] = {{"resume", "never"}};
+  train_to_the_end(job);
+  export_huggingface(checkpoint_path(directory_.path("run/checkpoints"), 1), directory_.path("out"),
+                     {}, MPI_COMM_NULL);
+  EXPECT_EQ(nlohmann::json::parse(contents(directory_.path("out/config.json")))["pad_token_id"],
+            130);
 }
 
 TEST_F(HuggingfaceImport, WeightsOfAnotherModelAreRefused) {

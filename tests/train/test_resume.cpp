@@ -153,6 +153,22 @@ TEST(Resume, AnAbandonedBranchIsSetAside) {
   EXPECT_TRUE(std::filesystem::exists(path("step-000010.h5.superseded")));
 }
 
+TEST(Resume, HintsForStripesChangeNoBit) {
+  const SharedDirectory directory;
+  auto job = resumable_job(directory.path("straight"), own_layout());
+  train_to_the_end(job);
+  job["run"]["directory"] = directory.path("striped");
+  job["run"]["steps"] = 5;
+  job["checkpoint"]["striping_factor"] = 4;
+  job["checkpoint"]["striping_unit"] = 1 << 20;
+  train_to_the_end(job);
+  job["run"]["steps"] = 10;
+  job["checkpoint"]["resume"] = "must";
+  train_to_the_end(job);
+  expect_steps(metrics_of(directory.path("striped")), metrics_of(directory.path("straight")), 0,
+               0.0);
+}
+
 // Without learning, two steps of half the batch see the samples that one step of the whole batch
 // would have seen.
 TEST(Resume, AnotherBatchSizeGoesOnAtTheNextSample) {

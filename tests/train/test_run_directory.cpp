@@ -1,5 +1,7 @@
 #include "src/train/run_directory.hpp"
 
+#include "src/train/build_facts.hpp"
+
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"
@@ -25,6 +27,7 @@ TEST(RunDirectory, HoldsTheJobAsResolved) {
   EXPECT_EQ(written["triax"]["grid"],
             nlohmann::json({{"data", 1}, {"pipeline", 1}, {"tensor", 1}}));
   EXPECT_FALSE(written["triax"]["version"].get<std::string>().empty());
+  EXPECT_EQ(written["triax"]["commit"], commit());
   EXPECT_EQ(written["train_micro_batch_size_per_gpu"], 2);
 }
 

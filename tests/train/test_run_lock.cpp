@@ -39,6 +39,19 @@ TEST(RunLock, HoldsCheckpointsThatTwoRunsShare) {
   EXPECT_NO_THROW(RunLock only_reads(reader));
 }
 
+// A signal has a run write there that writes no checkpoints otherwise.
+TEST(RunLock, HoldsCheckpointsInItsOwnDirectoryAlsoWhereNoneAreAskedFor) {
+  const TempDirectory directory;
+  Config config = config_in(directory.path("run"), directory.path("run/checkpoints"));
+  config.checkpoint.at_end = false;
+  const RunLock lock(config);
+  EXPECT_THAT(error_of([&] {
+                RunLock again(config_in(directory.path("b"), directory.path("run/checkpoints")),
+                              none);
+              }),
+              HasSubstr("another run works in"));
+}
+
 TEST(RunLock, OneDirectoryForBothIsNoConflict) {
   const TempDirectory directory;
   EXPECT_NO_THROW(RunLock(config_in(directory.path(), directory.path() + "/.")));

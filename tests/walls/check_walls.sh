@@ -41,7 +41,6 @@ check_includes() {
       owner["^(hwloc|nccl)"]                     = "src/comm/ tests/support/"
       owner["^CLI/"]                             = "src/main.cpp src/huggingface_commands src/checkpoint_commands benchmarks/"
       owner["^(gtest|gmock)/"]                   = "tests/"
-      owner["^benchmark/"]                       = "benchmarks/"
     }
 
     function begins(path, prefix) { return substr(path, 1, length(prefix)) == prefix }

@@ -21,12 +21,14 @@ expect_pass() {
   fi
 }
 
-# expect_refusal FILE [LINE]: the check fails and names the file when the line is put into it.
+# expect_refusal FILE [LINE]: the check fails and names the file when the line is put into it; without a line, the top folder
+# that must not be there.
 expect_refusal() {
-  local output existed=1
+  local output existed=1 named=$1
+  [[ $# -gt 1 ]] || named=${1%%/*}
   [[ -e $tree/$1 ]] || existed=0
   put "$@"
-  if output=$("$check" "$tree" 2>&1) || [[ $output != *"${1%%/*}"*"("* ]]; then
+  if output=$("$check" "$tree" 2>&1) || [[ $output != *"$named"*"("* ]]; then
     echo "not refused: $1 ${2:-}"
     echo "$output"
     failures=$((failures + 1))

@@ -1,0 +1,88 @@
+#include "src/train/batch_job.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "io/agree.hpp"
+#include "io/checkpoint_file.hpp"
+#include "src/train/run_directory.hpp"
+
+namespace triax {
+
+std::string batch_job(const JobSurroundings& around) {
+  if (const std::string name = around.variable("TRIAX_JOB_ID"); !name.empty()) return name;
+  // Slurm sets it for batch scripts alone; salloc does not.
+  if (around.variable("ENVIRONMENT") != "BATCH") return {};
+  const std::string task = around.variable("SLURM_ARRAY_TASK_ID");
+  if (task.empty()) return around.variable("SLURM_JOB_ID");
+  return around.variable("SLURM_ARRAY_JOB_ID") + '_' + task;
+}
+
+std::optional<BatchStart> recorded_start(const std::string& run_directory) {
+  std::ifstream file(run_directory + "/job.json");
+  const auto job = nlohmann::json::parse(file, nullptr, false);
+  try {
+    const auto& batch = job.at("triax").at("batch_job");
+    return BatchStart{batch.at("name"), job.at("checkpoint").at("resume"), batch.at("begin")};
+  } catch (const nlohmann::json::exception&) {
+    return {};
+  }
+}
+
+namespace {
+
+bool resumes_newest(const CheckpointConfig& checkpoint) {
+  return checkpoint.resume == "auto" || checkpoint.resume == "must";
+}
+
+// Whether the newest checkpoint is this batch job's own. Those later than its beginning that were
+// there before have been set aside, if the directory is its own.
+bool has_own_checkpoint(const std::string& name, const Config& config) {
+  const CheckpointConfig& checkpoint = config.checkpoint;
+  if (name.empty() || resumes_newest(checkpoint) || !owns_checkpoints(config)) return false;
+  const std::optional<BatchStart> start = recorded_start(config.run.directory);
+  if (!start || start->job != name) return false;
+  const std::filesystem::path absolute = std::filesystem::absolute(checkpoint.resume);
+  if (start->resume != checkpoint.resume && start->resume != absolute.lexically_normal())
+    return false;
+  const std::vector<std::string> found = list_checkpoints(checkpoint.directory);
+  return !found.empty() && checkpoint_step(found.front()) > start->step;
+}
+
+}  // namespace
+
+void go_on_where_run_again(ProcessGrid& grid, const std::string& name, Config& config) {
+  std::string resume;
+  agreed(grid, [&] {
+    if (grid.rank() == 0 && has_own_checkpoint(name, config)) resume = "auto";
+  });
+  resume = broadcast_text(grid, resume);
+  if (resume.empty()) return;
+  spdlog::info(
+      "batch job {} runs again: it goes on from its own checkpoints, not as "
+      "checkpoint.resume {} says",
+      name, config.checkpoint.resume);
+  config.checkpoint.resume = resume;
+}
+
+std::string warning_of_loss(const Config& config, std::int64_t step, const std::string& name) {
+  constexpr std::int64_t few = 10;
+  if (name.empty() || config.checkpoint.interval > 0 || config.run.steps - step <= few) return {};
+  return fmt::format(
+      "checkpoint.interval is 0: this job writes no checkpoint before its end or a signal, and a "
+      "node that is lost costs all of its work since step {}. Set it to so many steps as may be "
+      "lost",
+      step);
+}
+
+std::string way_on(const CheckpointConfig& checkpoint, const std::string& name) {
+  if (resumes_newest(checkpoint)) return "the same command goes on from there";
+  const std::string other = "the same command with --set checkpoint.resume=auto goes on from there";
+  return name.empty() ? other
+                      : "this batch job goes on from there where it is run again, else " + other;
+}
+
+}  // namespace triax

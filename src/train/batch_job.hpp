@@ -1,0 +1,39 @@
+#pragma once
+// A batch job that is run again: requeued after a signal, its time limit or a failure, or the next
+// segment of a chain.
+#include <optional>
+#include <string>
+
+#include "src/comm/process_grid.hpp"
+#include "src/config/load.hpp"
+#include "src/train/job_end.hpp"
+
+namespace triax {
+
+/// What the batch job of this process is called, the same each time that it runs: TRIAX_JOB_ID
+/// (jobs/chain.sh: one for all segments), else Slurm's number ("40_3": an index of an array).
+/// Empty outside of a batch job, as in an allocation where a user types commands.
+std::string batch_job(const JobSurroundings& around);
+
+/// Where the runs of a batch job began, as job.json keeps it.
+struct BatchStart {
+  std::string job;        // batch_job()
+  std::string resume;     // checkpoint.resume, a file by its absolute path
+  std::int64_t step = 0;  // the steps of the checkpoint that it named
+};
+/// What job.json of a run.directory says; nothing where it is no batch job's, or not there.
+std::optional<BatchStart> recorded_start(const std::string& run_directory);
+
+/// checkpoint.resume says where a batch job begins. One that has run before in its run.directory
+/// goes on from its own checkpoints instead: checkpoint.resume becomes "auto", and a line says so.
+/// `name`: batch_job() on rank 0. Collective.
+void go_on_where_run_again(ProcessGrid& grid, const std::string& name, Config& config);
+
+/// A warning for a batch job of more than a few steps from `step` on that writes no checkpoint
+/// before its end; else nothing.
+std::string warning_of_loss(const Config& config, std::int64_t step, const std::string& name);
+
+/// How a run that was stopped goes on from its last checkpoint, in words.
+std::string way_on(const CheckpointConfig& checkpoint, const std::string& name);
+
+}  // namespace triax

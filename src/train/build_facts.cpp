@@ -1,0 +1,20 @@
+#include "src/train/build_facts.hpp"
+
+#include <fmt/format.h>
+
+#include "src/comm/mpi_session.hpp"
+#include "src/train/commit.hpp"
+#include "src/train/libraries.hpp"
+
+namespace triax {
+
+std::string commit() {
+  return built_commit;
+}
+
+std::string build_facts() {
+  return fmt::format("commit {}\nbuilt by {}\nMPI: {}\n{}\n{}", commit(), compiler, mpi_library(),
+                     libraries, gpu_libraries);
+}
+
+}  // namespace triax

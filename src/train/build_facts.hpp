@@ -1,0 +1,13 @@
+#pragma once
+// What a report of a fault should say of the program.
+#include <string>
+
+namespace triax {
+
+/// The commit that it was built from, as git describes it; "unknown" outside of a checkout.
+std::string commit();
+
+/// Commit, compiler and libraries, a line each.
+std::string build_facts();
+
+}  // namespace triax

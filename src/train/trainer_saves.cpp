@@ -1,0 +1,104 @@
+// What a Trainer does between steps: validation, checkpoints, and the end amid bad steps.
+#include <spdlog/spdlog.h>
+
+#include "io/agree.hpp"
+#include "src/train/non_finite.hpp"
+#include "src/train/run_directory.hpp"
+#include "src/train/trainer.hpp"
+
+namespace triax {
+
+// The same on every rank: others may see an older directory.
+bool Trainer::leader_says(bool what) const {
+  return !broadcast_text(grid_, what ? "yes" : "").empty();
+}
+
+bool Trainer::evaluation_ends(std::int64_t steps_done) const {
+  const std::int64_t interval = config_.run.eval_interval;
+  return evaluator_ && interval > 0 &&
+         (steps_done % interval == 0 || steps_done == config_.run.steps);
+}
+
+void Trainer::evaluate(std::int64_t steps_done) {
+  const Clock::time_point begin = Clock::now();
+  const double loss = evaluator_->loss();
+  evaluation_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (leader()) record_->valid(steps_done - 1, loss, position(steps_done).tokens);
+}
+
+// A run that was stopped has written its checkpoint and left without the evaluation that was due.
+void Trainer::evaluate_if_missing() {
+  if (start_.step == 0 || !evaluation_ends(start_.step)) return;
+  if (leader_says(leader() && !record_->has_validation())) evaluate(start_.step);
+}
+
+// The steps are done, and yet the run has failed.
+void Trainer::check_end(std::int64_t steps_done) {
+  if (bad_steps_.in_a_row() > 0) stop_after_bad_steps(steps_done);
+  if (finite_weights(stream_, store_, grid_)) return;
+  checkpoints_.finish();
+  throw bad_steps_.error_of_weights(steps_done);
+}
+
+void Trainer::stop_after_bad_steps(std::int64_t steps_done) {
+  checkpoints_.finish();
+  std::string unsaved;
+  try {
+    if (writes_checkpoints(config_.checkpoint)) (void)save(steps_done, true);
+  } catch (const Error& error) {
+    unsaved = error.what();
+  }
+  throw bad_steps_.error(steps_done, unsaved);
+}
+
+// Where the directory is another run's, its files are not to be touched.
+std::string Trainer::save_asked(std::int64_t steps_done, bool wait) {
+  if (own_checkpoints_) return save_or_go_on(steps_done, wait);
+  const std::string why = fmt::format(
+      "{} lies outside run.directory, and this job writes nothing there: checkpoint.interval is 0 "
+      "and checkpoint.at_end false",
+      config_.checkpoint.directory);
+  if (leader() && !wait) {
+    record_->pause();
+    spdlog::error("no checkpoint after {} of {} steps, training goes on: {}", steps_done,
+                  config_.run.steps, why);
+  }
+  return why;
+}
+
+// A run is worth more than a file, unless it is the last one. The error is the same on all ranks.
+std::string Trainer::save_or_go_on(std::int64_t steps_done, bool wait) {
+  try {
+    return save(steps_done, wait);
+  } catch (const Error& error) {
+    if (wait) throw;
+    if (leader())
+      spdlog::error("no checkpoint after {} of {} steps, training goes on: {}", steps_done,
+                    config_.run.steps, error.what());
+    return error.what();
+  }
+}
+
+// Bad steps changed nothing: amid them the file is that of the step before them, where the run may
+// take another way. Where its weights are not finite either, an older one is to stay the newest.
+std::string Trainer::save(std::int64_t steps_done, bool wait) {
+  const std::int64_t bad = bad_steps_.in_a_row();
+  const std::int64_t step = steps_done - bad;
+  if (bad > 0 && (step == start_.step || !finite_weights(stream_, store_, grid_))) {
+    const std::string why =
+        fmt::format("the last {} were not finite, and there is nothing new from before them", bad);
+    if (leader())
+      spdlog::warn("no checkpoint after {} of {} steps: {}", steps_done, config_.run.steps, why);
+    checkpoints_.finish();  // an older one, if it is still being written
+    const bool older = leader() && !list_checkpoints(config_.checkpoint.directory).empty();
+    return leader_says(older) ? std::string() : why;
+  }
+  const std::string scale = (bad > 0 ? bad_steps_.scaler_before() : loss_scaler_).state();
+  if (wait)
+    checkpoints_.save(stream_, position(step), scale);
+  else
+    checkpoints_.start(stream_, position(step), scale);
+  return {};
+}
+
+}  // namespace triax

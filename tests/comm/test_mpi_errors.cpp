@@ -1,0 +1,80 @@
+// What MPI says of a failed call comes to the user as an Error: these calls fail when a test has
+// them do so.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <functional>
+#include <string>
+
+#include "kernels/base/check.hpp"
+#include "src/comm/hierarchical_exchange.hpp"
+#include "src/comm/mpi_driver.hpp"
+#include "src/comm/topology.hpp"
+
+namespace {
+
+std::string failing;  // the call that fails now
+
+int outcome(const char* call, int code) {
+  return failing == call ? MPI_ERR_INTERN : code;
+}
+
+}  // namespace
+
+// In the place of the library's, which have a second name each.
+int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* found, MPI_Status* status) {
+  return outcome("MPI_Iprobe", PMPI_Iprobe(source, tag, comm, found, status));
+}
+int MPI_Comm_rank(MPI_Comm comm, int* rank) {
+  return outcome("MPI_Comm_rank", PMPI_Comm_rank(comm, rank));
+}
+int MPI_Comm_size(MPI_Comm comm, int* size) {
+  return outcome("MPI_Comm_size", PMPI_Comm_size(comm, size));
+}
+
+namespace triax {
+namespace {
+
+using testing::HasSubstr;
+
+// What `use` says while `call` fails.
+std::string said_where(const std::string& call, const std::function<void()>& use) {
+  std::string said = "nothing";
+  failing = call;
+  try {
+    use();
+  } catch (const Error& error) {
+    said = error.what();
+  }
+  failing.clear();
+  return said;
+}
+
+TEST(MpiErrors, OfMessagesThatAreMovedOn) {
+  const std::string place = "rank 7 of the test";
+  MpiDriver driver(place);
+  ASSERT_EQ(MPI_Comm_dup(MPI_COMM_SELF, driver.address()), MPI_SUCCESS);
+  EXPECT_EQ(said_where("", [&] { driver.advance(); }), "nothing");
+  EXPECT_THAT(said_where("MPI_Iprobe", [&] { driver.advance(); }),
+              HasSubstr("MPI_Iprobe failed on rank 7 of the test"));
+}
+
+TEST(MpiErrors, OfTheRanksOfANode) {
+  for (const std::string call : {"MPI_Comm_size", "MPI_Comm_rank"})
+    EXPECT_THAT(said_where(call, [] { share_of_cores(MPI_COMM_SELF); }),
+                HasSubstr(call + " failed on the ranks of a node"));
+}
+
+TEST(MpiErrors, OfGroupsThatLieOnSeveralNodes) {
+  for (const std::string call : {"MPI_Comm_size", "MPI_Comm_rank"})
+    EXPECT_THAT(said_where(call,
+                           [] {
+                             const HierarchicalExchange made(MPI_COMM_SELF, 1, WaitPolicy::yield,
+                                                             "the data axis");
+                           }),
+                HasSubstr(call + " failed on the data axis"));
+}
+
+}  // namespace
+}  // namespace triax

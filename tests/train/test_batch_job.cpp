@@ -1,0 +1,126 @@
+#include "src/train/batch_job.hpp"
+
+#include <map>
+
+#include "io/checkpoint_file.hpp"
+#include "src/train/run_directory.hpp"
+#include "tests/io/fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string name_in(std::map<std::string, std::string> variables) {
+  return batch_job({[&](const char* name) { return variables[name]; }, {}});
+}
+
+TEST(BatchJob, IsWhatSlurmCallsItOrTheUser) {
+  EXPECT_EQ(name_in({{"ENVIRONMENT", "BATCH"}, {"SLURM_JOB_ID", "42"}}), "42");
+  EXPECT_EQ(name_in({{"ENVIRONMENT", "BATCH"},
+                     {"SLURM_JOB_ID", "45"},
+                     {"SLURM_ARRAY_JOB_ID", "42"},
+                     {"SLURM_ARRAY_TASK_ID", "3"}}),
+            "42_3");
+  EXPECT_EQ(name_in({{"TRIAX_JOB_ID", "7"}, {"SLURM_JOB_ID", "42"}}), "7");
+}
+
+TEST(BatchJob, IsNoneWhereAUserTypesCommands) {
+  EXPECT_EQ(name_in({}), "");
+  EXPECT_EQ(name_in({{"SLURM_JOB_ID", "42"}}), "") << "salloc";
+}
+
+// A run of batch job 42 that began as checkpoint.resume `began` says, and left two checkpoints.
+class RunAgain : public testing::Test {
+ protected:
+  LoadedJob job(const std::string& resume) const {
+    auto job = golden_job(read_golden("qwen2-odd"), {.micro = 2});
+    job["run"]["directory"] = directory_.path("run");
+    job["checkpoint"] = {{"resume", resume}};
+    return load(job, 1);
+  }
+  void begin(const std::string& resume, std::int64_t step) const {
+    prepare_run_directory(job(resume), {"node1"}, "42", step);
+  }
+  void leave_checkpoint(int step) const {
+    std::filesystem::create_directories(directory_.path("run/checkpoints"));
+    directory_.file(checkpoint_path("run/checkpoints", step), "");
+  }
+  std::string resume_of(const std::string& name, const std::string& resume) {
+    Config config = job(resume).config;
+    go_on_where_run_again(grid_, name, config);
+    return config.checkpoint.resume;
+  }
+  TempDirectory directory_;
+  ProcessGrid grid_{MPI_COMM_SELF, {}};
+};
+
+TEST_F(RunAgain, GoesOnFromItsOwnCheckpoints) {
+  begin("never", 0);
+  EXPECT_EQ(resume_of("42", "never"), "never") << "there is none yet";
+  leave_checkpoint(5);
+  EXPECT_EQ(resume_of("42", "never"), "auto");
+  EXPECT_EQ(resume_of("42", "must"), "must");
+}
+
+TEST_F(RunAgain, AnotherJobBeginsAsItSays) {
+  begin("never", 0);
+  leave_checkpoint(5);
+  EXPECT_EQ(resume_of("43", "never"), "never");
+  EXPECT_EQ(resume_of("", "never"), "never") << "no batch job";
+  prepare_run_directory(job("never"), {"node1"});
+  EXPECT_EQ(resume_of("42", "never"), "never") << "another run came between";
+}
+
+TEST_F(RunAgain, AnotherBeginningIsAnotherRun) {
+  const std::string file = directory_.file("gpt2.h5", "");
+  begin("never", 0);
+  leave_checkpoint(5);
+  EXPECT_EQ(resume_of("42", file), file);
+}
+
+// Those up to the step of the file that it began from were there before.
+TEST_F(RunAgain, OlderCheckpointsAreNotItsOwn) {
+  const std::string file = directory_.file("base.h5", "");
+  leave_checkpoint(5);
+  begin(file, 10);
+  EXPECT_EQ(resume_of("42", file), file);
+  leave_checkpoint(15);
+  EXPECT_EQ(resume_of("42", file), "auto");
+  begin(file, 15);  // as it does when it goes on from there
+  EXPECT_EQ(recorded_start(directory_.path("run"))->step, 10);
+  EXPECT_EQ(resume_of("42", std::filesystem::relative(file).string()), "auto");
+  EXPECT_EQ(resume_of("42", file), "auto");
+}
+
+TEST_F(RunAgain, WithoutARecordItBegins) {
+  leave_checkpoint(5);
+  EXPECT_EQ(resume_of("42", "never"), "never");
+  directory_.file("run/job.json", "{\"triax\": 3");
+  EXPECT_EQ(resume_of("42", "never"), "never");
+}
+
+TEST(WarningOfLoss, IsForBatchJobsOfManyStepsWithoutAnInterval) {
+  Config config;
+  config.run.steps = 1000;
+  EXPECT_THAT(warning_of_loss(config, 20, "42"),
+              AllOf(HasSubstr("checkpoint.interval is 0"), HasSubstr("since step 20")));
+  EXPECT_EQ(warning_of_loss(config, 20, ""), "");
+  EXPECT_EQ(warning_of_loss(config, 995, "42"), "");
+  config.checkpoint.interval = 50;
+  EXPECT_EQ(warning_of_loss(config, 20, "42"), "");
+}
+
+TEST(WayOn, NamesWhatTheCommandNeeds) {
+  CheckpointConfig checkpoint{"", 0, 3, "auto", true};
+  EXPECT_EQ(way_on(checkpoint, "42"), "the same command goes on from there");
+  checkpoint.resume = "never";
+  EXPECT_THAT(way_on(checkpoint, ""), HasSubstr("--set checkpoint.resume=auto goes on"));
+  EXPECT_THAT(way_on(checkpoint, "42"),
+              AllOf(HasSubstr("this batch job goes on"), HasSubstr("checkpoint.resume=auto")));
+}
+
+}  // namespace
+}  // namespace triax::test

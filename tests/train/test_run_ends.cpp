@@ -1,0 +1,144 @@
+// How a run ends: amid bad steps, on a signal, with the files that the same command goes on from.
+#include <csignal>
+#include <filesystem>
+
+#include "tests/io/fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class RunEnds : public testing::Test {
+ protected:
+  nlohmann::json job(const std::string& run, std::int64_t steps) const {
+    auto job = golden_job(read_golden("gpt2-deep"), {.micro = 4});
+    job.erase("scheduler");
+    job.erase("checkpoint");
+    job["run"]["directory"] = directory_.path(run);
+    job["run"]["steps"] = steps;
+    job["run"]["progress"] = "none";
+    return job;
+  }
+  // Its first update breaks the weights, so that no later step is finite.
+  nlohmann::json diverging(std::int64_t steps, double rate = 1e18) const {
+    auto diverges = job("run", steps);
+    diverges["optimizer"]["params"]["lr"] = rate;
+    return diverges;
+  }
+  std::vector<std::string> checkpoints(const std::string& run) const {
+    std::vector<std::string> names;
+    for (const std::string& path : list_checkpoints(directory_.path(run + "/checkpoints")))
+      names.push_back(std::filesystem::path(path).filename());
+    return names;
+  }
+  std::vector<nlohmann::json> lines(const std::string& run) const {
+    return metrics_of(directory_.path(run));
+  }
+  // A run of which a signal is known before its first step has ended.
+  static RunEnd signalled(const nlohmann::json& json, int signal) {
+    const LoadedJob loaded = load(json, 1);
+    ProcessGrid grid = make_grid(MPI_COMM_SELF, loaded.config);
+    Trainer trainer(loaded, grid);
+    kill(getpid(), signal);
+    return trainer.run();
+  }
+  TempDirectory directory_;
+};
+
+TEST_F(RunEnds, BadStepsThatAreTheLastFailWithTheStateFromBeforeThem) {
+  const auto job = diverging(3);
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
+              HasSubstr("2 steps in a row, from step 1 on"));
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
+  // Again it fails, and is not taken for done.
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("not finite"));
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
+}
+
+TEST_F(RunEnds, TooManyBadStepsAtTheLastStepLeaveTheStateFromBeforeThem) {
+  auto job = diverging(3);
+  job["run"]["max_bad_steps"] = 1;
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
+              HasSubstr("2 steps in a row, from step 1 on"));
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
+}
+
+TEST_F(RunEnds, WeightsThatTheLastUpdateBrokeAreNotWritten) {
+  EXPECT_THAT(error_of([&] { train_to_the_end(diverging(1, 1e39)); }),
+              HasSubstr("weights are not finite after the last step, 0"));
+  EXPECT_THAT(checkpoints("run"), IsEmpty());
+}
+
+TEST_F(RunEnds, AStopWithoutACheckpointToGoOnFromIsAFailure) {
+  auto bad = job("run", 100);
+  bad["fp16"] = {{"enabled", true}, {"loss_scale", 1e30}};  // no step is finite
+  bad["run"]["max_bad_steps"] = 100;
+  EXPECT_THAT(error_of([&] { signalled(bad, SIGUSR1); }),
+              AllOf(HasSubstr("stopped by SIGUSR1 after 1 of 100 steps without a checkpoint"),
+                    HasSubstr("not finite")));
+}
+
+TEST_F(RunEnds, AStopAmidBadStepsBehindACheckpointIsAStop) {
+  train_to_the_end(job("run", 2));
+  auto bad = job("run", 100);
+  bad["fp16"] = {{"enabled", true}, {"loss_scale", 1e30}};
+  EXPECT_EQ(signalled(bad, SIGUSR1), RunEnd::stopped);
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000002.h5"));
+}
+
+// Signals ask for checkpoints also where the job asks for none.
+TEST_F(RunEnds, AnotherRunsCheckpointsAreNeitherAddedToNorPruned) {
+  auto first = job("a", 3);
+  first["checkpoint"] = {{"interval", 1}};
+  train_to_the_end(first);
+  auto second = job("b", 6);
+  second["checkpoint"] = {{"directory", directory_.path("a/checkpoints")},
+                          {"interval", 0},
+                          {"at_end", false},
+                          {"keep", 1}};
+  EXPECT_THAT(error_of([&] { signalled(second, SIGUSR1); }),
+              AllOf(HasSubstr("stopped by SIGUSR1 after 4 of 6 steps without a checkpoint"),
+                    HasSubstr("a/checkpoints lies outside run.directory")));
+  EXPECT_EQ(signalled(second, SIGUSR2), RunEnd::done);
+  EXPECT_THAT(checkpoints("a"), ElementsAre("step-000003.h5", "step-000002.h5", "step-000001.h5"));
+}
+
+TEST_F(RunEnds, AStopDoesNotWaitForAnEvaluationWhichTheNextRunMakes) {
+  const auto evaluated = [&](const std::string& run) {
+    auto json = job(run, 3);
+    json["data"]["valid"] = json["data"]["train"];
+    json["run"].update({{"eval_interval", 1}, {"eval_steps", 1}});
+    return json;
+  };
+  EXPECT_EQ(signalled(evaluated("run"), SIGUSR1), RunEnd::stopped);
+  EXPECT_EQ(lines("run").size(), 1U);
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
+  train_to_the_end(evaluated("run"));
+  train_to_the_end(evaluated("whole"));
+  const auto found = lines("run"), whole = lines("whole");
+  ASSERT_EQ(found.size(), whole.size());
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    for (const char* key : {"step", "loss", "valid_loss", "tokens"})
+      EXPECT_EQ(found[i].value(key, nlohmann::json()), whole[i].value(key, nlohmann::json())) << i;
+  train_to_the_end(evaluated("run"));  // done: nothing more
+  EXPECT_EQ(lines("run").size(), whole.size());
+}
+
+// The step of the evaluation that is there is not evaluated again.
+TEST_F(RunEnds, AnEvaluationThatIsThereIsNotMadeAgain) {
+  auto json = job("run", 2);
+  json["data"]["valid"] = json["data"]["train"];
+  json["run"].update({{"eval_interval", 1}, {"eval_steps", 1}});
+  train_to_the_end(json);
+  json["run"]["steps"] = 3;
+  train_to_the_end(json);
+  EXPECT_EQ(lines("run").size(), 6U);
+}
+
+}  // namespace
+}  // namespace triax::test

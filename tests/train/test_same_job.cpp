@@ -1,0 +1,79 @@
+#include "src/train/same_job.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tests/io/rank_fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// The last rank's job is another, where there are more.
+std::string refusal_of(const LoadedJob& job, const LoadedJob& last) {
+  const bool is_last = world_rank() == world_size() - 1;
+  return error_of([&] { check_same_job(MPI_COMM_WORLD, is_last ? last : job); });
+}
+
+class SameJob : public testing::Test {
+ protected:
+  SameJob() {
+    if (world_rank() == 0) std::ofstream(text_) << std::string(1000, 'a');
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  LoadedJob job(double rate) const {
+    auto json = golden_job(read_golden("gpt2-tiny"), {});
+    json["optimizer"]["params"]["lr"] = rate;
+    json["data"]["train"] = {text_};
+    return load(json, 1);
+  }
+  SharedDirectory directory_;
+  std::string text_ = directory_.path("text");
+};
+
+TEST_F(SameJob, OnEveryRankIsNoError) {
+  EXPECT_NO_THROW(check_same_job(MPI_COMM_WORLD, job(1e-3)));
+}
+
+TEST_F(SameJob, AnotherKeyIsNamedWithItsRank) {
+  if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
+  EXPECT_THAT(refusal_of(job(1e-3), job(2e-3)),
+              AllOf(HasSubstr("rank " + std::to_string(world_size() - 1)),
+                    HasSubstr("job.optimizer.params.lr is 0.002 here, 0.001 on rank 0"),
+                    Not(HasSubstr("data."))));
+  EXPECT_THROW(check_same_job(MPI_COMM_WORLD, job(world_rank() + 1)), UsageError);
+}
+
+// As where shards are still being written.
+TEST_F(SameJob, AFileThatOneRankHasNotIsNamed) {
+  if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
+  const LoadedJob first = job(1e-3);
+  LoadedJob more = first;
+  more.config.data.valid.push_back(read_golden("gpt2-tiny").directory + "/tokens.bin");
+  EXPECT_THAT(refusal_of(first, more), HasSubstr("bytes\" here, absent on rank 0"));
+}
+
+// As where a node has a copy of its own.
+TEST_F(SameJob, AFileOfAnotherSizeIsNamed) {
+  if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
+  const TempDirectory own;  // the same name leads to another file on each rank
+  const LoadedJob all = [&] {
+    LoadedJob found = job(1e-3);
+    found.config.data.train = {fmt::format("/proc/self/fd/{}", 99)};
+    return found;
+  }();
+  const int file =
+      open(own.file("copy", std::string(static_cast<std::size_t>(world_rank()) + 1, 'a')).c_str(),
+           O_RDONLY);
+  ASSERT_EQ(dup2(file, 99), 99);
+  close(file);
+  EXPECT_THAT(refusal_of(all, all), HasSubstr("is \"2 bytes\" here, \"1 bytes\" on rank 0"));
+  close(99);
+}
+
+}  // namespace
+}  // namespace triax::test
