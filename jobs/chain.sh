@@ -35,6 +35,7 @@ while [[ $# -gt 0 ]]; do
       esac
       shift 2
       ;;
+    --export*) fail "$1: the segments get variables from this script. Set them in a file, and TRIAX_ENV to that file" ;;
     -*) options+=("$1"); shift ;;
     *) break ;;
   esac
@@ -49,7 +50,7 @@ first=
 for ((segment = 0; segment < segments; ++segment)); do
   dependency=()
   [[ -z $previous ]] || dependency=(--dependency="after$after:$previous" --kill-on-invalid-dep=yes)
-  previous=$(REQUEUE=no TRIAX_JOB_ID=$first TRIAX_JOBS=$jobs sbatch --parsable --no-requeue "${dependency[@]}" "${options[@]}" "$jobs/train.sbatch" "$@" \
+  previous=$(REQUEUE=no TRIAX_JOB_ID=$first TRIAX_JOBS=$jobs sbatch --parsable --no-requeue --export=ALL "${dependency[@]}" "${options[@]}" "$jobs/train.sbatch" "$@" \
     --set run.stop_before_end="$stop")
   previous=${previous%%;*}
   first=${first:-$previous}

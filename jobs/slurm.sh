@@ -69,7 +69,7 @@ readonly as_rank='
 mpi_option() {
   if [[ -n ${SLURM_MPI_TYPE:-} ]]; then
     echo "--mpi=$SLURM_MPI_TYPE"
-  elif srun --mpi=list 2>&1 | grep -qw pmi2; then
+  elif [[ " $(srun --mpi=list 2>&1 | tr -s '[:space:],:' ' ' || true) " == *" pmi2 "* ]]; then
     echo --mpi=pmi2
   fi
 }
@@ -108,7 +108,7 @@ launch() {
 # train ARGUMENT...: triax train on all ranks, and again where it has not come to its end.
 train() {
   local status=0 settings before
-  settings=$("$triax" config "$@" --json 2>/dev/null) || true  # where the job is wrong the ranks say so
+  settings=$("$triax" config "$@" --ranks "${SLURM_NTASKS:-1}" --json 2>/dev/null) || true  # where the job is wrong the ranks say so
   before=$(last_line)
   launch "$triax" train "$@" || status=$?
   # mpiexec that was signalled may leave with 0 whatever its ranks said. A run that is done says so once more.
@@ -149,7 +149,8 @@ is_worth_a_try() {
   local file newest stepped=yes count idle retries=${RETRIES:-3}
   file=$(failures_file)
   newest=$(newest_checkpoint)
-  if [[ $(last_line) == "$2" ]]; then stepped=no; fi
+  # Where it is not known where the run writes, RETRIES alone counts.
+  if [[ -n $(value_of run.directory) && $(last_line) == "$2" ]]; then stepped=no; fi
   # Behind a new checkpoint the count begins anew: a long run may meet any number of bad nodes.
   if ! grep -q "behind ${newest:-nothing}," "$file" 2>/dev/null; then forget_failures; fi
   if ! echo "$(date +%FT%T) status $1 behind ${newest:-nothing}, steps: $stepped" >>"$file"; then

@@ -14,8 +14,8 @@ bool has_pair_products();
 /// c = scale a b, or c += scale a b with `accumulate`.
 struct PairProduct {
   std::int64_t rows = 0;
-  std::int64_t columns = 0;  // rounded up to whole_pair_columns: b and c have room for that
-  std::int64_t depth = 0;    // in words
+  std::int64_t columns = 0;          // rounded up to whole_pair_columns: b and c have room for that
+  std::int64_t depth = 0;            // in words
   const std::uint32_t* a = nullptr;  // word k of row m at m * a_row_stride + k * a_depth_stride
   std::int64_t a_row_stride = 0;
   std::int64_t a_depth_stride = 0;

@@ -161,13 +161,14 @@ int train(const JobArguments& arguments, MpiSession& session) {
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   spdlog::info("{}; {}", settle_on_cores(grid), code);
   const KernelRuntime runtime(threads_of_rank(grid));
-  go_on_where_run_again(grid, batch_job(surroundings()), job.config);
-  JobPlan plan = plan_job(job.config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
-  check_fits(job.config, plan.memory, grid);
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
   agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(job.config);
   });
+  // Behind the lock: who held it may have written a checkpoint just now.
+  go_on_where_run_again(grid, batch_job(surroundings()), job.config);
+  JobPlan plan = plan_job(job.config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
+  check_fits(job.config, plan.memory, grid);
   grid.report_across_nodes(job.config.run.directory);
   remove_left_offload(grid, job.config);
   check_offload_writable(job.config, plan.memory, grid);

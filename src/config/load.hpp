@@ -42,4 +42,8 @@ JobDescription describe_job(const std::string& path, const std::vector<std::stri
 /// or JSON.
 std::string key_reference(bool json);
 
+/// The text of a resolved job with the paths of files and directories made absolute: it means the
+/// same in every working directory.
+std::string with_absolute_paths(const std::string& job);
+
 }  // namespace triax

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "src/config/load.hpp"
+
 namespace triax {
 namespace {
 namespace fs = std::filesystem;

@@ -19,8 +19,4 @@ std::vector<std::string> data_files(Settings& settings, const std::string& key,
                                     const std::string& job_file, ErrorList& errors,
                                     ErrorList& missing);
 
-/// The text of a resolved job with the paths of files and directories made absolute: it means the
-/// same in every working directory.
-std::string with_absolute_paths(const std::string& job);
-
 }  // namespace triax

@@ -48,6 +48,9 @@ std::string shown(const std::map<std::string, json>& values, const std::string& 
 // Whether two names may be of one file, seen from other directories: "text.txt", "../text.txt" and
 // "/home/me/text.txt".
 bool same_file(const std::string& a, const std::string& b) {
+  const std::filesystem::path left(a), right(b);
+  if (left.is_absolute() && right.is_absolute())
+    return left.lexically_normal() == right.lexically_normal();
   const auto named = [](const std::string& path) {
     std::filesystem::path rest;
     for (const auto& part : std::filesystem::path(path).lexically_normal())

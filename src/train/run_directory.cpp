@@ -13,7 +13,6 @@
 #include "io/checkpoint_verify.hpp"
 #include "io/durable.hpp"
 #include "kernels/base/host_name.hpp"
-#include "src/config/paths.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/build_facts.hpp"
 #include "src/train/version.hpp"

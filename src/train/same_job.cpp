@@ -48,8 +48,13 @@ std::vector<std::string> differences(const std::string& path, const json& here, 
 
 void check_same_job(const Ranks& ranks, const LoadedJob& job) {
   json facts;
-  agreed(ranks, [&] { facts = facts_of(job); });
-  const json first = json::parse(broadcast_text(ranks, facts.dump()));
+  std::string text;
+  agreed(ranks, [&] {
+    facts = facts_of(job);
+    text = facts.dump(-1, ' ', false, json::error_handler_t::replace);  // names may be any bytes
+    facts = json::parse(text);
+  });
+  const json first = json::parse(broadcast_text(ranks, text));
   agreed(ranks, [&] {
     std::vector<std::string> found;
     for (const auto& item : facts.items())
@@ -59,11 +64,12 @@ void check_same_job(const Ranks& ranks, const LoadedJob& job) {
     constexpr std::size_t most = 5;
     const std::size_t left = found.size() > most ? found.size() - most : 0;
     found.resize(found.size() - left);
-    throw UsageError("not every rank has the same job and data",
-                     fmt::format("{}{}", fmt::join(found, "; "),
-                                 left > 0 ? fmt::format("; and {} more", left) : ""),
-                     "Start all ranks in one directory that all nodes share, and begin when its "
-                     "files are complete");
+    // No UsageError: a file system may show a node an older state, and later the same.
+    throw Error("not every rank has the same job and data",
+                fmt::format("{}{}", fmt::join(found, "; "),
+                            left > 0 ? fmt::format("; and {} more", left) : ""),
+                "Start all ranks in one directory that all nodes share, and begin when its files "
+                "are complete");
   });
 }
 

@@ -90,7 +90,9 @@ std::string Trainer::save(std::int64_t steps_done, bool wait) {
     if (leader())
       spdlog::warn("no checkpoint after {} of {} steps: {}", steps_done, config_.run.steps, why);
     checkpoints_.finish();  // an older one, if it is still being written
-    const bool older = leader() && !list_checkpoints(config_.checkpoint.directory).empty();
+    bool older = false;
+    agreed(grid_,
+           [&] { older = leader() && !list_checkpoints(config_.checkpoint.directory).empty(); });
     return leader_says(older) ? std::string() : why;
   }
   const std::string scale = (bad > 0 ? bad_steps_.scaler_before() : loss_scaler_).state();

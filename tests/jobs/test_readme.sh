@@ -12,7 +12,8 @@ text=(--set data.train="$readme" --set data.valid="$readme")
 "$triax" config demo.json --ranks 8 "${text[@]}" >config.txt || fail "README's job is refused"
 
 # A run of two or more spaces parts the columns of the excerpt.
-"$triax" train demo.json --print-plan --set parallel.data=2 "${text[@]}" | sed '/^stage 1/q' | sed 's/^ *//; s/ *$//' >plan.txt
+"$triax" train demo.json --print-plan --set parallel.data=2 "${text[@]}" >stages.txt
+sed 's/^ *//; s/ *$//; /^stage 1/q' stages.txt >plan.txt
 grep -E '^    [0-9]+  [a-zA-Z]' "$readme" | sed -E 's/   +/\n/g' | sed '/^$/d; /^\.\.\.$/d' >excerpt.txt
 [[ $(wc -l <excerpt.txt) -ge 15 ]] || fail "README has no excerpt of a plan"
 while IFS= read -r line; do
