@@ -82,7 +82,7 @@ JobDescription describe_job(const std::string& path, const std::vector<std::stri
   }
   return {json ? list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
                : as_table(rows),
-          job.missing.texts()};
+          job.all_missing()};
 }
 
 std::string key_reference(bool json) {

@@ -14,6 +14,15 @@ struct ResolvedJob {
   /// Files that the job reads and that are not there: errors of a run, but not of a look at the
   /// job.
   ErrorList missing;
+  /// The checkpoint to begin from, where it is not there: a run looks for it by itself, since a
+  /// batch job that is run again goes on from its own.
+  ErrorList no_checkpoint;
+
+  std::vector<std::string> all_missing() const {
+    ErrorList all = missing;
+    all.add(no_checkpoint);
+    return all.texts();
+  }
 };
 
 /// UsageError with every error of the job, `missing` among them, but for a job that has no others.

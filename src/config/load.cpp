@@ -62,21 +62,23 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
   resolve_batch(settings, errors);
   resolve_memory(settings, model, errors);
   check_schedule(settings, errors);
-  ErrorList missing;
+  ErrorList missing, no_checkpoint;
   check_offload(settings, errors, missing);
   resolve_files(settings, model, path, errors, missing);
+  check_resume(settings, missing, no_checkpoint);
   if (!errors.empty()) {
     errors.add(missing);
+    errors.add(no_checkpoint);
     errors.raise();
   }
-  return {std::move(settings), model, std::move(missing)};
+  return {std::move(settings), model, std::move(missing), std::move(no_checkpoint)};
 }
 
 namespace {
 
 LoadedJob loaded_job(const ResolvedJob& job) {
   LoadedJob loaded{
-      to_config(job.settings, job.model), resolved_text(job.settings), {}, job.missing.texts()};
+      to_config(job.settings, job.model), resolved_text(job.settings), {}, job.all_missing()};
   for (const auto& key : job.settings.paths()) {
     const auto& setting = job.settings.at(key);
     if (setting.given && setting.treatment == Treatment::accepted) loaded.accepted.push_back(key);
@@ -90,7 +92,9 @@ LoadedJob load_job(const std::string& path, const std::vector<std::string>& over
   const KeyTable table;
   const auto job = resolve_job(table, path, overrides, ranks);
   job.missing.raise();
-  return loaded_job(job);
+  LoadedJob loaded = loaded_job(job);
+  loaded.missing.clear();
+  return loaded;
 }
 
 LoadedJob load_job_to_plan(const std::string& path, const std::vector<std::string>& overrides,

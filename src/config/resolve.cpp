@@ -61,18 +61,6 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
         fmt::format("{} is less than 256, the tokens of data.tokenizer \"bytes\"", m.vocabulary));
 }
 
-void check_resume(Settings& s, ErrorList& missing) {
-  const auto resume = s.string("checkpoint.resume");
-  if (resume == "auto" || resume == "never" || resume == "must") return;
-  if (fs::is_directory(resume))
-    return s.error(
-        missing, "checkpoint.resume",
-        resume + " is a directory. Name a file in it, or set checkpoint.directory to it");
-  if (fs::exists(resume)) return;
-  s.error(missing, "checkpoint.resume",
-          "no such file: " + resume + ". Say auto, never, must or a checkpoint file");
-}
-
 // Gradients travel as they are kept: no second copy in another type.
 void check_communication_type(Settings& s, const std::string& kept, bool chosen,
                               ErrorList& errors) {
@@ -158,7 +146,18 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   if (s.is_auto("checkpoint.directory"))
     s.resolve("checkpoint.directory",
               (fs::path(s.string("run.directory")) / "checkpoints").string());
-  check_resume(s, missing);
+}
+
+void check_resume(Settings& s, ErrorList& missing, ErrorList& no_checkpoint) {
+  const auto resume = s.string("checkpoint.resume");
+  if (resume == "auto" || resume == "never" || resume == "must") return;
+  if (fs::is_directory(resume))
+    return s.error(
+        missing, "checkpoint.resume",
+        resume + " is a directory. Name a file in it, or set checkpoint.directory to it");
+  if (fs::exists(resume)) return;
+  s.error(no_checkpoint, "checkpoint.resume",
+          "no such file: " + resume + ". Say auto, never, must or a checkpoint file");
 }
 
 }  // namespace triax

@@ -29,4 +29,7 @@ void resolve_files(Settings& settings, const ModelConfig& model, const std::stri
 /// The Config that resolved settings describe.
 Config to_config(const Settings& settings, const ModelConfig& model);
 
+/// checkpoint.resume names a file: a directory is `missing`, no file at all `no_checkpoint`.
+void check_resume(Settings& settings, ErrorList& missing, ErrorList& no_checkpoint);
+
 }  // namespace triax

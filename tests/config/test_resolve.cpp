@@ -205,7 +205,9 @@ TEST_F(Resolve, Files) {
   EXPECT_EQ(config("").checkpoint.directory, "runs/triax/checkpoints");
   EXPECT_EQ(config(R"(, "run": {"directory": "here"})").checkpoint.directory, "here/checkpoints");
   EXPECT_EQ(config(R"(, "checkpoint": {"directory": "there"})").checkpoint.directory, "there");
-  EXPECT_THAT(error(R"(, "checkpoint": {"resume": "no.h5"})"),
+  EXPECT_EQ(config(R"(, "checkpoint": {"resume": "no.h5"})").checkpoint.resume, "no.h5")
+      << "a batch job that is run again needs it no more";
+  EXPECT_THAT(error(R"(, "checkpoint": {"resume": "no.h5"}, "nonsense": 1)"),
               HasSubstr("checkpoint.resume: no such file: no.h5"));
   EXPECT_EQ(config(R"(, "checkpoint": {"resume": "must"})").checkpoint.resume, "must");
   EXPECT_THAT(error(R"(, "run": {"eval_interval": 5})"),
