@@ -8,6 +8,7 @@
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/isa_of_job.hpp"
+#include "src/comm/message_tags.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/config/load.hpp"
 #include "src/standard_output.hpp"
@@ -17,6 +18,7 @@
 #include "src/train/memory_check.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/offload_room.hpp"
+#include "src/train/pipeline_messages.hpp"
 #include "src/train/run_lock.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/same_job.hpp"
@@ -167,6 +169,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   });
   // Behind the lock: who held it may have written a checkpoint just now.
   go_on_where_run_again(grid, batch_job(surroundings()), job.config);
+  check_tags(job.config, largest_message_tag(grid.place()));
   JobPlan plan = plan_job(job.config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
   check_fits(job.config, plan.memory, grid);
   grid.report_across_nodes(job.config.run.directory);
@@ -189,6 +192,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
 void show_plan(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
   LoadedJob job = job_to_plan(arguments, session.size(), grid);
+  check_tags(job.config, largest_message_tag("this process"));
   const KernelRuntime runtime(planned_threads(arguments, job.config, grid));
   const JobPlan plan = plan_to_show(job.config, grid);
   if (session.rank() == 0) {
