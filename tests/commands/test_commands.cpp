@@ -10,6 +10,7 @@ namespace triax::test {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
@@ -156,13 +157,26 @@ TEST_F(Commands, ADryRunPrintsAndLeavesNothing) {
   EXPECT_EQ(parsed["ranks"].size(), 2U);
   EXPECT_GT(parsed["messages"]["data"]["count"], 0);
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
-  EXPECT_EQ(on_job("train", "--json").status, 2) << "only with --dry-run";
+  const Outcome run = on_job("train", "--json");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.text, HasSubstr("--json is for what --dry-run and --print-plan print"));
 }
 
 TEST_F(Commands, ADryRunAndAPlanAreBothPrinted) {
   const Outcome both = on_job("train", "--dry-run --print-plan");
   EXPECT_EQ(both.status, 0) << both.text;
   EXPECT_THAT(both.text, AllOf(HasSubstr("F c0 l0 m0"), HasSubstr("stage 0: rank 0")));
+}
+
+TEST_F(Commands, APlanIsPrintedAsJsonToo) {
+  for (const std::string dry : {"", "--dry-run "}) {
+    const Outcome outcome = on_job("train", "--print-plan --json " + dry + "2>/dev/null");
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    const auto json = nlohmann::json::parse(outcome.text);
+    ASSERT_EQ(json["stages"].size(), 1U);
+    EXPECT_THAT(json["stages"][0].get<std::vector<std::string>>(), Contains("F c0 l0 m0"));
+    EXPECT_EQ(json.contains("ranks"), !dry.empty());
+  }
 }
 
 TEST_F(Commands, ADryRunThatDoesNotFitPrintsTheTableAndSaysSo) {
