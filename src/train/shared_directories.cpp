@@ -56,7 +56,7 @@ void require_listed(const std::string& directory, const std::string& name, const
   }
 }
 
-// The first rank of each node waits for it; what that has seen the others see at once.
+// The first rank of each node waits for it; what that has seen the others see soon.
 void check_shared(const ProcessGrid& grid, const std::string& directory, const char* key,
                   double patience) {
   std::optional<Mark> mark;
@@ -64,10 +64,11 @@ void check_shared(const ProcessGrid& grid, const std::string& directory, const c
     if (grid.rank() == 0) mark.emplace(directory);
   });
   const std::string name = broadcast_text(grid, mark ? mark->name() : "");
+  constexpr double soon = 1.0;
   for (const bool first : {true, false})
     agreed(grid, [&] {
       if (first == (grid.node_rank() == 0))
-        require_listed(directory, name, key, first ? patience : 0.0);
+        require_listed(directory, name, key, first ? patience : soon);
     });
 }
 

@@ -57,5 +57,17 @@ TEST_F(Start, ASignalEndsItMeanwhile) {
   }
 }
 
+// As where each node has a directory of this name of its own.
+TEST_F(Start, ADirectoryThatRanksDoNotShareIsRefused) {
+  const std::string script =
+      directory_.file("own.sh", "cd $(mktemp -d " + directory_.path("own-XXXXXX") +
+                                    ") && exec " TRIAX_PROGRAM " train " +
+                                    directory_.path("job.json") + " --set run.directory=own");
+  const Outcome outcome = outcome_of("env OMP_NUM_THREADS=1 " MPIEXEC " 2 sh " + script);
+  EXPECT_EQ(outcome.status, 2) << outcome.text;
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("rank 1: run.directory is not the same directory"),
+                                  HasSubstr("Set run.directory to")));
+}
+
 }  // namespace
 }  // namespace triax::test
