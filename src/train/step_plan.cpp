@@ -35,6 +35,12 @@ std::vector<LayerUse> layer_uses(const ParameterBlock& block) {
   return layers;
 }
 
+Residence residence(const ParameterBlock& block) {
+  if (!block.sharded) return Residence::whole;
+  if (!block.stored) return Residence::sharded;
+  return block.in_host && block.host_state ? Residence::stepped_in_store : Residence::stored;
+}
+
 // Blocks of equal size share the buffers for what is whole for a while only.
 std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
   std::vector<BlockUse> uses;
@@ -44,13 +50,11 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
     uses.push_back({.layers = layer_uses(block),
                     .tensor_sum = !block.partial.empty(),
                     .tied = block.tied && stage.place().stages > 1,
-                    .persistent = !block.sharded,
+                    .parameters = residence(block),
                     .elements = block.elements,
                     .pool = static_cast<int>(pool - sizes.begin()),
                     .parts = static_cast<int>(block.parts.size()),
                     .kept_parts = block.kept_parts,
-                    .stored = block.stored,
-                    .stepped_in_store = block.in_host && block.host_state,
                     .gather_piece = block.gather_piece});
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
@@ -63,7 +67,8 @@ void set_limits(PlanShape& shape, const ZeroConfig& zero, const DataShard& data)
   std::int64_t largest = 0;
   for (const auto& stage : shape.blocks)
     for (const BlockUse& block : stage)
-      if (data.zero_stage < 3 || !block.persistent) largest = std::max(largest, block.elements);
+      if (data.zero_stage < 3 || block.parameters != Residence::whole)
+        largest = std::max(largest, block.elements);
   if (zero.overlap) {
     shape.reduce_ahead = std::min(zero.reduce_bucket_size, largest);
     shape.gather_ahead = zero.limit_gathers ? std::min(zero.prefetch_bucket_size, largest)

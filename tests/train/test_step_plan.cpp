@@ -70,7 +70,8 @@ TEST(PlanShapeOfAJob, OneDataRankGathersParametersThatLiveElsewhere) {
   config.zero.offload_param.max_in_cpu = 0;
   const PlanShape shape = plan_shape(config);
   EXPECT_EQ(shape.zero, ZeroStage::parameters);
-  for (const BlockUse& block : shape.blocks[0]) EXPECT_NE(block.stored, block.persistent);
+  for (const BlockUse& block : shape.blocks[0])
+    EXPECT_EQ(block.stored(), block.parameters != Residence::whole);
   EXPECT_EQ(shape.shard_buffers, 5);
   // The sums of the same job without: gradients are whole all the time, and a block has the same
   // parameters.
