@@ -51,7 +51,7 @@ KindBytes named_host(const Config& config, const StepPlans& plans, const Stage& 
   }
   if (config.zero.offload_param.device == OffloadDevice::cpu)
     for (const ParameterBlock& block : blocks)
-      if (!block.small)
+      if (block.content != BlockContent::small_parameters)
         host.parameters +=
             block.parameters.count() * static_cast<std::int64_t>(size_of(config.precision.type));
   return host;

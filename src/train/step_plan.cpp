@@ -36,9 +36,10 @@ std::vector<LayerUse> layer_uses(const ParameterBlock& block) {
 }
 
 Residence residence(const ParameterBlock& block) {
-  if (!block.sharded) return Residence::whole;
-  if (!block.stored) return Residence::sharded;
-  return block.in_host && block.host_state ? Residence::stepped_in_store : Residence::stored;
+  if (!block.sharded()) return Residence::whole;
+  if (!block.stored()) return Residence::sharded;
+  const bool stepped_there = block.home == ParameterHome::host && block.host_state;
+  return stepped_there ? Residence::stepped_in_store : Residence::stored;
 }
 
 // Blocks of equal size share the buffers for what is whole for a while only.
@@ -47,15 +48,16 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
   std::vector<std::int64_t> sizes;  // of the pools
   for (const ParameterBlock& block : lay_out_blocks(stage, data)) {
     const auto pool = std::find(sizes.begin(), sizes.end(), block.elements);
-    uses.push_back({.layers = layer_uses(block),
-                    .tensor_sum = !block.partial.empty(),
-                    .tied = block.tied && stage.place().stages > 1,
-                    .parameters = residence(block),
-                    .elements = block.elements,
-                    .pool = static_cast<int>(pool - sizes.begin()),
-                    .parts = static_cast<int>(block.parts.size()),
-                    .kept_parts = block.kept_parts,
-                    .gather_piece = block.gather_piece});
+    uses.push_back(
+        {.layers = layer_uses(block),
+         .tensor_sum = !block.partial.empty(),
+         .tied = block.content == BlockContent::tied_embedding && stage.place().stages > 1,
+         .parameters = residence(block),
+         .elements = block.elements,
+         .pool = static_cast<int>(pool - sizes.begin()),
+         .parts = static_cast<int>(block.parts.size()),
+         .kept_parts = block.kept_parts,
+         .gather_piece = block.gather_piece});
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
   return uses;

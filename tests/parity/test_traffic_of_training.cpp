@@ -66,7 +66,7 @@ TEST(TrafficOfTraining, EachStageSendsWhatItsAuthorsCount) {
       for (const ParameterBlock& block : trainer.store().blocks()) {
         bytes += float_bytes * block.elements;
         const int first = block.params.front().uses.front().layer;
-        if (block.tied) continue;
+        if (block.content == BlockContent::tied_embedding) continue;
         if (first == 0 || first > job.config.model.layers)
           gathered_once += float_bytes * block.elements;
       }
@@ -200,7 +200,7 @@ TEST(TrafficOfTraining, PiecesOfGathersAreAsPlanned) {
       const Config config = load(job, world_size()).config;
       const Stage stage = make_stage(config, 0, 0);
       for (const ParameterBlock& block : lay_out_blocks(stage, data_shard(config, 0))) {
-        if (block.sharded) continue;
+        if (block.sharded()) continue;
         std::int64_t gathered = 0;
         for (int piece = 0; piece < gathers_of(block); ++piece) {
           const FlatRange run = gathered_run(block, piece);
