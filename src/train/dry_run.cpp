@@ -113,11 +113,11 @@ std::string messages_text(const MessagePlan& plan) {
   return text.empty() ? "no messages" : text;
 }
 
-std::vector<std::string> gpu_notes(const Config& config, bool present) {
+std::vector<std::string> gpu_notes(const PlacedConfig& config, bool present) {
   std::vector<std::string> notes;
-  if (space_of(config) == MemorySpace::host) return notes;
+  if (config.place.space == MemorySpace::host) return notes;
   const int ranks = grid_shape(config.parallel).size();
-  const bool staged = config.run.staged_messages;
+  const bool staged = config.place.staged_messages;
   if (!present)
     notes.push_back(fmt::format(
         "run.device is gpu and this machine has none: planned for ranks with a GPU each, whose "

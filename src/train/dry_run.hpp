@@ -16,7 +16,7 @@ std::string messages_text(const MessagePlan& plan);
 
 /// What the plan of a GPU's memory has beside the tensors, and how it was found; empty where none
 /// computes. `present`: whether this machine has a GPU.
-std::vector<std::string> gpu_notes(const Config& config, bool present);
+std::vector<std::string> gpu_notes(const PlacedConfig& config, bool present);
 
 /// A line for each kind of rank with its MiB by kind, what fits the machine, and the messages of a
 /// step. `limit`: what the ranks of this machine share.
