@@ -77,8 +77,7 @@ TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
               HasSubstr("amp.enabled: true is refused"));
   for (const auto* more :
        {R"("run": {"trace_steps": [10, 12]})", R"("run": {"tensorboard": true})",
-        R"("tensorboard": {"enabled": true})", R"("lora": {"rank": 8})",
-        R"("data": {"train": "text.txt", "tokenizer": "gpt2:dir"})",
+        R"("lora": {"rank": 8})", R"("data": {"train": "text.txt", "tokenizer": "gpt2:dir"})",
         R"("parallel": {"schedule": "zero-bubble"})", R"("zero_optimization": {"zenflow": {}})"})
     EXPECT_THAT(error_of(write("more.json", std::string("{\"extends\": \"") +
                                                 std::filesystem::path(job()).filename().string() +
@@ -96,6 +95,17 @@ TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
         R"("elasticity": {"enabled": true})", R"("gradient_allreduce_op": "sum")",
         R"("tensor_parallel": {"autotp_size": 4})"})
     EXPECT_NE(error(std::string(", ") + more), "") << more;
+  EXPECT_THAT(error(R"(, "autotuning": {"enabled": true, "fast": true})"),
+              HasSubstr("autotuning.enabled: true is refused (there is no autotuner; set "
+                        "train_micro_batch_size_per_gpu and zero_optimization.stage yourself)"))
+      << "DeepSpeed's would choose the batch";
+}
+
+TEST_F(Load, MonitorsAreAcceptedWithALine) {
+  for (const char* monitor : {"tensorboard", "wandb", "csv_monitor", "comet"})
+    EXPECT_THAT(
+        load_job(job(fmt::format(R"(, "{}": {{"enabled": true}})", monitor)), {}, 1).accepted,
+        testing::ElementsAre(std::string(monitor) + ".enabled"));
 }
 
 TEST_F(Load, ZeroIsRead) {
