@@ -44,6 +44,18 @@ bool is_token_file(const std::string& path) {
   return extension == ".bin" || extension == ".h5" || extension == ".hdf5" || extension == ".idx";
 }
 
+// Weights that come from elsewhere were trained on the tokens of a tokenizer, which bytes are not.
+void check_tokens_of_weights(const Settings& s, const ModelConfig& m, const std::string& text,
+                             ErrorList& errors) {
+  if (m.weights.empty() || m.vocabulary == 256 || s.given("data.tokenizer")) return;
+  errors.add(
+      s.at("data.train").origin,
+      fmt::format("data.tokenizer: missing: {} would be read as bytes, and the {} tokens of "
+                  "model.from are another tokenizer's. Name token files made with that one (llm.c, "
+                  "Megatron, HDF5), or say \"bytes\" if that is what the model was trained on",
+                  text, m.vocabulary));
+}
+
 // Bytes are tokens 0 to 255 only where the data are text; token files bring their own vocabulary.
 void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::string>& files,
                      ErrorList& errors) {
@@ -55,7 +67,10 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
                 "(llm.c, Megatron, HDF5)");
     return;
   }
-  if (s.sound({"model"}) && m.vocabulary < 256 && !std::ranges::all_of(files, is_token_file))
+  const auto text = std::ranges::find_if_not(files, is_token_file);
+  if (text == files.end() || !s.sound({"model"})) return;
+  check_tokens_of_weights(s, m, *text, errors);
+  if (m.vocabulary < 256)
     s.error(
         errors, "model.vocab_size",
         fmt::format("{} is less than 256, the tokens of data.tokenizer \"bytes\"", m.vocabulary));
@@ -107,11 +122,12 @@ void resolve_precision(Settings& s, ErrorList& errors) {
 
 void resolve_training(Settings& s, ErrorList& errors) {
   resolve_precision(s, errors);
-  replace_auto(s, "optimizer.params.lr", 1e-3);
+  // "auto" stands in files of Hugging Face's Trainer: its TrainingArguments' defaults.
+  replace_auto(s, "optimizer.params.lr", 5e-5);
   replace_auto(s, "optimizer.params.betas", json::array({0.9, 0.999}));
   replace_auto(s, "optimizer.params.eps", 1e-8);
   replace_auto(s, "optimizer.params.weight_decay", 0.0);
-  replace_auto(s, "gradient_clipping", 1.0);  // max_grad_norm of Hugging Face's TrainingArguments
+  replace_auto(s, "gradient_clipping", 1.0);  // max_grad_norm
   const std::string betas = "optimizer.params.betas";
   if (s.at(betas).value.size() != 2) {
     s.error(errors, betas, "expected two numbers, got " + s.at(betas).value.dump());
@@ -136,7 +152,9 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))
     errors.add({job_file, 0},
                "data.train: missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
-  check_tokenizer(s, m, train, errors);
+  auto files = train;
+  files.insert(files.end(), valid.begin(), valid.end());
+  check_tokenizer(s, m, files, errors);
   if (s.integer("run.eval_interval") > 0 && valid.empty() && s.sound({"data.valid"}))
     s.error(errors, "run.eval_interval",
             "nothing to validate on. Name data.valid, or set run.eval_interval to 0");

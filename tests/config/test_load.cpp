@@ -225,7 +225,8 @@ TEST_F(Load, TheResolvedJobLoadsToTheSameConfig) {
       R"(, "data": {"train": ["*.txt"], "valid": "text.txt", "seed": 9}, "run": {"steps": 31, "eval_interval": 2, "peak_flops": 1.1e11})";
   for (
       const std::string& more :
-      {std::string(R"("model": {"from": "hf"})") + rest,
+      {std::string(
+           R"("model": {"from": "hf"}, "data": {"train": "text.txt", "tokenizer": "bytes"})"),
        R"("model": {"config": "hf/config.json", "attention_dropout": 0.1})" + rest,
        R"("model": {"architecture": "gpt2", "resid_pdrop": 0.3, "n_head": 6}, "extends": "ds_config.json")" +
            rest,
@@ -262,7 +263,7 @@ TEST_F(Load, TheResolvedJobHasNoAutoAndEveryDefault) {
   EXPECT_EQ(job["train_micro_batch_size_per_gpu"], 1);
   EXPECT_EQ(job["run"]["steps"], 100);
   EXPECT_EQ(job["model"]["n_inner"], 256);
-  EXPECT_EQ(job["optimizer"]["params"]["lr"], 1e-3);
+  EXPECT_EQ(job["optimizer"]["params"]["lr"], 5e-5);
   EXPECT_EQ(job["scheduler"]["params"]["warmup_type"], "log");
   EXPECT_EQ(job["data"]["train"].size(), 1U);
   EXPECT_FALSE(job.contains("extends"));
@@ -275,12 +276,13 @@ TEST_F(Load, WhatJobJsonAddsIsNotRead) {
 TEST_F(Load, TheExampleJobsLoad) {
   write("hf/config.json", R"({"model_type": "gpt2"})");
   write("hf/model.safetensors", "x");
+  write("tokens.bin", "x");
   int jobs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(TRIAX_SOURCE_DIR "/jobs/examples")) {
     if (entry.path().extension() != ".json") continue;
     ++jobs;
-    std::vector<std::string> set = {"data.train=" + path("text.txt"),
-                                    "data.valid=" + path("text.txt")};
+    std::vector<std::string> set = {"data.train=" + path("tokens.bin"),
+                                    "data.valid=" + path("tokens.bin")};
     if (read_text(entry.path().string()).find("\"from\"") != std::string::npos)
       set.push_back("model.from=" + path("hf"));
     EXPECT_EQ(error_of(entry.path().string(), 4, set), "") << entry.path();

@@ -38,7 +38,8 @@ TEST_F(Resolve, Optimizer) {
       config(
           R"(, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto", "eps": "auto", "weight_decay": "auto"}})")
           .optimizer;
-  EXPECT_EQ(d.learning_rate, 1e-3);
+  EXPECT_EQ(d.learning_rate, 5e-5) << "of TrainingArguments";
+  EXPECT_EQ(config("").optimizer.learning_rate, 1e-3) << "of DeepSpeed's Adam";
   EXPECT_EQ(d.beta2, 0.999);
   EXPECT_EQ(d.weight_decay, 0.0);
 }
@@ -199,6 +200,27 @@ TEST_F(Resolve, BytesNeedAVocabularyOf256) {
       << "token files bring their own vocabulary";
   EXPECT_THAT(error("", 1, {"data.tokenizer=gpt2:dir"}),
               HasSubstr("\"gpt2:dir\" is not built yet. Say \"bytes\", or name token files"));
+}
+
+// A BPE model fed with raw bytes would train, and learn nothing of what it knew.
+TEST_F(Resolve, WeightsFromElsewhereAreNotTrainedOnBytesUnasked) {
+  write("hf/config.json", R"({"model_type": "gpt2"})");
+  write("hf/model.safetensors", "x");
+  write("tokens.bin", "x");
+  const auto with = [&](const std::string& data, const std::string& model = R"("from": "hf")") {
+    return error_of(write("from.json", R"({"model": {)" + model + R"(}, "train_batch_size": 1,
+      "data": {)" + data + "}}"));
+  };
+  const auto refusal = testing::AllOf(
+      HasSubstr("data.tokenizer: missing: text.txt would be read as bytes, and the 50257 tokens"),
+      HasSubstr("or say \"bytes\""));
+  EXPECT_THAT(with(R"("train": "text.txt")"), refusal);
+  EXPECT_THAT(with(R"("train": "tokens.bin", "valid": "text.txt")"), refusal);
+  EXPECT_EQ(with(R"("train": "text.txt", "tokenizer": "bytes")"), "");
+  EXPECT_EQ(with(R"("train": "tokens.bin")"), "");
+  EXPECT_EQ(with(R"("train": "text.txt")", R"("config": "hf/config.json")"), "") << "fresh weights";
+  EXPECT_EQ(with(R"("train": "text.txt")", R"("from": "hf", "vocab_size": 256)"), "")
+      << "as triax exports a model of bytes";
 }
 
 TEST_F(Resolve, Files) {
