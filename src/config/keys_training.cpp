@@ -217,7 +217,7 @@ void add_precision(Keys& k) {
   k.push_back(obeyed(
       "data_types.grad_accum_dtype", string, nullptr, one_of({"fp32", "bf16", "fp16"}),
       "type in which gradients are kept, and summed over micro-batches and between ranks; absent: "
-      "the model's type"));
+      "as in DeepSpeed, fp32 for a bf16 model at ZeRO stage 0, else the model's type"));
   k.push_back(accepted("data_types.param_dtype", string, nullptr,
                        "parameters have the type that bf16 and fp16 say"));
   k.push_back(accepted("data_types.buffer_dtype", string, nullptr,

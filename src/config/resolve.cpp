@@ -76,14 +76,20 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
         fmt::format("{} is less than 256, the tokens of data.tokenizer \"bytes\"", m.vocabulary));
 }
 
+// communication_data_type in small letters; empty: the job does not say it.
+std::string messages_type(const Settings& s) {
+  const std::string key = "communication_data_type";
+  std::string asked = s.has(key) ? s.string(key) : "";
+  std::ranges::transform(asked, asked.begin(), [](unsigned char c) { return std::tolower(c); });
+  return asked;
+}
+
 // Gradients travel as they are kept: no second copy in another type.
 void check_communication_type(Settings& s, const std::string& kept, bool chosen,
                               ErrorList& errors) {
   const std::string key = "communication_data_type";
-  if (!s.has(key)) return;
-  std::string asked = s.string(key);
-  std::ranges::transform(asked, asked.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (asked == kept) return;
+  const std::string asked = messages_type(s);
+  if (asked.empty() || asked == kept) return;
   const std::string remedy = asked == "fp32" ? "Say data_types.grad_accum_dtype \"fp32\""
                              : chosen        ? "Leave out this key or data_types.grad_accum_dtype"
                                              : "Leave it out";
@@ -93,15 +99,21 @@ void check_communication_type(Settings& s, const std::string& kept, bool chosen,
                       s.string(key), kept, remedy));
 }
 
+// The type that parameters have.
+std::string model_type(const Settings& s) {
+  if (s.boolean("fp16.enabled")) return "fp16";
+  return s.boolean("bf16.enabled") || s.boolean("bfloat16.enabled") ? "bf16" : "fp32";
+}
+
 void resolve_precision(Settings& s, ErrorList& errors) {
   for (const std::string key : {"fp16.enabled", "bf16.enabled", "bfloat16.enabled"})
     replace_auto(s, key, false);
   // Either name; a job.json has both.
-  const std::string bf16 = s.boolean("bfloat16.enabled") ? "bfloat16.enabled" : "bf16.enabled";
-  if (s.boolean("fp16.enabled") && s.boolean(bf16))
+  const bool bf16 = s.boolean("bf16.enabled") || s.boolean("bfloat16.enabled");
+  if (s.boolean("fp16.enabled") && bf16)
     s.error(errors, "fp16.enabled", "a model trains in one type: set fp16 or bf16, not both");
-  const std::string model = s.boolean("fp16.enabled") ? "fp16" : s.boolean(bf16) ? "bf16" : "fp32";
-  if (s.boolean("fp8.enabled") && !s.boolean(bf16))
+  const std::string model = model_type(s);
+  if (s.boolean("fp8.enabled") && !bf16)
     s.error(errors, "fp8.enabled",
             fmt::format("the matrices that fp8 multiplies are kept in bf16, and this model is {}. "
                         "Enable bf16 {}",
@@ -109,13 +121,6 @@ void resolve_precision(Settings& s, ErrorList& errors) {
   const std::string rounding = "optimizer.params.stochastic_rounding";
   if (model == "fp32" && s.boolean(rounding))
     s.error(errors, rounding, "there are no 16-bit weights to round. Enable bf16 or fp16");
-  const std::string sums = "data_types.grad_accum_dtype";
-  const std::string kept = s.has(sums) ? s.string(sums) : model;
-  if (kept != "fp32" && kept != model)
-    s.error(errors, sums,
-            fmt::format("\"{0}\" asks for a model of that type. Say fp32, or enable {0}", kept));
-  else
-    check_communication_type(s, kept, s.has(sums), errors);
 }
 
 }  // namespace
@@ -137,6 +142,24 @@ void resolve_training(Settings& s, ErrorList& errors) {
     s.error(errors, "optimizer.params.adam_w_mode",
             "false is refused (Adam with L2 regularisation is not built; decay is decoupled)");
   resolve_scheduler(s, errors);
+}
+
+// What is not said is as DeepSpeed's engine has it (get_data_types): float32 for a bf16 model
+// without ZeRO, else the model's type. A bf16 that messages are asked to have is that of what they
+// carry.
+void resolve_gradients(Settings& s, ErrorList& errors) {
+  const std::string model = model_type(s);
+  const std::string sums = "data_types.grad_accum_dtype", stage = "zero_optimization.stage";
+  const bool chosen = s.has(sums);
+  if (chosen && s.string(sums) != "fp32" && s.string(sums) != model)
+    return s.error(errors, sums,
+                   fmt::format("\"{0}\" asks for a model of that type. Say fp32, or enable {0}",
+                               s.string(sums)));
+  if (!chosen) {
+    const bool wide = model == "bf16" && s.integer(stage) == 0 && messages_type(s) != "bf16";
+    s.resolve(sums, wide ? "fp32" : model, stage);
+  }
+  check_communication_type(s, s.string(sums), chosen, errors);
 }
 
 void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_file,

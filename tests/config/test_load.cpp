@@ -134,18 +134,28 @@ TEST_F(Load, PrecisionIsRead) {
   for (const char* section : {"bf16", "bfloat16"}) {
     const auto bf16 = config(fmt::format(R"(, "{}": {{"enabled": true}})", section)).precision;
     EXPECT_EQ(bf16.type, DType::bf16);
-    EXPECT_EQ(bf16.gradient_type, DType::bf16);
+    EXPECT_EQ(bf16.gradient_type, DType::f32) << "at ZeRO stage 0, as in DeepSpeed";
     EXPECT_FALSE(bf16.loss_scale.enabled);
     EXPECT_FALSE(bf16.fp8);
     EXPECT_TRUE(
         config(fmt::format(R"(, "{}": {{"enabled": true}}, "fp8": {{"enabled": true}})", section))
             .precision.fp8);
   }
-  EXPECT_EQ(config(R"(, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"})")
-                .precision.gradient_type,
+  const std::string bf16 = R"(, "bf16": {"enabled": true})";
+  const auto gradients = [&](const std::string& more) {
+    return config(bf16 + more).precision.gradient_type;
+  };
+  for (int stage = 1; stage <= 3; ++stage)
+    EXPECT_EQ(gradients(fmt::format(R"(, "zero_optimization": {{"stage": {}}})", stage)),
+              DType::bf16);
+  EXPECT_EQ(gradients(R"(, "fsdp": {"sharding_strategy": "FULL_SHARD"})"), DType::bf16);
+  EXPECT_EQ(gradients(R"(, "zero_optimization": {"stage": 1},
+                          "data_types": {"grad_accum_dtype": "fp32"})"),
             DType::f32);
+  EXPECT_EQ(gradients(R"(, "data_types": {"grad_accum_dtype": "bf16"})"), DType::bf16);
   const auto fp16 = config(R"(, "fp16": {"enabled": true})").precision;
   EXPECT_EQ(fp16.type, DType::f16);
+  EXPECT_EQ(fp16.gradient_type, DType::f16);
   EXPECT_TRUE(fp16.loss_scale.enabled);
   EXPECT_EQ(fp16.loss_scale.fixed, 0.0);
   EXPECT_EQ(fp16.loss_scale.initial_power, 16);

@@ -1,5 +1,6 @@
 #include "src/config/resolve.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/config/job_files.hpp"
@@ -128,6 +129,35 @@ TEST_F(Resolve, BadSchedulersAreRefused) {
               HasSubstr("scheduler.params.warmup: unused without scheduler.type"));
 }
 
+TEST_F(Resolve, ACosineDoesNotRise) {
+  const auto with = [&](const std::string& least) {
+    return error(R"(, "optimizer": {"params": {"lr": 1e-3}},
+      "scheduler": {"type": "cosine", "params": {"min_lr": )" +
+                 least + "}}");
+  };
+  EXPECT_EQ(with("1e-3"), "");
+  EXPECT_THAT(with("0.01"), testing::AllOf(HasSubstr("scheduler.params.min_lr: 0.01 is more than "
+                                                     "optimizer.params.lr 0.001"),
+                                           HasSubstr("Lower one or raise the other")));
+}
+
+// 0.9 (1 + 0.01 i) is 1 from i = 11.1 on: step 20 + 10 + 5 x 11.1.
+TEST_F(Resolve, MomentsStayBelowOne) {
+  const auto with = [&](const std::string& more, int steps) {
+    return error(fmt::format(R"(, "run": {{"steps": {}}}, "scheduler": {{"type": "OneCycle",
+      "params": {{"cycle_min_lr": 1e-4, "cycle_max_lr": 1e-3, "cycle_first_step_size": 20,
+                  "cycle_second_step_size": 10, "decay_step_size": 5, {}}}}})",
+                             steps, more));
+  };
+  const std::string decay = R"("decay_mom_rate": 0.01)";
+  EXPECT_EQ(with(decay, 86), "");
+  EXPECT_THAT(with(decay, 87),
+              HasSubstr("scheduler.params.decay_mom_rate: 0.01 takes beta1 to 1 at step 86 of "
+                        "run.steps 87"));
+  EXPECT_EQ(with(R"("cycle_momentum": false, )" + decay, 1000), "");
+  EXPECT_EQ(with(R"("cycle_max_mom": 0.0, "cycle_min_mom": 0.0, )" + decay, 1000), "");
+}
+
 TEST_F(Resolve, RecomputeOfLayers) {
   const auto check = [&](const std::string& more, Recompute what, int layers) {
     const auto c = config(more);
@@ -170,10 +200,10 @@ TEST_F(Resolve, CommunicationTypesThatAreNotTheGradientsAreRefused) {
   const auto asks = [](const std::string& type) {
     return R"(, "communication_data_type": ")" + type + "\"";
   };
-  for (const std::string& more :
-       {asks("fp32"), bf16 + asks("bf16"), fp16 + asks("FP16"), bf16 + wide + asks("fp32")})
+  for (const std::string& more : {asks("fp32"), bf16 + asks("bf16"), bf16 + asks("fp32"),
+                                  fp16 + asks("FP16"), bf16 + wide + asks("fp32")})
     EXPECT_EQ(error(more), "") << more;
-  for (const std::string& model : {bf16, fp16})
+  for (const std::string& model : {bf16 + R"(, "zero_optimization": {"stage": 1})", fp16})
     EXPECT_THAT(error(model + asks("fp32")),
                 testing::AllOf(HasSubstr("communication_data_type: \"fp32\", but gradients are"),
                                HasSubstr("Say data_types.grad_accum_dtype \"fp32\"")));
