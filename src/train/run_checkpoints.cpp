@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "io/agree.hpp"
+#include "src/train/resume_changes.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
@@ -35,7 +36,7 @@ CheckpointHeader RunCheckpoints::header(const RunPosition& at,
   header.step = at.step;
   header.tokens = at.tokens;
   header.samples = at.samples;
-  header.job = job_.resolved;
+  header.job = job_for_checkpoint(job_.resolved, at.data_tokens);
   header.model = huggingface_config(config_.model);
   header.grid =
       fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,
