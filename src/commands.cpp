@@ -244,8 +244,14 @@ void generate(const GenerateArguments& arguments) {
   const CheckpointReader reader(arguments.checkpoint);
   if (!reader.has_checksums())
     spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);
-  const std::int64_t length =
+  std::int64_t length =
       static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
+  // Positions further on have weights that no step has trained.
+  if (const auto trained = trained_length(reader.header()); trained && *trained < length) {
+    spdlog::info("the model was trained on sequences of {0} tokens: it sees the last {0}",
+                 *trained);
+    length = *trained;
+  }
   Generator generator(reader, length);
   const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, generator.model());
   print_out(arguments.prompt);
