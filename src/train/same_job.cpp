@@ -2,18 +2,23 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+
+#include "src/train/build_facts.hpp"
+#include "src/train/version.hpp"
 
 namespace triax {
 namespace {
 
 using nlohmann::json;
 
-// What is the same on all ranks: the job's keys, the model, and each file's size.
-json facts_of(const LoadedJob& job) {
-  json facts = {{"job", json::parse(job.resolved)},
+// What is the same on all ranks: the program, the job's keys, the model, and each file's size.
+json facts_of(const LoadedJob& job, const std::string& program) {
+  json facts = {{"program", program},
+                {"job", json::parse(job.resolved)},
                 {"model", json::parse(huggingface_config(job.config.model))},
                 {"data", json::object()}};
   for (const auto& files : {job.config.data.train, job.config.data.valid})
@@ -46,11 +51,17 @@ std::vector<std::string> differences(const std::string& path, const json& here, 
 
 }  // namespace
 
-void check_same_job(const Ranks& ranks, const LoadedJob& job) {
+std::string this_program() {
+  std::string facts = build_facts();
+  std::replace(facts.begin(), facts.end(), '\n', ';');
+  return fmt::format("triax {}; {}", version, facts);
+}
+
+void check_same_job(const Ranks& ranks, const LoadedJob& job, const std::string& program) {
   json facts;
   std::string text;
   agreed(ranks, [&] {
-    facts = facts_of(job);
+    facts = facts_of(job, program);
     text = facts.dump(-1, ' ', false, json::error_handler_t::replace);  // names may be any bytes
     facts = json::parse(text);
   });
@@ -65,11 +76,11 @@ void check_same_job(const Ranks& ranks, const LoadedJob& job) {
     const std::size_t left = found.size() > most ? found.size() - most : 0;
     found.resize(found.size() - left);
     // No UsageError: a file system may show a node an older state, and later the same.
-    throw Error("not every rank has the same job and data",
+    throw Error("not every rank has the same program, job and data",
                 fmt::format("{}{}", fmt::join(found, "; "),
                             left > 0 ? fmt::format("; and {} more", left) : ""),
-                "Start all ranks in one directory that all nodes share, and begin when its files "
-                "are complete");
+                "Start one program on all ranks, in one directory that all nodes share, and begin "
+                "when its files are complete");
   });
 }
 
