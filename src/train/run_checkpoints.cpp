@@ -53,6 +53,7 @@ void RunCheckpoints::say(const std::function<void()>& message) const {
 
 void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
                           const std::string& loss_scale) {
+  const FileScope working(grid_.watch());
   tries_left_ = 0;  // the newer file is worth more than a second try of the older
   finish();
   prepare_publishing();
@@ -81,6 +82,7 @@ void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
 void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
                            const std::string& loss_scale) {
   if (!snapshot_) return save(stream, at, loss_scale);
+  const FileScope working(grid_.watch());
   if (writer_)
     say([&] {
       spdlog::warn("training waits for {}, which is still being written: {}", path(header_.step),
@@ -119,6 +121,7 @@ void RunCheckpoints::write_snapshot() {
 
 void RunCheckpoints::proceed(bool any_rank) {
   if (!writer_ || any_rank) return;
+  const FileScope working(grid_.watch());
   try {
     publish();
   } catch (const Error& error) {
@@ -148,6 +151,7 @@ void RunCheckpoints::publish() {
 }
 
 void RunCheckpoints::finish() {
+  const FileScope working(grid_.watch());
   while (writer_) {
     if (background_) background_->wait();
     proceed(false);
