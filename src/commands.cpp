@@ -156,7 +156,9 @@ int fail(MpiSession& session, const std::string& text, int status) {
     (void)std::fflush(stderr);
   };
   if (session.rank() == 0) print();
-  if (session.all_arrive()) return status;
+  // All ranks read what the user wrote, and come to the same; of thousands some come late.
+  const double patience = status == usage_failure ? 60.0 : 2.0;
+  if (session.all_arrive(patience)) return status;
   if (session.rank() != 0) print();
   session.abort(status);
 }

@@ -3,11 +3,14 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <new>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
+#include "io/mapped_file.hpp"
 #include "kernels/base/isa.hpp"
 #include "src/checkpoint_commands.hpp"
 #include "src/comm/watchdog.hpp"
@@ -233,10 +236,18 @@ int run(int argc, char** argv, MpiSession& session) {
     parse(app, argc, argv, session);
     return status;
   } catch (const UsageError& error) {
-    return fail(session, error.what(), 2);
+    return fail(session, error.what(), usage_failure);
   } catch (const std::exception& error) {
     return fail(session, failure_text(error), run_time_failure);
   }
+}
+
+// In the shell of a batch job MPI may not start, or may wait for processes that never come.
+bool needs_ranks(int argc, char** argv) {
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  if (words.empty() || words.front() == "--version" || words.front() == "config") return false;
+  return std::ranges::none_of(words, is_help);
 }
 
 }  // namespace
@@ -246,7 +257,9 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "train") hold_signals();
   // A file at the limit of ulimit -f is an error of its write (EFBIG), which has a text.
   std::signal(SIGXFSZ, SIG_IGN);
-  MpiSession session(&argc, &argv);
+  name_unreadable_files();
+  MpiSession session =
+      needs_ranks(argc, argv) ? MpiSession(&argc, &argv) : MpiSession(MpiSession::Alone());
   spdlog::set_default_logger(spdlog::stderr_color_st("triax"));
   spdlog::set_pattern("%v");
   return run(argc, argv, session);

@@ -123,7 +123,11 @@ StallExchange::Answers StallExchange::ask(bool insists) {
   const auto answered = [&] { return state_ == State::answered; };
   if (changed_.wait_for(lock, Seconds(limit_) + grace, answered))
     return std::exchange(answers_, {});
-  return {.first = true, .ranks = {}, .problem = "the file system hangs at " + directory_};
+  return {.first = true,
+          .ranks = {},
+          .taken_back = false,
+          .hangs = true,
+          .problem = "the file system hangs at " + directory_};
 }
 
 // Nodes may still be writing: the directory goes from their sight first, and whole.
@@ -173,6 +177,10 @@ std::string StallExchange::tell() const {
 
 StallExchange::Answers StallExchange::collect(bool insists) {
   Answers answers;
+  if (insists && !is_listed(directory_)) {
+    answers.taken_back = true;
+    return answers;
+  }
   if (::mkdir(directory_.c_str(), 0777) != 0) {
     if (errno != EEXIST) {
       answers.problem = error_text("make", directory_, errno);

@@ -31,6 +31,8 @@ class StallExchange {
   struct Answers {
     bool first = true;                // false: a rank of another node asked before
     std::vector<RankProgress> ranks;  // of other nodes, as far as they answered
+    bool taken_back = false;          // who had asked before is done: it found nothing to end for
+    bool hangs = false;               // the file system does not answer
     std::string problem;              // why nodes may not hear each other; empty: nothing known
   };
   /// How long answers are waited for: a quarter of `seconds`, 90 s at most, for NFS may show a node
@@ -38,7 +40,8 @@ class StallExchange {
   static double patience(double seconds);
   /// Asks, and waits until all nodes have answered, or for patience(). Where another rank asked
   /// before, its answers are left to it, unless this one `insists`: what was written before it did
-  /// may be old and does not count then. Any one thread.
+  /// may be old and does not count then; where that one has taken_back(), nothing is asked. Any one
+  /// thread.
   Answers ask(bool insists = false);
   /// Done with the answers: the next one to ask is the first again.
   void take_back();

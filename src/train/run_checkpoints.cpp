@@ -54,6 +54,7 @@ void RunCheckpoints::say(const std::function<void()>& message) const {
 
 void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
                           const std::string& loss_scale) {
+  const FileScope working(grid_.watch());
   tries_left_ = 0;  // the newer file is worth more than a second try of the older
   finish();
   prepare_publishing();
@@ -82,6 +83,7 @@ void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
 void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
                            const std::string& loss_scale) {
   if (!snapshot_) return save(stream, at, loss_scale);
+  const FileScope working(grid_.watch());
   if (writer_)
     say([&] {
       spdlog::warn("training waits for {}, which is still being written: {}", path(header_.step),
@@ -120,6 +122,7 @@ void RunCheckpoints::write_snapshot() {
 
 void RunCheckpoints::proceed(bool any_rank) {
   if (!writer_ || any_rank) return;
+  const FileScope working(grid_.watch());
   try {
     publish();
   } catch (const Error& error) {
@@ -149,6 +152,7 @@ void RunCheckpoints::publish() {
 }
 
 void RunCheckpoints::finish() {
+  const FileScope working(grid_.watch());
   while (writer_) {
     if (background_) background_->wait();
     proceed(false);

@@ -49,6 +49,9 @@ class RunLock::Place {
     }
     if (const std::string& refusal = lock_->refusal(); !refusal.empty())
       spdlog::warn("{}: two runs at once in {} would not be noticed", refusal, directory);
+    if (const std::string& other = lock_->left_by(); !other.empty())
+      spdlog::warn("{}/.lock names {}, which did not end by itself: make sure that it runs no more",
+                   directory, other);
   }
   ~Place() {
     if (!made_.empty() && has_lock_alone()) lock_->leave_nothing();

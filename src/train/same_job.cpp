@@ -2,12 +2,15 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "io/fingerprint.hpp"
 #include "kernels/base/host_name.hpp"
+#include "src/train/build_facts.hpp"
+#include "src/train/version.hpp"
 
 namespace triax {
 namespace {
@@ -58,17 +61,24 @@ void check_same(const json& here, const json& first) {
   const std::size_t left = found.size() > most ? found.size() - most : 0;
   found.resize(found.size() - left);
   // No UsageError: a file system may show a node an older state, and later the same.
-  throw Error("not every rank has the same job and data",
+  throw Error("not every rank has the same program, job and data",
               fmt::format("on {}: {}{}", host_name(), fmt::join(found, "; "),
                           left > 0 ? fmt::format("; and {} more", left) : ""),
-              "Start all ranks in one directory that all nodes share, and begin when its files "
-              "are complete");
+              "Start one program on all ranks, in one directory that all nodes share, and begin "
+              "when its files are complete");
 }
 
 }  // namespace
 
-std::string job_facts(const LoadedJob& job) {
-  return text_of({{"job", json::parse(job.resolved)},
+std::string this_program() {
+  std::string facts = build_facts();
+  std::replace(facts.begin(), facts.end(), '\n', ';');
+  return fmt::format("triax {}; {}", version, facts);
+}
+
+std::string job_facts(const LoadedJob& job, const std::string& program) {
+  return text_of({{"program", program},
+                  {"job", json::parse(job.resolved)},
                   {"model", json::parse(huggingface_config(job.config.model))},
                   {"data", of_each_file(job.config.data, size_text)}});
 }

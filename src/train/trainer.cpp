@@ -94,6 +94,7 @@ std::size_t Trainer::stage_index() const {
 }
 
 void Trainer::prepare_weights() {
+  const FileScope working(grid_.watch());
   if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
     std::optional<CheckpointReader> opened;
     agreed(grid_, [&] { opened.emplace(file); });
@@ -155,6 +156,7 @@ RunEnd Trainer::run() {
   checkpoints_.finish();
   if (leader()) record_->pause();
   report_messages(grid_, seconds.count());
+  report_straggler(grid_, seconds.count());
   if (end == RunEnd::done)
     export_weights(config_.checkpoint.at_end
                        ? checkpoint_path(config_.checkpoint.directory, config_.run.steps)
@@ -203,7 +205,10 @@ std::int64_t Trainer::tokens_per_step() const {
 
 // Whether the step was used.
 bool Trainer::record(const StepMetrics& metrics) {
-  if (leader()) record_->step(metrics);
+  if (leader()) {
+    const FileScope working(grid_.watch());
+    record_->step(metrics);
+  }
   if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(metrics.step + 1);
   return !metrics.skipped;
 }
@@ -222,6 +227,7 @@ Trainer::Due Trainer::due_after(std::int64_t step) const {
 
 RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
   const std::int64_t done = step + 1;
+  name_straggler(step);
   checkpoints_.proceed(told_.writing);
   if (due.last) check_end(done);
   const std::string unsaved = due.asked ? save_asked(done, due.stop) : std::string();
@@ -245,6 +251,7 @@ RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
 }
 
 void Trainer::export_weights(const std::string& checkpoint) {
+  const FileScope working(grid_.watch());
   if (config_.checkpoint.export_at_end) export_at_end(stream_, config_, checkpoint, store_, grid_);
 }
 

@@ -68,6 +68,7 @@ class Trainer {
   RunningStep start_step(std::int64_t step);
   void load_batch(std::int64_t step);
   void tell(RunningStep& running);
+  void name_straggler(std::int64_t step);
   StepMetrics settle(RunningStep& running);
   bool record(const StepMetrics& metrics);
   StepInput step_input(std::int64_t step, const LossScaler& scaler);
@@ -127,7 +128,8 @@ class Trainer {
   Clock::time_point settled_;        // the end of the step before
   double last_seconds_ = 0.0;        // that it took
   double evaluation_seconds_ = 0.0;  // that the last one took
-  bool own_checkpoints_ = true;      // run(): owns_checkpoints()
+  bool straggler_named_ = false;
+  bool own_checkpoints_ = true;  // run(): owns_checkpoints()
   // Rank 0 only.
   std::optional<RunRecord> record_;
 };

@@ -23,6 +23,7 @@ void Trainer::evaluate(std::int64_t steps_done) {
   const Clock::time_point begin = Clock::now();
   const double loss = without_sign_of_nan(evaluator_->loss());
   evaluation_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
+  const FileScope working(grid_.watch());
   if (leader()) record_->valid(steps_done - 1, loss, position(steps_done).tokens);
 }
 

@@ -31,6 +31,14 @@ TEST(CommandLine, UnknownNamesComeWithTheNearest) {
                      "triax train has no option --sett (nearest: --set). See triax train --help");
 }
 
+// As in the shell of a batch job, where MPI finds a launcher that does not answer.
+TEST(CommandLine, WhatNeedsNoRanksDoesNotStartMpi) {
+  const std::string alone = "env PMI_FD=77 PMI_RANK=0 PMI_SIZE=2 " TRIAX_PROGRAM " ";
+  for (const char* command : {"--version", "--help", "train --help", "config --reference"})
+    EXPECT_EQ(outcome_of(alone + command).status, 0) << command;
+  EXPECT_NE(outcome_of(alone + "checkpoint list .").status, 0) << "MPI starts here";
+}
+
 TEST(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
   expect_usage_error(
       "", "triax needs a command (train, config, generate, checkpoint). See triax --help");

@@ -54,6 +54,17 @@ TEST_F(SameJob, AnotherKeyIsNamedWithItsRank) {
   }
 }
 
+// As where a node has an installation of its own.
+TEST_F(SameJob, AnotherProgramIsNamed) {
+  EXPECT_THAT(this_program(), AllOf(HasSubstr("triax "), HasSubstr("commit "), HasSubstr("MPI: ")));
+  if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
+  const bool is_last = world_rank() == world_size() - 1;
+  EXPECT_THAT(error_of([&] {
+                check_same_job(MPI_COMM_WORLD, job_facts(job(1e-3), is_last ? "new" : "old"));
+              }),
+              HasSubstr("program is \"new\" here, \"old\" on rank 0"));
+}
+
 // As where shards are still being written.
 TEST_F(SameJob, AFileThatOneRankHasNotIsNamed) {
   if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
