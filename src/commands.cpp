@@ -8,6 +8,7 @@
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/isa_of_job.hpp"
+#include "src/comm/start_meeting.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/config/load.hpp"
 #include "src/standard_output.hpp"
@@ -20,6 +21,8 @@
 #include "src/train/run_lock.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/same_job.hpp"
+#include "src/train/shared_directories.hpp"
+#include "src/train/start_signals.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
@@ -110,19 +113,39 @@ void check_planned(const JobArguments& arguments, const JobPlan& job,
   check_offload_room(config, plan, ranks);
 }
 
-void print_instructions(const JobPlan& plan) {
+void print_as_text(const JobArguments& arguments, const JobPlan& plan) {
   const Plans& stages = plan.steps.training;
-  for (std::size_t stage = 0; stage < stages.size(); ++stage)
-    print_out(fmt::format("stage {}\n{}", stage, text_of(stages[stage])));
+  if (arguments.print_plan)
+    for (std::size_t stage = 0; stage < stages.size(); ++stage)
+      print_out(fmt::format("stage {}\n{}", stage, text_of(stages[stage])));
+  if (!arguments.dry_run) return;
+  const MemoryLimit gpu = gpu_limit(plan.config.place.space);
+  print_out(dry_run_table(plan, gpu.space == MemorySpace::device ? gpu : node_limit()));
 }
 
-void print_dry_run(const JobArguments& arguments, const JobPlan& plan) {
+void print_plan(const JobArguments& arguments, const JobPlan& plan) {
   const PlacedConfig& config = plan.config;
-  const MemoryLimit gpu = gpu_limit(config.place.space);
-  const MemoryLimit limit = gpu.space == MemorySpace::device ? gpu : node_limit();
-  print_out(arguments.json ? dry_run_json(plan) : dry_run_table(plan, limit));
+  if (arguments.json)
+    print_out(
+        plan_json(plan, {.dry_run = arguments.dry_run, .instructions = arguments.print_plan}));
+  else
+    print_as_text(arguments, plan);
+  if (!arguments.dry_run) return;
   for (const std::string& line : gpu_notes(config, device_count() > 0)) spdlog::info("{}", line);
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
+}
+
+// Before there is a grid, which is of the job.
+LoadedJob load_on_all_ranks(const JobArguments& arguments, MpiSession& session) {
+  const StartMeeting meeting(MPI_COMM_WORLD);
+  LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
+  check_plannable(job.config, memory_limit().bytes);
+  const std::string facts = job_facts(job);
+  const double timeout = job.config.run.collective_timeout;
+  session.end_within(timeout);
+  meeting.meet(timeout);
+  check_same_job(MPI_COMM_WORLD, facts);
+  return job;
 }
 
 }  // namespace
@@ -145,15 +168,12 @@ int train(const JobArguments& arguments, MpiSession& session) {
   check_launch(MPI_COMM_WORLD);
   (void)threads_asked();    // refused before anything is made
   const RunRequests early;  // signals wait from here on, for the trainer's own
-  const LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
-  check_plannable(job.config, memory_limit().bytes);
-  const double timeout = job.config.run.collective_timeout;
-  session.end_within(timeout);
-  check_same_job(MPI_COMM_WORLD, job);  // before a grid, which is of the job
-  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout,
-                   job.config.run.space);
+  std::optional<StartSignals> start(std::in_place, session, stopped_early);
+  const LoadedJob job = load_on_all_ranks(arguments, session);
+  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {},
+                   job.config.run.collective_timeout, job.config.run.space);
   const std::string code = [&] {
-    const WaitScope agreeing(grid.watch());  // some may still read their job file
+    const WaitScope agreeing(grid.watch());
     return agree_on_isa(grid.mpi());
   }();
   PlacedConfig config = on_grid(job.config, grid);
@@ -164,6 +184,8 @@ int train(const JobArguments& arguments, MpiSession& session) {
   agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(config);
   });
+  check_directories_shared(grid, config, usual_directory_patience(config.run));
+  check_same_data(grid, config.data);
   // Behind the lock: who held it may have written a checkpoint just now.
   go_on_where_run_again(grid, batch_job(surroundings()), config);
   JobPlan plan = plan_job(config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
@@ -175,10 +197,12 @@ int train(const JobArguments& arguments, MpiSession& session) {
   std::optional<Trainer> trainer;
   try {
     trainer.emplace(job, grid, std::move(plan));
+    start.reset();  // from here on a signal asks for a checkpoint
     return trainer->run() == RunEnd::stopped ? stopped_early : 0;
   } catch (const UsageError&) {
     throw;
   } catch (const std::exception& error) {
+    start.reset();  // a signal that comes with the end of other ranks is not to change the status
     // Here, while the memory of messages under way still stands, and before communicators go, which
     // wait for the other ranks.
     return fail(session, failure_text(error), run_time_failure);
@@ -195,8 +219,7 @@ void show_plan(const JobArguments& arguments, const MpiSession& session) {
   const KernelRuntime runtime(planned_threads(arguments, config, grid));
   const JobPlan plan = plan_to_show(config, grid);
   if (session.rank() == 0) {
-    if (arguments.print_plan) print_instructions(plan);
-    if (arguments.dry_run) print_dry_run(arguments, plan);
+    print_plan(arguments, plan);
     warn_of(job.missing);
   }
   check_planned(arguments, plan, grid);

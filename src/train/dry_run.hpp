@@ -22,9 +22,16 @@ std::vector<std::string> gpu_notes(const PlacedConfig& config, bool present);
 /// step. `limit`: what the ranks of this machine share.
 std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit);
 
-/// {"ranks": [{"rank": 0, "device": {"parameters": BYTES, ...}, "host": {...}, "nvme": {...}},
-/// ...], "messages": {"data": {"count":, "bytes":, "kinds": {"all_reduce": {...}, ...}}, ...}}: a
-/// step's, summed over ranks.
-std::string dry_run_json(const JobPlan& plan);
+/// What plan_json has of a plan.
+struct PlanParts {
+  bool dry_run = true;
+  bool instructions = false;
+};
+
+/// {"stages": [["F c0 l0 m0", ...], ...], "ranks": [{"rank": 0, "device": {"parameters": BYTES,
+/// ...}, "host": {...}, "nvme": {...}}, ...], "messages": {"data": {"count":, "bytes":, "kinds":
+/// {"all_reduce": {...}, ...}}, ...}}: the instructions of each stage, and of a dry run the memory
+/// of each rank and a step's messages, summed over ranks.
+std::string plan_json(const JobPlan& plan, const PlanParts& parts = {});
 
 }  // namespace triax

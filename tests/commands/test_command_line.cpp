@@ -78,9 +78,8 @@ TEST(CommandLine, SizesOfExportAreChecked) {
 
 // One of them would be dropped without a word.
 TEST(CommandLine, OptionsThatExcludeEachOtherAreRefused) {
-  for (const char* both :
-       {"train x.json --dry-run --json --print-plan", "config x.json --reference",
-        "config --reference --ranks 2", "config --reference --set run.steps=2"}) {
+  for (const char* both : {"config x.json --reference", "config --reference --ranks 2",
+                           "config --reference --set run.steps=2"}) {
     const Outcome outcome = triax(both);
     EXPECT_EQ(outcome.status, 2) << both;
     EXPECT_THAT(outcome.text, AllOf(StartsWith("triax: "), HasSubstr(" excludes --"))) << both;

@@ -61,11 +61,29 @@ TEST_F(Runs, ASecondRunInTheDirectoryIsTurnedAway) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run/metrics.jsonl")));
 }
 
+TEST_F(Runs, ADivergedRunSaysSoInGoodEnglish) {
+  const Outcome run =
+      on_job("train",
+             "--set optimizer.type=AdamW --set optimizer.params.lr=1e38 --set "
+             "data.valid=text.txt --set run.eval_interval=1 --set run.max_bad_steps=0 "
+             "--set run.steps=9");
+  EXPECT_EQ(run.status, 3) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("step 1 skipped: loss nan, gradient norm nan"),
+                              HasSubstr("validation loss nan"), Not(HasSubstr("-nan")),
+                              HasSubstr("no checkpoint after 2 of 9 steps: the last step was not "
+                                        "finite, and neither are the weights that step 0 left"),
+                              HasSubstr("(the run diverged). ")));
+}
+
 TEST_F(Runs, ARunThatSkippedEveryStepFails) {
   const Outcome run = on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=1e30");
   EXPECT_EQ(run.status, 3) << run.text;
   EXPECT_THAT(run.text, AllOf(HasSubstr("no step changed the weights: all 2 of the run"),
                               HasSubstr("fp16.loss_scale")));
+  std::filesystem::remove_all(directory_.path("run"));
+  EXPECT_THAT(
+      on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=1e30 --set run.steps=1").text,
+      HasSubstr("the only one of the run was skipped"));
 }
 
 }  // namespace

@@ -82,15 +82,15 @@ TEST_F(SignalledRun, LeavesWithACheckpointAndStatus75AndGoesOnBitForBit) {
 
 // It comes as soon as the program has begun to run, while MPI and the job file are still to come:
 // the kernel says when main() has been reached, by the signals that wait then.
-TEST_F(SignalledRun, ASignalAtTheStartIsObeyedToo) {
+TEST_F(SignalledRun, ASignalAtTheStartEndsItBeforeTheFirstStep) {
   const Outcome stopped =
       outcome_of_script(fmt::format("{} & p=$!; until grep -q '^SigBlk:.*4a00$' "
                                     "/proc/$p/status || ! kill -0 $p; do :; done; "
                                     "kill -TERM $p; wait $p",
                                     train("run", "")));
   EXPECT_EQ(stopped.status, 75) << stopped.text;
-  EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGTERM after 1 of"));
-  EXPECT_EQ(newest_step("run"), 1);
+  EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGTERM before the first step"));
+  EXPECT_EQ(newest_step("run"), -1);
 }
 
 TEST_F(SignalledRun, ASignalToOneRankStopsAll) {

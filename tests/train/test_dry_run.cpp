@@ -19,7 +19,7 @@ JobPlan plan_of(const Layout& layout) {
 
 TEST(DryRunJson, HasEveryRankKindAndAxis) {
   const JobPlan plan = plan_of({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1});
-  const auto json = nlohmann::json::parse(dry_run_json(plan));
+  const auto json = nlohmann::json::parse(plan_json(plan));
   ASSERT_EQ(json["ranks"].size(), 8U);
   for (int rank = 0; rank < 8; ++rank) {
     const auto& entry = json["ranks"][static_cast<std::size_t>(rank)];
