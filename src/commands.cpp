@@ -124,13 +124,13 @@ void print_as_text(const JobArguments& arguments, const JobPlan& plan) {
 }
 
 void print_plan(const JobArguments& arguments, const JobPlan& plan) {
-  const PlacedConfig& config = plan.config;
   if (arguments.json)
     print_out(
         plan_json(plan, {.dry_run = arguments.dry_run, .instructions = arguments.print_plan}));
   else
     print_as_text(arguments, plan);
   if (!arguments.dry_run) return;
+  const PlacedConfig& config = plan.config;
   for (const std::string& line : gpu_notes(config, device_count() > 0)) spdlog::info("{}", line);
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
 }
@@ -184,8 +184,8 @@ int train(const JobArguments& arguments, MpiSession& session) {
   agreed(grid, [&] {
     if (grid.rank() == 0) lock.emplace(config);
   });
-  check_directories_shared(grid, config, usual_directory_patience(config.run));
-  check_same_data(grid, config.data);
+  check_directories_shared(grid, job.config, usual_directory_patience(job.config.run));
+  check_same_data(grid, job.config.data);
   // Behind the lock: who held it may have written a checkpoint just now.
   go_on_where_run_again(grid, batch_job(surroundings()), config);
   JobPlan plan = plan_job(config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
@@ -244,8 +244,14 @@ void generate(const GenerateArguments& arguments) {
   const CheckpointReader reader(arguments.checkpoint);
   if (!reader.has_checksums())
     spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);
-  const std::int64_t length =
+  std::int64_t length =
       static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
+  // Positions further on have weights that no step has trained.
+  if (const auto trained = trained_length(reader.header()); trained && *trained < length) {
+    spdlog::info("the model was trained on sequences of {0} tokens: it sees the last {0}",
+                 *trained);
+    length = *trained;
+  }
   Generator generator(reader, length);
   const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, generator.model());
   print_out(arguments.prompt);

@@ -95,6 +95,7 @@ struct BatchConfig {
 
 struct OptimizerConfig {
   double learning_rate = 1e-3;
+  bool rate_given = false;  // by the job, as a number
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0.0;  // DeepSpeed's default, not PyTorch's 0.01

@@ -100,7 +100,8 @@ void add_types(std::vector<Change>& changes, const PlacedConfig& config) {
   PlacedConfig other = config;
   PrecisionConfig& precision = other.precision;
   if (precision.type == DType::f32) {
-    precision.type = precision.gradient_type = DType::bf16;
+    precision.type = DType::bf16;
+    if (config.zero.stage > 0) precision.gradient_type = DType::bf16;  // as DeepSpeed's default
     changes.push_back({"bf16.enabled true", other});
   } else if (precision.gradient_type != precision.type) {
     precision.gradient_type = precision.type;

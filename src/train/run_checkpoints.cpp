@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "io/agree.hpp"
-#include "src/config/load.hpp"
+#include "src/train/resume_changes.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
@@ -36,7 +36,7 @@ CheckpointHeader RunCheckpoints::header(const RunPosition& at,
   header.step = at.step;
   header.tokens = at.tokens;
   header.samples = at.samples;
-  header.job = job_;
+  header.job = job_for_checkpoint(job_, at.data_tokens);
   header.model = huggingface_config(config_.model);
   header.grid =
       fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,

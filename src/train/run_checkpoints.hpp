@@ -13,6 +13,7 @@ namespace triax {
 /// Where a run stands in its data when a checkpoint is written.
 struct RunPosition {
   std::int64_t step = 0, tokens = 0, samples = 0;  // done
+  std::int64_t data_tokens = 0;                    // of all training data
 };
 
 /// Writes the file of a step, then removes older ones beyond checkpoint.keep. Rank 0 says so. With

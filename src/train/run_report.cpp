@@ -10,6 +10,7 @@
 #include "src/train/dry_run.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/process_memory.hpp"
+#include "src/train/schedule_report.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
@@ -81,7 +82,26 @@ std::vector<std::string> surprises(const PlacedConfig& config) {
                     "ranks on a node, "
                     "or leave out HYBRID_SHARD or mics_shard_size",
                     config.zero.stage, config.parallel.data));
+  for (std::string& line : rate_surprises(config)) lines.push_back(std::move(line));
   return lines;
+}
+
+std::string warning_of_bytes(const Config& config, const TokenReader& data) {
+  constexpr int bytes = 256;
+  if (config.model.vocabulary <= bytes || !data.has_bytes()) return {};
+  return fmt::format(
+      "training data are text, read as bytes, and the model has {} tokens: those from {} on are "
+      "never seen. For bytes model.vocab_size {} is enough; text of another tokenizer comes in "
+      "token files (llm.c, Megatron, HDF5)",
+      config.model.vocabulary, bytes, bytes);
+}
+
+void report_nothing_to_do(const Config& config, const RunStart& start) {
+  for (const std::string& change : start.changes) spdlog::warn("{}", change);
+  spdlog::info(
+      "nothing to do: {} is after {} steps, run.steps is {}. Another run needs another "
+      "run.directory, or checkpoint.resume never",
+      start.resumed_from, start.step, config.run.steps);
 }
 
 void announce(const RunFacts& run) {
@@ -98,6 +118,7 @@ void announce(const RunFacts& run) {
       config.parallel.data, config.batch.global * config.data.sequence_length);
   spdlog::info("{} tokens of training data, {} samples an epoch", run.data.tokens(),
                run.data.samples());
+  spdlog::info("{}", rate_text(config, run.start.step));
   spdlog::info("on {}", run.grid.devices());
   for (const std::string& line : run.grid.shared_messages()) spdlog::info("{}", line);
   if (!run.grid.not_shared().empty())
@@ -123,6 +144,8 @@ void announce(const RunFacts& run) {
     spdlog::info("accepted without effect here (triax config --reference says why): {}",
                  fmt::join(run.job.accepted, ", "));
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
+  if (const std::string line = warning_of_bytes(config, run.data); !line.empty())
+    spdlog::warn("{}", line);
   if (const std::string line = warning_of_loss(config, run.start.step, batch_job(surroundings()));
       !line.empty())
     spdlog::warn("{}", line);

@@ -38,8 +38,14 @@ std::string sharding_text(const PlacedConfig& config);
 /// A line for each setting that does something else than its user may think.
 std::vector<std::string> surprises(const PlacedConfig& config);
 
+/// Text trained on by a model of more tokens than bytes are; empty: that is not so.
+std::string warning_of_bytes(const Config& config, const TokenReader& data);
+
 /// The lines at the start of a run, as rank 0 sees it.
 void announce(const RunFacts& run);
+
+/// The lines of a run whose steps are all done when it begins.
+void report_nothing_to_do(const Config& config, const RunStart& start);
 
 /// What a process used whose most in memory was `peak` bytes: what it allocated, and what is left,
 /// which is MPI's (and of the libraries what the run touched of them). Communication is 0 where it

@@ -9,8 +9,8 @@
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/final_export.hpp"
-#include "src/train/job_changes.hpp"
 #include "src/train/offload_place.hpp"
+#include "src/train/resume_changes.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {
@@ -106,10 +106,11 @@ void Trainer::prepare_weights() {
       throw;
     }
     start_.step = reader.header().step;
-    start_.sample = reader.header().samples;
+    start_.sample = resume_sample(reader.header(), config_.data, train_reader_);
     start_.token = reader.header().tokens;
     loss_scaler_.restore(reader.header().loss_scale);
-    start_.changes = job_changes(reader.header().job, job_.resolved);
+    start_.changes =
+        resume_changes(reader.header(), job_, train_reader_, start_.step - loss_scaler_.skipped());
     start_.resumed_from = file;
     start_.fresh_optimizer = !has_optimizer(reader, config_.model);
   } else if (!config_.model.weights.empty()) {
@@ -122,9 +123,7 @@ void Trainer::prepare_weights() {
 
 RunEnd Trainer::run() {
   if (start_.step >= config_.run.steps) {
-    if (leader())
-      spdlog::info("nothing to do: {} is after {} steps, run.steps is {}", start_.resumed_from,
-                   start_.step, config_.run.steps);
+    if (leader()) report_nothing_to_do(config_, start_);
     export_weights(start_.resumed_from);
     return RunEnd::done;
   }
@@ -252,7 +251,7 @@ void Trainer::export_weights(const std::string& checkpoint) {
 RunPosition Trainer::position(std::int64_t steps_done) const {
   const std::int64_t done = steps_done - start_.step;
   return {steps_done, start_.token + done * tokens_per_step(),
-          start_.sample + done * config_.batch.global};
+          start_.sample + done * config_.batch.global, train_reader_.tokens()};
 }
 
 }  // namespace triax

@@ -57,6 +57,18 @@ TEST_F(Commands, ARunInBf16IsInspectedAndContinued) {
   EXPECT_GT(text.text.size(), 4U);
 }
 
+TEST_F(Commands, TextGoesNoFurtherThanTheModelWasTrained) {
+  ASSERT_EQ(on_job("train", "--set data.seq_length=8").status, 0);
+  const std::string command = "generate " +
+                              shell_word(checkpoint_path(directory_.path("run/checkpoints"), 2)) +
+                              " --prompt li ";
+  const Outcome text = triax(command + "--max-tokens 9");
+  EXPECT_EQ(text.status, 0) << text.text;
+  EXPECT_THAT(text.text,
+              HasSubstr("the model was trained on sequences of 8 tokens: it sees the last 8"));
+  EXPECT_THAT(triax(command + "--max-tokens 6").text, testing::Not(HasSubstr("was trained on")));
+}
+
 TEST_F(Commands, LinesOfAnFp16RunCarryItsScale) {
   const Outcome trained = on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=128");
   ASSERT_EQ(trained.status, 0) << trained.text;

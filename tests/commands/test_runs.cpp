@@ -51,6 +51,29 @@ TEST_F(Runs, ADiskThatCannotBeWrittenIsTheUsersErrorBeforeTheRun) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
 }
 
+TEST_F(Runs, AFinishedRunSaysWhatItsJobWouldChange) {
+  ASSERT_EQ(on_job("train").status, 0);
+  const Outcome again = on_job("train", "--set optimizer.params.lr=0.5");
+  EXPECT_EQ(again.status, 0) << again.text;
+  EXPECT_THAT(again.text,
+              AllOf(HasSubstr("resumed with another optimizer.params.lr: 0.001 there, 0.5 here"),
+                    HasSubstr("run.steps is 2. Another run needs another run.directory, or "
+                              "checkpoint.resume never")));
+}
+
+TEST_F(Runs, ARunSaysItsRatesAndWhatChangedSinceItsCheckpoint) {
+  const std::string cosine = "--set scheduler.type=cosine ";
+  const Outcome first = on_job("train", cosine);
+  ASSERT_EQ(first.status, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("learning rate up to 0.001 by cosine: 0.001 at step 0, 0.0005 "
+                                    "at step 1"));
+  std::ofstream(directory_.path("text.txt"), std::ios::app) << "a line more";
+  const Outcome second = on_job("train", cosine + "--set run.steps=4");
+  EXPECT_EQ(second.status, 0) << second.text;
+  EXPECT_THAT(second.text, AllOf(HasSubstr("the cosine now ends at step 4"),
+                                 HasSubstr("resumed with other training data")));
+}
+
 TEST_F(Runs, ASecondRunInTheDirectoryIsTurnedAway) {
   std::filesystem::create_directory(directory_.path("run"));
   const DirectoryLock lock(directory_.path("run"), "Wait");

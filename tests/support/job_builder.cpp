@@ -54,6 +54,8 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
                               {"stage3_param_persistence_threshold", layout.persistence}};
   if (layout.type != "f32") job[layout.type] = {{"enabled", true}};
   if (layout.type == "fp8") job["bf16"] = {{"enabled", true}};
+  // At each stage, so that one may be compared with another.
+  if (job.contains("bf16")) job["data_types"] = {{"grad_accum_dtype", "bf16"}};
   job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute},
                                      {"granularity", layout.granularity},
                                      {"partition_activations", layout.partition}};

@@ -1,6 +1,6 @@
 #include "src/train/run_report.hpp"
 
-#include <gmock/gmock.h>
+#include "tests/io/token_fixtures.hpp"
 
 namespace triax::test {
 namespace {
@@ -62,6 +62,29 @@ TEST(Surprises, SixteenBitSumsOfManyMicroBatches) {
                                 HasSubstr("data_types.grad_accum_dtype fp32"))));
   config.precision.gradient_type = DType::f32;
   EXPECT_THAT(surprises(config), IsEmpty());
+}
+
+TEST(Surprises, SchedulesThatDoNotFitTheRun) {
+  Config config;
+  config.run.steps = 10;
+  config.scheduler.kind = SchedulerKind::warmup;
+  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("warmup_num_steps 1000 takes all")));
+}
+
+TEST(WarningOfBytes, IsOfTextAndALargerVocabulary) {
+  const TempDirectory directory;
+  const TokenReader text({directory.file("a.txt", "some text")}, 4, false, 0);
+  const TokenReader lines({directory.file("a.jsonl", "{\"text\": \"some text\"}\n")}, 4, false, 0);
+  const TokenReader tokens({directory.file("a.bin", llmc_shard({1, 2, 3, 4, 5, 6}))}, 4, false, 0);
+  Config config;
+  config.model.vocabulary = 50257;
+  for (const TokenReader* data : {&text, &lines})
+    EXPECT_THAT(warning_of_bytes(config, *data),
+                AllOf(HasSubstr("read as bytes, and the model has 50257 tokens"),
+                      HasSubstr("those from 256 on are never seen")));
+  EXPECT_EQ(warning_of_bytes(config, tokens), "");
+  config.model.vocabulary = 256;
+  EXPECT_EQ(warning_of_bytes(config, text), "");
 }
 
 TEST(Surprises, HpzCutsMoreThanInZeroPlusPlus) {
