@@ -19,15 +19,15 @@ class Start : public SmallJob {
     SmallJob::SetUp();
     const std::string pipe = directory_.path("pipe");
     ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-    directory_.file(
-        "rank.sh", "rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; job=" + directory_.path("job.json") +
-                       "; if [ $rank = $STUCK ]; then job=" + pipe + "; fi; echo $$ > " +
-                       directory_.path("pid.") + "$rank; exec " TRIAX_PROGRAM " train $job \"$@\"");
+    directory_.file("rank.sh", "rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; job=" +
+                                   shell_word(directory_.path("job.json")) +
+                                   "; if [ $rank = $STUCK ]; then job=" + shell_word(pipe) +
+                                   "; fi; echo $$ > " + shell_word(directory_.path("pid.")) +
+                                   "$rank; exec " + command_of("train \"$job\" \"$@\""));
   }
   std::string launch(int stuck, const std::string& more) const {
-    return fmt::format("env STUCK={} OMP_NUM_THREADS=1 " MPIEXEC
-                       " 3 sh {} --set train_batch_size=3 {}",
-                       stuck, directory_.path("rank.sh"), more);
+    return fmt::format("env STUCK={} OMP_NUM_THREADS=1 {}sh {} --set train_batch_size=3 {}", stuck,
+                       mpiexec(3), shell_word(directory_.path("rank.sh")), more);
   }
 };
 
@@ -47,10 +47,10 @@ TEST_F(Start, ARankThatNeverComesIsNamed) {
 TEST_F(Start, ASignalEndsItMeanwhile) {
   for (const int signalled : {0, 2}) {
     std::filesystem::remove(directory_.path(fmt::format("pid.{}", signalled)));
-    const std::string pid = directory_.path(fmt::format("pid.{}", signalled));
-    const Outcome outcome = outcome_of(fmt::format(
-        "bash -c '{} & p=$!; until [ -s {} ] && grep -q \"^SigBlk:.*4a00$\" /proc/$(cat "
-        "{})/status; do sleep 0.05; done; sleep 1; kill -TERM $(cat {}); wait $p'",
+    const std::string pid = shell_word(directory_.path(fmt::format("pid.{}", signalled)));
+    const Outcome outcome = outcome_of_script(fmt::format(
+        "{} & p=$!; until [ -s {} ] && grep -q '^SigBlk:.*4a00$' /proc/$(cat {})/status; "
+        "do sleep 0.05; done; sleep 1; kill -TERM $(cat {}); wait $p",
         launch(2, ""), pid, pid, pid));
     EXPECT_EQ(outcome.status, 75) << outcome.text;
     EXPECT_THAT(outcome.text, HasSubstr("stopped by SIGTERM before the first step"));
@@ -59,11 +59,12 @@ TEST_F(Start, ASignalEndsItMeanwhile) {
 
 // As where each node has a directory of this name of its own.
 TEST_F(Start, ADirectoryThatRanksDoNotShareIsRefused) {
-  const std::string script =
-      directory_.file("own.sh", "cd $(mktemp -d " + directory_.path("own-XXXXXX") +
-                                    ") && exec " TRIAX_PROGRAM " train " +
-                                    directory_.path("job.json") + " --set run.directory=own");
-  const Outcome outcome = outcome_of("env OMP_NUM_THREADS=1 " MPIEXEC " 2 sh " + script);
+  const std::string script = directory_.file(
+      "own.sh", "cd \"$(mktemp -d " + shell_word(directory_.path("own-XXXXXX")) + ")\" && exec " +
+                    command_of("train " + shell_word(directory_.path("job.json")) +
+                               " --set run.directory=own"));
+  const Outcome outcome =
+      outcome_of("env OMP_NUM_THREADS=1 " + mpiexec(2) + "sh " + shell_word(script));
   EXPECT_EQ(outcome.status, 2) << outcome.text;
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("rank 1: run.directory is not the same directory"),
                                   HasSubstr("Set run.directory to")));
