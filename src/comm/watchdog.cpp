@@ -121,11 +121,10 @@ bool Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
   const std::string work = work_on_files(others);
   if (patient && (others.taken_back || !work.empty())) {
     if (!work.empty())
-      fmt::print(
-          stderr,
-          "triax: a rank has waited {:.4g} s, with {}: the job waits on, {:.4g} s at most ({} "
-          "times run.collective_timeout)\n",
-          waited, work, patience_with_files * seconds_, patience_with_files);
+      fmt::print(stderr,
+                 "triax: {:.4g} s of waiting, with {}: the job waits on, {:.4g} s at most ({} "
+                 "times run.collective_timeout)\n",
+                 waited, work, patience_with_files * seconds_, patience_with_files);
     if (exchange_ && !others.taken_back) exchange_->take_back();
     board_.postpone(seconds_);
     board_.give_report_back();

@@ -23,7 +23,7 @@ int rank_of_least(const std::vector<double>& spent) {
   return static_cast<int>(std::ranges::min_element(spent) - spent.begin());
 }
 
-void report_straggler(ProcessGrid& grid, double seconds) {
+std::string straggler_text(ProcessGrid& grid, double seconds) {
   std::vector<double> spent(static_cast<std::size_t>(grid.size()));
   double own = seconds_on_messages(grid);
   const Stream host;
@@ -32,11 +32,16 @@ void report_straggler(ProcessGrid& grid, double seconds) {
   const std::string place = broadcast_text(grid, grid.place(), slowest);
   const MessageShare share{std::accumulate(spent.begin(), spent.end(), 0.0) / grid.size(),
                            spent[static_cast<std::size_t>(slowest)], seconds};
-  if (grid.rank() != 0 || !one_is_waited_for(share)) return;
-  spdlog::warn(
+  if (!one_is_waited_for(share)) return {};
+  return fmt::format(
       "{} has spent {:.3g} s on messages, where the mean over ranks is {:.3g} s of {:.3g} s: the "
       "others wait for it. Look whether its node is slower, or its part of the model larger",
       place, share.least, share.mean, seconds);
+}
+
+void report_straggler(ProcessGrid& grid, double seconds) {
+  const std::string text = straggler_text(grid, seconds);
+  if (grid.rank() == 0 && !text.empty()) spdlog::warn("{}", text);
 }
 
 }  // namespace triax

@@ -24,8 +24,9 @@ bool one_is_waited_for(const MessageShare& share);
 /// The rank of the least, of seconds by rank.
 int rank_of_least(const std::vector<double>& spent);
 
-/// Rank 0 names the rank that stands out, and says nothing where none does. Collective. `seconds`:
-/// of the run.
+/// Names the rank that stands out; empty where none does. Collective. `seconds`: of the run.
+std::string straggler_text(ProcessGrid& grid, double seconds);
+/// Rank 0 says that. Collective.
 void report_straggler(ProcessGrid& grid, double seconds);
 
 }  // namespace triax
