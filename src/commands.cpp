@@ -194,6 +194,7 @@ void show_plan(const JobArguments& arguments, const MpiSession& session) {
   if (session.rank() == 0) {
     if (arguments.print_plan) print_instructions(plan);
     if (arguments.dry_run) print_dry_run(arguments, job.config, plan);
+    for (const std::string& line : job.warnings) spdlog::warn("{}", line);
     warn_of(job.missing);
   }
   check_planned(arguments, job.config, plan.memory, grid);
