@@ -95,8 +95,6 @@ void add_llama_and_qwen2(Keys& k) {
   add(obeyed("model.num_hidden_layers", integer, 32, from_to(1, most_blocks),
              "transformer blocks"));
   add(obeyed("model.num_attention_heads", integer, 32, from_to(1, 1e6), "query heads"));
-  add(obeyed("model.num_key_value_heads", integer, nullptr, from_to(1, 1e6),
-             "key and value heads; null: num_attention_heads"));
   add(obeyed("model.hidden_size", integer, 4096, from_to(1, 1e7), "hidden width"));
   add(obeyed("model.head_dim", integer, nullptr, from_to(1, 1e6),
              "width of a head; null: hidden_size / num_attention_heads"));
@@ -176,6 +174,11 @@ void add_variants(Keys& k) {
                   .only({"llama", "qwen2"}));
   llama(refused("model.sliding_window", integer, nullptr, "attention in a window",
                 "sliding windows are not built yet"));
+  llama(obeyed("model.num_key_value_heads", integer, nullptr, from_to(1, 1e6),
+               "key and value heads; left out or null: num_attention_heads"));
+  qwen2(obeyed("model.num_key_value_heads", integer, 32, from_to(1, 1e6),
+               "key and value heads; left out: 32 whatever num_attention_heads is, as at Hugging "
+               "Face; null: num_attention_heads"));
   qwen2(accepted("model.sliding_window", integer, nullptr,
                  "window, unused without use_sliding_window"));
   qwen2(accepted("model.max_window_layers", integer, nullptr,

@@ -24,6 +24,19 @@ void put(Settings& settings, const std::string& path, json value, const Origin& 
   settings.put(path, {std::move(value), source, origin, false, Treatment::obeyed});
 }
 
+// Hugging Face has a number for a qwen2 that says nothing of its key and value heads, but takes as
+// many as query heads where the file says null.
+void put_defaults(Settings& settings, const std::vector<ModelSource>& sources) {
+  constexpr const char* key = "num_key_value_heads";
+  const std::string path = std::string("model.") + key;
+  const bool said_null =
+      !settings.has(path) && std::ranges::any_of(sources, [&](const ModelSource& source) {
+        return source.root.contains(key) && source.root[key].is_null();
+      });
+  take_defaults(settings, true);
+  if (said_null) put(settings, path, nullptr, {}, "default");  // derive() knows the number
+}
+
 // Lays the sources over each other, the later on top, then the defaults. False where no family is
 // named or two are.
 bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const Origin& section,
@@ -66,7 +79,7 @@ bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const O
     take_values(settings, source.root, "model", origin_of, source.strict, errors);
   }
   warn_of_unknown_keys(settings);
-  take_defaults(settings, true);
+  put_defaults(settings, sources);
   return true;
 }
 
@@ -135,8 +148,11 @@ void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   derive(s, "model.num_key_value_heads", m.heads);
   derive(s, "model.head_dim", std::max(1, m.hidden / m.heads));
   m.kv_heads = static_cast<int>(s.integer("model.num_key_value_heads"));
+  const bool said = s.at("model.num_key_value_heads").source != "default";
   need(m.heads % m.kv_heads == 0, s, "model.num_key_value_heads",
-       fmt::format("{} does not divide model.num_attention_heads {}", m.kv_heads, m.heads), errors);
+       fmt::format("{}{} does not divide model.num_attention_heads {}", m.kv_heads,
+                   said ? "" : ", Hugging Face's default,", m.heads),
+       errors);
   m.head_size = static_cast<int>(s.integer("model.head_dim"));
   need(m.head_size % 2 == 0, s, "model.head_dim",
        fmt::format("{} is odd (rotary positions turn pairs)", m.head_size), errors);

@@ -166,6 +166,21 @@ TEST(ModelFromHuggingFace, LlamaWithBiases) {
   EXPECT_TRUE(qwen2.qkv_bias && !qwen2.attention_output_bias && !qwen2.mlp_bias);
 }
 
+// Qwen2Config has a number for a file without the key, and takes null for as many as query heads.
+TEST(ModelFromHuggingFace, KeyValueHeadsOfQwen2AreThoseOfHuggingFace) {
+  const auto heads = [](const std::string& more) {
+    return model(R"({"model_type": "qwen2", "head_dim": 64, "num_attention_heads": 64)" + more +
+                 "}")
+        .kv_heads;
+  };
+  EXPECT_EQ(heads(""), 32);
+  EXPECT_EQ(heads(R"(, "num_key_value_heads": null)"), 64);
+  EXPECT_EQ(heads(R"(, "num_key_value_heads": 8)"), 8);
+  EXPECT_THAT(model_error(R"({"model_type": "qwen2", "num_attention_heads": 16})"),
+              HasSubstr("model.num_key_value_heads: 32, Hugging Face's default, does not divide "
+                        "model.num_attention_heads 16"));
+}
+
 constexpr const char* llama3 =
     R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": 8192})";
