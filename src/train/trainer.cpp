@@ -110,6 +110,8 @@ void Trainer::prepare_weights() {
     start_.token = reader.header().tokens;
     loss_scaler_.restore(reader.header().loss_scale);
     start_.changes = job_changes(reader.header().job, job_.resolved);
+    for (std::string& line : model_changes(reader, config_.model))
+      start_.changes.push_back(std::move(line));
     start_.resumed_from = file;
     start_.fresh_optimizer = !has_optimizer(reader, config_.model);
   } else if (!config_.model.weights.empty()) {
