@@ -50,13 +50,12 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 /// Whether a file has the moments of an optimizer; one that was imported has not.
 bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model);
 
-/// Error on all ranks alike where the file's model is another, but for rotary positions
-/// (model_changes). Collective.
+/// Error on all ranks alike where the file's model is another. Collective.
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model, const Ranks& ranks);
 
-/// A line for each thing that turns positions, and no tensor, in which the file's model and the
-/// job's differ: "resumed with another model.rope_theta: 10000.0 there, 500000.0 here".
-std::vector<std::string> model_changes(const CheckpointReader& reader, const ModelConfig& model);
+/// A line for each key of the model that may change when a run is resumed, and has: its dropout and
+/// rotary positions.
+std::vector<std::string> model_changes(const CheckpointHeader& header, const ModelConfig& model);
 
 /// Fills weights, and moments where `optimizer` is given: with zeros where the file has none; its
 /// model is the store's (check_same_model). Collective: every rank calls it with its own store, and

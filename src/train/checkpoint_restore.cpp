@@ -14,39 +14,39 @@
 namespace triax {
 namespace {
 
-// Keys of config.json that may change when a run is resumed: they shape no tensor and no trained
-// function. Rotary positions go on behind the last; learned ones are a tensor, n_positions.
+// Rotary positions: a model is trained on for longer texts with other turns, and goes on behind its
+// last position. (Learned positions are a tensor, n_positions.)
+bool turns_positions(const std::string& key) {
+  return key == "max_position_embeddings" || key == "rope_theta" || key == "rope_scaling";
+}
+
+// Keys of config.json that may change when a run is resumed: they shape no tensor and, but for
+// rotary positions, no trained function.
 bool may_change(const std::string& key) {
   return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range" ||
-         key.ends_with("_token_id") || key == "max_position_embeddings";
+         key.ends_with("_token_id") || turns_positions(key);
 }
 
-// Those that change the function and no tensor, as a model is trained on for longer texts: they
-// may, and the run says so.
-bool turns_positions(const std::string& key) {
-  return key == "rope_theta" || key == "rope_scaling";
-}
-
-// each(key, value of the file, value of the job) of the keys of config.json that differ.
-template <class Each>
-void each_difference(const CheckpointReader& reader, const ModelConfig& model, Each&& each) {
-  if (reader.header().model.empty()) return;
+// Calls visit(key, value there, value here) for each key of config.json that is another.
+template <class Visit>
+void each_difference(const CheckpointHeader& header, const ModelConfig& model, Visit&& visit) {
+  if (header.model.empty()) return;
   const auto saved = nlohmann::json::parse(
-      huggingface_config(model_from_huggingface(reader.header().model, "the checkpoint's model")));
+      huggingface_config(model_from_huggingface(header.model, "the checkpoint's model")));
   const auto wanted = nlohmann::json::parse(huggingface_config(model));
   for (const auto& [key, value] : wanted.items())
     if (const auto there = saved.value(key, nlohmann::json()); there != value)
-      each(key, there.dump(), value.dump());
+      visit(key, there.dump(), value.dump());
 }
 
 // Tensors of the same names and shapes may still be another model: heads, epsilons.
 void check_same_config(const CheckpointReader& reader, const ModelConfig& model) {
   std::string differences;
-  each_difference(reader, model,
+  each_difference(reader.header(), model,
                   [&](const std::string& key, const std::string& there, const std::string& here) {
-                    if (!may_change(key) && !turns_positions(key))
-                      differences += fmt::format("{}{} {} there, {} in the job",
-                                                 differences.empty() ? "" : "; ", key, there, here);
+                    if (may_change(key)) return;
+                    differences += fmt::format("{}{} {} there, {} in the job",
+                                               differences.empty() ? "" : "; ", key, there, here);
                   });
   if (!differences.empty())
     throw Error("the checkpoint holds another model", differences,
@@ -151,6 +151,17 @@ bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
   return has_group(reader, model, first_moment_group);
 }
 
+std::vector<std::string> model_changes(const CheckpointHeader& header, const ModelConfig& model) {
+  std::vector<std::string> lines;
+  each_difference(header, model,
+                  [&](const std::string& key, const std::string& there, const std::string& here) {
+                    if (!may_change(key) || key == "initializer_range") return;
+                    lines.push_back(fmt::format("resumed with another model.{}: {} there, {} here",
+                                                key, there, here));
+                  });
+  return lines;
+}
+
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model,
                       const Ranks& ranks) {
   agreed(ranks, [&] {
@@ -161,17 +172,6 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model,
         check_tensors(reader, model, group);
     check_same_config(reader, model);
   });
-}
-
-std::vector<std::string> model_changes(const CheckpointReader& reader, const ModelConfig& model) {
-  std::vector<std::string> lines;
-  each_difference(reader, model,
-                  [&](const std::string& key, const std::string& there, const std::string& here) {
-                    if (turns_positions(key))
-                      lines.push_back(fmt::format(
-                          "resumed with another model.{}: {} there, {} here", key, there, here));
-                  });
-  return lines;
 }
 
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,

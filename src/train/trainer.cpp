@@ -9,15 +9,15 @@
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/final_export.hpp"
-#include "src/train/job_changes.hpp"
 #include "src/train/offload_place.hpp"
+#include "src/train/resume_changes.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {
 namespace {
 
 // Takes all memory of a run on a device, and gives its stream what kernels want for themselves.
-std::unique_ptr<DeviceArena> take_device(const Config& config, const StepPlans& plans,
+std::unique_ptr<DeviceArena> take_device(const PlacedConfig& config, const StepPlans& plans,
                                          const ProcessGrid& grid, const Stream& stream) {
   if (stream.space() == MemorySpace::host) return nullptr;
   const Stage stage = make_stage(config, grid.pipeline_rank(), grid.tensor_rank(), StageUse::plan);
@@ -46,11 +46,11 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
 }  // namespace
 
 Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan)
-    : job_(plan ? job : on_grid(job, grid)),
-      config_(job_.config),
+    : job_(job),
       grid_(grid),
-      stream_(space_of(config_)),
-      plan_(plan ? *std::move(plan) : plan_job(config_)),
+      plan_(plan ? *std::move(plan) : plan_job(on_grid(job.config, grid))),
+      config_(plan_.config),
+      stream_(config_.place.space),
       arena_(take_device(config_, plan_.steps, grid, stream_)),
       stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank(), StageUse::run,
                         arena_.get())),
@@ -61,7 +61,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
              whole_buffers(plan_.steps, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
                  optimizer_on(grid, config_, plan_.steps)),
-      checkpoints_(job_, grid, store_, optimizer_),
+      checkpoints_(config_, job_.resolved, grid, store_, optimizer_),
       loss_scaler_(config_.precision.loss_scale),
       bad_steps_(loss_scaler_),
       buffer_plan_(in_arena(
@@ -106,12 +106,11 @@ void Trainer::prepare_weights() {
       throw;
     }
     start_.step = reader.header().step;
-    start_.sample = reader.header().samples;
+    start_.sample = resume_sample(reader.header(), config_.data, train_reader_);
     start_.token = reader.header().tokens;
     loss_scaler_.restore(reader.header().loss_scale);
-    start_.changes = job_changes(reader.header().job, job_.resolved);
-    for (std::string& line : model_changes(reader, config_.model))
-      start_.changes.push_back(std::move(line));
+    start_.changes =
+        resume_changes(reader.header(), job_, train_reader_, start_.step - loss_scaler_.skipped());
     start_.resumed_from = file;
     start_.fresh_optimizer = !has_optimizer(reader, config_.model);
   } else if (!config_.model.weights.empty()) {
@@ -124,9 +123,7 @@ void Trainer::prepare_weights() {
 
 RunEnd Trainer::run() {
   if (start_.step >= config_.run.steps) {
-    if (leader())
-      spdlog::info("nothing to do: {} is after {} steps, run.steps is {}", start_.resumed_from,
-                   start_.step, config_.run.steps);
+    if (leader()) report_nothing_to_do(config_, start_);
     export_weights(start_.resumed_from);
     return RunEnd::done;
   }
@@ -254,7 +251,7 @@ void Trainer::export_weights(const std::string& checkpoint) {
 RunPosition Trainer::position(std::int64_t steps_done) const {
   const std::int64_t done = steps_done - start_.step;
   return {steps_done, start_.token + done * tokens_per_step(),
-          start_.sample + done * config_.batch.global};
+          start_.sample + done * config_.batch.global, train_reader_.tokens()};
 }
 
 }  // namespace triax

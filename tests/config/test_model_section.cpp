@@ -188,7 +188,9 @@ constexpr const char* llama3 =
 class ModelSection : public testing_support::JobFiles {
  protected:
   std::string with_model(const std::string& section) {
-    return write("job.json", "{\"model\": " + section + ",\n\"data\": {\"train\": \"text.txt\"}}");
+    return write("job.json", "{\"model\": " + section +
+                                 ",\n\"data\": {\"train\": \"text.txt\", \"tokenizer\": "
+                                 "\"bytes\"}, \"train_batch_size\": 1}");
   }
   std::string hf(const std::string& more = {}) {
     return write("hf/config.json",
