@@ -222,6 +222,7 @@ void show_plan(const JobArguments& arguments, const MpiSession& session) {
   const JobPlan plan = plan_to_show(config, grid);
   if (session.rank() == 0) {
     print_plan(arguments, plan);
+    for (const std::string& line : job.warnings) spdlog::warn("{}", line);
     warn_of(job.missing);
   }
   check_planned(arguments, plan, grid);

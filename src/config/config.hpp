@@ -12,6 +12,17 @@ namespace triax {
 
 enum class Architecture : std::uint8_t { gpt2, llama, qwen2 };
 
+enum class RopeType : std::uint8_t { unscaled, linear, llama3 };
+
+/// Rotary positions turned slower than trained, for longer texts: config.json's rope_scaling.
+struct RopeScaling {
+  RopeType type = RopeType::unscaled;
+  double factor = 1.0;
+  double low_freq_factor = 0.0, high_freq_factor = 0.0;  // llama3
+  std::int64_t original_positions = 0;                   // llama3: the context before
+  bool operator==(const RopeScaling&) const = default;
+};
+
 /// A model's shape, whatever the names its config.json gave the sizes.
 struct ModelConfig {
   Architecture architecture = Architecture::gpt2;
@@ -25,8 +36,11 @@ struct ModelConfig {
   int vocabulary = 50257;   // V, unpadded
   float norm_epsilon = 1e-5F;
   double rope_theta = 10000.0;  // llama, qwen2
+  RopeScaling rope_scaling;     // llama, qwen2
   bool tied_embeddings = true;
-  bool qkv_bias = true;  // gpt2 and qwen2
+  bool qkv_bias = true;               // gpt2 and qwen2; llama with attention_bias
+  bool attention_output_bias = true;  // gpt2; llama with attention_bias
+  bool mlp_bias = true;               // gpt2; llama with mlp_bias
   float initializer_range = 0.02F;
   float embedding_dropout = 0.0F;
   float attention_dropout = 0.0F;

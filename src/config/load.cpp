@@ -79,8 +79,11 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
 namespace {
 
 LoadedJob loaded_job(const ResolvedJob& job) {
-  LoadedJob loaded{
-      to_config(job.settings, job.model), resolved_text(job.settings), {}, job.all_missing()};
+  LoadedJob loaded{to_config(job.settings, job.model),
+                   resolved_text(job.settings),
+                   {},
+                   job.settings.warnings(),
+                   job.all_missing()};
   for (const auto& key : job.settings.paths()) {
     const auto& setting = job.settings.at(key);
     if (setting.given && setting.treatment == Treatment::accepted) loaded.accepted.push_back(key);

@@ -14,11 +14,17 @@
 namespace triax {
 namespace {
 
-// Keys of config.json that may change when a run is resumed: they shape no tensor and no trained
-// function.
+// Rotary positions: a model is trained on for longer texts with other turns, and goes on behind its
+// last position. (Learned positions are a tensor, n_positions.)
+bool turns_positions(const std::string& key) {
+  return key == "max_position_embeddings" || key == "rope_theta" || key == "rope_scaling";
+}
+
+// Keys of config.json that may change when a run is resumed: they shape no tensor and, but for
+// rotary positions, no trained function.
 bool may_change(const std::string& key) {
   return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range" ||
-         key.ends_with("_token_id");
+         key.ends_with("_token_id") || turns_positions(key);
 }
 
 // Calls visit(key, value there, value here) for each key of config.json that is another.
@@ -33,7 +39,7 @@ void each_difference(const CheckpointHeader& header, const ModelConfig& model, V
       visit(key, there.dump(), value.dump());
 }
 
-// Tensors of the same names and shapes may still be another model: heads, epsilons, RoPE.
+// Tensors of the same names and shapes may still be another model: heads, epsilons.
 void check_same_config(const CheckpointReader& reader, const ModelConfig& model) {
   std::string differences;
   each_difference(reader.header(), model,

@@ -143,6 +143,7 @@ void announce(const RunFacts& run) {
   if (!run.job.accepted.empty())
     spdlog::info("accepted without effect here (triax config --reference says why): {}",
                  fmt::join(run.job.accepted, ", "));
+  for (const std::string& line : run.job.warnings) spdlog::warn("{}", line);
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
   if (const std::string line = warning_of_bytes(config, run.data); !line.empty())
     spdlog::warn("{}", line);

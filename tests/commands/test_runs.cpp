@@ -27,6 +27,28 @@ TEST_F(Runs, AJobJsonMeansTheSameInAnotherDirectory) {
                                  Not(HasSubstr("resumed with another"))));
 }
 
+// A Llama from a config.json, trained on for longer texts.
+TEST_F(Runs, SayWhatIsAnotherInTheModel) {
+  directory_.file("llama.json", R"({"model_type": "llama", "num_hidden_layers": 1,
+      "num_hidden_layer": 9, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 20,
+      "vocab_size": 256, "max_position_embeddings": 16,
+      "rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 100.0}})");
+  directory_.file("job.json", R"({"model": {"config": "llama.json"}, "data": {"train": "text.txt"},
+      "run": {"directory": ")" + directory_.path("run") +
+                                  R"("}, "train_batch_size": 2})");
+  const Outcome first = on_job("train", "--set run.steps=1");
+  EXPECT_EQ(first.status, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("num_hidden_layer (is num_hidden_layers meant?)"));
+  const Outcome second = on_job("train",
+                                "--set run.steps=2 --set model.max_position_embeddings=32 "
+                                "--set model.rope_scaling.factor=4");
+  EXPECT_EQ(second.status, 0) << second.text;
+  EXPECT_THAT(second.text, AllOf(HasSubstr("resumed from"),
+                                 HasSubstr("resumed with another model.rope_scaling")));
+  const Outcome plan = on_job("train", "--dry-run --set run.steps=2");
+  EXPECT_THAT(plan.text, HasSubstr("is num_hidden_layers meant?"));
+}
+
 TEST_F(Runs, ARunWhoseDirectoryGoesSaysSoAndFails) {
   const std::string run = directory_.path("run");
   const Outcome outcome = outcome_of_script(
