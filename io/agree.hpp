@@ -56,6 +56,7 @@ void agreed(const Ranks& ranks, Action&& action) {
   std::string failure;
   FailureKind kind = FailureKind::run_time;
   try {
+    const FileScope working(ranks.watch);
     action();
   } catch (const UsageError& error) {
     failure = error.what();

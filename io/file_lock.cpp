@@ -8,6 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "kernels/base/check.hpp"
@@ -43,13 +46,54 @@ int lock(int fd, std::chrono::milliseconds patience) {
   }
 }
 
-// Whether the holder before has removed the name of an open file: a third may lock a new one.
-bool has_lost_its_name(int fd) {
-  struct stat status {};
-  return ::fstat(fd, &status) == 0 && status.st_nlink == 0;
+// Whether the name leads to the open file still: the holder before may have removed it, and a third
+// may lock a new one. Names are compared, not counted: a network file system may say late that a
+// file has lost its last one.
+bool has_its_name(int fd, const std::string& path) {
+  struct stat file {};
+  struct stat named {};
+  return ::fstat(fd, &file) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         file.st_dev == named.st_dev && file.st_ino == named.st_ino && file.st_nlink > 0;
+}
+
+// A name as /proc/self/mounts has it: "\\040" for a blank.
+std::string unescaped(const std::string& text) {
+  std::string name;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 3 >= text.size()) {
+      name += text[i];
+      continue;
+    }
+    name += static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8));
+    i += 3;
+  }
+  return name;
+}
+
+bool is_below(const std::string& path, const std::string& directory) {
+  return directory == "/" || path == directory || path.starts_with(directory + "/");
 }
 
 }  // namespace
+
+std::string node_local_locks(const std::string& path, std::istream& mounts) {
+  std::string found;
+  std::size_t longest = 0;
+  std::string device, directory, type, options;
+  for (std::string rest; mounts >> device >> directory >> type >> options;
+       std::getline(mounts, rest)) {
+    directory = unescaped(directory);
+    if (!is_below(path, directory) || directory.size() < longest) continue;
+    longest = directory.size();  // of two at one place the later one is seen
+    found.clear();
+    std::istringstream each(options);
+    for (std::string option; std::getline(each, option, ',');)
+      if (option == "localflock" || option == "nolock" || option == "local_lock=all" ||
+          option == "local_lock=flock")
+        found = option;
+  }
+  return found;
+}
 
 FileLock::FileLock(std::string path, const std::string& held, const std::string& remedy,
                    std::chrono::milliseconds patience, Leaves leaves)
@@ -62,17 +106,25 @@ FileLock::FileLock(std::string path, const std::string& held, const std::string&
       return;
     }
     const int failure = lock(fd_, patience);
-    if (failure == 0 && !has_lost_its_name(fd_)) break;
+    if (failure == 0 && has_its_name(fd_, path_)) break;
     const std::string holder = holder_of(fd_);
     ::close(fd_);
     fd_ = -1;
     if (failure == EWOULDBLOCK) throw Error(held, holder, remedy);
     if (failure == 0) continue;
-    if (leaves_ == Leaves::nothing) ::unlink(path_.c_str());  // it locks nobody out
     refusal_ = fmt::format("cannot lock {}: {}", path_, std::strerror(failure));
     return;
   }
+  std::error_code unknown;
+  std::ifstream mounts("/proc/self/mounts");
+  const std::string real = std::filesystem::canonical(path_, unknown).string();
+  if (const std::string option = node_local_locks(real, mounts); !option.empty())
+    refusal_ = fmt::format("{} is locked for this node alone (its file system is mounted with {})",
+                           path_, option);
   const std::string text = this_process();
+  const std::string before = holder_of(fd_);
+  if (before.find(" on ") != before.npos && !before.ends_with(" on " + host_name()))
+    left_by_ = before;
   // For the reader alone: the lock holds whether or not its text could be written.
   if (::ftruncate(fd_, 0) == 0) (void)!::pwrite(fd_, text.data(), text.size(), 0);
 }

@@ -2,6 +2,7 @@
 // One process at a time at a place on a disk.
 #include <chrono>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 namespace triax {
@@ -23,9 +24,12 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  /// Why there is no lock, where the file system has none (some network file systems): work may
-  /// go on without; empty where it is held.
+  /// Why there is no lock, where the file system has none, or one for each node alone (some network
+  /// file systems): work may go on without; empty where it is held.
   const std::string& refusal() const { return refusal_; }
+  /// "process 7 on host", where another host's holder let go of the lock without a word: it was
+  /// killed, or it holds it still, on a file system whose locks other nodes do not see.
+  const std::string& left_by() const { return left_by_; }
   /// The file goes with the lock, whatever it was made with.
   void leave_nothing() { leaves_ = Leaves::nothing; }
 
@@ -33,8 +37,13 @@ class FileLock {
   std::string path_;
   Leaves leaves_;
   int fd_ = -1;
-  std::string refusal_;
+  std::string refusal_, left_by_;
 };
+
+/// The option by which the file system of `path`, an absolute name, keeps locks to the node that
+/// takes them: "localflock" of Lustre, "nolock" and "local_lock=" of NFS; empty: none. `mounts` as
+/// /proc/self/mounts.
+std::string node_local_locks(const std::string& path, std::istream& mounts);
 
 /// One run at a time in a directory, which must be there: holds "<directory>/.lock".
 class DirectoryLock : public FileLock {

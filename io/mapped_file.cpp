@@ -1,12 +1,15 @@
 #include "io/mapped_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -20,7 +23,65 @@ namespace {
 [[noreturn]] void fail(const std::string& path, int error) {
   throw Error("cannot read " + path, std::strerror(error), "Check the path and its permissions");
 }
+
+// What follows is called by a signal: memory may not be asked for.
+
+// The numbers before a line's name of a mapping: "7f00-7f10 r--s 00000000 08:01 42   /data/tokens".
+bool holds(const char* line, std::uintptr_t address) {
+  std::array<std::uintptr_t, 2> range{};  // begin, end
+  for (std::size_t of = 0; of < range.size(); ++of, ++line)
+    for (; (*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f'); ++line)
+      range[of] = range[of] * 16 +
+                  static_cast<std::uintptr_t>(*line <= '9' ? *line - '0' : *line - 'a' + 10);
+  return range[0] <= address && address < range[1];
+}
+
+// Reads /proc/self/maps up to the line of an address, and puts the name there into `name`.
+void find_mapping(std::uintptr_t address, std::span<char> name) {
+  name[0] = '\0';
+  const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  std::array<char, 4096> line{};
+  std::size_t length = 0;
+  for (char byte = 0; ::read(maps, &byte, 1) == 1;) {
+    if (byte != '\n') {
+      if (length + 1 < line.size()) line[length++] = byte;
+      continue;
+    }
+    line[length] = '\0';
+    length = 0;
+    const char* const path = std::strchr(line.data(), '/');
+    if (path == nullptr || !holds(line.data(), address)) continue;
+    std::strncpy(name.data(), path, name.size() - 1);
+    break;
+  }
+  ::close(maps);
+}
+
+void say(const char* text) {
+  (void)!::write(STDERR_FILENO, text, std::strlen(text));
+}
+
+void end_of_unreadable(int signal, siginfo_t* what, void*) {
+  std::array<char, 4096> name{};
+  find_mapping(reinterpret_cast<std::uintptr_t>(what->si_addr), name);
+  if (name[0] == '\0') {  // no file's: as without this
+    ::signal(signal, SIG_DFL);
+    return;
+  }
+  say("triax: cannot read ");
+  say(name.data());
+  say(" (a page of it is not there: an error of its disk, or it was made shorter while it was in "
+      "use). Check the file and its file system; a run goes on from its newest checkpoint\n");
+  ::_exit(3);
+}
 }  // namespace
+
+void name_unreadable_files() {
+  struct sigaction action {};
+  action.sa_sigaction = end_of_unreadable;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
+}
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -32,6 +32,11 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// From here on a page of a mapped file that cannot be read (an error of its disk, a file that was
+/// made shorter) ends the process with status 3 and a text that names the file, instead of a
+/// SIGBUS without a word.
+void name_unreadable_files();
+
 /// A little-endian number at any alignment.
 template <class T>
 T load(const std::byte* at) {

@@ -84,6 +84,12 @@ std::int64_t TokenReader::samples() const {
   return impl_->samples();
 }
 
+bool TokenReader::has_bytes() const {
+  return std::ranges::any_of(impl_->parts, [](const Impl::Part& part) {
+    return part.file->format() == "text" || part.file->format() == "jsonl";
+  });
+}
+
 void TokenReader::set_vocabulary(std::int64_t vocabulary) {
   check(vocabulary >= 1, "a vocabulary of {}", vocabulary);
   impl_->vocabulary = vocabulary;

@@ -35,6 +35,7 @@ class TokenReader {
   TokenReader& operator=(TokenReader&&) noexcept;
   std::int64_t tokens() const;
   std::int64_t samples() const;  // of one epoch; at least 1
+  bool has_bytes() const;        // a file is text, a token a byte
   /// Sample number `index` counted from the start of training: epoch index / samples(), a
   /// permutation per epoch when shuffled (a function of (seed, epoch), without memory). out: T + 1
   /// tokens.

@@ -65,11 +65,30 @@ readonly as_rank='
   fi
   exec "$@"'
 
-# srun's --mpi, as far as it is known.
+# thrice COMMAND...: until it succeeds. Slurm's controller may be busy, or restarting.
+thrice() {
+  local try
+  for try in 1 2 3; do
+    if timeout -k 5 60 "$@"; then return; fi
+    [[ $try -eq 3 ]] || sleep 10
+  done
+  return 1
+}
+
+# What the site's slurm.conf says of a key; nothing where it says nothing, or Slurm does not answer.
+slurm_setting() { { thrice scontrol show config || true; } | sed -n "s/^$1 *= *//p"; }
+
+# srun's --mpi: what the site has set, and else what MPICH speaks. An option here would overrule what fits the site's MPI.
 mpi_option() {
+  local default
   if [[ -n ${SLURM_MPI_TYPE:-} ]]; then
     echo "--mpi=$SLURM_MPI_TYPE"
-  elif [[ " $(srun --mpi=list 2>&1 | tr -s '[:space:],:' ' ' || true) " == *" pmi2 "* ]]; then
+    return
+  fi
+  default=$(slurm_setting MpiDefault)
+  if [[ (-z $default || $default == none || $default == "(null)") &&
+    " $(srun --mpi=list 2>&1 | tr -s '[:space:],:' ' ' || true) " == *" pmi2 "* ]] &&
+    "$triax" --version 2>/dev/null | grep -i '^MPI:.*mpich' >/dev/null; then
     echo --mpi=pmi2
   fi
 }
@@ -108,7 +127,11 @@ launch() {
 # train ARGUMENT...: triax train on all ranks, and again where it has not come to its end.
 train() {
   local status=0 settings before
-  settings=$("$triax" config "$@" --ranks "${SLURM_NTASKS:-1}" --json 2>/dev/null) || true  # where the job is wrong the ranks say so
+  # Where the job is wrong the ranks say so, too.
+  if ! settings=$(timeout -k 5 120 "$triax" config "$@" --ranks "${SLURM_NTASKS:-1}" --json 2>&1); then
+    echo "$name: triax config says nothing of where the job writes, so that only RETRIES limits its failures: ${settings:-no answer}" >&2
+    settings=
+  fi
   before=$(last_line)
   launch "$triax" train "$@" || status=$?
   # mpiexec that was signalled may leave with 0 whatever its ranks said. A run that is done says so once more.
@@ -117,7 +140,7 @@ train() {
     0 | 2) forget_failures; exit "$status" ;;  # done, or wrong: again would change nothing
     75)
       forget_failures
-      echo "$name: job $job was stopped with a checkpoint"
+      echo "$name: job $job was stopped, to be run again"
       ;;
     *)
       echo "$name: job $job failed with status $status"
@@ -174,12 +197,12 @@ run_again() {
     [[ $1 -ne 75 ]] || exit 0
     exit "$1"
   fi
-  # One that was cancelled, or has no time left to be asked, is not to come back.
-  [[ $(squeue --noheader --format=%T --jobs="$job") == RUNNING ]] || exit "$1"
-  local statuses
-  statuses=$(scontrol show config | sed -n 's/^RequeueExit *= *//p')
-  if [[ ,$statuses, == *,75,* ]]; then exit 75; fi
-  scontrol requeue "$job" || {
+  # One that was cancelled, or has no time left to be asked, is not to come back. Where Slurm says nothing it is neither.
+  local state
+  state=$(thrice squeue --noheader --format=%T --jobs="$job") || state=
+  [[ ${state:-RUNNING} == RUNNING ]] || exit "$1"
+  if [[ ,$(slurm_setting RequeueExit), == *,75,* ]]; then exit 75; fi
+  thrice scontrol requeue "$job" || {
     echo "$name: Slurm does not requeue job $job. Submit it again: it goes on from its newest checkpoint" >&2
     exit "$1"
   }

@@ -49,8 +49,8 @@ void rotate(const Tensor& x, const Tensor& table, float sign) {
 
 }  // namespace
 
-void rope_table(const Stream& stream, const Tensor& table, double theta) {
-  if (on_device(stream)) return cuda::rope_table(stream, table, theta);
+void rope_table(const Stream& stream, const Tensor& table, const RopeFrequencies& frequencies) {
+  if (on_device(stream)) return cuda::rope_table(stream, table, frequencies);
   check(table.rank() == 3 && table.size(0) == 2, "rope table of shape {}", table.shape());
   const std::int64_t length = table.size(1);
   const std::int64_t half = table.size(2);
@@ -58,8 +58,7 @@ void rope_table(const Stream& stream, const Tensor& table, double theta) {
   float* sines = cosines + length * half;
   parallel_for(length, [=](std::int64_t t) {
     for (std::int64_t d = 0; d < half; ++d) {
-      const double exponent = -static_cast<double>(d) / static_cast<double>(half);
-      const double angle = static_cast<double>(t) * std::pow(theta, exponent);
+      const double angle = static_cast<double>(t) * frequencies.of(d, half);
       cosines[t * half + d] = static_cast<float>(std::cos(angle));
       sines[t * half + d] = static_cast<float>(std::sin(angle));
     }

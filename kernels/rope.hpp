@@ -1,12 +1,38 @@
 #pragma once
 // Rotary position embedding (Su et al. 2021) in Hugging Face's half-split order: element d pairs
-// with element d + D/2, angle position * theta^(-2 d / D).
+// with element d + D/2, angle position * frequency of pair d.
+#include <cmath>
+#include <numbers>
+
 #include "kernels/base/device.hpp"
+#include "kernels/base/host_device.hpp"
 
 namespace triax {
 
+/// How fast each pair turns: theta^(-2 d / D), but what turns slowly turns slower by `factor`, so
+/// that a model reads further than it was trained to (Llama 3.1). How slowly is counted in turns
+/// over the `original` context: all of `factor` at low_turns and below, none of it from high_turns
+/// on, and in proportion between.
+struct RopeFrequencies {
+  double theta;
+  double factor = 1.0;
+  double low_turns = 0.0, high_turns = 0.0;
+  double original = 0.0;
+
+  /// Of pair d of `half`, in radians a position.
+  TRIAX_HOST_DEVICE double of(std::int64_t d, std::int64_t half) const {
+    const double exponent = -static_cast<double>(d) / static_cast<double>(half);
+    const double frequency = std::pow(theta, exponent);
+    const double turns = original * frequency / (2.0 * std::numbers::pi);
+    if (turns >= high_turns) return frequency;
+    if (turns <= low_turns) return frequency / factor;
+    const double kept = (turns - low_turns) / (high_turns - low_turns);
+    return (1.0 - kept) * frequency / factor + kept * frequency;
+  }
+};
+
 /// cosine and sine of every angle. table: (2, T, D/2) float32, cosines first, computed in double.
-void rope_table(const Stream& stream, const Tensor& table, double theta);
+void rope_table(const Stream& stream, const Tensor& table, const RopeFrequencies& frequencies);
 
 /// Rotates each head in place by its position t. x: (B, T, H, D), strided over (B, T), heads
 /// contiguous.

@@ -61,6 +61,7 @@ void run_import(const Arguments& arguments) {
       import_huggingface(arguments.from, arguments.to, {type_of(arguments), arguments.force});
   print_out(fmt::format("{}: {} tensors, {}, {} bytes, step 0, no optimizer state\n", arguments.to,
                         sum.tensors, name_of(sum.type), sum.bytes));
+  for (const std::string& line : sum.warnings) spdlog::warn("{}", line);
   if (!sum.unused.empty())
     spdlog::warn("{}: {} tensors are not part of this model: {}", arguments.from, sum.unused.size(),
                  fmt::join(sum.unused, ", "));

@@ -3,11 +3,14 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <new>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
+#include "io/mapped_file.hpp"
 #include "kernels/base/isa.hpp"
 #include "src/checkpoint_commands.hpp"
 #include "src/comm/watchdog.hpp"
@@ -51,13 +54,14 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       "Jobs to start from: jobs/examples. The keys of a job: triax config --reference");
   command->add_option("JOB.json", job.job, "The job file (JSON)")->type_name("")->required();
   add_overrides(command, job);
-  CLI::Option* plan = command->add_flag(
-      "--print-plan", job.print_plan, "Print the instructions of a step for each stage, and stop");
-  CLI::Option* dry = command->add_flag(
+  command->add_flag("--print-plan", job.print_plan,
+                    "Print the instructions of a step for each stage, and stop");
+  command->add_flag(
       "--dry-run", job.dry_run,
       "Print the memory of each rank by kind and the messages of a step, and stop; status 2 where "
       "the job does not fit");
-  command->add_flag("--json", job.json, "With --dry-run: print JSON")->needs(dry)->excludes(plan);
+  command->add_flag("--json", job.json,
+                    "With --dry-run or --print-plan: print JSON, one object of what both have");
   command
       ->add_option(
           "--ranks-per-node", job.ranks_per_node,
@@ -67,6 +71,9 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       ->type_name("N")
       ->check(whole_number(1, 1 << 30));
   command->callback([&] {
+    if (job.json && !job.dry_run && !job.print_plan)
+      throw UsageError("--json is for what --dry-run and --print-plan print", {},
+                       "Add one of them, or leave it out: a run writes metrics.jsonl");
     if (job.dry_run || job.print_plan) {
       release_signals();
       show_plan(job, session);
@@ -215,7 +222,8 @@ int run(int argc, char** argv, MpiSession& session) {
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
       "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running; 75 "
       "stopped by "
-      "SIGUSR1, SIGTERM or the clock with a checkpoint written: run it again.");
+      "SIGUSR1, SIGTERM or the clock with a checkpoint written, or by a signal before the first "
+      "step: run it again.");
   Arguments arguments;
   int status = 0;
   add_train(app, arguments, session, status);
@@ -228,10 +236,18 @@ int run(int argc, char** argv, MpiSession& session) {
     parse(app, argc, argv, session);
     return status;
   } catch (const UsageError& error) {
-    return fail(session, error.what(), 2);
+    return fail(session, error.what(), usage_failure);
   } catch (const std::exception& error) {
     return fail(session, failure_text(error), run_time_failure);
   }
+}
+
+// In the shell of a batch job MPI may not start, or may wait for processes that never come.
+bool needs_ranks(int argc, char** argv) {
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  if (words.empty() || words.front() == "--version" || words.front() == "config") return false;
+  return std::ranges::none_of(words, is_help);
 }
 
 }  // namespace
@@ -241,7 +257,9 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "train") hold_signals();
   // A file at the limit of ulimit -f is an error of its write (EFBIG), which has a text.
   std::signal(SIGXFSZ, SIG_IGN);
-  MpiSession session(&argc, &argv);
+  name_unreadable_files();
+  MpiSession session =
+      needs_ranks(argc, argv) ? MpiSession(&argc, &argv) : MpiSession(MpiSession::Alone());
   spdlog::set_default_logger(spdlog::stderr_color_st("triax"));
   spdlog::set_pattern("%v");
   return run(argc, argv, session);

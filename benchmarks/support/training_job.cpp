@@ -33,7 +33,7 @@ ModelConfig llama(int layers, int hidden, int heads, int intermediate) {
   model.kv_heads = 8;
   model.intermediate = intermediate;
   model.rope_theta = 500000.0;
-  model.qkv_bias = false;
+  model.qkv_bias = model.attention_output_bias = model.mlp_bias = false;
   model.tied_embeddings = layers == 16;
   return model;
 }

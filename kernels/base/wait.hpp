@@ -38,9 +38,14 @@ class WaitWatch {
   virtual ~WaitWatch() = default;
   virtual void begins() = 0;
   virtual void ends() = 0;
+  /// Between these it works on files, which may take long: others that wait for it are not stuck.
+  virtual void file_work_begins() = 0;
+  virtual void file_work_ends() = 0;
 };
 
 /// The wait of a scope; `watch` may be null.
 using WaitScope = Scope<&WaitWatch::begins, &WaitWatch::ends>;
+/// File work of a scope, with whatever waits are in it; `watch` may be null.
+using FileScope = Scope<&WaitWatch::file_work_begins, &WaitWatch::file_work_ends>;
 
 }  // namespace triax

@@ -68,9 +68,6 @@ void accumulate(const Stream&, const Tensor&, const Tensor&) {
 void convert(const Stream&, const Tensor&, const Tensor&) {
   absent("convert");
 }
-void scale(const Stream&, const Tensor&, float) {
-  absent("scale");
-}
 void bias_backward(const Stream&, const Tensor&, const Tensor&, bool, Arena&) {
   absent("bias_backward");
 }
@@ -151,7 +148,7 @@ void rmsnorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&
   absent("rmsnorm_backward");
 }
 
-void rope_table(const Stream&, const Tensor&, double) {
+void rope_table(const Stream&, const Tensor&, const RopeFrequencies&) {
   absent("rope_table");
 }
 void rope_forward(const Stream&, const Tensor&, const Tensor&) {

@@ -13,12 +13,11 @@ struct Angles {
   float* cosines;
   float* sines;
   std::int64_t half;
-  double theta;
+  RopeFrequencies frequencies;
 
   template <int n>
   TRIAX_DEVICE void run(std::int64_t position, std::int64_t d) const {
-    const double exponent = -static_cast<double>(d) / static_cast<double>(half);
-    const double angle = static_cast<double>(position) * std::pow(theta, exponent);
+    const double angle = static_cast<double>(position) * frequencies.of(d, half);
     cosines[position * half + d] = static_cast<float>(std::cos(angle));
     sines[position * half + d] = static_cast<float>(std::sin(angle));
   }
@@ -84,12 +83,13 @@ void rotate(const Stream& stream, const Tensor& x, const Tensor& table, float si
 
 }  // namespace
 
-void rope_table(const Stream& stream, const Tensor& table, double theta) {
+void rope_table(const Stream& stream, const Tensor& table, const RopeFrequencies& frequencies) {
   check(table.rank() == 3 && table.size(0) == 2, "rope table of shape {}", table.shape());
   const std::int64_t length = table.size(1);
   const std::int64_t half = table.size(2);
   float* cosines = device_elements(table, table.elements(), "table");
-  tiles<1>(stream, length, half, false, Angles{cosines, cosines + length * half, half, theta});
+  tiles<1>(stream, length, half, false,
+           Angles{cosines, cosines + length * half, half, frequencies});
 }
 
 void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table) {

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string_view>
+#include <thread>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/quiet_thread.hpp"
@@ -72,7 +73,10 @@ MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exce
                 "Use a build of MPI with thread support");
 }
 
+MpiSession::MpiSession(Alone) : exceptions_(std::uncaught_exceptions()) {}
+
 MpiSession::~MpiSession() {
+  if (exit_ == MPI_COMM_NULL) return;
   if (std::uncaught_exceptions() > exceptions_) abort(run_time_failure);
   // Under srun --kill-on-bad-exit the first rank that leaves with status 75 ends the step: SIGTERM
   // must not change the status of those that leave beside it.
@@ -92,8 +96,8 @@ MpiSession::~MpiSession() {
   MPI_Finalize();
 }
 
-bool MpiSession::all_arrive() {
-  constexpr double patience = 2.0;
+bool MpiSession::all_arrive(double patience) {
+  if (exit_ == MPI_COMM_NULL) return true;
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(exit_, &request) != MPI_SUCCESS) return false;
   arrived_ = complete_within(request, patience);
@@ -111,31 +115,38 @@ std::optional<LaunchProblem> launch_problem(
   if (mpi_size != 1) return {};
   struct Launcher {
     const char* processes;  // the variable that holds how many it started
+    const char* process;    // which of them this is
     const char* name;
     const char* remedy;
   };
   constexpr const char* with_srun =
-      "Start with srun --mpi=pmi2 (or --mpi=pmix where `srun --mpi=list` has it), or with mpiexec";
+      "Start with srun --mpi=TYPE, one of `srun --mpi=list` that this MPI library speaks (MPICH: "
+      "pmi2, Open MPI: pmix), or with its mpiexec; jobs/*.sbatch take SLURM_MPI_TYPE=TYPE";
   constexpr const char* with_own_mpiexec =
       "Start with the mpiexec of the MPI library that triax was built with";
   // Innermost first: an mpiexec runs within a step of srun, a step within a job.
   constexpr std::array<Launcher, 5> launchers = {{
-      {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpiexec", with_own_mpiexec},
-      {"PALS_NRANKS", "PALS's mpiexec", with_own_mpiexec},
-      {"PMI_SIZE", "the launcher (PMI)", with_own_mpiexec},
-      {"SLURM_STEP_NUM_TASKS", "srun", with_srun},
-      {"SLURM_NTASKS", "the Slurm job", with_srun},
+      {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpiexec", with_own_mpiexec},
+      {"PALS_NRANKS", "PALS_RANKID", "PALS's mpiexec", with_own_mpiexec},
+      {"PMI_SIZE", "PMI_RANK", "the launcher (PMI)", with_own_mpiexec},
+      {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun", with_srun},
+      {"SLURM_NTASKS", "SLURM_PROCID", "the Slurm job", with_srun},
   }};
+  const bool by_srun = !variable("SLURM_STEP_NUM_TASKS").empty();
+  const auto number = [&](const char* name) {
+    const std::string value = variable(name);
+    int found = 0;
+    std::from_chars(value.data(), value.data() + value.size(), found);
+    return found;
+  };
   for (const Launcher& launcher : launchers) {
-    const std::string value = variable(launcher.processes);
-    int processes = 0;
-    std::from_chars(value.data(), value.data() + value.size(), processes);
+    const int processes = number(launcher.processes);
     if (processes > 1)
       return LaunchProblem{
           fmt::format("{} has {} processes but MPI sees this one alone", launcher.name, processes),
           fmt::format("{}={}, MPI size 1: the launcher and this MPI library did not meet",
                       launcher.processes, processes),
-          launcher.remedy};
+          by_srun ? with_srun : launcher.remedy, number(launcher.process)};
     // One process of a larger job is meant to be alone.
     if (processes == 1) return {};
   }
@@ -159,8 +170,14 @@ void check_launch(MPI_Comm world) {
     const char* const value = std::getenv(name);
     return value != nullptr ? value : "";
   };
-  if (const auto found = launch_problem(size, environment))
-    throw UsageError(found->problem, found->why, found->what_to_do);
+  const auto found = launch_problem(size, environment);
+  if (!found) return;
+  if (found->process != 0) {
+    // The first says it for all, also where srun --kill-on-bad-exit ends them when one has left.
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+    std::_Exit(usage_failure);
+  }
+  throw UsageError(found->problem, found->why, found->what_to_do);
 }
 
 }  // namespace triax

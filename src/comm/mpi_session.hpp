@@ -9,6 +9,9 @@
 
 namespace triax {
 
+/// The status of a wrong job file or command line (README: exit status).
+inline constexpr int usage_failure = 2;
+
 /// Starts MPI (MPI_THREAD_FUNNELED: the main thread alone speaks to it,
 /// but for the MPI_Abort of a watchdog) and ends it. Works under
 /// mpiexec, srun, and as a plain single process. Exactly one lives in a process. main() declares it
@@ -23,6 +26,9 @@ namespace triax {
 class MpiSession {
  public:
   MpiSession(int* argc, char*** argv);
+  /// Without MPI, for what one process does: of those that a launcher started, each is its own.
+  struct Alone {};
+  explicit MpiSession(Alone);
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
@@ -31,8 +37,9 @@ class MpiSession {
   int size() const { return size_; }
 
   /// After an error: true once all ranks have come here, as they do when all met it, or have ended;
-  /// false when some have not within two seconds, and may be waiting for this rank: abort() then.
-  bool all_arrive();
+  /// false when some have not within so many seconds, and may be waiting for this rank: abort()
+  /// then.
+  bool all_arrive(double patience = 2.0);
 
   /// How long a rank that has ended waits for the others to end; then the job ends with status 3.
   /// Without: for ever.
@@ -56,13 +63,15 @@ std::string mpi_library();
 
 /// A UsageError where a launcher started several processes and MPI sees one: the launcher and the
 /// MPI library do not speak the same language (`srun` without --mpi=pmi2, another MPI's mpiexec),
-/// and every process would train alone. For commands that use all ranks of a job.
+/// and every process would train alone. For commands that use all ranks of a job. Of those
+/// processes the first alone says so; the others leave with the status of a UsageError.
 void check_launch(MPI_Comm world);
 
 /// What check_launch finds: the error's text, or nothing. `variable` reads the environment ("" if
 /// unset).
 struct LaunchProblem {
   std::string problem, why, what_to_do;
+  int process = 0;  // which of those that the launcher started this one is
 };
 std::optional<LaunchProblem> launch_problem(
     int mpi_size, const std::function<std::string(const char*)>& variable);

@@ -1,6 +1,7 @@
 #include "src/comm/progress_board.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -28,6 +29,12 @@ std::string text_of(const std::array<char, N>& text) {
 std::uint64_t head(const ProgressBoard::Message& message, bool finished) {
   return std::uint64_t{message.number} << 32 | static_cast<std::uint64_t>(message.kind) << 1 |
          static_cast<std::uint64_t>(finished);
+}
+
+// The same on all ranks of a node.
+std::int64_t now_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
 void name_process(ProgressSlot& slot) {
@@ -173,6 +180,16 @@ void ProgressBoard::give_report_back() {
   node_.front()->reported = false;
 }
 
+void ProgressBoard::postpone(double seconds) {
+  const std::lock_guard lock(mutex_);
+  store(node_.front()->postponed_to, now_ms() + static_cast<std::int64_t>(1e3 * seconds));
+}
+
+bool ProgressBoard::is_postponed() const {
+  const std::lock_guard lock(mutex_);
+  return now_ms() < node_.front()->postponed_to.load(relaxed);
+}
+
 RankProgress ProgressBoard::read(const ProgressSlot& slot, ProcessState process) {
   RankProgress progress;
   progress.rank = slot.rank;
@@ -182,6 +199,7 @@ RankProgress ProgressBoard::read(const ProgressSlot& slot, ProcessState process)
   progress.activity = slot.activity.load(relaxed);
   progress.position = slot.position.load(relaxed);
   progress.step = slot.step.load(relaxed);
+  progress.file_work = slot.file_work.load(relaxed) > 0;
   // The slot may be from a file, which may hold anything.
   const int groups = std::clamp(slot.groups_made.load(std::memory_order_acquire), 0,
                                 static_cast<int>(ProgressSlot::most_groups));
@@ -218,9 +236,21 @@ std::string ProgressBoard::report(double seconds, const std::vector<RankProgress
   const int group = own().group.load(relaxed);
   if (group >= 0 && group < std::ssize(members_))
     stall.members = members_[static_cast<std::size_t>(group)];
-  for (const ProgressSlot* slot : node_) stall.seen.push_back(read(*slot, process_of(*slot)));
-  stall.seen.insert(stall.seen.end(), elsewhere.begin(), elsewhere.end());
+  stall.seen = seen_locked(elsewhere);
   return stall_report(stall, explain_);
+}
+
+std::vector<RankProgress> ProgressBoard::seen_locked(
+    const std::vector<RankProgress>& elsewhere) const {
+  std::vector<RankProgress> all;
+  for (const ProgressSlot* slot : node_) all.push_back(read(*slot, process_of(*slot)));
+  all.insert(all.end(), elsewhere.begin(), elsewhere.end());
+  return all;
+}
+
+std::vector<RankProgress> ProgressBoard::seen(const std::vector<RankProgress>& elsewhere) const {
+  const std::lock_guard lock(mutex_);
+  return seen_locked(elsewhere);
 }
 
 bool ProgressBoard::has_other_nodes() const {

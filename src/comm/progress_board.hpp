@@ -55,6 +55,8 @@ class ProgressBoard final : public WaitWatch {
   /// A wait for all ranks of the grid, outside of training.
   void begins() override;
   void ends() override;
+  void file_work_begins() override { store(own().file_work, own().file_work.load() + 1); }
+  void file_work_ends() override { store(own().file_work, own().file_work.load() - 1); }
   /// Where it is in its work; see explain_with.
   void set_activity(int activity) { store(own().activity, activity); }
   void set_step(std::int64_t step) { store(own().step, step); }
@@ -70,6 +72,11 @@ class ProgressBoard final : public WaitWatch {
   bool take_report();
   /// For one that has nothing to report after all.
   void give_report_back();
+  /// Instead of a report: no rank of the node is to think of one for so long.
+  void postpone(double seconds);
+  bool is_postponed() const;
+  /// What is known of all ranks: those of the node, and those `elsewhere`.
+  std::vector<RankProgress> seen(const std::vector<RankProgress>& elsewhere) const;
   /// The report of this rank's wait under way, with what all ranks of the node say, and those
   /// `elsewhere`; empty where it waits no longer. `problem`: Stall::problem.
   std::string report(double seconds, const std::vector<RankProgress>& elsewhere = {},
@@ -100,6 +107,7 @@ class ProgressBoard final : public WaitWatch {
     slot.waits.store(slot.waits.load(std::memory_order_relaxed) + by, std::memory_order_release);
   }
   ProgressSlot& own() const { return *own_.load(std::memory_order_acquire); }
+  std::vector<RankProgress> seen_locked(const std::vector<RankProgress>& elsewhere) const;
   static RankProgress read(const ProgressSlot& slot, ProcessState process);
 
   std::unique_ptr<ProgressSlot> alone_;

@@ -51,7 +51,10 @@ struct alignas(64) ProgressSlot {
   std::atomic<std::int32_t> peer{0};
   std::atomic<std::int32_t> tag{0};
   std::atomic<std::uint64_t> bytes{0};
-  std::atomic<bool> reported{false};  // in a node's first slot: a rank of the node reports
+  std::atomic<std::int32_t> file_work{0};  // scopes of it that are open
+  // In a node's first slot.
+  std::atomic<bool> reported{false};          // a rank of the node reports
+  std::atomic<std::int64_t> postponed_to{0};  // on the node's steady clock, in ms: until then none
   std::atomic<std::int32_t> groups_made{0};
   std::array<GroupSlot, most_groups> groups;
 };

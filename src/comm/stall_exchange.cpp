@@ -26,17 +26,6 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr int looks_in_a_period = 4;  // of a rank that collects answers
 
-// Opening a directory makes NFS ask the server for it; a look for one name may be answered from
-// what the node remembers, that the name is not there.
-bool is_listed(const std::string& path) {
-  std::error_code error;
-  const fs::path name = fs::path(path).filename();
-  for (fs::directory_iterator entry(fs::path(path).parent_path(), error), none;
-       !error && entry != none; entry.increment(error))
-    if (entry->path().filename() == name) return true;
-  return false;
-}
-
 std::string error_text(const char* what, const std::string& path, int error) {
   return fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
 }
@@ -97,6 +86,15 @@ class Heard {
 
 }  // namespace
 
+bool is_listed(const std::string& path) {
+  std::error_code error;
+  const fs::path name = fs::path(path).filename();
+  for (fs::directory_iterator entry(fs::path(path).parent_path(), error), none;
+       !error && entry != none; entry.increment(error))
+    if (entry->path().filename() == name) return true;
+  return false;
+}
+
 StallExchange::StallExchange(const ProgressBoard& board, std::string directory, double seconds)
     : board_(board),
       directory_(std::move(directory)),
@@ -125,7 +123,11 @@ StallExchange::Answers StallExchange::ask(bool insists) {
   const auto answered = [&] { return state_ == State::answered; };
   if (changed_.wait_for(lock, Seconds(limit_) + grace, answered))
     return std::exchange(answers_, {});
-  return {.first = true, .ranks = {}, .problem = "the file system hangs at " + directory_};
+  return {.first = true,
+          .ranks = {},
+          .taken_back = false,
+          .hangs = true,
+          .problem = "the file system hangs at " + directory_};
 }
 
 // Nodes may still be writing: the directory goes from their sight first, and whole.
@@ -175,6 +177,10 @@ std::string StallExchange::tell() const {
 
 StallExchange::Answers StallExchange::collect(bool insists) {
   Answers answers;
+  if (insists && !is_listed(directory_)) {
+    answers.taken_back = true;
+    return answers;
+  }
   if (::mkdir(directory_.c_str(), 0777) != 0) {
     if (errno != EEXIST) {
       answers.problem = error_text("make", directory_, errno);

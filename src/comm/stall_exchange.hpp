@@ -12,6 +12,10 @@
 
 namespace triax {
 
+/// Whether its directory has this file. Opening a directory makes NFS ask the server for it; a look
+/// for one name may be answered from what the node remembers, that the name is not there.
+bool is_listed(const std::string& path);
+
 /// A thread that looks for the directory now and then; while it is there, a rank asks, and the
 /// first running rank of each node writes down what its node's ranks do, again and again. A thread
 /// of its own: a file system that hangs must not keep the watchdog from its work.
@@ -27,6 +31,8 @@ class StallExchange {
   struct Answers {
     bool first = true;                // false: a rank of another node asked before
     std::vector<RankProgress> ranks;  // of other nodes, as far as they answered
+    bool taken_back = false;          // who had asked before is done: it found nothing to end for
+    bool hangs = false;               // the file system does not answer
     std::string problem;              // why nodes may not hear each other; empty: nothing known
   };
   /// How long answers are waited for: a quarter of `seconds`, 90 s at most, for NFS may show a node
@@ -34,7 +40,8 @@ class StallExchange {
   static double patience(double seconds);
   /// Asks, and waits until all nodes have answered, or for patience(). Where another rank asked
   /// before, its answers are left to it, unless this one `insists`: what was written before it did
-  /// may be old and does not count then. Any one thread.
+  /// may be old and does not count then; where that one has taken_back(), nothing is asked. Any one
+  /// thread.
   Answers ask(bool insists = false);
   /// Done with the answers: the next one to ask is the first again.
   void take_back();

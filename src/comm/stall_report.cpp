@@ -50,7 +50,7 @@ std::string state_text(const RankProgress& rank) {
     case ProcessState::running:
       break;
   }
-  if (!rank.waits_for) return "waits for no rank";
+  if (!rank.waits_for) return rank.file_work ? "works on files" : "waits for no rank";
   return waits_for_device(rank) ? "waits for its GPU" : "waits for " + text_of(*rank.waits_for);
 }
 
@@ -184,6 +184,18 @@ std::string stall_report(const Stall& stall, const ExplainProgress& explain) {
   add_others(text, stall, explain);
   add_suspects(text, stall, parts.not_seen);
   return text;
+}
+
+bool all_run(const std::vector<RankProgress>& ranks) {
+  return std::ranges::all_of(
+      ranks, [](const RankProgress& rank) { return rank.process == ProcessState::running; });
+}
+
+std::string file_workers(const std::vector<RankProgress>& ranks) {
+  std::vector<int> workers;
+  for (const RankProgress& rank : ranks)
+    if (rank.file_work && !rank.waits_for) workers.push_back(rank.rank);
+  return workers.empty() ? "" : ranks_text(std::move(workers));
 }
 
 }  // namespace triax

@@ -29,6 +29,7 @@ struct RankProgress {
   int process_number = 0;
   int activity = 0, position = 0;
   std::int64_t step = 0;
+  bool file_work = false;
   std::optional<MessageSeen> waits_for;
   std::vector<MessageSeen> collectives;  // the last ones, the newest last in each group
 };
@@ -47,5 +48,10 @@ struct Stall {
 /// Which operation, which ranks of its group finished or joined it, which did not and where they
 /// are, and what all other ranks do. Several lines, without a last newline.
 std::string stall_report(const Stall& stall, const ExplainProgress& explain);
+
+/// Whether none of these processes is stopped or gone.
+bool all_run(const std::vector<RankProgress>& ranks);
+/// The ranks that work on files and wait for no other: "rank 3", "ranks 0, 4-7"; empty: none does.
+std::string file_workers(const std::vector<RankProgress>& ranks);
 
 }  // namespace triax

@@ -15,6 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto grace = std::chrono::seconds(3);
+// File systems fail over in a quarter of an hour, and one that never answers must not keep the
+// nodes of a job to its end.
+constexpr double patience_with_files = 6.0;  // times `seconds`
 
 double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -62,17 +65,21 @@ void Watchdog::watch() {
   const double period = std::min(1.0, seconds_ / 10.0);
   std::uint32_t seen = 0;
   double waited = 0.0;
+  double limit = seconds_;
   auto last = Clock::now();
   std::unique_lock lock(mutex_);
   while (!ended_.wait_for(lock, std::chrono::duration<double>(period), [&] { return over_; })) {
     const double passed = std::min(since(last), 2.0 * period);  // more: this process was stopped
     last = Clock::now();
     const std::uint32_t now = board_.waits();
-    waited = now == seen && now % 2 != 0 ? waited + passed : 0.0;
+    const bool same = now == seen && now % 2 != 0;
+    waited = same ? waited + passed : 0.0;
+    if (!same) limit = seconds_;
     seen = now;
-    if (waited < seconds_) continue;
-    end(waited, lock);
-    waited = 0.0;
+    if (waited < limit) continue;
+    const bool goes_on = may_go_on(waited, lock);
+    if (!goes_on) waited = 0.0;
+    limit = waited + seconds_;
   }
 }
 
@@ -82,24 +89,58 @@ void Watchdog::wait_for_the_end(std::unique_lock<std::mutex>& lock) {
   ended_.wait_for(lock, 2 * grace + std::chrono::duration<double>(answers), [&] { return over_; });
 }
 
-// Returns where the wait has ended after all.
-void Watchdog::end(double waited, std::unique_lock<std::mutex>& lock) {
+// Why a wait is none without end: files are what it is for. Empty where that is not known.
+std::string Watchdog::work_on_files(const StallExchange::Answers& others) const {
+  const std::vector<RankProgress> seen = board_.seen(others.ranks);
+  if (!all_run(seen)) return {};
+  if (others.hangs) return others.problem;
+  const std::string workers = board_.has_all(others.ranks) ? file_workers(seen) : "";
+  return workers.empty() ? "" : workers + " still at work on files";
+}
+
+// Ends the job, or returns true where others work on files, false where the wait has ended.
+bool Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
   const std::uint32_t wait = board_.waits();
+  const bool patient = waited < patience_with_files * seconds_;
+  if (patient && board_.is_postponed()) return true;
   if (!board_.take_report()) {
     wait_for_the_end(lock);
-    if (board_.waits() != wait) return;
+    if (board_.waits() != wait) return false;
+    if (patient && board_.is_postponed()) return true;
   }
   StallExchange::Answers others;
   if (exchange_) others = exchange_->ask();
   if (!others.first) {
     wait_for_the_end(lock);
-    if (board_.waits() != wait) return board_.give_report_back();
+    if (board_.waits() != wait) {
+      board_.give_report_back();
+      return false;
+    }
     others = exchange_->ask(true);
   }
+  const std::string work = work_on_files(others);
+  if (patient && (others.taken_back || !work.empty())) {
+    if (!work.empty())
+      fmt::print(stderr,
+                 "triax: {:.4g} s of waiting, with {}: the job waits on, {:.4g} s at most ({} "
+                 "times run.collective_timeout)\n",
+                 waited, work, patience_with_files * seconds_, patience_with_files);
+    if (exchange_ && !others.taken_back) exchange_->take_back();
+    board_.postpone(seconds_);
+    board_.give_report_back();
+    return true;
+  }
+  end(waited, others);
+  board_.give_report_back();
+  return false;
+}
+
+// Returns where the wait has ended after all.
+void Watchdog::end(double waited, const StallExchange::Answers& others) {
   const std::string report = board_.report(waited, others.ranks, others.problem);
   if (report.empty()) {
     if (exchange_) exchange_->take_back();
-    return board_.give_report_back();
+    return;
   }
   fmt::print(stderr,
              "triax: {}\nThe job ends with status {}: run.collective_timeout is {:.4g} s. Look "

@@ -16,7 +16,9 @@ inline constexpr int run_time_failure = 3;
 
 /// A thread that looks at this rank's waits, a few times in `seconds`. One that lasts as long ends
 /// the job with status 3, and one rank of the node says why (ProgressBoard::report). Time in which
-/// this process was stopped does not count: a job that Slurm suspended goes on.
+/// this process was stopped does not count: a job that Slurm suspended goes on. While ranks work on
+/// files (FileScope), and the processes of all ranks run, a wait may last six times as long: file
+/// systems are slow now and then, and one that fails over does not answer for minutes.
 class Watchdog {
  public:
   /// `board` outlives it.
@@ -31,7 +33,9 @@ class Watchdog {
  private:
   void watch();
   void wait_for_the_end(std::unique_lock<std::mutex>& lock);
-  void end(double waited, std::unique_lock<std::mutex>& lock);
+  std::string work_on_files(const StallExchange::Answers& others) const;
+  bool may_go_on(double waited, std::unique_lock<std::mutex>& lock);
+  void end(double waited, const StallExchange::Answers& others);
 
   ProgressBoard& board_;
   double seconds_;

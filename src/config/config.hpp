@@ -1,6 +1,6 @@
 #pragma once
-// The job as plain structs: validated, every "auto" resolved, immutable from here on.
-#include <array>
+// The job as plain structs: validated, every "auto" resolved that needs no grid, immutable from
+// here on.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +11,17 @@
 namespace triax {
 
 enum class Architecture : std::uint8_t { gpt2, llama, qwen2 };
+
+enum class RopeType : std::uint8_t { unscaled, linear, llama3 };
+
+/// Rotary positions turned slower than trained, for longer texts: config.json's rope_scaling.
+struct RopeScaling {
+  RopeType type = RopeType::unscaled;
+  double factor = 1.0;
+  double low_freq_factor = 0.0, high_freq_factor = 0.0;  // llama3
+  std::int64_t original_positions = 0;                   // llama3: the context before
+  bool operator==(const RopeScaling&) const = default;
+};
 
 /// A model's shape, whatever the names its config.json gave the sizes.
 struct ModelConfig {
@@ -25,8 +36,11 @@ struct ModelConfig {
   int vocabulary = 50257;   // V, unpadded
   float norm_epsilon = 1e-5F;
   double rope_theta = 10000.0;  // llama, qwen2
+  RopeScaling rope_scaling;     // llama, qwen2
   bool tied_embeddings = true;
-  bool qkv_bias = true;  // gpt2 and qwen2
+  bool qkv_bias = true;               // gpt2 and qwen2; llama with attention_bias
+  bool attention_output_bias = true;  // gpt2; llama with attention_bias
+  bool mlp_bias = true;               // gpt2; llama with mlp_bias
   float initializer_range = 0.02F;
   float embedding_dropout = 0.0F;
   float attention_dropout = 0.0F;
@@ -65,21 +79,12 @@ struct RunConfig {
   double time_limit = 0.0;         // seconds from the start; 0: what Slurm says
   double collective_timeout = 600.0;  // seconds that a rank waits for others, at most
   std::int64_t max_bad_steps = 3;     // skipped in a row, as loss or gradient is not finite
-  /// Where tensors live and are computed; none: on GPUs where every rank has one (see on_grid).
+  /// Where tensors live and are computed; none: on GPUs where every rank has one.
   std::optional<MemorySpace> space;
-  /// Messages of a GPU's memory go through the host's (ProcessGrid::stages_messages).
-  bool staged_messages = true;
-  /// How many neighbours along the data, pipeline and tensor axis share memory, which large
-  /// messages go through (ProcessGrid::ranks_sharing).
-  std::array<int, 3> ranks_sharing{1, 1, 1};
 };
 
 /// Whether training goes on while a checkpoint is written.
-enum class AsyncWrites : std::uint8_t { off, does_not_fit, where_it_fits, on };
-/// Whether a copy of the state is kept for it.
-constexpr bool takes_copy(AsyncWrites async) {
-  return async == AsyncWrites::on || async == AsyncWrites::where_it_fits;
-}
+enum class AsyncWrites : std::uint8_t { off, where_it_fits, on };
 
 struct CheckpointConfig {
   std::string directory;        // default: <run.directory>/checkpoints
@@ -104,6 +109,7 @@ struct BatchConfig {
 
 struct OptimizerConfig {
   double learning_rate = 1e-3;
+  bool rate_given = false;  // by the job, as a number
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0.0;  // DeepSpeed's default, not PyTorch's 0.01

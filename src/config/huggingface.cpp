@@ -31,6 +31,23 @@ ordered_json gpt2(const ModelConfig& m) {
           {"resid_pdrop", shortest(m.residual_dropout)}};
 }
 
+// In Hugging Face's older form, beside rope_theta: its newer versions read both.
+ordered_json rope_scaling(const RopeScaling& scaling) {
+  switch (scaling.type) {
+    case RopeType::unscaled:
+      break;
+    case RopeType::linear:
+      return {{"rope_type", "linear"}, {"factor", scaling.factor}};
+    case RopeType::llama3:
+      return {{"rope_type", "llama3"},
+              {"factor", scaling.factor},
+              {"low_freq_factor", scaling.low_freq_factor},
+              {"high_freq_factor", scaling.high_freq_factor},
+              {"original_max_position_embeddings", scaling.original_positions}};
+  }
+  return nullptr;
+}
+
 ordered_json llama(const ModelConfig& m) {
   const bool is_llama = m.architecture == Architecture::llama;
   ordered_json j = {
@@ -46,9 +63,13 @@ ordered_json llama(const ModelConfig& m) {
       {"vocab_size", m.vocabulary},
       {"rms_norm_eps", shortest(m.norm_epsilon)},
       {"rope_theta", m.rope_theta},
+      {"rope_scaling", rope_scaling(m.rope_scaling)},
       {"hidden_act", "silu"},
       {"attention_dropout", shortest(m.attention_dropout)}};
-  if (is_llama) j["attention_bias"] = j["mlp_bias"] = false;
+  if (is_llama) {
+    j["attention_bias"] = m.attention_output_bias;
+    j["mlp_bias"] = m.mlp_bias;
+  }
   return j;
 }
 

@@ -83,7 +83,7 @@ std::string KeyTable::nearest(const std::string& path, const std::string& type) 
     }
   };
   for (const auto& key : keys_) {
-    if (key.path.ends_with(".*")) continue;
+    if (key.path.ends_with(".*") || key.treatment == Treatment::refused) continue;
     if (!type.empty() && discriminator(key.path) == discriminator(path) && !in_scope(key, type))
       continue;
     consider(key.path);

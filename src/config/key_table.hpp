@@ -32,7 +32,7 @@ class KeyTable {
   const Key* find(const std::string& path) const;
   /// Whether keys lie below `path`.
   bool is_section(const std::string& path) const;
-  /// The key, or section, that is spelled most like `path`; `type` as in find.
+  /// The key that is not refused, or section, that is spelled most like `path`; `type` as in find.
   std::string nearest(const std::string& path, const std::string& type) const;
 
  private:

@@ -44,11 +44,8 @@ void add_communication(Keys& k) {
 void add_output(Keys& k) {
   add_accepted(k, "", {"wall_clock_breakdown", "memory_breakdown", "log_level"},
                "metrics.jsonl has times and memory of every step");
-  k.push_back(refused("tensorboard.enabled", boolean, false, "TensorBoard event files",
-                      "TensorBoard files are not built yet; metrics.jsonl is always written"));
-  add_accepted(k, "tensorboard.", {"output_path", "job_name"},
-               "unused while tensorboard.enabled is false");
   const char* metrics = "metrics.jsonl has the curves";
+  add_accepted(k, "tensorboard.", {"enabled", "output_path", "job_name"}, metrics);
   add_accepted(k, "wandb.", {"enabled", "group", "team", "project"}, metrics);
   add_accepted(k, "csv_monitor.", {"enabled", "output_path", "job_name"}, metrics);
   add_accepted(k, "comet.",
@@ -65,9 +62,12 @@ void add_output(Keys& k) {
 }
 
 void add_autotuning(Keys& k) {
+  k.push_back(refused("autotuning.enabled", boolean, false,
+                      "micro-batch and ZeRO stage found by trial runs",
+                      "there is no autotuner; set train_micro_batch_size_per_gpu and "
+                      "zero_optimization.stage yourself"));
   add_accepted(k, "autotuning.",
-               {"enabled",
-                "results_dir",
+               {"results_dir",
                 "exps_dir",
                 "overwrite",
                 "metric",
@@ -87,7 +87,7 @@ void add_autotuning(Keys& k) {
                 "arg_mappings",
                 "model_info",
                 "model_info_path"},
-               "of DeepSpeed's autotuner, which its launcher runs");
+               "unused while autotuning.enabled is false");
 }
 
 void add_compiler(Keys& k) {

@@ -18,8 +18,10 @@ void add_data(Keys& k) {
   k.push_back(obeyed("data.shuffle", boolean, true, anything(),
                      "a permutation of the samples per epoch; false: in file order"));
   k.push_back(obeyed("data.seed", integer, 1234, at_least(0), "seed of the permutation"));
-  k.push_back(obeyed("data.tokenizer", string, "bytes", anything(),
-                     "how text becomes tokens; bytes: a token a byte"));
+  k.push_back(
+      obeyed("data.tokenizer", string, "bytes", anything(),
+             "how text becomes tokens; bytes: a token a byte. With model.from, text needs it "
+             "to be given"));
 }
 
 void add_parallel(Keys& k) {
@@ -79,10 +81,11 @@ void add_run(Keys& k) {
              "the loss, or any overflow at a fixed fp16.loss_scale); one more stops the run with "
              "the checkpoint from before them")
           .in("steps"));
-  k.push_back(obeyed("run.collective_timeout", duration, "10m", from_to(0.1, 1e9),
-                     "longest wait of a rank for others; then the job says who did not join and "
-                     "ends with status 3")
-                  .in("s"));
+  k.push_back(
+      obeyed("run.collective_timeout", duration, "10m", from_to(0.1, 1e9),
+             "longest wait of a rank for others, six times as long while they work on files; "
+             "then the job says who did not join and ends with status 3")
+          .in("s"));
   k.push_back(refused("run.trace_steps", numbers, nullptr, "[first, end) steps to trace",
                       "traces are not built yet"));
   k.push_back(refused("run.tensorboard", boolean, false, "TensorBoard event files",

@@ -6,6 +6,7 @@ namespace triax {
 namespace {
 using enum KeyType;
 using Keys = std::vector<Key>;
+using nlohmann::json;
 
 void add_sources(Keys& k) {
   k.push_back(obeyed("model.from", string, nullptr, anything(),
@@ -94,8 +95,6 @@ void add_llama_and_qwen2(Keys& k) {
   add(obeyed("model.num_hidden_layers", integer, 32, from_to(1, most_blocks),
              "transformer blocks"));
   add(obeyed("model.num_attention_heads", integer, 32, from_to(1, 1e6), "query heads"));
-  add(obeyed("model.num_key_value_heads", integer, nullptr, from_to(1, 1e6),
-             "key and value heads; null: num_attention_heads"));
   add(obeyed("model.hidden_size", integer, 4096, from_to(1, 1e7), "hidden width"));
   add(obeyed("model.head_dim", integer, nullptr, from_to(1, 1e6),
              "width of a head; null: hidden_size / num_attention_heads"));
@@ -108,29 +107,85 @@ void add_llama_and_qwen2(Keys& k) {
   add(obeyed("model.attention_dropout", number, 0.0, from_below(0, 1),
              "dropout of attention weights")
           .in("probability"));
-  add(refused("model.rope_scaling", object, nullptr,
-              "scaled rotary positions; {\"rope_type\": \"default\"} is none",
-              "scaled rotary positions are not built yet"));
-  add(refused("model.rope_parameters", object, nullptr, "Hugging Face 5's home of rope_theta",
-              "only rope_theta with the default rope_type is built"));
+}
+
+// Rotary positions for texts longer than a model was trained on.
+void add_rope(Keys& k) {
+  const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"llama", "qwen2"})); };
+  const std::string in = "model.rope_scaling.";
+  add(obeyed(in + "rope_type", string, "default", one_of({"default", "linear", "llama3"}),
+             "rotary positions as trained, all slower by factor, or only the slow ones (Llama "
+             "3.1); older name: type")
+          .without({"yarn", "dynamic", "longrope", "proportional"}));
+  add(obeyed(in + "factor", number, nullptr, at_least(1),
+             "how much slower the pairs of linear and llama3 turn; needed there"));
+  add(obeyed(in + "low_freq_factor", number, nullptr, above(0),
+             "llama3 slows all of a pair that turns less often in the original context; needed "
+             "there")
+          .in("turns"));
+  add(obeyed(in + "high_freq_factor", number, nullptr, above(0),
+             "llama3 leaves a pair that turns more often in the original context; needed there")
+          .in("turns"));
+  add(obeyed(in + "original_max_position_embeddings", integer, nullptr, from_to(1, 1e9),
+             "the original context of llama3; needed there")
+          .in("tokens"));
+  for (const auto* name : {"full_attention", "sliding_attention"})
+    add(refused(in + name, object, nullptr, "rotary positions of some of the layers",
+                "all layers turn alike"));
+  add(refused(in + "mrope_section", list, nullptr, "rotary positions of images",
+              "positions are those of text"));
+  add(refused(in + "partial_rotary_factor", number, 1.0, "part of each head that turns",
+              "heads turn as a whole"));
+  add(refused("model.original_max_position_embeddings", integer, nullptr,
+              "the original context outside of rope_scaling",
+              "it is read in rope_scaling, beside the rope_type that it belongs to"));
+  add(obeyed("model.rope_parameters", object, nullptr, anything(),
+             "Hugging Face 5's rope_scaling, with rope_theta in it"));
+}
+
+// Keys of models like these that compute something else; config.json names them llama at times.
+void add_foreign(Keys& k) {
+  const auto add = [&](const char* name, KeyType type, json fallback, const char* meaning) {
+    k.push_back(refused(std::string("model.") + name, type, std::move(fallback), meaning,
+                        "triax has no model with it")
+                    .only({"llama", "qwen2"}));
+  };
+  add("partial_rotary_factor", number, 1.0, "part of each head that turns");
+  for (const auto* name : {"attention_multiplier", "embedding_multiplier", "residual_multiplier",
+                           "logits_scaling", "logit_scale"})
+    add(name, number, 1.0, "factor on a part of the model");
+  for (const auto* name : {"qk_norm", "use_qk_norm", "qk_layernorm"})
+    add(name, boolean, false, "normalised queries and keys");
+  for (const auto* name : {"attn_logit_softcapping", "final_logit_softcapping", "clip_qkv"})
+    add(name, number, nullptr, "bounded values");
+  for (const auto* name : {"num_experts", "num_local_experts"})
+    add(name, integer, nullptr, "mixture of experts");
 }
 
 void add_variants(Keys& k) {
   const auto llama = [&](Key&& key) { k.push_back(std::move(key).only({"llama"})); };
   const auto qwen2 = [&](Key&& key) { k.push_back(std::move(key).only({"qwen2"})); };
-  llama(refused("model.attention_bias", boolean, false, "biases in attention",
-                "llama with attention biases is not built yet; qwen2 has q, k and v biases"));
-  llama(refused("model.mlp_bias", boolean, false, "biases in the MLP",
-                "MLP biases are not built yet"));
+  llama(obeyed("model.attention_bias", boolean, false, anything(),
+               "biases of the maps to queries, keys and values and of the output"));
+  llama(obeyed("model.mlp_bias", boolean, false, anything(), "biases of the MLP's maps"));
   llama(accepted("model.pretraining_tp", integer, 1, "how the published weights were trained"));
-  qwen2(refused("model.use_sliding_window", boolean, false, "attention in a window",
+  k.push_back(refused("model.use_sliding_window", boolean, false, "attention in a window",
+                      "sliding windows are not built yet")
+                  .only({"llama", "qwen2"}));
+  llama(refused("model.sliding_window", integer, nullptr, "attention in a window",
                 "sliding windows are not built yet"));
+  llama(obeyed("model.num_key_value_heads", integer, nullptr, from_to(1, 1e6),
+               "key and value heads; left out or null: num_attention_heads"));
+  qwen2(obeyed("model.num_key_value_heads", integer, 32, from_to(1, 1e6),
+               "key and value heads; left out: 32 whatever num_attention_heads is, as at Hugging "
+               "Face; null: num_attention_heads"));
   qwen2(accepted("model.sliding_window", integer, nullptr,
                  "window, unused without use_sliding_window"));
   qwen2(accepted("model.max_window_layers", integer, nullptr,
                  "layers with a window, unused without use_sliding_window"));
-  qwen2(obeyed("model.layer_types", strings, nullptr, one_of({"full_attention"}),
-               "attention of each layer"));
+  k.push_back(obeyed("model.layer_types", strings, nullptr, one_of({"full_attention"}),
+                     "attention of each layer")
+                  .only({"llama", "qwen2"}));
 }
 
 }  // namespace
@@ -142,7 +197,9 @@ Keys model_keys() {
   add_llama_and_qwen2(k);
   add_sizes(k, "llama", 11008, 2048, 32000);
   add_sizes(k, "qwen2", 22016, 32768, 151936);
+  add_rope(k);
   add_variants(k);
+  add_foreign(k);
   add_common(k);
   return k;
 }

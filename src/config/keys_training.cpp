@@ -7,9 +7,11 @@ using enum KeyType;
 using Keys = std::vector<Key>;
 
 void add_batch(Keys& k) {
-  k.push_back(obeyed("train_batch_size", integer, "auto", from_to(1, 1e12),
-                     "global batch = micro x accumulation x parallel.data")
-                  .in("samples"));
+  k.push_back(
+      obeyed("train_batch_size", integer, "auto", from_to(1, 1e12),
+             "global batch = micro x accumulation x parallel.data; it or the micro batch must "
+             "be given")
+          .in("samples"));
   k.push_back(obeyed("train_micro_batch_size_per_gpu", integer, "auto", from_to(1, 1e9),
                      "samples a forward pass takes; auto: from the other two, else 1")
                   .in("samples"));
@@ -27,7 +29,9 @@ void add_optimizer(Keys& k) {
           .without({"OneBitAdam", "ZeroOneAdam", "Lamb", "OneBitLamb", "Lion", "Muon", "MuAdam",
                     "MuAdamW", "MuSGD", "Adagrad", "SGD", "FusedAdam", "CPUAdam"}));
   const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"AdamW", "Adam"})); };
-  add(obeyed("optimizer.params.lr", number, 1e-3, at_least(0), "learning rate").or_auto());
+  add(obeyed("optimizer.params.lr", number, 1e-3, at_least(0),
+             "learning rate; auto: 5e-5, as in Hugging Face's TrainingArguments")
+          .or_auto());
   add(obeyed("optimizer.params.betas", numbers, {0.9, 0.999}, from_below(0, 1),
              "decay of the first and second moments")
           .or_auto());
@@ -213,7 +217,7 @@ void add_precision(Keys& k) {
   k.push_back(obeyed(
       "data_types.grad_accum_dtype", string, nullptr, one_of({"fp32", "bf16", "fp16"}),
       "type in which gradients are kept, and summed over micro-batches and between ranks; absent: "
-      "the model's type"));
+      "as in DeepSpeed, fp32 for a bf16 model at ZeRO stage 0, else the model's type"));
   k.push_back(accepted("data_types.param_dtype", string, nullptr,
                        "parameters have the type that bf16 and fp16 say"));
   k.push_back(accepted("data_types.buffer_dtype", string, nullptr,

@@ -18,11 +18,11 @@ bool left_out(const std::string& path) {
 }
 
 // Keys that job.json leaves to follow others where they do, so that it can be used for another run:
-// run.directory, parallel.tensor, checkpoint.interval.
+// run.directory, parallel.tensor, checkpoint.interval, zero_optimization.stage.
 bool follows(const std::string& path, const Setting& setting) {
   return (!setting.given || setting.automatic) &&
          (path == "checkpoint.directory" || path == "checkpoint.collective" ||
-          path == "checkpoint.async");
+          path == "checkpoint.async" || path == "data_types.grad_accum_dtype");
 }
 
 void put_nested(ordered_json& root, const std::string& path, const nlohmann::json& value) {
@@ -58,9 +58,11 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
   if (!model_errors.empty()) settings.mark_wrong("model");
   errors.add(model_errors);
   resolve_training(settings, errors);
+  check_rates(settings, errors);
   resolve_grid(settings, model, ranks, errors);
   resolve_batch(settings, errors);
   resolve_memory(settings, model, errors);
+  resolve_gradients(settings, errors);
   check_schedule(settings, errors);
   ErrorList missing, no_checkpoint;
   check_offload(settings, errors, missing);
@@ -77,8 +79,11 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
 namespace {
 
 LoadedJob loaded_job(const ResolvedJob& job) {
-  LoadedJob loaded{
-      to_config(job.settings, job.model), resolved_text(job.settings), {}, job.all_missing()};
+  LoadedJob loaded{to_config(job.settings, job.model),
+                   resolved_text(job.settings),
+                   {},
+                   job.settings.warnings(),
+                   job.all_missing()};
   for (const auto& key : job.settings.paths()) {
     const auto& setting = job.settings.at(key);
     if (setting.given && setting.treatment == Treatment::accepted) loaded.accepted.push_back(key);

@@ -12,7 +12,8 @@ struct LoadedJob {
   std::string resolved;  // JSON text of the job with every default filled in, for job.json
   std::vector<std::string>
       accepted;  // keys that are DeepSpeed's and have no meaning here, for one startup line
-  std::vector<std::string> missing;  // of describe_job's kind; empty after load_job
+  std::vector<std::string> warnings;  // of keys that were read and have no effect, for the start
+  std::vector<std::string> missing;   // of describe_job's kind; empty after load_job
 };
 
 /// Reads a job file for a job of `ranks` ranks. `overrides` are "KEY=VALUE" with dotted keys.
@@ -24,8 +25,10 @@ LoadedJob load_job(const std::string& path, const std::vector<std::string>& over
 LoadedJob load_job_to_plan(const std::string& path, const std::vector<std::string>& overrides,
                            int ranks);
 
-/// ModelConfig from a Hugging Face config.json text (`source` names it in errors).
-ModelConfig model_from_huggingface(const std::string& json_text, const std::string& source);
+/// ModelConfig from a Hugging Face config.json text (`source` names it in errors). `warnings` gets
+/// a line for each thing in it that has no effect.
+ModelConfig model_from_huggingface(const std::string& json_text, const std::string& source,
+                                   std::vector<std::string>* warnings = nullptr);
 /// The config.json text that describes `model`, for exports and checkpoints: the inverse of the
 /// above. `type`: of the weights beside it, f32, bf16 or f16.
 std::string huggingface_config(const ModelConfig& model, DType type = DType::f32);

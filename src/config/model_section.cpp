@@ -11,6 +11,7 @@
 #include "kernels/base/check.hpp"
 #include "src/config/json_lines.hpp"
 #include "src/config/load.hpp"
+#include "src/config/model_source.hpp"
 #include "src/config/paths.hpp"
 
 namespace triax {
@@ -18,87 +19,34 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-struct Family {
-  Architecture architecture;
-  const char* name;
-  const char* classes[2];  // Hugging Face's
-};
-constexpr Family families[] = {{Architecture::gpt2, "gpt2", {"GPT2LMHeadModel", "GPT2Model"}},
-                               {Architecture::llama, "llama", {"LlamaForCausalLM", "LlamaModel"}},
-                               {Architecture::qwen2, "qwen2", {"Qwen2ForCausalLM", "Qwen2Model"}}};
-
-const Family* family(const std::string& name) {
-  const auto* found =
-      std::ranges::find_if(families, [&](const Family& f) { return f.name == name; });
-  return found == std::end(families) ? nullptr : found;
-}
-
-const Family* family_of_class(const std::string& name) {
-  const auto* found = std::ranges::find_if(families, [&](const Family& f) {
-    return std::ranges::find(f.classes, name) != std::end(f.classes);
-  });
-  return found == std::end(families) ? nullptr : found;
-}
-
-// Puts what only seems unusual into its usual form: rope_parameters and default rope_scaling.
-void normalise(json& root) {
-  const auto is_default = [](const json& rope) {
-    return rope.is_object() &&
-           rope.value("rope_type", rope.value("type", json("default"))) == "default";
-  };
-  if (root.contains("rope_scaling") && is_default(root["rope_scaling"]))
-    root["rope_scaling"] = nullptr;
-  if (root.contains("rope_parameters") && is_default(root["rope_parameters"])) {
-    if (root["rope_parameters"].contains("rope_theta") && !root.contains("rope_theta"))
-      root["rope_theta"] = root["rope_parameters"]["rope_theta"];
-    root["rope_parameters"] = nullptr;
-  }
-}
-
-// The family that `node` (a config.json, or the model section) names; null where it names none.
-// Names that contradict each other or are unknown are errors.
-const Family* named_family(const json& node, const OriginOf& origin_of, ErrorList& errors) {
-  const Family* known = nullptr;
-  const auto take = [&](const std::string& key, const json& value, const Family* named) {
-    const auto path = "model." + key;
-    if (named == nullptr)
-      errors.add(origin_of(path),
-                 path + ": " + value.dump() + " is not known (known: gpt2, llama, qwen2)");
-    else if (known != nullptr && known != named)
-      errors.add(origin_of(path), path + ": " + value.dump() + " contradicts " + known->name);
-    if (known == nullptr) known = named;
-  };
-  for (const std::string key : {"architecture", "model_type"})
-    if (node.contains(key) && !node[key].is_null())
-      take(key, node[key], node[key].is_string() ? family(node[key]) : nullptr);
-  if (node.contains("architectures") && node["architectures"].is_array())
-    for (const auto& name : node["architectures"])
-      take("architectures", name, name.is_string() ? family_of_class(name) : nullptr);
-  return known;
-}
-
-// One source of model keys: a config.json or the section itself.
-struct Source {
-  json root;
-  OriginOf origin_of;
-  bool strict = false;
-};
-
 void put(Settings& settings, const std::string& path, json value, const Origin& origin,
          const std::string& source) {
   settings.put(path, {std::move(value), source, origin, false, Treatment::obeyed});
 }
 
+// Hugging Face has a number for a qwen2 that says nothing of its key and value heads, but takes as
+// many as query heads where the file says null.
+void put_defaults(Settings& settings, const std::vector<ModelSource>& sources) {
+  constexpr const char* key = "num_key_value_heads";
+  const std::string path = std::string("model.") + key;
+  const bool said_null =
+      !settings.has(path) && std::ranges::any_of(sources, [&](const ModelSource& source) {
+        return source.root.contains(key) && source.root[key].is_null();
+      });
+  take_defaults(settings, true);
+  if (said_null) put(settings, path, nullptr, {}, "default");  // derive() knows the number
+}
+
 // Lays the sources over each other, the later on top, then the defaults. False where no family is
 // named or two are.
-bool take_sources(Settings& settings, std::vector<Source>& sources, const Origin& section,
+bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const Origin& section,
                   ErrorList& errors) {
   const Family* chosen = nullptr;
   bool named_wrongly = false;
   Origin origin;
   for (auto& source : sources) {
-    normalise(source.root);
-    const auto* named = named_family(source.root, source.origin_of, errors);
+    normalise(source);
+    const auto* named = named_family(source, errors);
     if (named == nullptr) {
       named_wrongly = named_wrongly || source.root.contains("architecture") ||
                       source.root.contains("model_type") || source.root.contains("architectures");
@@ -127,9 +75,11 @@ bool take_sources(Settings& settings, std::vector<Source>& sources, const Origin
   for (auto& source : sources) {
     for (const auto* key : {"architecture", "model_type", "architectures", "from", "config"})
       source.root.erase(key);
-    take_values(settings, source.root, "model", source.origin_of, source.strict, errors);
+    const OriginOf origin_of = [&](const std::string& path) { return source.origin_of(path); };
+    take_values(settings, source.root, "model", origin_of, source.strict, errors);
   }
-  take_defaults(settings, true);
+  warn_of_unknown_keys(settings);
+  put_defaults(settings, sources);
   return true;
 }
 
@@ -160,6 +110,34 @@ void gpt2_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.residual_dropout = static_cast<float>(s.number("model.resid_pdrop"));
 }
 
+RopeScaling rope_scaling(Settings& s, ErrorList& errors) {
+  const auto type = s.string("model.rope_scaling.rope_type");
+  const bool llama3 = type == "llama3";
+  RopeScaling scaling;
+  if (type == "linear") scaling.type = RopeType::linear;
+  if (llama3) scaling.type = RopeType::llama3;
+  const auto take = [&](const char* name, bool used, auto& to) {
+    const auto path = std::string("model.rope_scaling.") + name;
+    if (!used) {
+      if (s.has(path)) s.warn(path, "has no effect with the rope_type \"" + type + "\"");
+    } else if (s.has(path)) {
+      to = static_cast<std::remove_reference_t<decltype(to)>>(s.number(path));
+    } else if (s.sound({path})) {
+      s.error(errors, path, "missing. The rope_type \"" + type + "\" needs it");
+    }
+  };
+  take("factor", scaling.type != RopeType::unscaled, scaling.factor);
+  take("low_freq_factor", llama3, scaling.low_freq_factor);
+  take("high_freq_factor", llama3, scaling.high_freq_factor);
+  take("original_max_position_embeddings", llama3, scaling.original_positions);
+  const std::string high = "model.rope_scaling.high_freq_factor";
+  need(!llama3 || !s.has(high) || scaling.high_freq_factor > scaling.low_freq_factor, s, high,
+       fmt::format("{} is not above low_freq_factor {}", scaling.high_freq_factor,
+                   scaling.low_freq_factor),
+       errors);
+  return scaling;
+}
+
 void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.layers = static_cast<int>(s.integer("model.num_hidden_layers"));
   m.heads = static_cast<int>(s.integer("model.num_attention_heads"));
@@ -170,8 +148,11 @@ void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   derive(s, "model.num_key_value_heads", m.heads);
   derive(s, "model.head_dim", std::max(1, m.hidden / m.heads));
   m.kv_heads = static_cast<int>(s.integer("model.num_key_value_heads"));
+  const bool said = s.at("model.num_key_value_heads").source != "default";
   need(m.heads % m.kv_heads == 0, s, "model.num_key_value_heads",
-       fmt::format("{} does not divide model.num_attention_heads {}", m.kv_heads, m.heads), errors);
+       fmt::format("{}{} does not divide model.num_attention_heads {}", m.kv_heads,
+                   said ? "" : ", Hugging Face's default,", m.heads),
+       errors);
   m.head_size = static_cast<int>(s.integer("model.head_dim"));
   need(m.head_size % 2 == 0, s, "model.head_dim",
        fmt::format("{} is odd (rotary positions turn pairs)", m.head_size), errors);
@@ -184,7 +165,11 @@ void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.positions = static_cast<int>(s.integer("model.max_position_embeddings"));
   m.norm_epsilon = static_cast<float>(s.number("model.rms_norm_eps"));
   m.rope_theta = s.number("model.rope_theta");
-  m.qkv_bias = m.architecture == Architecture::qwen2;
+  m.rope_scaling = rope_scaling(s, errors);
+  const bool is_llama = m.architecture == Architecture::llama;
+  m.attention_output_bias = is_llama && s.boolean("model.attention_bias");
+  m.mlp_bias = is_llama && s.boolean("model.mlp_bias");
+  m.qkv_bias = !is_llama || m.attention_output_bias;
   m.attention_dropout = static_cast<float>(s.number("model.attention_dropout"));
 }
 
@@ -197,7 +182,7 @@ std::string token_ids(const Settings& s) {
 
 ModelConfig to_model(Settings& s, ErrorList& errors) {
   ModelConfig m;
-  m.architecture = family(s.string("model.architecture"))->architecture;
+  m.architecture = family_of(s.string("model.architecture"))->architecture;
   m.vocabulary = static_cast<int>(s.integer("model.vocab_size"));
   m.tied_embeddings = s.boolean("model.tie_word_embeddings");
   m.initializer_range = static_cast<float>(s.number("model.initializer_range"));
@@ -207,17 +192,6 @@ ModelConfig to_model(Settings& s, ErrorList& errors) {
   else
     llama_shape(s, m, errors);
   return m;
-}
-
-Source file_source(const std::string& text, const std::string& file, ErrorList& errors) {
-  auto document = parse_json(text, file, errors);
-  auto lines = std::move(document.lines);
-  return {std::move(document.root),
-          [file, lines = std::move(lines)](const std::string& path) {
-            const auto line = lines.find(path.substr(path.find('.') + 1));
-            return Origin{file, line == lines.end() ? 0 : line->second};
-          },
-          false};
 }
 
 // The path under model.from or model.config where it is a string that names something; "" else.
@@ -263,7 +237,7 @@ ModelConfig read_model(Settings& settings, const JobTree& tree, ErrorList& error
   else if (!from.empty() && !has_weights(from))
     errors.add(tree.origin("model.from"), "model.from: no model.safetensors in " + from +
                                               ". For the shape alone, say model.config");
-  std::vector<Source> sources;
+  std::vector<ModelSource> sources;
   try {
     if (!file.empty() && fs::exists(file))
       sources.push_back(file_source(read_text(file), file, errors));
@@ -273,7 +247,8 @@ ModelConfig read_model(Settings& settings, const JobTree& tree, ErrorList& error
   }
   const bool file_missing =
       sources.empty() && (node.contains("from") || node.contains("config")) && !errors.empty();
-  sources.push_back({node, [&tree](const std::string& path) { return tree.origin(path); }, true});
+  sources.push_back(
+      {node, [&tree](const std::string& path) { return tree.origin(path); }, true, {}});
   if (file_missing && !node.contains("architecture")) return {};
   if (!take_sources(settings, sources, section, errors)) return {};
   for (const auto& [key, path] : {std::pair{"model.from", from}, std::pair{"model.config", config}})
@@ -283,15 +258,17 @@ ModelConfig read_model(Settings& settings, const JobTree& tree, ErrorList& error
   return model;
 }
 
-ModelConfig model_from_huggingface(const std::string& json_text, const std::string& source) {
+ModelConfig model_from_huggingface(const std::string& json_text, const std::string& source,
+                                   std::vector<std::string>* warnings) {
   const KeyTable table;
   Settings settings(table);
   ErrorList errors;
-  std::vector<Source> sources;
+  std::vector<ModelSource> sources;
   sources.push_back(file_source(json_text, source, errors));
   const bool named = take_sources(settings, sources, {source, 0}, errors);
   auto model = named ? to_model(settings, errors) : ModelConfig{};
   errors.raise();
+  if (warnings != nullptr) *warnings = settings.warnings();
   return model;
 }
 

@@ -47,7 +47,7 @@ struct Reader {
   }
 
   void unknown(const std::string& path) const {
-    if (!strict) return;
+    if (!strict) return settings.pass_over(path, origin_of(path));
     const auto& table = settings.table();
     const auto type = settings.type_of(path), type_key = discriminator(path);
     if (table.find(path) == nullptr)
@@ -65,12 +65,15 @@ struct Reader {
       if (path == "model" || path == "optimizer.type" || path == "scheduler.type")
         continue;  // read on their own
       if (name.find('.') != std::string::npos) {
-        if (strict) fail(path, "unknown key. Write nested objects, {\"a\": {\"b\": ...}}, for a.b");
+        if (strict)
+          fail(path, "unknown key. Write nested objects, {\"a\": {\"b\": ...}}, for a.b");
+        else
+          unknown(path);
       } else if (const auto* key = table.find(path, settings.type_of(path))) {
         take(*key, path, value);
       } else if (table.is_section(path)) {
         section(path, value);
-      } else if (!value.is_null() || table.find(path) == nullptr) {
+      } else if (!value.is_null() || (strict && table.find(path) == nullptr)) {
         unknown(path);
       }
     }

@@ -44,6 +44,18 @@ bool is_token_file(const std::string& path) {
   return extension == ".bin" || extension == ".h5" || extension == ".hdf5" || extension == ".idx";
 }
 
+// Weights that come from elsewhere were trained on the tokens of a tokenizer, which bytes are not.
+void check_tokens_of_weights(const Settings& s, const ModelConfig& m, const std::string& text,
+                             ErrorList& errors) {
+  if (m.weights.empty() || m.vocabulary == 256 || s.given("data.tokenizer")) return;
+  errors.add(
+      s.at("data.train").origin,
+      fmt::format("data.tokenizer: missing: {} would be read as bytes, and the {} tokens of "
+                  "model.from are another tokenizer's. Name token files made with that one (llm.c, "
+                  "Megatron, HDF5), or say \"bytes\" if that is what the model was trained on",
+                  text, m.vocabulary));
+}
+
 // Bytes are tokens 0 to 255 only where the data are text; token files bring their own vocabulary.
 void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::string>& files,
                      ErrorList& errors) {
@@ -55,20 +67,29 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
                 "(llm.c, Megatron, HDF5)");
     return;
   }
-  if (s.sound({"model"}) && m.vocabulary < 256 && !std::ranges::all_of(files, is_token_file))
+  const auto text = std::ranges::find_if_not(files, is_token_file);
+  if (text == files.end() || !s.sound({"model"})) return;
+  check_tokens_of_weights(s, m, *text, errors);
+  if (m.vocabulary < 256)
     s.error(
         errors, "model.vocab_size",
         fmt::format("{} is less than 256, the tokens of data.tokenizer \"bytes\"", m.vocabulary));
+}
+
+// communication_data_type in small letters; empty: the job does not say it.
+std::string messages_type(const Settings& s) {
+  const std::string key = "communication_data_type";
+  std::string asked = s.has(key) ? s.string(key) : "";
+  std::ranges::transform(asked, asked.begin(), [](unsigned char c) { return std::tolower(c); });
+  return asked;
 }
 
 // Gradients travel as they are kept: no second copy in another type.
 void check_communication_type(Settings& s, const std::string& kept, bool chosen,
                               ErrorList& errors) {
   const std::string key = "communication_data_type";
-  if (!s.has(key)) return;
-  std::string asked = s.string(key);
-  std::ranges::transform(asked, asked.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (asked == kept) return;
+  const std::string asked = messages_type(s);
+  if (asked.empty() || asked == kept) return;
   const std::string remedy = asked == "fp32" ? "Say data_types.grad_accum_dtype \"fp32\""
                              : chosen        ? "Leave out this key or data_types.grad_accum_dtype"
                                              : "Leave it out";
@@ -78,15 +99,21 @@ void check_communication_type(Settings& s, const std::string& kept, bool chosen,
                       s.string(key), kept, remedy));
 }
 
+// The type that parameters have.
+std::string model_type(const Settings& s) {
+  if (s.boolean("fp16.enabled")) return "fp16";
+  return s.boolean("bf16.enabled") || s.boolean("bfloat16.enabled") ? "bf16" : "fp32";
+}
+
 void resolve_precision(Settings& s, ErrorList& errors) {
   for (const std::string key : {"fp16.enabled", "bf16.enabled", "bfloat16.enabled"})
     replace_auto(s, key, false);
   // Either name; a job.json has both.
-  const std::string bf16 = s.boolean("bfloat16.enabled") ? "bfloat16.enabled" : "bf16.enabled";
-  if (s.boolean("fp16.enabled") && s.boolean(bf16))
+  const bool bf16 = s.boolean("bf16.enabled") || s.boolean("bfloat16.enabled");
+  if (s.boolean("fp16.enabled") && bf16)
     s.error(errors, "fp16.enabled", "a model trains in one type: set fp16 or bf16, not both");
-  const std::string model = s.boolean("fp16.enabled") ? "fp16" : s.boolean(bf16) ? "bf16" : "fp32";
-  if (s.boolean("fp8.enabled") && !s.boolean(bf16))
+  const std::string model = model_type(s);
+  if (s.boolean("fp8.enabled") && !bf16)
     s.error(errors, "fp8.enabled",
             fmt::format("the matrices that fp8 multiplies are kept in bf16, and this model is {}. "
                         "Enable bf16 {}",
@@ -94,24 +121,18 @@ void resolve_precision(Settings& s, ErrorList& errors) {
   const std::string rounding = "optimizer.params.stochastic_rounding";
   if (model == "fp32" && s.boolean(rounding))
     s.error(errors, rounding, "there are no 16-bit weights to round. Enable bf16 or fp16");
-  const std::string sums = "data_types.grad_accum_dtype";
-  const std::string kept = s.has(sums) ? s.string(sums) : model;
-  if (kept != "fp32" && kept != model)
-    s.error(errors, sums,
-            fmt::format("\"{0}\" asks for a model of that type. Say fp32, or enable {0}", kept));
-  else
-    check_communication_type(s, kept, s.has(sums), errors);
 }
 
 }  // namespace
 
 void resolve_training(Settings& s, ErrorList& errors) {
   resolve_precision(s, errors);
-  replace_auto(s, "optimizer.params.lr", 1e-3);
+  // "auto" stands in files of Hugging Face's Trainer: its TrainingArguments' defaults.
+  replace_auto(s, "optimizer.params.lr", 5e-5);
   replace_auto(s, "optimizer.params.betas", json::array({0.9, 0.999}));
   replace_auto(s, "optimizer.params.eps", 1e-8);
   replace_auto(s, "optimizer.params.weight_decay", 0.0);
-  replace_auto(s, "gradient_clipping", 1.0);  // max_grad_norm of Hugging Face's TrainingArguments
+  replace_auto(s, "gradient_clipping", 1.0);  // max_grad_norm
   const std::string betas = "optimizer.params.betas";
   if (s.at(betas).value.size() != 2) {
     s.error(errors, betas, "expected two numbers, got " + s.at(betas).value.dump());
@@ -121,6 +142,24 @@ void resolve_training(Settings& s, ErrorList& errors) {
     s.error(errors, "optimizer.params.adam_w_mode",
             "false is refused (Adam with L2 regularisation is not built; decay is decoupled)");
   resolve_scheduler(s, errors);
+}
+
+// What is not said is as DeepSpeed's engine has it (get_data_types): float32 for a bf16 model
+// without ZeRO, else the model's type. A bf16 that messages are asked to have is that of what they
+// carry.
+void resolve_gradients(Settings& s, ErrorList& errors) {
+  const std::string model = model_type(s);
+  const std::string sums = "data_types.grad_accum_dtype", stage = "zero_optimization.stage";
+  const bool chosen = s.has(sums);
+  if (chosen && s.string(sums) != "fp32" && s.string(sums) != model)
+    return s.error(errors, sums,
+                   fmt::format("\"{0}\" asks for a model of that type. Say fp32, or enable {0}",
+                               s.string(sums)));
+  if (!chosen) {
+    const bool wide = model == "bf16" && s.integer(stage) == 0 && messages_type(s) != "bf16";
+    s.resolve(sums, wide ? "fp32" : model, stage);
+  }
+  check_communication_type(s, s.string(sums), chosen, errors);
 }
 
 void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_file,
@@ -136,7 +175,9 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))
     errors.add({job_file, 0},
                "data.train: missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
-  check_tokenizer(s, m, train, errors);
+  auto files = train;
+  files.insert(files.end(), valid.begin(), valid.end());
+  check_tokenizer(s, m, files, errors);
   if (s.integer("run.eval_interval") > 0 && valid.empty() && s.sound({"data.valid"}))
     s.error(errors, "run.eval_interval",
             "nothing to validate on. Name data.valid, or set run.eval_interval to 0");

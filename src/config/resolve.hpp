@@ -15,9 +15,13 @@ void resolve_batch(Settings& settings, ErrorList& errors);
 void check_schedule(Settings& settings, ErrorList& errors);
 /// Optimizer, scheduler and clipping.
 void resolve_training(Settings& settings, ErrorList& errors);
+/// Schedules that no step can be trained with. After resolve_training.
+void check_rates(Settings& settings, ErrorList& errors);
 /// ZeRO's settings: FSDP's words for them, sizes that are "auto", shard groups that must divide the
 /// data ranks. After resolve_grid.
 void resolve_memory(Settings& settings, const ModelConfig& model, ErrorList& errors);
+/// The type of the gradients. After resolve_memory: it depends on the ZeRO stage.
+void resolve_gradients(Settings& settings, ErrorList& errors);
 /// Offloaded state: what its keys ask of each other. Directories that are not there go to
 /// `missing`.
 void check_offload(Settings& settings, ErrorList& errors, ErrorList& missing);

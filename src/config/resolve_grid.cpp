@@ -108,6 +108,10 @@ void resolve_batch(Settings& s, ErrorList& errors) {
   if (!s.sound(
           {global, micro, accumulation, "parallel.tensor", "parallel.pipeline", "parallel.data"}))
     return;
+  if (!s.given(global) && !s.given(micro))
+    return s.error(errors, global,
+                   "missing. Say it, or " + micro +
+                       " (or \"auto\" for one: 1); as in DeepSpeed there is no default");
   const auto given = [&](const std::string& key) {
     return s.is_auto(key) ? int64_t{0} : s.integer(key);
   };

@@ -1,5 +1,7 @@
 #include "src/config/settings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -66,6 +68,12 @@ bool Settings::sound(const std::vector<std::string>& paths) const {
 std::string Settings::type_of(const std::string& path) const {
   const auto key = discriminator(path);
   return !key.empty() && has(key) ? string(key) : "";
+}
+
+void Settings::warn(const std::string& path, const std::string& text) {
+  const auto found = settings_.find(path);
+  const std::string place = found == settings_.end() ? "" : found->second.origin.text();
+  warn(fmt::format("{}{}{}: {}", place, place.empty() ? "" : ": ", path, text));
 }
 
 void Settings::error(ErrorList& errors, const std::string& path, const std::string& text) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/config/errors.hpp"
@@ -55,6 +56,16 @@ class Settings {
   /// Type of a discriminated section ("gpt2" for model.*, "WarmupLR" for scheduler.params.*);
   /// empty: none.
   std::string type_of(const std::string& path) const;
+  /// A key of a config.json that the table has not: it has no effect.
+  void pass_over(const std::string& path, const Origin& origin) {
+    passed_over_.emplace_back(path, origin);
+  }
+  const std::vector<std::pair<std::string, Origin>>& passed_over() const { return passed_over_; }
+  /// A line for the user of a run.
+  void warn(std::string line) { warnings_.push_back(std::move(line)); }
+  /// "<path>: <text>" with the key's origin.
+  void warn(const std::string& path, const std::string& text);
+  const std::vector<std::string>& warnings() const { return warnings_; }
   /// Adds "<path>: <text>" with the key's origin, and marks the key wrong.
   void error(ErrorList& errors, const std::string& path, const std::string& text);
 
@@ -62,13 +73,15 @@ class Settings {
   const KeyTable* table_;
   std::map<std::string, Setting> settings_;
   std::set<std::string> wrong_;
+  std::vector<std::pair<std::string, Origin>> passed_over_;
+  std::vector<std::string> warnings_;
 };
 
 using OriginOf = std::function<Origin(const std::string& path)>;
 
 /// Checks the keys of `node`, which lie below `prefix`, and puts their values. A key that is not in
-/// the table is an error; with `strict` false it is passed over (a Hugging Face config.json holds
-/// many).
+/// the table is an error; with `strict` false it is passed over, which the settings note (a
+/// Hugging Face config.json holds many).
 void take_values(Settings& settings, const nlohmann::json& node, const std::string& prefix,
                  const OriginOf& origin_of, bool strict, ErrorList& errors);
 /// Puts the default of every key that has no value yet: of the model section, or of all others.

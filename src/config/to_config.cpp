@@ -86,6 +86,7 @@ CheckpointConfig checkpoint(const Settings& s) {
 OptimizerConfig optimizer(const Settings& s) {
   OptimizerConfig o;
   o.learning_rate = s.number("optimizer.params.lr");
+  o.rate_given = s.given("optimizer.params.lr") && !s.at("optimizer.params.lr").automatic;
   o.beta1 = s.at("optimizer.params.betas").value[0].get<double>();
   o.beta2 = s.at("optimizer.params.betas").value[1].get<double>();
   o.epsilon = s.number("optimizer.params.eps");
@@ -208,8 +209,7 @@ PrecisionConfig precision(const Settings& s) {
   if (fp16) p.type = DType::f16;
   if (s.boolean("bf16.enabled") || s.boolean("bfloat16.enabled")) p.type = DType::bf16;
   p.fp8 = s.boolean("fp8.enabled");
-  const std::string key = "data_types.grad_accum_dtype";
-  p.gradient_type = s.has(key) && s.string(key) == "fp32" ? DType::f32 : p.type;
+  p.gradient_type = s.string("data_types.grad_accum_dtype") == "fp32" ? DType::f32 : p.type;
   LossScaleConfig& scale = p.loss_scale;
   scale.enabled = fp16;
   scale.fixed = s.number("fp16.loss_scale");

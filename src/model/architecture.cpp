@@ -21,7 +21,6 @@ constexpr Row gpt2_row = {{.layer_norm = true,
                            .gated_mlp = false,
                            .rotary = false,
                            .fused_qkv = true,
-                           .biases = true,
                            .scaled_residual = true,
                            .order = WeightOrder::input_output},
                           {.token_embedding = "transformer.wte.weight",
@@ -34,12 +33,11 @@ constexpr Row gpt2_row = {{.layer_norm = true,
                            .attention_output = "attn.c_proj",
                            .mlp_output = "mlp.c_proj"}};
 
-// Qwen2 too: its q, k and v have biases, which is the model's qkv_bias.
+// Qwen2 too: which of the linear maps have biases, the model says.
 constexpr Row llama_row = {{.layer_norm = false,
                             .gated_mlp = true,
                             .rotary = true,
                             .fused_qkv = false,
-                            .biases = false,
                             .scaled_residual = false,
                             .order = WeightOrder::output_input},
                            {.token_embedding = "model.embed_tokens.weight",
@@ -67,9 +65,9 @@ float residual_deviation(const ModelConfig& model) {
              : model.initializer_range;
 }
 
-// The bias of a map, where the architecture has them.
-std::string bias_name(const ModelConfig& model, const std::string& map) {
-  return traits_of(model).biases ? map + ".bias" : "";
+// The name of a map's bias; empty where it has none.
+std::string bias_name(bool has_bias, const std::string& map) {
+  return has_bias ? map + ".bias" : "";
 }
 
 }  // namespace
@@ -133,9 +131,9 @@ Linear qkv_projection(const ModelConfig& model, int layer, const TensorShard& sh
     }
   } else {
     const auto name_part = [&](LinearPart& part, const char* name) {
-      part.weight = block_name(model, layer, std::string("self_attn.") + name + ".weight");
-      if (model.qkv_bias)
-        part.bias = block_name(model, layer, std::string("self_attn.") + name + ".bias");
+      const std::string full = block_name(model, layer, std::string("self_attn.") + name);
+      part.weight = full + ".weight";
+      part.bias = bias_name(model.qkv_bias, full);
     };
     name_part(q, "q_proj");
     name_part(k, "k_proj");
@@ -149,8 +147,8 @@ Linear attention_output(const ModelConfig& model, int layer, const TensorShard& 
   const HeadShard split = head_shard(model, shard);
   const std::int64_t d = model.head_size;
   const std::string name = block_name(model, layer, row_of(model).names.attention_output);
-  const LinearPart part{name + ".weight", bias_name(model, name), model.heads * d,
-                        split.first_head * d, split.heads * d};
+  const LinearPart part{name + ".weight", bias_name(model.attention_output_bias, name),
+                        model.heads * d, split.first_head * d, split.heads * d};
   return Linear::row("attention.output", traits_of(model).order, part, model.hidden, shard,
                      residual_deviation(model));
 }
@@ -159,7 +157,7 @@ Linear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard) 
   const std::int64_t width = model.intermediate;
   const auto part = [&](const std::string& name) {
     const std::string full = block_name(model, layer, "mlp." + name);
-    return LinearPart{full + ".weight", bias_name(model, full), width, shard.begin(width),
+    return LinearPart{full + ".weight", bias_name(model.mlp_bias, full), width, shard.begin(width),
                       shard.count(width)};
   };
   std::vector<LinearPart> parts;
@@ -174,8 +172,8 @@ Linear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard) 
 Linear mlp_output(const ModelConfig& model, int layer, const TensorShard& shard) {
   const std::int64_t width = model.intermediate;
   const std::string name = block_name(model, layer, row_of(model).names.mlp_output);
-  const LinearPart part{name + ".weight", bias_name(model, name), width, shard.begin(width),
-                        shard.count(width)};
+  const LinearPart part{name + ".weight", bias_name(model.mlp_bias, name), width,
+                        shard.begin(width), shard.count(width)};
   return Linear::row("mlp.output", traits_of(model).order, part, model.hidden, shard,
                      residual_deviation(model));
 }

@@ -14,7 +14,6 @@ struct ArchitectureTraits {
   bool gated_mlp;        // SwiGLU of two maps; else GELU of one
   bool rotary;           // positions turn queries and keys; else they are learned
   bool fused_qkv;        // one tensor has queries, keys and values
-  bool biases;           // of the linear maps, but for q, k and v, where the model says it
   bool scaled_residual;  // what is added to the residual stream begins smaller
   WeightOrder order;
 };

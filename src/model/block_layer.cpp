@@ -80,8 +80,8 @@ std::size_t BlockLayer::scratch_bytes(const BatchShape& shape) const {
   const std::size_t own = measure([&](Arena& arena) {
     Scratch(arena, shape, width_, shard_.sequence_parallel, dropout_ > 0.0F);
   });
-  const std::size_t bias =
-      attention_.output().has_bias() ? bias_backward_scratch_bytes(shape.local_rows, width_) : 0;
+  const bool has_bias = attention_.output().has_bias() || mlp_.output().has_bias();
+  const std::size_t bias = has_bias ? bias_backward_scratch_bytes(shape.local_rows, width_) : 0;
   return own + std::max({attention_.scratch_bytes(shape), mlp_.scratch_bytes(shape),
                          attention_norm_.scratch_bytes(shape.local_rows, shape.space), bias});
 }

@@ -75,6 +75,23 @@ std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
   return cuts;
 }
 
+namespace {
+
+RopeFrequencies rope_frequencies(const ModelConfig& model) {
+  const RopeScaling& scaling = model.rope_scaling;
+  constexpr double always = std::numeric_limits<double>::infinity();  // every pair turns slowly
+  RopeFrequencies frequencies{model.rope_theta, scaling.factor};
+  if (scaling.type == RopeType::linear) frequencies.low_turns = frequencies.high_turns = always;
+  if (scaling.type == RopeType::llama3) {
+    frequencies.low_turns = scaling.low_freq_factor;
+    frequencies.high_turns = scaling.high_freq_factor;
+    frequencies.original = static_cast<double>(scaling.original_positions);
+  }
+  return frequencies;
+}
+
+}  // namespace
+
 Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
              const RecomputeConfig& recompute, StageUse use, const MemorySource& memory)
     : place_(place), use_(use) {
@@ -88,7 +105,7 @@ Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t seq
       rope_ = memory.take("tables", static_cast<std::size_t>(table_bytes_));
       rope = rope_.tensor(DType::f32, shape);
       const Stream stream(memory.space);
-      rope_table(stream, rope, model.rope_theta);
+      rope_table(stream, rope, rope_frequencies(model));
       stream.synchronize();  // the streams that read it know nothing of this one
     }
   }

@@ -53,6 +53,10 @@ bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model);
 /// Error on all ranks alike where the file's model is another. Collective.
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model, const Ranks& ranks);
 
+/// A line for each key of the model that may change when a run is resumed, and has: its dropout and
+/// rotary positions.
+std::vector<std::string> model_changes(const CheckpointHeader& header, const ModelConfig& model);
+
 /// Fills weights, and moments where `optimizer` is given: with zeros where the file has none; its
 /// model is the store's (check_same_model). Collective: every rank calls it with its own store, and
 /// they share what is read. Error on all ranks alike where that is damaged: the state is then

@@ -14,24 +14,40 @@
 namespace triax {
 namespace {
 
-// Keys of config.json that may change when a run is resumed: they shape no tensor and no trained
-// function.
-bool may_change(const std::string& key) {
-  return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range" ||
-         key.ends_with("_token_id");
+// Rotary positions: a model is trained on for longer texts with other turns, and goes on behind its
+// last position. (Learned positions are a tensor, n_positions.)
+bool turns_positions(const std::string& key) {
+  return key == "max_position_embeddings" || key == "rope_theta" || key == "rope_scaling";
 }
 
-// Tensors of the same names and shapes may still be another model: heads, epsilons, RoPE.
-void check_same_config(const CheckpointReader& reader, const ModelConfig& model) {
-  if (reader.header().model.empty()) return;
+// Keys of config.json that may change when a run is resumed: they shape no tensor and, but for
+// rotary positions, no trained function.
+bool may_change(const std::string& key) {
+  return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range" ||
+         key.ends_with("_token_id") || turns_positions(key);
+}
+
+// Calls visit(key, value there, value here) for each key of config.json that is another.
+template <class Visit>
+void each_difference(const CheckpointHeader& header, const ModelConfig& model, Visit&& visit) {
+  if (header.model.empty()) return;
   const auto saved = nlohmann::json::parse(
-      huggingface_config(model_from_huggingface(reader.header().model, "the checkpoint's model")));
+      huggingface_config(model_from_huggingface(header.model, "the checkpoint's model")));
   const auto wanted = nlohmann::json::parse(huggingface_config(model));
-  std::string differences;
   for (const auto& [key, value] : wanted.items())
-    if (!may_change(key) && saved.value(key, nlohmann::json()) != value)
-      differences += fmt::format("{}{} {} there, {} in the job", differences.empty() ? "" : "; ",
-                                 key, saved.value(key, nlohmann::json()).dump(), value.dump());
+    if (const auto there = saved.value(key, nlohmann::json()); there != value)
+      visit(key, there.dump(), value.dump());
+}
+
+// Tensors of the same names and shapes may still be another model: heads, epsilons.
+void check_same_config(const CheckpointReader& reader, const ModelConfig& model) {
+  std::string differences;
+  each_difference(reader.header(), model,
+                  [&](const std::string& key, const std::string& there, const std::string& here) {
+                    if (may_change(key)) return;
+                    differences += fmt::format("{}{} {} there, {} in the job",
+                                               differences.empty() ? "" : "; ", key, there, here);
+                  });
   if (!differences.empty())
     throw Error("the checkpoint holds another model", differences,
                 "Use the model section that it was written with, or set checkpoint.resume to "
@@ -133,6 +149,17 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
 
 bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
   return has_group(reader, model, first_moment_group);
+}
+
+std::vector<std::string> model_changes(const CheckpointHeader& header, const ModelConfig& model) {
+  std::vector<std::string> lines;
+  each_difference(header, model,
+                  [&](const std::string& key, const std::string& there, const std::string& here) {
+                    if (!may_change(key) || key == "initializer_range") return;
+                    lines.push_back(fmt::format("resumed with another model.{}: {} there, {} here",
+                                                key, there, here));
+                  });
+  return lines;
 }
 
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model,

@@ -7,6 +7,7 @@
 #include "kernels/random.hpp"
 #include "src/config/load.hpp"
 #include "src/train/checkpoint.hpp"
+#include "src/train/resume_changes.hpp"
 
 namespace triax {
 namespace {
@@ -62,6 +63,11 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
                                            options.temperature));
   const auto at = std::upper_bound(cumulative.begin(), cumulative.end(), uniform * total);
   return order[std::min(static_cast<std::size_t>(at - cumulative.begin()), kept - 1)];
+}
+
+std::optional<std::int64_t> trained_length(const CheckpointHeader& header) {
+  const auto length = saved_integer(header.job, "data.seq_length");
+  return length && *length >= 1 ? length : std::nullopt;
 }
 
 Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context,

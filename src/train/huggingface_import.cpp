@@ -18,10 +18,10 @@
 namespace triax {
 namespace {
 
-ModelConfig read_config(const std::string& directory) {
+ModelConfig read_config(const std::string& directory, std::vector<std::string>& warnings) {
   const MappedFile file((std::filesystem::path(directory) / "config.json").string());
   const auto* const text = reinterpret_cast<const char*>(file.data());
-  return model_from_huggingface({text, file.size()}, file.path());
+  return model_from_huggingface({text, file.size()}, file.path(), &warnings);
 }
 
 void write_tensor(CheckpointWriter& writer, const HuggingfaceWeights& weights,
@@ -50,9 +50,12 @@ ImportSummary import_huggingface(const std::string& directory, const std::string
   // A link to what is not here now counts.
   if (!options.replace && std::filesystem::exists(std::filesystem::symlink_status(file)))
     throw UsageError(fmt::format("{} is there already", file), {}, "Give another name, or --force");
-  const ModelConfig model = read_config(directory);
+  std::vector<std::string> warnings;
+  const ModelConfig model = read_config(directory, warnings);
   const HuggingfaceWeights weights(directory, model);
-  ImportSummary sum{.type = options.type.value_or(weights.type()), .unused = weights.unused()};
+  ImportSummary sum{.type = options.type.value_or(weights.type()),
+                    .unused = weights.unused(),
+                    .warnings = warnings};
   std::vector<CheckpointTensor> tensors;
   for (const GlobalTensor& tensor : global_tensors(model)) {
     tensors.push_back({weight_group + tensor.name, sum.type, tensor.shape});

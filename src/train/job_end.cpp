@@ -60,7 +60,9 @@ std::optional<Clock::time_point> job_end(const JobSurroundings& around) {
   const std::string array = around.variable("SLURM_ARRAY_JOB_ID");
   const std::string task = around.variable("SLURM_ARRAY_TASK_ID");
   if (number_of(array) && number_of(task)) job = array + '_' + task;
-  return time_of(around.output_of("timeout 10 squeue --noheader --format=%e --jobs=" + job));
+  // By SIGKILL: a run has SIGTERM blocked (hold_signals), and so have the processes that it starts.
+  return time_of(
+      around.output_of("timeout -s KILL 10 squeue --noheader --format=%e --jobs=" + job));
 }
 
 std::optional<Clock::time_point> leaving_time(const RunConfig& run, Clock::time_point start,

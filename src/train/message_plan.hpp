@@ -9,7 +9,7 @@
 namespace triax {
 
 /// The groups of ranks that messages go over, and how many neighbours of each share memory
-/// (Config's ranks_sharing).
+/// (Placement::ranks_sharing).
 struct SharingGroups {
   struct Group {
     int ranks = 1, sharing = 1;
@@ -25,7 +25,7 @@ struct SharingGroups {
   std::array<Group, all_axes.size()> axes;
   Group shard, across_shards;  // ranks of a shard group; those at one place of each
   Group ends;                  // first and last stage
-  explicit SharingGroups(const Config& config);
+  explicit SharingGroups(const PlacedConfig& config);
   const Group& of(OpKind kind, Axis axis) const;
 };
 
@@ -33,7 +33,8 @@ struct SharingGroups {
 class OpMessages {
  public:
   /// `blocks`: the stage's, as they are laid out on the rank. The stage outlives this.
-  OpMessages(const Config& config, const Stage& stage, const std::vector<ParameterBlock>& blocks);
+  OpMessages(const PlacedConfig& config, const Stage& stage,
+             const std::vector<ParameterBlock>& blocks);
 
   struct Sent {
     Axis axis = Axis::data;
@@ -64,9 +65,9 @@ struct MessagePlan {
   std::array<Messages, all_axes.size()> by_axis;
   const Messages& along(Axis axis) const { return by_axis[static_cast<std::size_t>(axis)]; }
 };
-MessagePlan plan_messages(const Config& config, const StepPlans& plans);
+MessagePlan plan_messages(const PlacedConfig& config, const StepPlans& plans);
 
-/// What a rank shares with others of its node for messages (Config's ranks_sharing).
-std::int64_t shared_slot_bytes(const Config& config);
+/// What a rank shares with others of its node for messages (Placement::ranks_sharing).
+std::int64_t shared_slot_bytes(const PlacedConfig& config);
 
 }  // namespace triax

@@ -5,19 +5,20 @@
 #include <system_error>
 
 #include "io/agree.hpp"
+#include "src/train/resume_changes.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
 
-RunCheckpoints::RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
-                               Optimizer& optimizer)
-    : job_(job),
-      config_(job.config),
+RunCheckpoints::RunCheckpoints(const PlacedConfig& config, const std::string& job,
+                               ProcessGrid& grid, ParameterStore& store, Optimizer& optimizer)
+    : config_(config),
+      job_(job),
       grid_(grid),
       store_(store),
       optimizer_(optimizer),
       copies_(store.space()) {
-  if (!takes_copy(config_.checkpoint.async)) return;
+  if (!takes_copy(config_)) return;
   snapshot_ = std::make_unique<CheckpointSnapshot>(
       triax::snapshot_bytes(store.blocks(), config_.precision.type), store.space());
   optimizer.before_update([this] {
@@ -35,7 +36,7 @@ CheckpointHeader RunCheckpoints::header(const RunPosition& at,
   header.step = at.step;
   header.tokens = at.tokens;
   header.samples = at.samples;
-  header.job = job_.resolved;
+  header.job = job_for_checkpoint(job_, at.data_tokens);
   header.model = huggingface_config(config_.model);
   header.grid =
       fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,
@@ -53,6 +54,7 @@ void RunCheckpoints::say(const std::function<void()>& message) const {
 
 void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
                           const std::string& loss_scale) {
+  const FileScope working(grid_.watch());
   tries_left_ = 0;  // the newer file is worth more than a second try of the older
   finish();
   prepare_publishing();
@@ -81,6 +83,7 @@ void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
 void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
                            const std::string& loss_scale) {
   if (!snapshot_) return save(stream, at, loss_scale);
+  const FileScope working(grid_.watch());
   if (writer_)
     say([&] {
       spdlog::warn("training waits for {}, which is still being written: {}", path(header_.step),
@@ -119,6 +122,7 @@ void RunCheckpoints::write_snapshot() {
 
 void RunCheckpoints::proceed(bool any_rank) {
   if (!writer_ || any_rank) return;
+  const FileScope working(grid_.watch());
   try {
     publish();
   } catch (const Error& error) {
@@ -148,6 +152,7 @@ void RunCheckpoints::publish() {
 }
 
 void RunCheckpoints::finish() {
+  const FileScope working(grid_.watch());
   while (writer_) {
     if (background_) background_->wait();
     proceed(false);

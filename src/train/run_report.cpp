@@ -10,6 +10,7 @@
 #include "src/train/dry_run.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/process_memory.hpp"
+#include "src/train/schedule_report.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
@@ -20,7 +21,7 @@ const char* name_of(OffloadDevice device) {
   return device == OffloadDevice::cpu ? "cpu" : "nvme";
 }
 
-std::string zero_text(const Config& config) {
+std::string zero_text(const PlacedConfig& config) {
   const DataShard shard = data_shard(config, 0);
   const int ranks = shard.size * shard.groups;
   if (shard.zero_stage > 0 && shard.size == 1)
@@ -39,23 +40,23 @@ std::string zero_text(const Config& config) {
 
 }  // namespace
 
-std::string sharding_text(const Config& config) {
+std::string sharding_text(const PlacedConfig& config) {
   return fmt::format("{}; offload_optimizer {}, offload_param {}", zero_text(config),
                      name_of(config.zero.offload_optimizer.device),
                      name_of(config.zero.offload_param.device));
 }
 
-std::vector<std::string> surprises(const Config& config) {
+std::vector<std::string> surprises(const PlacedConfig& config) {
   std::vector<std::string> lines;
-  if (config.zero.shard_by_hpz && config.zero.shard_size < config.parallel.data)
+  const int group = shard_size(config);
+  if (config.zero.shard_by_hpz && group < config.parallel.data)
     lines.push_back(fmt::format(
         "zero_optimization.zero_hpz_partition_size: all that ZeRO stage {} cuts is cut over {} "
         "data "
         "ranks and kept {} times, as by mics_shard_size; ZeRO++ would keep the parameters so, and "
         "cut the rest over all {}",
-        config.zero.stage, config.zero.shard_size, config.parallel.data / config.zero.shard_size,
-        config.parallel.data));
-  if (config.checkpoint.async == AsyncWrites::does_not_fit)
+        config.zero.stage, group, config.parallel.data / group, config.parallel.data));
+  if (config.checkpoint.async == AsyncWrites::where_it_fits && !takes_copy(config))
     lines.push_back(
         "checkpoint.async: training waits while checkpoints are written, for a copy of the state "
         "does not fit into memory");
@@ -74,18 +75,37 @@ std::vector<std::string> surprises(const Config& config) {
   };
   add_without_inputs(config.recompute.partition_inputs, "partition_activations", "cut");
   add_without_inputs(config.recompute.inputs_on_host, "cpu_checkpointing", "move");
-  if (config.zero.stage > 0 && config.zero.shard_size == 1 && config.parallel.data > 1)
+  if (config.zero.stage > 0 && group == 1 && config.parallel.data > 1)
     lines.push_back(
         fmt::format("ZeRO stage {} cuts nothing: groups of one data rank (one on each node, or "
                     "mics_shard_size 1), so each of the {} keeps all state. Place several data "
                     "ranks on a node, "
                     "or leave out HYBRID_SHARD or mics_shard_size",
                     config.zero.stage, config.parallel.data));
+  for (std::string& line : rate_surprises(config)) lines.push_back(std::move(line));
   return lines;
 }
 
+std::string warning_of_bytes(const Config& config, const TokenReader& data) {
+  constexpr int bytes = 256;
+  if (config.model.vocabulary <= bytes || !data.has_bytes()) return {};
+  return fmt::format(
+      "training data are text, read as bytes, and the model has {} tokens: those from {} on are "
+      "never seen. For bytes model.vocab_size {} is enough; text of another tokenizer comes in "
+      "token files (llm.c, Megatron, HDF5)",
+      config.model.vocabulary, bytes, bytes);
+}
+
+void report_nothing_to_do(const Config& config, const RunStart& start) {
+  for (const std::string& change : start.changes) spdlog::warn("{}", change);
+  spdlog::info(
+      "nothing to do: {} is after {} steps, run.steps is {}. Another run needs another "
+      "run.directory, or checkpoint.resume never",
+      start.resumed_from, start.step, config.run.steps);
+}
+
 void announce(const RunFacts& run) {
-  const Config& config = run.job.config;
+  const PlacedConfig& config = run.plan.config;
   std::int64_t parameters = 0;
   for (const GlobalTensor& tensor : global_tensors(config.model))
     parameters += tensor.shape.elements();
@@ -98,6 +118,7 @@ void announce(const RunFacts& run) {
       config.parallel.data, config.batch.global * config.data.sequence_length);
   spdlog::info("{} tokens of training data, {} samples an epoch", run.data.tokens(),
                run.data.samples());
+  spdlog::info("{}", rate_text(config, run.start.step));
   spdlog::info("on {}", run.grid.devices());
   for (const std::string& line : run.grid.shared_messages()) spdlog::info("{}", line);
   if (!run.grid.not_shared().empty())
@@ -108,7 +129,7 @@ void announce(const RunFacts& run) {
   spdlog::info("{}", sharding_text(config));
   if (config.precision.fp8)
     spdlog::info("fp8: the linear maps of the blocks multiply in 8 bits (E4M3, gradients E5M2){}",
-                 space_of(config) == MemorySpace::device
+                 config.place.space == MemorySpace::device
                      ? " where the GPU does"
                      : ": here, in bf16 with the same rounding");
   const RankMemory& memory = run.plan.memory.of(0);
@@ -122,7 +143,10 @@ void announce(const RunFacts& run) {
   if (!run.job.accepted.empty())
     spdlog::info("accepted without effect here (triax config --reference says why): {}",
                  fmt::join(run.job.accepted, ", "));
+  for (const std::string& line : run.job.warnings) spdlog::warn("{}", line);
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
+  if (const std::string line = warning_of_bytes(config, run.data); !line.empty())
+    spdlog::warn("{}", line);
   if (const std::string line = warning_of_loss(config, run.start.step, batch_job(surroundings()));
       !line.empty())
     spdlog::warn("{}", line);

@@ -33,13 +33,19 @@ struct RunFacts {
 
 /// "ZeRO stage 2: state is cut over 4 data rank(s), 2 time(s); offload_optimizer nvme,
 /// offload_param none": the stage in effect, the data ranks of a shard group and the groups.
-std::string sharding_text(const Config& config);
+std::string sharding_text(const PlacedConfig& config);
 
 /// A line for each setting that does something else than its user may think.
-std::vector<std::string> surprises(const Config& config);
+std::vector<std::string> surprises(const PlacedConfig& config);
+
+/// Text trained on by a model of more tokens than bytes are; empty: that is not so.
+std::string warning_of_bytes(const Config& config, const TokenReader& data);
 
 /// The lines at the start of a run, as rank 0 sees it.
 void announce(const RunFacts& run);
+
+/// The lines of a run whose steps are all done when it begins.
+void report_nothing_to_do(const Config& config, const RunStart& start);
 
 /// What a process used whose most in memory was `peak` bytes: what it allocated, and what is left,
 /// which is MPI's (and of the libraries what the run touched of them). Communication is 0 where it

@@ -9,7 +9,7 @@ void StepShare::begin() {
 }
 
 StepShare::Word StepShare::share(const Word& own, StepMetrics& metrics) {
-  std::array<double, 1 + 2 * all_axes.size()> sums{};
+  std::array<double, 2 + 2 * all_axes.size()> sums{};
   sums[0] = own.loss_sum;
   for (const Axis axis : all_axes) {
     const auto a = static_cast<std::size_t>(axis);
@@ -17,8 +17,12 @@ StepShare::Word StepShare::share(const Word& own, StepMetrics& metrics) {
     sums[1 + 2 * a] = static_cast<double>(now.bytes - before_[a].bytes);
     sums[2 + 2 * a] = static_cast<double>(now.messages - before_[a].messages);
   }
-  std::array<double, 3> largest = {static_cast<double>(peak_resident_bytes()),
-                                   static_cast<double>(own.request), own.writing ? 1.0 : 0.0};
+  const double on_messages = seconds_on_messages(grid_);
+  sums.back() = on_messages;
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+  std::array<double, 5> largest = {static_cast<double>(peak_resident_bytes()),
+                                   static_cast<double>(own.request), own.writing ? 1.0 : 0.0,
+                                   -on_messages, passed.count()};
   const Stream host;
   Request sum = grid_.world().all_reduce(host, Tensor(sums.data(), {std::ssize(sums)}));
   Request max =
@@ -34,7 +38,10 @@ StepShare::Word StepShare::share(const Word& own, StepMetrics& metrics) {
   sent(Axis::tensor, metrics.bytes_sent_tensor, metrics.messages_sent_tensor);
   sent(Axis::pipeline, metrics.bytes_sent_pipeline, metrics.messages_sent_pipeline);
   metrics.peak_memory_bytes = static_cast<std::int64_t>(largest[0]);
-  return {sums[0], static_cast<RunRequest>(largest[1]), largest[2] != 0.0};
+  return {sums[0],
+          static_cast<RunRequest>(largest[1]),
+          largest[2] != 0.0,
+          {sums.back() / grid_.size(), -largest[3], largest[4]}};
 }
 
 }  // namespace triax

@@ -1,10 +1,12 @@
 #pragma once
 // What ranks tell each other at the end of each step.
 #include <array>
+#include <chrono>
 
 #include "io/metrics_writer.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/train/run_requests.hpp"
+#include "src/train/straggler.hpp"
 
 namespace triax {
 
@@ -18,6 +20,7 @@ class StepShare {
     double loss_sum = 0.0;
     RunRequest request = RunRequest::none;  // the gravest
     bool writing = false;                   // a checkpoint
+    MessageShare messages{};                // of all; not asked of a rank
   };
 
   /// Before the step.
@@ -28,6 +31,7 @@ class StepShare {
 
  private:
   ProcessGrid& grid_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::array<Traffic, all_axes.size()> before_{};  // sent by axis
 };
 

@@ -9,15 +9,15 @@
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/final_export.hpp"
-#include "src/train/job_changes.hpp"
 #include "src/train/offload_place.hpp"
+#include "src/train/resume_changes.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {
 namespace {
 
 // Takes all memory of a run on a device, and gives its stream what kernels want for themselves.
-std::unique_ptr<DeviceArena> take_device(const Config& config, const StepPlans& plans,
+std::unique_ptr<DeviceArena> take_device(const PlacedConfig& config, const StepPlans& plans,
                                          const ProcessGrid& grid, const Stream& stream) {
   if (stream.space() == MemorySpace::host) return nullptr;
   const Stage stage = make_stage(config, grid.pipeline_rank(), grid.tensor_rank(), StageUse::plan);
@@ -46,11 +46,11 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
 }  // namespace
 
 Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan)
-    : job_(plan ? job : on_grid(job, grid)),
-      config_(job_.config),
+    : job_(job),
       grid_(grid),
-      stream_(space_of(config_)),
-      plan_(plan ? *std::move(plan) : plan_job(config_)),
+      plan_(plan ? *std::move(plan) : plan_job(on_grid(job.config, grid))),
+      config_(plan_.config),
+      stream_(config_.place.space),
       arena_(take_device(config_, plan_.steps, grid, stream_)),
       stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank(), StageUse::run,
                         arena_.get())),
@@ -61,7 +61,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
              whole_buffers(plan_.steps, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
                  optimizer_on(grid, config_, plan_.steps)),
-      checkpoints_(job_, grid, store_, optimizer_),
+      checkpoints_(config_, job_.resolved, grid, store_, optimizer_),
       loss_scaler_(config_.precision.loss_scale),
       bad_steps_(loss_scaler_),
       buffer_plan_(in_arena(
@@ -94,6 +94,7 @@ std::size_t Trainer::stage_index() const {
 }
 
 void Trainer::prepare_weights() {
+  const FileScope working(grid_.watch());
   if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
     std::optional<CheckpointReader> opened;
     agreed(grid_, [&] { opened.emplace(file); });
@@ -106,10 +107,11 @@ void Trainer::prepare_weights() {
       throw;
     }
     start_.step = reader.header().step;
-    start_.sample = reader.header().samples;
+    start_.sample = resume_sample(reader.header(), config_.data, train_reader_);
     start_.token = reader.header().tokens;
     loss_scaler_.restore(reader.header().loss_scale);
-    start_.changes = job_changes(reader.header().job, job_.resolved);
+    start_.changes =
+        resume_changes(reader.header(), job_, train_reader_, start_.step - loss_scaler_.skipped());
     start_.resumed_from = file;
     start_.fresh_optimizer = !has_optimizer(reader, config_.model);
   } else if (!config_.model.weights.empty()) {
@@ -122,9 +124,7 @@ void Trainer::prepare_weights() {
 
 RunEnd Trainer::run() {
   if (start_.step >= config_.run.steps) {
-    if (leader())
-      spdlog::info("nothing to do: {} is after {} steps, run.steps is {}", start_.resumed_from,
-                   start_.step, config_.run.steps);
+    if (leader()) report_nothing_to_do(config_, start_);
     export_weights(start_.resumed_from);
     return RunEnd::done;
   }
@@ -156,6 +156,7 @@ RunEnd Trainer::run() {
   checkpoints_.finish();
   if (leader()) record_->pause();
   report_messages(grid_, seconds.count());
+  report_straggler(grid_, seconds.count());
   if (end == RunEnd::done)
     export_weights(config_.checkpoint.at_end
                        ? checkpoint_path(config_.checkpoint.directory, config_.run.steps)
@@ -204,7 +205,10 @@ std::int64_t Trainer::tokens_per_step() const {
 
 // Whether the step was used.
 bool Trainer::record(const StepMetrics& metrics) {
-  if (leader()) record_->step(metrics);
+  if (leader()) {
+    const FileScope working(grid_.watch());
+    record_->step(metrics);
+  }
   if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(metrics.step + 1);
   return !metrics.skipped;
 }
@@ -223,6 +227,7 @@ Trainer::Due Trainer::due_after(std::int64_t step) const {
 
 RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
   const std::int64_t done = step + 1;
+  name_straggler(step);
   checkpoints_.proceed(told_.writing);
   if (due.last) check_end(done);
   const std::string unsaved = due.asked ? save_asked(done, due.stop) : std::string();
@@ -246,13 +251,14 @@ RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
 }
 
 void Trainer::export_weights(const std::string& checkpoint) {
+  const FileScope working(grid_.watch());
   if (config_.checkpoint.export_at_end) export_at_end(stream_, config_, checkpoint, store_, grid_);
 }
 
 RunPosition Trainer::position(std::int64_t steps_done) const {
   const std::int64_t done = steps_done - start_.step;
   return {steps_done, start_.token + done * tokens_per_step(),
-          start_.sample + done * config_.batch.global};
+          start_.sample + done * config_.batch.global, train_reader_.tokens()};
 }
 
 }  // namespace triax

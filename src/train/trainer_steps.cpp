@@ -9,6 +9,7 @@
 
 #include "kernels/random.hpp"
 #include "src/train/lr_schedule.hpp"
+#include "src/train/non_finite.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
@@ -28,6 +29,7 @@ StepMetrics Trainer::train_step(std::int64_t step) {
 
 // Stages between the first and the last see neither tokens nor labels.
 void Trainer::load_batch(std::int64_t step) {
+  const FileScope working(grid_.watch());
   if (reads_batches(stage_)) batch_.load(stream_, position(step).samples);
 }
 
@@ -57,9 +59,20 @@ void Trainer::tell(RunningStep& running) {
   if (evaluation_ends(running.metrics.step + 1)) ahead += evaluation_seconds_;
   told_ =
       share_.share({stage_.has_head() && grid_.tensor_rank() == 0 ? running.output.loss_sum : 0.0,
-                    requests_.take(ahead), checkpoints_.writing()},
+                    requests_.take(ahead),
+                    checkpoints_.writing(),
+                    {}},
                    running.metrics);
   running.loss_sum = told_.loss_sum;
+}
+
+// Once, after so many steps that it is no accident. All ranks were told the same.
+void Trainer::name_straggler(std::int64_t step) {
+  constexpr std::int64_t many = 200;
+  if (straggler_named_ || step - start_.step < many || !one_is_waited_for(told_.messages)) return;
+  straggler_named_ = true;
+  if (leader()) record_->pause();
+  report_straggler(grid_, told_.messages.seconds);
 }
 
 StepMetrics Trainer::settle(RunningStep& running) {
@@ -72,7 +85,8 @@ StepMetrics Trainer::settle(RunningStep& running) {
     running.loss_sum = numbers.loss_sum;
   }
   const Clock::time_point now = Clock::now();
-  metrics.loss = running.loss_sum / static_cast<double>(tokens_per_step());
+  metrics.loss = without_sign_of_nan(running.loss_sum / static_cast<double>(tokens_per_step()));
+  metrics.grad_norm = without_sign_of_nan(metrics.grad_norm);
   metrics.step_seconds = seconds_between(std::max(running.begin, settled_), now);
   settled_ = now;
   last_seconds_ = metrics.step_seconds;

@@ -46,6 +46,7 @@ TEST(MpiSession, RanksLeaveTogetherOrTheJobEnds) {
 
 TEST(MpiSession, FindsRanksThatDidNotMeet) {
   EXPECT_EQ(status_of("env SLURM_NTASKS=4 " + probe + " launch"), 2);
+  EXPECT_EQ(status_of("env SLURM_NTASKS=4 SLURM_PROCID=3 " + probe + " launch"), 2);
   EXPECT_EQ(status_of("env SLURM_NTASKS=3 " + three_ranks + " launch"), 0);
 }
 
@@ -60,11 +61,25 @@ std::optional<LaunchProblem> found(int size,
 TEST(LaunchProblem, NamesTheRemedyOfEachLauncher) {
   const auto slurm = found(1, {{"SLURM_NTASKS", "8"}});
   ASSERT_TRUE(slurm);
-  EXPECT_THAT(slurm->what_to_do, HasSubstr("srun --mpi=pmi2"));
+  EXPECT_THAT(slurm->what_to_do, AllOf(HasSubstr("srun --mpi=TYPE"), HasSubstr("SLURM_MPI_TYPE")));
   EXPECT_THAT(slurm->why, HasSubstr("SLURM_NTASKS=8"));
   const auto open_mpi = found(1, {{"OMPI_COMM_WORLD_SIZE", "2"}});
   ASSERT_TRUE(open_mpi);
   EXPECT_THAT(open_mpi->what_to_do, HasSubstr("mpiexec"));
+  const auto pmi = found(1, {{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}});
+  ASSERT_TRUE(pmi);
+  EXPECT_THAT(pmi->what_to_do, HasSubstr("srun --mpi=TYPE"));
+}
+
+// One of thousands is to say it.
+TEST(LaunchProblem, KnowsWhichOfTheProcessesThisIs) {
+  EXPECT_EQ(found(1, {{"SLURM_NTASKS", "8"}})->process, 0);
+  EXPECT_EQ(found(1, {{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "3"}})->process, 3);
+  EXPECT_EQ(
+      found(1,
+            {{"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_RANK", "5"}, {"SLURM_PROCID", "1"}})
+          ->process,
+      5);
 }
 
 TEST(LaunchProblem, LeavesWholeJobsAndSingleProcessesAlone) {

@@ -126,5 +126,19 @@ TEST(Watchdog, LeavesWorkAndShortWaitsAlone) {
   }
 }
 
+// Far longer than the limit, and shorter than the limit of such work.
+TEST(Watchdog, WaitsForFileWorkOfOthers) {
+  World world;
+  const Watchdog watchdog(world.board, 1.0);
+  if (world.rank == world.size - 1) {
+    const FileScope writing(&world.board);
+    usleep(3'000'000);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return;
+  }
+  const WaitScope waiting(&world.board);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 }  // namespace
 }  // namespace triax

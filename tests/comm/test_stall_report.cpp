@@ -75,6 +75,19 @@ TEST(StallReport, NamesProcessesThatAreStoppedOrGone) {
   EXPECT_THAT(text, HasSubstr("did not join: rank 2 on h: its process 102 is gone"));
 }
 
+TEST(StallReport, KnowsWhoWorksOnFiles) {
+  Stall stall = stall_of_a_sum();
+  EXPECT_EQ(file_workers(stall.seen), "");
+  stall.seen[0].file_work = true;  // waits within it
+  stall.seen[2].file_work = true;
+  stall.seen[5].file_work = true;
+  EXPECT_EQ(file_workers(stall.seen), "ranks 2, 9");
+  EXPECT_THAT(stall_report(stall, {}), HasSubstr("did not join: rank 2 on h: works on files"));
+  EXPECT_TRUE(all_run(stall.seen));
+  stall.seen[3].process = ProcessState::gone;
+  EXPECT_FALSE(all_run(stall.seen));
+}
+
 TEST(StallReport, NamesWhoIsBusyBesidesThoseNotHeardOf) {
   Stall stall = stall_of_a_sum();
   for (RankProgress& seen : stall.seen)

@@ -15,23 +15,47 @@ class Runs : public SmallJob {};
 
 TEST_F(Runs, AJobJsonMeansTheSameInAnotherDirectory) {
   const auto in = [](const std::string& directory, const std::string& arguments) {
-    return outcome_of("bash -c 'cd " + directory + " && " TRIAX_PROGRAM " train " + arguments +
-                      "'");
+    return outcome_of_script("cd " + shell_word(directory) + " && " +
+                             command_of("train " + arguments));
   };
   const Outcome first = in(directory_.path(), "job.json --set run.directory=here");
   ASSERT_EQ(first.status, 0) << first.text;
-  const Outcome second = in("/proc", directory_.path("here/job.json") + " --set run.steps=3");
+  const Outcome second =
+      in("/proc", shell_word(directory_.path("here/job.json")) + " --set run.steps=3");
   EXPECT_EQ(second.status, 0) << second.text;
   EXPECT_THAT(second.text, AllOf(HasSubstr("resumed from " + directory_.path("here/checkpoints")),
                                  Not(HasSubstr("resumed with another"))));
 }
 
+// A Llama from a config.json, trained on for longer texts.
+TEST_F(Runs, SayWhatIsAnotherInTheModel) {
+  directory_.file("llama.json", R"({"model_type": "llama", "num_hidden_layers": 1,
+      "num_hidden_layer": 9, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 20,
+      "vocab_size": 256, "max_position_embeddings": 16,
+      "rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 100.0}})");
+  directory_.file("job.json", R"({"model": {"config": "llama.json"}, "data": {"train": "text.txt"},
+      "run": {"directory": ")" + directory_.path("run") +
+                                  R"("}, "train_batch_size": 2})");
+  const Outcome first = on_job("train", "--set run.steps=1");
+  EXPECT_EQ(first.status, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("num_hidden_layer (is num_hidden_layers meant?)"));
+  const Outcome second = on_job("train",
+                                "--set run.steps=2 --set model.max_position_embeddings=32 "
+                                "--set model.rope_scaling.factor=4");
+  EXPECT_EQ(second.status, 0) << second.text;
+  EXPECT_THAT(second.text, AllOf(HasSubstr("resumed from"),
+                                 HasSubstr("resumed with another model.rope_scaling")));
+  const Outcome plan = on_job("train", "--dry-run --set run.steps=2");
+  EXPECT_THAT(plan.text, HasSubstr("is num_hidden_layers meant?"));
+}
+
 TEST_F(Runs, ARunWhoseDirectoryGoesSaysSoAndFails) {
   const std::string run = directory_.path("run");
-  const Outcome outcome = outcome_of(fmt::format(
-      "bash -c '{} train {} --set run.steps=300 --set checkpoint.at_end=false & p=$!; until [ -s "
-      "{}/metrics.jsonl ]; do sleep 0.01; done; mv {} {}; wait $p'",
-      TRIAX_PROGRAM, directory_.path("job.json"), run, run, directory_.path("elsewhere")));
+  const Outcome outcome = outcome_of_script(
+      fmt::format("{} {} --set run.steps=300 --set checkpoint.at_end=false & p=$!; until [ -s "
+                  "{}/metrics.jsonl ]; do sleep 0.01; done; mv {} {}; wait $p",
+                  command_of("train"), shell_word(directory_.path("job.json")), shell_word(run),
+                  shell_word(run), shell_word(directory_.path("elsewhere"))));
   EXPECT_EQ(outcome.status, 3) << outcome.text;
   EXPECT_THAT(outcome.text,
               AllOf(HasSubstr(run + "/metrics.jsonl is gone"), Not(HasSubstr("permissions"))));
@@ -49,6 +73,29 @@ TEST_F(Runs, ADiskThatCannotBeWrittenIsTheUsersErrorBeforeTheRun) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
 }
 
+TEST_F(Runs, AFinishedRunSaysWhatItsJobWouldChange) {
+  ASSERT_EQ(on_job("train").status, 0);
+  const Outcome again = on_job("train", "--set optimizer.params.lr=0.5");
+  EXPECT_EQ(again.status, 0) << again.text;
+  EXPECT_THAT(again.text,
+              AllOf(HasSubstr("resumed with another optimizer.params.lr: 0.001 there, 0.5 here"),
+                    HasSubstr("run.steps is 2. Another run needs another run.directory, or "
+                              "checkpoint.resume never")));
+}
+
+TEST_F(Runs, ARunSaysItsRatesAndWhatChangedSinceItsCheckpoint) {
+  const std::string cosine = "--set scheduler.type=cosine ";
+  const Outcome first = on_job("train", cosine);
+  ASSERT_EQ(first.status, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("learning rate up to 0.001 by cosine: 0.001 at step 0, 0.0005 "
+                                    "at step 1"));
+  std::ofstream(directory_.path("text.txt"), std::ios::app) << "a line more";
+  const Outcome second = on_job("train", cosine + "--set run.steps=4");
+  EXPECT_EQ(second.status, 0) << second.text;
+  EXPECT_THAT(second.text, AllOf(HasSubstr("the cosine now ends at step 4"),
+                                 HasSubstr("resumed with other training data")));
+}
+
 TEST_F(Runs, ASecondRunInTheDirectoryIsTurnedAway) {
   std::filesystem::create_directory(directory_.path("run"));
   const DirectoryLock lock(directory_.path("run"), "Wait");
@@ -59,11 +106,29 @@ TEST_F(Runs, ASecondRunInTheDirectoryIsTurnedAway) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run/metrics.jsonl")));
 }
 
+TEST_F(Runs, ADivergedRunSaysSoInGoodEnglish) {
+  const Outcome run =
+      on_job("train",
+             "--set optimizer.type=AdamW --set optimizer.params.lr=1e38 --set "
+             "data.valid=text.txt --set run.eval_interval=1 --set run.max_bad_steps=0 "
+             "--set run.steps=9");
+  EXPECT_EQ(run.status, 3) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("step 1 skipped: loss nan, gradient norm nan"),
+                              HasSubstr("validation loss nan"), Not(HasSubstr("-nan")),
+                              HasSubstr("no checkpoint after 2 of 9 steps: the last step was not "
+                                        "finite, and neither are the weights that step 0 left"),
+                              HasSubstr("(the run diverged). ")));
+}
+
 TEST_F(Runs, ARunThatSkippedEveryStepFails) {
   const Outcome run = on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=1e30");
   EXPECT_EQ(run.status, 3) << run.text;
   EXPECT_THAT(run.text, AllOf(HasSubstr("no step changed the weights: all 2 of the run"),
                               HasSubstr("fp16.loss_scale")));
+  std::filesystem::remove_all(directory_.path("run"));
+  EXPECT_THAT(
+      on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=1e30 --set run.steps=1").text,
+      HasSubstr("the only one of the run was skipped"));
 }
 
 }  // namespace

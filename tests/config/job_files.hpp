@@ -30,9 +30,13 @@ class JobFiles : public testing::Test {
     std::ofstream(directory_ / name) << text;
     return path(name);
   }
-  /// A small sound job; `more` are further members, each with a comma before it.
+  /// A small sound job; `more` are further members, each with a comma before it. The micro batch is
+  /// 1 where they say no batch.
   std::string job(const std::string& more = {}) const {
-    return write("job.json", R"({
+    const bool batch = more.find("\"train_batch_size\"") != std::string::npos ||
+                       more.find("\"train_micro_batch_size_per_gpu\"") != std::string::npos;
+    return write("job.json", std::string("{") +
+                                 (batch ? "" : "\"train_micro_batch_size_per_gpu\": 1,") + R"(
   "model": {"architecture": "gpt2", "n_layer": 8, "n_head": 4, "n_embd": 64, "n_positions": 128, "vocab_size": 256},
   "data": {"train": "text.txt"})" +
                                  more + "}\n");

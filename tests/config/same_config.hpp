@@ -9,8 +9,9 @@ namespace triax::testing_support {
 inline auto members(const ModelConfig& m) {
   return std::tie(m.architecture, m.layers, m.heads, m.kv_heads, m.head_size, m.hidden,
                   m.intermediate, m.positions, m.vocabulary, m.norm_epsilon, m.rope_theta,
-                  m.tied_embeddings, m.qkv_bias, m.initializer_range, m.embedding_dropout,
-                  m.attention_dropout, m.residual_dropout, m.weights, m.token_ids);
+                  m.rope_scaling, m.tied_embeddings, m.qkv_bias, m.attention_output_bias,
+                  m.mlp_bias, m.initializer_range, m.embedding_dropout, m.attention_dropout,
+                  m.residual_dropout, m.weights, m.token_ids);
 }
 inline auto members(const DataConfig& d) {
   return std::tie(d.train, d.valid, d.sequence_length, d.shuffle, d.seed, d.tokenizer);

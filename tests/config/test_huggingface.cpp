@@ -23,11 +23,18 @@ TEST(HuggingFaceConfig, ReadsBackAsTheSameModel) {
   llama.norm_epsilon = 3e-6F;
   llama.rope_theta = 5e5;
   llama.tied_embeddings = llama.qkv_bias = false;
+  llama.attention_output_bias = llama.mlp_bias = false;
   auto qwen2 = llama;
   qwen2.architecture = Architecture::qwen2;
   qwen2.tied_embeddings = qwen2.qkv_bias = true;
   qwen2.token_ids = R"({"bos_token_id":1,"eos_token_id":[2,3]})";
-  for (const auto& model : {gpt2, llama, qwen2}) {
+  auto biased = llama;
+  biased.qkv_bias = biased.attention_output_bias = biased.mlp_bias = true;
+  biased.rope_scaling = {RopeType::linear, 2.0, 0.0, 0.0, 0};
+  auto scaled = llama;
+  scaled.mlp_bias = true;
+  scaled.rope_scaling = {RopeType::llama3, 32.0, 1.0, 4.0, 8192};
+  for (const auto& model : {gpt2, llama, qwen2, biased, scaled}) {
     const auto text = huggingface_config(model);
     EXPECT_TRUE(testing_support::same(model_from_huggingface(text, "config.json"), model)) << text;
   }

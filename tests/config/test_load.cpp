@@ -77,8 +77,7 @@ TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
               HasSubstr("amp.enabled: true is refused"));
   for (const auto* more :
        {R"("run": {"trace_steps": [10, 12]})", R"("run": {"tensorboard": true})",
-        R"("tensorboard": {"enabled": true})", R"("lora": {"rank": 8})",
-        R"("data": {"train": "text.txt", "tokenizer": "gpt2:dir"})",
+        R"("lora": {"rank": 8})", R"("data": {"train": "text.txt", "tokenizer": "gpt2:dir"})",
         R"("parallel": {"schedule": "zero-bubble"})", R"("zero_optimization": {"zenflow": {}})"})
     EXPECT_THAT(error_of(write("more.json", std::string("{\"extends\": \"") +
                                                 std::filesystem::path(job()).filename().string() +
@@ -96,6 +95,17 @@ TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
         R"("elasticity": {"enabled": true})", R"("gradient_allreduce_op": "sum")",
         R"("tensor_parallel": {"autotp_size": 4})"})
     EXPECT_NE(error(std::string(", ") + more), "") << more;
+  EXPECT_THAT(error(R"(, "autotuning": {"enabled": true, "fast": true})"),
+              HasSubstr("autotuning.enabled: true is refused (there is no autotuner; set "
+                        "train_micro_batch_size_per_gpu and zero_optimization.stage yourself)"))
+      << "DeepSpeed's would choose the batch";
+}
+
+TEST_F(Load, MonitorsAreAcceptedWithALine) {
+  for (const char* monitor : {"tensorboard", "wandb", "csv_monitor", "comet"})
+    EXPECT_THAT(
+        load_job(job(fmt::format(R"(, "{}": {{"enabled": true}})", monitor)), {}, 1).accepted,
+        testing::ElementsAre(std::string(monitor) + ".enabled"));
 }
 
 TEST_F(Load, ZeroIsRead) {
@@ -124,18 +134,28 @@ TEST_F(Load, PrecisionIsRead) {
   for (const char* section : {"bf16", "bfloat16"}) {
     const auto bf16 = config(fmt::format(R"(, "{}": {{"enabled": true}})", section)).precision;
     EXPECT_EQ(bf16.type, DType::bf16);
-    EXPECT_EQ(bf16.gradient_type, DType::bf16);
+    EXPECT_EQ(bf16.gradient_type, DType::f32) << "at ZeRO stage 0, as in DeepSpeed";
     EXPECT_FALSE(bf16.loss_scale.enabled);
     EXPECT_FALSE(bf16.fp8);
     EXPECT_TRUE(
         config(fmt::format(R"(, "{}": {{"enabled": true}}, "fp8": {{"enabled": true}})", section))
             .precision.fp8);
   }
-  EXPECT_EQ(config(R"(, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"})")
-                .precision.gradient_type,
+  const std::string bf16 = R"(, "bf16": {"enabled": true})";
+  const auto gradients = [&](const std::string& more) {
+    return config(bf16 + more).precision.gradient_type;
+  };
+  for (int stage = 1; stage <= 3; ++stage)
+    EXPECT_EQ(gradients(fmt::format(R"(, "zero_optimization": {{"stage": {}}})", stage)),
+              DType::bf16);
+  EXPECT_EQ(gradients(R"(, "fsdp": {"sharding_strategy": "FULL_SHARD"})"), DType::bf16);
+  EXPECT_EQ(gradients(R"(, "zero_optimization": {"stage": 1},
+                          "data_types": {"grad_accum_dtype": "fp32"})"),
             DType::f32);
+  EXPECT_EQ(gradients(R"(, "data_types": {"grad_accum_dtype": "bf16"})"), DType::bf16);
   const auto fp16 = config(R"(, "fp16": {"enabled": true})").precision;
   EXPECT_EQ(fp16.type, DType::f16);
+  EXPECT_EQ(fp16.gradient_type, DType::f16);
   EXPECT_TRUE(fp16.loss_scale.enabled);
   EXPECT_EQ(fp16.loss_scale.fixed, 0.0);
   EXPECT_EQ(fp16.loss_scale.initial_power, 16);
@@ -215,7 +235,8 @@ TEST_F(Load, TheResolvedJobLoadsToTheSameConfig) {
       R"(, "data": {"train": ["*.txt"], "valid": "text.txt", "seed": 9}, "run": {"steps": 31, "eval_interval": 2, "peak_flops": 1.1e11})";
   for (
       const std::string& more :
-      {std::string(R"("model": {"from": "hf"})") + rest,
+      {std::string(
+           R"("model": {"from": "hf"}, "data": {"train": "text.txt", "tokenizer": "bytes"})"),
        R"("model": {"config": "hf/config.json", "attention_dropout": 0.1})" + rest,
        R"("model": {"architecture": "gpt2", "resid_pdrop": 0.3, "n_head": 6}, "extends": "ds_config.json")" +
            rest,
@@ -252,7 +273,7 @@ TEST_F(Load, TheResolvedJobHasNoAutoAndEveryDefault) {
   EXPECT_EQ(job["train_micro_batch_size_per_gpu"], 1);
   EXPECT_EQ(job["run"]["steps"], 100);
   EXPECT_EQ(job["model"]["n_inner"], 256);
-  EXPECT_EQ(job["optimizer"]["params"]["lr"], 1e-3);
+  EXPECT_EQ(job["optimizer"]["params"]["lr"], 5e-5);
   EXPECT_EQ(job["scheduler"]["params"]["warmup_type"], "log");
   EXPECT_EQ(job["data"]["train"].size(), 1U);
   EXPECT_FALSE(job.contains("extends"));
@@ -265,12 +286,13 @@ TEST_F(Load, WhatJobJsonAddsIsNotRead) {
 TEST_F(Load, TheExampleJobsLoad) {
   write("hf/config.json", R"({"model_type": "gpt2"})");
   write("hf/model.safetensors", "x");
+  write("tokens.bin", "x");
   int jobs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(TRIAX_SOURCE_DIR "/jobs/examples")) {
     if (entry.path().extension() != ".json") continue;
     ++jobs;
-    std::vector<std::string> set = {"data.train=" + path("text.txt"),
-                                    "data.valid=" + path("text.txt")};
+    std::vector<std::string> set = {"data.train=" + path("tokens.bin"),
+                                    "data.valid=" + path("tokens.bin")};
     if (read_text(entry.path().string()).find("\"from\"") != std::string::npos)
       set.push_back("model.from=" + path("hf"));
     EXPECT_EQ(error_of(entry.path().string(), 4, set), "") << entry.path();

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 
 #include "tests/config/job_files.hpp"
+#include "tests/config/same_config.hpp"
 
 namespace triax {
 namespace {
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 ModelConfig model(const std::string& text) {
@@ -90,15 +92,23 @@ TEST(ModelFromHuggingFace, RefusesMathematicsThatIsNotBuilt) {
   const auto llama = [](const std::string& more) {
     return model_error("{\"model_type\": \"llama\",\n" + more + "}");
   };
-  EXPECT_EQ(llama(R"("rope_scaling": {"type": "linear", "factor": 2})"),
-            "config.json:2: model.rope_scaling: {\"factor\":2,\"type\":\"linear\"} is refused "
-            "(scaled rotary positions are not built yet). Use a model that does without it");
-  EXPECT_EQ(llama(R"("rope_scaling": {"rope_type": "default"})"), "");
-  EXPECT_THAT(llama(R"("rope_parameters": {"rope_type": "yarn"})"),
-              HasSubstr("model.rope_parameters"));
-  EXPECT_THAT(llama(R"("attention_bias": true)"),
-              HasSubstr("model.attention_bias: true is refused"));
-  EXPECT_THAT(llama(R"("mlp_bias": true)"), HasSubstr("model.mlp_bias"));
+  EXPECT_EQ(
+      llama(R"("qk_norm": true)"),
+      "config.json:2: model.qk_norm: true is refused (triax has no model with it). Use a model "
+      "that does without it");
+  for (const char* refused :
+       {R"("partial_rotary_factor": 0.5)", R"("rope_parameters": {"partial_rotary_factor": 0.5})",
+        R"("rope_scaling": {"rope_type": "default", "mrope_section": [1, 2]})",
+        R"("rope_parameters": {"full_attention": {"rope_theta": 10000.0}})",
+        R"("attention_multiplier": 0.5)", R"("residual_multiplier": 0.22)",
+        R"("embedding_multiplier": 12)", R"("logits_scaling": 8)", R"("sliding_window": 4096)",
+        R"("use_sliding_window": true)", R"("use_qk_norm": true)", R"("num_local_experts": 8)"})
+    EXPECT_THAT(llama(refused), AllOf(HasSubstr("config.json:2: model."), HasSubstr("is refused")))
+        << refused;
+  for (const char* harmless :
+       {R"("partial_rotary_factor": 1.0)", R"("attention_multiplier": 1)", R"("qk_norm": false)",
+        R"("sliding_window": null)", R"("layer_types": ["full_attention"])"})
+    EXPECT_EQ(llama(harmless), "") << harmless;
   EXPECT_THAT(llama(R"("hidden_act": "gelu")"),
               HasSubstr("\"gelu\" is not allowed (allowed: \"silu\", \"swish\")"));
   EXPECT_THAT(llama(R"("quantization_config": {"bits": 4})"),
@@ -147,10 +157,40 @@ TEST(ModelFromHuggingFace, ChecksTheShape) {
                     HasSubstr("model.vocab_size: expected integer")));
 }
 
+TEST(ModelFromHuggingFace, LlamaWithBiases) {
+  const auto attention = model(R"({"model_type": "llama", "attention_bias": true})");
+  EXPECT_TRUE(attention.qkv_bias && attention.attention_output_bias && !attention.mlp_bias);
+  const auto mlp = model(R"({"model_type": "llama", "mlp_bias": true})");
+  EXPECT_TRUE(!mlp.qkv_bias && !mlp.attention_output_bias && mlp.mlp_bias);
+  const auto qwen2 = model(R"({"model_type": "qwen2"})");
+  EXPECT_TRUE(qwen2.qkv_bias && !qwen2.attention_output_bias && !qwen2.mlp_bias);
+}
+
+// Qwen2Config has a number for a file without the key, and takes null for as many as query heads.
+TEST(ModelFromHuggingFace, KeyValueHeadsOfQwen2AreThoseOfHuggingFace) {
+  const auto heads = [](const std::string& more) {
+    return model(R"({"model_type": "qwen2", "head_dim": 64, "num_attention_heads": 64)" + more +
+                 "}")
+        .kv_heads;
+  };
+  EXPECT_EQ(heads(""), 32);
+  EXPECT_EQ(heads(R"(, "num_key_value_heads": null)"), 64);
+  EXPECT_EQ(heads(R"(, "num_key_value_heads": 8)"), 8);
+  EXPECT_THAT(model_error(R"({"model_type": "qwen2", "num_attention_heads": 16})"),
+              HasSubstr("model.num_key_value_heads: 32, Hugging Face's default, does not divide "
+                        "model.num_attention_heads 16"));
+}
+
+constexpr const char* llama3 =
+    R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192})";
+
 class ModelSection : public testing_support::JobFiles {
  protected:
   std::string with_model(const std::string& section) {
-    return write("job.json", "{\"model\": " + section + ",\n\"data\": {\"train\": \"text.txt\"}}");
+    return write("job.json", "{\"model\": " + section +
+                                 ",\n\"data\": {\"train\": \"text.txt\", \"tokenizer\": "
+                                 "\"bytes\"}, \"train_batch_size\": 1}");
   }
   std::string hf(const std::string& more = {}) {
     return write("hf/config.json",
@@ -183,6 +223,34 @@ TEST_F(ModelSection, InlineKeysOverrideTheFile) {
   EXPECT_EQ(m.layers, 5);
   EXPECT_EQ(m.hidden, 64);
   EXPECT_EQ(m.attention_dropout, 0.0F);
+}
+
+TEST_F(ModelSection, RopeScalingOfTheJobLiesOverTheFiles) {
+  hf(std::string(", \"rope_parameters\": ") + llama3);
+  const auto with = [&](const std::string& set) {
+    const auto job = with_model(R"({"config": "hf/config.json"})");
+    return load_job(job, {"model.rope_scaling" + set}, 1).config.model.rope_scaling;
+  };
+  EXPECT_EQ(with(".factor=16"), (RopeScaling{RopeType::llama3, 16.0, 1.0, 4.0, 8192}));
+  EXPECT_EQ(with(R"(={"rope_type":"default"})"), RopeScaling{});
+  EXPECT_THAT(error_of(with_model(R"({"config": "hf/config.json", "rope_scaling": {"facto": 2}})")),
+              HasSubstr("model.rope_scaling.facto: unknown key (nearest: "
+                        "model.rope_scaling.factor)"));
+}
+
+TEST_F(ModelSection, UnknownKeysOfTheFileAreAWarning) {
+  hf(", \"num_key_value_head\": 2");
+  const auto job = load_job(with_model(R"({"config": "hf/config.json"})"), {}, 1);
+  EXPECT_THAT(job.warnings, ElementsAre(AllOf(HasSubstr("hf/config.json"),
+                                              HasSubstr("is num_key_value_heads meant?"))));
+}
+
+TEST_F(ModelSection, TheResolvedTextScalesAlike) {
+  hf(std::string(", \"attention_bias\": true, \"rope_scaling\": ") + llama3);
+  const auto first = load_job(with_model(R"({"config": "hf/config.json"})"), {}, 1);
+  const auto again = load_job(write("again.json", first.resolved), {}, 1);
+  EXPECT_TRUE(testing_support::same(again.config.model, first.config.model));
+  EXPECT_EQ(again.config.model.rope_scaling.factor, 8.0);
 }
 
 TEST_F(ModelSection, InlineKeysAreStrict) {

@@ -12,9 +12,10 @@ using testing::HasSubstr;
 class Paths : public testing_support::JobFiles {
  protected:
   std::vector<std::string> train(const std::string& value) {
-    const auto file =
-        write("job.json",
-              "{\"model\": {\"architecture\": \"gpt2\"}, \"data\": {\"train\": " + value + "}}");
+    const auto file = write("job.json",
+                            "{\"model\": {\"architecture\": \"gpt2\"}, \"train_batch_size\": 1, "
+                            "\"data\": {\"train\": " +
+                                value + "}}");
     return load_job(file, {}, 1).config.data.train;
   }
 };
@@ -40,7 +41,8 @@ TEST_F(Paths, LooksInTheWorkingDirectoryFirst) {
 }
 
 TEST_F(Paths, AFileBesideTheFileThatNamesIt) {
-  write("bases/base.json", R"({"model": {"architecture": "gpt2"}, "data": {"train": "near.txt"}})");
+  write("bases/base.json", R"({"model": {"architecture": "gpt2"}, "data": {"train": "near.txt"},
+    "train_batch_size": 1})");
   write("bases/near.txt", "x");
   EXPECT_THAT(
       load_job(write("job.json", "{\"extends\": \"bases/base.json\"}"), {}, 1).config.data.train,

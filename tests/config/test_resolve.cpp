@@ -1,5 +1,6 @@
 #include "src/config/resolve.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/config/job_files.hpp"
@@ -38,7 +39,8 @@ TEST_F(Resolve, Optimizer) {
       config(
           R"(, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto", "eps": "auto", "weight_decay": "auto"}})")
           .optimizer;
-  EXPECT_EQ(d.learning_rate, 1e-3);
+  EXPECT_EQ(d.learning_rate, 5e-5) << "of TrainingArguments";
+  EXPECT_EQ(config("").optimizer.learning_rate, 1e-3) << "of DeepSpeed's Adam";
   EXPECT_EQ(d.beta2, 0.999);
   EXPECT_EQ(d.weight_decay, 0.0);
 }
@@ -127,6 +129,35 @@ TEST_F(Resolve, BadSchedulersAreRefused) {
               HasSubstr("scheduler.params.warmup: unused without scheduler.type"));
 }
 
+TEST_F(Resolve, ACosineDoesNotRise) {
+  const auto with = [&](const std::string& least) {
+    return error(R"(, "optimizer": {"params": {"lr": 1e-3}},
+      "scheduler": {"type": "cosine", "params": {"min_lr": )" +
+                 least + "}}");
+  };
+  EXPECT_EQ(with("1e-3"), "");
+  EXPECT_THAT(with("0.01"), testing::AllOf(HasSubstr("scheduler.params.min_lr: 0.01 is more than "
+                                                     "optimizer.params.lr 0.001"),
+                                           HasSubstr("Lower one or raise the other")));
+}
+
+// 0.9 (1 + 0.01 i) is 1 from i = 11.1 on: step 20 + 10 + 5 x 11.1.
+TEST_F(Resolve, MomentsStayBelowOne) {
+  const auto with = [&](const std::string& more, int steps) {
+    return error(fmt::format(R"(, "run": {{"steps": {}}}, "scheduler": {{"type": "OneCycle",
+      "params": {{"cycle_min_lr": 1e-4, "cycle_max_lr": 1e-3, "cycle_first_step_size": 20,
+                  "cycle_second_step_size": 10, "decay_step_size": 5, {}}}}})",
+                             steps, more));
+  };
+  const std::string decay = R"("decay_mom_rate": 0.01)";
+  EXPECT_EQ(with(decay, 86), "");
+  EXPECT_THAT(with(decay, 87),
+              HasSubstr("scheduler.params.decay_mom_rate: 0.01 takes beta1 to 1 at step 86 of "
+                        "run.steps 87"));
+  EXPECT_EQ(with(R"("cycle_momentum": false, )" + decay, 1000), "");
+  EXPECT_EQ(with(R"("cycle_max_mom": 0.0, "cycle_min_mom": 0.0, )" + decay, 1000), "");
+}
+
 TEST_F(Resolve, RecomputeOfLayers) {
   const auto check = [&](const std::string& more, Recompute what, int layers) {
     const auto c = config(more);
@@ -169,10 +200,10 @@ TEST_F(Resolve, CommunicationTypesThatAreNotTheGradientsAreRefused) {
   const auto asks = [](const std::string& type) {
     return R"(, "communication_data_type": ")" + type + "\"";
   };
-  for (const std::string& more :
-       {asks("fp32"), bf16 + asks("bf16"), fp16 + asks("FP16"), bf16 + wide + asks("fp32")})
+  for (const std::string& more : {asks("fp32"), bf16 + asks("bf16"), bf16 + asks("fp32"),
+                                  fp16 + asks("FP16"), bf16 + wide + asks("fp32")})
     EXPECT_EQ(error(more), "") << more;
-  for (const std::string& model : {bf16, fp16})
+  for (const std::string& model : {bf16 + R"(, "zero_optimization": {"stage": 1})", fp16})
     EXPECT_THAT(error(model + asks("fp32")),
                 testing::AllOf(HasSubstr("communication_data_type: \"fp32\", but gradients are"),
                                HasSubstr("Say data_types.grad_accum_dtype \"fp32\"")));
@@ -199,6 +230,27 @@ TEST_F(Resolve, BytesNeedAVocabularyOf256) {
       << "token files bring their own vocabulary";
   EXPECT_THAT(error("", 1, {"data.tokenizer=gpt2:dir"}),
               HasSubstr("\"gpt2:dir\" is not built yet. Say \"bytes\", or name token files"));
+}
+
+// A BPE model fed with raw bytes would train, and learn nothing of what it knew.
+TEST_F(Resolve, WeightsFromElsewhereAreNotTrainedOnBytesUnasked) {
+  write("hf/config.json", R"({"model_type": "gpt2"})");
+  write("hf/model.safetensors", "x");
+  write("tokens.bin", "x");
+  const auto with = [&](const std::string& data, const std::string& model = R"("from": "hf")") {
+    return error_of(write("from.json", R"({"model": {)" + model + R"(}, "train_batch_size": 1,
+      "data": {)" + data + "}}"));
+  };
+  const auto refusal = testing::AllOf(
+      HasSubstr("data.tokenizer: missing: text.txt would be read as bytes, and the 50257 tokens"),
+      HasSubstr("or say \"bytes\""));
+  EXPECT_THAT(with(R"("train": "text.txt")"), refusal);
+  EXPECT_THAT(with(R"("train": "tokens.bin", "valid": "text.txt")"), refusal);
+  EXPECT_EQ(with(R"("train": "text.txt", "tokenizer": "bytes")"), "");
+  EXPECT_EQ(with(R"("train": "tokens.bin")"), "");
+  EXPECT_EQ(with(R"("train": "text.txt")", R"("config": "hf/config.json")"), "") << "fresh weights";
+  EXPECT_EQ(with(R"("train": "text.txt")", R"("from": "hf", "vocab_size": 256)"), "")
+      << "as triax exports a model of bytes";
 }
 
 TEST_F(Resolve, Files) {

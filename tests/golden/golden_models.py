@@ -75,21 +75,43 @@ def llama_shapes(c):
         shapes[h + "input_layernorm.weight"] = (C,)
         shapes |= {f"{h}self_attn.{x}_proj.weight": (n, C) for x, n in rows.items()}
         shapes[h + "self_attn.o_proj.weight"] = (C, rows["q"])
-        if c["model_type"] == "qwen2":
+        if c["model_type"] == "qwen2" or c.get("attention_bias"):
             shapes |= {f"{h}self_attn.{x}_proj.bias": (n,) for x, n in rows.items()}
+        if c.get("attention_bias"):
+            shapes[h + "self_attn.o_proj.bias"] = (C,)
         shapes[h + "post_attention_layernorm.weight"] = (C,)
         shapes |= {f"{h}mlp.{x}_proj.weight": (inner, C) for x in ("gate", "up")}
         shapes[h + "mlp.down_proj.weight"] = (C, inner)
+        if c.get("mlp_bias"):
+            shapes |= {f"{h}mlp.{x}_proj.bias": (n,) for x, n in (("gate", inner), ("up", inner), ("down", C))}
     shapes["model.norm.weight"] = (C,)
     if not c["tie_word_embeddings"]:
         shapes["lm_head.weight"] = (V, C)
     return shapes
 
 
-def rotate(x, theta):
+def frequencies(c, half):
+    """How fast each of `half` pairs turns, in radians a position, as Hugging Face's modeling_rope_utils has it."""
+    plain = c["rope_theta"] ** (-torch.arange(half, dtype=torch.float64) / half)
+    scaling = c.get("rope_scaling") or {"rope_type": "default"}
+    if scaling["rope_type"] == "default":
+        return plain
+    slow = plain / scaling["factor"]
+    if scaling["rope_type"] == "linear":
+        return slow
+    assert scaling["rope_type"] == "llama3"
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    context = scaling["original_max_position_embeddings"]
+    wavelength = 2 * math.pi / plain
+    smooth = (context / wavelength - low) / (high - low)
+    between = (1 - smooth) * slow + smooth * plain
+    return torch.where(wavelength < context / high, plain, torch.where(wavelength > context / low, slow, between))
+
+
+def rotate(x, c):
     """Rotary embedding in Hugging Face's half-split order: element i of a head pairs with element i + D/2."""
     half, T = x.shape[-1] // 2, x.shape[-2]
-    frequency = theta ** (-torch.arange(half, dtype=torch.float64) / half)
+    frequency = frequencies(c, half)
     angle = torch.arange(T, dtype=torch.float64)[:, None] * frequency  # (T, D/2)
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     a, b = x[..., :half], x[..., half:]
@@ -98,7 +120,7 @@ def rotate(x, theta):
 
 def llama_forward(c, p, tokens):
     """llama, and qwen2, which adds biases to q, k and v."""
-    H, H_kv, theta = c["num_attention_heads"], c["num_key_value_heads"], c["rope_theta"]
+    H, H_kv = c["num_attention_heads"], c["num_key_value_heads"]
 
     def norm(name, x):
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + c["rms_norm_eps"]) * p[name + ".weight"]
@@ -112,7 +134,7 @@ def llama_forward(c, p, tokens):
         a = norm(h + "input_layernorm", x)
         q, k, v = (heads(linear(f"{h}self_attn.{name}_proj", a), count)
                    for name, count in (("q", H), ("k", H_kv), ("v", H_kv)))
-        x = x + linear(h + "self_attn.o_proj", attention(rotate(q, theta), rotate(k, theta), v))
+        x = x + linear(h + "self_attn.o_proj", attention(rotate(q, c), rotate(k, c), v))
         a = norm(h + "post_attention_layernorm", x)
         x = x + linear(h + "mlp.down_proj", F.silu(linear(h + "mlp.gate_proj", a)) * linear(h + "mlp.up_proj", a))
     head = p["model.embed_tokens.weight" if c["tie_word_embeddings"] else "lm_head.weight"]

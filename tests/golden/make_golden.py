@@ -59,6 +59,23 @@ CASES = {
         "rope_theta": 1000000.0, "tie_word_embeddings": False, "max_position_embeddings": 24, "hidden_act": "silu",
     }, RECIPE | {"lr": 1e-3, "min_lr": 1e-3, "warmup": 0, "schedule": "constant", "betas": [0.85, 0.98],
                  "eps": 1e-6, "weight_decay": 0.3, "clip": 0.3, "global_batch": 12, "seq_length": 24}),
+    # Rotary positions scaled as in Llama 3.1: of the 8 pairs of a head one turns as it did, two turn a little slower
+    # and five a sixth as fast, which shows within 30 positions.
+    "llama-scaled": Case(105, {
+        "model_type": "llama", "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "hidden_size": 36, "head_dim": 16, "intermediate_size": 50, "vocab_size": 61, "rms_norm_eps": 1e-5,
+        "rope_theta": 2000.0,
+        "rope_scaling": {"rope_type": "llama3", "factor": 6.0, "low_freq_factor": 0.8, "high_freq_factor": 5.0,
+                         "original_max_position_embeddings": 64},
+        "tie_word_embeddings": True, "max_position_embeddings": 128, "hidden_act": "silu",
+    }, RECIPE | {"global_batch": 8, "seq_length": 30}),
+    # Every linear map has a bias; all rotary positions are scaled alike.
+    "llama-biased": Case(106, {
+        "model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+        "hidden_size": 32, "intermediate_size": 44, "vocab_size": 55, "rms_norm_eps": 1e-6, "attention_bias": True,
+        "mlp_bias": True, "rope_theta": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 2.5},
+        "tie_word_embeddings": False, "max_position_embeddings": 40, "hidden_act": "silu",
+    }, RECIPE | {"global_batch": 8, "seq_length": 20}),
     # Few, wide heads; an MLP that is not 4 x n_embd; cosine from the first step, down to zero.
     "gpt2-deep": Case(104, {
         "model_type": "gpt2", "n_layer": 3, "n_head": 2, "n_embd": 32, "n_positions": 16, "n_inner": 80,

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 #include "kernels/base/check.hpp"
@@ -95,6 +96,55 @@ TEST(FileLock, OfARemovedFileDoesNotCount) {
   first.reset();
   waiting.join();
   EXPECT_THAT(error_of([&] { lock(none); }), StartsWith("taken"));
+}
+
+// As a network file system may show it: the open file has a name yet, and the one that was locked
+// is another's.
+TEST(FileLock, OfAFileOfAnotherNameDoesNotCount) {
+  const TempDirectory directory;
+  const std::string path = directory.path(".lock");
+  const auto lock = [&](std::chrono::milliseconds patience) {
+    return std::make_unique<FileLock>(path, "taken", "Wait", patience, FileLock::Leaves::file);
+  };
+  auto first = lock(none);
+  std::unique_ptr<FileLock> second;
+  std::thread waiting([&] { second = lock(std::chrono::seconds(60)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::filesystem::rename(path, directory.path("aside"));
+  first.reset();
+  waiting.join();
+  EXPECT_THAT(error_of([&] { lock(none); }), StartsWith("taken"));
+}
+
+TEST(DirectoryLock, NamesAHolderOnAnotherHostThatDidNotLeaveByItself) {
+  const TempDirectory directory;
+  directory.file(".lock", "process 7 on elsewhere\n");
+  {
+    const DirectoryLock lock(directory.path(), "Wait");
+    EXPECT_EQ(lock.left_by(), "process 7 on elsewhere");
+    EXPECT_EQ(lock.refusal(), "");
+  }
+  EXPECT_EQ(DirectoryLock(directory.path(), "Wait").left_by(), "") << "this one did";
+  directory.file(".lock", fmt::format("process 7 on {}\n", this_host()));
+  EXPECT_EQ(DirectoryLock(directory.path(), "Wait").left_by(), "") << "its lock would be seen";
+}
+
+TEST(NodeLocalLocks, AreThoseOfTheInnermostMount) {
+  const auto found = [](const std::string& path) {
+    std::istringstream mounts(
+        "/dev/sda / ext4 rw,relatime 0 0\n"
+        "a@o2ib:/work /work lustre rw,localflock,lazystatfs 0 0\n"
+        "a@o2ib:/safe /work/safe lustre rw,flock 0 0\n"
+        "b:/home /my\\040home nfs rw,vers=3,local_lock=flock,addr=10.0.0.1 0 0\n"
+        "b:/old /old nfs rw,nolock,local_lock=all 0 0\n"
+        "b:/old /old nfs4 rw,local_lock=none 0 0\n");
+    return node_local_locks(path, mounts);
+  };
+  EXPECT_EQ(found("/work/run/.lock"), "localflock");
+  EXPECT_EQ(found("/work/safe/run/.lock"), "");
+  EXPECT_EQ(found("/workers/.lock"), "");
+  EXPECT_EQ(found("/my home/run/.lock"), "local_lock=flock");
+  EXPECT_EQ(found("/old/run/.lock"), "") << "another was mounted over it";
 }
 
 TEST(DirectoryLock, SaysWhyThereIsNone) {

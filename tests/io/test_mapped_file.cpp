@@ -30,6 +30,19 @@ TEST(MappedFile, WhatIsDroppedIsReadAgain) {
   EXPECT_EQ(std::to_integer<char>(file.data()[5]), 'x');
 }
 
+// As a file of training data that is replaced in its place, or whose disk fails.
+TEST(MappedFileDeathTest, APageThatIsNotThereIsAnErrorThatNamesTheFile) {
+  const TempDirectory dir;
+  const std::string path = dir.file("tokens", std::string(1 << 16, 'x'));
+  const auto read_shortened = [&] {
+    name_unreadable_files();
+    const MappedFile file(path);
+    std::filesystem::resize_file(path, 0);
+    std::exit(std::to_integer<int>(file.data()[1 << 15]));
+  };
+  EXPECT_EXIT(read_shortened(), testing::ExitedWithCode(3), "triax: cannot read " + path + " \\(");
+}
+
 TEST(MappedFile, AnEmptyFileIsEmpty) {
   const TempDirectory dir;
   EXPECT_TRUE(MappedFile(dir.file("a", "")).bytes().empty());

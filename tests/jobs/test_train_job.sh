@@ -16,7 +16,9 @@ STUB
 # A run makes a step, or none; writes a checkpoint, or none; ends with a status.
 cat >bin/triax <<'STUB'
 #!/usr/bin/env bash
+if [[ $1 == --version ]]; then echo "MPI: ${LIBRARY:-MPICH Version: 4.0.2}"; exit; fi
 if [[ $1 == config ]]; then
+  [[ -z ${NO_CONFIG:-} ]] || { echo "triax: wrong"; exit 2; }
   printf '    "key": "%s",\n    "value": "%s",\n' run.directory "$PWD/run" checkpoint.directory "$PWD/run/checkpoints"
   exit
 fi
@@ -27,12 +29,20 @@ exit "${STATUS:-0}"
 STUB
 cat >bin/scontrol <<'STUB'
 #!/usr/bin/env bash
+if [[ $1 == show && $2 == job ]]; then echo "   Command=${COMMAND:-} job.json"; exit; fi
+echo "$1" >>asked
+if [[ $(grep -c "^$1" asked 2>/dev/null) -le ${SILENT:-0} ]]; then echo "Unable to contact slurm controller" >&2; exit 1; fi
 case $1 in
-  show) [[ $2 != job ]] || echo "   Command=${COMMAND:-} job.json" ;;
+  show) printf 'MpiDefault = %s\nRequeueExit = (null)\n' "${DEFAULT:-none}" ;;
   requeue) touch requeued ;;
 esac
 STUB
-printf '#!/bin/sh\necho RUNNING\n' >bin/squeue
+cat >bin/squeue <<'STUB'
+#!/usr/bin/env bash
+echo squeue >>asked
+if [[ $(grep -c squeue asked) -le ${SILENT:-0} ]]; then echo "Unable to contact slurm controller" >&2; exit 1; fi
+echo "${STATE-RUNNING}"
+STUB
 printf '#!/bin/sh\n' >bin/sleep
 # shellcheck disable=SC2016
 printf '#!/bin/sh\necho ${ALLOWED:-16}\n' >bin/nproc
@@ -42,7 +52,7 @@ chmod +x bin/*
 # job STATUS [SCRIPT]: an attempt of job 7, which ends with STATUS; its log goes to log.
 job() {
   local status=0
-  rm -f options requeued
+  rm -f options requeued asked
   PATH="$work/bin:$PATH" TRIAX=${PROGRAM-$work/bin/triax} SLURM_JOB_ID=7 SLURM_NTASKS=4 SLURM_JOB_NUM_NODES=2 \
     SLURM_JOB_NODELIST=a,b SLURM_SUBMIT_DIR=$work/submit STATUS=$1 \
     bash "${2:-$source/jobs/train.sbatch}" job.json >log 2>&1 || status=$?
@@ -55,8 +65,11 @@ ends() {
   [[ ! -e requeued ]] || fail "job 7 comes back: $(cat log)"
   leaves_nothing
 }
-export STEP CHECKPOINT RETRIES PLUGINS OMP_NUM_THREADS SLURM_CPUS_PER_TASK ALLOWED COMMAND
-unset STEP CHECKPOINT RETRIES PLUGINS OMP_NUM_THREADS SLURM_CPUS_PER_TASK ALLOWED COMMAND
+for variable in STEP CHECKPOINT RETRIES PLUGINS OMP_NUM_THREADS SLURM_CPUS_PER_TASK ALLOWED COMMAND LIBRARY DEFAULT SILENT STATE \
+  NO_CONFIG; do
+  export "${variable?}"
+  unset "$variable"
+done
 
 # Done and wrong are the end; stopped comes back as often as it likes.
 job 0; ends
@@ -92,7 +105,29 @@ mkdir submit
 STEP=1 RETRIES=0 REQUEUE=no job 3; ends
 EXPECTED=0 REQUEUE=no job 75; ends
 
-# srun's own interface of MPI where it has no pmi2, and as many threads as processors where nothing confines a rank.
+# A controller that does not answer at once, or not at all: the job comes back, unless it is known to be cancelled.
+SILENT=2 job 75; comes_back
+STATE='' job 75; comes_back
+STATE=COMPLETING job 75; ends
+SILENT=100 job 75; ends
+says log 'Slurm does not requeue job 7'
+
+# Where triax config fails it is said, and RETRIES counts alone.
+for _ in 1 2 3; do NO_CONFIG=1 job 3; comes_back; done
+says log 'triax config says nothing of where the job writes, so that only RETRIES limits its failures: triax: wrong'
+NO_CONFIG=1 job 3; ends
+
+# The site's own interface of MPI; where it has none pmi2, for MPICH where srun has it.
+for default in pmix cray_shasta pmi2; do
+  DEFAULT=$default PLUGINS='none pmi2 pmix' job 0
+  if grep -q -- --mpi options; then fail "options of srun where MpiDefault is $default: $(cat options)"; fi
+done
+LIBRARY='Open MPI v5.0.3' job 0
+if grep -q -- --mpi options; then fail "options of srun for Open MPI: $(cat options)"; fi
+SILENT=2 job 0
+says options --mpi=pmi2
+
+# And as many threads as processors where nothing confines a rank.
 job 0
 says options --mpi=pmi2
 [[ $(<threads) == none ]] || fail "threads of a rank: $(<threads)"

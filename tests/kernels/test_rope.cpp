@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "kernels/reference/rope.hpp"
 #include "tests/kernels/array.hpp"
@@ -12,6 +14,7 @@ namespace triax {
 namespace {
 
 constexpr double theta = 10000.0;
+constexpr RopeFrequencies plain{theta};
 constexpr double tolerance = 1e-6;
 
 struct Size {
@@ -25,7 +28,7 @@ class Rope : public testing::TestWithParam<std::tuple<DType, Size>> {
                            static_cast<std::size_t>(size.heads),
                            static_cast<std::size_t>(size.width), theta, direction);
   }
-  void SetUp() override { test::run(rope_table, table(), theta); }
+  void SetUp() override { test::run(rope_table, table(), plain); }
   Tensor table() { return angles.tensor({2, size.length, size.width / 2}); }
   Tensor view(test::Array& values) {
     return values.tensor({size.batch, size.length, size.heads, size.width});
@@ -73,9 +76,42 @@ INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Rope,
 TEST(RopeTable, KeepsItsPrecisionAtLargePositions) {
   constexpr std::int64_t length = 100000;
   std::vector<float> values(2 * length);
-  test::run(rope_table, Tensor(values.data(), {2, length, 1}), theta);
+  test::run(rope_table, Tensor(values.data(), {2, length, 1}), plain);
   EXPECT_FLOAT_EQ(values[length - 1], static_cast<float>(std::cos(99999.0)));
   EXPECT_FLOAT_EQ(values[2 * length - 1], static_cast<float>(std::sin(99999.0)));
+}
+
+// Of Llama 3.2, as Hugging Face's _compute_llama3_parameters gives them in float64: pairs that turn
+// as before, some that turn a little slower, and some a 32nd as fast.
+TEST(RopeTable, TurnsSlowPairsSlowerAsLlama3) {
+  constexpr RopeFrequencies llama3{500000.0, 32.0, 1.0, 4.0, 8192.0};
+  constexpr std::int64_t half = 32;
+  std::vector<float> values(2 * 2 * half);
+  test::run(rope_table, Tensor(values.data(), {2, 2, half}), llama3);
+  const std::map<std::int64_t, double> expected = {{0, 1.0},
+                                                   {14, 0.0032114459947525913},
+                                                   {15, 0.0012905479282092638},
+                                                   {16, 0.00042955679655936815},
+                                                   {17, 9.70828780262767e-05},
+                                                   {18, 1.9461638184831125e-05},
+                                                   {31, 9.418306725434909e-08}};
+  for (const auto& [d, frequency] : expected) {
+    EXPECT_NEAR(llama3.of(d, half), frequency, 1e-13 * frequency) << d;
+    const auto sine = static_cast<float>(std::sin(frequency));  // at position 1
+    EXPECT_FLOAT_EQ(values[static_cast<std::size_t>(3 * half + d)], sine) << d;
+  }
+}
+
+TEST(RopeTable, LinearScalingSlowsEveryPair) {
+  constexpr double always = std::numeric_limits<double>::infinity();
+  constexpr RopeFrequencies linear{theta, 4.0, always, always};
+  constexpr std::int64_t length = 9, half = 3;
+  std::vector<float> scaled(2 * length * half), straight(2 * length * half);
+  test::run(rope_table, Tensor(scaled.data(), {2, length, half}), linear);
+  test::run(rope_table, Tensor(straight.data(), {2, length, half}), plain);
+  for (std::size_t part : {0, 1})
+    for (std::size_t d = 0; d < half; ++d)
+      EXPECT_EQ(scaled[(part * length + 8) * half + d], straight[(part * length + 2) * half + d]);
 }
 
 TEST(Rope, RefusesOddHeads) {

@@ -18,6 +18,7 @@ inline ModelConfig small_model(Architecture architecture) {
   model.vocabulary = 21;
   model.tied_embeddings = false;
   model.qkv_bias = architecture != Architecture::llama;
+  model.attention_output_bias = model.mlp_bias = architecture == Architecture::gpt2;
   return model;
 }
 

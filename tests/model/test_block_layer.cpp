@@ -86,15 +86,15 @@ class ReferenceBlock {
                            heads(qkv, width, model_.heads + model_.kv_heads, model_.kv_heads),
                            1.0 / std::sqrt(static_cast<double>(d)), {})
                            .out;
-    return linear(out, model_.heads * d, model_.hidden, gpt2());
+    return linear(out, model_.heads * d, model_.hidden, model_.attention_output_bias);
   }
   Values mlp(const Values& h) {
     const std::int64_t inner = model_.intermediate;
-    const Values hidden = linear(h, model_.hidden, gpt2() ? inner : 2 * inner, gpt2());
+    const Values hidden = linear(h, model_.hidden, gpt2() ? inner : 2 * inner, model_.mlp_bias);
     const Values active =
         gpt2() ? reference::gelu_forward(hidden)
                : reference::swiglu_forward(hidden, batch * length, static_cast<std::size_t>(inner));
-    return linear(active, inner, model_.hidden, gpt2());
+    return linear(active, inner, model_.hidden, model_.mlp_bias);
   }
 
   ModelConfig model_;
@@ -102,10 +102,10 @@ class ReferenceBlock {
   std::size_t next_ = 0;
 };
 
-class BlockLayerTest : public testing::TestWithParam<Architecture> {
+class BlockLayerTest : public testing::TestWithParam<ModelConfig> {
  protected:
   BlockLayerTest()
-      : model_(small_model(GetParam())),
+      : model_(GetParam()),
         rope_memory_(static_cast<std::size_t>(2 * length * model_.head_size / 2) * sizeof(float)),
         rope_(make_rope()),
         layer_(model_, 1, {}, rope_),
@@ -114,9 +114,9 @@ class BlockLayerTest : public testing::TestWithParam<Architecture> {
         dy_(random_floats(batch * length * model_.hidden, 2)) {}
 
   Tensor make_rope() const {
-    if (GetParam() == Architecture::gpt2) return {};
+    if (model_.architecture == Architecture::gpt2) return {};
     const Tensor table = rope_memory_.tensor(DType::f32, {2, length, model_.head_size / 2});
-    rope_table(Stream{}, table, model_.rope_theta);
+    rope_table(Stream{}, table, {model_.rope_theta});
     return table;
   }
   // <dy, block(x)>
@@ -210,9 +210,16 @@ TEST_P(BlockLayerTest, TakesTheScratchItAsksFor) {
   EXPECT_LE(run_.scratch_used(), layer_.scratch_bytes(batch_shape(batch, length, {})));
 }
 
+ModelConfig llama_with_mlp_bias() {
+  ModelConfig model = small_model(Architecture::llama);
+  model.mlp_bias = true;
+  return model;
+}
+
 INSTANTIATE_TEST_SUITE_P(Architectures, BlockLayerTest,
-                         testing::Values(Architecture::gpt2, Architecture::llama,
-                                         Architecture::qwen2));
+                         testing::Values(small_model(Architecture::gpt2),
+                                         small_model(Architecture::llama),
+                                         small_model(Architecture::qwen2), llama_with_mlp_bias()));
 
 }  // namespace
 }  // namespace triax::test

@@ -114,7 +114,8 @@ timeout 10 scontrol hold "${chain[1]}"
 wait_until 40 "the sweep" in_state "$sweep" COMPLETED
 [[ $(last_step list.runs/0) -eq 4 && $(last_step list.runs/1) -eq 5 ]] || fail "the runs of the sweep"
 timeout 20 srun --mpi=none --ntasks=4 "$TRIAX" train "$work/sweep.json" >refused.out 2>&1 && fail "srun without PMI is taken"
-says refused.out "Start with srun --mpi=pmi2"
+says refused.out "Start with srun --mpi=TYPE"
+[[ $(grep -c "Start with" refused.out) -eq 1 ]] || fail "each of the processes says that it is alone"
 job launched 1000000 1
 launched=$(LAUNCHER=mpiexec submit --nodes=1 --ntasks-per-node=2 --output=launched.out "$train" "$work/launched.json")
 wait_until 30 "steps of the job" has_steps launched 2

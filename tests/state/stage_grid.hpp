@@ -31,6 +31,7 @@ inline ModelConfig divisible_model(Architecture architecture, bool tied) {
   model.vocabulary = 37;
   model.tied_embeddings = tied;
   model.qkv_bias = architecture != Architecture::llama;
+  model.attention_output_bias = model.mlp_bias = architecture == Architecture::gpt2;
   return model;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "src/train/step_plan.hpp"
 #include "tests/io/rank_fixtures.hpp"
 
 namespace triax::test {
@@ -55,6 +54,8 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
                               {"stage3_param_persistence_threshold", layout.persistence}};
   if (layout.type != "f32") job[layout.type] = {{"enabled", true}};
   if (layout.type == "fp8") job["bf16"] = {{"enabled", true}};
+  // At each stage, so that one may be compared with another.
+  if (job.contains("bf16")) job["data_types"] = {{"grad_accum_dtype", "bf16"}};
   job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute},
                                      {"granularity", layout.granularity},
                                      {"partition_activations", layout.partition}};
@@ -82,6 +83,10 @@ void add_dropout(nlohmann::json& job) {
 LoadedJob load(const nlohmann::json& job, int ranks) {
   const TempDirectory own;  // of this rank: nobody waits for another's file
   return load_job(own.file("job.json", job.dump()), {}, ranks);
+}
+
+PlacedConfig golden_config(const Layout& layout, const std::string& name) {
+  return {load(golden_job(read_golden(name), layout), layout.ranks()).config, {}};
 }
 
 ProcessGrid make_grid(MPI_Comm world, const Config& config) {

@@ -124,9 +124,12 @@ TEST_P(GeneratorTest, ContextIsAtMostTheModels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, GeneratorTest,
-                         testing::Values("gpt2-odd", "llama-odd", "qwen2-odd"),
+                         testing::Values("gpt2-odd", "llama-odd", "llama-scaled", "llama-biased",
+                                         "qwen2-odd"),
                          [](const auto& info) {
-                           return info.param.substr(0, info.param.find('-'));
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
                          });
 
 }  // namespace

@@ -18,6 +18,8 @@ JobSurroundings around(std::map<std::string, std::string> variables, std::string
             return found == variables.end() ? std::string() : found->second;
           },
           [squeue = std::move(squeue)](const std::string& command) {
+            // A run has SIGTERM blocked, and so has what it starts.
+            EXPECT_THAT(command, testing::StartsWith("timeout -s KILL "));
             EXPECT_THAT(command, testing::EndsWith("--jobs=42"));
             return squeue;
           }};

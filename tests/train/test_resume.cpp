@@ -193,5 +193,25 @@ TEST(Resume, AnotherBatchSizeGoesOnAtTheNextSample) {
   EXPECT_EQ(half[1]["tokens"], straight[5]["tokens"]);
 }
 
+// 5 steps of 8 samples are 40; of half the length they are 80, and a step adds 8.
+TEST(Resume, AnotherSequenceLengthGoesOnAtTheNextToken) {
+  const SharedDirectory directory;
+  auto job = resumable_job(directory.path("run"), own_layout());
+  job["data"]["shuffle"] = false;
+  job["run"]["steps"] = 5;
+  train_to_the_end(job);
+  job["data"]["seq_length"] = read_golden("gpt2-tiny").sequence_length / 2;
+  job["run"]["steps"] = 6;
+  job["checkpoint"]["resume"] = "must";
+  train_to_the_end(job);
+  const auto samples = [&](int step) {
+    return CheckpointReader(checkpoint_path(directory.path("run/checkpoints"), step))
+        .header()
+        .samples;
+  };
+  EXPECT_EQ(samples(5), 40);
+  EXPECT_EQ(samples(6), 88);
+}
+
 }  // namespace
 }  // namespace triax::test

@@ -1,0 +1,50 @@
+// Learning rates and moments that the schedule would give the steps of this run.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "src/config/resolve.hpp"
+
+namespace triax {
+namespace {
+
+const std::string params = "scheduler.params.";
+
+// A cosine that falls to more than it begins with rises.
+void check_least_rate(Settings& s, ErrorList& errors) {
+  const std::string least = params + "min_lr", rate = "optimizer.params.lr";
+  if (!s.sound({least, rate}) || s.number(least) <= s.number(rate)) return;
+  s.error(errors, least,
+          fmt::format("{} is more than {} {}, from which the cosine falls to it. Lower one or "
+                      "raise the other",
+                      s.number(least), rate, s.number(rate)));
+}
+
+// After the cycle beta1 is cycle_max_mom (1 + decay_mom_rate x intervals), as in DeepSpeed, which
+// does not stop it: from 1 on AdamW's first moment is no mean any more.
+void check_moments(Settings& s, ErrorList& errors) {
+  const std::string rate = params + "decay_mom_rate", interval = params + "decay_step_size";
+  const std::string up = params + "cycle_first_step_size", down = params + "cycle_second_step_size";
+  const std::string most = params + "cycle_max_mom";
+  if (!s.sound({rate, interval, up, down, most, params + "cycle_momentum", "run.steps"})) return;
+  if (!s.boolean(params + "cycle_momentum") || s.integer(interval) == 0 || s.number(rate) == 0.0 ||
+      s.number(most) == 0.0)
+    return;
+  const double intervals = (1.0 / s.number(most) - 1.0) / s.number(rate);
+  const double step = std::ceil(s.number(up) + s.number(down) + intervals * s.number(interval));
+  if (step >= s.number("run.steps")) return;
+  s.error(errors, rate,
+          fmt::format("{} takes beta1 to 1 at step {:.0f} of run.steps {}, where AdamW ends. Lower "
+                      "it, or raise {}",
+                      s.number(rate), step, s.integer("run.steps"), interval));
+}
+
+}  // namespace
+
+void check_rates(Settings& s, ErrorList& errors) {
+  if (!s.has("scheduler.type")) return;
+  if (s.string("scheduler.type") == "cosine") check_least_rate(s, errors);
+  if (s.string("scheduler.type") == "OneCycle") check_moments(s, errors);
+}
+
+}  // namespace triax

@@ -1,0 +1,181 @@
+#include "src/config/model_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "src/config/json_lines.hpp"
+#include "src/config/spelling.hpp"
+
+namespace triax {
+namespace {
+using nlohmann::json;
+
+constexpr Family families[] = {{Architecture::gpt2, "gpt2", {"GPT2LMHeadModel", "GPT2Model"}},
+                               {Architecture::llama, "llama", {"LlamaForCausalLM", "LlamaModel"}},
+                               {Architecture::qwen2, "qwen2", {"Qwen2ForCausalLM", "Qwen2Model"}}};
+
+const Family* family_of_class(const std::string& name) {
+  const auto* found = std::ranges::find_if(families, [&](const Family& f) {
+    return std::ranges::find(f.classes, name) != std::end(f.classes);
+  });
+  return found == std::end(families) ? nullptr : found;
+}
+
+// What Hugging Face writes into every config.json, whatever the model: of text generation, of
+// classification and of its own bookkeeping. Pretraining makes no use of it.
+constexpr const char* harmless[] = {"_attn_implementation",
+                                    "_attn_implementation_autoset",
+                                    "_commit_hash",
+                                    "_name_or_path",
+                                    "bad_words_ids",
+                                    "begin_suppress_tokens",
+                                    "chunk_size_feed_forward",
+                                    "decoder_start_token_id",
+                                    "diversity_penalty",
+                                    "do_sample",
+                                    "early_stopping",
+                                    "encoder_no_repeat_ngram_size",
+                                    "exponential_decay_length_penalty",
+                                    "finetuning_task",
+                                    "forced_bos_token_id",
+                                    "forced_eos_token_id",
+                                    "gradient_checkpointing",
+                                    "id2label",
+                                    "is_decoder",
+                                    "is_encoder_decoder",
+                                    "label2id",
+                                    "length_penalty",
+                                    "max_length",
+                                    "min_length",
+                                    "no_repeat_ngram_size",
+                                    "num_beam_groups",
+                                    "num_beams",
+                                    "num_labels",
+                                    "num_return_sequences",
+                                    "output_attentions",
+                                    "output_hidden_states",
+                                    "output_scores",
+                                    "prefix",
+                                    "problem_type",
+                                    "pruned_heads",
+                                    "remove_invalid_values",
+                                    "repetition_penalty",
+                                    "return_dict",
+                                    "return_dict_in_generate",
+                                    "sep_token_id",
+                                    "suppress_tokens",
+                                    "task_specific_params",
+                                    "temperature",
+                                    "tf_legacy_loss",
+                                    "tie_encoder_decoder",
+                                    "tokenizer_class",
+                                    "top_k",
+                                    "top_p",
+                                    "torchscript",
+                                    "typical_p",
+                                    "use_bfloat16"};
+
+constexpr const char* section = "model.";
+
+std::string without_section(const std::string& path) {
+  return path.starts_with(section) ? path.substr(std::string(section).size()) : path;
+}
+
+// The key of this model that is a slip or two away; "" where none is.
+std::string meant(const Settings& settings, const std::string& path) {
+  const std::string nearest = settings.table().nearest(path, settings.type_of(path));
+  const std::size_t most = std::max<std::size_t>(1, without_section(path).size() / 5);
+  return nearest.starts_with(section) && edits(path, nearest) <= most ? without_section(nearest)
+                                                                      : std::string();
+}
+
+}  // namespace
+
+const Family* family_of(const std::string& name) {
+  const auto* found =
+      std::ranges::find_if(families, [&](const Family& f) { return f.name == name; });
+  return found == std::end(families) ? nullptr : found;
+}
+
+Origin ModelSource::origin_of(const std::string& path) const {
+  const auto moved = written_as.find(path);
+  return text_origin(moved == written_as.end() ? path : moved->second);
+}
+
+ModelSource file_source(const std::string& text, const std::string& file, ErrorList& errors) {
+  auto document = parse_json(text, file, errors);
+  const auto origin_of = [file, lines = std::move(document.lines)](const std::string& path) {
+    const auto line = lines.find(without_section(path));
+    return Origin{file, line == lines.end() ? 0 : line->second};
+  };
+  return {std::move(document.root), origin_of, false, {}};
+}
+
+void normalise(ModelSource& source) {
+  json& root = source.root;
+  const auto scales = [&](const char* key) {
+    return root.contains(key) && root[key].is_object() && !root[key].empty();
+  };
+  // Where a file has both, Hugging Face takes rope_scaling.
+  const std::string home = scales("rope_scaling")      ? "rope_scaling"
+                           : scales("rope_parameters") ? "rope_parameters"
+                                                       : "";
+  if (home.empty()) return;
+  json rope = root[home];
+  root.erase("rope_parameters");
+  root["rope_scaling"] = json::object();
+  for (const auto& [key, value] : rope.items()) {
+    const bool older = key == "type" && !rope.contains("rope_type");
+    const bool theta = key == "rope_theta" && !value.is_null();
+    if (theta) root["rope_theta"] = value;
+    if (!theta) root["rope_scaling"][older ? "rope_type" : key] = value;
+    source.written_as[theta   ? "model.rope_theta"
+                      : older ? "model.rope_scaling.rope_type"
+                              : "model.rope_scaling." + key] =
+        fmt::format("model.{}.{}", home, key);
+  }
+}
+
+const Family* named_family(const ModelSource& source, ErrorList& errors) {
+  const json& node = source.root;
+  const Family* known = nullptr;
+  const auto take = [&](const std::string& key, const json& value, const Family* named) {
+    const auto path = section + key;
+    if (named == nullptr)
+      errors.add(source.origin_of(path),
+                 path + ": " + value.dump() + " is not known (known: gpt2, llama, qwen2)");
+    else if (known != nullptr && known != named)
+      errors.add(source.origin_of(path),
+                 path + ": " + value.dump() + " contradicts " + known->name);
+    if (known == nullptr) known = named;
+  };
+  for (const std::string key : {"architecture", "model_type"})
+    if (node.contains(key) && !node[key].is_null())
+      take(key, node[key], node[key].is_string() ? family_of(node[key]) : nullptr);
+  if (node.contains("architectures") && node["architectures"].is_array())
+    for (const auto& name : node["architectures"])
+      take("architectures", name, name.is_string() ? family_of_class(name) : nullptr);
+  return known;
+}
+
+void warn_of_unknown_keys(Settings& settings) {
+  std::string keys, file;
+  for (const auto& [path, origin] : settings.passed_over()) {
+    const std::string key = without_section(path);
+    if (std::ranges::find(harmless, key) != std::end(harmless)) continue;
+    const std::string other = meant(settings, path);
+    keys += (keys.empty() ? "" : ", ") + key;
+    if (!other.empty()) keys += fmt::format(" (is {} meant?)", other);
+    file = origin.file;
+  }
+  if (!keys.empty())
+    settings.warn(fmt::format(
+        "{}: triax does not know these keys, which have no effect: {}. Where one of them changes "
+        "what the model computes, this is another model",
+        file, keys));
+}
+
+}  // namespace triax

@@ -1,0 +1,48 @@
+#pragma once
+// Where a model's keys come from, a config.json or the job's own section, in the forms that Hugging
+// Face has had for them.
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "src/config/config.hpp"
+#include "src/config/settings.hpp"
+
+namespace triax {
+
+/// An architecture by Hugging Face's names.
+struct Family {
+  Architecture architecture;
+  const char* name;
+  const char* classes[2];
+};
+/// The family of that name; null: not known.
+const Family* family_of(const std::string& name);
+
+/// One source of model keys.
+struct ModelSource {
+  nlohmann::json root;
+  OriginOf text_origin;  // of a key as it was written
+  bool strict = false;   // keys that are not known are errors; else they are noted
+  /// Where keys were written that normalise() put elsewhere.
+  std::map<std::string, std::string> written_as;
+
+  Origin origin_of(const std::string& path) const;
+};
+
+/// The text of a config.json; `file` names it in errors.
+ModelSource file_source(const std::string& text, const std::string& file, ErrorList& errors);
+
+/// Puts what only seems unusual into its usual form: rope_parameters, Hugging Face 5's, become
+/// rope_theta and rope_scaling, whose "type" becomes "rope_type".
+void normalise(ModelSource& source);
+
+/// The family that the source names; null where it names none. Names that contradict each other or
+/// are unknown are errors.
+const Family* named_family(const ModelSource& source, ErrorList& errors);
+
+/// One warning that names the keys of a config.json that the table has not, but for those that say
+/// nothing of the model, and the key that each may have been meant to be.
+void warn_of_unknown_keys(Settings& settings);
+
+}  // namespace triax

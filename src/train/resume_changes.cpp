@@ -1,0 +1,95 @@
+#include "src/train/resume_changes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "src/train/checkpoint.hpp"
+#include "src/train/job_changes.hpp"
+#include "src/train/schedule_report.hpp"
+
+namespace triax {
+namespace {
+
+using nlohmann::json;
+
+const char* const tokens_key = "triax.data_tokens";
+
+// The place of a dotted key; null where there is none.
+json saved_value(const std::string& job, std::string key) {
+  const json root = json::parse(job, nullptr, false);
+  std::ranges::replace(key, '.', '/');
+  const json::json_pointer place("/" + key);
+  return root.is_object() && root.contains(place) ? root[place] : json();
+}
+
+std::string changed_data(const CheckpointHeader& header, const TokenReader& reader) {
+  const auto there = saved_integer(header.job, tokens_key);
+  if (!there || *there == reader.tokens()) return {};
+  return fmt::format(
+      "resumed with other training data: {} tokens there, {} here. What comes next may have been "
+      "seen before, or follow something else",
+      *there, reader.tokens());
+}
+
+std::string moved_position(const CheckpointHeader& header, const DataConfig& data,
+                           const TokenReader& reader) {
+  const auto there = saved_integer(header.job, "data.seq_length");
+  if (!there || *there == data.sequence_length || header.samples == 0) return {};
+  if (data.shuffle)
+    return fmt::format(
+        "samples of {} tokens have an order of their own, which begins anew: this epoch may repeat "
+        "what it has had, and miss the rest",
+        data.sequence_length);
+  return fmt::format(
+      "{} samples of {} tokens there are {} of {} tokens here: the run goes on there",
+      header.samples, *there, resume_sample(header, data, reader), data.sequence_length);
+}
+
+std::string moved_rate(const CheckpointHeader& header, const Config& config, std::int64_t update) {
+  const auto steps = saved_integer(header.job, "run.steps");
+  if (!steps || saved_value(header.job, "scheduler.type") != "cosine") return {};
+  return moved_cosine(config, *steps, update);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> saved_integer(const std::string& job, const std::string& key) {
+  const json value = saved_value(job, key);
+  if (!value.is_number_integer()) return {};
+  return value.get<std::int64_t>();
+}
+
+// Beside what job.json says of the run that wrote it; a run does not read it.
+std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens) {
+  auto job = nlohmann::ordered_json::parse(resolved);
+  job["triax"]["data_tokens"] = tokens;
+  return job.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::int64_t resume_sample(const CheckpointHeader& header, const DataConfig& data,
+                           const TokenReader& reader) {
+  const std::int64_t here = data.sequence_length;
+  const std::int64_t there = saved_integer(header.job, "data.seq_length").value_or(here);
+  if (there == here || there < 1) return header.samples;
+  // Labels are one token further: an epoch of N tokens has (N - 1) / T samples.
+  const std::int64_t epoch = std::max<std::int64_t>(1, (reader.tokens() - 1) / there);
+  const std::int64_t tokens = header.samples % epoch * there;
+  return header.samples / epoch * reader.samples() +
+         std::min((tokens + here - 1) / here, reader.samples());
+}
+
+std::vector<std::string> resume_changes(const CheckpointHeader& header, const LoadedJob& job,
+                                        const TokenReader& reader, std::int64_t update) {
+  std::vector<std::string> lines = job_changes(header.job, job.resolved);
+  for (std::string& line : model_changes(header, job.config.model))
+    lines.push_back(std::move(line));
+  for (std::string line :
+       {changed_data(header, reader), moved_position(header, job.config.data, reader),
+        moved_rate(header, job.config, update)})
+    if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace triax

@@ -1,0 +1,32 @@
+#pragma once
+// What is another than it was when the checkpoint was written that a run goes on from.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint_header.hpp"
+#include "io/token_reader.hpp"
+#include "src/config/load.hpp"
+
+namespace triax {
+
+/// The number under a dotted key of a checkpoint's job (CheckpointHeader::job); nothing where it is
+/// not there, as in a file that was imported.
+std::optional<std::int64_t> saved_integer(const std::string& job, const std::string& key);
+
+/// The text of a job for a checkpoint: with the tokens of its training data, which may be others
+/// under the same name when the run goes on.
+std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens);
+
+/// The sample that the run goes on with: CheckpointHeader::samples are of the sequence length that
+/// they were taken with. The next sample begins where they end, or behind that.
+std::int64_t resume_sample(const CheckpointHeader& header, const DataConfig& data,
+                           const TokenReader& reader);
+
+/// A line for each change that the run follows from step to step: of the job, the model's dropout,
+/// the training data. `update`: updates made, which the learning rate goes by.
+std::vector<std::string> resume_changes(const CheckpointHeader& header, const LoadedJob& job,
+                                        const TokenReader& reader, std::int64_t update);
+
+}  // namespace triax

@@ -1,0 +1,47 @@
+#include "src/train/straggler.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "io/agree.hpp"
+
+namespace triax {
+
+double seconds_on_messages(const ProcessGrid& grid) {
+  double spent = 0.0;
+  for (const Axis axis : all_axes) spent += grid.message_times(axis).spent;
+  return spent;
+}
+
+bool one_is_waited_for(const MessageShare& share) {
+  return share.mean > 0.05 * share.seconds && share.least < 0.5 * share.mean;
+}
+
+int rank_of_least(const std::vector<double>& spent) {
+  return static_cast<int>(std::ranges::min_element(spent) - spent.begin());
+}
+
+std::string straggler_text(ProcessGrid& grid, double seconds) {
+  std::vector<double> spent(static_cast<std::size_t>(grid.size()));
+  double own = seconds_on_messages(grid);
+  const Stream host;
+  grid.world().all_gather(host, Tensor(spent.data(), {grid.size()}), Tensor(&own, {1})).wait(host);
+  const int slowest = rank_of_least(spent);
+  const std::string place = broadcast_text(grid, grid.place(), slowest);
+  const MessageShare share{std::accumulate(spent.begin(), spent.end(), 0.0) / grid.size(),
+                           spent[static_cast<std::size_t>(slowest)], seconds};
+  if (!one_is_waited_for(share)) return {};
+  return fmt::format(
+      "{} has spent {:.3g} s on messages, where the mean over ranks is {:.3g} s of {:.3g} s: the "
+      "others wait for it. Look whether its node is slower, or its part of the model larger",
+      place, share.least, share.mean, seconds);
+}
+
+void report_straggler(ProcessGrid& grid, double seconds) {
+  const std::string text = straggler_text(grid, seconds);
+  if (grid.rank() == 0 && !text.empty()) spdlog::warn("{}", text);
+}
+
+}  // namespace triax

@@ -1,0 +1,123 @@
+// What a job will do, before it runs: --dry-run and --print-plan.
+#include <nlohmann/json.hpp>
+
+#include "tests/commands/small_job.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+class PlannedJob : public SmallJob {};
+
+TEST_F(PlannedJob, ADryRunPrintsAndLeavesNothing) {
+  const Outcome table = on_job("train", "--dry-run");
+  EXPECT_EQ(table.status, 0) << table.text;
+  EXPECT_THAT(table.text, AllOf(HasSubstr("stage 0: rank 0"), HasSubstr("no messages")));
+  const Outcome json = on_job("train", "--dry-run --json --set parallel.data=2 2>/dev/null");
+  EXPECT_EQ(json.status, 0);
+  const auto parsed = nlohmann::json::parse(json.text);
+  EXPECT_EQ(parsed["ranks"].size(), 2U);
+  EXPECT_GT(parsed["messages"]["data"]["count"], 0);
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
+  const Outcome run = on_job("train", "--json");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.text, HasSubstr("--json is for what --dry-run and --print-plan print"));
+}
+
+TEST_F(PlannedJob, ADryRunAndAPlanAreBothPrinted) {
+  const Outcome both = on_job("train", "--dry-run --print-plan");
+  EXPECT_EQ(both.status, 0) << both.text;
+  EXPECT_THAT(both.text, AllOf(HasSubstr("F c0 l0 m0"), HasSubstr("stage 0: rank 0")));
+}
+
+TEST_F(PlannedJob, APlanIsPrintedAsJsonToo) {
+  for (const std::string dry : {"", "--dry-run "}) {
+    const Outcome outcome = on_job("train", "--print-plan --json " + dry + "2>/dev/null");
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    const auto json = nlohmann::json::parse(outcome.text);
+    ASSERT_EQ(json["stages"].size(), 1U);
+    EXPECT_THAT(json["stages"][0].get<std::vector<std::string>>(), Contains("F c0 l0 m0"));
+    EXPECT_EQ(json.contains("ranks"), !dry.empty());
+  }
+}
+
+TEST_F(PlannedJob, ADryRunThatDoesNotFitPrintsTheTableAndSaysSo) {
+  const Outcome large = on_job("train", "--dry-run --set model.n_embd=100000");
+  EXPECT_EQ(large.status, 2);
+  EXPECT_THAT(large.text, AllOf(HasSubstr("room for 0 such"), HasSubstr("does not fit"),
+                                HasSubstr("Settings that shrink it, the most effective first")));
+}
+
+TEST_F(PlannedJob, APlanNeedsNoData) {
+  const Outcome plan = on_job("train", "--print-plan --set data.train=gone.txt");
+  EXPECT_EQ(plan.status, 0) << plan.text;
+  EXPECT_THAT(plan.text, AllOf(HasSubstr("F c0 l0 m0"), HasSubstr("no such file: gone.txt")));
+  const Outcome dry = on_job("train", "--dry-run --set data.train=gone.txt");
+  EXPECT_EQ(dry.status, 0) << dry.text;
+  EXPECT_THAT(dry.text, AllOf(HasSubstr("stage 0: rank 0"), HasSubstr("no such file: gone.txt")));
+  const Outcome here = on_job("train", "--print-plan");
+  EXPECT_THAT(here.text, Not(HasSubstr("missing")));
+}
+
+// Hybrid sharding cuts state within nodes, which a plan made by one process has to be told.
+TEST_F(PlannedJob, APlanOfOneProcessSaysWhatItTakesForNodes) {
+  const std::string hybrid =
+      "--dry-run --json --set parallel.data=8 --set train_batch_size=8 "
+      "--set fsdp.sharding_strategy=HYBRID_SHARD ";
+  const Outcome one_node = on_job("train", hybrid);
+  EXPECT_EQ(one_node.status, 0);
+  EXPECT_THAT(one_node.text, HasSubstr("taken as one node of 8 ranks, so state is cut over all 8"));
+  EXPECT_THAT(on_job("train", hybrid + "--ranks-per-node 2").text,
+              HasSubstr("nodes of 2 ranks, state is cut over 2 of the 8 data ranks"));
+  const auto parameters = [&](const std::string& more) {
+    const Outcome json = on_job("train", hybrid + more + " 2>/dev/null");
+    return nlohmann::json::parse(json.text)["ranks"][0]["device"]["parameters"].get<double>();
+  };
+  EXPECT_NEAR(parameters("--ranks-per-node 2"), 4 * parameters(""), 0.2 * parameters(""));
+  EXPECT_EQ(parameters("--ranks-per-node 8"), parameters(""));
+  EXPECT_THAT(on_job("train", "--dry-run").text, Not(HasSubstr("node")));
+  const Outcome split = on_job("train", "--dry-run --ranks-per-node 1 --set parallel.tensor=2");
+  EXPECT_EQ(split.status, 2);
+  EXPECT_THAT(split.text, HasSubstr("a tensor group of 2 ranks spans nodes"));
+}
+
+TEST_F(PlannedJob, ThePlanOfManyRanksIsThatOfTheirNodes) {
+  const std::string plan = "train " + shell_word(directory_.path("job.json")) +
+                           " --print-plan --set fsdp.sharding_strategy=HYBRID_SHARD "
+                           "--set train_batch_size=4 --set parallel.data=";
+  const Outcome many = triax_on(2, plan + "2 2>/dev/null");
+  ASSERT_EQ(many.status, 0) << many.text;
+  EXPECT_EQ(many.text, triax(plan + "2 2>/dev/null").text);
+  EXPECT_THAT(many.text, Not(HasSubstr("taken as")));
+  EXPECT_NE(triax(plan + "4 --ranks-per-node 2 2>/dev/null").text,
+            triax(plan + "4 2>/dev/null").text);
+  const Outcome told = triax_on(2, plan + "2 --ranks-per-node 1");
+  EXPECT_EQ(told.status, 2);
+  EXPECT_THAT(told.text, HasSubstr("the nodes of these 2 ranks are known"));
+  EXPECT_THAT(on_job("train", "--ranks-per-node 1").text, HasSubstr("is for a plan"));
+}
+
+TEST_F(PlannedJob, APlanOfOneProcessSaysWhichGridItTook) {
+  EXPECT_THAT(on_job("train", "--dry-run --set parallel.pipeline=1").text,
+              HasSubstr("planned for 1 rank(s), data 1 x pipeline 1 x tensor 1"));
+  EXPECT_THAT(on_job("train", "--print-plan --set parallel.tensor=2").text,
+              HasSubstr("planned for 2 rank(s), data 1 x pipeline 1 x tensor 2"));
+}
+
+// Each of the ranks fits the machine, and all of them together do not.
+TEST_F(PlannedJob, RanksOfANodeMustFitItTogether) {
+  const std::string many = "--set parallel.data=100000 --set train_batch_size=100000 ";
+  EXPECT_EQ(on_job("train", "--dry-run --json " + many + ">/dev/null").status, 0);
+  for (const char* what : {"--dry-run --json ", "--print-plan "}) {
+    const Outcome node = on_job("train", what + many + "--ranks-per-node 100000 2>&1 >/dev/null");
+    EXPECT_EQ(node.status, 2) << what;
+    EXPECT_THAT(node.text, HasSubstr("100000 rank(s) there need")) << what;
+  }
+}
+
+}  // namespace
+}  // namespace triax::test

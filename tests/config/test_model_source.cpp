@@ -1,0 +1,111 @@
+#include "src/config/model_source.hpp"
+
+#include <gmock/gmock.h>
+
+#include "kernels/base/check.hpp"
+#include "src/config/load.hpp"
+
+namespace triax {
+namespace {
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+ModelConfig model(const std::string& text) {
+  return model_from_huggingface(text, "config.json");
+}
+
+std::string model_error(const std::string& text) {
+  try {
+    model(text);
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return {};
+}
+
+// The text of a Llama whose rotary positions are scaled; `home` is rope_scaling or rope_parameters.
+std::string scaled(const std::string& home, const std::string& scaling) {
+  return "{\"model_type\": \"llama\", \"rope_theta\": 500000.0,\n\"" + home + "\": " + scaling +
+         "}";
+}
+
+constexpr const char* llama3 =
+    R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192})";
+
+TEST(RopeScaling, OfLlama3InBothHomes) {
+  const RopeScaling expected{RopeType::llama3, 8.0, 1.0, 4.0, 8192};
+  for (const char* home : {"rope_scaling", "rope_parameters"}) {
+    const auto m = model(scaled(home, llama3));
+    EXPECT_EQ(m.rope_scaling, expected) << home;
+    EXPECT_EQ(m.rope_theta, 500000.0) << home;
+  }
+  const auto inside = model(scaled("rope_parameters", R"({"rope_type": "linear", "factor": 2,
+      "rope_theta": 1000.0})"));
+  EXPECT_EQ(inside.rope_theta, 1000.0) << "as Hugging Face has it where both are given";
+  EXPECT_EQ(inside.rope_scaling, (RopeScaling{RopeType::linear, 2.0, 0.0, 0.0, 0}));
+}
+
+TEST(RopeScaling, OlderFilesSayType) {
+  EXPECT_EQ(model(scaled("rope_scaling", R"({"type": "linear", "factor": 2.5})")).rope_scaling,
+            (RopeScaling{RopeType::linear, 2.5, 0.0, 0.0, 0}));
+  for (const char* none : {"null", "{}", R"({"type": "default"})", R"({"rope_type": "default"})"})
+    EXPECT_EQ(model(scaled("rope_scaling", none)).rope_scaling, RopeScaling{}) << none;
+}
+
+TEST(RopeScaling, SaysWhatIsMissingOrWrong) {
+  EXPECT_EQ(model_error(scaled("rope_scaling", R"({"rope_type": "linear"})")),
+            "model.rope_scaling.factor: missing. The rope_type \"linear\" needs it");
+  EXPECT_THAT(model_error(scaled("rope_scaling", R"({"rope_type": "llama3", "factor": 8.0,
+                                  "low_freq_factor": 4.0, "high_freq_factor": 4.0})")),
+              AllOf(HasSubstr("original_max_position_embeddings: missing"),
+                    HasSubstr("model.rope_scaling.high_freq_factor: 4 is not above "
+                              "low_freq_factor 4")));
+  EXPECT_THAT(model_error(scaled("rope_parameters", R"({"rope_type": "linear", "factor": 0.5})")),
+              HasSubstr("config.json:2: model.rope_scaling.factor: 0.5 is not allowed"));
+  for (const char* type : {"yarn", "dynamic", "longrope"})
+    EXPECT_EQ(model_error(scaled("rope_parameters",
+                                 R"({"factor": 8.0, "rope_type": ")" + std::string(type) + "\"}")),
+              "config.json:2: model.rope_scaling.rope_type: \"" + std::string(type) +
+                  "\" is not built yet. Use \"default\", \"linear\", \"llama3\"");
+  EXPECT_THAT(model_error(scaled("rope_scaling", R"({"rope_type": "su"})")),
+              HasSubstr("\"su\" is not allowed"));
+  EXPECT_THAT(model_error(scaled("rope_scaling", "8")), HasSubstr("expected an object, got 8"));
+}
+
+std::vector<std::string> warnings_of(const std::string& text) {
+  std::vector<std::string> lines;
+  model_from_huggingface(text, "config.json", &lines);
+  return lines;
+}
+
+TEST(UnknownKeys, NamesKeysThatItDoesNotKnow) {
+  EXPECT_THAT(warnings_of(R"({"model_type": "llama", "num_key_value_head": 8, "bogus": 1, "n.m": 2,
+                              "nothing": null, "rope_parameters": {"beta_fast": 32}})"),
+              ElementsAre("config.json: triax does not know these keys, which have no effect: "
+                          "bogus, n.m, num_key_value_head (is num_key_value_heads meant?), "
+                          "rope_scaling.beta_fast. Where one of them changes what the model "
+                          "computes, this is another model"));
+  EXPECT_THAT(warnings_of(R"({"model_type": "gpt2", "hidden_size": 8})"),
+              ElementsAre(HasSubstr(" hidden_size. ")));
+}
+
+TEST(UnknownKeys, IsSilentOnHuggingFacesBookkeeping) {
+  EXPECT_THAT(warnings_of(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+    "torch_dtype": "bfloat16", "transformers_version": "4.43.0", "use_cache": true,
+    "_name_or_path": "here", "bos_token_id": 1, "id2label": {"0": "a"}, "return_dict": true,
+    "pretraining_tp": 1, "attention_bias": false, "rope_scaling": null})"),
+              IsEmpty());
+}
+
+TEST(RopeScaling, KeysWithoutEffectAreSaid) {
+  EXPECT_THAT(warnings_of(scaled("rope_parameters", R"({"rope_type": "default", "factor": 8})")),
+              ElementsAre("config.json:2: model.rope_scaling.factor: has no effect with the "
+                          "rope_type \"default\""));
+  EXPECT_THAT(warnings_of(scaled("rope_scaling", llama3)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace triax

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# A file system that does not answer a rank for longer than run.collective_timeout, while the others wait: in a checkpoint's
+# writes, in giving it its name, in metrics.jsonl. The job waits on. It ends where the file system never answers, and where a
+# rank is lost meanwhile. fail_nth.cpp holds the calls.
+# usage: test_slow_files.sh TRIAX MPIEXEC FLAG LIBRARY
+set -u
+. "$(dirname "$0")/functions.sh"
+triax=$1 mpiexec=$2 flag=$3 library=$4 launcher=
+begin_work
+trap 'touch gate; wait; rm -rf "$work"' EXIT
+export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+
+make_text 300
+make_job 1 2 16 16 4 '
+ "data": {"train": ["text"], "seq_length": 16}, "parallel": {"data": "auto"}, "zero_optimization": {"stage": 1},
+ "run": {"steps": 8, "directory": "run", "collective_timeout": "1s", "progress": "none"}, "checkpoint": {"interval": 4},'
+
+die() {
+  echo "FAILED: $what: $*"
+  cat log
+  tail -n 20 out | cut -c1-400
+  exit 1
+}
+held() { grep -q ^held log 2> /dev/null; }
+says() { grep -q "$1" out || die "it is not said: $1"; }
+
+# A run of 2 ranks in which a call of a rank is held, and waited for.
+begin() {  # what async rank kind nth
+  what=$1
+  rm -rf run log gate
+  timeout 100 "$mpiexec" "$flag" 2 env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" FAIL_RANK="$3" \
+    FAIL_KIND="$4" FAIL_NTH="$5" FAIL_HOLD="$work/gate" "$triax" train job.json --set checkpoint.async="$2" > out 2>&1 &
+  launcher=$!
+  wait_for "a call to be held" held
+}
+waits() {  # what async rank kind nth path
+  begin "$1" "$2" "$3" "$4" "$5"
+  grep -q "^held $4 .*$6" log || die "held elsewhere"
+  sleep 3
+  touch gate
+  wait "$launcher" || die "status $?"
+  says "rank $3 still at work on files: the job waits on"
+  "$triax" checkpoint verify run/checkpoints/step-000008.h5 > verified 2>&1 || die "$(cat verified)"
+}
+
+waits "rank 1 writes a checkpoint"        false 1 write 1 /step-000004.h5.tmp
+waits "rank 1 syncs in the background"    true  1 sync  1 /step-000004.h5.tmp
+waits "rank 0 gives a checkpoint its name" false 0 rename 2 /step-000004.h5
+what="rank 0 writes metrics.jsonl"
+begin "$what" false 0 write 1
+nth=1
+while ! grep -q "metrics.jsonl$" log; do  # which write that is, is not for this test to know
+  touch gate
+  wait "$launcher"
+  [ $((nth += 1)) -le 12 ] || die "no write of metrics.jsonl"
+  begin "$what" false 0 write "$nth"
+done
+touch gate
+wait "$launcher" || die "status $?"
+waits "$what" false 0 write "$nth" /metrics.jsonl
+
+begin "the file system never answers" false 1 write 1
+wait "$launcher"
+status=$?
+[ "$status" -eq 3 ] || die "status $status"
+says "did not join: rank 1 .*: works on files"
+
+begin "a rank is stopped that the others wait for" false 1 write 1
+lost=$(for p in $(ranks); do tr '\0' '\n' < "/proc/$p/environ" | grep -qx PMI_RANK=1 && echo "$p"; done)
+kill -STOP "$lost"
+begin=$SECONDS
+wait "$launcher"
+status=$?
+[ "$status" -eq 3 ] || die "status $status"
+[ $((SECONDS - begin)) -le 5 ] || die "it took $((SECONDS - begin)) s"
+says "its process $lost is stopped by a signal"
+echo passed

@@ -1,0 +1,75 @@
+// Which other models a checkpoint is resumed as.
+#include <gmock/gmock.h>
+
+#include "src/config/load.hpp"
+#include "src/train/checkpoint.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/train/huggingface_fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ModelChanges : public testing::Test {
+ protected:
+  // As a run that resumes a checkpoint of `golden` with another model sees it.
+  std::string error(const std::string& golden, const ModelConfig& model) {
+    return error_of([&] {
+      check_same_model(CheckpointReader(imported(directory_, golden)), model, MPI_COMM_NULL);
+    });
+  }
+  std::vector<std::string> lines(const std::string& golden, const ModelConfig& model) {
+    return model_changes(CheckpointReader(imported(directory_, golden)).header(), model);
+  }
+  static ModelConfig model_of(const std::string& golden) {
+    return model_from_huggingface(contents(read_golden(golden).directory + "/config.json"), golden);
+  }
+  TempDirectory directory_;
+};
+
+// Rotary positions go on behind the last, which shapes no tensor.
+TEST_F(ModelChanges, TheContextOfRotaryPositionsMayGrow) {
+  for (const std::string name : {"llama-tiny", "llama-scaled", "qwen2-tiny"}) {
+    ModelConfig longer = model_of(name);
+    longer.positions *= 4;
+    EXPECT_EQ(error(name, longer), "") << name;
+    EXPECT_THAT(lines(name, longer),
+                ElementsAre(HasSubstr("resumed with another model.max_position_embeddings: ")))
+        << name;
+  }
+}
+
+TEST_F(ModelChanges, ThatOfLearnedPositionsMayNot) {
+  ModelConfig longer = model_of("gpt2-odd");
+  longer.positions += 1;
+  EXPECT_THAT(error("gpt2-odd", longer), HasSubstr("transformer.wpe.weight"));
+}
+
+TEST_F(ModelChanges, OtherTurnsOfPositionsAreSaid) {
+  ModelConfig slower = model_of("llama-scaled");
+  EXPECT_THAT(lines("llama-scaled", slower), IsEmpty());
+  slower.rope_theta = 500000.0;
+  slower.rope_scaling.factor = 24.0;
+  EXPECT_EQ(error("llama-scaled", slower), "");
+  EXPECT_THAT(lines("llama-scaled", slower),
+              ElementsAre(AllOf(HasSubstr("resumed with another model.rope_scaling: "),
+                                HasSubstr("\"factor\":6.0"), HasSubstr("\"factor\":24.0")),
+                          "resumed with another model.rope_theta: 2000.0 there, 500000.0 here"));
+  ModelConfig plain = model_of("llama-scaled");
+  plain.rope_scaling = {};
+  EXPECT_THAT(lines("llama-scaled", plain), ElementsAre(HasSubstr("}")));
+  EXPECT_THAT(lines("llama-scaled", plain), ElementsAre(HasSubstr(" there, null here")));
+}
+
+TEST_F(ModelChanges, OtherFunctionsAreRefused) {
+  ModelConfig rounder = model_of("llama-tiny");
+  rounder.norm_epsilon = 0.5F;
+  EXPECT_THAT(error("llama-tiny", rounder), HasSubstr("rms_norm_eps"));
+}
+
+}  // namespace
+}  // namespace triax::test

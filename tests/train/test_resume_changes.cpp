@@ -1,0 +1,107 @@
+#include "src/train/resume_changes.hpp"
+
+#include "tests/io/fixtures.hpp"
+#include "tests/support/training.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// 101 tokens: 10 samples of 10 tokens an epoch, 20 of 5, 14 of 7.
+class ResumeChanges : public testing::Test {
+ protected:
+  ResumeChanges() { job_["data"] = {{"train", {file_}}, {"seq_length", 10}, {"shuffle", false}}; }
+
+  TokenReader reader(int length) const { return {{file_}, length, false, 0}; }
+  LoadedJob loaded() const { return load(job_, 1); }
+  // Of a checkpoint of that job after so many samples.
+  CheckpointHeader header(std::int64_t samples = 3) const {
+    const LoadedJob job = loaded();
+    CheckpointHeader header;
+    header.samples = samples;
+    header.job = job_for_checkpoint(job.resolved, 101);
+    header.model = huggingface_config(job.config.model);
+    return header;
+  }
+  std::vector<std::string> changes(const CheckpointHeader& header) const {
+    const LoadedJob job = loaded();
+    return resume_changes(header, job, reader(job.config.data.sequence_length), 5);
+  }
+
+  TempDirectory directory_;
+  std::string file_ = directory_.file("text.txt", std::string(101, 'a'));
+  nlohmann::json job_ = golden_job(read_golden("gpt2-tiny"), {.micro = 1});
+};
+
+std::int64_t sample_at(const CheckpointHeader& header, const TokenReader& reader, int length) {
+  DataConfig data;
+  data.sequence_length = length;
+  return resume_sample(header, data, reader);
+}
+
+TEST_F(ResumeChanges, TheSameJobHasNone) {
+  EXPECT_THAT(changes(header()), IsEmpty());
+}
+
+TEST_F(ResumeChanges, NumbersOfASavedJob) {
+  EXPECT_EQ(saved_integer(R"({"data": {"seq_length": 7}})", "data.seq_length"), 7);
+  for (const char* job : {"", "{}", "[]", R"({"data": 5})", R"({"data": {"seq_length": "auto"}})"})
+    EXPECT_EQ(saved_integer(job, "data.seq_length"), std::nullopt) << job;
+}
+
+TEST_F(ResumeChanges, SamplesOfAnotherLengthGoOnBehindWhatWasSeen) {
+  EXPECT_EQ(sample_at(header(3), reader(10), 10), 3);
+  EXPECT_EQ(sample_at(header(3), reader(5), 5), 6) << "30 tokens";
+  EXPECT_EQ(sample_at(header(3), reader(7), 7), 5) << "35 tokens: the first that is all new";
+  EXPECT_EQ(sample_at(header(13), reader(5), 5), 26) << "an epoch and 30 tokens";
+  EXPECT_EQ(sample_at(header(19), reader(7), 7), 27) << "an epoch, and 13 of its 14 samples";
+  CheckpointHeader imported;
+  imported.samples = 3;
+  EXPECT_EQ(sample_at(imported, reader(5), 5), 3);
+}
+
+TEST_F(ResumeChanges, NameThePositionInTheData) {
+  const CheckpointHeader before = header();
+  job_["data"]["seq_length"] = 5;
+  EXPECT_THAT(changes(before),
+              ElementsAre("resumed with another data.seq_length: 10 there, 5 here",
+                          "3 samples of 10 tokens there are 6 of 5 tokens here: the run goes on "
+                          "there"));
+  job_["data"]["shuffle"] = true;
+  EXPECT_THAT(changes(before),
+              testing::Contains(HasSubstr("an order of their own, which begins anew")));
+}
+
+TEST_F(ResumeChanges, NameDataThatGrewUnderTheSameName) {
+  const CheckpointHeader before = header();
+  directory_.file("text.txt", std::string(150, 'a'));
+  EXPECT_THAT(changes(before),
+              ElementsAre(HasSubstr("other training data: 101 tokens there, 150")));
+  CheckpointHeader old = before;
+  old.job = loaded().resolved;
+  EXPECT_THAT(changes(old), IsEmpty()) << "of a triax that did not write it";
+}
+
+TEST_F(ResumeChanges, NameDropout) {
+  const CheckpointHeader before = header();
+  job_["model"]["resid_pdrop"] = 0.25;
+  job_["model"]["initializer_range"] = 0.5;
+  EXPECT_THAT(changes(before),
+              ElementsAre("resumed with another model.resid_pdrop: 0 there, 0.25 here"));
+}
+
+TEST_F(ResumeChanges, NameTheCosineThatEndsElsewhere) {
+  job_["scheduler"] = {{"type", "cosine"}};
+  job_["run"]["steps"] = 10;
+  const CheckpointHeader before = header();
+  job_["run"]["steps"] = 20;
+  EXPECT_THAT(
+      changes(before),
+      ElementsAre(HasSubstr("the cosine now ends at step 20: the learning rate of step 5")));
+}
+
+}  // namespace
+}  // namespace triax::test
