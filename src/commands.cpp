@@ -8,6 +8,7 @@
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/isa_of_job.hpp"
+#include "src/comm/message_tags.hpp"
 #include "src/comm/start_meeting.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/config/load.hpp"
@@ -18,6 +19,7 @@
 #include "src/train/memory_check.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/offload_room.hpp"
+#include "src/train/pipeline_messages.hpp"
 #include "src/train/run_lock.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/same_job.hpp"
@@ -190,6 +192,7 @@ int train(const JobArguments& arguments, MpiSession& session) {
   check_same_data(grid, job.config.data);
   // Behind the lock: who held it may have written a checkpoint just now.
   go_on_where_run_again(grid, batch_job(surroundings()), config);
+  check_tags(config, largest_message_tag(grid.place()));
   JobPlan plan = plan_job(config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
   check_fits(config, plan.memory, grid);
   grid.report_across_nodes(config.run.directory);
@@ -218,6 +221,7 @@ void show_plan(const JobArguments& arguments, const MpiSession& session) {
       load_job_to_plan(arguments.job, arguments.overrides, processes == 1 ? 0 : processes);
   check_plannable(job.config, memory_limit().bytes);
   const PlacedConfig config = place_to_plan(arguments, job.config, processes, grid);
+  check_tags(config, largest_message_tag("this process"));
   const KernelRuntime runtime(planned_threads(arguments, config, grid));
   const JobPlan plan = plan_to_show(config, grid);
   if (session.rank() == 0) {

@@ -18,7 +18,8 @@ namespace triax {
 /// whatever the timing. (Thakur, Rabenseifner, Gropp 2005, section 5; NCCL's trees and Horovod's
 /// hierarchical all-reduce divide the work so.)
 ///
-/// Sums within a node are those of rank_order_sum, between nodes MPI's.
+/// Sums within a node are those of rank_order_sum, and so are those between nodes
+/// (MpiCommunicator): 16-bit ones are rounded once in each.
 class HierarchicalExchange final : public Exchange {
  public:
   /// Collective over `ranks`, of which each `run` that follow each other are on one node; `run`

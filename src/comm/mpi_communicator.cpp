@@ -5,15 +5,23 @@
 
 #include "src/comm/device_wait.hpp"
 #include "src/comm/message_checks.hpp"
+#include "src/comm/message_tags.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/mpi_large_count.hpp"
 #include "src/comm/mpi_types.hpp"
 #include "src/comm/owned_handle.hpp"
+#include "src/comm/rank_order_sum.hpp"
 
 namespace triax {
 namespace {
 
 constexpr std::int64_t not_a_receive = -1;
+
+// Whether an all-reduce is made of messages of our own. MPI rounds 16-bit elements at each step.
+bool sums_directly(const Tensor& data, ReduceOp op, int ranks) {
+  const bool small = data.dtype() == DType::f32 && byte_count(data) < direct::least_bytes(ranks);
+  return op == ReduceOp::sum && has_rank_order_sum(data.dtype()) && !small;
+}
 
 }  // namespace
 
@@ -24,15 +32,16 @@ MpiCommunicator::MpiCommunicator(MPI_Comm comm, WaitPolicy policy, std::string w
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler", where_);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank", where_);
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size", where_);
-  int* tag_bound = nullptr;
-  int found = 0;
-  check_mpi(MPI_Comm_get_attr(comm_, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found),
-            "MPI_Comm_get_attr", where_);
-  constexpr int bound_of_the_standard = 32767;
-  largest_tag_ = found != 0 ? *tag_bound : bound_of_the_standard;
+  largest_tag_ = largest_message_tag(where_);
+  if (size_ == 1) return;
+  sums_.emplace(comm_, largest_tag_ + 1, where_);
+  if (record_.progress == nullptr) record_.progress = &alone_;
+  record_.progress->add(*this);
 }
 
 MpiCommunicator::~MpiCommunicator() {
+  if (sums_) record_.progress->remove(*this);
+  sums_.reset();
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (comm_ != MPI_COMM_NULL && finalized == 0) MPI_Comm_free(&comm_);
@@ -40,32 +49,45 @@ MpiCommunicator::~MpiCommunicator() {
 
 Request MpiCommunicator::all_reduce(const Stream& stream, const Tensor& data, ReduceOp op) {
   check_message(data);
-  const MPI_Datatype type = reducible_type(data.dtype());
-  const MPI_Op reduction = reduction_of(op, data.dtype(), sums_);
+  const bool direct = sums_directly(data, op, size_);
+  const MPI_Datatype type = direct ? MPI_DATATYPE_NULL : reducible_type(data.dtype());
   if (size_ == 1 || data.elements() == 0) return {};
+  if (direct) {
+    const std::size_t slot = take_slot(stream, "MPI_Isend", CallKind::all_reduce, byte_count(data));
+    traffic_ += ring::all_reduce(size_, byte_count(data));
+    return summing(slot, sums_->all_reduce(data));
+  }
   const mpi::Count count = mpi::count_of(data.elements());
   const std::size_t slot =
       take_slot(stream, "MPI_Iallreduce", CallKind::all_reduce, byte_count(data));
   traffic_ += ring::all_reduce(size_, byte_count(data));
-  return started(slot, mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type, reduction, comm_,
-                                       &slots_[slot].request));
+  return started(slot, mpi::iallreduce(MPI_IN_PLACE, data.data(), count, type, reduction_of(op),
+                                       comm_, &slots_[slot].request));
 }
 
 Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& output,
                                         const Tensor& input) {
   check_part(output, input, rank_, size_);
-  const MPI_Datatype type = reducible_type(input.dtype());
+  const bool direct = has_rank_order_sum(input.dtype());
+  const MPI_Datatype type = direct ? MPI_DATATYPE_NULL : reducible_type(input.dtype());
   if (input.elements() == 0) return {};
   if (size_ == 1) {
     copy(stream, output, input);
     return {};
   }
-  const mpi::Count count = mpi::count_of(output.elements());
-  const MPI_Op sum = reduction_of(ReduceOp::sum, input.dtype(), sums_);
-  const std::size_t index =
-      take_slot(stream, "MPI_Ireduce_scatter_block", CallKind::reduce_scatter, byte_count(input));
+  const auto begun = [&](const char* call) {
+    traffic_ += ring::reduce_scatter(size_, byte_count(input));
+    return take_slot(stream, call, CallKind::reduce_scatter, byte_count(input));
+  };
+  if (direct) {
+    const std::size_t slot = begun("MPI_Isend");
+    return summing(slot, sums_->reduce_scatter(output, input));
+  }
+  // Open MPI counts all parts together in an int.
+  const mpi::Count count = mpi::count_of(input.elements()) / size_;
+  const MPI_Op sum = reduction_of(ReduceOp::sum);
+  const std::size_t index = begun("MPI_Ireduce_scatter_block");
   Slot& slot = slots_[index];
-  traffic_ += ring::reduce_scatter(size_, byte_count(input));
   if (output.data() != part_of(input, rank_, output))
     return started(index, mpi::ireduce_scatter_block(input.data(), output.data(), count, type, sum,
                                                      comm_, &slot.request));
@@ -205,6 +227,14 @@ Request MpiCommunicator::started(std::size_t slot, int code) {
   return Request(this, slot);
 }
 
+// What is at hand of the first pieces is done at once, as MPI does.
+Request MpiCommunicator::summing(std::size_t slot, std::uint64_t operation) {
+  slots_[slot].operation = operation;
+  sums_->advance();
+  if (record_.clock != nullptr) record_.clock->leave();
+  return Request(this, slot);
+}
+
 void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& status) {
   const Slot& slot = slots_[index];
   slots_.give_back(index);
@@ -225,8 +255,12 @@ void MpiCommunicator::wait(std::uintptr_t handle, const Stream&) {
   const MessageScope scope(record_.clock);
   MPI_Status status;
   const int code = [&] {
-    const BoardWait waiting(record_.board, slots_[handle].message);
-    return wait_for(slots_[handle].request, policy_, &status, record_.progress);
+    Slot& slot = slots_[handle];
+    const BoardWait waiting(record_.board, slot.message);
+    if (slot.operation == 0) return wait_for(slot.request, policy_, &status, record_.progress);
+    PatientProgress patience(record_.progress, policy_);
+    while (!sums_->over(slot.operation)) patience.pause();
+    return MPI_SUCCESS;
   }();
   finish(handle, code, status);
 }
@@ -234,8 +268,13 @@ void MpiCommunicator::wait(std::uintptr_t handle, const Stream&) {
 bool MpiCommunicator::test(std::uintptr_t handle) {
   const MessageScope scope(record_.clock);
   MPI_Status status;
-  int done = 0;
-  const int code = MPI_Test(&slots_[handle].request, &done, &status);
+  if (sums_) sums_->advance();
+  Slot& slot = slots_[handle];
+  int done = 0, code = MPI_SUCCESS;
+  if (slot.operation == 0)
+    code = MPI_Test(&slot.request, &done, &status);
+  else
+    done = sums_->over(slot.operation) ? 1 : 0;
   if (code == MPI_SUCCESS && done == 0) return false;
   finish(handle, code, status);
   return true;

@@ -4,10 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "src/comm/communicator.hpp"
-#include "src/comm/float16_sum.hpp"
+#include "src/comm/direct_exchange.hpp"
 #include "src/comm/group_record.hpp"
 #include "src/comm/slot_pool.hpp"
 #include "src/comm/wait.hpp"
@@ -19,9 +20,11 @@ namespace triax {
 /// call allocates once the largest number of requests in flight was reached (MPI's own memory
 /// aside).
 ///
-/// Summation order is MPI's: for one MPI library it depends on the size of the group and of the
-/// tensor only, so that a run repeats itself bit for bit.
-class MpiCommunicator final : public Communicator {
+/// Sums of bf16, f16 and f32 are those of DirectExchange: in the order of the ranks, in float32 and
+/// rounded once. Of other types, and in small all-reduces of f32 (direct::least_bytes), the order
+/// is MPI's: for one MPI library it depends on the size of the group and of the tensor only. So a
+/// run repeats itself bit for bit.
+class MpiCommunicator final : public Communicator, private MovesMessages {
  public:
   /// Owns `comm` from here on. MPI_COMM_NULL stands for the group of this rank alone. `where` names
   /// this rank and the group in errors: "rank 5 (data 1, pipeline 0, tensor 1) on host, tensor
@@ -51,10 +54,12 @@ class MpiCommunicator final : public Communicator {
   void drain(const Stream& stream);
   /// MPI_COMM_NULL in a group of one that was made from it.
   MPI_Comm mpi() const { return comm_; }
-  /// What its waits move on; null: MPI's messages alone.
+  /// What its waits move on; null in a group of one without: MPI's messages alone.
   MessageProgress* progress() const { return record_.progress; }
   /// Largest tag of send and receive.
   int largest_tag() const { return largest_tag_; }
+  /// Memory taken for sums so far: direct::held_bytes.
+  std::uint64_t held_bytes() const { return sums_ ? sums_->held_bytes() : 0; }
 
  protected:
   void wait(std::uintptr_t handle, const Stream& stream) override;
@@ -64,6 +69,7 @@ class MpiCommunicator final : public Communicator {
   /// One message under way; `handle` of its Request is its index.
   struct Slot {
     MPI_Request request = MPI_REQUEST_NULL;
+    std::uint64_t operation = 0;  // of sums_; 0: MPI's
     ProgressBoard::Message message;
     const char* call = "";            // for errors
     std::int64_t expected_bytes = 0;  // of a receive; -1: not a receive
@@ -79,6 +85,9 @@ class MpiCommunicator final : public Communicator {
   ProgressBoard::Message noted(CallKind kind, std::uint64_t bytes, int peer, int tag) const;
   /// The Request of a call just made into `slot`, or the Error of its return code.
   Request started(std::size_t slot, int code);
+  /// The Request of an operation of sums_.
+  Request summing(std::size_t slot, std::uint64_t operation);
+  bool advance() override { return sums_->advance(); }
   /// Checks and frees a slot whose request is complete.
   void finish(std::size_t slot, int code, const MPI_Status& status);
   void check_peer(int peer, int tag) const;
@@ -90,8 +99,9 @@ class MpiCommunicator final : public Communicator {
   int rank_ = 0;
   int size_ = 1;
   int largest_tag_ = 0;
-  Float16Sums sums_;
-  Event made_;  // what the last message of a device's stream waited for
+  MessageProgress alone_;               // of this group, where the record has none
+  std::optional<DirectExchange> sums_;  // in a group of several
+  Event made_;                          // what the last message of a device's stream waited for
   Traffic traffic_;
   SlotPool<Slot> slots_;
 };

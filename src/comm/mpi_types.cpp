@@ -18,12 +18,11 @@ MPI_Datatype reducible_type(DType type) {
       return MPI_UINT8_T;
     case DType::bf16:
     case DType::f16:
-      return MPI_UINT16_T;  // with an operation of our own
     case DType::u16:
       break;
   }
   throw Error(fmt::format("MPI cannot reduce tensors of {}", name_of(type)),
-              "nothing here asks for such sums", "Reduce in f32");
+              "it does not know their arithmetic", "Reduce in f32");
 }
 
 MPI_Datatype movable_type(DType type) {
@@ -39,11 +38,7 @@ MPI_Datatype movable_type(DType type) {
   }
 }
 
-MPI_Op reduction_of(ReduceOp op, DType type, const Float16Sums& sums) {
-  if (const MPI_Op sum = sums.of(type); sum != MPI_OP_NULL) {
-    check(op == ReduceOp::sum, "the largest or smallest of {} elements", name_of(type));
-    return sum;
-  }
+MPI_Op reduction_of(ReduceOp op) {
   switch (op) {
     case ReduceOp::sum:
       return MPI_SUM;

@@ -82,7 +82,7 @@ NodeThresholds measured_thresholds(MpiCommunicator& mpi, NodeCommunicator& node,
   found.gathers = measured([&](Communicator& way, const Tensor& whole, const Tensor& own) {
     way.all_gather(host, whole, own).wait(host);
   });
-  if (mpi.size() == 2)  // what MPI sums takes memory, as planned
+  if (mpi.size() == 2)  // what goes by messages takes memory, as planned
     found.sums = std::min(node::most_bytes_by_mpi,
                           measured([&](Communicator& way, const Tensor& whole, const Tensor&) {
                             way.all_reduce(host, whole).wait(host);

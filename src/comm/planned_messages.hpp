@@ -12,9 +12,11 @@ namespace triax {
 struct Messages {
   Traffic all_reduce = {}, reduce_scatter = {}, all_gather = {}, send = {};
   /// The most that MPI allocates beside the caller's tensors for one of them, from its start to its
-  /// end. MPICH 4.0 takes the whole tensor for an all-reduce, the result for a reduce-scatter (in
-  /// place too), and nothing where data only moves (tests/comm/test_planned_messages.cpp).
+  /// end: MPICH 4.0 the whole tensor for an all-reduce, of which it has small ones alone, and
+  /// nothing where data only moves (tests/comm/test_planned_messages.cpp).
   std::uint64_t scratch = 0;
+  /// Of sums, the largest part that one rank sums for all: direct::held_bytes has what that takes.
+  std::uint64_t part = 0;
   /// The most that one of them takes of host memory where its tensors are a device's and it goes
   /// through there (StagedCommunicator).
   std::uint64_t staged = 0;
@@ -29,6 +31,7 @@ struct Messages {
     all_gather += other.all_gather;
     send += other.send;
     scratch = std::max(scratch, other.scratch);
+    part = std::max(part, other.part);
     staged = std::max(staged, other.staged);
     at_once = std::max(at_once, other.at_once);
     return *this;
@@ -41,18 +44,59 @@ struct Messages {
       traffic->messages *= times;
       traffic->bytes *= times;
     }
-    if (times == 0) each.scratch = each.staged = 0;
+    if (times == 0) each.scratch = each.part = each.staged = 0;
     return each;
   }
   bool operator==(const Messages&) const = default;
 };
+
+/// Sums by messages from each rank to each other (DirectExchange).
+namespace direct {
+
+/// Messages that a rank has under way in each direction at most.
+inline constexpr int window = 16;
+/// A message of fewer bytes costs as much: no rank sums less for the others, while there is more.
+inline constexpr std::uint64_t least_part = 1024;
+
+/// All-reduces of float32 of fewer bytes are MPI's. Those of 16-bit elements, which MPI cannot add
+/// without rounding at each step, and reduce-scatters are never.
+constexpr std::uint64_t least_bytes(int ranks) {
+  constexpr std::uint64_t least = std::uint64_t{16} << 10, of_rank = 256;
+  return std::max(least, of_rank * static_cast<std::uint64_t>(ranks));
+}
+/// Of the tensor of an all-reduce, what each rank sums but those at its end, which may have less.
+constexpr std::uint64_t part_bytes(int ranks, std::uint64_t bytes) {
+  constexpr std::uint64_t line = 64;
+  const auto n = static_cast<std::uint64_t>(ranks);
+  return (std::max(least_part, (bytes + n - 1) / n) + line - 1) / line * line;
+}
+/// Messages that a rank has room for: those of one piece of its part from all others, and those
+/// under way of the next.
+constexpr std::uint64_t messages_held(int ranks) {
+  return static_cast<std::uint64_t>(ranks - 1 + window);
+}
+/// The bytes of a message at most.
+constexpr std::uint64_t piece_bytes(int ranks) {
+  constexpr std::uint64_t page = 4096, all = std::uint64_t{16} << 20;
+  constexpr std::uint64_t least = std::uint64_t{16} << 10, most = std::uint64_t{256} << 10;
+  return std::clamp(all / messages_held(ranks) / page * page, least, most);
+}
+/// What a rank of a group comes to hold for sums of which its part has so many bytes at most.
+constexpr std::uint64_t held_bytes(int ranks, std::uint64_t part) {
+  constexpr std::uint64_t line = 64;
+  if (ranks <= 1) return 0;
+  return messages_held(ranks) * ((std::min(part, piece_bytes(ranks)) + line - 1) / line * line);
+}
+
+}  // namespace direct
 
 /// Collectives through memory that the ranks of a node share (NodeExchange).
 namespace node {
 
 /// From so many bytes on, where nothing else was found (measured_thresholds).
 inline constexpr std::uint64_t least_bytes = std::uint64_t{64} << 10;
-/// Larger sums never go by MPI, whatever was measured: they would take memory that no plan has.
+/// Larger sums never go by messages, whatever was measured: they would take memory that no plan
+/// has.
 inline constexpr std::uint64_t most_bytes_by_mpi = std::uint64_t{2} << 20;
 /// Rounds that a rank's slot has room for: one that others read, one that they wait for, and some
 /// for a rank that is ahead.
@@ -78,12 +122,15 @@ constexpr std::int64_t slot_bytes(int ranks) {
 
 constexpr Messages planned_all_reduce(int ranks, std::uint64_t bytes) {
   if (ranks <= 1 || bytes == 0) return {};
-  return {.all_reduce = ring::all_reduce(ranks, bytes), .scratch = bytes, .staged = bytes};
+  return {.all_reduce = ring::all_reduce(ranks, bytes),
+          .scratch = bytes < direct::least_bytes(ranks) ? bytes : 0,
+          .part = direct::part_bytes(ranks, bytes),
+          .staged = bytes};
 }
 constexpr Messages planned_reduce_scatter(int ranks, std::uint64_t input_bytes) {
   if (ranks <= 1 || input_bytes == 0) return {};
   return {.reduce_scatter = ring::reduce_scatter(ranks, input_bytes),
-          .scratch = input_bytes / static_cast<std::uint64_t>(ranks),
+          .part = input_bytes / static_cast<std::uint64_t>(ranks),
           .staged = input_bytes};
 }
 constexpr Messages planned_all_gather(int ranks, std::uint64_t output_bytes) {

@@ -74,7 +74,7 @@ std::vector<std::string> ProcessGrid::Impl::shared_messages() const {
         group.name, size(from.sums), size(from.gathers),
         sharing == group.node->size()
             ? fmt::format("its {} ranks share", sharing)
-            : fmt::format("{} ranks of each node share, and by MPI between nodes", sharing)));
+            : fmt::format("{} ranks of each node share, and by messages between nodes", sharing)));
   };
   for (const Group& group : axes) add(group);
   add(embedding);

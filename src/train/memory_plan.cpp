@@ -68,12 +68,12 @@ RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int st
   memory.space = allocations.space;
   const Plan& plan = plans.training[static_cast<std::size_t>(stage_index)];
   const std::int64_t slots = shared_slot_bytes(config);
-  const auto by_mpi = static_cast<std::int64_t>(messages.peak_scratch(plan));
+  const auto sums = static_cast<std::int64_t>(messages.peak_scratch(plan) + messages.held(plan));
   if (memory.space == MemorySpace::host) {
     memory.host = named_host(config, plans, stage, blocks, allocations);
     memory.device = by_kind(allocations, program);
     memory.device -= memory.host;
-    memory.device.communication = by_mpi + slots;
+    memory.device.communication = sums + slots;
     return memory;
   }
   memory.device = on_gpu_by_kind(allocations);
@@ -83,7 +83,7 @@ RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int st
   memory.device.buffers += cuda_reserve;
   if (!staged) memory.device.communication = nccl_groups(config) * nccl_reserve;
   memory.host.communication =
-      (staged ? by_mpi + slots : 0) + static_cast<std::int64_t>(messages.peak_staged(plan, staged));
+      (staged ? sums + slots : 0) + static_cast<std::int64_t>(messages.peak_staged(plan, staged));
   return memory;
 }
 

@@ -115,22 +115,33 @@ OpMessages::Sent OpMessages::of(const Op& op) const {
   }
 }
 
-std::uint64_t OpMessages::scratch_of(const Op& op) const {
-  const Sent sent = of(op);
-  return groups_.of(op.kind, sent.axis).scratch_of(sent.messages);
-}
-
 std::uint64_t OpMessages::peak_scratch(const Plan& plan) const {
   std::uint64_t peak = 0;
   std::uint64_t reducing = 0;  // of reductions under way; what else needs any is waited for at once
   for (const Op& op : plan) {
-    const std::uint64_t own = scratch_of(op);
+    const std::uint64_t own = of(op).messages.scratch;
     peak = std::max(peak, reducing + own);
     if (op.kind == OpKind::ReduceStart) reducing += own;
     if (op.kind == OpKind::ReduceWait)
-      reducing -= scratch_of({.kind = OpKind::ReduceStart, .block = op.block});
+      reducing -= of({.kind = OpKind::ReduceStart, .block = op.block}).messages.scratch;
   }
   return peak;
+}
+
+std::uint64_t OpMessages::held(const Plan& plan) const {
+  std::map<const SharingGroups::Group*, SharingGroups::Group::Held> held;
+  for (const Op& op : plan) {
+    const Sent sent = of(op);
+    if (sent.messages.part == 0) continue;
+    const SharingGroups::Group& group = groups_.of(op.kind, sent.axis);
+    const SharingGroups::Group::Held own = group.held_for(sent.messages);
+    SharingGroups::Group::Held& most = held[&group];
+    most.all = std::max(most.all, own.all);
+    most.between_nodes = std::max(most.between_nodes, own.between_nodes);
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& [group, most] : held) bytes += most.all + most.between_nodes;
+  return bytes;
 }
 
 namespace {
@@ -225,16 +236,18 @@ std::int64_t SharingGroups::Group::slot_bytes() const {
   return sharing == ranks ? node::slot_bytes(ranks) : 2 * node::slot_bytes(sharing);
 }
 
-// What goes through memory that ranks share needs none; across nodes MPI sums a part of it, and the
-// whole where that cannot be cut.
-std::uint64_t SharingGroups::Group::scratch_of(const Messages& messages) const {
-  const auto parts = static_cast<std::uint64_t>(sharing);
-  const std::uint64_t scratch = messages.scratch;
-  const std::uint64_t small = std::min(scratch, node::most_bytes_by_mpi);
-  if (sharing <= 1) return scratch;
-  if (sharing == ranks) return small;
-  const bool cut = messages.all_reduce.messages > 0 && scratch % parts == 0;
-  return cut ? std::max(small, scratch / parts) : scratch;
+// Small sums go by messages although the ranks share memory, and those that a node's ranks cannot
+// cut.
+SharingGroups::Group::Held SharingGroups::Group::held_for(const Messages& messages) const {
+  const std::uint64_t part = messages.part;
+  const bool shared = sharing > 1;
+  const bool across = shared && sharing < ranks;
+  const bool uncut = across && messages.all_reduce.messages > 0 &&
+                     messages.staged % static_cast<std::uint64_t>(sharing) != 0;
+  const std::uint64_t small =
+      std::min(part, node::most_bytes_by_mpi / static_cast<std::uint64_t>(ranks));
+  return {direct::held_bytes(ranks, shared && !uncut ? small : part),
+          across ? direct::held_bytes(ranks / sharing, part) : 0};
 }
 
 std::int64_t shared_slot_bytes(const PlacedConfig& config) {

@@ -15,8 +15,12 @@ struct SharingGroups {
     int ranks = 1, sharing = 1;
     /// What the ranks' slots take: one exchange on a node, two across nodes.
     std::int64_t slot_bytes() const;
-    /// What MPI takes for `messages`, of which the plan has them all.
-    std::uint64_t scratch_of(const Messages& messages) const;
+    /// What the group comes to hold for sums such as `messages`: where all its ranks exchange
+    /// messages, and where those of one place on each node do (DirectExchange).
+    struct Held {
+      std::uint64_t all = 0, between_nodes = 0;
+    };
+    Held held_for(const Messages& messages) const;
   };
   std::array<Group, all_axes.size()> axes;
   Group shard, across_shards;  // ranks of a shard group; those at one place of each
@@ -39,15 +43,15 @@ class OpMessages {
   /// The gradient norm's message goes over all ranks, and no axis counts it.
   Sent of(const Op& op) const;
   /// The most that MPI allocates at once, from the start of a message to its end, in one run of the
-  /// stage's plan; less for large messages where ranks share memory (Placement::ranks_sharing).
+  /// stage's plan.
   std::uint64_t peak_scratch(const Plan& plan) const;
+  /// What the groups come to hold for sums, to the end of the run.
+  std::uint64_t held(const Plan& plan) const;
   /// The host memory that the plan's messages come to hold where they go through there: all, or
   /// those between stages alone.
   std::uint64_t peak_staged(const Plan& plan, bool collectives) const;
 
  private:
-  std::uint64_t scratch_of(const Op& op) const;
-
   SharingGroups groups_;
   BatchShape shape_;
   std::uint64_t boundary_bytes_;

@@ -1,6 +1,25 @@
 #include "src/train/pipeline_messages.hpp"
 
+#include "kernels/base/check.hpp"
+
 namespace triax {
+
+void check_tags(const Config& config, int largest) {
+  const ParallelConfig& parallel = config.parallel;
+  if (parallel.pipeline <= 1) return;
+  constexpr std::int64_t payloads = 2;
+  const std::int64_t needed = payloads * parallel.pipeline * parallel.chunks *
+                              static_cast<std::int64_t>(config.batch.accumulation);
+  if (needed <= std::int64_t{largest} + 1) return;
+  throw UsageError(
+      fmt::format("a step has {} messages between stages that must be told apart", needed),
+      fmt::format("{} stages of {} chunk(s), {} micro-batches, forward and backward; this MPI "
+                  "library has {} tags",
+                  parallel.pipeline, parallel.chunks, config.batch.accumulation,
+                  std::int64_t{largest} + 1),
+      "Use larger micro-batches (train_micro_batch_size_per_gpu), fewer chunks, or another MPI "
+      "library");
+}
 
 PipelineMessages::PipelineMessages(Communicator& pipeline, const StageLayout& layout,
                                    int microbatches)

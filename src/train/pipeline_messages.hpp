@@ -3,10 +3,15 @@
 #include <vector>
 
 #include "src/comm/communicator.hpp"
+#include "src/config/config.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
 
 namespace triax {
+
+/// UsageError where a step of the job has more messages between stages than this MPI has tags, of
+/// which `largest` is the largest (largest_message_tag).
+void check_tags(const Config& config, int largest);
 
 class PipelineMessages {
  public:

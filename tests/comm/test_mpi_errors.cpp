@@ -32,6 +32,11 @@ int MPI_Comm_rank(MPI_Comm comm, int* rank) {
 int MPI_Comm_size(MPI_Comm comm, int* size) {
   return outcome("MPI_Comm_size", PMPI_Comm_size(comm, size));
 }
+// As Open MPI has it: the bound of tags is known of all ranks alone.
+int MPI_Comm_get_attr(MPI_Comm comm, int key, void* value, int* found) {
+  *found = 0;
+  return comm == MPI_COMM_WORLD ? PMPI_Comm_get_attr(comm, key, value, found) : MPI_SUCCESS;
+}
 
 namespace triax {
 namespace {
@@ -74,6 +79,18 @@ TEST(MpiErrors, OfGroupsThatLieOnSeveralNodes) {
                                                              "the data axis");
                            }),
                 HasSubstr(call + " failed on the data axis"));
+}
+
+TEST(MpiTags, AreThoseOfMpiWhateverTheGroup) {
+  int* bound = nullptr;
+  int found = 0;
+  ASSERT_EQ(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&bound), &found),
+            MPI_SUCCESS);
+  ASSERT_EQ(found, 1);
+  MPI_Comm copy = MPI_COMM_NULL;
+  ASSERT_EQ(MPI_Comm_dup(MPI_COMM_SELF, &copy), MPI_SUCCESS);
+  const MpiCommunicator made(copy, WaitPolicy::yield, "the pipeline axis");
+  EXPECT_EQ(made.largest_tag(), *bound - 1);  // the last is that of sums
 }
 
 }  // namespace

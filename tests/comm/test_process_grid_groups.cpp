@@ -143,7 +143,7 @@ TEST(ProcessGrid, GroupsAcrossNodesShareMemoryInEach) {
   const std::vector<std::string> lines = grid.shared_messages();
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_THAT(lines[0], HasSubstr("memory that " + std::to_string(size / 2) +
-                                  " ranks of each node share, and by MPI between nodes"));
+                                  " ranks of each node share, and by messages between nodes"));
   EXPECT_THAT(lines[0], HasSubstr("sums from 64 KiB and gathers from no size on"));
   expect_sum(grid);
 }

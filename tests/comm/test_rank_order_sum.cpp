@@ -55,6 +55,23 @@ void expect_sums(DType type) {
     }
 }
 
+// Of a thousand ranks each small term would be lost beside the large one, if rounded at each step.
+TEST(RankOrderSum, OfManyTermsIsRoundedOnce) {
+  constexpr std::size_t ranks = 1250;
+  constexpr float small = 0.375F;  // 256 + 1249 * small is exact in float32
+  std::vector<Bf16> terms(ranks, Bf16(small));
+  terms[3] = Bf16(256.0F);
+  std::vector<const std::byte*> from;
+  for (const Bf16& term : terms) from.push_back(reinterpret_cast<const std::byte*>(&term));
+  Bf16 sum(0.0F);
+  rank_order_sum(DType::bf16, from, reinterpret_cast<std::byte*>(&sum), nullptr, sizeof(sum));
+  EXPECT_EQ(static_cast<float>(sum), static_cast<float>(Bf16(256.0F + (ranks - 1) * small)));
+  Bf16 rounded_each_time = terms[3];
+  for (std::size_t r = 0; r < ranks; ++r)
+    if (r != 3) rounded_each_time = static_cast<float>(rounded_each_time) + small;
+  EXPECT_EQ(static_cast<float>(rounded_each_time), 256.0F);
+}
+
 TEST(RankOrderSum, IsTheSumInTheOrderOfTheRanks) {
   expect_sums<float>(DType::f32);
   expect_sums<Bf16>(DType::bf16);

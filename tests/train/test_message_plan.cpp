@@ -85,8 +85,10 @@ TEST(OpMessages, ReductionsUnderWayAreCountedTogether) {
   const OpMessages messages(config, stage, blocks);
   const auto reduce = [](OpKind kind, int block) { return Op{.kind = kind, .block = block}; };
   const auto bytes = [&](std::size_t block) {
-    return static_cast<std::uint64_t>(blocks[block].elements) * 4;
+    const auto bytes = static_cast<std::uint64_t>(blocks[block].elements) * 4;
+    return bytes < direct::least_bytes(2) ? bytes : 0;
   };
+  ASSERT_GT(bytes(0) + bytes(1), 0U);
   EXPECT_EQ(messages.peak_scratch({reduce(OpKind::ReduceStart, 0), reduce(OpKind::ReduceStart, 1),
                                    reduce(OpKind::ReduceWait, 0), reduce(OpKind::ReduceWait, 1)}),
             bytes(0) + bytes(1));
@@ -96,32 +98,41 @@ TEST(OpMessages, ReductionsUnderWayAreCountedTogether) {
   EXPECT_EQ(messages.of({OpKind::GradientNorm}).messages, Messages{});
 }
 
-// Large messages go through slots of a size of their own, small ones by MPI as ever.
-TEST(OpMessages, WhatRanksShareMemoryForNeedsNoneOfMpi) {
-  PlacedConfig config = golden_config({.data = 2, .micro = 1});
+// What a rank of `data` comes to hold for the sum of a block of 16 MiB.
+std::uint64_t held_for(int data, int sharing) {
+  PlacedConfig config = golden_config({.data = data, .micro = 1});
+  config.place.ranks_sharing = {sharing, 1, 1};
   const Stage stage = make_stage(config, 0, 0);
-  const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
+  std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
+  blocks[0].elements = std::int64_t{4} << 20;
   const Plan plan = {{.kind = OpKind::ReduceStart, .block = 0},
+                     {.kind = OpKind::ReduceStart, .block = 0},
                      {.kind = OpKind::ReduceWait, .block = 0}};
-  const std::uint64_t by_mpi = OpMessages(config, stage, blocks).peak_scratch(plan);
-  config.place.ranks_sharing = {2, 1, 1};
-  EXPECT_EQ(OpMessages(config, stage, blocks).peak_scratch(plan),
-            std::min(by_mpi, node::most_bytes_by_mpi));
-  config.place.ranks_sharing = {1, 2, 2};
-  EXPECT_EQ(OpMessages(config, stage, blocks).peak_scratch(plan), by_mpi);
+  return OpMessages(config, stage, blocks).held(plan);
 }
 
-// Between nodes MPI sums the part of each rank of a node.
-TEST(OpMessages, AcrossNodesMpiNeedsAPart) {
-  PlacedConfig config = golden_config({.data = 8, .micro = 1});
-  const Stage stage = make_stage(config, 0, 0);
-  const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
-  const Plan plan = {{.kind = OpKind::ReduceStart, .block = 0},
-                     {.kind = OpKind::ReduceWait, .block = 0}};
-  const std::uint64_t by_mpi = OpMessages(config, stage, blocks).peak_scratch(plan);
-  config.place.ranks_sharing = {4, 1, 1};
-  EXPECT_EQ(OpMessages(config, stage, blocks).peak_scratch(plan),
-            std::max(by_mpi / 4, std::min(by_mpi, node::most_bytes_by_mpi)));
+// Large sums go through slots of a size of their own, small ones by messages as ever.
+TEST(OpMessages, WhatRanksShareMemoryForNeedsLittleForMessages) {
+  constexpr std::uint64_t block = std::uint64_t{16} << 20;
+  EXPECT_EQ(held_for(2, 1), direct::held_bytes(2, block / 2));
+  EXPECT_EQ(held_for(8, 1), direct::held_bytes(8, block / 8));
+  EXPECT_EQ(held_for(8, 8), direct::held_bytes(8, node::most_bytes_by_mpi / 8));
+  EXPECT_LT(held_for(8, 8), held_for(8, 1));
+}
+
+// Between nodes go the sums of each rank of a node, which has as many partners as there are other
+// nodes.
+TEST(OpMessages, AcrossNodesThereAreFewerPartners) {
+  constexpr std::uint64_t block = std::uint64_t{16} << 20;
+  EXPECT_EQ(held_for(8, 4),
+            direct::held_bytes(2, block / 8) + direct::held_bytes(8, node::most_bytes_by_mpi / 8));
+}
+
+TEST(OpMessages, WhatIsHeldIsBoundedHoweverManyRanks) {
+  constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+  for (const int ranks : {2, 8, 64, 512}) EXPECT_LE(direct::held_bytes(ranks, 512 * mib), 17 * mib);
+  EXPECT_LE(direct::held_bytes(1250, 512 * mib), 20 * mib);
+  EXPECT_EQ(direct::held_bytes(1250, 1024), 1265 * 1024U) << "no more than the parts";
 }
 
 // Shard groups of two on nodes of four; with two ranks a node, groups across them share nothing.
@@ -140,8 +151,9 @@ TEST(SharingGroups, OfHybridShardingHaveTheirOwn) {
   EXPECT_EQ(two.shard.sharing, 2);
   EXPECT_EQ(two.across_shards.sharing, 1);
   const Messages sum = planned_all_reduce(4, std::uint64_t{64} << 20);
-  EXPECT_EQ(two.of(OpKind::ReplicaSum, Axis::data).scratch_of(sum), sum.scratch);
-  EXPECT_EQ(four.of(OpKind::ReplicaSum, Axis::data).scratch_of(sum), sum.scratch / 2);
+  EXPECT_EQ(two.of(OpKind::ReplicaSum, Axis::data).held_for(sum).between_nodes, 0U);
+  EXPECT_EQ(four.of(OpKind::ReplicaSum, Axis::data).held_for(sum).between_nodes,
+            direct::held_bytes(2, sum.part));
 }
 
 TEST(SharingGroups, EndsOfAPipelineOnTwoNodesShareNothing) {

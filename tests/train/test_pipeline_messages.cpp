@@ -10,6 +10,19 @@ namespace {
 
 using Payload = PipelineMessages::Payload;
 
+TEST(PipelineMessages, ThatMpiHasNoTagsForAreRefusedBeforeAStep) {
+  Config config;
+  config.parallel.pipeline = 4;
+  config.parallel.chunks = 2;
+  config.batch.accumulation = 100;
+  check_tags(config, 2 * 4 * 2 * 100 - 1);
+  EXPECT_THAT(error_of([&] { check_tags(config, 2 * 4 * 2 * 100 - 2); }),
+              testing::AllOf(testing::HasSubstr("1600 messages"), testing::HasSubstr("1599 tags"),
+                             testing::HasSubstr("train_micro_batch_size_per_gpu")));
+  config.parallel.pipeline = 1;
+  check_tags(config, 1);
+}
+
 // Between any two instructions these are asked about: a step may have thousands, of which few are
 // under way.
 TEST(PipelineMessages, ThatAreDoneAreNotAskedAboutAgain) {

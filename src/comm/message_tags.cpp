@@ -1,0 +1,19 @@
+#include "src/comm/message_tags.hpp"
+
+#include <mpi.h>
+
+#include "src/comm/mpi_error.hpp"
+
+namespace triax {
+
+// Of MPI_COMM_WORLD: Open MPI says it of that alone.
+int largest_message_tag(std::string_view where) {
+  int* bound = nullptr;
+  int found = 0;
+  check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&bound), &found),
+            "MPI_Comm_get_attr", where);
+  constexpr int bound_of_the_standard = 32767;
+  return (found != 0 ? *bound : bound_of_the_standard) - 1;
+}
+
+}  // namespace triax
