@@ -200,10 +200,9 @@ void measure(const Options& options, const MpiSession& session) {
   std::optional<TokenShard> shard;
   if (options.tokens.empty())
     shard.emplace(options.batch * options.sequence * (options.steps + 1) + 1, model.vocabulary);
-  const LoadedJob job =
-      on_grid(make_job(options, model, shard ? shard->path() : options.tokens), grid);
-  JobPlan plan = plan_job(job.config);
-  check_fits(job.config, plan.memory, grid);
+  const LoadedJob job = make_job(options, model, shard ? shard->path() : options.tokens);
+  JobPlan plan = plan_job(on_grid(job.config, grid));
+  check_fits(plan.config, plan.memory, grid);
   Trainer trainer(job, grid, std::move(plan));
   const double first_loss = trainer.train_step(0).loss;  // takes the pages, compiles the GEMMs
   grid.choose_messages();

@@ -43,10 +43,14 @@ int lock(int fd, std::chrono::milliseconds patience) {
   }
 }
 
-// Whether the holder before has removed the name of an open file: a third may lock a new one.
-bool has_lost_its_name(int fd) {
-  struct stat status {};
-  return ::fstat(fd, &status) == 0 && status.st_nlink == 0;
+// Whether the name leads to the open file still: the holder before may have removed it, and a third
+// may lock a new one. Names are compared, not counted: a network file system may say late that a
+// file has lost its last one.
+bool has_its_name(int fd, const std::string& path) {
+  struct stat file {};
+  struct stat named {};
+  return ::fstat(fd, &file) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         file.st_dev == named.st_dev && file.st_ino == named.st_ino && file.st_nlink > 0;
 }
 
 }  // namespace
@@ -62,13 +66,12 @@ FileLock::FileLock(std::string path, const std::string& held, const std::string&
       return;
     }
     const int failure = lock(fd_, patience);
-    if (failure == 0 && !has_lost_its_name(fd_)) break;
+    if (failure == 0 && has_its_name(fd_, path_)) break;
     const std::string holder = holder_of(fd_);
     ::close(fd_);
     fd_ = -1;
     if (failure == EWOULDBLOCK) throw Error(held, holder, remedy);
     if (failure == 0) continue;
-    if (leaves_ == Leaves::nothing) ::unlink(path_.c_str());  // it locks nobody out
     refusal_ = fmt::format("cannot lock {}: {}", path_, std::strerror(failure));
     return;
   }

@@ -117,7 +117,7 @@ train() {
     0 | 2) forget_failures; exit "$status" ;;  # done, or wrong: again would change nothing
     75)
       forget_failures
-      echo "$name: job $job was stopped with a checkpoint"
+      echo "$name: job $job was stopped, to be run again"
       ;;
     *)
       echo "$name: job $job failed with status $status"

@@ -88,18 +88,6 @@ void convert(const Stream& stream, const Tensor& dst, const Tensor& src) {
   });
 }
 
-void scale(const Stream& stream, const Tensor& y, float factor) {
-  if (on_device(stream)) return cuda::scale(stream, y, factor);
-  with_type(y.dtype(), [&]<class T>(Type<T>) {
-    T* to = elements_of<T>(y, y.elements(), "y");
-    parallel_for_blocks(y.elements(), block, [=](std::int64_t begin, std::int64_t end) {
-      for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
-        lanes.store(to + i, lanes.load(to + i) * factor);
-      });
-    });
-  });
-}
-
 void bias_backward(const Stream& stream, const Tensor& dbias, const Tensor& dy, bool accumulate,
                    Arena& scratch) {
   if (on_device(stream)) return cuda::bias_backward(stream, dbias, dy, accumulate, scratch);

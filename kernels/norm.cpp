@@ -17,8 +17,8 @@ namespace {
 // shows in the result; it bounds how many cores take part.
 constexpr std::int64_t parts = 256;
 
-// term(x[i]) summed over the elements in double, in the order of lane_sum: terms are dealt out to
-// 64 partial sums in turn. term(0) is 0.
+// term(x[i]) summed over the elements in double, in the order of vector_sums: terms are dealt
+// out to 64 partial sums in turn. term(0) is 0.
 template <class T, class Term>
 double sum_of_terms(const T* x, std::int64_t n, const Term& term) {
   constexpr int lanes = 64;

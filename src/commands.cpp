@@ -8,6 +8,7 @@
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/isa_of_job.hpp"
+#include "src/comm/start_meeting.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/config/load.hpp"
 #include "src/standard_output.hpp"
@@ -20,6 +21,8 @@
 #include "src/train/run_lock.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/same_job.hpp"
+#include "src/train/shared_directories.hpp"
+#include "src/train/start_signals.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
@@ -49,34 +52,30 @@ void warn_of(const std::vector<std::string>& missing) {
 
 // The job on the grid there, which a plan and a run must agree on; without one, on nodes as the
 // command line says.
-LoadedJob job_to_plan(const JobArguments& arguments, int processes,
-                      std::optional<ProcessGrid>& grid) {
-  LoadedJob job =
-      load_job_to_plan(arguments.job, arguments.overrides, processes == 1 ? 0 : processes);
-  check_plannable(job.config, memory_limit().bytes);
+PlacedConfig place_to_plan(const JobArguments& arguments, const Config& job, int processes,
+                           std::optional<ProcessGrid>& grid) {
+  const GridShape shape = grid_shape(job.parallel);
   if (processes > 1) {
     if (arguments.ranks_per_node > 0)
       throw UsageError("--ranks-per-node is for a plan that one process makes",
                        fmt::format("the nodes of these {} ranks are known", processes),
                        "Leave it out, or start triax without mpiexec");
-    grid.emplace(MPI_COMM_WORLD, grid_shape(job.config.parallel), std::vector<int>{}, 0.0,
-                 job.config.run.space);
-    return on_grid(std::move(job), *grid);
+    grid.emplace(MPI_COMM_WORLD, shape, std::vector<int>{}, 0.0, job.run.space);
+    return on_grid(job, *grid);
   }
-  const GridShape shape = grid_shape(job.config.parallel);
   spdlog::info("planned for {} rank(s), {}: mpiexec -n N triax ... plans for N ranks", shape.size(),
                shape.text());
-  const bool by_node = job.config.zero.shard_size < 0;
-  job = on_nodes(std::move(job), arguments.ranks_per_node);
+  PlacedConfig config = on_nodes(job, arguments.ranks_per_node);
+  const bool by_node = job.zero.shard_size < 0;
   if (by_node && arguments.ranks_per_node == 0)
     spdlog::warn(
         "HYBRID_SHARD: taken as one node of {} ranks, so state is cut over all {} data ranks. "
         "--ranks-per-node N plans for nodes of N ranks",
-        shape.size(), job.config.parallel.data);
+        shape.size(), config.parallel.data);
   else if (by_node)
     spdlog::info("HYBRID_SHARD: nodes of {} ranks, state is cut over {} of the {} data ranks",
-                 arguments.ranks_per_node, job.config.zero.shard_size, job.config.parallel.data);
-  return job;
+                 arguments.ranks_per_node, shard_size(config), config.parallel.data);
+  return config;
 }
 
 // Without a grid the ranks are taken to share machines such as this one.
@@ -88,7 +87,7 @@ int planned_threads(const JobArguments& arguments, const Config& config,
 }
 
 // As a run would plan it.
-JobPlan plan_to_show(Config& config, const std::optional<ProcessGrid>& grid) {
+JobPlan plan_to_show(const PlacedConfig& config, const std::optional<ProcessGrid>& grid) {
   return plan_job(config, [&](const MemoryPlan& memory) {
     return grid ? fits(memory, *grid) : fits(memory, {memory.fullest()}, memory_limit());
   });
@@ -96,8 +95,10 @@ JobPlan plan_to_show(Config& config, const std::optional<ProcessGrid>& grid) {
 
 // What a run would be refused for. Where the other ranks of a larger grid would run is not known
 // unless the command line says it: then each alone must fit.
-void check_planned(const JobArguments& arguments, const Config& config, const MemoryPlan& plan,
+void check_planned(const JobArguments& arguments, const JobPlan& job,
                    const std::optional<ProcessGrid>& grid) {
+  const PlacedConfig& config = job.config;
+  const MemoryPlan& plan = job.memory;
   if (grid) {
     check_fits(config, plan, *grid);
     return check_offload_room(config, plan, *grid);
@@ -108,22 +109,43 @@ void check_planned(const JobArguments& arguments, const Config& config, const Me
     check_fits(config, plan, ranks, node_limit());
   }
   check_fits(config, plan, {plan.fullest()}, memory_limit());
-  check_fits(config, plan, {plan.fullest()}, gpu_limit(space_of(config)));
+  check_fits(config, plan, {plan.fullest()}, gpu_limit(config.place.space));
   check_offload_room(config, plan, ranks);
 }
 
-void print_instructions(const JobPlan& plan) {
+void print_as_text(const JobArguments& arguments, const JobPlan& plan) {
   const Plans& stages = plan.steps.training;
-  for (std::size_t stage = 0; stage < stages.size(); ++stage)
-    print_out(fmt::format("stage {}\n{}", stage, text_of(stages[stage])));
+  if (arguments.print_plan)
+    for (std::size_t stage = 0; stage < stages.size(); ++stage)
+      print_out(fmt::format("stage {}\n{}", stage, text_of(stages[stage])));
+  if (!arguments.dry_run) return;
+  const MemoryLimit gpu = gpu_limit(plan.config.place.space);
+  print_out(dry_run_table(plan, gpu.space == MemorySpace::device ? gpu : node_limit()));
 }
 
-void print_dry_run(const JobArguments& arguments, const Config& config, const JobPlan& plan) {
-  const MemoryLimit gpu = gpu_limit(space_of(config));
-  const MemoryLimit limit = gpu.space == MemorySpace::device ? gpu : node_limit();
-  print_out(arguments.json ? dry_run_json(plan) : dry_run_table(plan, limit));
+void print_plan(const JobArguments& arguments, const JobPlan& plan) {
+  if (arguments.json)
+    print_out(
+        plan_json(plan, {.dry_run = arguments.dry_run, .instructions = arguments.print_plan}));
+  else
+    print_as_text(arguments, plan);
+  if (!arguments.dry_run) return;
+  const PlacedConfig& config = plan.config;
   for (const std::string& line : gpu_notes(config, device_count() > 0)) spdlog::info("{}", line);
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
+}
+
+// Before there is a grid, which is of the job.
+LoadedJob load_on_all_ranks(const JobArguments& arguments, MpiSession& session) {
+  const StartMeeting meeting(MPI_COMM_WORLD);
+  LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
+  check_plannable(job.config, memory_limit().bytes);
+  const std::string facts = job_facts(job);
+  const double timeout = job.config.run.collective_timeout;
+  session.end_within(timeout);
+  meeting.meet(timeout);
+  check_same_job(MPI_COMM_WORLD, facts);
+  return job;
 }
 
 }  // namespace
@@ -146,40 +168,41 @@ int train(const JobArguments& arguments, MpiSession& session) {
   check_launch(MPI_COMM_WORLD);
   (void)threads_asked();    // refused before anything is made
   const RunRequests early;  // signals wait from here on, for the trainer's own
-  LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
-  check_plannable(job.config, memory_limit().bytes);
-  const double timeout = job.config.run.collective_timeout;
-  session.end_within(timeout);
-  check_same_job(MPI_COMM_WORLD, job);  // before a grid, which is of the job
-  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, timeout,
-                   job.config.run.space);
+  std::optional<StartSignals> start(std::in_place, session, stopped_early);
+  const LoadedJob job = load_on_all_ranks(arguments, session);
+  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {},
+                   job.config.run.collective_timeout, job.config.run.space);
   const std::string code = [&] {
-    const WaitScope agreeing(grid.watch());  // some may still read their job file
+    const WaitScope agreeing(grid.watch());
     return agree_on_isa(grid.mpi());
   }();
-  job = on_grid(std::move(job), grid);
+  PlacedConfig config = on_grid(job.config, grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
   spdlog::info("{}; {}", settle_on_cores(grid), code);
   const KernelRuntime runtime(threads_of_rank(grid));
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
   agreed(grid, [&] {
-    if (grid.rank() == 0) lock.emplace(job.config);
+    if (grid.rank() == 0) lock.emplace(config);
   });
+  check_directories_shared(grid, job.config, usual_directory_patience(job.config.run));
+  check_same_data(grid, job.config.data);
   // Behind the lock: who held it may have written a checkpoint just now.
-  go_on_where_run_again(grid, batch_job(surroundings()), job.config);
-  JobPlan plan = plan_job(job.config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
-  check_fits(job.config, plan.memory, grid);
-  grid.report_across_nodes(job.config.run.directory);
-  remove_left_offload(grid, job.config);
-  check_offload_writable(job.config, plan.memory, grid);
-  check_offload_room(job.config, plan.memory, grid);
+  go_on_where_run_again(grid, batch_job(surroundings()), config);
+  JobPlan plan = plan_job(config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
+  check_fits(config, plan.memory, grid);
+  grid.report_across_nodes(config.run.directory);
+  remove_left_offload(grid, config);
+  check_offload_writable(config, plan.memory, grid);
+  check_offload_room(config, plan.memory, grid);
   std::optional<Trainer> trainer;
   try {
     trainer.emplace(job, grid, std::move(plan));
+    start.reset();  // from here on a signal asks for a checkpoint
     return trainer->run() == RunEnd::stopped ? stopped_early : 0;
   } catch (const UsageError&) {
     throw;
   } catch (const std::exception& error) {
+    start.reset();  // a signal that comes with the end of other ranks is not to change the status
     // Here, while the memory of messages under way still stands, and before communicators go, which
     // wait for the other ranks.
     return fail(session, failure_text(error), run_time_failure);
@@ -188,15 +211,18 @@ int train(const JobArguments& arguments, MpiSession& session) {
 
 void show_plan(const JobArguments& arguments, const MpiSession& session) {
   std::optional<ProcessGrid> grid;
-  LoadedJob job = job_to_plan(arguments, session.size(), grid);
-  const KernelRuntime runtime(planned_threads(arguments, job.config, grid));
-  const JobPlan plan = plan_to_show(job.config, grid);
+  const int processes = session.size();
+  const LoadedJob job =
+      load_job_to_plan(arguments.job, arguments.overrides, processes == 1 ? 0 : processes);
+  check_plannable(job.config, memory_limit().bytes);
+  const PlacedConfig config = place_to_plan(arguments, job.config, processes, grid);
+  const KernelRuntime runtime(planned_threads(arguments, config, grid));
+  const JobPlan plan = plan_to_show(config, grid);
   if (session.rank() == 0) {
-    if (arguments.print_plan) print_instructions(plan);
-    if (arguments.dry_run) print_dry_run(arguments, job.config, plan);
+    print_plan(arguments, plan);
     warn_of(job.missing);
   }
-  check_planned(arguments, job.config, plan.memory, grid);
+  check_planned(arguments, plan, grid);
 }
 
 void print_config(const JobArguments& arguments) {

@@ -51,13 +51,14 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       "Jobs to start from: jobs/examples. The keys of a job: triax config --reference");
   command->add_option("JOB.json", job.job, "The job file (JSON)")->type_name("")->required();
   add_overrides(command, job);
-  CLI::Option* plan = command->add_flag(
-      "--print-plan", job.print_plan, "Print the instructions of a step for each stage, and stop");
-  CLI::Option* dry = command->add_flag(
+  command->add_flag("--print-plan", job.print_plan,
+                    "Print the instructions of a step for each stage, and stop");
+  command->add_flag(
       "--dry-run", job.dry_run,
       "Print the memory of each rank by kind and the messages of a step, and stop; status 2 where "
       "the job does not fit");
-  command->add_flag("--json", job.json, "With --dry-run: print JSON")->needs(dry)->excludes(plan);
+  command->add_flag("--json", job.json,
+                    "With --dry-run or --print-plan: print JSON, one object of what both have");
   command
       ->add_option(
           "--ranks-per-node", job.ranks_per_node,
@@ -67,6 +68,9 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       ->type_name("N")
       ->check(whole_number(1, 1 << 30));
   command->callback([&] {
+    if (job.json && !job.dry_run && !job.print_plan)
+      throw UsageError("--json is for what --dry-run and --print-plan print", {},
+                       "Add one of them, or leave it out: a run writes metrics.jsonl");
     if (job.dry_run || job.print_plan) {
       release_signals();
       show_plan(job, session);
@@ -215,7 +219,8 @@ int run(int argc, char** argv, MpiSession& session) {
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
       "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running; 75 "
       "stopped by "
-      "SIGUSR1, SIGTERM or the clock with a checkpoint written: run it again.");
+      "SIGUSR1, SIGTERM or the clock with a checkpoint written, or by a signal before the first "
+      "step: run it again.");
   Arguments arguments;
   int status = 0;
   add_train(app, arguments, session, status);

@@ -65,7 +65,6 @@ void pointwise(const Reporter& report, const RandomArray& x, const RandomArray& 
   const RandomArray bias = report.array({columns});
   report("residual_forward", 3 * n, [&] { residual_forward(stream, y, x, z, bias); });
   report("accumulate", 3 * n, [&] { accumulate(stream, y, x); });
-  report("scale", 2 * n, [&] { scale(stream, y, 1.0F); });
   report("gelu_forward", 2 * n, [&] { gelu_forward(stream, y, x); });
   report("gelu_backward", 4 * n, [&] { gelu_backward(stream, w, y, z, x); });
   report("dropout", 2 * n, [&] { dropout(stream, y, x, {0.1F, 7}, 0); });

@@ -108,7 +108,9 @@ struct LaneSums {
 }  // namespace detail
 
 /// Sums over n elements: term(i, lanes, add) calls add(which, v) once for each of them with the
-/// terms of the elements from i on, to[which] += v. The order is that of lane_sum.
+/// terms of the elements from i on, to[which] += v. They are dealt out to 64 partial sums in turn,
+/// which are added in halves: an order that depends on n alone, and short chains, which keep the
+/// rounding error small.
 template <int count, class Term>
 [[gnu::always_inline]] inline void vector_sums(float (&to)[count], std::int64_t n,
                                                const Term& term) {

@@ -1,5 +1,5 @@
 #pragma once
-// exp and tanh in float32, free of branches, of one float (put `#pragma omp simd` before a loop,
+// exp in float32, free of branches, of one float (put `#pragma omp simd` before a loop,
 // and the compiler makes vector code of it) or of a vector of them, which gives the same bits.
 // Relative errors stay below 2e-7. Infinities and NaN come out as from the standard library.
 #include <bit>
@@ -128,21 +128,6 @@ inline V fast_exp(V x) {
   const V r = detail::multiply_add(n, V{} - rest_of_ln2, detail::remainder_of(low, n));
   const V p = detail::fraction_power(shifted) * detail::exp_near_zero(r);
   return detail::scaled(p, shifted, n, low, V{} - 104.0F);  // the true bound lies closer to zero
-}
-
-/// tanh x: an odd polynomial near zero (where 1 - 2/(e^2x + 1) would cancel), the exponential
-/// beyond.
-inline float fast_tanh(float x) {
-  const float a = std::fabs(x);
-  const float u = a * a;
-  float t = -0.00571704423F;
-  t = std::fma(t, u, 0.0206505861F);
-  t = std::fma(t, u, -0.0537434965F);
-  t = std::fma(t, u, 0.133314908F);
-  t = std::fma(t, u, -0.333332837F);
-  const float near_zero = std::fma(a * u, t, a);
-  const float beyond = 1.0F - 2.0F / (fast_exp(2.0F * a) + 1.0F);
-  return std::copysign(a < 0.625F ? near_zero : beyond, x);
 }
 
 }  // namespace triax

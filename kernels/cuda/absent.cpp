@@ -68,9 +68,6 @@ void accumulate(const Stream&, const Tensor&, const Tensor&) {
 void convert(const Stream&, const Tensor&, const Tensor&) {
   absent("convert");
 }
-void scale(const Stream&, const Tensor&, float) {
-  absent("scale");
-}
 void bias_backward(const Stream&, const Tensor&, const Tensor&, bool, Arena&) {
   absent("bias_backward");
 }

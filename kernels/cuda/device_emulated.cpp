@@ -1,13 +1,11 @@
-// A device for tests without one. Its memory is a region of the host's that is closed to everybody
-// but the work of its streams; that work is done by whoever waits for it, as late as can be.
-#include <sys/mman.h>
+// A device for tests without one: the work of its streams is done by whoever waits for it, as late
+// as can be.
 #include <unistd.h>
 
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -17,6 +15,7 @@
 #include "kernels/base/device_backend.hpp"
 #include "kernels/base/wait.hpp"
 #include "kernels/cuda/emulated_device.hpp"
+#include "kernels/cuda/emulated_memory.hpp"
 #include "kernels/cuda/launch_shape.hpp"
 #include "kernels/cuda/stream.hpp"
 
@@ -70,7 +69,7 @@ class Device {
   // False where some of the work up to there is not ready.
   bool run(Queue& queue, std::uint64_t position) {
     const std::lock_guard lock(mutex_);
-    std::optional<Open> open;
+    std::optional<DeviceMemory::Open> open;
     while (queue.done < position && !queue.work.empty()) {
       const Task& next = queue.work.front();
       if (next.ready && !next.ready()) return false;
@@ -78,7 +77,7 @@ class Device {
       queue.work.pop_front();
       ++queue.done;
       if (!work) continue;
-      if (!open) open.emplace(*this);
+      if (!open) open.emplace(memory_);
       work();
     }
     return true;
@@ -94,97 +93,37 @@ class Device {
     return done;
   }
 
-  // The first gap that is large enough.
   void* allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    const std::size_t size = (bytes + page - 1) / page * page;
-    std::size_t at = 0;
-    for (const auto& [begin, length] : used_) {
-      if (begin - at >= size) break;
-      at = begin + length;
-    }
-    check(at + size <= capacity, "out of memory for an emulated device");
-    used_.emplace(at, size);
-    taken_ += size;
-    if (open_ > 0) check(mprotect(region_ + at, size, PROT_READ | PROT_WRITE) == 0, "mprotect");
-    return region_ + at;
+    return memory_.allocate(bytes);
   }
-
   void release(void* memory) {
     if (memory == nullptr) return;
     const std::lock_guard lock(mutex_);
-    const auto found = used_.find(static_cast<std::size_t>(static_cast<char*>(memory) - region_));
-    madvise(memory, found->second, MADV_DONTNEED);  // zero when it is taken again
-    taken_ -= found->second;
-    used_.erase(found);
+    memory_.release(memory);
   }
-
-  bool owns(const void* memory) const {
-    const auto* at = static_cast<const char*>(memory);
-    return at >= region_ && at < region_ + capacity;
+  std::size_t free_bytes() {
+    const std::lock_guard lock(mutex_);
+    return memory_.free_bytes();
   }
-
   void pin(void* memory, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    check(reinterpret_cast<std::uintptr_t>(memory) % page == 0 && bytes % page == 0,
-          "memory that is locked shares a page with other memory");
-    pinned_.emplace(static_cast<char*>(memory), bytes);
+    memory_.pin(memory, bytes);
   }
   void unpin(void* memory) {
     const std::lock_guard lock(mutex_);
-    pinned_.erase(static_cast<char*>(memory));
+    memory_.unpin(memory);
   }
   // Copies from and to other memory of the host do not return before they have read or written it.
   bool waits_for(const void* memory) {
     const std::lock_guard lock(mutex_);
-    if (owns(memory)) return false;
-    const auto* at = static_cast<const char*>(memory);
-    for (const auto& [begin, bytes] : pinned_)
-      if (at >= begin && at < begin + bytes) return false;
-    return true;
+    return !memory_.owns(memory) && !memory_.pinned(memory);
   }
-
-  std::size_t free_bytes() const { return capacity - taken_; }
-  static constexpr std::size_t capacity = std::size_t{64} << 30;
 
  private:
-  static constexpr std::size_t page = 4096;
-
-  // While one lives the memory is open.
-  class Open {
-   public:
-    explicit Open(Device& device) : device_(device) {
-      if (device_.open_++ == 0) device_.protect(PROT_READ | PROT_WRITE);
-    }
-    ~Open() {
-      if (--device_.open_ == 0) device_.protect(PROT_NONE);
-    }
-    Open(const Open&) = delete;
-    Open& operator=(const Open&) = delete;
-
-   private:
-    Device& device_;
-  };
-
-  Device()
-      : region_(static_cast<char*>(mmap(nullptr, capacity, PROT_NONE,
-                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
-    check(region_ != MAP_FAILED, "no room for the memory of an emulated device");
-  }
-
-  void protect(int access) {
-    if (used_.empty()) return;
-    const auto& [begin, size] = *used_.rbegin();
-    mprotect(region_, begin + size, access);
-  }
-
   std::recursive_mutex mutex_;
-  char* region_;
-  std::map<std::size_t, std::size_t> used_;  // bytes, by where they begin
-  std::size_t taken_ = 0;
-  std::map<const char*, std::size_t> pinned_;
+  DeviceMemory memory_;
   std::vector<std::weak_ptr<Queue>> queues_;
-  int open_ = 0;
 };
 
 Queue& queue_of(void* stream) {
@@ -236,6 +175,7 @@ std::shared_ptr<void>& kept_by(const Stream& stream, Kept what) {
 namespace triax::device_backend {
 
 using cuda::emulator::Device;
+using cuda::emulator::DeviceMemory;
 using cuda::emulator::finish;
 using cuda::emulator::Point;
 using cuda::emulator::queue_of;
@@ -252,7 +192,7 @@ std::int64_t place(int) {
   return asked != nullptr && asked == std::string_view("own") ? getpid() : 0;
 }
 DeviceFacts facts() {
-  return {"emulated device", place(0), static_cast<std::int64_t>(Device::capacity),
+  return {"emulated device", place(0), static_cast<std::int64_t>(DeviceMemory::capacity),
           static_cast<std::int64_t>(Device::of_process().free_bytes())};
 }
 Handle make_stream() {

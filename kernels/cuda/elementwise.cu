@@ -76,21 +76,6 @@ struct Convert {
   }
 };
 
-template <class T>
-struct Scale {
-  T* y;
-  float factor;
-
-  template <int n>
-  TRIAX_DEVICE void run(std::int64_t i) const {
-    float values[n];
-    load<n>(values, y + i);
-    TRIAX_UNROLL
-    for (int j = 0; j < n; ++j) values[j] *= factor;
-    store<n>(y + i, values);
-  }
-};
-
 }  // namespace
 
 void residual_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& a,
@@ -131,13 +116,6 @@ void convert(const Stream& stream, const Tensor& dst, const Tensor& src) {
       pointwise<std::max(wide<T>, wide<U>)>(stream, dst.elements(), aligned(to) && aligned(from),
                                             Convert<U, T>{to, from});
     });
-  });
-}
-
-void scale(const Stream& stream, const Tensor& y, float factor) {
-  with_type(y.dtype(), [&]<class T>(Type<T>) {
-    T* to = device_elements<T>(y, y.elements(), "y");
-    pointwise<wide<T>>(stream, y.elements(), aligned(to), Scale<T>{to, factor});
   });
 }
 

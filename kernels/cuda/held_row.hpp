@@ -160,6 +160,25 @@ struct GradientRows {
   const T* weight;
 };
 
+/// The work of a block on its `of_block` rows, as many at a time as it has threads_y: calls
+/// of_row(sums, row, held) for each, where `held` is the columns, or 0 where the row is none of the
+/// block's, and writes what it added to the sums. `shared`: room for them.
+template <class T, int count, class Row>
+TRIAX_DEVICE inline void each_gradient_row(const Block& block, float* shared,
+                                           const GradientRows<T>& rows, std::int64_t of_block,
+                                           float* const (&partials)[count], const Row& of_row) {
+  const auto columns = static_cast<int>(rows.dx.columns);
+  const ColumnSums<T, count> sums(block, shared, columns);
+  sums.clear(block);
+  const std::int64_t begin = block.index_x() * of_block;
+  const std::int64_t end = begin + of_block < rows.dx.rows ? begin + of_block : rows.dx.rows;
+  for (std::int64_t first = begin; first < end; first += block.threads_y()) {
+    const std::int64_t row = first + block.thread_y();
+    of_row(sums, row, row < end ? columns : 0);
+  }
+  sums.finish(block, partials);
+}
+
 template <class T>
 GradientRows<T> gradient_rows(const Tensor& dx, const Tensor& dy, const Tensor& residual,
                               const Tensor& x, const Tensor& weight) {

@@ -41,7 +41,6 @@ decltype(triax::residual_forward) residual_forward;
 decltype(triax::add_bias) add_bias;
 decltype(triax::accumulate) accumulate;
 decltype(triax::convert) convert;
-decltype(triax::scale) scale;
 decltype(triax::bias_backward) bias_backward;
 
 decltype(triax::embedding_forward) embedding_forward;

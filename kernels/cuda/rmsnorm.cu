@@ -61,20 +61,13 @@ struct Backward {
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     auto* slots = block.shared<float>();
-    const auto columns = static_cast<int>(rows.dx.columns);
-    const ColumnSums<T, 1> sums(block, slots + row_sum_slots, columns);
-    sums.clear(block);
-    const std::int64_t begin = block.index_x() * of_block;
-    const std::int64_t end = begin + of_block < rows.dx.rows ? begin + of_block : rows.dx.rows;
-    for (std::int64_t first = begin; first < end; first += block.threads_y()) {
-      const std::int64_t row = first + block.thread_y();
-      backward_row(block, slots, sums, row, row < end ? columns : 0);
-    }
     float* const out[] = {partials};
-    sums.finish(block, out);
+    each_gradient_row(block, slots + row_sum_slots, rows, of_block, out,
+                      [&](const ColumnSums<T, 1>& sums, std::int64_t row, int held) {
+                        backward_row(block, slots, sums, row, held);
+                      });
   }
 
-  // held: the columns, or 0 where the row is none of this block's.
   TRIAX_DEVICE void backward_row(const Block& block, float* slots, const ColumnSums<T, 1>& sums,
                                  std::int64_t row, int held) const {
     const auto columns = static_cast<int>(rows.dx.columns);

@@ -23,7 +23,7 @@ using Cores = std::vector<std::vector<int>>;
 /// The cores of its node that a rank computes on.
 struct CoreShare {
   int cores = 1;             // of this rank, one thread on each
-  int of_node = 1;           // of all ranks of the node together
+  int of_node = 1;           // physical ones that any rank of the node may use, cut to the quota
   std::vector<int> threads;  // hardware threads of those cores, ascending; empty where the rank
                              // shares its cores with others and is better left unbound
   bool own() const { return !threads.empty(); }

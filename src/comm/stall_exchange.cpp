@@ -26,17 +26,6 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr int looks_in_a_period = 4;  // of a rank that collects answers
 
-// Opening a directory makes NFS ask the server for it; a look for one name may be answered from
-// what the node remembers, that the name is not there.
-bool is_listed(const std::string& path) {
-  std::error_code error;
-  const fs::path name = fs::path(path).filename();
-  for (fs::directory_iterator entry(fs::path(path).parent_path(), error), none;
-       !error && entry != none; entry.increment(error))
-    if (entry->path().filename() == name) return true;
-  return false;
-}
-
 std::string error_text(const char* what, const std::string& path, int error) {
   return fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
 }
@@ -96,6 +85,15 @@ class Heard {
 };
 
 }  // namespace
+
+bool is_listed(const std::string& path) {
+  std::error_code error;
+  const fs::path name = fs::path(path).filename();
+  for (fs::directory_iterator entry(fs::path(path).parent_path(), error), none;
+       !error && entry != none; entry.increment(error))
+    if (entry->path().filename() == name) return true;
+  return false;
+}
 
 StallExchange::StallExchange(const ProgressBoard& board, std::string directory, double seconds)
     : board_(board),

@@ -12,6 +12,10 @@
 
 namespace triax {
 
+/// Whether its directory has this file. Opening a directory makes NFS ask the server for it; a look
+/// for one name may be answered from what the node remembers, that the name is not there.
+bool is_listed(const std::string& path);
+
 /// A thread that looks for the directory now and then; while it is there, a rank asks, and the
 /// first running rank of each node writes down what its node's ranks do, again and again. A thread
 /// of its own: a file system that hangs must not keep the watchdog from its work.

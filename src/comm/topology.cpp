@@ -140,8 +140,4 @@ bool pin_to(const CoreShare& share) {
          hwloc_set_cpubind(topology.get(), threads.get(), HWLOC_CPUBIND_PROCESS) == 0;
 }
 
-int cores_of_node(MPI_Comm node) {
-  return share_of_cores(node).of_node;
-}
-
 }  // namespace triax

@@ -18,11 +18,6 @@ CoreShare share_of_cores(MPI_Comm node);
 /// its own. False where the system does not let it.
 bool pin_to(const CoreShare& share);
 
-/// Physical cores of this node that at least one rank of `node` (the ranks that share it) may use:
-/// the union of their CPU bindings, cut to the cgroups' CPU quota where there is one. At
-/// least 1. Collective over `node`, without spinning.
-int cores_of_node(MPI_Comm node);
-
 /// How near this process is to each device of `places`, PCI addresses as device_backend::place()
 /// has them: of the hardware threads that it may use, those of the device's own package or NUMA
 /// node, in parts of 1000; 0 where nothing is known of the device.

@@ -1,6 +1,6 @@
 #pragma once
-// The job as plain structs: validated, every "auto" resolved, immutable from here on.
-#include <array>
+// The job as plain structs: validated, every "auto" resolved that needs no grid, immutable from
+// here on.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,21 +65,12 @@ struct RunConfig {
   double time_limit = 0.0;         // seconds from the start; 0: what Slurm says
   double collective_timeout = 600.0;  // seconds that a rank waits for others, at most
   std::int64_t max_bad_steps = 3;     // skipped in a row, as loss or gradient is not finite
-  /// Where tensors live and are computed; none: on GPUs where every rank has one (see on_grid).
+  /// Where tensors live and are computed; none: on GPUs where every rank has one.
   std::optional<MemorySpace> space;
-  /// Messages of a GPU's memory go through the host's (ProcessGrid::stages_messages).
-  bool staged_messages = true;
-  /// How many neighbours along the data, pipeline and tensor axis share memory, which large
-  /// messages go through (ProcessGrid::ranks_sharing).
-  std::array<int, 3> ranks_sharing{1, 1, 1};
 };
 
 /// Whether training goes on while a checkpoint is written.
-enum class AsyncWrites : std::uint8_t { off, does_not_fit, where_it_fits, on };
-/// Whether a copy of the state is kept for it.
-constexpr bool takes_copy(AsyncWrites async) {
-  return async == AsyncWrites::on || async == AsyncWrites::where_it_fits;
-}
+enum class AsyncWrites : std::uint8_t { off, where_it_fits, on };
 
 struct CheckpointConfig {
   std::string directory;        // default: <run.directory>/checkpoints

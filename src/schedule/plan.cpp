@@ -132,9 +132,8 @@ void check_block(const PlanShape& shape, int stage, int index) {
   require(block.parts >= 0 && block.kept_parts >= 0 && block.kept_parts <= block.parts,
           name + " keeps more parts than it has");
   require(block.gather_piece >= 0, name + " is gathered in pieces of no elements");
-  require(!block.stored || shape.shards_parameters(block),
+  require(!block.stored() || shape.shards_parameters(block),
           name + " has no shard of its parameters to store");
-  require(!block.stepped_in_store || block.stored, name + " is stepped in a store without it");
 }
 
 void check_blocks(const PlanShape& shape) {

@@ -143,23 +143,30 @@ struct LayerUse {
   bool is(const Op& op) const { return op.chunk == chunk && op.layer == layer; }
 };
 
+/// Where a block's parameters are from step to step in ZeRO 3.
+enum class Residence : std::uint8_t {
+  whole,            // on every rank, as in ZeRO 2
+  sharded,          // a shard in each rank's memory
+  stored,           // a shard in a store, loaded to be gathered and to be stepped
+  stepped_in_store  // a shard in a store, loaded to be gathered
+};
+
 /// A flat block of parameters: one gradient bucket, one collective, one optimizer shard.
 struct BlockUse {
   std::vector<LayerUse> layers = {};  // each layer once, at least one
   bool tensor_sum = false;            // parts of its gradient are partial over the tensor axis
   bool tied = false;                  // its gradient is summed over first and last stage
-  bool persistent = false;            // ZeRO 3: the parameters stay whole, as in ZeRO 2
+  Residence parameters = Residence::sharded;
   std::int64_t elements = 1;
   int pool = 0;   // of the buffers for gradients, parameters and shards, from 0 (one size a pool)
   int parts = 0;  // that it is stepped in; 0: as a whole, with its optimizer state in memory
-  int kept_parts = 0;   // the first parts, whose optimizer state is in memory all the time
-  bool stored = false;  // ZeRO 3, not persistent: the shard of the parameters is in a store
-  bool stepped_in_store = false;  // where it is stepped
+  int kept_parts = 0;  // the first parts, whose optimizer state is in memory all the time
   /// Elements of each piece that updated parameters are gathered in (ZeRO 1); 0: they are in one.
   std::int64_t gather_piece = 0;
   int gathers() const {
     return gather_piece == 0 ? 1 : static_cast<int>((elements + gather_piece - 1) / gather_piece);
   }
+  bool stored() const { return parameters >= Residence::stored; }
   auto operator<=>(const BlockUse&) const = default;
 };
 
@@ -217,7 +224,7 @@ struct PlanShape {
   /// The block's parameters are whole only between GatherWait and Release: on one data rank too,
   /// where they are gathered from a store.
   bool shards_parameters(const BlockUse& block) const {
-    return zero == ZeroStage::parameters && !block.persistent;
+    return zero == ZeroStage::parameters && block.parameters != Residence::whole;
   }
 
   bool recomputes(int stage, int chunk, int layer) const;

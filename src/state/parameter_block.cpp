@@ -62,13 +62,13 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   const FlatRange all{0, block.elements};
   block.stepped = data.zero_stage >= 1 ? block.own : all;
   block.gradients = data.zero_stage >= 2 ? block.own : all;
-  block.parameters = block.sharded ? block.own : all;
+  block.parameters = block.sharded() ? block.own : all;
 }
 
 // Cuts what is gathered after the steps into equal pieces, where it is more than the limit: at the
 // least an element of each rank, and whole lines of memory where there are as many.
 void cut_gather(ParameterBlock& block, const DataShard& data) {
-  if (block.sharded || data.zero_stage == 0 || data.size == 1) return;
+  if (block.sharded() || data.zero_stage == 0 || data.size == 1) return;
   if (block.elements <= data.gather_limit) return;
   const std::int64_t part = block.own.count();
   std::int64_t run = std::max<std::int64_t>(1, data.gather_limit / data.size);
@@ -103,18 +103,22 @@ void cut_parts(ParameterBlock& block, const StateOffload& offload) {
 void choose_stored(std::vector<ParameterBlock>& blocks, const StateOffload& offload) {
   std::int64_t all = 0;
   for (const ParameterBlock& block : blocks)
-    if (block.sharded) all += block.parameters.count();
+    if (block.sharded()) all += block.parameters.count();
   const auto share =
       static_cast<std::int64_t>((1.0 - offload.parameter_share) * static_cast<double>(all));
   const std::int64_t limit = std::max(offload.kept_parameters, share);
   std::int64_t kept = 0, hosted = 0;
   for (ParameterBlock& block : blocks) {
-    if (!block.sharded || !offload.parameters) continue;
+    if (!block.sharded() || !offload.parameters) continue;
     const std::int64_t count = block.parameters.count();
-    block.stored = kept + count > limit;
-    block.in_host = block.stored && offload.host_parameters - hosted >= count;
-    if (!block.stored) kept += count;
-    if (block.in_host) hosted += count;
+    if (kept + count <= limit) {
+      kept += count;
+    } else if (offload.host_parameters - hosted >= count) {
+      block.home = ParameterHome::host;
+      hosted += count;
+    } else {
+      block.home = ParameterHome::disk;
+    }
   }
 }
 
@@ -141,13 +145,12 @@ class Collector {
     const auto& params = stage_.layer(chunk, layer).params();
     for (std::size_t index = 0; index < params.size(); ++index) {
       const ParameterSpec& spec = params[index];
-      int& block = spec.tied ? tied_block_ : stays_whole(spec) ? small_block_ : own_block;
+      const BlockContent content = content_of(spec);
+      int& block = content == BlockContent::tied_embedding     ? tied_block_
+                   : content == BlockContent::small_parameters ? small_block_
+                                                               : own_block;
       const bool shared = spec.tied && block >= 0;
-      if (block < 0)
-        block = open(spec.tied           ? "tied embedding"
-                     : stays_whole(spec) ? "small parameters"
-                                         : stage_.name(chunk, layer),
-                     spec);
+      if (block < 0) block = open(content, stage_.name(chunk, layer));
       auto& members = blocks_[static_cast<std::size_t>(block)].params;
       if (!shared) members.push_back({spec, 0, {}});
       members.back().uses.push_back(
@@ -157,16 +160,19 @@ class Collector {
   std::vector<ParameterBlock> take() { return std::move(blocks_); }
 
  private:
-  bool stays_whole(const ParameterSpec& spec) const {
-    return spec.shape.elements() <= data_.persistence_threshold;
+  BlockContent content_of(const ParameterSpec& spec) const {
+    if (spec.tied) return BlockContent::tied_embedding;
+    return spec.shape.elements() <= data_.persistence_threshold ? BlockContent::small_parameters
+                                                                : BlockContent::layer;
   }
-  int open(const std::string& name, const ParameterSpec& first) {
+  int open(BlockContent content, const std::string& layer) {
+    const bool tied = content == BlockContent::tied_embedding;
+    const bool small = content == BlockContent::small_parameters;
     ParameterBlock& block = blocks_.emplace_back();
-    block.name = name;
-    block.tied = first.tied;
-    block.duplicate = (first.tied && !stage_.has_embedding()) || data_.group > 0;
-    block.small = !first.tied && stays_whole(first);
-    block.sharded = data_.zero_stage == 3 && !block.small;
+    block.name = tied ? "tied embedding" : small ? "small parameters" : layer;
+    block.content = content;
+    block.duplicate = (tied && !stage_.has_embedding()) || data_.group > 0;
+    if (data_.zero_stage == 3 && !small) block.home = ParameterHome::sharded;
     return static_cast<int>(blocks_.size()) - 1;
   }
   const Stage& stage_;

@@ -42,6 +42,20 @@ struct PartialRange {
   int parts = 1;
 };
 
+enum class BlockContent : std::uint8_t {
+  layer,
+  tied_embedding,   // the token embedding where the head uses it too
+  small_parameters  // which ZeRO 3 keeps whole
+};
+
+/// Where a block's parameters are from step to step.
+enum class ParameterHome : std::uint8_t {
+  whole,    // beside the compute, all of them
+  sharded,  // ZeRO 3: beside the compute, this rank's; whole between gather and release only
+  host,     // of a device's run: this rank's in the host's memory
+  disk      // this rank's on a disk
+};
+
 /// The parameters of one layer, the token embedding that a tied head uses too, or (ZeRO 3) the
 /// small parameters of a stage. Parameters are 64-byte aligned in float32; the padding between and
 /// behind them is never read: zero in the weights, anything in the gradients.
@@ -54,7 +68,7 @@ struct ParameterBlock {
   FlatRange
       own;  // this data rank's equal part: what it counts in the norm and saves, in any ZeRO stage
   // What this rank keeps from step to step: `own`, or all.
-  FlatRange parameters;  // own where `sharded`
+  FlatRange parameters;  // own where sharded()
   FlatRange gradients;   // own from ZeRO 2 on
   FlatRange stepped;     // with optimizer state: own from ZeRO 1 on
   // `stepped` in the parts that it is stepped in, where optimizer state is in a store; that of the
@@ -64,15 +78,14 @@ struct ParameterBlock {
   // Elements, of all ranks together, of each piece that updated parameters are gathered in, as many
   // of each rank's part; 0: they are gathered at once.
   std::int64_t gather_piece = 0;
-  bool stored = false;      // `parameters` are beside the compute for a while only (ZeRO 3), else
-                            // on a disk
-  bool in_host = false;     // or, of a device's run, in the host's memory
+  BlockContent content = BlockContent::layer;
+  ParameterHome home = ParameterHome::whole;  // of `parameters`
   bool host_state = false;  // of a device's run: all optimizer state is on the host or a disk
-  bool sharded = false;    // ZeRO 3: the whole parameters are there between gather and release only
-  bool small = false;      // of small parameters, which ZeRO 3 keeps whole
-  bool tied = false;       // the token embedding where the head uses it too
-  bool duplicate = false;  // another rank counts and saves it: the first stage, where it is the
-                           // last stage's copy of a tied embedding; the first shard group
+  bool duplicate = false;   // another rank counts and saves it: the first stage, where it is the
+                            // last stage's copy of a tied embedding; the first shard group
+  bool sharded() const { return home != ParameterHome::whole; }
+  /// `parameters` are beside the compute for a while only.
+  bool stored() const { return home == ParameterHome::host || home == ParameterHome::disk; }
 };
 
 /// What of a rank's state is in a store (a disk) instead of memory, or on the host instead of a

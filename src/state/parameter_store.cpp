@@ -14,7 +14,7 @@ Tensor own_part(const Tensor& whole, const ParameterBlock& block) {
 
 // What of a block's parameters is in memory all the time.
 FlatRange kept_parameters(const ParameterBlock& block) {
-  return block.stored ? FlatRange{} : block.parameters;
+  return block.stored() ? FlatRange{} : block.parameters;
 }
 
 FlatRange kept_gradients(const ParameterBlock& block) {
@@ -117,7 +117,7 @@ void ParameterStore::make_pools(const WholeBuffers& whole) {
 
 BlockView ParameterStore::stepped_weights(int index) {
   const ParameterBlock& is = block(index);
-  if (!is.stored || !is.host_state) return weights(index);
+  if (!is.stored() || !is.host_state) return weights(index);
   return {stored_->of(index).on_host(), is.parameters};
 }
 
@@ -137,7 +137,7 @@ void ParameterStore::start_save(const Stream& stream, int index) {
 
 void ParameterStore::show_kept() {
   for (int b = 0; b < std::ssize(blocks_); ++b) {
-    if (!block(b).sharded) layers_.show_weights(b, weights(b).data);
+    if (!block(b).sharded()) layers_.show_weights(b, weights(b).data);
     if (!windows()) layers_.show_gradient(b, gradients(b).data);
   }
 }
@@ -162,7 +162,7 @@ Tensor ParameterStore::whole_gradient(int index) const {
 
 Tensor ParameterStore::whole_weights(int index) const {
   const State& state = of(index);
-  if (!block(index).sharded) return state.weights.data;
+  if (!block(index).sharded()) return state.weights.data;
   check(state.gathered_slot != none, "the parameters of {} are not gathered", block(index).name);
   return gathered_pools_[static_cast<std::size_t>(state.pool)].at(
       state.gathered_slot, options_.type, {block(index).elements});
@@ -233,7 +233,7 @@ void ParameterStore::start_gather(const Stream& stream, int index, int piece) {
         shard_group_.all_gather_run(stream, whole_weights(index), run.begin, run.count());
     return;
   }
-  if (block(index).sharded) {
+  if (block(index).sharded()) {
     state.gathered_slot = gathered_pools_[static_cast<std::size_t>(state.pool)].acquire();
     layers_.show_weights(index, whole_weights(index));
   }

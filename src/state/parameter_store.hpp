@@ -73,7 +73,7 @@ class ParameterStore {
   template <class Visit>
   void visit_weights(const Stream& stream, int block, Access access, Visit&& visit) {
     const ParameterBlock& is = blocks_[static_cast<std::size_t>(block)];
-    if (!is.stored) return visit(weights(block));
+    if (!is.stored()) return visit(weights(block));
     stored_->of(block).visit(stream, access, [&](const Tensor& shard) {
       visit(BlockView{shard, is.parameters});
     });

@@ -16,7 +16,7 @@ FileLayout file_layout(const std::vector<ParameterBlock>& blocks, const WholeBuf
                        DType type) {
   FileLayout file;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    if (!blocks[b].stored || blocks[b].in_host) continue;
+    if (blocks[b].home != ParameterHome::disk) continue;
     const std::int64_t count = blocks[b].parameters.count();
     file.units.push_back({{{file.datasets.size(), 0, count}}, whole.pool[b]});
     file.datasets.push_back({fmt::format("/model/block {}", b), type, count});
@@ -29,7 +29,7 @@ std::vector<std::size_t> buffer_sizes(const std::vector<ParameterBlock>& blocks,
                                       const WholeBuffers& whole, DType type) {
   std::vector<std::size_t> sizes(whole.shards.size(), 0);
   for (std::size_t b = 0; b < blocks.size(); ++b)
-    if (blocks[b].stored)
+    if (blocks[b].stored())
       sizes[static_cast<std::size_t>(whole.pool[b])] =
           static_cast<std::size_t>(blocks[b].parameters.count()) * size_of(type);
   return sizes;
@@ -38,7 +38,7 @@ std::vector<std::size_t> buffer_sizes(const std::vector<ParameterBlock>& blocks,
 std::int64_t hosted_bytes(const std::vector<ParameterBlock>& blocks, DType type) {
   std::int64_t elements = 0;
   for (const ParameterBlock& block : blocks)
-    if (block.in_host) elements += block.parameters.count();
+    if (block.home == ParameterHome::host) elements += block.parameters.count();
   return elements * static_cast<std::int64_t>(size_of(type));
 }
 
@@ -75,7 +75,7 @@ StoredShards::StoredShards(const std::vector<ParameterBlock>& blocks, const Stat
                                               whole.shards, options.memory(), std::move(wait));
   Homes homes{options.type};
   for (std::size_t b = 0; b < blocks.size(); ++b)
-    shards_.push_back(blocks[b].stored ? make_shard(blocks[b], whole.pool[b], homes) : nullptr);
+    shards_.push_back(blocks[b].stored() ? make_shard(blocks[b], whole.pool[b], homes) : nullptr);
 }
 
 std::unique_ptr<StoredShard> StoredShards::make_shard(const ParameterBlock& block, int pool,
@@ -83,7 +83,7 @@ std::unique_ptr<StoredShard> StoredShards::make_shard(const ParameterBlock& bloc
   const std::int64_t count = block.parameters.count();
   if (!buffers_) return std::make_unique<ShardOnDisk>(*file_, taken.units++);
   LoadedShard loaded(*buffers_, pool, taken.type, count);
-  if (!block.in_host)
+  if (block.home == ParameterHome::disk)
     return std::make_unique<ShardOnDiskOfDevice>(*file_, taken.units++, std::move(loaded));
   const std::int64_t begin = std::exchange(taken.hosted, taken.hosted + count);
   const auto all = static_cast<std::int64_t>(hosted_.bytes() / size_of(taken.type));

@@ -29,16 +29,24 @@ Error BadSteps::error(std::int64_t steps_done, const std::string& unsaved) const
                                                          in_a_row_, steps_done - in_a_row_);
   return Error(
       which + " had a loss or gradient that is not finite",
-      reason + (unsaved.empty() ? "" : fmt::format(" (and no checkpoint: {})", unsaved)),
+      reason + (unsaved.empty() ? "" : fmt::format("; there is no checkpoint: {}", unsaved)),
       fmt::format(
           "{}{}",
           fixed ? "Lower fp16.loss_scale, or set it to 0 (dynamic), or train in bf16. " : "",
           remedy));
 }
 
+std::string BadSteps::nothing_to_save(std::int64_t steps_done, bool first) const {
+  const std::string which =
+      in_a_row_ == 1 ? "the last step was" : fmt::format("the last {} steps were", in_a_row_);
+  if (first) return which + " not finite, and this run has made no other";
+  return fmt::format("{} not finite, and neither are the weights that step {} left", which,
+                     steps_done - in_a_row_ - 1);
+}
+
 Error BadSteps::error_of_weights(std::int64_t steps_done) {
   return Error(fmt::format("weights are not finite after the last step, {}", steps_done - 1),
-               "the run diverged (and no checkpoint of them is written)", remedy);
+               "the run diverged; no checkpoint of them is written", remedy);
 }
 
 }  // namespace triax

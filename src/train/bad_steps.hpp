@@ -24,6 +24,9 @@ class BadSteps {
   /// The end of a run of which `steps_done` are done. `unsaved`: why there is no checkpoint; empty:
   /// there is, or none was to be written.
   Error error(std::int64_t steps_done, const std::string& unsaved) const;
+  /// Why amid them, behind `steps_done`, no state is worth a checkpoint. `first`: the run began
+  /// with them; else the weights from before them are not finite.
+  std::string nothing_to_save(std::int64_t steps_done, bool first) const;
   /// The end of a run whose last update, that of step `steps_done` - 1, broke the weights.
   static Error error_of_weights(std::int64_t steps_done);
 

@@ -113,11 +113,11 @@ std::string messages_text(const MessagePlan& plan) {
   return text.empty() ? "no messages" : text;
 }
 
-std::vector<std::string> gpu_notes(const Config& config, bool present) {
+std::vector<std::string> gpu_notes(const PlacedConfig& config, bool present) {
   std::vector<std::string> notes;
-  if (space_of(config) == MemorySpace::host) return notes;
+  if (config.place.space == MemorySpace::host) return notes;
   const int ranks = grid_shape(config.parallel).size();
-  const bool staged = config.run.staged_messages;
+  const bool staged = config.place.staged_messages;
   if (!present)
     notes.push_back(fmt::format(
         "run.device is gpu and this machine has none: planned for ranks with a GPU each, whose "
@@ -159,8 +159,9 @@ std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit) {
   return text + fmt::format("a step sends, all ranks together: {}\n", messages_text(plan.messages));
 }
 
-std::string dry_run_json(const JobPlan& plan) {
-  ordered_json json;
+namespace {
+
+void add_dry_run(ordered_json& json, const JobPlan& plan) {
   ordered_json& ranks = json["ranks"] = ordered_json::array();
   for (int rank = 0; rank < plan.memory.grid().size(); ++rank) {
     ordered_json entry{{"rank", rank}};
@@ -176,6 +177,21 @@ std::string dry_run_json(const JobPlan& plan) {
         entry["kinds"][kind.name] = json_of(traffic);
     json["messages"][std::string(name_of(axis))] = std::move(entry);
   }
+}
+
+ordered_json instructions(const Plan& plan) {
+  ordered_json texts = ordered_json::array();
+  for (const Op& op : plan) texts.push_back(text_of(op));
+  return texts;
+}
+
+}  // namespace
+
+std::string plan_json(const JobPlan& plan, const PlanParts& parts) {
+  ordered_json json;
+  if (parts.instructions)
+    for (const Plan& stage : plan.steps.training) json["stages"].push_back(instructions(stage));
+  if (parts.dry_run) add_dry_run(json, plan);
   return json.dump(2) + "\n";
 }
 

@@ -16,15 +16,22 @@ std::string messages_text(const MessagePlan& plan);
 
 /// What the plan of a GPU's memory has beside the tensors, and how it was found; empty where none
 /// computes. `present`: whether this machine has a GPU.
-std::vector<std::string> gpu_notes(const Config& config, bool present);
+std::vector<std::string> gpu_notes(const PlacedConfig& config, bool present);
 
 /// A line for each kind of rank with its MiB by kind, what fits the machine, and the messages of a
 /// step. `limit`: what the ranks of this machine share.
 std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit);
 
-/// {"ranks": [{"rank": 0, "device": {"parameters": BYTES, ...}, "host": {...}, "nvme": {...}},
-/// ...], "messages": {"data": {"count":, "bytes":, "kinds": {"all_reduce": {...}, ...}}, ...}}: a
-/// step's, summed over ranks.
-std::string dry_run_json(const JobPlan& plan);
+/// What plan_json has of a plan.
+struct PlanParts {
+  bool dry_run = true;
+  bool instructions = false;
+};
+
+/// {"stages": [["F c0 l0 m0", ...], ...], "ranks": [{"rank": 0, "device": {"parameters": BYTES,
+/// ...}, "host": {...}, "nvme": {...}}, ...], "messages": {"data": {"count":, "bytes":, "kinds":
+/// {"all_reduce": {...}, ...}}, ...}}: the instructions of each stage, and of a dry run the memory
+/// of each rank and a step's messages, summed over ranks.
+std::string plan_json(const JobPlan& plan, const PlanParts& parts = {});
 
 }  // namespace triax

@@ -40,7 +40,9 @@ void LossScaler::update(bool overflow) {
 
 void LossScaler::throw_all_skipped() const {
   throw Error(
-      fmt::format("no step changed the weights: all {} of the run were skipped", skipped_),
+      skipped_ == 1
+          ? std::string("no step changed the weights: the only one of the run was skipped")
+          : fmt::format("no step changed the weights: all {} of the run were skipped", skipped_),
       config_.enabled
           ? fmt::format("gradients were not finite in any; the loss scale is {} now", scale_)
           : "loss or gradients were not finite in any",

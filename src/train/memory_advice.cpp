@@ -12,10 +12,10 @@ namespace {
 
 struct Change {
   std::string setting;
-  Config config;
+  PlacedConfig config;
 };
 
-std::int64_t most_of_a_rank(const Config& config) {
+std::int64_t most_of_a_rank(const PlacedConfig& config) {
   const MemoryPlan plan(config, step_plans(config), 0);
   return plan.of(plan.fullest()).scarce().total();
 }
@@ -27,33 +27,33 @@ bool is_short(const Config& config) {
 }
 
 // Cuts of the state over the data ranks there are. One of them has nothing to cut.
-void add_zero(std::vector<Change>& changes, const Config& config) {
+void add_zero(std::vector<Change>& changes, const PlacedConfig& config) {
   if (config.parallel.data == 1) return;
   for (int stage = config.zero.stage + 1; stage <= 3; ++stage) {
-    Config other = config;
+    PlacedConfig other = config;
     other.zero.stage = stage;
     changes.push_back({fmt::format("zero_optimization.stage {}", stage), other});
   }
-  const int group = config.zero.shard_size;
+  const int group = shard_size(config);
   if (config.zero.stage == 0 || group <= 0 || group >= config.parallel.data) return;
-  Config other = config;
+  PlacedConfig other = config;
   other.zero.shard_size = config.parallel.data;
   changes.push_back({"a larger zero_optimization.mics_shard_size", other});
 }
 
-void add_offload(std::vector<Change>& changes, const Config& config) {
+void add_offload(std::vector<Change>& changes, const PlacedConfig& config) {
   const std::string section = "zero_optimization.offload_";
   const OffloadOptimizerConfig& optimizer = config.zero.offload_optimizer;
   const bool on_disk = optimizer.device == OffloadDevice::nvme;
   if (!on_disk || optimizer.ratio < 1.0) {
-    Config other = config;
+    PlacedConfig other = config;
     other.zero.offload_optimizer.device = OffloadDevice::nvme;
     other.zero.offload_optimizer.ratio = 1.0;
     changes.push_back({section + (on_disk ? "optimizer.ratio 1" : "optimizer.device nvme"), other});
   }
   const OffloadParamConfig& parameters = config.zero.offload_param;
   const std::string with_stage = config.zero.stage < 3 ? " and zero_optimization.stage 3" : "";
-  Config other = config;
+  PlacedConfig other = config;
   other.zero.stage = 3;
   other.zero.offload_param.device = OffloadDevice::nvme;
   other.zero.offload_param.max_in_cpu = 0;
@@ -65,15 +65,15 @@ void add_offload(std::vector<Change>& changes, const Config& config) {
   else if (parameters.ratio < 1.0)
     changes.push_back({section + "param.ratio 1", other});
   other.zero.offload_param.device = OffloadDevice::cpu;
-  if (space_of(config) == MemorySpace::device && parameters.device == OffloadDevice::none)
+  if (config.place.space == MemorySpace::device && parameters.device == OffloadDevice::none)
     changes.push_back({section + "param.device cpu" + with_stage, other});
 }
 
 // What keeps less of each layer for its backward pass.
-void add_recompute(std::vector<Change>& changes, const Config& config) {
+void add_recompute(std::vector<Change>& changes, const PlacedConfig& config) {
   const RecomputeConfig& recompute = config.recompute;
   const std::string section = "activation_checkpointing.";
-  Config other = config;
+  PlacedConfig other = config;
   other.recompute.what = Recompute::layer;
   if (recompute.what == Recompute::none) {
     other.recompute.layers = 0;
@@ -86,7 +86,7 @@ void add_recompute(std::vector<Change>& changes, const Config& config) {
   }
   other = config;
   other.recompute.inputs_on_host = true;
-  if (recompute.what == Recompute::layer && space_of(config) == MemorySpace::device &&
+  if (recompute.what == Recompute::layer && config.place.space == MemorySpace::device &&
       !recompute.inputs_on_host)
     changes.push_back({section + "cpu_checkpointing true", other});
   if (config.parallel.tensor == 1 || config.parallel.sequence_parallel) return;
@@ -96,8 +96,8 @@ void add_recompute(std::vector<Change>& changes, const Config& config) {
     changes.push_back({section + "partition_activations true", other});
 }
 
-void add_types(std::vector<Change>& changes, const Config& config) {
-  Config other = config;
+void add_types(std::vector<Change>& changes, const PlacedConfig& config) {
+  PlacedConfig other = config;
   PrecisionConfig& precision = other.precision;
   if (precision.type == DType::f32) {
     precision.type = DType::bf16;
@@ -112,8 +112,8 @@ void add_types(std::vector<Change>& changes, const Config& config) {
 }
 
 // The same global batch in smaller steps, or a shorter one.
-void add_sizes(std::vector<Change>& changes, const Config& config) {
-  Config other = config;
+void add_sizes(std::vector<Change>& changes, const PlacedConfig& config) {
+  PlacedConfig other = config;
   for (std::int64_t parts = 2; parts <= config.batch.micro; ++parts)
     if (config.batch.micro % parts == 0) {
       other.batch.micro /= parts;
@@ -145,7 +145,7 @@ void drop_lesser_stages(std::vector<MemorySaving>& savings) {
 
 }  // namespace
 
-std::vector<MemorySaving> memory_savings(const Config& config) {
+std::vector<MemorySaving> memory_savings(const PlacedConfig& config) {
   std::vector<Change> changes;
   for (const auto add : {add_zero, add_offload, add_recompute, add_types, add_sizes})
     add(changes, config);

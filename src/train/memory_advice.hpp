@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/config/config.hpp"
+#include "src/train/placement.hpp"
 
 namespace triax {
 
@@ -17,6 +17,6 @@ struct MemorySaving {
 /// The changes that help this job on as many ranks, the most effective first: each is planned, and
 /// one that the job has already, or that saves less than a hundredth, is left out. Where a plan is
 /// so long that making many would take minutes: none.
-std::vector<MemorySaving> memory_savings(const Config& config);
+std::vector<MemorySaving> memory_savings(const PlacedConfig& config);
 
 }  // namespace triax

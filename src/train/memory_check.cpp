@@ -50,7 +50,7 @@ std::vector<MemoryKind> largest_kinds(const KindBytes& bytes) {
 }
 
 // The most effective few, and what only more ranks can do.
-std::string settings_that_shrink(const Config& config) {
+std::string settings_that_shrink(const PlacedConfig& config) {
   constexpr std::size_t shown = 6;
   std::vector<std::string> settings;
   for (const MemorySaving& saving : memory_savings(config)) {
@@ -129,7 +129,7 @@ bool fits(const MemoryPlan& plan, const ProcessGrid& grid) {
   return misfits == 0;
 }
 
-void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<int>& ranks,
+void check_fits(const PlacedConfig& config, const MemoryPlan& plan, const std::vector<int>& ranks,
                 const MemoryLimit& limit) {
   if (fits(plan, ranks, limit)) return;
   const double needed = bytes_of(plan, ranks, limit);
@@ -149,7 +149,7 @@ void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<
       settings_that_shrink(config));
 }
 
-void check_fits(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid) {
+void check_fits(const PlacedConfig& config, const MemoryPlan& plan, const ProcessGrid& grid) {
   agreed(grid, [&] {
     check_fits(config, plan, grid.ranks_of_node(), node_limit());
     check_fits(config, plan, {grid.rank()}, process_limit());

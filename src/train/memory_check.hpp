@@ -28,10 +28,10 @@ bool fits(const MemoryPlan& plan, const ProcessGrid& grid);
 
 /// UsageError where `ranks`, which share `limit`, need more than that. It names the largest kinds
 /// and the settings that shrink them.
-void check_fits(const Config& config, const MemoryPlan& plan, const std::vector<int>& ranks,
+void check_fits(const PlacedConfig& config, const MemoryPlan& plan, const std::vector<int>& ranks,
                 const MemoryLimit& limit);
 
 /// The same for every machine and process of a grid. Collective; all ranks throw alike.
-void check_fits(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid);
+void check_fits(const PlacedConfig& config, const MemoryPlan& plan, const ProcessGrid& grid);
 
 }  // namespace triax

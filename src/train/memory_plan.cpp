@@ -16,7 +16,7 @@ std::int64_t op_bytes(const Plan& plan) {
   return std::ssize(plan) * static_cast<std::int64_t>(sizeof(Op));
 }
 
-BufferPlan buffer_plan(const Config& config, const StepPlans& plans, const Stage& stage) {
+BufferPlan buffer_plan(const PlacedConfig& config, const StepPlans& plans, const Stage& stage) {
   const auto index = static_cast<std::size_t>(stage.place().stage);
   return plan_buffers(stage, batch_shape(config, stage.place().tensor), config.model.hidden,
                       plans.peaks[index], plans.shape.frame_pool[index]);
@@ -36,7 +36,7 @@ std::int64_t kept_inputs(const StepPlans& plans, int stage) {
 
 // What a job without a GPU offloads to the host, where everything is: a name only, and no
 // instructions. What a GPU's run has there is what its plans and stores take.
-KindBytes named_host(const Config& config, const StepPlans& plans, const Stage& stage,
+KindBytes named_host(const PlacedConfig& config, const StepPlans& plans, const Stage& stage,
                      const std::vector<ParameterBlock>& blocks, const Allocations& allocations) {
   KindBytes host;
   if (config.recompute.inputs_on_host)
@@ -51,13 +51,13 @@ KindBytes named_host(const Config& config, const StepPlans& plans, const Stage& 
   }
   if (config.zero.offload_param.device == OffloadDevice::cpu)
     for (const ParameterBlock& block : blocks)
-      if (!block.small)
+      if (block.content != BlockContent::small_parameters)
         host.parameters +=
             block.parameters.count() * static_cast<std::int64_t>(size_of(config.precision.type));
   return host;
 }
 
-RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_index,
+RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int stage_index,
                       int tensor_rank, std::int64_t program) {
   const Stage stage = make_stage(config, stage_index, tensor_rank, StageUse::plan);
   const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
@@ -79,7 +79,7 @@ RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_in
   memory.device = on_gpu_by_kind(allocations);
   memory.host = by_kind(allocations, program);
   memory.host -= memory.device;
-  const bool staged = config.run.staged_messages;
+  const bool staged = config.place.staged_messages;
   memory.device.buffers += cuda_reserve;
   if (!staged) memory.device.communication = nccl_groups(config) * nccl_reserve;
   memory.host.communication =
@@ -89,7 +89,7 @@ RankMemory plan_place(const Config& config, const StepPlans& plans, int stage_in
 
 }  // namespace
 
-int nccl_groups(const Config& config) {
+int nccl_groups(const PlacedConfig& config) {
   const ParallelConfig& parallel = config.parallel;
   int groups = 0;
   for (const int size : {parallel.data, parallel.tensor}) groups += size > 1;
@@ -100,7 +100,8 @@ int nccl_groups(const Config& config) {
   return groups;
 }
 
-Allocations planned_allocations(const Config& config, const StepPlans& plans, const Stage& stage) {
+Allocations planned_allocations(const PlacedConfig& config, const StepPlans& plans,
+                                const Stage& stage) {
   const auto index = static_cast<std::size_t>(stage.place().stage);
   const BatchShape shape = batch_shape(config, stage.place().tensor);
   const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
@@ -109,14 +110,13 @@ Allocations planned_allocations(const Config& config, const StepPlans& plans, co
   allocations.optimizer =
       optimizer_bytes(blocks, state_options(config, 0), state_buffers(plans, index));
   allocations.step = buffer_plan(config, plans, stage).memory();
-  allocations.space = space_of(config);
+  allocations.space = config.place.space;
   allocations.batches = batch_bytes(config, shape);
   allocations.tables = stage.table_bytes();
   allocations.numbers = number_bytes(config);
   allocations.plans = plan_bytes(plans);
   allocations.staging = staging_of(config, blocks);
-  if (takes_copy(config.checkpoint.async))
-    allocations.snapshot = snapshot_bytes(blocks, config.precision.type);
+  if (takes_copy(config)) allocations.snapshot = snapshot_bytes(blocks, config.precision.type);
   return allocations;
 }
 
@@ -155,7 +155,7 @@ std::int64_t saved_bytes(const std::vector<ParameterBlock>& blocks) {
 
 }  // namespace
 
-std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks) {
+std::int64_t staging_of(const PlacedConfig& config, const std::vector<ParameterBlock>& blocks) {
   const std::int64_t saved = saved_bytes(blocks);
   std::int64_t checkpoints = independent_bytes_of(saved);
   if (config.checkpoint.collective) checkpoints += collective_bytes + collective_library_bytes;
@@ -163,13 +163,13 @@ std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>&
   if (resumes)  // blocks of a file: no more than a rank needs
     checkpoints = std::max(checkpoints, std::min(loading_bytes_at_once, saved));
   if (resumes || writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
-  checkpoints += staging_bytes(blocks, config.precision.type, space_of(config));
+  checkpoints += staging_bytes(blocks, config.precision.type, config.place.space);
   if (config.model.weights.empty()) return checkpoints;
   return std::max(checkpoints,
-                  loading_bytes(config.model, config.precision.type, space_of(config)));
+                  loading_bytes(config.model, config.precision.type, config.place.space));
 }
 
-MemoryPlan::MemoryPlan(const Config& config, const StepPlans& plans, std::int64_t program)
+MemoryPlan::MemoryPlan(const PlacedConfig& config, const StepPlans& plans, std::int64_t program)
     : grid_(grid_shape(config.parallel)) {
   for (int stage = 0; stage < grid_.pipeline; ++stage)
     for (int rank = 0; rank < grid_.tensor; ++rank)

@@ -85,24 +85,25 @@ std::vector<ArenaPart> arena_parts(const Allocations& allocations);
 inline constexpr std::int64_t cuda_reserve = std::int64_t{512} << 20;
 inline constexpr std::int64_t nccl_reserve = std::int64_t{256} << 20;
 /// Groups of a rank of such a job that NCCL connects, at most.
-int nccl_groups(const Config& config);
+int nccl_groups(const PlacedConfig& config);
 /// What is in stores.
 KindBytes stored_by_kind(const Allocations& allocations);
 
 /// The allocations of every rank of a stage and tensor rank: data ranks are alike, but that with
 /// shard groups the first one alone keeps a snapshot, for it writes the checkpoints.
-Allocations planned_allocations(const Config& config, const StepPlans& plans, const Stage& stage);
+Allocations planned_allocations(const PlacedConfig& config, const StepPlans& plans,
+                                const Stage& stage);
 /// Batches of a rank, the numbers of a step, and the plans of one, which every rank builds.
 std::int64_t batch_bytes(const Config& config, const BatchShape& shape);
 std::int64_t number_bytes(const Config& config);
 std::int64_t plan_bytes(const StepPlans& plans);
 /// The most that loading weights, and saving and restoring checkpoints, take for a while.
-std::int64_t staging_of(const Config& config, const std::vector<ParameterBlock>& blocks);
+std::int64_t staging_of(const PlacedConfig& config, const std::vector<ParameterBlock>& blocks);
 
 class MemoryPlan {
  public:
   /// `program`: bytes of a process of this program that has allocated nothing yet.
-  MemoryPlan(const Config& config, const StepPlans& plans, std::int64_t program);
+  MemoryPlan(const PlacedConfig& config, const StepPlans& plans, std::int64_t program);
 
   const GridShape& grid() const { return grid_; }
   const RankMemory& of(int rank) const;

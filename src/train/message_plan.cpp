@@ -28,7 +28,7 @@ bool depends_on_data_rank(const Op& op, const StateOptions& options) {
 
 class Counter {
  public:
-  Counter(const Config& config, MessagePlan& total)
+  Counter(const PlacedConfig& config, MessagePlan& total)
       : config_(config), options_(state_options(config, 0)), total_(total) {}
 
   // All data ranks of a stage and tensor rank.
@@ -58,14 +58,14 @@ class Counter {
     total_.by_axis[static_cast<std::size_t>(sent.axis)] += times * sent.messages;
   }
 
-  const Config& config_;
+  const PlacedConfig& config_;
   StateOptions options_;
   MessagePlan& total_;
 };
 
 }  // namespace
 
-OpMessages::OpMessages(const Config& config, const Stage& stage,
+OpMessages::OpMessages(const PlacedConfig& config, const Stage& stage,
                        const std::vector<ParameterBlock>& blocks)
     : groups_(config),
       shape_(batch_shape(config, stage.place().tensor)),
@@ -191,10 +191,10 @@ std::uint64_t OpMessages::peak_staged(const Plan& plan, bool collectives) const 
   return static_cast<std::uint64_t>(memory.bytes());
 }
 
-SharingGroups::SharingGroups(const Config& config) {
+SharingGroups::SharingGroups(const PlacedConfig& config) {
   const GridShape grid = grid_shape(config.parallel);
   const auto sharing = [&](Axis axis) {
-    return config.run.ranks_sharing[static_cast<std::size_t>(axis)];
+    return config.place.ranks_sharing[static_cast<std::size_t>(axis)];
   };
   for (const Axis axis : all_axes)
     axes[static_cast<std::size_t>(axis)] = {grid.size(axis), sharing(axis)};
@@ -237,7 +237,7 @@ std::uint64_t SharingGroups::Group::scratch_of(const Messages& messages) const {
   return cut ? std::max(small, scratch / parts) : scratch;
 }
 
-std::int64_t shared_slot_bytes(const Config& config) {
+std::int64_t shared_slot_bytes(const PlacedConfig& config) {
   const SharingGroups groups(config);
   std::int64_t bytes = groups.ends.slot_bytes();
   for (const SharingGroups::Group& axis : groups.axes) bytes += axis.slot_bytes();
@@ -245,7 +245,7 @@ std::int64_t shared_slot_bytes(const Config& config) {
   return hybrid ? bytes + groups.shard.slot_bytes() + groups.across_shards.slot_bytes() : bytes;
 }
 
-MessagePlan plan_messages(const Config& config, const StepPlans& plans) {
+MessagePlan plan_messages(const PlacedConfig& config, const StepPlans& plans) {
   MessagePlan plan;
   Counter counter(config, plan);
   for (int stage = 0; stage < config.parallel.pipeline; ++stage) {

@@ -9,7 +9,7 @@
 namespace triax {
 
 /// The groups of ranks that messages go over, and how many neighbours of each share memory
-/// (Config's ranks_sharing).
+/// (Placement::ranks_sharing).
 struct SharingGroups {
   struct Group {
     int ranks = 1, sharing = 1;
@@ -21,7 +21,7 @@ struct SharingGroups {
   std::array<Group, all_axes.size()> axes;
   Group shard, across_shards;  // ranks of a shard group; those at one place of each
   Group ends;                  // first and last stage
-  explicit SharingGroups(const Config& config);
+  explicit SharingGroups(const PlacedConfig& config);
   const Group& of(OpKind kind, Axis axis) const;
 };
 
@@ -29,7 +29,8 @@ struct SharingGroups {
 class OpMessages {
  public:
   /// `blocks`: the stage's, as they are laid out on the rank. The stage outlives this.
-  OpMessages(const Config& config, const Stage& stage, const std::vector<ParameterBlock>& blocks);
+  OpMessages(const PlacedConfig& config, const Stage& stage,
+             const std::vector<ParameterBlock>& blocks);
 
   struct Sent {
     Axis axis = Axis::data;
@@ -38,7 +39,7 @@ class OpMessages {
   /// The gradient norm's message goes over all ranks, and no axis counts it.
   Sent of(const Op& op) const;
   /// The most that MPI allocates at once, from the start of a message to its end, in one run of the
-  /// stage's plan; less for large messages where ranks share memory (Config's ranks_sharing).
+  /// stage's plan; less for large messages where ranks share memory (Placement::ranks_sharing).
   std::uint64_t peak_scratch(const Plan& plan) const;
   /// The host memory that the plan's messages come to hold where they go through there: all, or
   /// those between stages alone.
@@ -60,9 +61,9 @@ struct MessagePlan {
   std::array<Messages, all_axes.size()> by_axis;
   const Messages& along(Axis axis) const { return by_axis[static_cast<std::size_t>(axis)]; }
 };
-MessagePlan plan_messages(const Config& config, const StepPlans& plans);
+MessagePlan plan_messages(const PlacedConfig& config, const StepPlans& plans);
 
-/// What a rank shares with others of its node for messages (Config's ranks_sharing).
-std::int64_t shared_slot_bytes(const Config& config);
+/// What a rank shares with others of its node for messages (Placement::ranks_sharing).
+std::int64_t shared_slot_bytes(const PlacedConfig& config);
 
 }  // namespace triax

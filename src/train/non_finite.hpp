@@ -1,6 +1,8 @@
 #pragma once
 // Where a loss or gradient that is not finite began.
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "src/comm/process_grid.hpp"
@@ -30,6 +32,11 @@ class NonFiniteSearch {
   std::int64_t order_ = none;  // in the order of the passes
   std::string what_;
 };
+
+/// For people: a NaN whose sign bit is set is printed as "-nan".
+inline double without_sign_of_nan(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
 
 /// Whether all weights of the model are finite, wherever they are. Collective.
 bool finite_weights(const Stream& stream, ParameterStore& store, ProcessGrid& grid);

@@ -37,7 +37,7 @@ void remove_left_offload(const ProcessGrid& grid, const Config& config) {
   });
 }
 
-StateOptions parameters_on(const ProcessGrid& grid, const Config& config) {
+StateOptions parameters_on(const ProcessGrid& grid, const PlacedConfig& config) {
   StateOptions options = state_options(config, grid.data_rank());
   const OffloadParamConfig& offload = config.zero.offload_param;
   if (offload.device == OffloadDevice::nvme)
@@ -53,9 +53,9 @@ StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const S
   return buffers;
 }
 
-void announce_offload(const Config& config, const Optimizer& optimizer,
+void announce_offload(const PlacedConfig& config, const Optimizer& optimizer,
                       const ParameterStore& store) {
-  const bool on_cpu = space_of(config) == MemorySpace::host;
+  const bool on_cpu = config.place.space == MemorySpace::host;
   const ZeroConfig& zero = config.zero;
   const double mib = 1.0 / (1 << 20);
   const auto say = [&](const char* key, OffloadDevice device, const OffloadStore* kept) {

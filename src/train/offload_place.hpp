@@ -8,7 +8,7 @@ namespace triax {
 
 /// How this rank keeps parameters and gradients, with the file of what goes to a disk: one for this
 /// rank alone; runs of another run.directory have others.
-StateOptions parameters_on(const ProcessGrid& grid, const Config& config);
+StateOptions parameters_on(const ProcessGrid& grid, const PlacedConfig& config);
 
 /// The same of the optimizer's state.
 StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const StepPlans& plans);
@@ -18,7 +18,7 @@ StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const S
 void remove_left_offload(const ProcessGrid& grid, const Config& config);
 
 /// A line each for what is offloaded.
-void announce_offload(const Config& config, const Optimizer& optimizer,
+void announce_offload(const PlacedConfig& config, const Optimizer& optimizer,
                       const ParameterStore& store);
 
 }  // namespace triax

@@ -5,20 +5,21 @@
 #include <system_error>
 
 #include "io/agree.hpp"
+#include "src/config/load.hpp"
 #include "src/train/resume_changes.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
 
-RunCheckpoints::RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
-                               Optimizer& optimizer)
-    : job_(job),
-      config_(job.config),
+RunCheckpoints::RunCheckpoints(const PlacedConfig& config, const std::string& job,
+                               ProcessGrid& grid, ParameterStore& store, Optimizer& optimizer)
+    : config_(config),
+      job_(job),
       grid_(grid),
       store_(store),
       optimizer_(optimizer),
       copies_(store.space()) {
-  if (!takes_copy(config_.checkpoint.async)) return;
+  if (!takes_copy(config_)) return;
   snapshot_ = std::make_unique<CheckpointSnapshot>(
       triax::snapshot_bytes(store.blocks(), config_.precision.type), store.space());
   optimizer.before_update([this] {
@@ -36,7 +37,7 @@ CheckpointHeader RunCheckpoints::header(const RunPosition& at,
   header.step = at.step;
   header.tokens = at.tokens;
   header.samples = at.samples;
-  header.job = job_for_checkpoint(job_.resolved, at.data_tokens);
+  header.job = job_for_checkpoint(job_, at.data_tokens);
   header.model = huggingface_config(config_.model);
   header.grid =
       fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "io/checkpoint_background.hpp"
-#include "src/config/load.hpp"
 #include "src/train/checkpoint.hpp"
+#include "src/train/placement.hpp"
 
 namespace triax {
 
@@ -22,10 +22,10 @@ struct RunPosition {
 /// functions but writing() are collective.
 class RunCheckpoints {
  public:
-  /// All outlive the object, which makes the optimizer wait where an update would change what is
-  /// not copied yet.
-  RunCheckpoints(const LoadedJob& job, ProcessGrid& grid, ParameterStore& store,
-                 Optimizer& optimizer);
+  /// `job`: CheckpointHeader::job. All outlive the object, which makes the optimizer wait where an
+  /// update would change what is not copied yet.
+  RunCheckpoints(const PlacedConfig& config, const std::string& job, ProcessGrid& grid,
+                 ParameterStore& store, Optimizer& optimizer);
   /// Called before something is said.
   void before_messages(std::function<void()> pause) { pause_ = std::move(pause); }
   /// Called on rank 0 before a file gets its name: what is to be on the disk by then.
@@ -56,8 +56,8 @@ class RunCheckpoints {
   void say(const std::function<void()>& message) const;
   std::string path(std::int64_t step) const;
 
-  const LoadedJob& job_;
-  const Config& config_;
+  const PlacedConfig& config_;
+  const std::string& job_;
   ProcessGrid& grid_;
   ParameterStore& store_;
   Optimizer& optimizer_;

@@ -38,12 +38,11 @@ void check_writable(const std::string& directory, const char* key) {
 class RunLock::Place {
  public:
   Place(const std::string& directory, const char* key, std::chrono::milliseconds patience)
-      : directory_(directory), made_(directories_to_make(directory)) {
+      : directory_(directory) {
     try {
-      check_writable(directory, key);
-      lock_.emplace(directory,
-                    fmt::format("Wait for it or stop it, or set {} to another directory", key),
-                    patience);
+      // Who held it before may have taken the whole directory away when it went.
+      do make_and_lock(key, patience);
+      while (!lock_->refusal().empty() && !is_there());
     } catch (...) {
       remove_made();
       throw;
@@ -60,6 +59,17 @@ class RunLock::Place {
   Place& operator=(const Place&) = delete;
 
  private:
+  void make_and_lock(const char* key, std::chrono::milliseconds patience) {
+    made_ = directories_to_make(directory_);
+    check_writable(directory_, key);
+    lock_.emplace(directory_,
+                  fmt::format("Wait for it or stop it, or set {} to another directory", key),
+                  patience);
+  }
+  bool is_there() const {
+    std::error_code absent;
+    return std::filesystem::exists(directory_, absent);
+  }
   bool has_lock_alone() const {
     std::error_code error;
     const std::filesystem::directory_iterator first(directory_, error);

@@ -21,7 +21,7 @@ const char* name_of(OffloadDevice device) {
   return device == OffloadDevice::cpu ? "cpu" : "nvme";
 }
 
-std::string zero_text(const Config& config) {
+std::string zero_text(const PlacedConfig& config) {
   const DataShard shard = data_shard(config, 0);
   const int ranks = shard.size * shard.groups;
   if (shard.zero_stage > 0 && shard.size == 1)
@@ -40,23 +40,23 @@ std::string zero_text(const Config& config) {
 
 }  // namespace
 
-std::string sharding_text(const Config& config) {
+std::string sharding_text(const PlacedConfig& config) {
   return fmt::format("{}; offload_optimizer {}, offload_param {}", zero_text(config),
                      name_of(config.zero.offload_optimizer.device),
                      name_of(config.zero.offload_param.device));
 }
 
-std::vector<std::string> surprises(const Config& config) {
+std::vector<std::string> surprises(const PlacedConfig& config) {
   std::vector<std::string> lines;
-  if (config.zero.shard_by_hpz && config.zero.shard_size < config.parallel.data)
+  const int group = shard_size(config);
+  if (config.zero.shard_by_hpz && group < config.parallel.data)
     lines.push_back(fmt::format(
         "zero_optimization.zero_hpz_partition_size: all that ZeRO stage {} cuts is cut over {} "
         "data "
         "ranks and kept {} times, as by mics_shard_size; ZeRO++ would keep the parameters so, and "
         "cut the rest over all {}",
-        config.zero.stage, config.zero.shard_size, config.parallel.data / config.zero.shard_size,
-        config.parallel.data));
-  if (config.checkpoint.async == AsyncWrites::does_not_fit)
+        config.zero.stage, group, config.parallel.data / group, config.parallel.data));
+  if (config.checkpoint.async == AsyncWrites::where_it_fits && !takes_copy(config))
     lines.push_back(
         "checkpoint.async: training waits while checkpoints are written, for a copy of the state "
         "does not fit into memory");
@@ -75,7 +75,7 @@ std::vector<std::string> surprises(const Config& config) {
   };
   add_without_inputs(config.recompute.partition_inputs, "partition_activations", "cut");
   add_without_inputs(config.recompute.inputs_on_host, "cpu_checkpointing", "move");
-  if (config.zero.stage > 0 && config.zero.shard_size == 1 && config.parallel.data > 1)
+  if (config.zero.stage > 0 && group == 1 && config.parallel.data > 1)
     lines.push_back(
         fmt::format("ZeRO stage {} cuts nothing: groups of one data rank (one on each node, or "
                     "mics_shard_size 1), so each of the {} keeps all state. Place several data "
@@ -105,7 +105,7 @@ void report_nothing_to_do(const Config& config, const RunStart& start) {
 }
 
 void announce(const RunFacts& run) {
-  const Config& config = run.job.config;
+  const PlacedConfig& config = run.plan.config;
   std::int64_t parameters = 0;
   for (const GlobalTensor& tensor : global_tensors(config.model))
     parameters += tensor.shape.elements();
@@ -129,7 +129,7 @@ void announce(const RunFacts& run) {
   spdlog::info("{}", sharding_text(config));
   if (config.precision.fp8)
     spdlog::info("fp8: the linear maps of the blocks multiply in 8 bits (E4M3, gradients E5M2){}",
-                 space_of(config) == MemorySpace::device
+                 config.place.space == MemorySpace::device
                      ? " where the GPU does"
                      : ": here, in bf16 with the same rounding");
   const RankMemory& memory = run.plan.memory.of(0);

@@ -33,10 +33,10 @@ struct RunFacts {
 
 /// "ZeRO stage 2: state is cut over 4 data rank(s), 2 time(s); offload_optimizer nvme,
 /// offload_param none": the stage in effect, the data ranks of a shard group and the groups.
-std::string sharding_text(const Config& config);
+std::string sharding_text(const PlacedConfig& config);
 
 /// A line for each setting that does something else than its user may think.
-std::vector<std::string> surprises(const Config& config);
+std::vector<std::string> surprises(const PlacedConfig& config);
 
 /// Text trained on by a model of more tokens than bytes are; empty: that is not so.
 std::string warning_of_bytes(const Config& config, const TokenReader& data);

@@ -6,23 +6,30 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "io/fingerprint.hpp"
+#include "kernels/base/host_name.hpp"
+
 namespace triax {
 namespace {
 
 using nlohmann::json;
 
-// What is the same on all ranks: the job's keys, the model, and each file's size.
-json facts_of(const LoadedJob& job) {
-  json facts = {{"job", json::parse(job.resolved)},
-                {"model", json::parse(huggingface_config(job.config.model))},
-                {"data", json::object()}};
-  for (const auto& files : {job.config.data.train, job.config.data.valid})
-    for (const std::string& file : files) {
-      std::error_code error;
-      const std::uintmax_t bytes = std::filesystem::file_size(file, error);
-      facts["data"][file] = error ? error.message() : fmt::format("{} bytes", bytes);
-    }
-  return facts;
+std::string text_of(const json& facts) {
+  return facts.dump(-1, ' ', false, json::error_handler_t::replace);  // names may be any bytes
+}
+
+std::string size_text(const std::string& file) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, error);
+  return error ? error.message() : fmt::format("{} bytes", bytes);
+}
+
+// A text for each data file.
+json of_each_file(const DataConfig& data, std::string (*text)(const std::string& file)) {
+  json all = json::object();
+  for (const auto& files : {data.train, data.valid})
+    for (const std::string& file : files) all[file] = text(file);
+  return all;
 }
 
 // "optimizer.params.lr is 0.002 here, 0.001 on rank 0" for each value that is another.
@@ -44,32 +51,42 @@ std::vector<std::string> differences(const std::string& path, const json& here, 
   return all;
 }
 
+void check_same(const json& here, const json& first) {
+  std::vector<std::string> found = differences("", here, first);
+  if (found.empty()) return;
+  constexpr std::size_t most = 5;
+  const std::size_t left = found.size() > most ? found.size() - most : 0;
+  found.resize(found.size() - left);
+  // No UsageError: a file system may show a node an older state, and later the same.
+  throw Error("not every rank has the same job and data",
+              fmt::format("on {}: {}{}", host_name(), fmt::join(found, "; "),
+                          left > 0 ? fmt::format("; and {} more", left) : ""),
+              "Start all ranks in one directory that all nodes share, and begin when its files "
+              "are complete");
+}
+
 }  // namespace
 
-void check_same_job(const Ranks& ranks, const LoadedJob& job) {
-  json facts;
-  std::string text;
-  agreed(ranks, [&] {
-    facts = facts_of(job);
-    text = facts.dump(-1, ' ', false, json::error_handler_t::replace);  // names may be any bytes
-    facts = json::parse(text);
+std::string job_facts(const LoadedJob& job) {
+  return text_of({{"job", json::parse(job.resolved)},
+                  {"model", json::parse(huggingface_config(job.config.model))},
+                  {"data", of_each_file(job.config.data, size_text)}});
+}
+
+void check_same_job(const Ranks& ranks, const std::string& facts) {
+  const std::string first = broadcast_text(ranks, facts);
+  agreed(ranks, [&] { check_same(json::parse(facts), json::parse(first)); });
+}
+
+void check_same_data(const ProcessGrid& grid, const DataConfig& data) {
+  if (grid.nodes() == 1) return;
+  std::string facts;
+  agreed(grid, [&] {
+    if (grid.node_rank() == 0) facts = text_of({{"data", of_each_file(data, fingerprint)}});
   });
-  const json first = json::parse(broadcast_text(ranks, text));
-  agreed(ranks, [&] {
-    std::vector<std::string> found;
-    for (const auto& item : facts.items())
-      for (std::string& line : differences(item.key(), item.value(), first[item.key()]))
-        found.push_back(std::move(line));
-    if (found.empty()) return;
-    constexpr std::size_t most = 5;
-    const std::size_t left = found.size() > most ? found.size() - most : 0;
-    found.resize(found.size() - left);
-    // No UsageError: a file system may show a node an older state, and later the same.
-    throw Error("not every rank has the same job and data",
-                fmt::format("{}{}", fmt::join(found, "; "),
-                            left > 0 ? fmt::format("; and {} more", left) : ""),
-                "Start all ranks in one directory that all nodes share, and begin when its files "
-                "are complete");
+  const std::string first = broadcast_text(grid, facts);
+  agreed(grid, [&] {
+    if (grid.node_rank() == 0) check_same(json::parse(facts), json::parse(first));
   });
 }
 

@@ -1,13 +1,25 @@
 #pragma once
 // Whether all ranks read the same job and the same data.
+#include <string>
+
 #include "io/agree.hpp"
+#include "src/comm/process_grid.hpp"
 #include "src/config/load.hpp"
 
 namespace triax {
 
+/// What is to be the same on all ranks: the job's keys, the model, and each data file's size. It
+/// asks file systems, which may keep a rank waiting.
+std::string job_facts(const LoadedJob& job);
+
 /// Every rank reads the job and its data for itself: from a copy of its node, or a file system that
-/// may show it an older state. UsageError on all ranks alike where one has another job, or files of
-/// data with other names or sizes, than rank 0; it says which rank, and what differs. Collective.
-void check_same_job(const Ranks& ranks, const LoadedJob& job);
+/// may show it an older state. Error on all ranks alike where the facts of one, another job, or
+/// files of data with other names or sizes, are not those of rank 0; it says which rank, and what
+/// differs. Collective.
+void check_same_job(const Ranks& ranks, const std::string& facts);
+
+/// Likewise of what is in the data files, as far as fingerprint() tells: one rank of each node
+/// looks. Collective.
+void check_same_data(const ProcessGrid& grid, const DataConfig& data);
 
 }  // namespace triax

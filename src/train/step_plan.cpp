@@ -35,23 +35,29 @@ std::vector<LayerUse> layer_uses(const ParameterBlock& block) {
   return layers;
 }
 
+Residence residence(const ParameterBlock& block) {
+  if (!block.sharded()) return Residence::whole;
+  if (!block.stored()) return Residence::sharded;
+  const bool stepped_there = block.home == ParameterHome::host && block.host_state;
+  return stepped_there ? Residence::stepped_in_store : Residence::stored;
+}
+
 // Blocks of equal size share the buffers for what is whole for a while only.
 std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
   std::vector<BlockUse> uses;
   std::vector<std::int64_t> sizes;  // of the pools
   for (const ParameterBlock& block : lay_out_blocks(stage, data)) {
     const auto pool = std::find(sizes.begin(), sizes.end(), block.elements);
-    uses.push_back({.layers = layer_uses(block),
-                    .tensor_sum = !block.partial.empty(),
-                    .tied = block.tied && stage.place().stages > 1,
-                    .persistent = !block.sharded,
-                    .elements = block.elements,
-                    .pool = static_cast<int>(pool - sizes.begin()),
-                    .parts = static_cast<int>(block.parts.size()),
-                    .kept_parts = block.kept_parts,
-                    .stored = block.stored,
-                    .stepped_in_store = block.in_host && block.host_state,
-                    .gather_piece = block.gather_piece});
+    uses.push_back(
+        {.layers = layer_uses(block),
+         .tensor_sum = !block.partial.empty(),
+         .tied = block.content == BlockContent::tied_embedding && stage.place().stages > 1,
+         .parameters = residence(block),
+         .elements = block.elements,
+         .pool = static_cast<int>(pool - sizes.begin()),
+         .parts = static_cast<int>(block.parts.size()),
+         .kept_parts = block.kept_parts,
+         .gather_piece = block.gather_piece});
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
   return uses;
@@ -63,7 +69,8 @@ void set_limits(PlanShape& shape, const ZeroConfig& zero, const DataShard& data)
   std::int64_t largest = 0;
   for (const auto& stage : shape.blocks)
     for (const BlockUse& block : stage)
-      if (data.zero_stage < 3 || !block.persistent) largest = std::max(largest, block.elements);
+      if (data.zero_stage < 3 || block.parameters != Residence::whole)
+        largest = std::max(largest, block.elements);
   if (zero.overlap) {
     shape.reduce_ahead = std::min(zero.reduce_bucket_size, largest);
     shape.gather_ahead = zero.limit_gathers ? std::min(zero.prefetch_bucket_size, largest)
@@ -107,15 +114,6 @@ void set_parameters(StateOffload& offload, const OffloadParamConfig& config) {
 
 }  // namespace
 
-MemorySpace space_of(const Config& config) {
-  return config.run.space.value_or(MemorySpace::host);
-}
-
-GridShape grid_shape(const ParallelConfig& parallel) {
-  return {parallel.data, parallel.pipeline, parallel.tensor, parse_axis_order(parallel.order),
-          parallel.tensor_across_nodes};
-}
-
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank) {
   return {parallel.pipeline,
           stage,
@@ -123,36 +121,37 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
           {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
 }
 
-Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use,
+Stage make_stage(const PlacedConfig& config, int stage, int tensor_rank, StageUse use,
                  DeviceArena* arena) {
   return {config.model,
           stage_place(config.parallel, stage, tensor_rank),
           config.data.sequence_length,
           config.recompute,
           use,
-          {space_of(config), arena}};
+          {config.place.space, arena}};
 }
 
-BatchShape batch_shape(const Config& config, const TensorShard& shard) {
+BatchShape batch_shape(const PlacedConfig& config, const TensorShard& shard) {
   BatchShape shape =
       batch_shape(config.batch.micro, config.data.sequence_length, shard, config.precision.type,
-                  config.precision.gradient_type, space_of(config));
+                  config.precision.gradient_type, config.place.space);
   shape.fp8 = config.precision.fp8;
   return shape;
 }
 
-DataShard data_shard(const Config& config, int data_rank) {
+DataShard data_shard(const PlacedConfig& config, int data_rank) {
   const ZeroConfig& zero = config.zero;
   StateOffload offload;
   if (zero.offload_optimizer.device == OffloadDevice::nvme)
     offload.optimizer_share = zero.offload_optimizer.ratio;
   offload.part_elements = std::min(offload.part_elements, zero.offload_optimizer.part);
-  offload.of_device = space_of(config) == MemorySpace::device;
+  offload.of_device = config.place.space == MemorySpace::device;
   if (offload.of_device && zero.offload_optimizer.device == OffloadDevice::cpu)
     offload.host_share = zero.offload_optimizer.ratio;
   set_parameters(offload, zero.offload_param);
   const int ranks = config.parallel.data;
-  const int size = zero.stage >= 1 && zero.shard_size > 0 ? zero.shard_size : ranks;
+  const int group = shard_size(config);
+  const int size = zero.stage >= 1 && group > 0 ? group : ranks;
   const std::int64_t threshold = zero.stage == 3 ? zero.persistence_threshold : 0;
   // One rank has nothing to cut; but parameters that are offloaded are gathered from there. Its
   // blocks are the same without: where parameters live changes no sum.
@@ -170,14 +169,14 @@ DataShard data_shard(const Config& config, int data_rank) {
           .offload = offload};
 }
 
-StateOptions state_options(const Config& config, int data_rank) {
+StateOptions state_options(const PlacedConfig& config, int data_rank) {
   return {.shard = data_shard(config, data_rank),
           .type = config.precision.type,
           .gradient_type = config.precision.gradient_type,
-          .space = space_of(config)};
+          .space = config.place.space};
 }
 
-PlanShape plan_shape(const Config& config) {
+PlanShape plan_shape(const PlacedConfig& config) {
   const ParallelConfig& parallel = config.parallel;
   PlanShape shape;
   shape.stages = parallel.pipeline;
@@ -199,7 +198,8 @@ PlanShape plan_shape(const Config& config) {
   // Sequence parallelism cuts them already.
   shape.partition_inputs =
       config.recompute.partition_inputs && parallel.tensor > 1 && !parallel.sequence_parallel;
-  shape.offload_inputs = config.recompute.inputs_on_host && space_of(config) == MemorySpace::device;
+  shape.offload_inputs =
+      config.recompute.inputs_on_host && config.place.space == MemorySpace::device;
   set_limits(shape, config.zero, data);
   return shape;
 }
@@ -215,7 +215,7 @@ StateBuffers state_buffers(const StepPlans& plans, std::size_t stage) {
   return {.count = std::max(1, plans.peaks[stage].states)};
 }
 
-StepPlans step_plans(const Config& config) {
+StepPlans step_plans(const PlacedConfig& config) {
   StepPlans plans;
   plans.shape = plan_shape(config);
   try {

@@ -1,38 +1,31 @@
 #pragma once
 // From a job to the verified plans of its training step, for all stages.
-#include "src/comm/grid_shape.hpp"
-#include "src/config/config.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/verify.hpp"
 #include "src/state/optimizer.hpp"
+#include "src/train/placement.hpp"
 
 namespace triax {
-
-/// Where a job's tensors are; on the host where that is not decided yet (on_grid).
-MemorySpace space_of(const Config& config);
-
-/// The grid of a job's ranks.
-GridShape grid_shape(const ParallelConfig& parallel);
 
 /// Where stage `stage` of a job stands, on tensor rank `tensor_rank`.
 StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_rank);
 
 /// The layers of that place, with what each of them recomputes.
 /// `arena`: that its tables are cut from; null: they have memory of their own.
-Stage make_stage(const Config& config, int stage, int tensor_rank, StageUse use = StageUse::run,
-                 DeviceArena* arena = nullptr);
+Stage make_stage(const PlacedConfig& config, int stage, int tensor_rank,
+                 StageUse use = StageUse::run, DeviceArena* arena = nullptr);
 
 /// The shape of a job's micro-batches on a tensor rank.
-BatchShape batch_shape(const Config& config, const TensorShard& shard);
+BatchShape batch_shape(const PlacedConfig& config, const TensorShard& shard);
 
 /// How parameters, gradients and optimizer state are cut on a data rank.
-DataShard data_shard(const Config& config, int data_rank);
+DataShard data_shard(const PlacedConfig& config, int data_rank);
 
 /// How a data rank keeps parameters and gradients; the place of what is in a store is left empty.
-StateOptions state_options(const Config& config, int data_rank);
+StateOptions state_options(const PlacedConfig& config, int data_rank);
 
 /// The shape that schedules and passes need: layers, blocks and frame pools of every stage.
-PlanShape plan_shape(const Config& config);
+PlanShape plan_shape(const PlacedConfig& config);
 
 /// Verified plans of all stages, and what each stage has in use at once.
 struct StepPlans {
@@ -48,6 +41,6 @@ WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage);
 StateBuffers state_buffers(const StepPlans& plans, std::size_t stage);
 
 /// UsageError where the schedule cannot be built for the job.
-StepPlans step_plans(const Config& config);
+StepPlans step_plans(const PlacedConfig& config);
 
 }  // namespace triax

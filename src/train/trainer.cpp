@@ -17,7 +17,7 @@ namespace triax {
 namespace {
 
 // Takes all memory of a run on a device, and gives its stream what kernels want for themselves.
-std::unique_ptr<DeviceArena> take_device(const Config& config, const StepPlans& plans,
+std::unique_ptr<DeviceArena> take_device(const PlacedConfig& config, const StepPlans& plans,
                                          const ProcessGrid& grid, const Stream& stream) {
   if (stream.space() == MemorySpace::host) return nullptr;
   const Stage stage = make_stage(config, grid.pipeline_rank(), grid.tensor_rank(), StageUse::plan);
@@ -46,11 +46,11 @@ TokenReader open_reader(const Config& config, const std::vector<std::string>& fi
 }  // namespace
 
 Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan)
-    : job_(plan ? job : on_grid(job, grid)),
-      config_(job_.config),
+    : job_(job),
       grid_(grid),
-      stream_(space_of(config_)),
-      plan_(plan ? *std::move(plan) : plan_job(config_)),
+      plan_(plan ? *std::move(plan) : plan_job(on_grid(job.config, grid))),
+      config_(plan_.config),
+      stream_(config_.place.space),
       arena_(take_device(config_, plan_.steps, grid, stream_)),
       stage_(make_stage(config_, grid.pipeline_rank(), grid.tensor_rank(), StageUse::run,
                         arena_.get())),
@@ -61,7 +61,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
              whole_buffers(plan_.steps, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
                  optimizer_on(grid, config_, plan_.steps)),
-      checkpoints_(job_, grid, store_, optimizer_),
+      checkpoints_(config_, job_.resolved, grid, store_, optimizer_),
       loss_scaler_(config_.precision.loss_scale),
       bad_steps_(loss_scaler_),
       buffer_plan_(in_arena(

@@ -31,8 +31,7 @@ class Trainer {
   using Clock = std::chrono::steady_clock;
 
   /// Collective. Takes all memory, and resumes, loads or makes the weights. `grid` outlives the
-  /// trainer. `plan`: of this job, which is as on_grid() gives it; without one the job is put on
-  /// the grid and planned here.
+  /// trainer. `plan`: of this job on this grid; without one it is made here.
   Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan = std::nullopt);
   Trainer(const Trainer&) = delete;  // its parts point at each other
   Trainer& operator=(const Trainer&) = delete;
@@ -44,7 +43,7 @@ class Trainer {
   /// Where loss or gradient is not finite it changes nothing, and says which layer began it.
   StepMetrics train_step(std::int64_t step);
   std::int64_t first_step() const { return start_.step; }
-  const Config& config() const { return config_; }
+  const PlacedConfig& config() const { return config_; }
   /// This rank's plan of a step.
   const Plan& plan() const { return training_.plan(); }
   const ParameterStore& store() const { return store_; }
@@ -100,10 +99,10 @@ class Trainer {
 
   RunRequests requests_;  // first: signals wait while the rest is made
   LoadedJob job_;
-  const Config& config_;
   ProcessGrid& grid_;
-  Stream stream_;  // of the compute
   JobPlan plan_;
+  const PlacedConfig& config_;          // the plan's
+  Stream stream_;                       // of the compute
   std::unique_ptr<DeviceArena> arena_;  // all memory on a device: before what is cut from it
   Stage stage_;
   BatchShape shape_;

@@ -21,7 +21,7 @@ bool Trainer::evaluation_ends(std::int64_t steps_done) const {
 
 void Trainer::evaluate(std::int64_t steps_done) {
   const Clock::time_point begin = Clock::now();
-  const double loss = evaluator_->loss();
+  const double loss = without_sign_of_nan(evaluator_->loss());
   evaluation_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
   if (leader()) record_->valid(steps_done - 1, loss, position(steps_done).tokens);
 }
@@ -84,9 +84,9 @@ std::string Trainer::save_or_go_on(std::int64_t steps_done, bool wait) {
 std::string Trainer::save(std::int64_t steps_done, bool wait) {
   const std::int64_t bad = bad_steps_.in_a_row();
   const std::int64_t step = steps_done - bad;
-  if (bad > 0 && (step == start_.step || !finite_weights(stream_, store_, grid_))) {
-    const std::string why =
-        fmt::format("the last {} were not finite, and there is nothing new from before them", bad);
+  const bool first = step == start_.step;
+  if (bad > 0 && (first || !finite_weights(stream_, store_, grid_))) {
+    const std::string why = bad_steps_.nothing_to_save(steps_done, first);
     if (leader())
       spdlog::warn("no checkpoint after {} of {} steps: {}", steps_done, config_.run.steps, why);
     checkpoints_.finish();  // an older one, if it is still being written

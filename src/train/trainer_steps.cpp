@@ -9,6 +9,7 @@
 
 #include "kernels/random.hpp"
 #include "src/train/lr_schedule.hpp"
+#include "src/train/non_finite.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
@@ -72,7 +73,8 @@ StepMetrics Trainer::settle(RunningStep& running) {
     running.loss_sum = numbers.loss_sum;
   }
   const Clock::time_point now = Clock::now();
-  metrics.loss = running.loss_sum / static_cast<double>(tokens_per_step());
+  metrics.loss = without_sign_of_nan(running.loss_sum / static_cast<double>(tokens_per_step()));
+  metrics.grad_norm = without_sign_of_nan(metrics.grad_norm);
   metrics.step_seconds = seconds_between(std::max(running.begin, settled_), now);
   settled_ = now;
   last_seconds_ = metrics.step_seconds;

@@ -13,7 +13,7 @@ namespace {
 TEST(Topology, CountsNoMoreCoresThanHardwareThreads) {
   cpu_set_t bound;
   ASSERT_EQ(sched_getaffinity(0, sizeof bound, &bound), 0);
-  const int cores = cores_of_node(MPI_COMM_WORLD);  // no test binds its ranks apart
+  const int cores = share_of_cores(MPI_COMM_WORLD).of_node;  // no test binds its ranks apart
   EXPECT_GE(cores, 1);
   EXPECT_LE(cores, CPU_COUNT(&bound));
 }
@@ -34,7 +34,7 @@ TEST(Topology, UnitesTheBindingsOfRanks) {
   int ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int together = cores_of_node(MPI_COMM_WORLD);
+  const int together = share_of_cores(MPI_COMM_WORLD).of_node;
 
   int before_it = rank % CPU_COUNT(&before);
   int thread = 0;
@@ -43,8 +43,8 @@ TEST(Topology, UnitesTheBindingsOfRanks) {
   CPU_ZERO(&one);
   CPU_SET(thread, &one);
   bind_process(one);
-  EXPECT_EQ(cores_of_node(MPI_COMM_SELF), 1);
-  const int apart = cores_of_node(MPI_COMM_WORLD);
+  EXPECT_EQ(share_of_cores(MPI_COMM_SELF).of_node, 1);
+  const int apart = share_of_cores(MPI_COMM_WORLD).of_node;
   EXPECT_EQ(apart, std::min({together, apart, ranks}));
   if (ranks >= CPU_COUNT(&before)) {
     EXPECT_EQ(apart, together);
@@ -57,7 +57,6 @@ TEST(Topology, GivesEachRankItsShare) {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const CoreShare share = share_of_cores(MPI_COMM_WORLD);
-  EXPECT_EQ(share.of_node, cores_of_node(MPI_COMM_WORLD));
   EXPECT_EQ(share.cores, std::max(1, share.cores));
   if (share.own()) {
     EXPECT_LE(share.cores * ranks, share.of_node + ranks);

@@ -1,5 +1,5 @@
 #pragma once
-// Runs the program as a user does.
+// Runs the program as a user does: commands of a shell, as texts.
 #include <sys/wait.h>
 
 #include <array>
@@ -13,7 +13,14 @@ struct Outcome {
   std::string text;  // standard output and error
 };
 
-/// Runs a shell command, for 60 s at most; status -1 where a signal ended it.
+/// The word of a shell that is `text`, whatever is in it.
+inline std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
+  return word + "'";
+}
+
+/// Runs a command of the shell, for 60 s at most; status -1 where a signal ended it.
 inline Outcome outcome_of(const std::string& command) {
   FILE* const pipe = popen(("2>&1 timeout 60 " + command).c_str(), "r");
   std::string text;
@@ -24,9 +31,29 @@ inline Outcome outcome_of(const std::string& command) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
 }
 
+/// Runs a script of bash.
+inline Outcome outcome_of_script(const std::string& script) {
+  return outcome_of("bash -c " + shell_word(script));
+}
+
+/// triax with these arguments, as words of a shell.
+inline std::string command_of(const std::string& arguments) {
+  return shell_word(TRIAX_PROGRAM) + " " + arguments;
+}
+
+/// What starts a command as so many ranks.
+inline std::string mpiexec(int ranks) {
+  return shell_word(MPIEXEC) + " " MPIEXEC_RANKS " " + std::to_string(ranks) + " ";
+}
+
 /// Runs triax as one process.
 inline Outcome triax(const std::string& arguments) {
-  return outcome_of(TRIAX_PROGRAM " " + arguments);
+  return outcome_of(command_of(arguments));
+}
+
+/// Runs triax as so many ranks.
+inline Outcome triax_on(int ranks, const std::string& arguments) {
+  return outcome_of(mpiexec(ranks) + command_of(arguments));
 }
 
 }  // namespace triax::test

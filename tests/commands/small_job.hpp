@@ -19,7 +19,7 @@ class SmallJob : public testing::Test {
                                     directory_.path("run") + R"("}, "train_batch_size": 2})");
   }
   Outcome on_job(const std::string& command, const std::string& more = "") const {
-    return triax(command + " " + directory_.path("job.json") + " " + more);
+    return triax(command + " " + shell_word(directory_.path("job.json")) + " " + more);
   }
   TempDirectory directory_;
 };

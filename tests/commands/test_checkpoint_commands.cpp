@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 Outcome three_ranks(const std::string& arguments) {
-  return outcome_of(MPIEXEC " 3 " TRIAX_PROGRAM " " + arguments);
+  return triax_on(3, arguments);
 }
 
 class CheckpointCommands : public testing::Test {
@@ -33,18 +33,18 @@ class CheckpointCommands : public testing::Test {
 };
 
 TEST_F(CheckpointCommands, VerifySaysOkOrNamesTheDamage) {
-  const Outcome whole = triax("checkpoint verify " + a_);
+  const Outcome whole = triax("checkpoint verify " + shell_word(a_));
   EXPECT_EQ(whole.status, 0);
   EXPECT_THAT(whole.text, AllOf(StartsWith("ok: " + a_ + ", 28 bytes at "), HasSubstr("GB/s")));
   damage(a_);
   const std::string expected = "damaged: " + a_ + ", 1 block(s)\n/model/b block 0, bytes 0 to 16\n";
-  const Outcome damaged = triax("checkpoint verify " + a_);
+  const Outcome damaged = triax("checkpoint verify " + shell_word(a_));
   EXPECT_EQ(damaged.status, 3);
   EXPECT_EQ(damaged.text, expected);
-  const Outcome ranks = three_ranks("checkpoint verify " + a_);
+  const Outcome ranks = three_ranks("checkpoint verify " + shell_word(a_));
   EXPECT_EQ(ranks.status, 3);
   EXPECT_THAT(ranks.text, HasSubstr(expected));
-  const json out = json::parse(triax("checkpoint verify --json " + a_).text);
+  const json out = json::parse(triax("checkpoint verify --json " + shell_word(a_)).text);
   EXPECT_FALSE(out.at("ok"));
   EXPECT_EQ(out.at("bytes"), 28);
   EXPECT_EQ(out.at("damaged").at(0).at("tensor"), "/model/b");
@@ -52,7 +52,7 @@ TEST_F(CheckpointCommands, VerifySaysOkOrNamesTheDamage) {
 
 TEST_F(CheckpointCommands, VerifyRefusesWhatIsNoCheckpoint) {
   for (const std::string& path : {dir_.path("none.h5"), dir_.file("words.h5", "words")}) {
-    const Outcome outcome = triax("checkpoint verify " + path);
+    const Outcome outcome = triax("checkpoint verify " + shell_word(path));
     EXPECT_EQ(outcome.status, 3) << outcome.text;
     EXPECT_THAT(outcome.text, AllOf(StartsWith("triax: "), HasSubstr(path)));
   }
@@ -60,53 +60,58 @@ TEST_F(CheckpointCommands, VerifyRefusesWhatIsNoCheckpoint) {
 
 // Each of them would take itself for rank 0.
 TEST_F(CheckpointCommands, ProcessesThatDoNotSeeEachOtherAreRefused) {
-  for (const std::string& command :
-       std::vector<std::string>{"verify " + a_, "inspect " + a_,
-                                "export " + a_ + " --to huggingface " + dir_.path("out")}) {
+  for (const std::string& command : std::vector<std::string>{
+           "verify " + shell_word(a_), "inspect " + shell_word(a_),
+           "export " + shell_word(a_) + " --to huggingface " + shell_word(dir_.path("out"))}) {
     const Outcome alone =
-        outcome_of("env SLURM_STEP_NUM_TASKS=2 " TRIAX_PROGRAM " checkpoint " + command);
+        outcome_of("env SLURM_STEP_NUM_TASKS=2 " + command_of("checkpoint " + command));
     EXPECT_EQ(alone.status, 2) << command;
     EXPECT_THAT(alone.text, AllOf(HasSubstr("srun has 2 processes"), HasSubstr("--mpi=pmi2")));
   }
 }
 
 TEST_F(CheckpointCommands, ListHasARowForEach) {
-  const json out = json::parse(triax("checkpoint list --json " + dir_.path()).text);
+  const json out = json::parse(triax("checkpoint list --json " + shell_word(dir_.path())).text);
   ASSERT_EQ(out.at("checkpoints").size(), 2U);
   EXPECT_EQ(out["checkpoints"][1].at("file"), b_);
-  EXPECT_THAT(triax("checkpoint list " + dir_.path()).text,
+  EXPECT_THAT(triax("checkpoint list " + shell_word(dir_.path())).text,
               HasSubstr("opens       step-000010.h5"));
-  EXPECT_EQ(triax("checkpoint list " + dir_.path("none")).status, 3);
-  EXPECT_EQ(triax("checkpoint list " + dir_.path()).status, 0);
+  EXPECT_EQ(triax("checkpoint list " + shell_word(dir_.path("none"))).status, 3);
+  EXPECT_EQ(triax("checkpoint list " + shell_word(dir_.path())).status, 0);
   std::filesystem::resize_file(a_, 700);
-  const Outcome damaged = triax("checkpoint list " + dir_.path());
+  const Outcome damaged = triax("checkpoint list " + shell_word(dir_.path()));
   EXPECT_EQ(damaged.status, 3);
   EXPECT_THAT(damaged.text, HasSubstr("damaged     step-"));
 }
 
 TEST_F(CheckpointCommands, DiffsStatusSaysWhetherTheyAreEqual) {
-  EXPECT_EQ(triax("checkpoint diff " + a_ + " " + a_).status, 0);
-  const Outcome different = triax("checkpoint diff " + a_ + " " + b_);
+  EXPECT_EQ(triax("checkpoint diff " + shell_word(a_) + " " + shell_word(a_)).status, 0);
+  const Outcome different = triax("checkpoint diff " + shell_word(a_) + " " + shell_word(b_));
   EXPECT_EQ(different.status, 3);
   EXPECT_THAT(different.text, AllOf(HasSubstr("/model/b"), HasSubstr("1 of 2 tensors")));
-  EXPECT_THAT(three_ranks("checkpoint diff " + a_ + " " + b_).text, HasSubstr(different.text));
-  EXPECT_EQ(json::parse(triax("checkpoint diff --json " + a_ + " " + b_).text)
-                .at("tensors")
-                .at(0)
-                .at("max_absolute"),
-            1.0);
+  EXPECT_THAT(three_ranks("checkpoint diff " + shell_word(a_) + " " + shell_word(b_)).text,
+              HasSubstr(different.text));
+  EXPECT_EQ(
+      json::parse(triax("checkpoint diff --json " + shell_word(a_) + " " + shell_word(b_)).text)
+          .at("tensors")
+          .at(0)
+          .at("max_absolute"),
+      1.0);
 }
 
 TEST_F(CheckpointCommands, DiffSaysWhichFileIsDamaged) {
   damage(b_);
-  const std::string files[] = {a_ + " " + b_, b_ + " " + a_, b_ + " " + b_};
+  const std::string files[] = {shell_word(a_) + " " + shell_word(b_),
+                               shell_word(b_) + " " + shell_word(a_),
+                               shell_word(b_) + " " + shell_word(b_)};
   for (const std::string& both : files) {
     const Outcome outcome = triax("checkpoint diff " + both);
     EXPECT_EQ(outcome.status, 3) << both;
     EXPECT_THAT(outcome.text, AllOf(HasSubstr("2 tensors in both"), HasSubstr(b_ + " is damaged"),
                                     HasSubstr("/model/b block 0")));
   }
-  EXPECT_THAT(three_ranks("checkpoint diff " + a_ + " " + b_).text, HasSubstr(b_ + " is damaged"));
+  EXPECT_THAT(three_ranks("checkpoint diff " + shell_word(a_) + " " + shell_word(b_)).text,
+              HasSubstr(b_ + " is damaged"));
 }
 
 TEST_F(CheckpointCommands, AttributesMayBeLeftOut) {
@@ -114,21 +119,22 @@ TEST_F(CheckpointCommands, AttributesMayBeLeftOut) {
   header.step = 99;
   write_example(b_, {{"/model/a", DType::f32, {3}}, {"/model/b", DType::f32, {2, 2}}},
                 {{1, 2, 3}, {1, 2, 3, 4}}, header);
-  EXPECT_EQ(triax("checkpoint diff " + a_ + " " + b_).status, 3);
-  EXPECT_EQ(triax("checkpoint diff --tensors " + a_ + " " + b_).status, 0);
+  EXPECT_EQ(triax("checkpoint diff " + shell_word(a_) + " " + shell_word(b_)).status, 3);
+  EXPECT_EQ(triax("checkpoint diff --tensors " + shell_word(a_) + " " + shell_word(b_)).status, 0);
 }
 
 TEST_F(CheckpointCommands, InspectIsTheSameUnderMpiexec) {
-  const Outcome alone = triax("checkpoint inspect --json " + a_);
+  const Outcome alone = triax("checkpoint inspect --json " + shell_word(a_));
   EXPECT_EQ(alone.status, 0);
   EXPECT_EQ(json::parse(alone.text).at("parameters"), 7);
-  EXPECT_THAT(three_ranks("checkpoint inspect --json " + a_).text, HasSubstr(alone.text));
+  EXPECT_THAT(three_ranks("checkpoint inspect --json " + shell_word(a_)).text,
+              HasSubstr(alone.text));
 }
 
 TEST_F(CheckpointCommands, InspectShowsWhatIsThereAndThatItIsDamaged) {
   damage(a_);
-  for (const Outcome& outcome :
-       {triax("checkpoint inspect " + a_), three_ranks("checkpoint inspect " + a_)}) {
+  for (const Outcome& outcome : {triax("checkpoint inspect " + shell_word(a_)),
+                                 three_ranks("checkpoint inspect " + shell_word(a_))}) {
     EXPECT_EQ(outcome.status, 3);
     EXPECT_THAT(outcome.text, AllOf(HasSubstr("l2 norm"), HasSubstr("is damaged"),
                                     HasSubstr("/model/b block 0")));

@@ -78,9 +78,8 @@ TEST(CommandLine, SizesOfExportAreChecked) {
 
 // One of them would be dropped without a word.
 TEST(CommandLine, OptionsThatExcludeEachOtherAreRefused) {
-  for (const char* both :
-       {"train x.json --dry-run --json --print-plan", "config x.json --reference",
-        "config --reference --ranks 2", "config --reference --set run.steps=2"}) {
+  for (const char* both : {"config x.json --reference", "config --reference --ranks 2",
+                           "config --reference --set run.steps=2"}) {
     const Outcome outcome = triax(both);
     EXPECT_EQ(outcome.status, 2) << both;
     EXPECT_THAT(outcome.text, AllOf(StartsWith("triax: "), HasSubstr(" excludes --"))) << both;
@@ -89,14 +88,14 @@ TEST(CommandLine, OptionsThatExcludeEachOtherAreRefused) {
 
 TEST(CommandLine, ThreadsThatAreNoNumberAreRefused) {
   for (const char* threads : {"abc", "0", "4x", "2,0", "100000"}) {
-    const Outcome outcome = outcome_of(std::string("env OMP_NUM_THREADS=") + threads +
-                                       " " TRIAX_PROGRAM " generate x --prompt a");
+    const Outcome outcome = outcome_of(std::string("env OMP_NUM_THREADS=") + threads + " " +
+                                       command_of("generate x --prompt a"));
     EXPECT_EQ(outcome.status, 2) << threads;
     EXPECT_THAT(outcome.text, HasSubstr(std::string("OMP_NUM_THREADS is \"") + threads + '"'));
   }
   for (const char* threads : {"2", "2,1", "' 1'"})
-    EXPECT_THAT(outcome_of(std::string("env OMP_NUM_THREADS=") + threads +
-                           " " TRIAX_PROGRAM " generate x --prompt a")
+    EXPECT_THAT(outcome_of(std::string("env OMP_NUM_THREADS=") + threads + " " +
+                           command_of("generate x --prompt a"))
                     .text,
                 HasSubstr("cannot open x"));
 }
@@ -110,7 +109,7 @@ TEST(CommandLine, AFullStandardOutputIsNamed) {
 }
 
 TEST(CommandLine, IsAnsweredOnceUnderMpiexec) {
-  const Outcome outcome = outcome_of(MPIEXEC " 3 " TRIAX_PROGRAM " trian");
+  const Outcome outcome = triax_on(3, "trian");
   EXPECT_EQ(outcome.status, 2);
   const auto first = outcome.text.find("triax has no command");
   ASSERT_NE(first, std::string::npos) << outcome.text;

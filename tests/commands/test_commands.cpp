@@ -10,6 +10,7 @@ namespace triax::test {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
@@ -20,7 +21,7 @@ TEST_F(Commands, TrainLeavesARunThatGenerateContinues) {
   const Outcome trained = on_job("train");
   ASSERT_EQ(trained.status, 0) << trained.text;
   const std::string checkpoint = checkpoint_path(directory_.path("run/checkpoints"), 2);
-  const std::string generate = "generate " + checkpoint + " --prompt li --max-tokens 5";
+  const std::string generate = "generate " + shell_word(checkpoint) + " --prompt li --max-tokens 5";
   const Outcome text = triax(generate);
   EXPECT_EQ(text.status, 0);
   EXPECT_EQ(text.text.substr(0, 2), "li");
@@ -33,8 +34,9 @@ TEST_F(Commands, ADamagedCheckpointIsNeitherContinuedNorResumed) {
   const std::string checkpoint = checkpoint_path(directory_.path("run/checkpoints"), 2);
   const std::string tensor = "/model/transformer.h.0.mlp.c_fc.weight";
   flip_bit(checkpoint, hdf5::File(checkpoint, hdf5::File::Mode::read).offset(tensor) + 100, 3);
-  for (const Outcome& outcome : {triax("generate " + checkpoint + " --prompt li --max-tokens 5"),
-                                 on_job("train", "--set run.steps=3")}) {
+  for (const Outcome& outcome :
+       {triax("generate " + shell_word(checkpoint) + " --prompt li --max-tokens 5"),
+        on_job("train", "--set run.steps=3")}) {
     EXPECT_EQ(outcome.status, 3) << outcome.text;
     EXPECT_THAT(outcome.text,
                 AllOf(HasSubstr(checkpoint + " is damaged"), HasSubstr(tensor + " block 0")));
@@ -45,12 +47,12 @@ TEST_F(Commands, ARunInBf16IsInspectedAndContinued) {
   const Outcome trained = on_job("train", "--set bf16.enabled=true");
   ASSERT_EQ(trained.status, 0) << trained.text;
   const std::string checkpoint = checkpoint_path(directory_.path("run/checkpoints"), 2);
-  const Outcome tensors = triax("checkpoint inspect " + checkpoint);
+  const Outcome tensors = triax("checkpoint inspect " + shell_word(checkpoint));
   EXPECT_THAT(tensors.text,
               AllOf(ContainsRegex("/model/transformer.wte.weight +bf16 "),
                     ContainsRegex("/master/transformer.wte.weight +f32 "),
                     ContainsRegex("/optimizer/exp_avg/transformer.wte.weight +f32 ")));
-  const Outcome text = triax("generate " + checkpoint + " --prompt li --max-tokens 5");
+  const Outcome text = triax("generate " + shell_word(checkpoint) + " --prompt li --max-tokens 5");
   EXPECT_EQ(text.status, 0) << text.text;
   EXPECT_EQ(text.text.substr(0, 2), "li");
   EXPECT_GT(text.text.size(), 4U);
@@ -79,28 +81,30 @@ TEST_F(Commands, AnExportIsImportedContinuedAndTrained) {
   const std::string out = directory_.path("out");
   const std::string file = directory_.path("imported.h5");
   const std::string checkpoint = checkpoint_path(directory_.path("run/checkpoints"), 2);
-  const std::string to_out = " --to huggingface " + out;
-  const Outcome exported = triax("checkpoint export " + checkpoint + to_out);
+  const std::string to_out = " --to huggingface " + shell_word(out);
+  const Outcome exported = triax("checkpoint export " + shell_word(checkpoint) + to_out);
   EXPECT_EQ(exported.status, 0);
   EXPECT_THAT(exported.text, HasSubstr(out + ": 16 tensors, f32, "));
-  const Outcome imported = triax("checkpoint import " + out + " --out " + file);
+  const Outcome imported =
+      triax("checkpoint import " + shell_word(out) + " --out " + shell_word(file));
   EXPECT_EQ(imported.status, 0) << imported.text;
   EXPECT_THAT(imported.text, HasSubstr("step 0, no optimizer state"));
-  EXPECT_EQ(triax("generate " + file + " --prompt li --max-tokens 5").text,
-            triax("generate " + checkpoint + " --prompt li --max-tokens 5").text);
-  EXPECT_EQ(triax("checkpoint inspect " + file).status, 0);
+  EXPECT_EQ(triax("generate " + shell_word(file) + " --prompt li --max-tokens 5").text,
+            triax("generate " + shell_word(checkpoint) + " --prompt li --max-tokens 5").text);
+  EXPECT_EQ(triax("checkpoint inspect " + shell_word(file)).status, 0);
   const std::string weights = contents(out + "/model.safetensors");
-  const Outcome twice = triax("checkpoint export " + file + to_out);
+  const Outcome twice = triax("checkpoint export " + shell_word(file) + to_out);
   EXPECT_EQ(twice.status, 2);
   EXPECT_THAT(twice.text, HasSubstr("holds a model"));
-  EXPECT_EQ(outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " checkpoint export " + file + to_out +
-                       " --force --shard-size 4kB")
-                .status,
-            0);
-  EXPECT_EQ(triax("checkpoint export " + file + to_out + " --force").status, 0);
+  EXPECT_EQ(
+      triax_on(2, "checkpoint export " + shell_word(file) + to_out + " --force --shard-size 4kB")
+          .status,
+      0);
+  EXPECT_EQ(triax("checkpoint export " + shell_word(file) + to_out + " --force").status, 0);
   EXPECT_EQ(contents(out + "/model.safetensors"), weights);
-  const Outcome trained = on_job("train", "--set checkpoint.resume=" + file +
-                                              " --set run.directory=" + directory_.path("more"));
+  const Outcome trained =
+      on_job("train", "--set checkpoint.resume=" + shell_word(file) +
+                          " --set run.directory=" + shell_word(directory_.path("more")));
   EXPECT_EQ(trained.status, 0);
   EXPECT_THAT(trained.text,
               AllOf(HasSubstr("after 0 of 2 steps"), HasSubstr("moments start from zero")));
@@ -108,22 +112,27 @@ TEST_F(Commands, AnExportIsImportedContinuedAndTrained) {
 
 TEST_F(Commands, ExportAndImportSayWhatIsWrong) {
   const std::string file = directory_.file("x.h5", "no checkpoint");
-  EXPECT_EQ(triax("checkpoint export " + file).status, 2) << "--to is missing";
-  EXPECT_EQ(triax("checkpoint export " + file + " --to gguf out").status, 2);
-  EXPECT_EQ(triax("checkpoint export " + file + " --to huggingface out --dtype f64").status, 2);
-  EXPECT_EQ(triax("checkpoint export " + file + " --to huggingface out --shard-size -1").status, 2);
+  EXPECT_EQ(triax("checkpoint export " + shell_word(file)).status, 2) << "--to is missing";
+  EXPECT_EQ(triax("checkpoint export " + shell_word(file) + " --to gguf out").status, 2);
   EXPECT_EQ(
-      triax("checkpoint export " + file + " --to huggingface " + directory_.path("out")).status, 3);
+      triax("checkpoint export " + shell_word(file) + " --to huggingface out --dtype f64").status,
+      2);
+  EXPECT_EQ(triax("checkpoint export " + shell_word(file) + " --to huggingface out --shard-size -1")
+                .status,
+            2);
+  EXPECT_EQ(triax("checkpoint export " + shell_word(file) + " --to huggingface " +
+                  shell_word(directory_.path("out")))
+                .status,
+            3);
   const Outcome missing =
-      outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " checkpoint import none --out " + file + " --force");
+      triax_on(2, "checkpoint import none --out " + shell_word(file) + " --force");
   EXPECT_EQ(missing.status, 3);
   EXPECT_THAT(missing.text, HasSubstr("none/config.json"));
   // A target that is there is the user's to choose anew: also a link to what is not here now.
   const std::string link = directory_.path("link.h5");
   std::filesystem::create_symlink(directory_.path("elsewhere.h5"), link);
   for (const std::string& taken : {file, link}) {
-    const Outcome there =
-        outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " checkpoint import none --out " + taken);
+    const Outcome there = triax_on(2, "checkpoint import none --out " + shell_word(taken));
     EXPECT_EQ(there.status, 2);
     EXPECT_THAT(there.text, AllOf(HasSubstr(taken + " is there already"), HasSubstr("--force")));
   }
@@ -167,13 +176,26 @@ TEST_F(Commands, ADryRunPrintsAndLeavesNothing) {
   EXPECT_EQ(parsed["ranks"].size(), 2U);
   EXPECT_GT(parsed["messages"]["data"]["count"], 0);
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
-  EXPECT_EQ(on_job("train", "--json").status, 2) << "only with --dry-run";
+  const Outcome run = on_job("train", "--json");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.text, HasSubstr("--json is for what --dry-run and --print-plan print"));
 }
 
 TEST_F(Commands, ADryRunAndAPlanAreBothPrinted) {
   const Outcome both = on_job("train", "--dry-run --print-plan");
   EXPECT_EQ(both.status, 0) << both.text;
   EXPECT_THAT(both.text, AllOf(HasSubstr("F c0 l0 m0"), HasSubstr("stage 0: rank 0")));
+}
+
+TEST_F(Commands, APlanIsPrintedAsJsonToo) {
+  for (const std::string dry : {"", "--dry-run "}) {
+    const Outcome outcome = on_job("train", "--print-plan --json " + dry + "2>/dev/null");
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    const auto json = nlohmann::json::parse(outcome.text);
+    ASSERT_EQ(json["stages"].size(), 1U);
+    EXPECT_THAT(json["stages"][0].get<std::vector<std::string>>(), Contains("F c0 l0 m0"));
+    EXPECT_EQ(json.contains("ranks"), !dry.empty());
+  }
 }
 
 TEST_F(Commands, ADryRunThatDoesNotFitPrintsTheTableAndSaysSo) {
@@ -234,16 +256,16 @@ TEST_F(Commands, APlanOfOneProcessSaysWhatItTakesForNodes) {
 }
 
 TEST_F(Commands, ThePlanOfManyRanksIsThatOfTheirNodes) {
-  const std::string plan = "train " + directory_.path("job.json") +
+  const std::string plan = "train " + shell_word(directory_.path("job.json")) +
                            " --print-plan --set fsdp.sharding_strategy=HYBRID_SHARD "
                            "--set train_batch_size=4 --set parallel.data=";
-  const Outcome many = outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " " + plan + "2 2>/dev/null");
+  const Outcome many = triax_on(2, plan + "2 2>/dev/null");
   ASSERT_EQ(many.status, 0) << many.text;
   EXPECT_EQ(many.text, triax(plan + "2 2>/dev/null").text);
   EXPECT_THAT(many.text, Not(HasSubstr("taken as")));
   EXPECT_NE(triax(plan + "4 --ranks-per-node 2 2>/dev/null").text,
             triax(plan + "4 2>/dev/null").text);
-  const Outcome told = outcome_of(MPIEXEC " 2 " TRIAX_PROGRAM " " + plan + "2 --ranks-per-node 1");
+  const Outcome told = triax_on(2, plan + "2 --ranks-per-node 1");
   EXPECT_EQ(told.status, 2);
   EXPECT_THAT(told.text, HasSubstr("the nodes of these 2 ranks are known"));
   EXPECT_THAT(on_job("train", "--ranks-per-node 1").text, HasSubstr("is for a plan"));
@@ -270,15 +292,15 @@ TEST_F(Commands, RanksOfANodeMustFitItTogether) {
 // Too little address space ends libraries without a word: the job is refused before.
 TEST_F(Commands, AnAddressSpaceWithoutRoomForLibrariesIsRefused) {
   const auto within = [&](int mib, const std::string& arguments) {
-    return outcome_of(fmt::format("bash -c 'export OMP_NUM_THREADS=1; ulimit -v {}; exec {} {}'",
-                                  mib * 1024, TRIAX_PROGRAM, arguments));
+    return outcome_of_script(fmt::format("export OMP_NUM_THREADS=1; ulimit -v {}; exec {}",
+                                         mib * 1024, command_of(arguments)));
   };
   int mib = 100;  // the program itself; more in a build for GPUs, whose libraries are large
   while (mib < 4000 && within(mib, "--version").status != 0) mib += 32;
   bool refused = false;
   bool ran = false;
   for (const int end = mib + 160; mib <= end && !ran; mib += 8) {
-    const Outcome outcome = within(mib, "train " + directory_.path("job.json"));
+    const Outcome outcome = within(mib, "train " + shell_word(directory_.path("job.json")));
     if (outcome.text.find("ulimit -v") != std::string::npos) {
       EXPECT_EQ(outcome.status, 2) << mib << " MiB: " << outcome.text;
       refused = true;

@@ -15,12 +15,13 @@ class Runs : public SmallJob {};
 
 TEST_F(Runs, AJobJsonMeansTheSameInAnotherDirectory) {
   const auto in = [](const std::string& directory, const std::string& arguments) {
-    return outcome_of("bash -c 'cd " + directory + " && " TRIAX_PROGRAM " train " + arguments +
-                      "'");
+    return outcome_of_script("cd " + shell_word(directory) + " && " +
+                             command_of("train " + arguments));
   };
   const Outcome first = in(directory_.path(), "job.json --set run.directory=here");
   ASSERT_EQ(first.status, 0) << first.text;
-  const Outcome second = in("/proc", directory_.path("here/job.json") + " --set run.steps=3");
+  const Outcome second =
+      in("/proc", shell_word(directory_.path("here/job.json")) + " --set run.steps=3");
   EXPECT_EQ(second.status, 0) << second.text;
   EXPECT_THAT(second.text, AllOf(HasSubstr("resumed from " + directory_.path("here/checkpoints")),
                                  Not(HasSubstr("resumed with another"))));
@@ -28,10 +29,11 @@ TEST_F(Runs, AJobJsonMeansTheSameInAnotherDirectory) {
 
 TEST_F(Runs, ARunWhoseDirectoryGoesSaysSoAndFails) {
   const std::string run = directory_.path("run");
-  const Outcome outcome = outcome_of(fmt::format(
-      "bash -c '{} train {} --set run.steps=300 --set checkpoint.at_end=false & p=$!; until [ -s "
-      "{}/metrics.jsonl ]; do sleep 0.01; done; mv {} {}; wait $p'",
-      TRIAX_PROGRAM, directory_.path("job.json"), run, run, directory_.path("elsewhere")));
+  const Outcome outcome = outcome_of_script(
+      fmt::format("{} {} --set run.steps=300 --set checkpoint.at_end=false & p=$!; until [ -s "
+                  "{}/metrics.jsonl ]; do sleep 0.01; done; mv {} {}; wait $p",
+                  command_of("train"), shell_word(directory_.path("job.json")), shell_word(run),
+                  shell_word(run), shell_word(directory_.path("elsewhere"))));
   EXPECT_EQ(outcome.status, 3) << outcome.text;
   EXPECT_THAT(outcome.text,
               AllOf(HasSubstr(run + "/metrics.jsonl is gone"), Not(HasSubstr("permissions"))));
@@ -82,11 +84,29 @@ TEST_F(Runs, ASecondRunInTheDirectoryIsTurnedAway) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run/metrics.jsonl")));
 }
 
+TEST_F(Runs, ADivergedRunSaysSoInGoodEnglish) {
+  const Outcome run =
+      on_job("train",
+             "--set optimizer.type=AdamW --set optimizer.params.lr=1e38 --set "
+             "data.valid=text.txt --set run.eval_interval=1 --set run.max_bad_steps=0 "
+             "--set run.steps=9");
+  EXPECT_EQ(run.status, 3) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("step 1 skipped: loss nan, gradient norm nan"),
+                              HasSubstr("validation loss nan"), Not(HasSubstr("-nan")),
+                              HasSubstr("no checkpoint after 2 of 9 steps: the last step was not "
+                                        "finite, and neither are the weights that step 0 left"),
+                              HasSubstr("(the run diverged). ")));
+}
+
 TEST_F(Runs, ARunThatSkippedEveryStepFails) {
   const Outcome run = on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=1e30");
   EXPECT_EQ(run.status, 3) << run.text;
   EXPECT_THAT(run.text, AllOf(HasSubstr("no step changed the weights: all 2 of the run"),
                               HasSubstr("fp16.loss_scale")));
+  std::filesystem::remove_all(directory_.path("run"));
+  EXPECT_THAT(
+      on_job("train", "--set fp16.enabled=true --set fp16.loss_scale=1e30 --set run.steps=1").text,
+      HasSubstr("the only one of the run was skipped"));
 }
 
 }  // namespace

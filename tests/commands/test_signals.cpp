@@ -27,16 +27,20 @@ class SignalledRun : public testing::Test {
   }
 
   std::string train(const std::string& run, const std::string& more) const {
-    return TRIAX_PROGRAM " train " + directory_.path("job.json") +
-           " --set run.directory=" + directory_.path(run) + " " + more;
+    return command_of("train " + shell_word(directory_.path("job.json")) +
+                      " --set run.directory=" + shell_word(directory_.path(run)) + " " + more);
   }
   // Runs `command`, and `then` once the run has written a line of metrics; $! is the command.
   Outcome with_a_signal(const std::string& command, const std::string& run,
                         const std::string& then) const {
-    return outcome_of(
-        fmt::format("bash -c 'trap \"kill -9 $p\" EXIT; {} & p=$!; until [ -s {}/metrics.jsonl ]; "
-                    "do sleep 0.05; done; {}; wait $p'",
-                    command, directory_.path(run), then));
+    return outcome_of_script(
+        fmt::format("trap 'kill -9 $p' EXIT; {} & p=$!; until [ -s {}/metrics.jsonl ]; "
+                    "do sleep 0.05; done; {}; wait $p",
+                    command, shell_word(directory_.path(run)), then));
+  }
+  std::string kill_last_rank(const std::string& run) const {
+    return "kill -TERM $(pgrep -f " + shell_word("^" TRIAX_PROGRAM ".*" + directory_.path(run)) +
+           " | tail -1)";
   }
   std::int64_t newest_step(const std::string& run) const {
     const auto found = list_checkpoints(directory_.path(run + "/checkpoints"));
@@ -78,22 +82,21 @@ TEST_F(SignalledRun, LeavesWithACheckpointAndStatus75AndGoesOnBitForBit) {
 
 // It comes as soon as the program has begun to run, while MPI and the job file are still to come:
 // the kernel says when main() has been reached, by the signals that wait then.
-TEST_F(SignalledRun, ASignalAtTheStartIsObeyedToo) {
+TEST_F(SignalledRun, ASignalAtTheStartEndsItBeforeTheFirstStep) {
   const Outcome stopped =
-      outcome_of(fmt::format("bash -c '{} & p=$!; until grep -q \"^SigBlk:.*4a00$\" "
-                             "/proc/$p/status || ! kill -0 $p; do :; done; "
-                             "kill -TERM $p; wait $p'",
-                             train("run", "")));
+      outcome_of_script(fmt::format("{} & p=$!; until grep -q '^SigBlk:.*4a00$' "
+                                    "/proc/$p/status || ! kill -0 $p; do :; done; "
+                                    "kill -TERM $p; wait $p",
+                                    train("run", "")));
   EXPECT_EQ(stopped.status, 75) << stopped.text;
-  EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGTERM after 1 of"));
-  EXPECT_EQ(newest_step("run"), 1);
+  EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGTERM before the first step"));
+  EXPECT_EQ(newest_step("run"), -1);
 }
 
 TEST_F(SignalledRun, ASignalToOneRankStopsAll) {
-  const std::string launch = MPIEXEC " 4 ";
-  const Outcome stopped = with_a_signal(
-      launch + train("run", "--set parallel.tensor=2"), "run",
-      "kill -TERM $(pgrep -f \"^" TRIAX_PROGRAM ".*" + directory_.path("run") + "\" | tail -1)");
+  const std::string launch = mpiexec(4);
+  const Outcome stopped =
+      with_a_signal(launch + train("run", "--set parallel.tensor=2"), "run", kill_last_rank("run"));
   EXPECT_EQ(stopped.status, 75) << stopped.text;
   EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGTERM after "));
   expect_goes_on("run", launch, "--set parallel.tensor=2");
@@ -102,7 +105,7 @@ TEST_F(SignalledRun, ASignalToOneRankStopsAll) {
 TEST_F(SignalledRun, Sigusr2WritesACheckpointAndGoesOn) {
   const Outcome stopped =
       with_a_signal(train("run", ""), "run",
-                    "kill -USR2 $p; until ls " + directory_.path("run/checkpoints") +
+                    "kill -USR2 $p; until ls " + shell_word(directory_.path("run/checkpoints")) +
                         "/*.h5; do sleep 0.05; done; kill -TERM $p");
   EXPECT_EQ(stopped.status, 75) << stopped.text;
   EXPECT_EQ(list_checkpoints(directory_.path("run/checkpoints")).size(), 2U) << stopped.text;
@@ -112,15 +115,14 @@ TEST_F(SignalledRun, Sigusr2WritesACheckpointAndGoesOn) {
 TEST_F(SignalledRun, RanksOfTwoThreadsObeyAllSignals) {
   const std::string two = "OMP_NUM_THREADS=2 ";
   const std::string saved =
-      "until ls " + directory_.path("run/checkpoints") + "/*.h5; do sleep 0.05; done; ";
+      "until ls " + shell_word(directory_.path("run/checkpoints")) + "/*.h5; do sleep 0.05; done; ";
   const Outcome stopped =
       with_a_signal(two + train("run", ""), "run", "kill -USR2 $p; " + saved + "kill -USR1 $p");
   EXPECT_EQ(stopped.status, 75) << stopped.text;
   EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGUSR1 after "));
   EXPECT_EQ(list_checkpoints(directory_.path("run/checkpoints")).size(), 2U) << stopped.text;
-  const std::string rank =
-      "kill -TERM $(pgrep -f \"^" TRIAX_PROGRAM ".*" + directory_.path("other") + "\" | tail -1)";
-  const Outcome ended = with_a_signal(two + MPIEXEC " 2 " + train("other", ""), "other", rank);
+  const Outcome ended =
+      with_a_signal(two + mpiexec(2) + train("other", ""), "other", kill_last_rank("other"));
   EXPECT_EQ(ended.status, 75) << ended.text;
   EXPECT_THAT(ended.text, HasSubstr("stopped by SIGTERM after "));
 }
@@ -133,8 +135,8 @@ TEST_F(SignalledRun, ACheckpointAmidBadStepsIsOfTheStepBeforeThem) {
             "--set scheduler.params.warmup_min_lr=1e20 --set scheduler.params.warmup_max_lr=1e20 "
             "--set run.max_bad_steps=300 --set checkpoint.keep=1"),
       "run",
-      "until grep skipped " + directory_.path("run/metrics.jsonl") +
-          "; do sleep 0.05; done; kill -USR2 $p; until ls " + checkpoints +
+      "until grep skipped " + shell_word(directory_.path("run/metrics.jsonl")) +
+          "; do sleep 0.05; done; kill -USR2 $p; until ls " + shell_word(checkpoints) +
           "/*.h5; do sleep 0.05; done");
   EXPECT_EQ(stopped.status, 3) << stopped.text;
   EXPECT_THAT(stopped.text, HasSubstr("301 steps in a row, from step 1 on"));
@@ -149,7 +151,7 @@ TEST_F(SignalledRun, ABatchJobGoesOnFromItsOwnCheckpointWhereverItBegan) {
   const std::string batch = "env TRIAX_JOB_ID=7 ";
   for (const std::string& begin : {base, std::string("never")}) {
     const std::string run = begin == base ? "tuned" : "fresh";
-    const std::string resume = " --set checkpoint.resume=" + begin;
+    const std::string resume = " --set checkpoint.resume=" + shell_word(begin);
     const Outcome stopped = with_a_signal(batch + train(run, resume), run, "kill -USR1 $p");
     EXPECT_EQ(stopped.status, 75) << stopped.text;
     EXPECT_THAT(stopped.text, HasSubstr("this batch job goes on from there"));

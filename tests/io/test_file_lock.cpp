@@ -97,6 +97,24 @@ TEST(FileLock, OfARemovedFileDoesNotCount) {
   EXPECT_THAT(error_of([&] { lock(none); }), StartsWith("taken"));
 }
 
+// As a network file system may show it: the open file has a name yet, and the one that was locked
+// is another's.
+TEST(FileLock, OfAFileOfAnotherNameDoesNotCount) {
+  const TempDirectory directory;
+  const std::string path = directory.path(".lock");
+  const auto lock = [&](std::chrono::milliseconds patience) {
+    return std::make_unique<FileLock>(path, "taken", "Wait", patience, FileLock::Leaves::file);
+  };
+  auto first = lock(none);
+  std::unique_ptr<FileLock> second;
+  std::thread waiting([&] { second = lock(std::chrono::seconds(60)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::filesystem::rename(path, directory.path("aside"));
+  first.reset();
+  waiting.join();
+  EXPECT_THAT(error_of([&] { lock(none); }), StartsWith("taken"));
+}
+
 TEST(DirectoryLock, SaysWhyThereIsNone) {
   const TempDirectory directory;
   std::filesystem::create_directory(directory.path(".lock"));  // cannot be opened for writing

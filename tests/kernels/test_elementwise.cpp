@@ -66,13 +66,6 @@ TEST_P(Elementwise, AddBiasIsTheResidualOfABias) {
   EXPECT_EQ(x, y);
 }
 
-TEST_P(Elementwise, Scale) {
-  std::vector<float> expected = x.floats();
-  for (float& value : expected) value *= 0.3F;
-  test::run(scale, matrix(x), 0.3F);
-  EXPECT_EQ(x, test::Array(types.type, expected));
-}
-
 TEST_P(Elementwise, BiasBackward) {
   test::Array dbias = test::Array::random(types.gradients, columns, 5);
   const test::Array before = dbias;

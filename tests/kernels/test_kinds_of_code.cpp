@@ -126,8 +126,7 @@ TEST_P(KindsOfCode, Elements) {
     Array sums(DType::f32, columns);
     test::Scratch scratch(bias_backward_scratch_bytes(rows, columns), MemorySpace::host);
     bias_backward(stream, sums.tensor(), matrix(x), false, scratch.arena());
-    scale(stream, x.tensor(), 0.3F);
-    return Results{x, y, z, made, sums};
+    return Results{y, z, made, sums};
   });
 }
 

@@ -74,7 +74,6 @@ TEST_P(WarmCalls, Norms) {
 TEST_P(WarmCalls, Pointwise) {
   EXPECT_EQ(warm_allocations([&] { residual_forward(stream, a, b, c, bias); }), 0);
   EXPECT_EQ(warm_allocations([&] { accumulate(stream, a, b); }), 0);
-  EXPECT_EQ(warm_allocations([&] { scale(stream, a, 2.0F); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_forward(stream, a, b); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_backward(stream, a, b, c, d); }), 0);
   EXPECT_EQ(warm_allocations([&] { dropout(stream, a, b, {0.5F, 1}, 0); }), 0);

@@ -17,13 +17,12 @@ TEST_F(DeviceMemory, AJobThatDoesNotFitIsRefusedBeforeItTakesMemory) {
   text["model"].erase("config");
   text["model"] = {{"architecture", "gpt2"}, {"n_layer", 96},       {"n_head", 96},
                    {"n_embd", 12288},        {"n_positions", 2048}, {"vocab_size", 256}};
-  LoadedJob job = load(text, world_size());
+  const LoadedJob job = load(text, world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
-  job = on_grid(std::move(job), grid);
-  const JobPlan plan = plan_job(job.config);
+  const JobPlan plan = plan_job(on_grid(job.config, grid));
   const std::int64_t free = device_facts().free_bytes;
   const MemoryLimit limit = gpu_limit(grid.space());
-  EXPECT_THAT(error_of([&] { check_fits(job.config, plan.memory, {world_rank()}, limit); }),
+  EXPECT_THAT(error_of([&] { check_fits(plan.config, plan.memory, {world_rank()}, limit); }),
               testing::AllOf(testing::HasSubstr("does not fit the free memory of its GPU"),
                              testing::HasSubstr("parameters"), testing::HasSubstr("gradients"),
                              testing::HasSubstr("optimizer"), testing::HasSubstr("activations"),
@@ -33,13 +32,13 @@ TEST_F(DeviceMemory, AJobThatDoesNotFitIsRefusedBeforeItTakesMemory) {
 
 // Makes a run of the job, and holds what it takes to what is planned.
 void expect_as_planned(const nlohmann::json& text) {
-  LoadedJob job = load(text, world_size());
+  const LoadedJob job = load(text, world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
-  job = on_grid(std::move(job), grid);
-  const JobPlan plan = plan_job(job.config);
+  const JobPlan plan = plan_job(on_grid(job.config, grid));
   const RankMemory& planned = plan.memory.of(world_rank());
   KindBytes cut = planned.device;
-  EXPECT_EQ(cut.communication, grid.stages_messages() ? 0 : nccl_groups(job.config) * nccl_reserve);
+  EXPECT_EQ(cut.communication,
+            grid.stages_messages() ? 0 : nccl_groups(plan.config) * nccl_reserve);
   cut.communication = 0;
   cut.buffers -= cuda_reserve;
   const std::int64_t before = device_facts().free_bytes;
@@ -106,8 +105,8 @@ TEST_F(DeviceMemory, OfInputsAllocatesWhatThePlanSays) {
     job["activation_checkpointing"]["cpu_checkpointing"] = true;
     expect_as_planned(job);
     const LoadedJob with = load(job, world_size());
-    const RankMemory here = plan_job(without.config).memory.of(world_rank());
-    const RankMemory there = plan_job(with.config).memory.of(world_rank());
+    const RankMemory here = plan_job(on_nodes(without.config, 0)).memory.of(world_rank());
+    const RankMemory there = plan_job(on_nodes(with.config, 0)).memory.of(world_rank());
     EXPECT_LT(there.device.activations, here.device.activations);
     EXPECT_GT(there.host.activations, 0);
   }

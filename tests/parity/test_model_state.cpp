@@ -35,7 +35,7 @@ TEST(ModelState, IsSixteenBytesAParameterCutByStage) {
           fmt::format("stage {}, gradients in {}", stage, wide_gradients ? "float32" : "bfloat16"));
       const LoadedJob job = load(job_of(stage, wide_gradients), world_size());
       ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
-      const JobPlan plan = plan_job(job.config);
+      const JobPlan plan = plan_job(on_grid(job.config, grid));
       Trainer trainer(job, grid);
       trainer.train_step(0);
       const Allocations held = trainer.allocations();

@@ -151,8 +151,8 @@ TEST(Offload, FilesAreReadableByHdf5DuringTheRun) {
       EXPECT_EQ(optimizer.shape(state + name), Shape{block.stepped.count()});
       ++moments;
     }
-    EXPECT_EQ(block.stored, block.sharded);
-    if (!block.stored) continue;
+    EXPECT_EQ(block.stored(), block.sharded());
+    if (!block.stored()) continue;
     EXPECT_EQ(parameters.shape("/model" + name), Shape{block.parameters.count()});
     ++stored;
   }

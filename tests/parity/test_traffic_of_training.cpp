@@ -20,7 +20,8 @@ std::int64_t weight_bytes(const GoldenCase& golden) {
   const LoadedJob job = load(golden_job(golden, {.data = world_size(), .micro = 1}), world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
   const Stage stage(job.config.model, {}, golden.sequence_length);
-  const ParameterStore store(stage, grid, state_options(job.config, grid.data_rank()));
+  const ParameterStore store(stage, grid,
+                             state_options(on_grid(job.config, grid), grid.data_rank()));
   std::int64_t parameters = 0;
   for (const GlobalTensor& tensor : global_tensors(job.config.model))
     parameters += tensor.shape.elements();
@@ -66,7 +67,7 @@ TEST(TrafficOfTraining, EachStageSendsWhatItsAuthorsCount) {
       for (const ParameterBlock& block : trainer.store().blocks()) {
         bytes += float_bytes * block.elements;
         const int first = block.params.front().uses.front().layer;
-        if (block.tied) continue;
+        if (block.content == BlockContent::tied_embedding) continue;
         if (first == 0 || first > job.config.model.layers)
           gathered_once += float_bytes * block.elements;
       }
@@ -137,12 +138,12 @@ Allocations expect_as_planned(const nlohmann::json& text) {
   LoadedJob job = load(text, world_size());
   job.config.checkpoint.async = AsyncWrites::on;
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
-  const JobPlan plan = plan_job(job.config);
+  const JobPlan plan = plan_job(on_grid(job.config, grid));
   Trainer trainer(job, grid);
-  const Stage stage = make_stage(job.config, grid.pipeline_rank(), grid.tensor_rank());
-  Allocations planned = planned_allocations(job.config, plan.steps, stage);
+  const Stage stage = make_stage(plan.config, grid.pipeline_rank(), grid.tensor_rank());
+  Allocations planned = planned_allocations(plan.config, plan.steps, stage);
   // Of shard groups the first one writes.
-  if (data_shard(job.config, grid.data_rank()).group > 0) planned.snapshot = 0;
+  if (data_shard(plan.config, grid.data_rank()).group > 0) planned.snapshot = 0;
   EXPECT_EQ(trainer.allocations(), planned);
   const StepMetrics metrics = trainer.train_step(0);
   const auto expect = [&](Axis axis, std::int64_t messages, std::int64_t bytes) {
@@ -197,10 +198,10 @@ TEST(TrafficOfTraining, PiecesOfGathersAreAsPlanned) {
       job["zero_optimization"]["stage3_param_persistence_threshold"] = 5000;
       job["zero_optimization"]["allgather_bucket_size"] = bucket;
       if (bucket == 5000) expect_as_planned(job);
-      const Config config = load(job, world_size()).config;
+      const PlacedConfig config{load(job, world_size()).config, {}};
       const Stage stage = make_stage(config, 0, 0);
       for (const ParameterBlock& block : lay_out_blocks(stage, data_shard(config, 0))) {
-        if (block.sharded) continue;
+        if (block.sharded()) continue;
         std::int64_t gathered = 0;
         for (int piece = 0; piece < gathers_of(block); ++piece) {
           const FlatRange run = gathered_run(block, piece);

@@ -52,13 +52,14 @@ std::vector<BlockUse> blocks_of(const PlanShape& shape, int stage, const ShapeOp
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     blocks[b].elements = static_cast<std::int64_t>(10 * (b + 1));
     blocks[b].pool = b == 0 ? 1 : 0;
-    blocks[b].persistent = options.persistent && b % 3 == 2;
+    if (options.persistent && b % 3 == 2) blocks[b].parameters = Residence::whole;
     if (options.pieces) blocks[b].gather_piece = static_cast<std::int64_t>(4 * b);
     if (options.offload == 0) continue;
     blocks[b].parts = static_cast<int>((b + 2) % 4);
     blocks[b].kept_parts = blocks[b].parts > 1 ? blocks[b].parts % 2 : 0;
-    blocks[b].stored = shape.shards_parameters(blocks[b]) && b % 4 != 1;
-    blocks[b].stepped_in_store = options.in_store && blocks[b].stored && b % 3 != 0;
+    if (shape.shards_parameters(blocks[b]) && b % 4 != 1)
+      blocks[b].parameters =
+          options.in_store && b % 3 != 0 ? Residence::stepped_in_store : Residence::stored;
   }
   return blocks;
 }
@@ -128,7 +129,7 @@ PlanShape three_layers(ZeroStage zero, std::int64_t ahead) {
   shape.reduce_ahead = shape.gather_ahead = ahead;
   shape.blocks = {{{.layers = {{0, 0, false, false}, {0, 2, true, false}}, .elements = 100},
                    {.layers = {{0, 1}}, .tensor_sum = true, .elements = 30, .pool = 1},
-                   {.layers = {{0, 2}}, .persistent = true, .elements = 5, .pool = 2}}};
+                   {.layers = {{0, 2}}, .parameters = Residence::whole, .elements = 5, .pool = 2}}};
   return shape;
 }
 

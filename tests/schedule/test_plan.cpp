@@ -143,7 +143,7 @@ TEST(CheckShape, RefusesWhatDoesNotFit) {
   EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][0].tied = false; }), HasSubstr("tied"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][1].kept_parts = 1; }),
               HasSubstr("block 1 of stage 0 keeps more parts than it has"));
-  EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][1].stored = true; }),
+  EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[0][1].parameters = Residence::stored; }),
               HasSubstr("has no shard of its parameters to store"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.state_buffers = 0; }),
               HasSubstr("one buffer for optimizer state or more"));

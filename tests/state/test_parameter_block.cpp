@@ -87,18 +87,17 @@ TEST(ParameterBlocks, TheFirstShardsStayInMemory) {
   std::int64_t kept = 0;
   int stored = 0;
   for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
-    if (block.stored)
+    if (block.stored())
       ++stored;
-    else if (block.sharded)
+    else if (block.sharded())
       kept += block.parameters.count();
-    EXPECT_TRUE(block.sharded || !block.stored);
   }
   EXPECT_GT(stored, 2);
   EXPECT_GT(kept, 0);
   EXPECT_LE(kept, 10'000);
   shard.offload.kept_parameters = 0;
   for (const ParameterBlock& block : lay_out_blocks(stage, shard))
-    EXPECT_EQ(block.stored, block.sharded);
+    EXPECT_EQ(block.stored(), block.sharded());
 }
 
 TEST(ParameterBlocks, AShareOfTheShardsStaysInMemory) {
@@ -110,7 +109,7 @@ TEST(ParameterBlocks, AShareOfTheShardsStaysInMemory) {
     std::int64_t kept = 0, all = 0;
     for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
       all += block.parameters.count();
-      if (!block.stored) kept += block.parameters.count();
+      if (!block.stored()) kept += block.parameters.count();
     }
     EXPECT_LE(static_cast<double>(kept), (1.0 - share) * static_cast<double>(all) + 1.0) << share;
     EXPECT_EQ(kept > 0, share < 1.0) << share;
@@ -125,13 +124,13 @@ TEST(ParameterBlocks, AHostHasTheFirstOfTheShardsThatDoNotStay) {
   shard.offload.parameter_share = 0.7;
   std::int64_t largest = 0;
   for (const ParameterBlock& block : lay_out_blocks(stage, shard))
-    if (block.stored) largest = std::max(largest, block.parameters.count());
+    if (block.stored()) largest = std::max(largest, block.parameters.count());
   for (const std::int64_t room : {std::int64_t{0}, largest, std::int64_t{1} << 60}) {
     shard.offload.host_parameters = room;
     std::int64_t hosted = 0, on_disk = 0;
     for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
-      EXPECT_TRUE(block.stored || !block.in_host);
-      (block.in_host ? hosted : on_disk) += block.stored ? block.parameters.count() : 0;
+      if (block.home == ParameterHome::host) hosted += block.parameters.count();
+      if (block.home == ParameterHome::disk) on_disk += block.parameters.count();
     }
     EXPECT_LE(hosted, room);
     EXPECT_EQ(hosted > 0, room > 0);
@@ -169,7 +168,7 @@ TEST(ParameterBlocks, UpdatedParametersAreGatheredInPiecesUpToTheLimit) {
       pieces += gathers_of(block) - 1;
       EXPECT_LE(block.gather_piece, 1000);
       EXPECT_EQ(block.gather_piece % (4 * 16), 0) << "whole lines of memory";
-      if (zero == 0 || block.sharded) {
+      if (zero == 0 || block.sharded()) {
         EXPECT_EQ(gathers_of(block), 1);
         EXPECT_EQ(gathered_run(block, 0), (FlatRange{0, block.own.count()}));
       }
@@ -221,7 +220,7 @@ TEST(ParameterBlocks, ATiedEmbeddingIsSharedOrDoubled) {
   const auto tied_of = [](const Stage& stage) {
     std::vector<ParameterBlock> tied;
     for (const ParameterBlock& block : lay_out_blocks(stage, {}))
-      if (block.tied) tied.push_back(block);
+      if (block.content == BlockContent::tied_embedding) tied.push_back(block);
     return tied;
   };
   const auto whole = tied_of(Stage(model, {}, 16));

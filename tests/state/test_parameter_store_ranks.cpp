@@ -198,7 +198,7 @@ TEST(Gathers, SmallParametersAreThereAlways) {
   Sharded s(golden_model("llama-tiny"), {.zero_stage = 3, .persistence_threshold = 64}, 1);
   int small = 0;
   for (int b = 0; b < s.blocks(); ++b) {
-    if (s.block(b).sharded) continue;
+    if (s.block(b).sharded()) continue;
     ++small;
     for (const PlacedParameter& param : s.block(b).params)
       EXPECT_LE(param.spec.shape.elements(), 64);

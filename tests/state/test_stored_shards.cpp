@@ -26,8 +26,9 @@ class StoredShardsTest : public testing::Test {
     for (int b = 0; b < blocks; ++b) {
       ParameterBlock& block = layout[static_cast<std::size_t>(b)];
       block.parameters = {0, count};
-      block.stored = b != 1;
-      block.in_host = block.stored && in_host;
+      block.home = b == 1    ? ParameterHome::sharded
+                   : in_host ? ParameterHome::host
+                             : ParameterHome::disk;
     }
     StateOptions options;
     options.space = MemorySpace::device;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "src/train/step_plan.hpp"
 #include "tests/io/rank_fixtures.hpp"
 
 namespace triax::test {
@@ -84,6 +83,10 @@ void add_dropout(nlohmann::json& job) {
 LoadedJob load(const nlohmann::json& job, int ranks) {
   const TempDirectory own;  // of this rank: nobody waits for another's file
   return load_job(own.file("job.json", job.dump()), {}, ranks);
+}
+
+PlacedConfig golden_config(const Layout& layout, const std::string& name) {
+  return {load(golden_job(read_golden(name), layout), layout.ranks()).config, {}};
 }
 
 ProcessGrid make_grid(MPI_Comm world, const Config& config) {

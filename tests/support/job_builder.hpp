@@ -7,6 +7,7 @@
 
 #include "src/comm/process_grid.hpp"
 #include "src/config/load.hpp"
+#include "src/train/placement.hpp"
 #include "tests/support/golden.hpp"
 
 namespace triax::test {
@@ -51,6 +52,9 @@ void add_dropout(nlohmann::json& job);
 
 /// The job file, read as the program reads it, for so many ranks.
 LoadedJob load(const nlohmann::json& job, int ranks);
+
+/// A golden case on a layout, on hosts that share no memory.
+PlacedConfig golden_config(const Layout& layout, const std::string& name = "gpt2-tiny");
 
 /// The grid of a job over `world`, which has as many ranks.
 ProcessGrid make_grid(MPI_Comm world, const Config& config);

@@ -27,9 +27,23 @@ TEST(BadSteps, AreThoseInARow) {
   EXPECT_THAT(bad.error(7, "").what(),
               AllOf(HasSubstr("2 steps in a row, from step 5 on"), HasSubstr("the run diverged"),
                     Not(HasSubstr("no checkpoint"))));
-  EXPECT_THAT(bad.error(7, "disk full").what(), HasSubstr("(and no checkpoint: disk full)"));
+  EXPECT_THAT(bad.error(7, "disk full").what(),
+              HasSubstr("(the run diverged; there is no checkpoint: disk full). "));
   bad.count(step(1.0, false), none);
   EXPECT_EQ(bad.in_a_row(), 0);
+}
+
+TEST(BadSteps, SayWhyNothingIsSavedAmidThem) {
+  const LossScaler none({});
+  BadSteps bad(none);
+  bad.count(step(std::nan(""), true), none);
+  EXPECT_EQ(bad.nothing_to_save(5, false),
+            "the last step was not finite, and neither are the weights that step 3 left");
+  bad.count(step(std::nan(""), true), none);
+  EXPECT_EQ(bad.nothing_to_save(5, false),
+            "the last 2 steps were not finite, and neither are the weights that step 2 left");
+  EXPECT_EQ(bad.nothing_to_save(2, true),
+            "the last 2 steps were not finite, and this run has made no other");
 }
 
 TEST(BadSteps, OverflowsByWhichAScaleIsFoundAreNone) {

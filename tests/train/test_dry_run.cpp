@@ -14,12 +14,12 @@ using testing::HasSubstr;
 using testing::Not;
 
 JobPlan plan_of(const Layout& layout) {
-  return plan_job(load(golden_job(read_golden("gpt2-tiny"), layout), layout.ranks()).config);
+  return plan_job(golden_config(layout));
 }
 
 TEST(DryRunJson, HasEveryRankKindAndAxis) {
   const JobPlan plan = plan_of({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1});
-  const auto json = nlohmann::json::parse(dry_run_json(plan));
+  const auto json = nlohmann::json::parse(plan_json(plan));
   ASSERT_EQ(json["ranks"].size(), 8U);
   for (int rank = 0; rank < 8; ++rank) {
     const auto& entry = json["ranks"][static_cast<std::size_t>(rank)];
@@ -59,10 +59,10 @@ TEST(DryRunTable, OneRankSendsNothing) {
 
 // No GPU is needed to plan for one; what was assumed of it is said.
 TEST(GpuNotes, SayWhatIsAssumed) {
-  Config config = load(golden_job(read_golden("gpt2-tiny"), {.data = 2, .micro = 1}), 2).config;
+  PlacedConfig config = golden_config({.data = 2, .micro = 1});
   EXPECT_TRUE(gpu_notes(config, false).empty());
-  config.run.space = MemorySpace::device;
-  config.run.staged_messages = false;
+  config.place.space = MemorySpace::device;
+  config.place.staged_messages = false;
   EXPECT_THAT(gpu_notes(config, false),
               testing::ElementsAre(
                   AllOf(HasSubstr("this machine has none"), HasSubstr("by NCCL")),
@@ -71,7 +71,7 @@ TEST(GpuNotes, SayWhatIsAssumed) {
   const MemoryPlan memory(config, step_plans(config), 0);
   EXPECT_EQ(memory.of(0).device.communication, 2 * nccl_reserve);
   EXPECT_GT(memory.of(0).device.buffers, cuda_reserve);
-  config.run.staged_messages = true;
+  config.place.staged_messages = true;
   EXPECT_THAT(gpu_notes(config, true),
               testing::ElementsAre(AllOf(HasSubstr("512 MiB"), Not(HasSubstr("NCCL")))));
   EXPECT_EQ(MemoryPlan(config, step_plans(config), 0).of(0).device.communication, 0);

@@ -16,25 +16,21 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-Config golden_config(const Layout& layout) {
-  return load(golden_job(read_golden("gpt2-tiny"), layout), layout.ranks()).config;
-}
-
-std::vector<std::string> advice(const Config& config) {
+std::vector<std::string> advice(const PlacedConfig& config) {
   std::vector<std::string> settings;
   for (const MemorySaving& saving : memory_savings(config)) settings.push_back(saving.setting);
   return settings;
 }
 
 // State is more than activations.
-Config with_state(Layout layout) {
-  Config config = golden_config(layout);
+PlacedConfig with_state(Layout layout) {
+  PlacedConfig config = golden_config(layout);
   config.model.layers = 24;
   return config;
 }
 
 TEST(MemoryAdvice, TheMostEffectiveComesFirst) {
-  for (const Config& config :
+  for (const PlacedConfig& config :
        {golden_config({.micro = 4}), with_state({.data = 2, .micro = 1, .zero = 1})}) {
     const std::vector<MemorySaving> savings = memory_savings(config);
     ASSERT_GE(savings.size(), 3U);
@@ -59,7 +55,7 @@ TEST(MemoryAdvice, OneDataRankHasNothingToCut) {
 
 // Of a model that is more than what is reserved there.
 TEST(MemoryAdvice, OnGpusTheHostHasRoom) {
-  Config config = with_state({.micro = 8, .recompute = 99});
+  PlacedConfig config = with_state({.micro = 8, .recompute = 99});
   config.model.hidden = 1024;
   config.model.intermediate = 4096;
   config.model.heads = config.model.kv_heads = 16;
@@ -69,7 +65,7 @@ TEST(MemoryAdvice, OnGpusTheHostHasRoom) {
       Contains("zero_optimization.offload_param.device cpu and zero_optimization.stage 3");
   const auto of_inputs = Contains("activation_checkpointing.cpu_checkpointing true");
   EXPECT_THAT(advice(config), AllOf(Not(of_parameters), Not(of_inputs)));
-  config.run.space = MemorySpace::device;
+  config.place.space = MemorySpace::device;
   EXPECT_THAT(advice(config), AllOf(of_parameters, of_inputs));
   config.zero.stage = 3;
   config.zero.offload_param.device = OffloadDevice::cpu;
@@ -87,14 +83,14 @@ TEST(MemoryAdvice, ZeroStagesAreThoseBeyondTheJobs) {
   EXPECT_EQ(stages(0).size(), 1U);  // the best of them
   EXPECT_EQ(stages(1).size(), 1U);
   EXPECT_THAT(stages(3), IsEmpty());
-  Config config = with_state({.data = 2, .micro = 1, .zero = 3});
+  PlacedConfig config = with_state({.data = 2, .micro = 1, .zero = 3});
   EXPECT_THAT(advice(config), Not(Contains(HasSubstr("mics_shard_size"))));
   config.zero.shard_size = 1;
   EXPECT_THAT(advice(config), Contains("a larger zero_optimization.mics_shard_size"));
 }
 
 TEST(MemoryAdvice, IsNotWhatTheJobHas) {
-  Config config = with_state({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
+  PlacedConfig config = with_state({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
   config.zero.persistence_threshold = 0;
   EXPECT_THAT(advice(config), Each(Not(HasSubstr("bf16.enabled"))));
   config.zero.offload_optimizer.device = OffloadDevice::nvme;
@@ -113,7 +109,7 @@ TEST(MemoryAdvice, IsNotWhatTheJobHas) {
 }
 
 TEST(MemoryAdvice, NamesTheRecomputeThatIsLeft) {
-  Config config = golden_config({.micro = 4});
+  PlacedConfig config = golden_config({.micro = 4});
   config.recompute.what = Recompute::attention;
   EXPECT_THAT(advice(config),
               Contains("activation_checkpointing.granularity full with number_checkpoints"));
@@ -124,7 +120,7 @@ TEST(MemoryAdvice, NamesTheRecomputeThatIsLeft) {
 }
 
 TEST(MemoryAdvice, ACopyForCheckpointsCanBeDoneWithout) {
-  Config config = with_state({.micro = 1});
+  PlacedConfig config = with_state({.micro = 1});
   config.checkpoint.async = AsyncWrites::off;
   EXPECT_THAT(advice(config), Not(Contains("checkpoint.async false")));
   config.checkpoint.async = AsyncWrites::on;
@@ -132,11 +128,11 @@ TEST(MemoryAdvice, ACopyForCheckpointsCanBeDoneWithout) {
 }
 
 TEST(MemoryAdvice, StandsInTheRefusal) {
-  const auto refusal = [](const Config& config) {
+  const auto refusal = [](const PlacedConfig& config) {
     return error_of(
         [&] { check_fits(config, MemoryPlan(config, step_plans(config), 0), {0}, {1000.0}); });
   };
-  const Config config = with_state({.data = 2, .micro = 1, .zero = 1});
+  const PlacedConfig config = with_state({.data = 2, .micro = 1, .zero = 1});
   EXPECT_THAT(refusal(config),
               AllOf(HasSubstr("the most effective first: " + advice(config).front()),
                     HasSubstr("GiB less a rank)"), HasSubstr("or parallel.data")));
@@ -144,7 +140,7 @@ TEST(MemoryAdvice, StandsInTheRefusal) {
 }
 
 TEST(MemoryAdvice, OfAPlanWithoutEndIsNone) {
-  Config config = golden_config({.micro = 4});
+  PlacedConfig config = golden_config({.micro = 4});
   config.batch.accumulation = 10'000'000;
   EXPECT_THAT(advice(config), IsEmpty());
 }

@@ -27,16 +27,12 @@ TEST(CountParameters, IsTheSumOverTheModelsTensors) {
   EXPECT_EQ(count_parameters(ModelConfig()), 124439808.0);  // GPT-2, as published
 }
 
-MemoryPlan memory_of(const Config& config) {
+MemoryPlan memory_of(const PlacedConfig& config) {
   return MemoryPlan(config, step_plans(config), 0);
 }
 
-Config golden_config(const Layout& layout) {
-  return load(golden_job(read_golden("gpt2-tiny"), layout), layout.ranks()).config;
-}
-
 TEST(CheckFits, RanksOfAMachineShareItsMemory) {
-  const Config config = golden_config({.pipeline = 2, .micro = 1});
+  const PlacedConfig config = golden_config({.pipeline = 2, .micro = 1});
   const MemoryPlan plan = memory_of(config);
   const auto first = static_cast<double>(plan.of(0).resident());
   const auto second = static_cast<double>(plan.of(1).resident());
@@ -46,7 +42,7 @@ TEST(CheckFits, RanksOfAMachineShareItsMemory) {
   EXPECT_NO_THROW(check_fits(config, plan, {0, 1}, {first + second}));
 }
 
-std::string refusal(const Config& config) {
+std::string refusal(const PlacedConfig& config) {
   return error_of([&] { check_fits(config, memory_of(config), {0}, {1000.0}); });
 }
 
@@ -58,7 +54,7 @@ TEST(CheckFits, NamesTheLargestKinds) {
 }
 
 TEST(CheckFits, NamesTheLimit) {
-  const Config config = golden_config({.micro = 1});
+  const PlacedConfig config = golden_config({.micro = 1});
   EXPECT_THAT(error_of([&] {
                 check_fits(config, memory_of(config), {0}, {1000.0, "the cgroup's memory (x)"});
               }),
@@ -67,8 +63,8 @@ TEST(CheckFits, NamesTheLimit) {
 
 // A GPU's memory and the machine's are apart, and each holds its own part of a rank.
 TEST(CheckFits, WhatAGpuHasCountsForItsMemoryAlone) {
-  Config config = golden_config({.data = 2, .micro = 1});
-  config.run.space = MemorySpace::device;
+  PlacedConfig config = golden_config({.data = 2, .micro = 1});
+  config.place.space = MemorySpace::device;
   const MemoryPlan plan = memory_of(config);
   const auto on_gpu = static_cast<double>(plan.of(0).on_gpu().total());
   const auto on_host = static_cast<double>(plan.of(0).resident());

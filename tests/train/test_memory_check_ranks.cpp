@@ -10,7 +10,7 @@ namespace {
 
 // What one rank could hold, many at once cannot.
 TEST(CheckFitsOfAGrid, IsTheSameErrorOnEveryRank) {
-  Config config;
+  PlacedConfig config;
   config.data.sequence_length = 16;
   config.parallel.data = world_size();
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, config);

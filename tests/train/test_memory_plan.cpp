@@ -10,16 +10,12 @@ namespace {
 
 constexpr std::int64_t program = 1000;
 
-Config config_of(const Layout& layout) {
-  return load(golden_job(read_golden("gpt2-tiny"), layout), layout.ranks()).config;
-}
-
-MemoryPlan memory_of(const Config& config) {
+MemoryPlan memory_of(const PlacedConfig& config) {
   return MemoryPlan(config, step_plans(config), program);
 }
 
 KindBytes first_rank(const Layout& layout) {
-  return memory_of(config_of(layout)).of(0).device;
+  return memory_of(golden_config(layout)).of(0).device;
 }
 
 TEST(KindBytes, TotalIsOverAllKinds) {
@@ -35,7 +31,7 @@ TEST(MemoryPlan, ZeroCutsOneKindAfterAnother) {
   const auto with_zero = [&](int stage) {
     Layout cut = layout;
     cut.zero = stage;
-    Config config = config_of(cut);
+    PlacedConfig config = golden_config(cut);
     config.zero.persistence_threshold = 0;
     return memory_of(config).of(0).device;
   };
@@ -55,9 +51,9 @@ TEST(MemoryPlan, ZeroCutsOneKindAfterAnother) {
 }
 
 TEST(MemoryPlan, SlotsAreCommunication) {
-  Config config = config_of({.data = 2, .micro = 1});
+  PlacedConfig config = golden_config({.data = 2, .micro = 1});
   const std::int64_t by_mpi = memory_of(config).of(0).device.communication;
-  config.run.ranks_sharing = {2, 1, 1};
+  config.place.ranks_sharing = {2, 1, 1};
   const std::int64_t shared = memory_of(config).of(0).device.communication;
   EXPECT_GE(shared, node::slot_bytes(2));
   EXPECT_LE(shared, node::slot_bytes(2) + by_mpi);
@@ -65,7 +61,7 @@ TEST(MemoryPlan, SlotsAreCommunication) {
 
 // Some MiB of the library that makes the file.
 TEST(MemoryPlan, AFileTakesMoreThanTheBuffersItGoesThrough) {
-  Config config = config_of({.micro = 1});
+  PlacedConfig config = golden_config({.micro = 1});
   ASSERT_FALSE(config.checkpoint.at_end || config.checkpoint.interval > 0);
   const std::int64_t without = memory_of(config).of(0).device.buffers;
   config.checkpoint.at_end = true;
@@ -92,7 +88,7 @@ TEST(MemoryPlan, SixteenBitsHaveAMasterCopy) {
 }
 
 TEST(MemoryPlan, WhatIsOffloadedIsElsewhere) {
-  Config config = config_of({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
+  PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
   config.zero.persistence_threshold = 0;
   const RankMemory all = memory_of(config).of(0);
   EXPECT_EQ(all.host, KindBytes{});
@@ -120,9 +116,9 @@ TEST(MemoryPlan, WhatIsOffloadedIsElsewhere) {
 
 // A plan for GPUs needs none.
 TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
-  Config config = config_of({.data = 2, .micro = 1, .zero = 1, .type = "bf16"});
+  PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 1, .type = "bf16"});
   const RankMemory cpu = memory_of(config).of(0);
-  config.run.space = MemorySpace::device;
+  config.place.space = MemorySpace::device;
   const RankMemory gpu = memory_of(config).of(0);
   for (const auto kind : {&KindBytes::parameters, &KindBytes::gradients, &KindBytes::master,
                           &KindBytes::optimizer, &KindBytes::activations}) {
@@ -135,7 +131,7 @@ TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
   EXPECT_GE(gpu.host.buffers, program);
   EXPECT_GT(gpu.host.communication, cpu.device.communication) << "messages pass through there too";
 
-  config.run.staged_messages = false;
+  config.place.staged_messages = false;
   EXPECT_EQ(memory_of(config).of(0).host.communication, 0);
   config.zero.offload_optimizer.device = OffloadDevice::cpu;
   const RankMemory offloaded = memory_of(config).of(0);
@@ -152,10 +148,10 @@ TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
 // Parameters of a GPU's run beside it, in the host's memory or on a disk, with buffers for a few
 // layers on the GPU.
 TEST(MemoryPlan, OnGpusOffloadedParametersAreOnTheHostOrItsDisk) {
-  Config config = config_of({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
+  PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
   config.model.layers = 24;
   config.zero.persistence_threshold = 0;
-  config.run.space = MemorySpace::device;
+  config.place.space = MemorySpace::device;
   const RankMemory gpu = memory_of(config).of(0);
   config.zero.offload_param.device = OffloadDevice::cpu;
   const RankMemory host = memory_of(config).of(0);
@@ -178,7 +174,7 @@ TEST(MemoryPlan, OnGpusOffloadedParametersAreOnTheHostOrItsDisk) {
 // In a build for the CPU a name for the same memory. Four blocks keep their inputs for one
 // micro-batch.
 TEST(MemoryPlan, InputsOfRecomputedLayersAreOnTheHostWhereTheJobSaysSo) {
-  Config config = config_of({.micro = 1, .recompute = 99});
+  PlacedConfig config = golden_config({.micro = 1, .recompute = 99});
   const RankMemory all = memory_of(config).of(0);
   EXPECT_EQ(all.host, KindBytes{});
   config.recompute.inputs_on_host = true;
@@ -192,8 +188,8 @@ TEST(MemoryPlan, InputsOfRecomputedLayersAreOnTheHostWhereTheJobSaysSo) {
 
 // The device has room for those on their way only.
 TEST(MemoryPlan, OnGpusInputsOfRecomputedLayersAreOnTheHost) {
-  Config config = config_of({.micro = 1, .recompute = 99});
-  config.run.space = MemorySpace::device;
+  PlacedConfig config = golden_config({.micro = 1, .recompute = 99});
+  config.place.space = MemorySpace::device;
   const RankMemory gpu = memory_of(config).of(0);
   EXPECT_EQ(gpu.host.activations, 0);
   config.recompute.inputs_on_host = true;
@@ -205,7 +201,7 @@ TEST(MemoryPlan, OnGpusInputsOfRecomputedLayersAreOnTheHost) {
 }
 
 TEST(MemoryPlan, RanksOfAStageAreAlikeWhereverTheyStand) {
-  Config config = config_of({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1});
+  PlacedConfig config = golden_config({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1});
   config.parallel.order = "pipeline,data,tensor";
   const MemoryPlan plan = memory_of(config);
   EXPECT_EQ(plan.stage_of(3), 0);
@@ -218,7 +214,7 @@ TEST(MemoryPlan, RanksOfAStageAreAlikeWhereverTheyStand) {
 }
 
 TEST(MemoryPlan, KnowsTheNodeThatTakesTheMost) {
-  const MemoryPlan plan = memory_of(config_of({.pipeline = 2, .data = 2, .micro = 1}));
+  const MemoryPlan plan = memory_of(golden_config({.pipeline = 2, .data = 2, .micro = 1}));
   const bool last = plan.of(3).resident() > plan.of(0).resident();
   EXPECT_EQ(plan.fullest_node(1), std::vector<int>{plan.fullest()});
   EXPECT_EQ(plan.fullest_node(4), (std::vector<int>{0, 1, 2, 3}));
@@ -228,7 +224,7 @@ TEST(MemoryPlan, KnowsTheNodeThatTakesTheMost) {
 
 // A large job on a small machine: nothing of its size is allocated.
 TEST(MemoryPlan, TakesNoMemoryOfTheJobs) {
-  Config config = config_of({.tensor = 2, .pipeline = 2, .micro = 1});
+  PlacedConfig config = golden_config({.tensor = 2, .pipeline = 2, .micro = 1});
   config.model.hidden = 16384;
   config.model.intermediate = 65536;
   config.model.heads = config.model.kv_heads = 128;

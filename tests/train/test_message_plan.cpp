@@ -8,22 +8,18 @@
 namespace triax::test {
 namespace {
 
-Config config_of(const Layout& layout) {
-  return load(golden_job(read_golden("gpt2-tiny"), layout), layout.ranks()).config;
-}
-
-MessagePlan messages_of(const Config& config) {
+MessagePlan messages_of(const PlacedConfig& config) {
   return plan_messages(config, step_plans(config));
 }
 
 TEST(MessagePlan, OneRankSendsNothing) {
-  const MessagePlan plan = messages_of(config_of({.micro = 1}));
+  const MessagePlan plan = messages_of(golden_config({.micro = 1}));
   for (const Axis axis : all_axes) EXPECT_EQ(plan.along(axis), Messages{}) << name_of(axis);
 }
 
 TEST(MessagePlan, IsSummedOverReplicas) {
-  const MessagePlan one = messages_of(config_of({.tensor = 2, .micro = 1}));
-  const MessagePlan two = messages_of(config_of({.tensor = 2, .data = 2, .micro = 1}));
+  const MessagePlan one = messages_of(golden_config({.tensor = 2, .micro = 1}));
+  const MessagePlan two = messages_of(golden_config({.tensor = 2, .data = 2, .micro = 1}));
   EXPECT_GT(one.along(Axis::tensor).all_gather.messages, 0U);
   // The same micro-batches, half of them each; but each replica sums its partial gradients.
   EXPECT_EQ(two.along(Axis::tensor).all_gather, one.along(Axis::tensor).all_gather);
@@ -32,18 +28,18 @@ TEST(MessagePlan, IsSummedOverReplicas) {
 
 TEST(MessagePlan, Zero2ReducesEachMicrobatch) {
   const auto reduced = [](int zero) {
-    const Config config = config_of({.data = 2, .micro = 1, .zero = zero});
+    const PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = zero});
     EXPECT_EQ(config.batch.accumulation % 2, 0);
     return messages_of(config).along(Axis::data).reduce_scatter;
   };
-  const Config config = config_of({.data = 2, .micro = 1});
+  const PlacedConfig config = golden_config({.data = 2, .micro = 1});
   EXPECT_EQ(reduced(2).messages,
             static_cast<std::uint64_t>(config.batch.accumulation) * reduced(1).messages);
 }
 
 // Four groups of two reduce to shards, and sum those over the groups.
 TEST(MessagePlan, ShardGroupsSumTheirShards) {
-  Config config = config_of({.data = 2, .micro = 1, .zero = 1});
+  PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 1});
   const Messages one = messages_of(config).along(Axis::data);
   config.parallel.data = 8;
   config.zero.shard_size = 2;
@@ -63,7 +59,7 @@ TEST(MessagePlan, RecomputedLayersSendForwardAgain) {
     Layout changed = layout;
     changed.recompute = recompute;
     changed.partition = partition;
-    return messages_of(config_of(changed)).along(Axis::tensor);
+    return messages_of(golden_config(changed)).along(Axis::tensor);
   };
   const Messages none = tensor(0, false), all = tensor(99, false), parts = tensor(99, true);
   EXPECT_GT(all.all_reduce.messages, none.all_reduce.messages);
@@ -74,7 +70,7 @@ TEST(MessagePlan, RecomputedLayersSendForwardAgain) {
 
 // Thousands of ranks, of which no two data ranks need be looked at apart.
 TEST(MessagePlan, TenThousandRanksAreQuick) {
-  Config config = config_of({.tensor = 2, .pipeline = 2, .micro = 1, .zero = 0});
+  PlacedConfig config = golden_config({.tensor = 2, .pipeline = 2, .micro = 1, .zero = 0});
   const Messages one = messages_of(config).along(Axis::pipeline);
   config.parallel.data = 2500;
   config.zero.stage = 2;
@@ -83,7 +79,7 @@ TEST(MessagePlan, TenThousandRanksAreQuick) {
 }
 
 TEST(OpMessages, ReductionsUnderWayAreCountedTogether) {
-  Config config = config_of({.data = 2, .micro = 1});
+  PlacedConfig config = golden_config({.data = 2, .micro = 1});
   const Stage stage = make_stage(config, 0, 0);
   const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
   const OpMessages messages(config, stage, blocks);
@@ -102,44 +98,44 @@ TEST(OpMessages, ReductionsUnderWayAreCountedTogether) {
 
 // Large messages go through slots of a size of their own, small ones by MPI as ever.
 TEST(OpMessages, WhatRanksShareMemoryForNeedsNoneOfMpi) {
-  Config config = config_of({.data = 2, .micro = 1});
+  PlacedConfig config = golden_config({.data = 2, .micro = 1});
   const Stage stage = make_stage(config, 0, 0);
   const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
   const Plan plan = {{.kind = OpKind::ReduceStart, .block = 0},
                      {.kind = OpKind::ReduceWait, .block = 0}};
   const std::uint64_t by_mpi = OpMessages(config, stage, blocks).peak_scratch(plan);
-  config.run.ranks_sharing = {2, 1, 1};
+  config.place.ranks_sharing = {2, 1, 1};
   EXPECT_EQ(OpMessages(config, stage, blocks).peak_scratch(plan),
             std::min(by_mpi, node::most_bytes_by_mpi));
-  config.run.ranks_sharing = {1, 2, 2};
+  config.place.ranks_sharing = {1, 2, 2};
   EXPECT_EQ(OpMessages(config, stage, blocks).peak_scratch(plan), by_mpi);
 }
 
 // Between nodes MPI sums the part of each rank of a node.
 TEST(OpMessages, AcrossNodesMpiNeedsAPart) {
-  Config config = config_of({.data = 8, .micro = 1});
+  PlacedConfig config = golden_config({.data = 8, .micro = 1});
   const Stage stage = make_stage(config, 0, 0);
   const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
   const Plan plan = {{.kind = OpKind::ReduceStart, .block = 0},
                      {.kind = OpKind::ReduceWait, .block = 0}};
   const std::uint64_t by_mpi = OpMessages(config, stage, blocks).peak_scratch(plan);
-  config.run.ranks_sharing = {4, 1, 1};
+  config.place.ranks_sharing = {4, 1, 1};
   EXPECT_EQ(OpMessages(config, stage, blocks).peak_scratch(plan),
             std::max(by_mpi / 4, std::min(by_mpi, node::most_bytes_by_mpi)));
 }
 
 // Shard groups of two on nodes of four; with two ranks a node, groups across them share nothing.
 TEST(SharingGroups, OfHybridShardingHaveTheirOwn) {
-  Config config = config_of({.data = 8, .micro = 1});
+  PlacedConfig config = golden_config({.data = 8, .micro = 1});
   config.zero.stage = 3;
   config.zero.shard_size = 2;
-  config.run.ranks_sharing = {4, 1, 1};
+  config.place.ranks_sharing = {4, 1, 1};
   const SharingGroups four(config);
   EXPECT_EQ(four.shard.ranks, 2);
   EXPECT_EQ(four.shard.sharing, 2);
   EXPECT_EQ(four.across_shards.ranks, 4);
   EXPECT_EQ(four.across_shards.sharing, 2);
-  config.run.ranks_sharing = {2, 1, 1};
+  config.place.ranks_sharing = {2, 1, 1};
   const SharingGroups two(config);
   EXPECT_EQ(two.shard.sharing, 2);
   EXPECT_EQ(two.across_shards.sharing, 1);
@@ -149,28 +145,28 @@ TEST(SharingGroups, OfHybridShardingHaveTheirOwn) {
 }
 
 TEST(SharingGroups, EndsOfAPipelineOnTwoNodesShareNothing) {
-  Config config = config_of({.pipeline = 4, .micro = 1});
-  config.run.ranks_sharing = {1, 2, 1};
+  PlacedConfig config = golden_config({.pipeline = 4, .micro = 1});
+  config.place.ranks_sharing = {1, 2, 1};
   EXPECT_EQ(SharingGroups(config).ends.sharing, 1);
   EXPECT_EQ(SharingGroups(config).axes[1].sharing, 2);
-  config.run.ranks_sharing = {1, 4, 1};
+  config.place.ranks_sharing = {1, 4, 1};
   EXPECT_EQ(SharingGroups(config).ends.sharing, 2);
 }
 
 TEST(SharedSlotBytes, AreThoseOfTheGroupsOfARank) {
-  Config config = config_of({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1});
+  PlacedConfig config = golden_config({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1});
   EXPECT_EQ(shared_slot_bytes(config), 0);
-  config.run.ranks_sharing = {2, 1, 1};
+  config.place.ranks_sharing = {2, 1, 1};
   EXPECT_EQ(shared_slot_bytes(config), node::slot_bytes(2));
-  config.run.ranks_sharing = {2, 2, 2};
+  config.place.ranks_sharing = {2, 2, 2};
   EXPECT_EQ(shared_slot_bytes(config), 4 * node::slot_bytes(2)) << "and that of tied embeddings";
   config.parallel.data = 1;
   EXPECT_EQ(shared_slot_bytes(config), 3 * node::slot_bytes(2));
 }
 
 TEST(SharedSlotBytes, AcrossNodesAreThoseOfTwoExchanges) {
-  Config config = config_of({.data = 8, .micro = 1});
-  config.run.ranks_sharing = {4, 1, 1};
+  PlacedConfig config = golden_config({.data = 8, .micro = 1});
+  config.place.ranks_sharing = {4, 1, 1};
   EXPECT_EQ(shared_slot_bytes(config), 2 * node::slot_bytes(4));
 }
 

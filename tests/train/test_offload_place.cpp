@@ -8,8 +8,8 @@ namespace {
 
 using testing::HasSubstr;
 
-Config offloaded_in(const std::string& directory, const std::string& run) {
-  Config config = load(golden_job(read_golden("gpt2-tiny"), {.micro = 2}), 1).config;
+PlacedConfig offloaded_in(const std::string& directory, const std::string& run) {
+  PlacedConfig config = golden_config({.micro = 2});
   config.run.directory = run;
   config.zero.offload_param.device = OffloadDevice::nvme;
   config.zero.offload_param.nvme_path = directory;
@@ -18,7 +18,7 @@ Config offloaded_in(const std::string& directory, const std::string& run) {
 
 TEST(RemoveLeftOffload, TakesTheFilesOfItsRunOfAnyRank) {
   const TempDirectory directory;
-  const Config config = offloaded_in(directory.path(), "runs/a");
+  const PlacedConfig config = offloaded_in(directory.path(), "runs/a");
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, config);
   const std::string own = parameters_on(grid, config).place.path;
   std::string far = own;

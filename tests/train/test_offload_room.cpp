@@ -13,8 +13,7 @@ using testing::Not;
 class OffloadRoom : public testing::Test {
  protected:
   OffloadRoom() {
-    config_ =
-        load(golden_job(read_golden("gpt2-tiny"), {.data = 2, .micro = 1, .zero = 3}), 2).config;
+    config_ = golden_config({.data = 2, .micro = 1, .zero = 3});
     config_.zero.persistence_threshold = 0;
     config_.zero.offload_optimizer = {.device = OffloadDevice::nvme,
                                       .nvme_path = directory_.path("")};
@@ -30,7 +29,7 @@ class OffloadRoom : public testing::Test {
     return static_cast<double>(MemoryPlan(config_, step_plans(config_), 0).of(0).nvme.total());
   }
   TempDirectory directory_;
-  Config config_;
+  PlacedConfig config_;
 };
 
 TEST_F(OffloadRoom, IsWhatAllRanksOfAMachineKeepOnAFileSystem) {

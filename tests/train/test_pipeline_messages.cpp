@@ -18,7 +18,7 @@ TEST(PipelineMessages, ThatAreDoneAreNotAskedAboutAgain) {
   auto job = golden_job(read_golden("gpt2-tiny"), {.pipeline = 2});
   const LoadedJob loaded = load(job, 2);
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
-  const StepPlans plans = plan_job(loaded.config).steps;
+  const StepPlans plans = plan_job(on_grid(loaded.config, grid)).steps;
   const StageLayout layout(plans.shape, grid.pipeline_rank());
   PipelineMessages messages(grid.pipeline(), layout, microbatches);
   const Stream host;

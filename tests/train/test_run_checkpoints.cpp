@@ -118,12 +118,12 @@ TEST(RunCheckpoints, WhatIsUpdatedAfterTheStartIsNotInTheFile) {
   job["zero_optimization"] = {{"stage", 1}};
   job["checkpoint"]["async"] = true;
   const LoadedJob loaded = load(job, world_size());
-  const Config& config = loaded.config;
-  ProcessGrid grid = make_grid(MPI_COMM_WORLD, config);
+  ProcessGrid grid = make_grid(MPI_COMM_WORLD, loaded.config);
+  const PlacedConfig config = on_grid(loaded.config, grid);
   const Stage stage = make_stage(config, 0, 0);
   ParameterStore store(stage, grid, state_options(config, grid.data_rank()));
   Optimizer optimizer(store, config.optimizer, 0.0);
-  RunCheckpoints checkpoints(loaded, grid, store, optimizer);
+  RunCheckpoints checkpoints(config, loaded.resolved, grid, store, optimizer);
   const Stream stream;
   for (int b = 0; b < std::ssize(store.blocks()); ++b) {
     const BlockView& gradients = store.gradients(b);

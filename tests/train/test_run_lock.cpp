@@ -1,5 +1,7 @@
 #include "src/train/run_lock.hpp"
 
+#include <thread>
+
 #include "kernels/base/check.hpp"
 #include "tests/io/fixtures.hpp"
 
@@ -94,6 +96,20 @@ TEST(RunLock, ARefusedSecondRunLeavesNothingOfItsOwn) {
   EXPECT_THROW(RunLock(config_in(directory.path("b"), shared), none), Error);
   EXPECT_FALSE(std::filesystem::exists(directory.path("b")));
   EXPECT_TRUE(std::filesystem::exists(shared + "/.lock"));
+}
+
+// It takes away the directory that it made, for which another waits.
+TEST(RunLock, AWaitingSecondRunHoldsWhatARefusedOneLeaves) {
+  const TempDirectory directory;
+  const Config config = config_in(directory.path("a/run"), directory.path("a/run/checkpoints"));
+  auto refused = std::make_unique<RunLock>(config);
+  std::unique_ptr<RunLock> second;
+  std::thread waiting([&] { second = std::make_unique<RunLock>(config, std::chrono::minutes(1)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  refused.reset();
+  waiting.join();
+  EXPECT_THAT(error_of([&] { RunLock third(config, none); }),
+              HasSubstr("another run works in " + config.run.directory + " ("));
 }
 
 TEST(RunLock, ADirectoryThatCannotBeMadeIsNamed) {

@@ -10,8 +10,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Config over(int data_ranks, int stage, int shard_size) {
-  Config config;
+PlacedConfig over(int data_ranks, int stage, int shard_size) {
+  PlacedConfig config;
   config.parallel.data = data_ranks;
   config.zero.stage = stage;
   config.zero.shard_size = shard_size;
@@ -28,10 +28,10 @@ TEST(ShardingText, SaysTheStageInEffect) {
             "ZeRO stage 3: state is cut over 8 data rank(s), 1 time(s)" + none);
   for (const auto& [ranks, size] : {std::pair{1, 0}, std::pair{4, 1}})
     EXPECT_THAT(sharding_text(over(ranks, 2, size)), HasSubstr("ZeRO stage 0, not 2"));
-  Config alone = over(1, 3, 0);
+  PlacedConfig alone = over(1, 3, 0);
   alone.zero.offload_param.device = OffloadDevice::nvme;
   EXPECT_THAT(sharding_text(alone), HasSubstr("gathers parameters from where they are offloaded"));
-  Config config = over(2, 3, 0);
+  PlacedConfig config = over(2, 3, 0);
   config.zero.offload_optimizer.device = OffloadDevice::nvme;
   config.zero.offload_param.device = OffloadDevice::cpu;
   EXPECT_THAT(sharding_text(config), HasSubstr("; offload_optimizer nvme, offload_param cpu"));
@@ -53,7 +53,7 @@ TEST(UsedByKind, WhatIsLeftOfThePeakIsMpis) {
 }
 
 TEST(Surprises, SixteenBitSumsOfManyMicroBatches) {
-  Config config;
+  PlacedConfig config;
   config.precision.type = config.precision.gradient_type = DType::bf16;
   EXPECT_THAT(surprises(config), IsEmpty());
   config.batch.accumulation = 4;
@@ -65,7 +65,7 @@ TEST(Surprises, SixteenBitSumsOfManyMicroBatches) {
 }
 
 TEST(Surprises, SchedulesThatDoNotFitTheRun) {
-  Config config;
+  PlacedConfig config;
   config.run.steps = 10;
   config.scheduler.kind = SchedulerKind::warmup;
   EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("warmup_num_steps 1000 takes all")));
@@ -88,7 +88,7 @@ TEST(WarningOfBytes, IsOfTextAndALargerVocabulary) {
 }
 
 TEST(Surprises, HpzCutsMoreThanInZeroPlusPlus) {
-  Config config = over(8, 3, 2);
+  PlacedConfig config = over(8, 3, 2);
   EXPECT_THAT(surprises(config), IsEmpty());
   config.zero.shard_by_hpz = true;
   EXPECT_THAT(surprises(config),
@@ -99,14 +99,14 @@ TEST(Surprises, HpzCutsMoreThanInZeroPlusPlus) {
 }
 
 TEST(Surprises, GroupsOfOneCutNothing) {
-  Config config = over(8, 3, 1);
+  PlacedConfig config = over(8, 3, 1);
   EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("ZeRO stage 3 cuts nothing")));
   config.zero.stage = 0;
   EXPECT_THAT(surprises(config), IsEmpty());
 }
 
 TEST(Surprises, InputsOnTheHostNeedRecomputedLayers) {
-  Config config;
+  PlacedConfig config;
   config.recompute.inputs_on_host = true;
   EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("cpu_checkpointing has nothing")));
   config.recompute.what = Recompute::layer;
@@ -114,7 +114,7 @@ TEST(Surprises, InputsOnTheHostNeedRecomputedLayers) {
 }
 
 TEST(Surprises, PartitionedInputsNeedRecomputedLayers) {
-  Config config;
+  PlacedConfig config;
   config.recompute.partition_inputs = true;
   EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("partition_activations has nothing")));
   config.recompute.what = Recompute::layer;

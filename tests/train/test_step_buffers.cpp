@@ -12,7 +12,7 @@ namespace {
 
 // Buffers of the only stage of a job, and what they are made from.
 struct OneStage {
-  Config config;
+  PlacedConfig config;
   StepPlans plans;
   Stage stage;
   BatchShape shape;
@@ -20,7 +20,7 @@ struct OneStage {
   BufferPlan plan;
   StepBuffers buffers;
   explicit OneStage(const Layout& layout_of_job)
-      : config(load(golden_job(read_golden("llama-tiny"), layout_of_job), 1).config),
+      : config(golden_config(layout_of_job, "llama-tiny")),
         plans(step_plans(config)),
         stage(make_stage(config, 0, 0)),
         shape(batch_shape(config.batch.micro, config.data.sequence_length, {})),
@@ -79,7 +79,7 @@ TEST(BufferPlan, PartsOfABoundaryAreEqual) {
   EXPECT_EQ(setup.plan.parts, 0);
   Peaks peaks = setup.plans.peaks[0];
   peaks.parts = 4;
-  Config config = setup.config;
+  PlacedConfig config = setup.config;
   config.model.heads = config.model.kv_heads = 3;
   config.model.intermediate = 96;
   config.parallel.tensor = 3;

@@ -9,13 +9,9 @@
 namespace triax::test {
 namespace {
 
-Config config_of(const std::string& name, const Layout& layout) {
-  return load(golden_job(read_golden(name), layout), layout.ranks()).config;
-}
-
 TEST(StagePlaceOfAJob, IsItsGrid) {
   const StagePlace place =
-      stage_place(config_of("gpt2-tiny", {.tensor = 2, .pipeline = 2, .micro = 2}).parallel, 1, 1);
+      stage_place(golden_config({.tensor = 2, .pipeline = 2, .micro = 2}).parallel, 1, 1);
   EXPECT_EQ(place.stages, 2);
   EXPECT_EQ(place.stage, 1);
   EXPECT_EQ(place.tensor.size, 2);
@@ -24,8 +20,8 @@ TEST(StagePlaceOfAJob, IsItsGrid) {
 }
 
 TEST(PlanShapeOfAJob, FollowsModelAndGrid) {
-  const PlanShape shape = plan_shape(
-      config_of("gpt2-tiny", {.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1}));
+  const PlanShape shape =
+      plan_shape(golden_config({.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1}));
   EXPECT_EQ(shape.stages, 2);
   EXPECT_EQ(shape.microbatches, 4);
   EXPECT_EQ(shape.layers,
@@ -46,7 +42,7 @@ TEST(PlanShapeOfAJob, FollowsModelAndGrid) {
 }
 
 TEST(PlanShapeOfAJob, OnOneStageATiedBlockIsSharedNotSummed) {
-  const PlanShape shape = plan_shape(config_of("gpt2-tiny", {.micro = 1}));
+  const PlanShape shape = plan_shape(golden_config({.micro = 1}));
   EXPECT_FALSE(shape.data_parallel);
   int shared = 0;
   for (const BlockUse& use : shape.blocks[0]) {
@@ -58,19 +54,19 @@ TEST(PlanShapeOfAJob, OnOneStageATiedBlockIsSharedNotSummed) {
 }
 
 TEST(PlanShapeOfAJob, ZeroOverOneDataRankIsNone) {
-  EXPECT_FALSE(plan_shape(config_of("gpt2-tiny", {.micro = 1, .zero = 1})).zero ==
-               ZeroStage::optimizer);
+  EXPECT_FALSE(plan_shape(golden_config({.micro = 1, .zero = 1})).zero == ZeroStage::optimizer);
 }
 
 TEST(PlanShapeOfAJob, OneDataRankGathersParametersThatLiveElsewhere) {
-  Config config = config_of("gpt2-odd", {.micro = 2, .zero = 3});
+  PlacedConfig config = golden_config({.micro = 2, .zero = 3}, "gpt2-odd");
   EXPECT_EQ(plan_shape(config).zero, ZeroStage::none);
   config.zero.persistence_threshold = 100;
   config.zero.offload_param.device = OffloadDevice::nvme;
   config.zero.offload_param.max_in_cpu = 0;
   const PlanShape shape = plan_shape(config);
   EXPECT_EQ(shape.zero, ZeroStage::parameters);
-  for (const BlockUse& block : shape.blocks[0]) EXPECT_NE(block.stored, block.persistent);
+  for (const BlockUse& block : shape.blocks[0])
+    EXPECT_EQ(block.stored(), block.parameters != Residence::whole);
   EXPECT_EQ(shape.shard_buffers, 5);
   // The sums of the same job without: gradients are whole all the time, and a block has the same
   // parameters.
@@ -85,7 +81,7 @@ TEST(PlanShapeOfAJob, OneDataRankGathersParametersThatLiveElsewhere) {
 }
 
 TEST(PlanShapeOfAJob, OptimizerStateOnNvmeIsSteppedInParts) {
-  Config config = config_of("gpt2-odd", {.data = 2, .micro = 2, .zero = 1});
+  PlacedConfig config = golden_config({.data = 2, .micro = 2, .zero = 1}, "gpt2-odd");
   config.zero.offload_optimizer.device = OffloadDevice::nvme;
   config.zero.offload_optimizer.pipeline_read = true;
   config.zero.offload_optimizer.part = 1024;
@@ -99,16 +95,15 @@ TEST(PlanShapeOfAJob, OptimizerStateOnNvmeIsSteppedInParts) {
 
 TEST(PlanShapeOfAJob, RecomputesTheFirstBlocksOfAStage) {
   using Marks = std::vector<std::vector<std::vector<bool>>>;
-  EXPECT_EQ(
-      plan_shape(config_of("gpt2-tiny", {.pipeline = 2, .micro = 1, .recompute = 1})).recompute,
-      (Marks{{{false, true, false}}, {{true, false, false}}}));
-  EXPECT_EQ(plan_shape(config_of("gpt2-tiny", {.micro = 1, .recompute = 99})).recompute,
+  EXPECT_EQ(plan_shape(golden_config({.pipeline = 2, .micro = 1, .recompute = 1})).recompute,
+            (Marks{{{false, true, false}}, {{true, false, false}}}));
+  EXPECT_EQ(plan_shape(golden_config({.micro = 1, .recompute = 99})).recompute,
             (Marks{{{false, true, true, true, true, false}}}));
 }
 
 TEST(PlanShapeOfAJob, SelectiveRecomputeIsNoMatterOfThePlan) {
   const PlanShape shape =
-      plan_shape(config_of("gpt2-tiny", {.micro = 1, .recompute = 99, .granularity = "selective"}));
+      plan_shape(golden_config({.micro = 1, .recompute = 99, .granularity = "selective"}));
   EXPECT_TRUE(shape.recompute.empty());
 }
 
@@ -116,18 +111,18 @@ TEST(PlanShapeOfAJob, SelectiveRecomputeIsNoMatterOfThePlan) {
 TEST(PlanShapeOfAJob, PartitionsInputsThatAreTheSameOnSeveralRanks) {
   const auto parts = [](Layout layout) {
     layout.partition = true;
-    return step_plans(config_of("gpt2-tiny", layout)).peaks[0].parts;
+    return step_plans(golden_config(layout)).peaks[0].parts;
   };
   const Layout whole{.tensor = 2, .micro = 1, .sequence_parallel = false, .recompute = 3};
   EXPECT_EQ(parts(whole), 3);
   EXPECT_EQ(parts({.tensor = 2, .micro = 1, .recompute = 3}), 0);
   EXPECT_EQ(parts({.micro = 1, .sequence_parallel = false, .recompute = 3}), 0);
   EXPECT_EQ(parts({.tensor = 2, .micro = 1, .sequence_parallel = false}), 0);
-  EXPECT_EQ(step_plans(config_of("gpt2-tiny", whole)).peaks[0].parts, 0);
+  EXPECT_EQ(step_plans(golden_config(whole)).peaks[0].parts, 0);
 }
 
 TEST(StepPlansOfAJob, PrintAsTheStepThatRuns) {
-  Config config = config_of("llama-tiny", {.micro = 8});
+  PlacedConfig config = golden_config({.micro = 8}, "llama-tiny");
   config.model.layers = 1;
   EXPECT_EQ(text_of(step_plans(config).training.front()),
             "0  F c0 l0 m0\n"
@@ -143,7 +138,7 @@ TEST(StepPlansOfAJob, PrintAsTheStepThatRuns) {
 }
 
 TEST(StepPlansOfAJob, PeaksCoverTrainingAndEvaluation) {
-  Config config = config_of("gpt2-odd", {.pipeline = 3, .micro = 2});
+  PlacedConfig config = golden_config({.pipeline = 3, .micro = 2}, "gpt2-odd");
   config.data.valid = config.data.train;
   const StepPlans plans = step_plans(config);
   const auto training = verify(plans.training, plans.shape, PlanUse::training);
@@ -158,7 +153,7 @@ TEST(StepPlansOfAJob, PeaksCoverTrainingAndEvaluation) {
 }
 
 TEST(StepPlansOfAJob, WithoutHeldOutDataNothingIsKeptForEvaluation) {
-  const StepPlans plans = step_plans(config_of("gpt2-odd", {.pipeline = 3, .micro = 2}));
+  const StepPlans plans = step_plans(golden_config({.pipeline = 3, .micro = 2}, "gpt2-odd"));
   EXPECT_TRUE(plans.evaluation.empty());
   const auto training = verify(plans.training, plans.shape, PlanUse::training);
   ASSERT_EQ(plans.peaks.size(), 3U);
@@ -169,7 +164,7 @@ TEST(StepPlansOfAJob, WithoutHeldOutDataNothingIsKeptForEvaluation) {
 }
 
 TEST(StepPlansOfAJob, AScheduleThatDoesNotFitIsTheUsersError) {
-  Config config = config_of("gpt2-tiny", {.pipeline = 2, .micro = 1});
+  PlacedConfig config = golden_config({.pipeline = 2, .micro = 1});
   config.parallel.schedule = "interleaved";
   config.batch.accumulation = 3;
   EXPECT_THROW(step_plans(config), UsageError);

@@ -34,14 +34,14 @@ class LoadWriter {
 
   bool begins_use(const Op& op) const {
     const bool first_step = loads_to_step(op) && op.part <= 0;
-    return (op.kind == OpKind::GatherStart || first_step) && blocks_[op.block].stored;
+    return (op.kind == OpKind::GatherStart || first_step) && blocks_[op.block].stored();
   }
   bool ends_use(const Op& op) const {
     const bool last_step = loads_to_step(op) && op.part + 1 >= blocks_[op.block].parts;
-    return (op.kind == OpKind::GatherWait || last_step) && blocks_[op.block].stored;
+    return (op.kind == OpKind::GatherWait || last_step) && blocks_[op.block].stored();
   }
   bool loads_to_step(const Op& op) const {
-    return op.kind == OpKind::Step && !blocks_[op.block].stepped_in_store;
+    return op.kind == OpKind::Step && blocks_[op.block].parameters != Residence::stepped_in_store;
   }
 
   void begin_use(int block) {

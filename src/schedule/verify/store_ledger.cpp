@@ -38,8 +38,8 @@ StoreLedger::StoreLedger(const std::vector<BlockUse>& blocks)
     kept_parts_.push_back(block.parts == 0 ? 1 : block.kept_parts);
     for (int p = 0; p < parts_of(block); ++p)
       parts.push_back({p < kept_parts_.back() ? State::present : State::stored, false, buffer++});
-    shards_.push_back({!block.stored, block.stepped_in_store,
-                       block.stored ? State::stored : State::present, false, block.pool});
+    shards_.push_back(
+        {block.parameters, block.stored() ? State::stored : State::present, false, block.pool});
   }
 }
 
@@ -78,7 +78,7 @@ void StoreLedger::move_part(const Op& op) {
 
 void StoreLedger::move_shard(const Op& op) {
   Shard& shard = shards_[op.block];
-  require(!shard.kept, "its parameters are in memory all the time");
+  require(shard.residence >= Residence::stored, "its parameters are in memory all the time");
   const auto become = [&](State from, State to, const char* otherwise) {
     require(shard.state == from, otherwise);
     shard.state = to;
@@ -107,7 +107,8 @@ void StoreLedger::move_shard(const Op& op) {
 
 bool StoreLedger::step(const Op& op) {
   Shard& shard = shards_[op.block];
-  if (shard.stepped_in_store)
+  const bool in_store = shard.residence == Residence::stepped_in_store;
+  if (in_store)
     require(shard.state == State::stored, "its loaded parameters would be out of date");
   else
     require_loaded(op.block);
@@ -116,7 +117,7 @@ bool StoreLedger::step(const Op& op) {
   require(part.state == State::present, "its optimizer state is not in memory");
   require(!part.stepped, "it is stepped twice");
   part.stepped = true;
-  shard.changed = !shard.stepped_in_store;
+  shard.changed = !in_store;
   return std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.stepped; });
 }
 

@@ -36,8 +36,7 @@ class StoreLedger {
     int buffer = 0;  // its number among the parts of all blocks
   };
   struct Shard {
-    bool kept = true;  // in memory all the time
-    bool stepped_in_store = false;
+    Residence residence = Residence::sharded;
     State state = State::present;
     bool changed = false;  // since it was loaded
     int pool = 0;

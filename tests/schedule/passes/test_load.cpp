@@ -22,7 +22,7 @@ using testing::ThrowsMessage;
 TEST(AddLoads, ShardsComeAheadOfGatheringAndOfSteps) {
   PlanShape shape = three_layers(ZeroStage::parameters, 1);
   shape.microbatches = 1;
-  shape.blocks[0][0].stored = shape.blocks[0][1].stored = true;
+  shape.blocks[0][0].parameters = shape.blocks[0][1].parameters = Residence::stored;
   shape.shard_buffers = 2;
   const Plan plan = training_plans("1f1b", shape)[0];
   EXPECT_THAT(
@@ -56,7 +56,7 @@ TEST(AddLoads, WhatIsSteppedInItsStoreIsNotLoadedForThat) {
   shape.microbatches = 1;
   shape.shard_buffers = 2;
   for (BlockUse& block : shape.blocks[0])
-    if (!block.persistent) block.stored = block.stepped_in_store = true;
+    if (block.parameters != Residence::whole) block.parameters = Residence::stepped_in_store;
   Plan plan = training_plans("1f1b", shape)[0];
   EXPECT_EQ(verify({plan}, shape, PlanUse::training)[0].shards, (std::vector<int>{1, 1, 0}));
   const auto norm = std::find(plan.begin(), plan.end(), Op{.kind = OpKind::GradientNorm});

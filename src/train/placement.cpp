@@ -1,0 +1,58 @@
+#include "src/train/placement.hpp"
+
+#include <vector>
+
+#include "kernels/base/device.hpp"
+#include "src/comm/process_grid.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::size_t index(Axis axis) {
+  return static_cast<std::size_t>(axis);
+}
+
+}  // namespace
+
+GridShape grid_shape(const ParallelConfig& parallel) {
+  return {parallel.data, parallel.pipeline, parallel.tensor, parse_axis_order(parallel.order),
+          parallel.tensor_across_nodes};
+}
+
+int shard_size(const PlacedConfig& config) {
+  return config.zero.shard_size < 0 ? config.place.data_ranks_of_node : config.zero.shard_size;
+}
+
+bool takes_copy(const PlacedConfig& config) {
+  const AsyncWrites async = config.checkpoint.async;
+  return async == AsyncWrites::on ||
+         (async == AsyncWrites::where_it_fits && config.place.copy_fits);
+}
+
+PlacedConfig on_grid(const Config& config, const ProcessGrid& grid) {
+  Placement place;
+  place.space = grid.space();
+  place.staged_messages = grid.stages_messages();
+  for (const Axis axis : all_axes) place.ranks_sharing[index(axis)] = grid.ranks_sharing(axis);
+  place.data_ranks_of_node = grid.run_within_node(Axis::data);
+  return {config, place};
+}
+
+PlacedConfig on_nodes(const Config& config, int ranks_per_node) {
+  const GridShape shape = grid_shape(config.parallel);
+  std::vector<int> node_of_rank(static_cast<std::size_t>(shape.size()), 0);
+  if (ranks_per_node > 0)
+    for (int rank = 0; rank < shape.size(); ++rank)
+      node_of_rank[static_cast<std::size_t>(rank)] = rank / ranks_per_node;
+  check_tensor_inside_nodes(shape, node_of_rank);
+  Placement place;
+  place.space =
+      config.run.space.value_or(device_count() > 0 ? MemorySpace::device : MemorySpace::host);
+  place.staged_messages = place.space == MemorySpace::host;  // each has a GPU of its own
+  for (const Axis axis : all_axes)
+    place.ranks_sharing[index(axis)] = run_within_node(shape, axis, node_of_rank);
+  place.data_ranks_of_node = run_within_node(shape, Axis::data, node_of_rank);
+  return {config, place};
+}
+
+}  // namespace triax

@@ -1,0 +1,89 @@
+#include "src/train/shared_directories.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "io/agree.hpp"
+#include "kernels/base/host_name.hpp"
+#include "src/comm/stall_exchange.hpp"
+#include "src/train/run_directory.hpp"
+
+namespace triax {
+namespace {
+
+// A file of a name that no other has, while it lives.
+class Mark {
+ public:
+  explicit Mark(const std::string& directory)
+      : path_(fmt::format("{}/.triax-start-{}-{}", directory, host_name(), getpid())) {
+    if (!std::ofstream(path_))
+      throw Error("cannot write " + path_, {}, "Set run.directory to one that can be written");
+  }
+  ~Mark() {
+    std::error_code gone;
+    std::filesystem::remove(path_, gone);
+  }
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+  std::string name() const { return std::filesystem::path(path_).filename(); }
+
+ private:
+  std::string path_;
+};
+
+void require_listed(const std::string& directory, const std::string& name, const char* key,
+                    double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  while (!is_listed(directory + '/' + name)) {
+    if (std::chrono::duration<double>(Clock::now() - begin).count() >= seconds) {
+      std::error_code unknown;
+      throw UsageError(
+          fmt::format("{} is not the same directory here, on {}, as on rank 0", key, host_name()),
+          fmt::format("{}, which rank 0 wrote there, was not found in {} within {:.3g} s", name,
+                      std::filesystem::absolute(directory, unknown).string(), seconds),
+          fmt::format("Set {} to a directory of a file system that all nodes share, or start all "
+                      "ranks in the same one",
+                      key));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+// The first rank of each node waits for it; what that has seen the others see soon.
+void check_shared(const ProcessGrid& grid, const std::string& directory, const char* key,
+                  double patience) {
+  std::optional<Mark> mark;
+  agreed(grid, [&] {
+    if (grid.rank() == 0) mark.emplace(directory);
+  });
+  const std::string name = broadcast_text(grid, mark ? mark->name() : "");
+  constexpr double soon = 1.0;
+  for (const bool first : {true, false})
+    agreed(grid, [&] {
+      if (first == (grid.node_rank() == 0))
+        require_listed(directory, name, key, first ? patience : soon);
+    });
+}
+
+}  // namespace
+
+double usual_directory_patience(const RunConfig& run) {
+  return std::min(60.0, 0.5 * run.collective_timeout);
+}
+
+void check_directories_shared(const ProcessGrid& grid, const Config& config, double patience) {
+  if (grid.size() == 1) return;
+  check_shared(grid, config.run.directory, "run.directory", patience);
+  const std::string own = grid.rank() == 0 && owns_checkpoints(config) ? "yes" : "";
+  if (!broadcast_text(grid, own).empty())
+    check_shared(grid, config.checkpoint.directory, "checkpoint.directory", patience);
+}
+
+}  // namespace triax

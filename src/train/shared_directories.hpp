@@ -1,0 +1,17 @@
+#pragma once
+// Whether all ranks see the directories that a run writes to.
+#include "src/comm/process_grid.hpp"
+#include "src/config/config.hpp"
+
+namespace triax {
+
+/// How long a node may take to see what rank 0 has written: NFS may show it for a minute what was
+/// there before. Never so long that the watchdog takes the wait for a stall.
+double usual_directory_patience(const RunConfig& run);
+
+/// UsageError on all ranks alike where run.directory or the directory of checkpoints that rank 0
+/// sees is not the one that another rank sees, `patience` seconds after rank 0 put a file there.
+/// Rank 0 holds them (RunLock). Collective.
+void check_directories_shared(const ProcessGrid& grid, const Config& config, double patience);
+
+}  // namespace triax

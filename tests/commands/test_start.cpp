@@ -1,0 +1,73 @@
+// The start of a run on several ranks, one of which comes to nothing.
+#include <sys/stat.h>
+
+#include <chrono>
+
+#include "tests/commands/small_job.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// Three ranks, of which one reads its job from a pipe that nobody writes to.
+class Start : public SmallJob {
+ protected:
+  void SetUp() override {
+    SmallJob::SetUp();
+    const std::string pipe = directory_.path("pipe");
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    directory_.file(
+        "rank.sh", "rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; job=" + directory_.path("job.json") +
+                       "; if [ $rank = $STUCK ]; then job=" + pipe + "; fi; echo $$ > " +
+                       directory_.path("pid.") + "$rank; exec " TRIAX_PROGRAM " train $job \"$@\"");
+  }
+  std::string launch(int stuck, const std::string& more) const {
+    return fmt::format("env STUCK={} OMP_NUM_THREADS=1 " MPIEXEC
+                       " 3 sh {} --set train_batch_size=3 {}",
+                       stuck, directory_.path("rank.sh"), more);
+  }
+};
+
+TEST_F(Start, ARankThatNeverComesIsNamed) {
+  for (const int stuck : {2, 0}) {
+    const Outcome outcome = outcome_of(launch(stuck, "--set run.collective_timeout=1s"));
+    EXPECT_EQ(outcome.status, 3) << outcome.text;
+    EXPECT_THAT(
+        outcome.text,
+        AllOf(HasSubstr("triax: 1 of 3 ranks"), HasSubstr("did not come to the start"),
+              HasSubstr(fmt::format("within 1 s (run.collective_timeout): rank {} on ", stuck)),
+              Not(HasSubstr("stopped by"))));
+  }
+}
+
+// The one that waits, and the one that is waited for.
+TEST_F(Start, ASignalEndsItMeanwhile) {
+  for (const int signalled : {0, 2}) {
+    std::filesystem::remove(directory_.path(fmt::format("pid.{}", signalled)));
+    const std::string pid = directory_.path(fmt::format("pid.{}", signalled));
+    const Outcome outcome = outcome_of(fmt::format(
+        "bash -c '{} & p=$!; until [ -s {} ] && grep -q \"^SigBlk:.*4a00$\" /proc/$(cat "
+        "{})/status; do sleep 0.05; done; sleep 1; kill -TERM $(cat {}); wait $p'",
+        launch(2, ""), pid, pid, pid));
+    EXPECT_EQ(outcome.status, 75) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("stopped by SIGTERM before the first step"));
+  }
+}
+
+// As where each node has a directory of this name of its own.
+TEST_F(Start, ADirectoryThatRanksDoNotShareIsRefused) {
+  const std::string script =
+      directory_.file("own.sh", "cd $(mktemp -d " + directory_.path("own-XXXXXX") +
+                                    ") && exec " TRIAX_PROGRAM " train " +
+                                    directory_.path("job.json") + " --set run.directory=own");
+  const Outcome outcome = outcome_of("env OMP_NUM_THREADS=1 " MPIEXEC " 2 sh " + script);
+  EXPECT_EQ(outcome.status, 2) << outcome.text;
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("rank 1: run.directory is not the same directory"),
+                                  HasSubstr("Set run.directory to")));
+}
+
+}  // namespace
+}  // namespace triax::test
