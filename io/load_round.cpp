@@ -52,10 +52,10 @@ class NodeRoom {
 class Sharing {
  public:
   using Offers = std::vector<std::span<const std::int64_t>>;
-  /// `kept`: what each rank has kept of earlier rounds, or none.
+  /// Of each rank: what it has `kept` of earlier rounds, or none; the bytes that it has `read`.
   Sharing(const Offers& offers, const LoadNodes& nodes,
           const std::vector<std::vector<int>>& ranks_on, const LoadPlanner::BytesOf& bytes_of,
-          const std::vector<std::int64_t>& kept)
+          const std::vector<std::int64_t>& kept, std::vector<std::int64_t> read)
       : nodes_(nodes),
         ranks_on_(ranks_on),
         bytes_of_(bytes_of),
@@ -63,7 +63,7 @@ class Sharing {
         kept_(kept),
         accepted_(offers.size()),
         carried_(offers.size()),
-        read_(offers.size()) {
+        read_(std::move(read)) {
     for (const std::int64_t room : nodes.room) rooms_.emplace_back(room);
     accept(offers);
     keep(offers);
@@ -75,6 +75,7 @@ class Sharing {
   const std::vector<std::size_t>& accepted() const { return accepted_; }
   /// After this round.
   const std::vector<std::int64_t>& kept() const { return kept_; }
+  const std::vector<std::int64_t>& read() const { return read_; }
 
   LoadRound of(std::span<const std::int64_t> offer, int rank) {
     LoadRound round;
@@ -238,7 +239,8 @@ LoadPlanner::LoadPlanner(LoadNodes nodes, int rank, BytesOf bytes_of)
       rank_(rank),
       bytes_of_(std::move(bytes_of)),
       taken_(nodes_.node_of.size()),
-      kept_(nodes_.node_of.size(), none) {
+      kept_(nodes_.node_of.size(), none),
+      read_(nodes_.node_of.size()) {
   for (std::size_t r = 0; r < taken_.size(); ++r)
     ranks_on_[static_cast<std::size_t>(nodes_.node_of[r])].push_back(static_cast<int>(r));
 }
@@ -262,10 +264,11 @@ LoadRound LoadPlanner::next() {
   Sharing::Offers left;
   for (std::size_t r = 0; r < taken_.size(); ++r)
     left.push_back(std::span(offers_).subspan(r * width_ + taken_[r], width_ - taken_[r]));
-  Sharing sharing(left, nodes_, ranks_on_, bytes_of_, kept_);
+  Sharing sharing(left, nodes_, ranks_on_, bytes_of_, kept_, read_);
   for (std::size_t r = 0; r < taken_.size(); ++r) taken_[r] += sharing.accepted()[r];
   LoadRound round = sharing.of(left[static_cast<std::size_t>(rank_)], rank_);
   kept_ = sharing.kept();
+  read_ = sharing.read();
   return round;
 }
 

@@ -79,6 +79,7 @@ class LoadPlanner {
   std::size_t width_ = 0;
   std::vector<std::size_t> taken_;  // of each rank's offer
   std::vector<std::int64_t> kept_;  // by each rank
+  std::vector<std::int64_t> read_;  // likewise, so far: a round may have a block alone
 };
 
 }  // namespace triax

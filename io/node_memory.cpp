@@ -47,7 +47,8 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   });
 }
 
-// For the largest block of each rank, and no more than is needed, in whole pages.
+// For the largest block of each rank (shared: of each two), and no more than is needed, in whole
+// pages.
 void NodeMemory::number(const std::vector<Member>& members) {
   std::map<std::int64_t, int> numbers;
   nodes_ = {};
@@ -70,9 +71,10 @@ void NodeMemory::number(const std::vector<Member>& members) {
     ++node.ranks;
   }
   for (const auto& [need, all, ranks] : nodes) {
-    const std::int64_t shared = std::min(std::max(need.window, ranks * need.largest), all);
+    const std::int64_t pairs = (ranks + 1) / 2;
+    const std::int64_t shared = std::min(std::max(need.window, pairs * need.largest), all);
     nodes_.room.push_back(ranks == 1 ? 0 : whole_pages(shared));
-    const std::int64_t own = std::min(need.window / std::max<std::int64_t>(ranks, 2), need.all);
+    const std::int64_t own = std::min(need.window / std::max<std::int64_t>(ranks, 4), need.all);
     nodes_.own.push_back(whole_pages(std::max(need.largest, own)));
   }
 }

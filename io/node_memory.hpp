@@ -20,7 +20,7 @@ class NodeMemory {
  public:
   /// What a rank needs: `all` its blocks take together, the `largest` of them, and the `window`:
   /// what a node's ranks have in a part at most, unless their largest need more. No rank has more
-  /// than half of it: that keeps a disk busy.
+  /// than a quarter of it: small parts keep a disk busy, and the processor's cache holds them.
   struct Need {
     std::int64_t all = 0, largest = 0, window = 0;
   };

@@ -75,7 +75,7 @@ void pointwise(const Reporter& report, const RandomArray& x, const RandomArray& 
   report("swiglu_forward", 3 * n / 2, [&] { swiglu_forward(stream, half, gated); });
   report("swiglu_backward", 3 * n, [&] { swiglu_backward(stream, dgated, half, dhalf, gated); });
   const RandomArray table = report.floats({2, sequence, head_size / 2});
-  rope_table(stream, table, 10000.0);
+  rope_table(stream, table, {.theta = 10000.0});
   const Tensor heads =
       y.view().reshape({rows / sequence, sequence, columns / head_size, head_size});
   report("rope_forward", 2 * n, [&] { rope_forward(stream, heads, table); });

@@ -18,8 +18,8 @@ std::string job_facts(const LoadedJob& job, const std::string& program = this_pr
 
 /// Every rank reads the job and its data for itself: from a copy of its node, or a file system that
 /// may show it an older state. Error on all ranks alike where the facts of one, another program or
-/// job, or files of data with other names or sizes, are not those of rank 0; it says which rank, and what
-/// differs. Collective.
+/// job, or files of data with other names or sizes, are not those of rank 0; it says which rank,
+/// and what differs. Collective.
 void check_same_job(const Ranks& ranks, const std::string& facts);
 
 /// Likewise of what is in the data files, as far as fingerprint() tells: one rank of each node

@@ -104,7 +104,7 @@ TEST_F(LoaderTest, ReadsFilesInParts) {
 TEST_F(LoaderTest, ReadsWhatIsNotSideBySide) {
   write(1);
   const CheckpointReader reader(path_);
-  CheckpointLoader loader(reader, MPI_COMM_NULL, {.window_bytes = 2 * 5 * (std::int64_t{4} << 20)});
+  CheckpointLoader loader(reader, MPI_COMM_NULL, {.window_bytes = 4 * 5 * (std::int64_t{4} << 20)});
   const std::vector<hdf5::Box> left = {{{0, 0}, {1100, 1}}};
   const std::vector<hdf5::Box> right = {{{0, 2000}, {1100, 1000}}};
   loader.want("/model/w", left);

@@ -177,6 +177,19 @@ TEST(LoadRound, BetweenNodesABlockGoesAlongATree) {
     for (const LoadDuty& duty : round.duties) EXPECT_LE(duty.to.size(), 3U);  // log2 of 5, up
 }
 
+TEST(LoadRound, NodesTakeTurnsAtReadingWhereARoundHasOneBlock) {
+  const Offers offers = {{1, 2, 3, 4}, {1, 2, 3, 4}};
+  const LoadNodes nodes = {.node_of = {0, 1}, .room = {0, 0}, .own = {10, 10}};
+  LoadPlanner first = planner_of(nodes, 0);
+  LoadPlanner second = planner_of(nodes, 1);
+  first.offer(padded(offers), width);
+  second.offer(padded(offers), width);
+  for (const int reader : {0, 1, 0, 1}) {
+    EXPECT_EQ(first.next().duties.at(0).from, reader == 0 ? -1 : 1);
+    EXPECT_EQ(second.next().duties.at(0).from, reader == 1 ? -1 : 0);
+  }
+}
+
 TEST(LoadRound, EachBlockIsReadOnceWhateverTheNeeds) {
   const Offers offers = {{1, 2, 3}, {2, 3}, {}, {5, 1, 2, 3}, {3}, {8, 9}};
   expect_each_once(offers, {{0, 0, 0, 0, 0, 0}, {1000}, {20}});

@@ -65,7 +65,7 @@ TEST(Surprises, SixteenBitSumsOfManyMicroBatches) {
 }
 
 TEST(Surprises, SchedulesThatDoNotFitTheRun) {
-  Config config;
+  PlacedConfig config;
   config.run.steps = 10;
   config.scheduler.kind = SchedulerKind::warmup;
   EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("warmup_num_steps 1000 takes all")));
