@@ -78,29 +78,28 @@ TEST(MessagePlan, TenThousandRanksAreQuick) {
   EXPECT_EQ(all.along(Axis::pipeline).send, (2500 * one).send);
 }
 
+// Of all-reduces so small that they are MPI's.
 TEST(OpMessages, ReductionsUnderWayAreCountedTogether) {
-  PlacedConfig config = golden_config({.data = 2, .micro = 1});
+  const PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 0});
   const Stage stage = make_stage(config, 0, 0);
-  const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
+  std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
+  blocks[0].elements = 1000;
+  blocks[1].elements = 3000;
   const OpMessages messages(config, stage, blocks);
   const auto reduce = [](OpKind kind, int block) { return Op{.kind = kind, .block = block}; };
-  const auto bytes = [&](std::size_t block) {
-    const auto bytes = static_cast<std::uint64_t>(blocks[block].elements) * 4;
-    return bytes < direct::least_bytes(2) ? bytes : 0;
-  };
-  ASSERT_GT(bytes(0) + bytes(1), 0U);
   EXPECT_EQ(messages.peak_scratch({reduce(OpKind::ReduceStart, 0), reduce(OpKind::ReduceStart, 1),
                                    reduce(OpKind::ReduceWait, 0), reduce(OpKind::ReduceWait, 1)}),
-            bytes(0) + bytes(1));
+            16'000U);
   EXPECT_EQ(messages.peak_scratch({reduce(OpKind::ReduceStart, 0), reduce(OpKind::ReduceWait, 0),
                                    reduce(OpKind::ReduceStart, 1), reduce(OpKind::ReduceWait, 1)}),
-            std::max(bytes(0), bytes(1)));
+            12'000U);
   EXPECT_EQ(messages.of({OpKind::GradientNorm}).messages, Messages{});
 }
 
 // What a rank of `data` comes to hold for the sum of a block of 16 MiB.
 std::uint64_t held_for(int data, int sharing) {
-  PlacedConfig config = golden_config({.data = data, .micro = 1});
+  PlacedConfig config = golden_config({.data = 2, .micro = 1});
+  config.parallel.data = data;
   config.place.ranks_sharing = {sharing, 1, 1};
   const Stage stage = make_stage(config, 0, 0);
   std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
@@ -116,8 +115,8 @@ TEST(OpMessages, WhatRanksShareMemoryForNeedsLittleForMessages) {
   constexpr std::uint64_t block = std::uint64_t{16} << 20;
   EXPECT_EQ(held_for(2, 1), direct::held_bytes(2, block / 2));
   EXPECT_EQ(held_for(8, 1), direct::held_bytes(8, block / 8));
-  EXPECT_EQ(held_for(8, 8), direct::held_bytes(8, node::most_bytes_by_mpi / 8));
-  EXPECT_LT(held_for(8, 8), held_for(8, 1));
+  EXPECT_EQ(held_for(64, 64), direct::held_bytes(64, node::most_bytes_by_mpi / 64));
+  EXPECT_LT(held_for(64, 64), held_for(64, 1));
 }
 
 // Between nodes go the sums of each rank of a node, which has as many partners as there are other
