@@ -9,6 +9,7 @@ print_help() { sed -n '2,/^$/s/^# \{0,1\}//p' "$1"; }
 #   name   NAME                  job    as Slurm's commands take it; an index of an array is a job of its own
 #   triax  the program: $TRIAX, that of the checkout or the installation, or the one on PATH
 #   benchmarks  the folder of theirs: $BENCHMARKS, or likewise
+#   mpi    the options of srun that fit the MPI: Slurm is asked once, not at each launch
 # $TRIAX_ENV is sourced first: modules, and what else the site's programs need.
 begin_job() {
   name=$1
@@ -30,6 +31,8 @@ begin_job() {
   fi
   find_programs
   set_end_time
+  mpi=()
+  if [[ ${LAUNCHER:-srun} == srun ]]; then mapfile -t mpi < <(mpi_option); fi
   echo "$name: job $job, restart ${SLURM_RESTART_COUNT:-0}, ${SLURM_NTASKS:-1} ranks on $SLURM_JOB_NODELIST"
 }
 
@@ -98,11 +101,10 @@ mpi_option() {
 # says if any did.
 launch() {
   local ranks=${RANKS:-$SLURM_NTASKS} nodes=${SLURM_JOB_NUM_NODES:-1} launcher status signalled=yes
-  local -a options
+  local -a options=(${mpi[@]+"${mpi[@]}"})
   forwarded=
   case ${LAUNCHER:-srun} in
     srun)
-      mapfile -t options < <(mpi_option)
       if [[ -n ${SLURM_CPUS_PER_TASK:-} ]]; then options+=(--cpus-per-task="$SLURM_CPUS_PER_TASK"); fi
       # Without --nodes, fewer ranks than the job has would be spread over all of its nodes; with sbatch --export=NONE they
       # would not see what is set here.

@@ -28,6 +28,7 @@ echo "${5##*/} ${*:6}" >>calls  # behind bash -c TEXT rank
 exec "$@"
 STUB
 printf '#!/bin/sh\nexit 1\n' >bin/squeue
+printf '#!/bin/sh\necho "MpiDefault = none"; echo asked >>asked\n' >bin/scontrol
 printf '#!/bin/sh\nseq ${CORES:-3}\n' >bin/lscpu
 cp bin/squeue bin/triax
 chmod +x bin/* programs/*
@@ -39,7 +40,7 @@ done
 benchmark() {
   local expected=$1 status=0
   shift
-  rm -f calls
+  rm -f calls asked
   PATH="$work/bin:$PATH" TRIAX="$work/bin/triax" BENCHMARKS=${BENCHMARKS:-"$work/programs"} SLURM_JOB_ID=7 SLURM_NTASKS=6 \
     SLURM_JOB_NUM_NODES=2 SLURM_JOB_NODELIST=a,b bash "$source/jobs/benchmark.sbatch" "$@" >log 2>&1 || status=$?
   [[ $status -eq $expected ]] || fail "status $status of: benchmark.sbatch $*: $(cat log)"
@@ -48,6 +49,7 @@ benchmark() {
 says() { grep -qF -- "$2" "$1" || fail "$1 does not say: $2. It says: $(cat "$1")"; }
 
 benchmark 0 all.jsonl
+[[ $(wc -l <asked) -eq 1 ]] || fail "Slurm is asked at each launch"
 [[ $(wc -l <all.jsonl) -eq $(wc -l <calls) ]] || fail "a line of each program"
 says all.md 'a table of all.jsonl'
 says calls 'ntasks=1 nodes=1 bench_matmul'
