@@ -185,9 +185,10 @@ void ProgressBoard::postpone(double seconds) {
   store(node_.front()->postponed_to, now_ms() + static_cast<std::int64_t>(1e3 * seconds));
 }
 
-bool ProgressBoard::is_postponed() const {
+double ProgressBoard::postponed_for() const {
   const std::lock_guard lock(mutex_);
-  return now_ms() < node_.front()->postponed_to.load(relaxed);
+  const std::int64_t left = node_.front()->postponed_to.load(relaxed) - now_ms();
+  return 1e-3 * static_cast<double>(std::max<std::int64_t>(left, 0));
 }
 
 RankProgress ProgressBoard::read(const ProgressSlot& slot, ProcessState process) {

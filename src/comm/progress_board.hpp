@@ -74,7 +74,8 @@ class ProgressBoard final : public WaitWatch {
   void give_report_back();
   /// Instead of a report: no rank of the node is to think of one for so long.
   void postpone(double seconds);
-  bool is_postponed() const;
+  /// For how many seconds more; 0: reports are not postponed.
+  double postponed_for() const;
   /// What is known of all ranks: those of the node, and those `elsewhere`.
   std::vector<RankProgress> seen(const std::vector<RankProgress>& elsewhere) const;
   /// The report of this rank's wait under way, with what all ranks of the node say, and those

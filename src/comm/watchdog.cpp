@@ -77,9 +77,9 @@ void Watchdog::watch() {
     if (!same) limit = seconds_;
     seen = now;
     if (waited < limit) continue;
-    const bool goes_on = may_go_on(waited, lock);
-    if (!goes_on) waited = 0.0;
-    limit = waited + seconds_;
+    const double more = may_go_on(waited, lock);
+    if (more == 0.0) waited = 0.0;
+    limit = more == 0.0 ? seconds_ : waited + more;
   }
 }
 
@@ -98,15 +98,18 @@ std::string Watchdog::work_on_files(const StallExchange::Answers& others) const 
   return workers.empty() ? "" : workers + " still at work on files";
 }
 
-// Ends the job, or returns true where others work on files, false where the wait has ended.
-bool Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
+// Ends the job, or returns after how many seconds to look again, where others work on files; 0
+// where the wait has ended.
+double Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
   const std::uint32_t wait = board_.waits();
   const bool patient = waited < patience_with_files * seconds_;
-  if (patient && board_.is_postponed()) return true;
+  double postponed = board_.postponed_for();
+  if (patient && postponed > 0.0) return postponed;
   if (!board_.take_report()) {
     wait_for_the_end(lock);
-    if (board_.waits() != wait) return false;
-    if (patient && board_.is_postponed()) return true;
+    if (board_.waits() != wait) return 0.0;
+    postponed = board_.postponed_for();
+    if (patient && postponed > 0.0) return postponed;
   }
   StallExchange::Answers others;
   if (exchange_) others = exchange_->ask();
@@ -114,7 +117,7 @@ bool Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
     wait_for_the_end(lock);
     if (board_.waits() != wait) {
       board_.give_report_back();
-      return false;
+      return 0.0;
     }
     others = exchange_->ask(true);
   }
@@ -128,11 +131,11 @@ bool Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
     if (exchange_ && !others.taken_back) exchange_->take_back();
     board_.postpone(seconds_);
     board_.give_report_back();
-    return true;
+    return seconds_;
   }
   end(waited, others);
   board_.give_report_back();
-  return false;
+  return 0.0;
 }
 
 // Returns where the wait has ended after all.

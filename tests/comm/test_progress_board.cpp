@@ -64,6 +64,17 @@ TEST(ProgressBoard, OneRankOfANodeReports) {
   EXPECT_EQ(all, 1);
 }
 
+TEST(ProgressBoard, AllRanksOfANodeKnowHowLongAReportIsPostponed) {
+  World world;
+  EXPECT_EQ(world.board.postponed_for(), 0.0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == world.size - 1) world.board.postpone(1000.0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  usleep(10'000);
+  EXPECT_LT(world.board.postponed_for(), 1000.0) << "it is the time that is left";
+  EXPECT_GT(world.board.postponed_for(), 500.0);
+}
+
 TEST(ProgressBoard, AWaitUnderWayGoesOnWhenItIsShared) {
   ProgressBoard board;
   board.begins();
