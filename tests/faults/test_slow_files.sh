@@ -13,7 +13,7 @@ export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
 make_text 300
 make_job 1 2 16 16 4 '
  "data": {"train": ["text"], "seq_length": 16}, "parallel": {"data": "auto"}, "zero_optimization": {"stage": 1},
- "run": {"steps": 8, "directory": "run", "collective_timeout": "1s", "progress": "none"}, "checkpoint": {"interval": 4},'
+ "run": {"steps": 8, "directory": "run", "collective_timeout": "2s", "progress": "none"}, "checkpoint": {"interval": 4},'
 
 die() {
   echo "FAILED: $what: $*"
@@ -25,18 +25,18 @@ held() { grep -q ^held log 2> /dev/null; }
 says() { grep -q "$1" out || die "it is not said: $1"; }
 
 # A run of 2 ranks in which a call of a rank is held, and waited for.
-begin() {  # what async rank kind nth
+begin() {  # what async rank kind nth more...
   what=$1
   rm -rf run log gate
   timeout 100 "$mpiexec" "$flag" 2 env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" FAIL_RANK="$3" \
-    FAIL_KIND="$4" FAIL_NTH="$5" FAIL_HOLD="$work/gate" "$triax" train job.json --set checkpoint.async="$2" > out 2>&1 &
+    FAIL_KIND="$4" FAIL_NTH="$5" FAIL_HOLD="$work/gate" "$triax" train job.json --set checkpoint.async="$2" "${@:6}" > out 2>&1 &
   launcher=$!
   wait_for "a call to be held" held
 }
 waits() {  # what async rank kind nth path
   begin "$1" "$2" "$3" "$4" "$5"
   grep -q "^held $4 .*$6" log || die "held elsewhere"
-  sleep 3
+  sleep 4
   touch gate
   wait "$launcher" || die "status $?"
   says "rank $3 still at work on files: the job waits on"
@@ -59,19 +59,19 @@ touch gate
 wait "$launcher" || die "status $?"
 waits "$what" false 0 write "$nth" /metrics.jsonl
 
-begin "the file system never answers" false 1 write 1
+begin "the file system never answers" false 1 write 1 --set run.collective_timeout=1s
 wait "$launcher"
 status=$?
 [ "$status" -eq 3 ] || die "status $status"
 says "did not join: rank 1 .*: works on files"
 
-begin "a rank is stopped that the others wait for" false 1 write 1
+begin "a rank is stopped that the others wait for" false 1 write 1 --set run.collective_timeout=5s
 lost=$(for p in $(ranks); do tr '\0' '\n' < "/proc/$p/environ" | grep -qx PMI_RANK=1 && echo "$p"; done)
 kill -STOP "$lost"
 begin=$SECONDS
 wait "$launcher"
 status=$?
 [ "$status" -eq 3 ] || die "status $status"
-[ $((SECONDS - begin)) -le 5 ] || die "it took $((SECONDS - begin)) s"
+[ $((SECONDS - begin)) -le 15 ] || die "it took $((SECONDS - begin)) s"
 says "its process $lost is stopped by a signal"
 echo passed
