@@ -1,5 +1,6 @@
 // A run that is signalled, by itself and under mpiexec: what it leaves, and how it goes on.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -80,14 +81,17 @@ TEST_F(SignalledRun, LeavesWithACheckpointAndStatus75AndGoesOnBitForBit) {
   expect_goes_on("run", "", "");
 }
 
-// It comes as soon as the program has begun to run, while MPI and the job file are still to come:
-// the kernel says when main() has been reached, by the signals that wait then.
+// It comes as soon as the program has begun to run, while its job, from a pipe that nobody writes
+// to, is still to come: the kernel says when main() has been reached, by the signals that wait
+// then.
 TEST_F(SignalledRun, ASignalAtTheStartEndsItBeforeTheFirstStep) {
-  const Outcome stopped =
-      outcome_of_script(fmt::format("{} & p=$!; until grep -q '^SigBlk:.*4a00$' "
-                                    "/proc/$p/status || ! kill -0 $p; do :; done; "
-                                    "kill -TERM $p; wait $p",
-                                    train("run", "")));
+  const std::string job = directory_.path("job.json");
+  std::filesystem::remove(job);
+  ASSERT_EQ(mkfifo(job.c_str(), 0600), 0);
+  const Outcome stopped = outcome_of_script(
+      fmt::format("{} & p=$!; until grep -q '^SigBlk:.*4a00$' /proc/$p/status || ! kill -0 $p; "
+                  "do :; done; kill -TERM $p; wait $p",
+                  train("run", "")));
   EXPECT_EQ(stopped.status, 75) << stopped.text;
   EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGTERM before the first step"));
   EXPECT_EQ(newest_step("run"), -1);
