@@ -123,6 +123,7 @@ StallExchange::Answers StallExchange::ask(bool insists) {
   const auto answered = [&] { return state_ == State::answered; };
   if (changed_.wait_for(lock, Seconds(limit_) + grace, answered))
     return std::exchange(answers_, {});
+  state_ = State::idle;  // run() clears up what an answer still to come makes
   return {.first = true,
           .ranks = {},
           .taken_back = false,
@@ -130,12 +131,16 @@ StallExchange::Answers StallExchange::ask(bool insists) {
           .problem = "the file system hangs at " + directory_};
 }
 
-// Nodes may still be writing: the directory goes from their sight first, and whole.
 void StallExchange::take_back() {
   {
     const std::lock_guard lock(mutex_);
     if (state_ != State::answered) return;  // the file system may hang
   }
+  remove_directory();
+}
+
+// Nodes may still be writing: the directory goes from their sight first, and whole.
+void StallExchange::remove_directory() const {
   const std::string aside = directory_ + ".over";
   std::error_code ignored;
   fs::remove_all(aside, ignored);
@@ -155,7 +160,13 @@ void StallExchange::run() {
     else if (board_.speaks_for_node() && is_listed(directory_))
       (void)tell();  // who asks says that it did not hear of this node
     lock.lock();
-    if (!is_asked(state) || state_ != state) continue;  // asked once more, and otherwise
+    if (!is_asked(state)) continue;
+    if (state_ != state) {  // the file system hung until nobody waited for the answers
+      lock.unlock();
+      if (made_) remove_directory();
+      lock.lock();
+      continue;
+    }
     answers_ = std::move(answers);
     state_ = State::answered;
     changed_.notify_all();
@@ -177,11 +188,13 @@ std::string StallExchange::tell() const {
 
 StallExchange::Answers StallExchange::collect(bool insists) {
   Answers answers;
+  made_ = false;
   if (insists && !is_listed(directory_)) {
     answers.taken_back = true;
     return answers;
   }
-  if (::mkdir(directory_.c_str(), 0777) != 0) {
+  made_ = ::mkdir(directory_.c_str(), 0777) == 0;
+  if (!made_) {
     if (errno != EEXIST) {
       answers.problem = error_text("make", directory_, errno);
       return answers;

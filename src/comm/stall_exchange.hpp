@@ -43,7 +43,8 @@ class StallExchange {
   /// may be old and does not count then; where that one has taken_back(), nothing is asked. Any one
   /// thread.
   Answers ask(bool insists = false);
-  /// Done with the answers: the next one to ask is the first again.
+  /// Done with the answers: the next one to ask is the first again. After answers that `hangs`
+  /// there is nothing to do: the thread takes back what it makes when the file system answers.
   void take_back();
 
  private:
@@ -52,6 +53,7 @@ class StallExchange {
   void run();
   std::string tell() const;
   Answers collect(bool insists);
+  void remove_directory() const;
   bool over_after(double seconds);
 
   const ProgressBoard& board_;
@@ -61,6 +63,7 @@ class StallExchange {
   std::condition_variable changed_;
   State state_ = State::idle;
   bool over_ = false;
+  bool made_ = false;  // the directory, by the last collect(); the thread's alone
   Answers answers_;
   std::thread thread_;  // last: it uses the others
 };

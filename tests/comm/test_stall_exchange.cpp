@@ -1,8 +1,11 @@
 #include "src/comm/stall_exchange.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
@@ -10,6 +13,14 @@
 #include <fstream>
 #include <numeric>
 #include <optional>
+#include <string>
+
+// In the place of the C library's: a file system that hangs while there is a file PATH.hold.
+extern "C" int mkdir(const char* path, mode_t mode) noexcept {
+  const std::string hold = std::string(path) + ".hold";
+  while (access(hold.c_str(), F_OK) == 0) usleep(10'000);
+  return mkdirat(AT_FDCWD, path, mode);
+}
 
 namespace triax {
 namespace {
@@ -165,6 +176,21 @@ TEST(StallExchange, SaysWhyNodesCannotTell) {
     EXPECT_FALSE(answers.first);
     EXPECT_THAT(answers.problem, HasSubstr("cannot write"));
     EXPECT_THAT(answers.problem, HasSubstr("Not a directory"));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(StallExchange, AHangThatHealsLeavesNothing) {
+  TwoNodes world(1.0);
+  if (world.rank == 0) {
+    const std::string hold = world.directory + "/stall.hold";
+    std::ofstream(hold) << "held";
+    EXPECT_TRUE(world.exchange->ask().hangs);
+    world.exchange->take_back();
+    std::filesystem::remove(hold);
+    world.exchange.reset();  // waits for its thread
+    EXPECT_TRUE(std::filesystem::is_empty(world.directory))
+        << "the next one to ask would take the directory for another rank's";
   }
   MPI_Barrier(MPI_COMM_WORLD);
 }

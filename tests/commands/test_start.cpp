@@ -33,12 +33,12 @@ class Start : public SmallJob {
 
 TEST_F(Start, ARankThatNeverComesIsNamed) {
   for (const int stuck : {2, 0}) {
-    const Outcome outcome = outcome_of(launch(stuck, "--set run.collective_timeout=1s"));
+    const Outcome outcome = outcome_of(launch(stuck, "--set run.collective_timeout=3s"));
     EXPECT_EQ(outcome.status, 3) << outcome.text;
     EXPECT_THAT(
         outcome.text,
         AllOf(HasSubstr("triax: 1 of 3 ranks"), HasSubstr("did not come to the start"),
-              HasSubstr(fmt::format("within 1 s (run.collective_timeout): rank {} on ", stuck)),
+              HasSubstr(fmt::format("within 3 s (run.collective_timeout): rank {} on ", stuck)),
               Not(HasSubstr("stopped by"))));
   }
 }
