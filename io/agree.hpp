@@ -35,7 +35,8 @@ struct Ranks {
 /// Error where an MPI call failed.
 void require_mpi(int status);
 /// Waits for an MPI request, yielding the core: MPICH's own wait spins, which starves the rank that
-/// is waited for when ranks share cores.
+/// is waited for when ranks share cores. Messages of triax's own (DirectExchange) make no progress
+/// meanwhile: none that another rank waits for may be under way.
 void wait_yielding(MPI_Request& request);
 
 /// Whose a failure is: a user's mistake is a UsageError, all else an Error.

@@ -98,7 +98,8 @@ std::string node_local_locks(const std::string& path, std::istream& mounts) {
 FileLock::FileLock(std::string path, const std::string& held, const std::string& remedy,
                    std::chrono::milliseconds patience, Leaves leaves)
     : path_(std::move(path)), leaves_(leaves) {
-  while (true) {
+  constexpr int most_names = 100;
+  for (int names = 1;; ++names) {
     // NFS makes of flock a lock of the whole file, which must be open for writing.
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd_ < 0) {
@@ -111,8 +112,10 @@ FileLock::FileLock(std::string path, const std::string& held, const std::string&
     ::close(fd_);
     fd_ = -1;
     if (failure == EWOULDBLOCK) throw Error(held, holder, remedy);
-    if (failure == 0) continue;
-    refusal_ = fmt::format("cannot lock {}: {}", path_, std::strerror(failure));
+    if (failure == 0 && names < most_names) continue;
+    refusal_ = failure == 0
+                   ? fmt::format("{} leads to another file each time that it is opened", path_)
+                   : fmt::format("cannot lock {}: {}", path_, std::strerror(failure));
     return;
   }
   std::error_code unknown;

@@ -57,6 +57,14 @@ void find_mapping(std::uintptr_t address, std::span<char> name) {
   ::close(maps);
 }
 
+// Whether a mapping of this name is of no disk.
+bool is_memory(const char* name) {
+  for (const char* const begin :
+       {"/dev/shm/", "/dev/hugepages/", "/memfd:", "/anon_hugepage", "/SYSV"})
+    if (std::strncmp(name, begin, std::strlen(begin)) == 0) return true;
+  return false;
+}
+
 void say(const char* text) {
   (void)!::write(STDERR_FILENO, text, std::strlen(text));
 }
@@ -67,6 +75,13 @@ void end_of_unreadable(int signal, siginfo_t* what, void*) {
   if (name[0] == '\0') {  // no file's: as without this
     ::signal(signal, SIG_DFL);
     return;
+  }
+  if (is_memory(name.data())) {
+    say("triax: no memory for a page of ");
+    say(name.data());
+    say(" (shared memory or huge pages are used up). Give the job more of /dev/shm, or of huge "
+        "pages; a run goes on from its newest checkpoint\n");
+    ::_exit(3);
   }
   say("triax: cannot read ");
   say(name.data());

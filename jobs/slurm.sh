@@ -141,8 +141,13 @@ train() {
   case $status in
     0 | 2) forget_failures; exit "$status" ;;  # done, or wrong: again would change nothing
     75)
-      forget_failures
       echo "$name: job $job was stopped, to be run again"
+      if [[ -z $(value_of run.directory) || $(last_line) != "$before" ]]; then
+        forget_failures
+      elif [[ ${REQUEUE:-yes} != no ]] && ! is_worth_a_try "$status" "$before"; then  # its start may take longer than it has
+        forget_failures
+        exit "$status"
+      fi
       ;;
     *)
       echo "$name: job $job failed with status $status"
@@ -188,7 +193,7 @@ is_worth_a_try() {
     echo "$name: job $job is not run again: it has failed $count times since its newest checkpoint (RETRIES=$retries)" >&2
     return 1
   elif [[ $idle -gt 1 ]]; then
-    echo "$name: job $job is not run again: it has failed $idle times before its first step" >&2
+    echo "$name: job $job is not run again: it has ended $idle times before its first step" >&2
     return 1
   fi
 }

@@ -189,13 +189,13 @@ int train(const JobArguments& arguments, MpiSession& session) {
     if (grid.rank() == 0) lock.emplace(config);
   });
   check_directories_shared(grid, job.config, usual_directory_patience(job.config.run));
+  grid.report_across_nodes(config.run.directory);
   check_same_data(grid, job.config.data);
   // Behind the lock: who held it may have written a checkpoint just now.
   go_on_where_run_again(grid, batch_job(surroundings()), config);
   check_tags(config, largest_message_tag(grid.place()));
   JobPlan plan = plan_job(config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
   check_fits(config, plan.memory, grid);
-  grid.report_across_nodes(config.run.directory);
   remove_left_offload(grid, config);
   check_offload_writable(config, plan.memory, grid);
   check_offload_room(config, plan.memory, grid);
@@ -253,7 +253,7 @@ void generate(const GenerateArguments& arguments) {
     spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);
   std::int64_t length =
       static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
-  // Positions further on have weights that no step has trained.
+  // It has not met what lies further apart; position embeddings there have never been trained.
   if (const auto trained = trained_length(reader.header()); trained && *trained < length) {
     spdlog::info("the model was trained on sequences of {0} tokens: it sees the last {0}",
                  *trained);

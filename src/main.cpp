@@ -260,6 +260,7 @@ int main(int argc, char** argv) {
   name_unreadable_files();
   MpiSession session =
       needs_ranks(argc, argv) ? MpiSession(&argc, &argv) : MpiSession(MpiSession::Alone());
+  name_unreadable_files();  // what MPI loads may have put a handler of its own
   spdlog::set_default_logger(spdlog::stderr_color_st("triax"));
   spdlog::set_pattern("%v");
   return run(argc, argv, session);

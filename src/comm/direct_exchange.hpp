@@ -33,8 +33,8 @@ class DirectExchange {
   /// No other messages of `ranks`, of which there are two or more, have `tag`. `where` names this
   /// rank and the group in errors, and outlives the object.
   DirectExchange(MPI_Comm ranks, int tag, const std::string& where);
-  /// Before `ranks` go. Takes back what was to be received where operations are not over: nothing
-  /// comes into memory that is gone.
+  /// Before `ranks` go. Takes back what was to be received where operations are not over, as after
+  /// an error: what has begun to come may still come, and the process is to end soon.
   ~DirectExchange();
   DirectExchange(const DirectExchange&) = delete;
   DirectExchange& operator=(const DirectExchange&) = delete;

@@ -22,7 +22,10 @@ double Evaluator::loss() {
   double sum = 0.0;
   for (std::int64_t first = 0; first < samples_; first += global_batch_) {
     grid_.drain(batch_.pushed());
-    if (reads_batches(executor_.stage())) batch_.load(executor_.stream(), first, samples_);
+    if (reads_batches(executor_.stage())) {
+      const FileScope working(grid_.watch());
+      batch_.load(executor_.stream(), first, samples_);
+    }
     StepInput input;
     input.batch = &batch_;
     sum += executor_.run(input).loss_sum;

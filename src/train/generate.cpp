@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "kernels/random.hpp"
@@ -66,6 +67,10 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
 }
 
 std::optional<std::int64_t> trained_length(const CheckpointHeader& header) {
+  // Whoever trained model.from may have done so on longer ones.
+  const nlohmann::json job = nlohmann::json::parse(header.job, nullptr, false);
+  const nlohmann::json::json_pointer from("/model/from");
+  if (job.contains(from) && !job[from].is_null()) return std::nullopt;
   const auto length = saved_integer(header.job, "data.seq_length");
   return length && *length >= 1 ? length : std::nullopt;
 }

@@ -21,7 +21,8 @@ namespace {
 class Mark {
  public:
   explicit Mark(const std::string& directory)
-      : path_(fmt::format("{}/.triax-start-{}-{}", directory, host_name(), getpid())) {
+      : path_(fmt::format("{}/{}{}-{}", directory, prefix, host_name(), getpid())) {
+    remove_left(directory);
     if (!std::ofstream(path_))
       throw Error("cannot write " + path_, {}, "Set run.directory to one that can be written");
   }
@@ -34,6 +35,17 @@ class Mark {
   std::string name() const { return std::filesystem::path(path_).filename(); }
 
  private:
+  static constexpr const char* prefix = ".triax-start-";
+
+  // Of runs that were killed as they began; this one has the lock.
+  static void remove_left(const std::string& directory) {
+    std::error_code error;
+    for (std::filesystem::directory_iterator file(directory, error), end; file != end && !error;
+         file.increment(error))
+      if (file->path().filename().string().starts_with(prefix))
+        std::filesystem::remove(file->path(), error);
+  }
+
   std::string path_;
 };
 

@@ -1,5 +1,8 @@
 #include "io/mapped_file.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "tests/io/fixtures.hpp"
 
 namespace triax {
@@ -41,6 +44,21 @@ TEST(MappedFileDeathTest, APageThatIsNotThereIsAnErrorThatNamesTheFile) {
     std::exit(std::to_integer<int>(file.data()[1 << 15]));
   };
   EXPECT_EXIT(read_shortened(), testing::ExitedWithCode(3), "triax: cannot read " + path + " \\(");
+}
+
+// As where a container has little of /dev/shm: the disk is not to blame.
+TEST(MappedFileDeathTest, SharedMemoryThatIsUsedUpIsNoFileThatCannotBeRead) {
+  const int fd = ::memfd_create("ranks", 0);
+  ASSERT_EQ(::ftruncate(fd, 1 << 16), 0);
+  const auto read_shortened = [&] {
+    name_unreadable_files();
+    const MappedFile file(fmt::format("/proc/self/fd/{}", fd));
+    (void)!::ftruncate(fd, 0);
+    std::exit(std::to_integer<int>(file.data()[1 << 15]));
+  };
+  EXPECT_EXIT(read_shortened(), testing::ExitedWithCode(3),
+              "triax: no memory for a page of /memfd:ranks");
+  ::close(fd);
 }
 
 TEST(MappedFile, AnEmptyFileIsEmpty) {

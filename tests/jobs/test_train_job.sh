@@ -74,7 +74,7 @@ done
 # Done and wrong are the end; stopped comes back as often as it likes.
 job 0; ends
 job 2; ends
-for _ in 1 2 3 4 5; do job 75; comes_back; done
+for _ in 1 2 3 4 5; do STEP=1 job 75; comes_back; done
 leaves_nothing
 
 # A run that fails in its steps: RETRIES times, which a checkpoint or a stop begins anew.
@@ -89,10 +89,12 @@ STEP=1 RETRIES=1 job 137; comes_back
 STEP=1 RETRIES=1 job 137; ends
 STEP=1 RETRIES=0 job 3; ends
 
-# One that comes to no step is tried once more.
-job 3; comes_back
-job 3; ends
-says log 'failed 2 times before its first step'
+# One that comes to no step is tried once more, also where it was stopped: its start may take longer than it has.
+for status in 3 75; do
+  job "$status"; comes_back
+  job "$status"; ends
+  says log 'ended 2 times before its first step'
+done
 
 # Failures that cannot be counted are the end.
 rmdir submit
@@ -106,10 +108,10 @@ STEP=1 RETRIES=0 REQUEUE=no job 3; ends
 EXPECTED=0 REQUEUE=no job 75; ends
 
 # A controller that does not answer at once, or not at all: the job comes back, unless it is known to be cancelled.
-SILENT=2 job 75; comes_back
-STATE='' job 75; comes_back
-STATE=COMPLETING job 75; ends
-SILENT=100 job 75; ends
+STEP=1 SILENT=2 job 75; comes_back
+STEP=1 STATE='' job 75; comes_back
+STEP=1 STATE=COMPLETING job 75; ends
+STEP=1 SILENT=100 job 75; ends
 says log 'Slurm does not requeue job 7'
 
 # Where triax config fails it is said, and RETRIES counts alone.

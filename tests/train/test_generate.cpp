@@ -79,6 +79,17 @@ class GeneratorTest : public testing::TestWithParam<std::string> {
 };
 
 // The mean over a sample of -log softmax(logits)[next token] is what training calls its loss.
+TEST(TrainedLength, IsTheJobsUnlessItsWeightsAreOfAnother) {
+  const auto of = [](const std::string& job) {
+    CheckpointHeader header;
+    header.job = job;
+    return trained_length(header);
+  };
+  EXPECT_EQ(of(R"({"model": {"from": null}, "data": {"seq_length": 8}})"), 8);
+  EXPECT_EQ(of(R"({"model": {"from": "hf"}, "data": {"seq_length": 8}})"), std::nullopt);
+  EXPECT_EQ(of("none of triax"), std::nullopt);
+}
+
 TEST_P(GeneratorTest, LogitsAreThoseOfTraining) {
   Generator model = generator(golden_.sequence_length);
   const auto sample = first_sample();
