@@ -159,7 +159,7 @@ int fail(MpiSession& session, const std::string& text, int status) {
   };
   if (session.rank() == 0) print();
   // All ranks read what the user wrote, and come to the same; of thousands some come late.
-  const double patience = status == usage_failure ? 60.0 : 2.0;
+  const double patience = status == usage_failure ? 15.0 : 2.0;
   if (session.all_arrive(patience)) return status;
   if (session.rank() != 0) print();
   session.abort(status);
