@@ -223,7 +223,7 @@ class Bench {
     if (!wanted("read " + name)) return;
     prepare_read("read " + name, options);
     time("read " + name, "plain read before read " + name, [&] {
-      const CheckpointReader reader(path());
+      const CheckpointReader reader(path(), MPI_COMM_WORLD);
       CheckpointLoader loader(reader, MPI_COMM_WORLD);
       state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
                      const Tensor&) { loader.want(tensor, boxes); });
