@@ -140,9 +140,17 @@ void print_plan(const JobArguments& arguments, const JobPlan& plan) {
 // Before there is a grid, which is of the job.
 LoadedJob load_on_all_ranks(const JobArguments& arguments, MpiSession& session) {
   const StartMeeting meeting(MPI_COMM_WORLD);
-  LoadedJob job = load_job(arguments.job, arguments.overrides, session.size());
-  check_plannable(job.config, memory_limit().bytes);
-  const std::string facts = job_facts(job);
+  LoadedJob job;
+  std::string facts;
+  try {
+    job = load_job(arguments.job, arguments.overrides, session.size());
+    check_plannable(job.config, memory_limit().bytes);
+    facts = job_facts(job);
+  } catch (const UsageError& error) {
+    meeting.fail(error.what(), usage_failure);
+  } catch (const std::exception& error) {
+    meeting.fail(failure_text(error), run_time_failure);
+  }
   const double timeout = job.config.run.collective_timeout;
   session.end_within(timeout);
   meeting.meet(timeout);

@@ -7,22 +7,29 @@
 
 namespace triax {
 
-/// The ranks read their job each for itself, and a file system may keep one of them for ever.
-/// No collective of MPI says which one is missing: here each tells rank 0 that it has come.
+/// The ranks read their job each for itself, and a file system may keep one of them for ever, or
+/// show it another file. No collective of MPI says which one is missing: here each tells rank 0
+/// that it has come, or why it cannot.
 class StartMeeting {
  public:
   /// Collective, before anything is read that may keep a rank: all learn where the others run.
   explicit StartMeeting(MPI_Comm world);
-  /// Collective, once: returns when all have come. Where a rank has waited `seconds` for another,
-  /// the job ends with status 3, and it is said which ranks are missing and where they run. Time in
-  /// which this process was stopped does not count.
+  /// Each rank once, or fail(): returns when all have come. Where a rank has waited `seconds` for
+  /// another, the job ends with status 3, and it is said which ranks are missing and where they
+  /// run. Time in which this process was stopped does not count. Where another has failed, throws
+  /// on all ranks alike, soon after: a UsageError for a failure of usage_failure, else an Error.
   void meet(double seconds) const;
+  /// In place of meet(), where this rank cannot go on, for this reason and with this status: throws
+  /// as meet() does. Where rank 0 is not there to hear it, what this rank has met.
+  [[noreturn]] void fail(const std::string& why, int status) const;
 
  private:
-  MPI_Request send_to(int rank) const;
-  MPI_Request receive_from(int rank) const;
-  void wait_for_all(double seconds) const;
-  void wait_for_first(double seconds) const;
+  struct Failure;
+  class Arrivals;
+  MPI_Request send_to(int rank, int tag, const std::string& text) const;
+  MPI_Request receive_from(int rank, int tag, std::string& text) const;
+  void gather(double seconds, const Failure& own) const;
+  void report(double seconds, const Failure& own) const;
   [[noreturn]] void end(const std::vector<int>& missing, double seconds) const;
 
   OwnedComm comm_;

@@ -3,9 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <thread>
 
+#include "kernels/base/check.hpp"
+#include "kernels/base/host_name.hpp"
+#include "src/comm/mpi_session.hpp"
+#include "src/comm/watchdog.hpp"
 #include "tests/comm/grid_world.hpp"
 
 namespace triax {
@@ -21,6 +27,53 @@ TEST(StartMeeting, IsOverWhenAllHaveCome) {
     if (world_rank() == last) std::this_thread::sleep_for(late);
     meeting.meet(600.0);
     EXPECT_GE(Clock::now() - begin, world_size() > 1 ? late / 2 : late * 0) << last;
+  }
+}
+
+// What this rank is thrown; those in `failing` give a reason of their own, or one that all share.
+std::string thrown(const std::vector<int>& failing, bool shared) {
+  const StartMeeting meeting(MPI_COMM_WORLD);
+  const bool fails = std::ranges::find(failing, world_rank()) != failing.end();
+  try {
+    if (fails)
+      meeting.fail(shared ? "a wrong key" : fmt::format("none at {}", world_rank()), usage_failure);
+    meeting.meet(600.0);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(StartMeeting, AllHearWhyOneCannotGoOn) {
+  const int last = world_size() - 1;
+  const std::string host = " on " + host_name() + ": ";
+  for (const int failing : {0, last}) {
+    const std::string who = world_size() > 1 ? fmt::format("rank {}{}", failing, host) : "";
+    EXPECT_EQ(thrown({failing}, false), fmt::format("{}none at {}", who, failing));
+  }
+}
+
+TEST(StartMeeting, WhatAllFindIsOfNoRank) {
+  std::vector<int> all(static_cast<std::size_t>(world_size()));
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(thrown(all, true), "a wrong key");
+  if (world_size() == 1) return;
+  const std::string host = " on " + host_name() + ": ";
+  EXPECT_EQ(thrown(all, false), "rank 0" + host + "none at 0") << "the lowest of different ones";
+  all.erase(all.begin());
+  EXPECT_EQ(thrown(all, true), "rank 1" + host + "a wrong key") << "rank 0 found nothing wrong";
+}
+
+TEST(StartMeeting, AFailureOfTheMachineIsNotTheJobs) {
+  const StartMeeting meeting(MPI_COMM_WORLD);
+  try {
+    if (world_rank() == 0) meeting.fail("disk", run_time_failure);
+    meeting.meet(600.0);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const UsageError&) {
+    ADD_FAILURE() << "status 2";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("disk"), std::string::npos);
   }
 }
 

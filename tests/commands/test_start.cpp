@@ -43,6 +43,21 @@ TEST_F(Start, ARankThatNeverComesIsNamed) {
   }
 }
 
+// One that has no such file, as on a node whose file system is not there: at once, and once.
+TEST_F(Start, ARankThatCannotReadItsJobIsHeardByAll) {
+  const std::string script = directory_.file(
+      "one.sh",
+      "rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; job=" + shell_word(directory_.path("job.json")) +
+          "; if [ $rank = $WRONG ]; then job=none.json; fi; exec " + command_of("train \"$job\" --set train_batch_size=3"));
+  for (const int wrong : {0, 1}) {
+    const Outcome outcome = outcome_of(fmt::format("env WRONG={} OMP_NUM_THREADS=1 {}sh {}", wrong,
+                                                   mpiexec(3), shell_word(script)));
+    EXPECT_EQ(outcome.status, 2) << outcome.text;
+    EXPECT_THAT(outcome.text, testing::StartsWith(fmt::format("triax: rank {} on ", wrong)));
+    EXPECT_THAT(outcome.text, testing::EndsWith(": none.json: no such job file\n"));
+  }
+}
+
 // The one that waits, and the one that is waited for.
 TEST_F(Start, ASignalEndsItMeanwhile) {
   for (const int signalled : {0, 2}) {
