@@ -15,6 +15,7 @@
 #include "io/checkpoint_list.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
+#include "src/comm/launcher.hpp"
 #include "src/standard_output.hpp"
 
 namespace triax {

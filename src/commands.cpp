@@ -8,6 +8,7 @@
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "src/comm/isa_of_job.hpp"
+#include "src/comm/launcher.hpp"
 #include "src/comm/message_tags.hpp"
 #include "src/comm/start_meeting.hpp"
 #include "src/comm/watchdog.hpp"
@@ -24,13 +25,10 @@
 #include "src/train/run_report.hpp"
 #include "src/train/same_job.hpp"
 #include "src/train/shared_directories.hpp"
-#include "src/train/start_signals.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
 namespace {
-
-constexpr int stopped_early = 75;  // EX_TEMPFAIL of sysexits.h: to be run again
 
 // The prompt as tokens of the model: its bytes.
 std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig& model) {
@@ -173,14 +171,13 @@ int fail(MpiSession& session, const std::string& text, int status) {
   session.abort(status);
 }
 
-int train(const JobArguments& arguments, MpiSession& session) {
+int train(const JobArguments& arguments, MpiSession& session, std::optional<StartSignals>& start) {
   if (arguments.ranks_per_node > 0)
     throw UsageError("--ranks-per-node is for a plan: a run finds the nodes of its ranks", {},
                      "Add --dry-run or --print-plan, or leave it out");
   check_launch(MPI_COMM_WORLD);
   (void)threads_asked();    // refused before anything is made
   const RunRequests early;  // signals wait from here on, for the trainer's own
-  std::optional<StartSignals> start(std::in_place, session, stopped_early);
   const LoadedJob job = load_on_all_ranks(arguments, session);
   ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {},
                    job.config.run.collective_timeout, job.config.run.space);

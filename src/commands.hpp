@@ -1,10 +1,12 @@
 #pragma once
 // What the commands of triax do, once main.cpp has read their arguments.
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/comm/mpi_session.hpp"
 #include "src/train/generate.hpp"
+#include "src/train/start_signals.hpp"
 
 namespace triax {
 
@@ -28,8 +30,12 @@ struct GenerateArguments {
 /// waiting for them. Returns the exit status.
 int fail(MpiSession& session, const std::string& text, int status);
 
-/// Trains as the job says, on all ranks. Returns the exit status. Collective.
-int train(const JobArguments& arguments, MpiSession& session);
+/// EX_TEMPFAIL of sysexits.h: to be run again.
+inline constexpr int stopped_early = 75;
+
+/// Trains as the job says, on all ranks; `start` ends when the run takes signals itself. Returns
+/// the exit status. Collective.
+int train(const JobArguments& arguments, MpiSession& session, std::optional<StartSignals>& start);
 
 /// Prints what was asked for of a run's plan, on rank 0: the instructions of a step for each stage,
 /// what it would take of memory and send (a table, or JSON), or both. Under mpiexec for the ranks

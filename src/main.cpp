@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <new>
+#include <optional>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,7 @@ using namespace triax;
 struct Arguments {
   JobArguments job;
   GenerateArguments generation;
+  std::optional<StartSignals>& start;
 };
 
 CLI::Option* add_overrides(CLI::App* command, JobArguments& job) {
@@ -75,10 +77,11 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       throw UsageError("--json is for what --dry-run and --print-plan print", {},
                        "Add one of them, or leave it out: a run writes metrics.jsonl");
     if (job.dry_run || job.print_plan) {
+      arguments.start.reset();
       release_signals();
       show_plan(job, session);
     } else {
-      status = train(job, session);
+      status = train(job, session, arguments.start);
     }
   });
 }
@@ -212,7 +215,7 @@ void parse(CLI::App& app, int argc, char** argv, const MpiSession& session) {
   }
 }
 
-int run(int argc, char** argv, MpiSession& session) {
+int run(int argc, char** argv, MpiSession& session, std::optional<StartSignals>& start) {
   CLI::App app{"triax trains large language models on supercomputers: one binary, no Python.",
                "triax"};
   app.set_version_flag(
@@ -224,7 +227,7 @@ int run(int argc, char** argv, MpiSession& session) {
       "stopped by "
       "SIGUSR1, SIGTERM or the clock with a checkpoint written, or by a signal before the first "
       "step: run it again.");
-  Arguments arguments;
+  Arguments arguments{{}, {}, start};
   int status = 0;
   add_train(app, arguments, session, status);
   add_config(app, arguments, session);
@@ -232,13 +235,18 @@ int run(int argc, char** argv, MpiSession& session) {
   add_checkpoint(app, session, status);
   add_huggingface(*app.get_subcommand("checkpoint"), session);
   add_commands_to_come(app);
+  // A signal that comes with the end of other ranks is not to change the status.
+  const auto ended_by = [&](const std::string& text, int failure) {
+    start.reset();
+    return fail(session, text, failure);
+  };
   try {
     parse(app, argc, argv, session);
     return status;
   } catch (const UsageError& error) {
-    return fail(session, error.what(), usage_failure);
+    return ended_by(error.what(), usage_failure);
   } catch (const std::exception& error) {
-    return fail(session, failure_text(error), run_time_failure);
+    return ended_by(failure_text(error), run_time_failure);
   }
 }
 
@@ -250,18 +258,32 @@ bool needs_ranks(int argc, char** argv) {
   return std::ranges::none_of(words, is_help);
 }
 
+int start_and_run(int argc, char** argv) {
+  std::optional<StartSignals> start;
+  // One that comes while libraries start asks the run that is to come, too.
+  if (argc > 1 && std::string_view(argv[1]) == "train") {
+    hold_signals();
+    start.emplace(stopped_early);
+  }
+  MpiSession session =
+      needs_ranks(argc, argv) ? MpiSession(&argc, &argv) : MpiSession(MpiSession::Alone());
+  if (start) start->mpi_started();
+  name_unreadable_files();  // what MPI loads may have put a handler of its own
+  return run(argc, argv, session, start);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  // One that comes while libraries start asks the run that is to come, too.
-  if (argc > 1 && std::string_view(argv[1]) == "train") hold_signals();
   // A file at the limit of ulimit -f is an error of its write (EFBIG), which has a text.
   std::signal(SIGXFSZ, SIG_IGN);
   name_unreadable_files();
-  MpiSession session =
-      needs_ranks(argc, argv) ? MpiSession(&argc, &argv) : MpiSession(MpiSession::Alone());
-  name_unreadable_files();  // what MPI loads may have put a handler of its own
   spdlog::set_default_logger(spdlog::stderr_color_st("triax"));
   spdlog::set_pattern("%v");
-  return run(argc, argv, session);
+  try {
+    return start_and_run(argc, argv);
+  } catch (const std::exception& error) {  // before there was a session
+    fmt::print(stderr, "triax: {}\n", error.what());
+    return dynamic_cast<const UsageError*>(&error) != nullptr ? usage_failure : run_time_failure;
+  }
 }

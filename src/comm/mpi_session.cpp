@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <climits>
 #include <cstdio>
@@ -16,6 +15,8 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/quiet_thread.hpp"
+#include "src/comm/init_watch.hpp"
+#include "src/comm/launcher.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/wait.hpp"
 #include "src/comm/watchdog.hpp"
@@ -49,6 +50,7 @@ bool complete_within(MPI_Request& request, double seconds) {
 
 MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exceptions()) {
   keep_freed_memory();
+  const InitWatch watch;
   int provided = MPI_THREAD_SINGLE;
   {
     // MPI's libraries start threads (UCX does). A signal to the process that such a thread took
@@ -73,7 +75,8 @@ MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exce
                 "Use a build of MPI with thread support");
 }
 
-MpiSession::MpiSession(Alone) : exceptions_(std::uncaught_exceptions()) {}
+MpiSession::MpiSession(Alone)
+    : exceptions_(std::uncaught_exceptions()), rank_(launched_process().number) {}
 
 MpiSession::~MpiSession() {
   if (exit_ == MPI_COMM_NULL) return;
@@ -110,49 +113,6 @@ void MpiSession::abort(int status) const {
   std::_Exit(status);
 }
 
-std::optional<LaunchProblem> launch_problem(
-    int mpi_size, const std::function<std::string(const char*)>& variable) {
-  if (mpi_size != 1) return {};
-  struct Launcher {
-    const char* processes;  // the variable that holds how many it started
-    const char* process;    // which of them this is
-    const char* name;
-    const char* remedy;
-  };
-  constexpr const char* with_srun =
-      "Start with srun --mpi=TYPE, one of `srun --mpi=list` that this MPI library speaks (MPICH: "
-      "pmi2, Open MPI: pmix), or with its mpiexec; jobs/*.sbatch take SLURM_MPI_TYPE=TYPE";
-  constexpr const char* with_own_mpiexec =
-      "Start with the mpiexec of the MPI library that triax was built with";
-  // Innermost first: an mpiexec runs within a step of srun, a step within a job.
-  constexpr std::array<Launcher, 5> launchers = {{
-      {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpiexec", with_own_mpiexec},
-      {"PALS_NRANKS", "PALS_RANKID", "PALS's mpiexec", with_own_mpiexec},
-      {"PMI_SIZE", "PMI_RANK", "the launcher (PMI)", with_own_mpiexec},
-      {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun", with_srun},
-      {"SLURM_NTASKS", "SLURM_PROCID", "the Slurm job", with_srun},
-  }};
-  const bool by_srun = !variable("SLURM_STEP_NUM_TASKS").empty();
-  const auto number = [&](const char* name) {
-    const std::string value = variable(name);
-    int found = 0;
-    std::from_chars(value.data(), value.data() + value.size(), found);
-    return found;
-  };
-  for (const Launcher& launcher : launchers) {
-    const int processes = number(launcher.processes);
-    if (processes > 1)
-      return LaunchProblem{
-          fmt::format("{} has {} processes but MPI sees this one alone", launcher.name, processes),
-          fmt::format("{}={}, MPI size 1: the launcher and this MPI library did not meet",
-                      launcher.processes, processes),
-          by_srun ? with_srun : launcher.remedy, number(launcher.process)};
-    // One process of a larger job is meant to be alone.
-    if (processes == 1) return {};
-  }
-  return {};
-}
-
 std::string mpi_library() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -161,23 +121,6 @@ std::string mpi_library() {
   line.resize(std::min(line.find('\n'), line.size()));
   std::replace(line.begin(), line.end(), '\t', ' ');
   return line;
-}
-
-void check_launch(MPI_Comm world) {
-  int size = 1;
-  check_mpi(MPI_Comm_size(world, &size), "MPI_Comm_size", "this process");
-  const auto environment = [](const char* name) -> std::string {
-    const char* const value = std::getenv(name);
-    return value != nullptr ? value : "";
-  };
-  const auto found = launch_problem(size, environment);
-  if (!found) return;
-  if (found->process != 0) {
-    // The first says it for all, also where srun --kill-on-bad-exit ends them when one has left.
-    std::this_thread::sleep_for(std::chrono::seconds(5));
-    std::_Exit(usage_failure);
-  }
-  throw UsageError(found->problem, found->why, found->what_to_do);
 }
 
 }  // namespace triax

@@ -2,9 +2,7 @@
 // MPI from the start of main() to its end.
 #include <mpi.h>
 
-#include <functional>
 #include <limits>
-#include <optional>
 #include <string>
 
 namespace triax {
@@ -26,7 +24,8 @@ inline constexpr int usage_failure = 2;
 class MpiSession {
  public:
   MpiSession(int* argc, char*** argv);
-  /// Without MPI, for what one process does: of those that a launcher started, each is its own.
+  /// Without MPI, for what one process does: those that a launcher started know which of them is
+  /// rank 0, which speaks, and are alone otherwise.
   struct Alone {};
   explicit MpiSession(Alone);
   ~MpiSession();
@@ -60,20 +59,5 @@ class MpiSession {
 /// "MPICH Version: 4.0.2": the first line of what the MPI library calls itself. Before MPI starts,
 /// too.
 std::string mpi_library();
-
-/// A UsageError where a launcher started several processes and MPI sees one: the launcher and the
-/// MPI library do not speak the same language (`srun` without --mpi=pmi2, another MPI's mpiexec),
-/// and every process would train alone. For commands that use all ranks of a job. Of those
-/// processes the first alone says so; the others leave with the status of a UsageError.
-void check_launch(MPI_Comm world);
-
-/// What check_launch finds: the error's text, or nothing. `variable` reads the environment ("" if
-/// unset).
-struct LaunchProblem {
-  std::string problem, why, what_to_do;
-  int process = 0;  // which of those that the launcher started this one is
-};
-std::optional<LaunchProblem> launch_problem(
-    int mpi_size, const std::function<std::string(const char*)>& variable);
 
 }  // namespace triax

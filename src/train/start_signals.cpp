@@ -14,11 +14,12 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/quiet_thread.hpp"
+#include "src/comm/launcher.hpp"
 #include "src/comm/watchdog.hpp"
 
 namespace triax {
 
-StartSignals::StartSignals(const MpiSession& session, int status) {
+StartSignals::StartSignals(int status) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : {SIGUSR1, SIGTERM}) sigaddset(&set, signal);
@@ -26,8 +27,7 @@ StartSignals::StartSignals(const MpiSession& session, int status) {
   over_ = ::eventfd(0, EFD_CLOEXEC);
   if (signals_ < 0 || over_ < 0)
     throw Error("cannot wait for signals", std::strerror(errno), "Raise the limit of open files");
-  thread_ = start_quiet_thread(
-      [this, rank = session.rank(), size = session.size(), status] { watch(rank, size, status); });
+  thread_ = start_quiet_thread([this, status] { watch(status); });
 }
 
 StartSignals::~StartSignals() {
@@ -37,7 +37,7 @@ StartSignals::~StartSignals() {
   ::close(signals_);
 }
 
-void StartSignals::watch(int rank, int size, int status) const {
+void StartSignals::watch(int status) const {
   std::array<pollfd, 2> files = {{{signals_, POLLIN, 0}, {over_, POLLIN, 0}}};
   while (::poll(files.data(), files.size(), -1) < 0)
     if (errno != EINTR) return;
@@ -45,14 +45,15 @@ void StartSignals::watch(int rank, int size, int status) const {
   signalfd_siginfo came{};
   const bool term = ::read(signals_, &came, sizeof came) == static_cast<ssize_t>(sizeof came) &&
                     came.ssi_signo == SIGTERM;
-  // A signal to all ranks is rank 0's to tell of.
-  if (rank != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  // A signal to all ranks is the first's to tell of.
+  const LaunchedProcess process = launched_process();
+  if (process.number != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
   fmt::print(stderr,
              "triax: stopped by {} before the first step: there is nothing to save. The same "
              "command begins as this one did\n",
              term ? "SIGTERM" : "SIGUSR1");
   (void)std::fflush(stderr);
-  if (size == 1) std::_Exit(status);
+  if (process.count == 1 || !mpi_) std::_Exit(status);
   end_job(status);
 }
 

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "src/comm/launcher.hpp"
+
 namespace triax {
 namespace {
 
@@ -50,12 +52,29 @@ TEST(MpiSession, FindsRanksThatDidNotMeet) {
   EXPECT_EQ(status_of("env SLURM_NTASKS=3 " + three_ranks + " launch"), 0);
 }
 
-std::optional<LaunchProblem> found(int size,
-                                   const std::map<std::string, std::string>& environment) {
-  return launch_problem(size, [&](const char* name) {
-    const auto variable = environment.find(name);
-    return variable != environment.end() ? variable->second : "";
-  });
+using Variables = std::map<std::string, std::string>;
+
+Environment environment(const Variables& variables) {
+  return [variables](const char* name) {
+    const auto variable = variables.find(name);
+    return variable != variables.end() ? variable->second : "";
+  };
+}
+
+std::optional<LaunchProblem> found(int size, const Variables& variables) {
+  return launch_problem(size, environment(variables));
+}
+
+TEST(LaunchedProcess, IsOfTheInnermostLauncher) {
+  const auto process = [](const Variables& variables) {
+    const LaunchedProcess found = launched_process(environment(variables));
+    return std::pair(found.number, found.count);
+  };
+  EXPECT_EQ(process({}), std::pair(0, 1));
+  EXPECT_EQ(process({{"PMI_SIZE", "4"}, {"PMI_RANK", "3"}}), std::pair(3, 4));
+  EXPECT_EQ(process({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "5"}, {"PMI_SIZE", "1"}}),
+            std::pair(0, 1));
+  EXPECT_EQ(process({{"SLURM_NTASKS", "8"}}), std::pair(0, 8)) << "the shell of a batch job";
 }
 
 TEST(LaunchProblem, NamesTheRemedyOfEachLauncher) {

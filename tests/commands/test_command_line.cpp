@@ -117,11 +117,19 @@ TEST(CommandLine, AFullStandardOutputIsNamed) {
 }
 
 TEST(CommandLine, IsAnsweredOnceUnderMpiexec) {
-  const Outcome outcome = triax_on(3, "trian");
-  EXPECT_EQ(outcome.status, 2);
-  const auto first = outcome.text.find("triax has no command");
-  ASSERT_NE(first, std::string::npos) << outcome.text;
-  EXPECT_EQ(outcome.text.find("triax has no command", first + 1), std::string::npos);
+  const auto expect_once = [](const std::string& command, int status, const std::string& answer) {
+    const Outcome outcome = triax_on(3, command);
+    EXPECT_EQ(outcome.status, status) << command;
+    const auto first = outcome.text.find(answer);
+    ASSERT_NE(first, std::string::npos) << outcome.text;
+    EXPECT_EQ(outcome.text.find(answer, first + 1), std::string::npos) << outcome.text;
+  };
+  expect_once("trian", 2, "triax has no command");
+  // Without MPI.
+  expect_once("--version", 0, "built by");
+  expect_once("train --help", 0, "Usage: triax");
+  expect_once("config --reference", 0, "run.collective_timeout");
+  expect_once("config none.json", 2, "no such job file");
 }
 
 TEST(CommandLine, HelpAndVersionAreNoErrors) {

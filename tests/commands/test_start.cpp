@@ -48,7 +48,8 @@ TEST_F(Start, ARankThatCannotReadItsJobIsHeardByAll) {
   const std::string script = directory_.file(
       "one.sh",
       "rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; job=" + shell_word(directory_.path("job.json")) +
-          "; if [ $rank = $WRONG ]; then job=none.json; fi; exec " + command_of("train \"$job\" --set train_batch_size=3"));
+          "; if [ $rank = $WRONG ]; then job=none.json; fi; exec " +
+          command_of("train \"$job\" --set train_batch_size=3"));
   for (const int wrong : {0, 1}) {
     const Outcome outcome = outcome_of(fmt::format("env WRONG={} OMP_NUM_THREADS=1 {}sh {}", wrong,
                                                    mpiexec(3), shell_word(script)));
@@ -70,6 +71,48 @@ TEST_F(Start, ASignalEndsItMeanwhile) {
     EXPECT_EQ(outcome.status, 75) << outcome.text;
     EXPECT_THAT(outcome.text, HasSubstr("stopped by SIGTERM before the first step"));
   }
+}
+
+// In MPI_Init, which waits for a process that is no triax. The launcher ends that one by SIGKILL,
+// and has a status of its own.
+class StartOfMpi : public Start {
+ protected:
+  // `during`: in a shell, while rank 0, which is process $pid, waits.
+  Outcome waiting(const std::string& environment, const std::string& during) const {
+    const std::string status = shell_word(directory_.path("status"));
+    const std::string wrapper = directory_.file(
+        "wrapper.sh", "sh " + shell_word(directory_.path("rank.sh")) +
+                          "; s=$?; [ ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} != 0 ] || echo $s > " + status + "; exit $s");
+    const Outcome outcome = outcome_of_script(fmt::format(
+        "env STUCK=none OMP_NUM_THREADS=1 {} {}sh {} : -n 1 sleep 1000 & p=$!; {}; wait $p",
+        environment, mpiexec(2), shell_word(wrapper), during));
+    return {std::stoi(contents(directory_.path("status"))), outcome.text};
+  }
+};
+
+TEST_F(StartOfMpi, IsEndedByASignal) {
+  const std::string pid = shell_word(directory_.path("pid.0"));
+  const Outcome outcome =
+      waiting("", fmt::format("until [ -s {0} ] && grep -Eq '^SigBlk:.*[4-7c-f]...$' /proc/$(cat "
+                              "{0})/status; do sleep 0.05; done; kill -TERM $(cat {0})",
+                              pid));
+  EXPECT_EQ(outcome.status, 75) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("stopped by SIGTERM before the first step"));
+}
+
+TEST_F(StartOfMpi, IsWaitedForSoLong) {
+  const Outcome outcome = waiting("TRIAX_START_TIMEOUT=1", "true");
+  EXPECT_EQ(outcome.status, 3) << outcome.text;
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("triax: process 0 of 3, on "),
+                                  HasSubstr("waited 1 s in MPI_Init for the others")));
+}
+
+TEST_F(Start, AWrongLimitOfItIsRefused) {
+  const Outcome outcome =
+      outcome_of("env TRIAX_START_TIMEOUT=soon " + command_of("train none.json"));
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.text,
+            "triax: TRIAX_START_TIMEOUT=soon (it is a number of seconds). Say 600, or unset it\n");
 }
 
 // As where each node has a directory of this name of its own.

@@ -1,0 +1,78 @@
+#include "src/comm/init_watch.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "kernels/base/check.hpp"
+#include "kernels/base/host_name.hpp"
+#include "kernels/base/quiet_thread.hpp"
+#include "src/comm/launcher.hpp"
+#include "src/comm/watchdog.hpp"
+
+namespace triax {
+namespace {
+
+constexpr const char* limit_name = "TRIAX_START_TIMEOUT";
+
+double limit_asked() {
+  const std::string text = environment_variable(limit_name);
+  double seconds = 600.0;
+  if (text.empty()) return seconds;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0.0))
+    throw UsageError(fmt::format("{}={}", limit_name, text), "it is a number of seconds",
+                     "Say 600, or unset it");
+  return seconds;
+}
+
+void say(const LaunchedProcess& process, double waited, const std::string& what_next) {
+  fmt::print(stderr,
+             "triax: process {} of {}, on {}, has waited {:.4g} s in MPI_Init for the others. One "
+             "that has not started triax, or with another MPI library, keeps all there: see that "
+             "every process of the job runs, and the launcher's messages. {}\n",
+             process.number, process.count, host_name(), waited, what_next);
+  (void)std::fflush(stderr);
+}
+
+}  // namespace
+
+InitWatch::InitWatch() {
+  const double limit = limit_asked();
+  if (launched_process().count > 1) thread_ = start_quiet_thread([this, limit] { watch(limit); });
+}
+
+InitWatch::~InitWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool InitWatch::over_within(double seconds) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return over_; });
+}
+
+// Of thousands that wait two say it at first, one of which may be the one that is missing; then all
+// that are still there.
+void InitWatch::watch(double limit) {
+  const double notice = std::min(60.0, limit);
+  const LaunchedProcess process = launched_process();
+  if (over_within(notice)) return;
+  if (process.number <= 1 && notice < limit)
+    say(process, notice, fmt::format("The job ends after {:.4g} s ({})", limit, limit_name));
+  if (over_within(limit - notice)) return;
+  if (over_within(0.1 * std::min(process.number, 50))) return;
+  say(process, limit, fmt::format("The job ends with status {}", run_time_failure));
+  std::_Exit(run_time_failure);
+}
+
+}  // namespace triax
