@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/config/job_files.hpp"
+#include "tests/config/model_texts.hpp"
 
 namespace triax {
 namespace {
@@ -234,7 +235,7 @@ TEST_F(Resolve, BytesNeedAVocabularyOf256) {
 
 // A BPE model fed with raw bytes would train, and learn nothing of what it knew.
 TEST_F(Resolve, WeightsFromElsewhereAreNotTrainedOnBytesUnasked) {
-  write("hf/config.json", R"({"model_type": "gpt2"})");
+  write("hf/config.json", testing_support::with_sizes(R"({"model_type": "gpt2"})"));
   write("hf/model.safetensors", "x");
   write("tokens.bin", "x");
   const auto with = [&](const std::string& data, const std::string& model = R"("from": "hf")") {
