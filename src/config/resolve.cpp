@@ -23,6 +23,8 @@ void resolve_scheduler(Settings& s, ErrorList& errors) {
   replace_auto(s, p + "warmup_min_lr", 0.0);
   replace_auto(s, p + "warmup_max_lr", s.at("optimizer.params.lr").value);
   replace_auto(s, p + "warmup_num_steps", 0);
+  replace_auto(s, p + "warmup", 0);
+  replace_auto(s, p + "min_lr", 0.0);
   replace_auto(s, p + "total_num_steps", s.at("run.steps").value);
   if (s.string("scheduler.type") != "OneCycle") return;
   for (const auto& key : {p + "cycle_min_lr", p + "cycle_max_lr"})

@@ -37,6 +37,17 @@ TEST(ShardingText, SaysTheStageInEffect) {
   EXPECT_THAT(sharding_text(config), HasSubstr("; offload_optimizer nvme, offload_param cpu"));
 }
 
+TEST(PrecisionText, SaysTheTypeOfTheGradientsToo) {
+  EXPECT_THAT(precision_text({}), HasSubstr("fp32: parameters, gradients"));
+  PrecisionConfig precision;
+  precision.type = DType::bf16;
+  EXPECT_THAT(precision_text(precision),
+              AllOf(HasSubstr("bf16: parameters"), HasSubstr("summed between ranks, in fp32")));
+  precision.type = precision.gradient_type = DType::f16;
+  EXPECT_THAT(precision_text(precision),
+              AllOf(HasSubstr("fp16: parameters"), HasSubstr("summed between ranks, in fp16")));
+}
+
 TEST(UsedByKind, WhatIsLeftOfThePeakIsMpis) {
   KindBytes allocated;
   allocated.parameters = 30 << 20;
