@@ -1,18 +1,12 @@
 // Which other models a checkpoint is resumed as.
-#include <gmock/gmock.h>
-
 #include "src/config/load.hpp"
 #include "src/train/checkpoint.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/train/huggingface_fixtures.hpp"
 
 namespace triax::test {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 class ModelChanges : public testing::Test {
  protected:

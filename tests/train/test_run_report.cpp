@@ -1,14 +1,10 @@
 #include "src/train/run_report.hpp"
 
 #include "tests/io/token_fixtures.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace triax::test {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 PlacedConfig over(int data_ranks, int stage, int shard_size) {
   PlacedConfig config;
