@@ -6,11 +6,11 @@
 //   benchmarks/step --from DIR --tokens SHARD         a Hugging Face model and an llm.c shard
 #include <mpi.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <map>
 #include <optional>
 
+#include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/machine.hpp"
 #include "benchmarks/support/place.hpp"
 #include "benchmarks/support/report.hpp"
@@ -113,8 +113,7 @@ std::string case_of(const Options& options, const ProcessGrid& grid) {
 }
 
 double product_rate(const Options& options) {
-  const char* const arguments[] = {"step", "device"};
-  return benchmark::Place(2, arguments).product_rate(types().at(options.type));
+  return benchmark::Place(MemorySpace::device).product_rate(types().at(options.type));
 }
 
 // The steps that were timed.
@@ -266,12 +265,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--series", options.series,
                  "Name of the scaling series that this run is a point of (benchmarks/summarize)");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (session.rank() == 0) app.exit(error);  // help as well
-    return error.get_exit_code() == 0 ? 0 : 2;
-  }
+  if (const auto status = benchmark::refused(app, argc, argv, session.rank() == 0)) return *status;
   try {
     measure(options, session);
     return 0;

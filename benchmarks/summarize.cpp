@@ -4,11 +4,11 @@
 //   benchmarks/summarize --svg plots out.jsonl          and plots/BENCHMARK.svg
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/plot.hpp"
 #include "benchmarks/support/results.hpp"
 #include "benchmarks/support/table.hpp"
@@ -161,11 +161,7 @@ int main(int argc, char** argv) {
       ->required()
       ->check(CLI::ExistingFile);
   app.add_option("--svg", directory, "Directory for plots, made where it is not there");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto status = benchmark::refused(app, argc, argv)) return *status;
   try {
     const benchmark::Results results = benchmark::read_results(files);
     Cases all;

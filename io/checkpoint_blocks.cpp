@@ -102,6 +102,8 @@ class Finder {
 
 CheckpointBlocks::CheckpointBlocks(const CheckpointReader& reader, const Ranks& ranks) {
   agreed(ranks, [&] {
+    tensors_ = reader.tensors();
+    has_checksums_ = reader.has_checksums();
     if (ranks.rank == 0) find_out(reader);
   });
   if (ranks.size > 1) {
@@ -112,10 +114,8 @@ CheckpointBlocks::CheckpointBlocks(const CheckpointReader& reader, const Ranks& 
 }
 
 void CheckpointBlocks::find_out(const CheckpointReader& reader) {
-  tensors_ = reader.tensors();
-  has_checksums_ = reader.has_checksums();
   elements_ = has_checksums_ ? reader.checksum_block() : integrity_block;
-  if (has_checksums_) reader.check_tensors(tensors_);
+  if (has_checksums_) reader.check_tensors();
   for (std::vector<DataExtent>& extents : Finder(reader, files_).find(tensors_))
     places_.push_back({0, std::move(extents), {}});
   if (!has_checksums_) return;
@@ -124,37 +124,29 @@ void CheckpointBlocks::find_out(const CheckpointReader& reader) {
 }
 
 std::string CheckpointBlocks::packed() const {
-  nlohmann::json tensors = nlohmann::json::array();
-  for (std::size_t t = 0; t < tensors_.size(); ++t) {
-    std::vector<std::int64_t> shape;
-    for (int d = 0; d < tensors_[t].shape.rank(); ++d) shape.push_back(tensors_[t].shape[d]);
+  nlohmann::json places = nlohmann::json::array();
+  for (const Place& place : places_) {
     std::vector<std::int64_t> extents;
-    for (const auto& [file, first, end, offset] : places_[t].extents)
+    for (const auto& [file, first, end, offset] : place.extents)
       extents.insert(extents.end(), {static_cast<std::int64_t>(file), first, end, offset});
-    tensors.push_back(
-        {tensors_[t].name, static_cast<int>(tensors_[t].dtype), shape, extents, places_[t].sums});
+    places.push_back({extents, place.sums});
   }
   const std::vector<std::uint8_t> bytes =
-      nlohmann::json::to_cbor({has_checksums_, elements_, files_, tensors});
+      nlohmann::json::to_cbor({elements_, files_, std::move(places)});
   return {bytes.begin(), bytes.end()};
 }
 
 void CheckpointBlocks::unpack(const std::string& text) {
   const nlohmann::json all = nlohmann::json::from_cbor(text);
-  has_checksums_ = all[0].get<bool>();
-  elements_ = all[1].get<std::int64_t>();
-  files_ = all[2].get<std::vector<std::string>>();
-  for (const nlohmann::json& one : all[3]) {
-    CheckpointTensor& tensor = tensors_.emplace_back();
-    tensor.name = one[0].get<std::string>();
-    tensor.dtype = static_cast<DType>(one[1].get<int>());
-    for (const nlohmann::json& extent : one[2]) tensor.shape.push_back(extent.get<std::int64_t>());
+  elements_ = all[0].get<std::int64_t>();
+  files_ = all[1].get<std::vector<std::string>>();
+  for (const nlohmann::json& one : all[2]) {
     Place& place = places_.emplace_back();
-    const auto extents = one[3].get<std::vector<std::int64_t>>();
+    const auto extents = one[0].get<std::vector<std::int64_t>>();
     for (std::size_t i = 0; i < extents.size(); i += 4)
       place.extents.push_back(
           {static_cast<std::size_t>(extents[i]), extents[i + 1], extents[i + 2], extents[i + 3]});
-    place.sums = one[4].get<std::vector<std::uint64_t>>();
+    place.sums = one[1].get<std::vector<std::uint64_t>>();
   }
 }
 

@@ -8,7 +8,6 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <type_traits>
 
 #include "io/tensor_pieces.hpp"
@@ -21,7 +20,8 @@ using Json = nlohmann::ordered_json;
 struct Contents {
   CheckpointReader reader;
   std::vector<CheckpointTensor> tensors;
-  explicit Contents(const std::string& path) : reader(path), tensors(reader.tensors()) {}
+  Contents(const std::string& path, const Ranks& ranks)
+      : reader(path, ranks), tensors(reader.tensors()) {}
 };
 
 struct Values {
@@ -209,15 +209,11 @@ std::string table_text(const Comparison& comparison) {
 
 CheckpointDifference diff_checkpoints(const std::string& a, const std::string& b, bool json,
                                       const Ranks& ranks) {
-  std::optional<Contents> left;
-  std::optional<Contents> right;
-  agreed(ranks, [&] {
-    left.emplace(a);
-    right.emplace(b);
-  });
-  Comparison comparison = matched(*left, *right);
-  compare_values(*left, *right, comparison.rows, ranks);
-  compare_attributes(*left, *right, comparison);
+  const Contents left(a, ranks);
+  const Contents right(b, ranks);
+  Comparison comparison = matched(left, right);
+  compare_values(left, right, comparison.rows, ranks);
+  compare_attributes(left, right, comparison);
   return {comparison.tensors_differ(), !comparison.attributes.empty(),
           json ? json_text(comparison) : table_text(comparison)};
 }

@@ -85,12 +85,17 @@ class CheckpointWriter {
   std::string failure_;   // the first that write met
 };
 
-/// Opens a published checkpoint; every rank reads for itself. Error: the file or one of its parts
-/// is absent, not HDF5, truncated, not a checkpoint of triax, of a newer format, or its attributes
-/// are damaged. The tensors' data are checked by verify_checkpoint.
+/// Opens a published checkpoint. Error: the file or one of its parts is absent, not HDF5,
+/// truncated, not a checkpoint of triax, of a newer format, or its attributes are damaged. The
+/// tensors' data are checked by verify_checkpoint. By one thread.
 class CheckpointReader {
  public:
+  /// This process reads for itself.
   explicit CheckpointReader(const std::string& path);
+  /// Collective. Rank 0 opens it and tells the others what is there, so that a thousand ranks do
+  /// not look through one file; another opens it where HDF5 alone can read a tensor's data. Error
+  /// on all ranks alike.
+  CheckpointReader(const std::string& path, const Ranks& ranks);
   const CheckpointHeader& header() const { return header_; }
   const std::string& path() const { return path_; }
   /// Where the file lies: its parts are beside it, not beside a link to it.
@@ -98,33 +103,38 @@ class CheckpointReader {
   /// Bytes of the file and its parts.
   std::int64_t file_bytes() const;
   /// Every tensor of the file, sorted by name.
-  std::vector<CheckpointTensor> tensors() const;
-  bool contains(const std::string& name) const;
-  Shape shape(const std::string& name) const;
+  const std::vector<CheckpointTensor>& tensors() const;
+  bool contains(const std::string& name) const { return find(name) != nullptr; }
+  /// Error where there is none of that name.
+  const CheckpointTensor& tensor(const std::string& name) const;
+  Shape shape(const std::string& name) const { return tensor(name).shape; }
   void read(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) const;
 
   /// False for files of format 1, which have no checksums.
   bool has_checksums() const { return has_checksums_; }
   /// Elements of a tensor that one checksum covers.
-  std::int64_t checksum_block() const { return read_integrity_block(file_, path_); }
-  /// The checksums of a tensor, as add_checksums makes them with the seed of the tensor's name.
-  std::vector<std::uint64_t> checksums(const std::string& name) const;
-  /// The same of one of tensors() whose checksum_block() is `block`.
+  std::int64_t checksum_block() const { return read_integrity_block(file(), path_); }
+  /// The checksums of one of tensors(), as add_checksums makes them with the seed of its name, each
+  /// of `block` elements: checksum_block().
   std::vector<std::uint64_t> checksums(const CheckpointTensor& tensor, std::int64_t block) const;
-  /// Error where `tensors`, those of the file, are not those that were written.
-  void check_tensors(const std::vector<CheckpointTensor>& tensors) const {
-    triax::check_tensors(file_, path_, tensors);
-  }
+  /// Error where tensors() are not those that were written.
+  void check_tensors() const { triax::check_tensors(file(), path_, tensors()); }
 
   /// The file itself, where tensors lie in it.
-  const hdf5::File& file() const { return file_; }
+  const hdf5::File& file() const;
 
  private:
+  void open();
+  const CheckpointTensor* find(const std::string& name) const;  // null where there is none
+  std::string packed() const;
+  void unpack(const std::string& text);
+
   std::string path_;
   std::string real_path_;  // behind symbolic links
-  hdf5::File file_;
   CheckpointHeader header_;
-  bool has_checksums_;
+  bool has_checksums_ = false;
+  mutable std::optional<hdf5::File> file_;                        // once it is needed
+  mutable std::optional<std::vector<CheckpointTensor>> tensors_;  // likewise
 };
 
 /// "<directory>/step-000050.h5"

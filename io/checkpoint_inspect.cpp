@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -72,8 +71,8 @@ struct Row {
 
 // The statistics of each piece go to all ranks, which join them in order: the sums are the same
 // whoever read what.
-std::vector<Row> examine(const CheckpointReader& reader,
-                         const std::vector<CheckpointTensor>& tensors, const Ranks& ranks) {
+std::vector<Row> examine(const CheckpointReader& reader, const Ranks& ranks) {
+  const std::vector<CheckpointTensor>& tensors = reader.tensors();
   const TensorPieces pieces(tensors, piece_elements, ranks);
   std::vector<double> numbers(static_cast<std::size_t>(pieces.count()) * Statistics::numbers);
   const auto numbers_of = [&](std::int64_t index) {
@@ -179,14 +178,9 @@ std::string table_text(const std::string& path, const CheckpointHeader& header,
 }  // namespace
 
 std::string inspect_checkpoint(const std::string& path, bool json, const Ranks& ranks) {
-  std::optional<CheckpointReader> reader;
-  std::vector<CheckpointTensor> tensors;
-  agreed(ranks, [&] {
-    reader.emplace(path);
-    tensors = reader->tensors();
-  });
-  const std::vector<Row> rows = examine(*reader, tensors, ranks);
-  return json ? json_text(path, reader->header(), rows) : table_text(path, reader->header(), rows);
+  const CheckpointReader reader(path, ranks);
+  const std::vector<Row> rows = examine(reader, ranks);
+  return json ? json_text(path, reader.header(), rows) : table_text(path, reader.header(), rows);
 }
 
 }  // namespace triax

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -96,15 +95,14 @@ std::vector<std::uint64_t> damaged_blocks(const CheckpointBlocks& blocks,
 Verification verify_checkpoint(const std::string& path, const Ranks& ranks,
                                const VerifyProgress& progress) {
   const auto start = Clock::now();
-  std::optional<CheckpointReader> reader;
-  agreed(ranks, [&] { reader.emplace(path); });
-  const CheckpointBlocks blocks(*reader, ranks);
+  const CheckpointReader reader(path, ranks);
+  const CheckpointBlocks blocks(reader, ranks);
   Verification result;
   result.has_checksums = blocks.has_checksums();
   if (!result.has_checksums) return result;
   const TensorPieces pieces(blocks.tensors(), blocks.elements(), ranks);
   std::vector<std::uint64_t> damaged;
-  agreed(ranks, [&] { damaged = damaged_blocks(blocks, *reader, pieces, progress); });
+  agreed(ranks, [&] { damaged = damaged_blocks(blocks, reader, pieces, progress); });
   sum_over_ranks(ranks, damaged);
   pieces.each([&](std::int64_t index, const TensorPiece& piece) {
     if (damaged[static_cast<std::size_t>(index)] == 0) return;

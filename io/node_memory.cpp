@@ -43,7 +43,9 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   room_ = nodes_.room[here];
   own_room_ = nodes_.own[here];
   agreed(ranks, [&] {
-    own_ = Buffer(static_cast<std::size_t>(parts * own_room_ + whole_pages(need.largest)));
+    // The disk fills the first part while there are no pages yet for the others.
+    own_ =
+        Buffer::unwritten(static_cast<std::size_t>(parts * own_room_ + whole_pages(need.largest)));
   });
 }
 

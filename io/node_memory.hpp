@@ -28,7 +28,7 @@ class NodeMemory {
   /// Of own memory, for rounds: one is handed out, one is free for the next, the others are on
   /// their way. A disk may tell of what it has done only when it has nothing left to do (virtual
   /// ones do): then it is given the next at once, and there is some more for it to do meanwhile.
-  static constexpr int parts = 4;
+  static constexpr int parts = 6;
   /// Of shared memory: one is handed out while the next round's blocks come together.
   static constexpr int shared_parts = 2;
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/report.hpp"
 #include "src/comm/hierarchical_exchange.hpp"
 #include "src/comm/mpi_session.hpp"
@@ -200,10 +201,24 @@ void run(const triax::MpiSession& session, std::int64_t largest, std::int64_t sm
 
 int main(int argc, char** argv) {
   const triax::MpiSession session(&argc, &argv);
+  std::int64_t largest = 500'000'000;
+  std::int64_t smallest = 0;
+  CLI::App app{
+      "Collectives over all ranks of the job, by MPI and through memory that ranks of a node "
+      "share, "
+      "from 4 KB to 500 MB: one JSON line a case. Start it by mpiexec -n N or srun."};
+  app.add_option("largest", largest, "Bytes of the largest case")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("smallest", smallest, "Bytes of the smallest case")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  if (const auto status = triax::benchmark::refused(app, argc, argv, session.rank() == 0))
+    return *status;
   try {
     if (session.size() < 2)
       throw triax::UsageError("one rank has no collectives", "", "Start 2 or more");
-    run(session, argc > 1 ? std::atoll(argv[1]) : 500'000'000, argc > 2 ? std::atoll(argv[2]) : 0);
+    run(session, largest, smallest);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

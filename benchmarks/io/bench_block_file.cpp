@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/report.hpp"
 #include "io/hdf5.hpp"
 #include "io/offload_file.hpp"
@@ -234,10 +235,21 @@ void overlap(const std::string& path, const Sizes& sizes) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::string directory = ".";
+  std::int64_t gibibytes = 1;
+  CLI::App app{
+      "An offload file read and written from end to end, against a plain loop over io_uring on the "
+      "same disk, and behind computation: one JSON line a case."};
+  app.add_option("directory", directory, "On the disk to measure")
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str();
+  app.add_option("gibibytes", gibibytes, "Of the file")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  if (const auto status = triax::benchmark::refused(app, argc, argv)) return *status;
   try {
-    const std::string path =
-        fmt::format("{}/bench_block_file-{}.h5", argc > 1 ? argv[1] : ".", ::getpid());
-    const std::int64_t bytes = (argc > 2 ? std::atoll(argv[2]) : 1) << 30;
+    const std::string path = fmt::format("{}/bench_block_file-{}.h5", directory, ::getpid());
+    const std::int64_t bytes = gibibytes << 30;
     constexpr std::int64_t mebi = std::int64_t{1} << 20;
     compare(path, {.bytes = bytes, .block = mebi, .depth = 16});
     compare(path, {.bytes = bytes, .block = mebi, .depth = 32});

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/report.hpp"
 #include "io/checksum.hpp"
 #include "kernels/base/tensor.hpp"
@@ -37,7 +38,11 @@ void compare(const std::string& name, DType dtype, std::int64_t bytes) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Checksums of a checkpoint's tensors on one core, from memory and from the cache: one JSON "
+      "line a case."};
+  if (const auto status = triax::benchmark::refused(app, argc, argv)) return *status;
   try {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       compare("memory", dtype, std::int64_t{256} << 20);

@@ -84,5 +84,5 @@ void run(const benchmark::Place& place) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return triax::benchmark::run_at_place(argc, argv, run);
+  return triax::benchmark::run_at_place(argc, argv, "Attention, forward and backward", run);
 }

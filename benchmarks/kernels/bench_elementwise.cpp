@@ -195,5 +195,6 @@ void run(const benchmark::Place& place) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return triax::benchmark::run_at_place(argc, argv, run);
+  return triax::benchmark::run_at_place(argc, argv,
+                                        "Elementwise, norm, classifier and optimizer kernels", run);
 }

@@ -94,5 +94,5 @@ void run(const benchmark::Place& place) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return triax::benchmark::run_at_place(argc, argv, run);
+  return triax::benchmark::run_at_place(argc, argv, "Matrix products of transformer layers", run);
 }

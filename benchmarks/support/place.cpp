@@ -1,8 +1,9 @@
 #include "benchmarks/support/place.hpp"
 
 #include <chrono>
-#include <string_view>
+#include <string>
 
+#include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/machine.hpp"
 #include "kernels/base/runtime.hpp"
 #include "kernels/matmul.hpp"
@@ -13,16 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-MemorySpace space_of(int argc, const char* const* argv) {
-  if (argc == 1) return MemorySpace::host;
-  if (argc == 2 && std::string_view(argv[1]) == "device") return MemorySpace::device;
-  throw UsageError("a benchmark of kernels takes one argument at most", {},
-                   "Say nothing for the host, or \"device\" for a GPU");
-}
-
 }  // namespace
-
-Place::Place(int argc, const char* const* argv) : stream_(space_of(argc, argv)) {}
 
 Timing Place::time(const std::function<void()>& body) const {
   if (!device()) return time_median(body);
@@ -67,10 +59,19 @@ double Place::product_rate(DType type) const {
   return 2.0 * static_cast<double>(size * size) * size / timing.seconds;
 }
 
-int run_at_place(int argc, const char* const* argv, void (*body)(const Place& place)) {
+int run_at_place(int argc, const char* const* argv, const char* what,
+                 void (*body)(const Place& place)) {
+  std::string place = "host";
+  CLI::App app{std::string(what) +
+               ": one JSON line a case, with the fraction of the limit that is "
+               "measured in the same run."};
+  app.add_option("place", place, "Where they run: one core of the host, or a GPU")
+      ->check(CLI::IsMember({"host", "device"}))
+      ->capture_default_str();
+  if (const auto status = refused(app, argc, argv)) return *status;
   try {
     const KernelRuntime runtime;
-    body(Place(argc, argv));
+    body(Place(place == "device" ? MemorySpace::device : MemorySpace::host));
     return 0;
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", error.what());

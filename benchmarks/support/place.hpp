@@ -9,9 +9,8 @@ namespace triax::benchmark {
 
 class Place {
  public:
-  /// The host or, where the program's only argument is "device", a GPU. An Error for other
-  /// arguments, and where there is no GPU.
-  Place(int argc, const char* const* argv);
+  /// The host or a GPU. An Error where there is none.
+  explicit Place(MemorySpace space) : stream_(space) {}
 
   bool device() const { return stream_.space() == MemorySpace::device; }
   MemorySpace space() const { return stream_.space(); }
@@ -32,9 +31,11 @@ class Place {
   Stream stream_;
 };
 
-/// The main function of a benchmark of kernels: `body` at the place that the arguments name. What
-/// the program ends with: 2 and the reason on standard error where there is no such place.
-int run_at_place(int argc, const char* const* argv, void (*body)(const Place& place));
+/// The main function of a benchmark of kernels: `body` at the place that the command line names,
+/// "host" or "device"; `what` it measures, for --help. What the program ends with: 2 and the reason
+/// on standard error where there is no such place.
+int run_at_place(int argc, const char* const* argv, const char* what,
+                 void (*body)(const Place& place));
 
 /// Memory of a place with normally distributed numbers: products of zeros draw less power, and run
 /// at a higher clock.

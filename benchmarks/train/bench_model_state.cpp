@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/training_job.hpp"
 #include "kernels/base/runtime.hpp"
@@ -88,14 +89,19 @@ void measure(const MpiSession& session, int stage, DType gradients) {
 
 int main(int argc, char** argv) {
   const MpiSession session(&argc, &argv);
+  int stage = 0;
+  std::string gradients = "bf16";
+  CLI::App app{
+      "Bytes of model state a rank and parameter after a step in bf16, the data axis over all "
+      "ranks, against the ZeRO paper's: one JSON line. A process a case (mpiexec -n N)."};
+  app.add_option("stage", stage, "Of ZeRO")->required()->check(CLI::Range(0, 3));
+  app.add_option("gradients", gradients, "Their type")
+      ->check(CLI::IsMember({"bf16", "f32"}))
+      ->capture_default_str();
+  if (const auto status = benchmark::refused(app, argc, argv, session.rank() == 0)) return *status;
   try {
-    const std::string stage = argc > 1 ? argv[1] : "", gradients = argc > 2 ? argv[2] : "bf16";
-    if (stage.size() != 1 || stage < "0" || stage > "3" ||
-        (gradients != "bf16" && gradients != "f32"))
-      throw UsageError("no such case", "a stage of 0 to 3, gradients in bf16 or f32",
-                       "Say bench_model_state STAGE [bf16|f32]");
     const KernelRuntime runtime(1);
-    measure(session, stage.front() - '0', gradients == "f32" ? DType::f32 : DType::bf16);
+    measure(session, stage, gradients == "f32" ? DType::f32 : DType::bf16);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

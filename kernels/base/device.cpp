@@ -74,7 +74,6 @@ void* allocate_on_host(std::size_t bytes) {
     throw Error(fmt::format("cannot allocate {} bytes of host memory", bytes), "out of memory",
                 "Use more ranks, a smaller micro-batch, or activation checkpointing");
   if (alignment == huge_page) madvise(memory, rounded, MADV_HUGEPAGE);
-  std::memset(memory, 0, rounded);
   return memory;
 }
 }  // namespace
@@ -85,8 +84,20 @@ std::size_t Buffer::footprint(std::size_t bytes) {
 }
 
 Buffer::Buffer(std::size_t bytes, MemorySpace space) : bytes_(bytes), space_(space) {
-  if (bytes > 0)
-    data_ = space == MemorySpace::host ? allocate_on_host(bytes) : device_backend::allocate(bytes);
+  if (bytes == 0) return;
+  if (space != MemorySpace::host) {
+    data_ = device_backend::allocate(bytes);
+    return;
+  }
+  data_ = allocate_on_host(bytes);
+  std::memset(data_, 0, footprint(bytes));
+}
+
+Buffer Buffer::unwritten(std::size_t bytes) {
+  Buffer buffer;
+  if (bytes > 0) buffer.data_ = allocate_on_host(bytes);
+  buffer.bytes_ = bytes;
+  return buffer;
 }
 
 // Whole pages, for it is pages that are locked: two buffers may not share one.

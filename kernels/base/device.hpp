@@ -69,6 +69,9 @@ class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(std::size_t bytes, MemorySpace space = MemorySpace::host);
+  /// Host memory that is not zeroed: its pages come as they are first written, so that who fills it
+  /// bit by bit begins at once.
+  static Buffer unwritten(std::size_t bytes);
   /// Host memory that copies to and from a device pass through at full speed and without holding
   /// up the host; where there is no device, memory like any other.
   static Buffer pinned(std::size_t bytes);

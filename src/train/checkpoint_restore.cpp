@@ -196,7 +196,7 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
   const char* const source = has_group(reader, model, master_group) ? master_group : weight_group;
   const std::string weight = weight_group + global_tensors(model).front().name;
   const bool as_saved = optimizer == nullptr || (optimizer->rounds_stochastically() &&
-                                                 reader.file().dtype(weight) == store.type());
+                                                 reader.tensor(weight).dtype == store.type());
   const Restoring what{store, optimizer, as_saved ? weight_group : source, source,
                        has_optimizer(reader, model)};
   CheckpointLoader loader(reader, ranks);

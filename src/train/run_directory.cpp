@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "io/agree.hpp"
-#include "io/checkpoint_file.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "io/durable.hpp"
 #include "kernels/base/host_name.hpp"
@@ -134,23 +133,23 @@ void check_whole(ProcessGrid& grid, const std::string& file, const std::string& 
   throw Error(fmt::format("cannot resume from {}", file), problem, remedy);
 }
 
-std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint) {
+std::optional<CheckpointReader> checkpoint_to_resume(ProcessGrid& grid,
+                                                     const CheckpointConfig& checkpoint) {
   std::string file;
   agreed(grid, [&] {
     if (grid.rank() == 0) file = resume_file(checkpoint);
   });
   file = broadcast_text(grid, file);
-  if (file.empty()) return file;
+  std::optional<CheckpointReader> reader;
+  if (file.empty()) return reader;
   try {
-    agreed(grid, [&] {
-      const CheckpointReader reader(file);
-      if (grid.rank() == 0 && !reader.has_checksums()) warn_of_old(file);
-    });
+    reader.emplace(file, grid);
   } catch (const Error&) {
     check_whole(grid, file, checkpoint.directory);
     throw;
   }
-  return file;
+  if (grid.rank() == 0 && !reader->has_checksums()) warn_of_old(file);
+  return reader;
 }
 
 std::vector<std::string> gather_hosts(ProcessGrid& grid) {

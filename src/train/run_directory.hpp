@@ -1,8 +1,10 @@
 #pragma once
 // What a run finds and leaves in its directories, beside metrics and checkpoints.
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "io/checkpoint_file.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/config/load.hpp"
 
@@ -29,10 +31,11 @@ std::string resume_file(const CheckpointConfig& checkpoint);
 /// out the reading; throws on every rank alike.
 void check_whole(ProcessGrid& grid, const std::string& file, const std::string& directory);
 
-/// What resume_file() says on rank 0, on every rank: a parallel file system may show others an
-/// older directory. Every rank can open it, or check_whole() has thrown; its data are checked by
+/// What resume_file() says on rank 0, opened for every rank: a parallel file system may show others
+/// an older directory. Rank 0 could open it, or check_whole() has thrown; its data are checked by
 /// who reads them. Collective; throws on every rank alike.
-std::string agreed_resume_file(ProcessGrid& grid, const CheckpointConfig& checkpoint);
+std::optional<CheckpointReader> checkpoint_to_resume(ProcessGrid& grid,
+                                                     const CheckpointConfig& checkpoint);
 
 /// The hosts of the grid, each once, on rank 0 (empty elsewhere). Collective.
 std::vector<std::string> gather_hosts(ProcessGrid& grid);

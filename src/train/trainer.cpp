@@ -95,15 +95,13 @@ std::size_t Trainer::stage_index() const {
 
 void Trainer::prepare_weights() {
   const FileScope working(grid_.watch());
-  if (const std::string file = agreed_resume_file(grid_, config_.checkpoint); !file.empty()) {
-    std::optional<CheckpointReader> opened;
-    agreed(grid_, [&] { opened.emplace(file); });
+  if (const std::optional opened = checkpoint_to_resume(grid_, config_.checkpoint)) {
     const CheckpointReader& reader = *opened;
     check_same_model(reader, config_.model, grid_);
     try {
       restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_, grid_);
     } catch (const Error&) {
-      check_whole(grid_, file, config_.checkpoint.directory);  // says which one is
+      check_whole(grid_, reader.path(), config_.checkpoint.directory);  // says which one is
       throw;
     }
     start_.step = reader.header().step;
@@ -112,7 +110,7 @@ void Trainer::prepare_weights() {
     loss_scaler_.restore(reader.header().loss_scale);
     start_.changes =
         resume_changes(reader.header(), job_, train_reader_, start_.step - loss_scaler_.skipped());
-    start_.resumed_from = file;
+    start_.resumed_from = reader.path();
     start_.fresh_optimizer = !has_optimizer(reader, config_.model);
   } else if (!config_.model.weights.empty()) {
     start_.unused_weights =

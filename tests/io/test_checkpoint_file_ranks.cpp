@@ -3,6 +3,7 @@
 #include "io/checkpoint_file.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
+#include "tests/io/refused.hpp"
 
 namespace triax {
 namespace {
@@ -24,17 +25,44 @@ void write_share(CheckpointWriter& writer, const std::string& name) {
                Tensor(all.data() + begin, {end - begin}));
 }
 
+std::string written(const SharedDirectory& dir) {
+  const std::string path = checkpoint_path(dir.path("sub"), 50);
+  CheckpointWriter writer(path, MPI_COMM_WORLD);
+  writer.create(example_header(),
+                {{"/model/w", DType::f32, shape}, {"/optimizer/m/w", DType::f32, shape}});
+  write_share(writer, "/model/w");
+  write_share(writer, "/optimizer/m/w");
+  writer.publish();
+  return path;
+}
+
+// A thousand ranks would look through it, each for itself.
+TEST(CheckpointRanks, OneRankOpensItForAllToKnowWhatIsThere) {
+  const SharedDirectory dir;
+  const std::string path = written(dir);
+  const auto body = [&] {
+    const CheckpointReader reader(path, MPI_COMM_WORLD);
+    EXPECT_EQ(reader.path(), path);
+    EXPECT_EQ(reader.real_path(), std::filesystem::canonical(path));
+    EXPECT_TRUE(reader.has_checksums());
+    EXPECT_EQ(reader.header().job, example_header().job);
+    EXPECT_EQ(reader.header().step, example_header().step);
+    ASSERT_EQ(reader.tensors().size(), 2U);
+    EXPECT_EQ(reader.tensor("/model/w").dtype, DType::f32);
+    EXPECT_EQ(reader.shape("/optimizer/m/w"), shape);
+    EXPECT_FALSE(reader.contains("/model/x"));
+    EXPECT_THAT(error_of([&] { (void)reader.shape("/model/x"); }),
+                AllOf(HasSubstr(path), HasSubstr("no tensor /model/x")));
+  };
+  if (world_rank() == 0)
+    body();
+  else
+    with_refused(SYS_openat, {}, EMFILE, body);
+}
+
 TEST(CheckpointRanks, WriteOneFile) {
   const SharedDirectory dir;
-  const std::string path = checkpoint_path(dir.path("sub"), 50);
-  {
-    CheckpointWriter writer(path, MPI_COMM_WORLD);
-    writer.create(example_header(),
-                  {{"/model/w", DType::f32, shape}, {"/optimizer/m/w", DType::f32, shape}});
-    write_share(writer, "/model/w");
-    write_share(writer, "/optimizer/m/w");
-    writer.publish();
-  }
+  const std::string path = written(dir);
   const CheckpointReader reader(path);
   EXPECT_EQ(reader.header().job, example_header().job);
   std::vector<float> out(static_cast<std::size_t>(shape.elements()));

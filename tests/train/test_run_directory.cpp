@@ -121,7 +121,7 @@ TEST_F(DamagedCheckpoint, WithNoneBeforeItTheRunMayStartAnew) {
 TEST_F(DamagedCheckpoint, MayBeALinkToNothing) {
   std::filesystem::create_symlink("/gone/c.h5", checkpoint_path(directory_.path(), 40));
   const CheckpointConfig checkpoint{directory_.path(), 0, 3, "auto", true};
-  EXPECT_THAT(error_of([&] { agreed_resume_file(grid_, checkpoint); }),
+  EXPECT_THAT(error_of([&] { checkpoint_to_resume(grid_, checkpoint); }),
               AllOf(HasSubstr("step-000040.h5"), HasSubstr("it is a link to /gone/c.h5"),
                     HasSubstr("--set checkpoint.resume=" + directory_.path() + "/step-000030.h5")));
 }
@@ -130,14 +130,14 @@ TEST_F(DamagedCheckpoint, IsAFailureOfTheRunNotOfTheJob) {
   truncate(30);
   const CheckpointConfig checkpoint{directory_.path(), 0, 3, "auto", true};
   try {
-    agreed_resume_file(grid_, checkpoint);
+    checkpoint_to_resume(grid_, checkpoint);
     ADD_FAILURE() << "a truncated file was taken";
   } catch (const UsageError&) {
     ADD_FAILURE() << "status 2";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("step-000020.h5"));
   }
-  EXPECT_THROW(agreed_resume_file(grid_, {directory_.path("absent"), 0, 3, "must", true}),
+  EXPECT_THROW(checkpoint_to_resume(grid_, {directory_.path("absent"), 0, 3, "must", true}),
                UsageError);
 }
 

@@ -1,11 +1,14 @@
 #include "kernels/base/device.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace triax {
 namespace {
@@ -21,6 +24,19 @@ TEST(Buffer, IsAlignedAndZeroed) {
     EXPECT_TRUE(std::all_of(data, data + bytes, [](char c) { return c == 0; }));
     EXPECT_EQ(buffer.bytes(), bytes);
   }
+}
+
+TEST(Buffer, UnwrittenHasNoPagesYet) {
+  constexpr std::size_t bytes = std::size_t{64} << 20;  // more than malloc keeps for itself
+  const Buffer buffer = Buffer::unwritten(bytes);
+  EXPECT_EQ(buffer.bytes(), bytes);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % (std::size_t{2} << 20), 0U);
+  const auto pages = bytes / static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> present(pages);
+  ASSERT_EQ(::mincore(buffer.data(), bytes, present.data()), 0);
+  EXPECT_LT(std::ranges::count_if(present, [](unsigned char page) { return (page & 1) != 0; }),
+            std::ssize(present) / 8);
+  EXPECT_EQ(Buffer::unwritten(0).data(), nullptr);
 }
 
 TEST(Buffer, EmptyHasNoMemory) {
