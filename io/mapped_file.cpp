@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdint>
+#include <initializer_list>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -65,8 +66,10 @@ bool is_memory(const char* name) {
   return false;
 }
 
-void say(const char* text) {
-  (void)!::write(STDERR_FILENO, text, std::strlen(text));
+// "triax: <problem> <name> (<why>). <what to do>", as an Error reads.
+[[noreturn]] void end_with(std::initializer_list<const char*> texts) {
+  for (const char* const text : texts) (void)!::write(STDERR_FILENO, text, std::strlen(text));
+  ::_exit(3);
 }
 
 void end_of_unreadable(int signal, siginfo_t* what, void*) {
@@ -76,18 +79,14 @@ void end_of_unreadable(int signal, siginfo_t* what, void*) {
     ::signal(signal, SIG_DFL);
     return;
   }
-  if (is_memory(name.data())) {
-    say("triax: no memory for a page of ");
-    say(name.data());
-    say(" (shared memory or huge pages are used up). Give the job more of /dev/shm, or of huge "
-        "pages; a run goes on from its newest checkpoint\n");
-    ::_exit(3);
-  }
-  say("triax: cannot read ");
-  say(name.data());
-  say(" (a page of it is not there: an error of its disk, or it was made shorter while it was in "
-      "use). Check the file and its file system; a run goes on from its newest checkpoint\n");
-  ::_exit(3);
+  if (is_memory(name.data()))
+    end_with({"triax: no memory for a page of ", name.data(),
+              " (shared memory or huge pages are used up). Give the job more of /dev/shm, or of "
+              "huge pages; a run goes on from its newest checkpoint\n"});
+  end_with({"triax: cannot read ", name.data(),
+            " (a page of it is not there: an error of its disk, or it was made shorter while it "
+            "was in use). ",
+            unreadable_remedy, "\n"});
 }
 }  // namespace
 
@@ -105,6 +104,7 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   int error = ::fstat(fd, &status) != 0 ? errno : 0;
   if (error == 0 && S_ISDIR(status.st_mode)) error = EISDIR;
   if (error == 0 && !S_ISREG(status.st_mode)) error = ESPIPE;
+  length_ = FileLength(path, status);
   if (error == 0 && status.st_size > 0) {
     size_ = static_cast<std::size_t>(status.st_size);
     void* const at = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd, 0);
@@ -127,11 +127,13 @@ void MappedFile::drop() const {
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
+      length_(std::move(other.length_)),
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(length_, other.length_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;

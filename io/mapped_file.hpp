@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "io/file_length.hpp"
+
 namespace triax {
 
 /// The whole of a regular file. Error: the file is absent, a directory or not readable, with the
@@ -23,11 +25,15 @@ class MappedFile {
   std::size_t size() const { return size_; }  // bytes
   const std::byte* data() const { return data_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// To be called after reading: an Error where the file was made shorter meanwhile, for the rest
+  /// of its last page reads as zeros.
+  void check_length() const { length_.check(); }
   /// Takes what was touched out of this process's memory; the next touch maps it again.
   void drop() const;
 
  private:
   std::string path_;
+  FileLength length_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -15,6 +15,7 @@ class TextFile : public TokenFile {
  public:
   explicit TextFile(MappedFile file) : file_(std::move(file)) {}
   std::int64_t size() const override { return static_cast<std::int64_t>(file_.size()); }
+  void check_length() const override { file_.check_length(); }
   std::string_view format() const override { return "text"; }
   void read(std::int64_t begin, std::span<std::int32_t> out) const override {
     check_token_range(*this, begin, out);
@@ -34,6 +35,7 @@ class LlmcFile : public TokenFile {
   LlmcFile(MappedFile file, std::int64_t count, bool wide)
       : file_(std::move(file)), count_(count), wide_(wide) {}
   std::int64_t size() const override { return count_; }
+  void check_length() const override { file_.check_length(); }
   std::string_view format() const override { return "llmc"; }
   void read(std::int64_t begin, std::span<std::int32_t> out) const override {
     check_token_range(*this, begin, out);

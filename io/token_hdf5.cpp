@@ -8,9 +8,13 @@ namespace {
 
 class Hdf5Tokens : public TokenFile {
  public:
-  Hdf5Tokens(hdf5::File file, std::string dataset)
-      : file_(std::move(file)), dataset_(std::move(dataset)), size_(file_.shape(dataset_)[0]) {}
+  Hdf5Tokens(hdf5::File file, const std::string& path, std::string dataset)
+      : file_(std::move(file)),
+        length_(path),
+        dataset_(std::move(dataset)),
+        size_(file_.shape(dataset_)[0]) {}
   std::int64_t size() const override { return size_; }
+  void check_length() const override { length_.check(); }
   std::string_view format() const override { return "hdf5"; }
   void read(std::int64_t begin, std::span<std::int32_t> out) const override {
     check_token_range(*this, begin, out);
@@ -20,6 +24,7 @@ class Hdf5Tokens : public TokenFile {
 
  private:
   hdf5::File file_;
+  FileLength length_;
   std::string dataset_;
   std::int64_t size_;
 };
@@ -49,7 +54,7 @@ std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path) {
   if (file.shape(found.front()).elements() == 0)
     throw Error(path + " holds no tokens", "its dataset " + found.front() + " is empty",
                 "Give a file with tokens in it");
-  return std::make_unique<Hdf5Tokens>(std::move(file), found.front());
+  return std::make_unique<Hdf5Tokens>(std::move(file), path, found.front());
 }
 
 }  // namespace triax

@@ -52,6 +52,7 @@ class JsonlFile : public TokenFile {
                   "Give a file with text in it");
   }
   std::int64_t size() const override { return size_; }
+  void check_length() const override { file_.check_length(); }
   std::string_view format() const override { return "jsonl"; }
 
   void read(std::int64_t begin, std::span<std::int32_t> out) const override {
@@ -86,7 +87,15 @@ class JsonlFile : public TokenFile {
 
   const std::string& cached(std::size_t line) const {
     if (cached_line_ != line) {
-      cached_text_ = *decoded(line_at(text_of(file_), lines_[line].offset));
+      auto text = decoded(line_at(text_of(file_), lines_[line].offset));
+      if (!text) file_.check_length();
+      if (!text)
+        throw Error("cannot read " + file_.path(),
+                    fmt::format("byte {} begins no JSON line with a \"text\" any more: it was "
+                                "changed while it was in use",
+                                lines_[line].offset),
+                    unreadable_remedy);
+      cached_text_ = *std::move(text);
       cached_line_ = line;
     }
     return cached_text_;

@@ -55,6 +55,10 @@ class MegatronFile : public TokenFile {
     scan_sequences();
   }
   std::int64_t size() const override { return size_; }
+  void check_length() const override {
+    index_.check_length();
+    tokens_.check_length();
+  }
   std::string_view format() const override { return "megatron"; }
 
   void read(std::int64_t begin, std::span<std::int32_t> out) const override {

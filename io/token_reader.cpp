@@ -45,6 +45,7 @@ void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out) co
     const std::int64_t count = std::min(part->file->size() - within, std::ssize(out));
     const auto piece = out.first(static_cast<std::size_t>(count));
     part->file->read(within, piece);
+    part->file->check_length();
     check_ids(*part, within, piece);
     begin += count;
     out = out.subspan(piece.size());

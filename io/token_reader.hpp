@@ -17,6 +17,8 @@ class TokenFile {
   virtual std::int64_t size() const = 0;  // tokens
   /// Tokens [begin, begin + out.size()).
   virtual void read(std::int64_t begin, std::span<std::int32_t> out) const = 0;
+  /// To be called after reading: an Error where the file was made shorter while it was open.
+  virtual void check_length() const = 0;
   virtual std::string_view format() const = 0;  // "text", "jsonl", "llmc", "megatron", "hdf5"
 };
 

@@ -259,10 +259,9 @@ void generate(const GenerateArguments& arguments) {
   std::int64_t length =
       static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
   // It has not met what lies further apart; position embeddings there have never been trained.
-  if (const auto trained = trained_length(reader.header()); trained && *trained < length) {
-    spdlog::info("the model was trained on sequences of {0} tokens: it sees the last {0}",
-                 *trained);
-    length = *trained;
+  if (const std::int64_t trained = trained_length(reader.header()); trained < length) {
+    spdlog::info("the model was trained on sequences of {0} tokens: it sees the last {0}", trained);
+    length = trained;
   }
   Generator generator(reader, length);
   const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, generator.model());

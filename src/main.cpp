@@ -53,6 +53,9 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
       "A job whose checkpoints are there is resumed (checkpoint.resume), on any grid. A batch job\n"
       "that is run again goes on from its own, whatever checkpoint.resume says: of Slurm by its\n"
       "number, of others where the environment has TRIAX_JOB_ID, the same in each of its runs.\n"
+      "Files that a job reads are looked for from the working directory, else from the job "
+      "file's;\n"
+      "run.directory and checkpoints are relative to the working directory alone.\n"
       "Jobs to start from: jobs/examples. The keys of a job: triax config --reference");
   command->add_option("JOB.json", job.job, "The job file (JSON)")->type_name("")->required();
   add_overrides(command, job);

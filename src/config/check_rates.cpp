@@ -20,6 +20,16 @@ void check_least_rate(Settings& s, ErrorList& errors) {
                       s.number(least), rate, s.number(rate)));
 }
 
+// A schedule between two numbers begins at its least.
+void check_order(Settings& s, const std::string& least, const std::string& most,
+                 ErrorList& errors) {
+  if (!s.has(least) || !s.has(most) || !s.sound({least, most}) || s.number(least) <= s.number(most))
+    return;
+  s.error(errors, least,
+          fmt::format("{} is more than {} {}. Lower one or raise the other", s.number(least), most,
+                      s.number(most)));
+}
+
 // After the cycle beta1 is cycle_max_mom (1 + decay_mom_rate x intervals), as in DeepSpeed, which
 // does not stop it: from 1 on AdamW's first moment is no mean any more.
 void check_moments(Settings& s, ErrorList& errors) {
@@ -43,8 +53,14 @@ void check_moments(Settings& s, ErrorList& errors) {
 
 void check_rates(Settings& s, ErrorList& errors) {
   if (!s.has("scheduler.type")) return;
-  if (s.string("scheduler.type") == "cosine") check_least_rate(s, errors);
-  if (s.string("scheduler.type") == "OneCycle") check_moments(s, errors);
+  const std::string type = s.string("scheduler.type");
+  if (type == "cosine") check_least_rate(s, errors);
+  if (type == "WarmupLR" || type == "WarmupDecayLR")
+    check_order(s, params + "warmup_min_lr", params + "warmup_max_lr", errors);
+  if (type != "OneCycle") return;
+  check_order(s, params + "cycle_min_lr", params + "cycle_max_lr", errors);
+  check_order(s, params + "cycle_min_mom", params + "cycle_max_mom", errors);
+  check_moments(s, errors);
 }
 
 }  // namespace triax

@@ -125,6 +125,9 @@ enum class SchedulerKind : std::uint8_t {
   one_cycle,
   cosine
 };
+/// As scheduler.type names them, in their order; "constant" is none there.
+inline constexpr const char* scheduler_names[] = {"constant",       "WarmupLR", "WarmupDecayLR",
+                                                  "WarmupCosineLR", "OneCycle", "cosine"};
 
 /// Learning-rate schedule; the fields a kind does not name are unused. Names and defaults as
 /// DeepSpeed's.

@@ -64,6 +64,7 @@ void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
     }
     document.root.erase("extends");
   }
+  tree.line = document.lines[""];  // the job file's own comes last
   overlay(tree, tree.root, document.root, {}, origin_of);
 }
 
@@ -98,7 +99,7 @@ Origin JobTree::origin(const std::string& path) const {
     const auto found = origins.find(path.substr(0, end));
     if (found != origins.end()) return found->second;
   }
-  return {file, 0};
+  return {file, line};
 }
 
 JobTree read_job(const std::string& path, const std::vector<std::string>& overrides,

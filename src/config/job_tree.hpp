@@ -15,7 +15,9 @@ struct JobTree {
   std::map<std::string, Origin> origins;  // by dotted path
   std::string file;                       // the job file itself
 
-  /// Where the key was written, or the nearest section above it; the job file where nothing was.
+  int line = 1;  // of its root
+
+  /// Where the key was written, or the nearest section above it; the job's root where nothing was.
   Origin origin(const std::string& path) const;
 };
 

@@ -146,6 +146,7 @@ class Builder final : public nlohmann::json_sax<json> {
     if (levels_.size() == max_depth)
       throw UsageError(Origin{file_, lines_.line(at_)}.text() + ": nested deeper than " +
                        std::to_string(max_depth) + " levels");
+    if (levels_.empty()) document_.lines[""] = lines_.line(at_);
     std::string path;
     bool in_array = v.is_array();
     if (!levels_.empty()) {

@@ -11,6 +11,7 @@ namespace triax {
 struct JsonDocument {
   nlohmann::json root;
   /// Dotted path of each key ("parallel.tensor") -> its line, from 1. Keys inside arrays have none.
+  /// "" is the root, on the line of its brace.
   std::map<std::string, int> lines;
 };
 

@@ -52,8 +52,8 @@ void add_parallel(Keys& k) {
 void add_run(Keys& k) {
   k.push_back(obeyed("run.steps", integer, 100, at_least(1), "optimizer steps in all").in("steps"));
   k.push_back(obeyed("run.seed", integer, 1234, at_least(0), "seed of fresh weights and dropout"));
-  k.push_back(
-      obeyed("run.directory", string, "runs/triax", anything(), "where the run leaves its files"));
+  k.push_back(obeyed("run.directory", string, "runs/triax", anything(),
+                     "where the run leaves its files; relative to the working directory"));
   k.push_back(
       obeyed("run.eval_interval", integer, 0, at_least(0), "validate each so many steps; 0: never")
           .in("steps"));

@@ -127,7 +127,7 @@ void add_rope(Keys& k) {
              "llama3 leaves a pair that turns more often in the original context; needed there")
           .in("turns"));
   add(obeyed(in + "original_max_position_embeddings", integer, nullptr, from_to(1, 1e9),
-             "the original context of llama3; needed there")
+             "the original context of llama3; left out: max_position_embeddings")
           .in("tokens"));
   for (const auto* name : {"full_attention", "sliding_attention"})
     add(refused(in + name, object, nullptr, "rotary positions of some of the layers",

@@ -139,11 +139,13 @@ void add_scheduler(Keys& k) {
   add_warmup(k);
   add_one_cycle(k);
   k.push_back(obeyed("scheduler.params.warmup", integer, 0, at_least(0),
-                     "lr x (s+1) / warmup while step s < warmup")
+                     "lr x (s+1) / warmup while step s < warmup; auto: 0")
                   .in("steps")
+                  .or_auto()
                   .only({"cosine"}));
   k.push_back(obeyed("scheduler.params.min_lr", number, 0.0, at_least(0),
-                     "learning rate that the cosine falls to")
+                     "learning rate that the cosine falls to; auto: 0")
+                  .or_auto()
                   .only({"cosine"}));
   k.push_back(refused("scheduler.params.last_batch_iteration", integer, -1,
                       "where the schedule starts", "a resumed run goes on where it stopped"));
@@ -158,9 +160,9 @@ void add_fp16(Keys& k) {
   k.push_back(obeyed(p + "enabled", boolean, false, anything(),
                      "train in float16, with float32 master weights and a scaled loss")
                   .or_auto());
-  k.push_back(
-      obeyed(p + "loss_scale", number, 0.0, at_least(0),
-             "factor on the loss; 0: dynamic, halved on overflow and doubled in quiet times"));
+  k.push_back(obeyed(p + "loss_scale", number, 0.0, at_least(0),
+                     "factor on the loss, the mean over the global batch, so that it acts alike on "
+                     "every grid; 0: dynamic, halved on overflow and doubled in quiet times"));
   k.push_back(obeyed(p + "initial_scale_power", integer, 16, from_to(0, 64),
                      "a dynamic factor starts at 2 to this power"));
   k.push_back(obeyed(p + "loss_scale_window", integer, 1000, at_least(1),

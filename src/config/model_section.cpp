@@ -13,6 +13,7 @@
 #include "src/config/load.hpp"
 #include "src/config/model_source.hpp"
 #include "src/config/paths.hpp"
+#include "src/config/rope_scaling.hpp"
 
 namespace triax {
 namespace {
@@ -78,7 +79,10 @@ bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const O
     const OriginOf origin_of = [&](const std::string& path) { return source.origin_of(path); };
     take_values(settings, source.root, "model", origin_of, source.strict, errors);
   }
-  warn_of_unknown_keys(settings);
+  settings.place_unsaid(
+      "model.", [sources](const std::string& path) { return place_of_unsaid(sources, path); });
+  judge_unknown_keys(settings, errors);
+  require_shape(settings, sources, errors);
   put_defaults(settings, sources);
   return true;
 }
@@ -110,34 +114,6 @@ void gpt2_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.residual_dropout = static_cast<float>(s.number("model.resid_pdrop"));
 }
 
-RopeScaling rope_scaling(Settings& s, ErrorList& errors) {
-  const auto type = s.string("model.rope_scaling.rope_type");
-  const bool llama3 = type == "llama3";
-  RopeScaling scaling;
-  if (type == "linear") scaling.type = RopeType::linear;
-  if (llama3) scaling.type = RopeType::llama3;
-  const auto take = [&](const char* name, bool used, auto& to) {
-    const auto path = std::string("model.rope_scaling.") + name;
-    if (!used) {
-      if (s.has(path)) s.warn(path, "has no effect with the rope_type \"" + type + "\"");
-    } else if (s.has(path)) {
-      to = static_cast<std::remove_reference_t<decltype(to)>>(s.number(path));
-    } else if (s.sound({path})) {
-      s.error(errors, path, "missing. The rope_type \"" + type + "\" needs it");
-    }
-  };
-  take("factor", scaling.type != RopeType::unscaled, scaling.factor);
-  take("low_freq_factor", llama3, scaling.low_freq_factor);
-  take("high_freq_factor", llama3, scaling.high_freq_factor);
-  take("original_max_position_embeddings", llama3, scaling.original_positions);
-  const std::string high = "model.rope_scaling.high_freq_factor";
-  need(!llama3 || !s.has(high) || scaling.high_freq_factor > scaling.low_freq_factor, s, high,
-       fmt::format("{} is not above low_freq_factor {}", scaling.high_freq_factor,
-                   scaling.low_freq_factor),
-       errors);
-  return scaling;
-}
-
 void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.layers = static_cast<int>(s.integer("model.num_hidden_layers"));
   m.heads = static_cast<int>(s.integer("model.num_attention_heads"));
@@ -165,7 +141,7 @@ void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.positions = static_cast<int>(s.integer("model.max_position_embeddings"));
   m.norm_epsilon = static_cast<float>(s.number("model.rms_norm_eps"));
   m.rope_theta = s.number("model.rope_theta");
-  m.rope_scaling = rope_scaling(s, errors);
+  m.rope_scaling = read_rope_scaling(s, errors);
   const bool is_llama = m.architecture == Architecture::llama;
   m.attention_output_bias = is_llama && s.boolean("model.attention_bias");
   m.mlp_bias = is_llama && s.boolean("model.mlp_bias");

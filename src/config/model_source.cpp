@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -80,6 +81,28 @@ constexpr const char* harmless[] = {"_attn_implementation",
 
 constexpr const char* section = "model.";
 
+using Sizes = std::array<const char*, 4>;
+constexpr Sizes sizes_of_gpt2 = {"n_layer", "n_head", "n_embd", "vocab_size"};
+constexpr Sizes sizes_of_llama = {"num_hidden_layers", "num_attention_heads", "hidden_size",
+                                  "vocab_size"};
+// What else shapes tensors; transformers leaves these to defaults at times.
+constexpr const char* other_sizes[] = {"n_inner",
+                                       "n_positions",
+                                       "intermediate_size",
+                                       "num_key_value_heads",
+                                       "head_dim",
+                                       "max_position_embeddings",
+                                       "attention_bias",
+                                       "mlp_bias",
+                                       "tie_word_embeddings"};
+
+bool makes_shape(const std::string& key) {
+  const auto holds = [&](const auto& keys) {
+    return std::ranges::find(keys, key) != std::end(keys);
+  };
+  return holds(sizes_of_gpt2) || holds(sizes_of_llama) || holds(other_sizes);
+}
+
 std::string without_section(const std::string& path) {
   return path.starts_with(section) ? path.substr(std::string(section).size()) : path;
 }
@@ -108,7 +131,7 @@ Origin ModelSource::origin_of(const std::string& path) const {
 ModelSource file_source(const std::string& text, const std::string& file, ErrorList& errors) {
   auto document = parse_json(text, file, errors);
   const auto origin_of = [file, lines = std::move(document.lines)](const std::string& path) {
-    const auto line = lines.find(without_section(path));
+    const auto line = lines.find(path == "model" ? "" : without_section(path));
     return Origin{file, line == lines.end() ? 0 : line->second};
   };
   return {std::move(document.root), origin_of, false, {}};
@@ -127,7 +150,9 @@ void normalise(ModelSource& source) {
   json rope = root[home];
   root.erase("rope_parameters");
   root["rope_scaling"] = json::object();
+  source.written_as["model.rope_scaling"] = section + home;
   for (const auto& [key, value] : rope.items()) {
+    if (key == "type" && rope.value("rope_type", json()) == value) continue;
     const bool older = key == "type" && !rope.contains("rope_type");
     const bool theta = key == "rope_theta" && !value.is_null();
     if (theta) root["rope_theta"] = value;
@@ -161,12 +186,37 @@ const Family* named_family(const ModelSource& source, ErrorList& errors) {
   return known;
 }
 
-void warn_of_unknown_keys(Settings& settings) {
+Origin place_of_unsaid(const std::vector<ModelSource>& sources, const std::string& path) {
+  const std::string own = path.substr(0, path.rfind('.'));
+  for (auto source = sources.rbegin(); source != sources.rend(); ++source)
+    if (own != "model" && source->root.contains(without_section(own)))
+      return source->origin_of(own);
+  return sources.front().origin_of("model");
+}
+
+void require_shape(Settings& settings, const std::vector<ModelSource>& sources, ErrorList& errors) {
+  if (std::ranges::all_of(sources, &ModelSource::strict)) return;
+  const bool gpt2 = settings.type_of("model.") == "gpt2";
+  for (const char* key : gpt2 ? sizes_of_gpt2 : sizes_of_llama) {
+    const std::string path = std::string(section) + key;
+    if (settings.has(path) || !settings.sound({path})) continue;
+    settings.error(errors, path, "missing. It is part of the model's shape: say it");
+  }
+}
+
+void judge_unknown_keys(Settings& settings, ErrorList& errors) {
   std::string keys, file;
   for (const auto& [path, origin] : settings.passed_over()) {
     const std::string key = without_section(path);
     if (std::ranges::find(harmless, key) != std::end(harmless)) continue;
     const std::string other = meant(settings, path);
+    if (makes_shape(other) && !settings.has(section + other)) {
+      errors.add(origin, fmt::format("{}: unknown key, and {} is missing, which seems to be meant. "
+                                     "Correct it",
+                                     path, other));
+      settings.mark_wrong(section + other);
+      continue;
+    }
     keys += (keys.empty() ? "" : ", ") + key;
     if (!other.empty()) keys += fmt::format(" (is {} meant?)", other);
     file = origin.file;

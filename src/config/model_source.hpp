@@ -34,15 +34,24 @@ struct ModelSource {
 ModelSource file_source(const std::string& text, const std::string& file, ErrorList& errors);
 
 /// Puts what only seems unusual into its usual form: rope_parameters, Hugging Face 5's, become
-/// rope_theta and rope_scaling, whose "type" becomes "rope_type".
+/// rope_theta and rope_scaling, whose "type" becomes "rope_type" or goes where it repeats that.
 void normalise(ModelSource& source);
 
 /// The family that the source names; null where it names none. Names that contradict each other or
 /// are unknown are errors.
 const Family* named_family(const ModelSource& source, ErrorList& errors);
 
+/// Where a key of the model that no source says would stand: in its section where one has that,
+/// else in the config.json, or in the job's own section where there is none.
+Origin place_of_unsaid(const std::vector<ModelSource>& sources, const std::string& path);
+
 /// One warning that names the keys of a config.json that the table has not, but for those that say
-/// nothing of the model, and the key that each may have been meant to be.
-void warn_of_unknown_keys(Settings& settings);
+/// nothing of the model, and the key that each may have been meant to be. One that seems to be a
+/// key of the model's shape, which nothing says, is an error.
+void judge_unknown_keys(Settings& settings, ErrorList& errors);
+
+/// A config.json says what makes the model's size, or a source over it does: transformers' defaults
+/// are those of one model of many. (It writes these keys into every file.)
+void require_shape(Settings& settings, const std::vector<ModelSource>& sources, ErrorList& errors);
 
 }  // namespace triax

@@ -121,6 +121,7 @@ void take_defaults(Settings& settings, bool model) {
 
 Settings read_settings(const KeyTable& table, const JobTree& tree, ErrorList& errors) {
   Settings settings(table);
+  settings.place_unsaid("", [tree](const std::string& path) { return tree.origin(path); });
   const OriginOf origin_of = [&](const std::string& path) { return tree.origin(path); };
   const Reader reader{settings, origin_of, true, errors};
   for (const std::string path :

@@ -23,11 +23,12 @@ void resolve_scheduler(Settings& s, ErrorList& errors) {
   replace_auto(s, p + "warmup_min_lr", 0.0);
   replace_auto(s, p + "warmup_max_lr", s.at("optimizer.params.lr").value);
   replace_auto(s, p + "warmup_num_steps", 0);
+  replace_auto(s, p + "warmup", 0);
+  replace_auto(s, p + "min_lr", 0.0);
   replace_auto(s, p + "total_num_steps", s.at("run.steps").value);
   if (s.string("scheduler.type") != "OneCycle") return;
   for (const auto& key : {p + "cycle_min_lr", p + "cycle_max_lr"})
-    if (!s.has(key) && s.sound({key}))
-      errors.add(s.at("scheduler.type").origin, key + ": missing. OneCycle needs it");
+    if (!s.has(key) && s.sound({key})) s.error(errors, key, "missing. OneCycle needs it");
   replace_auto(s, p + "cycle_second_step_size", s.at(p + "cycle_first_step_size").value);
   replace_auto(s, p + "cycle_second_stair_count", s.at(p + "cycle_first_stair_count").value);
 }
@@ -173,8 +174,8 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   auto train = data_files(s, "data.train", job_file, errors, missing);
   auto valid = data_files(s, "data.valid", job_file, errors, missing);
   if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))
-    errors.add({job_file, 0},
-               "data.train: missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
+    s.error(errors, "data.train",
+            "missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
   auto files = train;
   files.insert(files.end(), valid.begin(), valid.end());
   check_tokenizer(s, m, files, errors);

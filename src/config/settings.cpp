@@ -70,15 +70,21 @@ std::string Settings::type_of(const std::string& path) const {
   return !key.empty() && has(key) ? string(key) : "";
 }
 
-void Settings::warn(const std::string& path, const std::string& text) {
+Origin Settings::origin_of(const std::string& path) const {
   const auto found = settings_.find(path);
-  const std::string place = found == settings_.end() ? "" : found->second.origin.text();
+  if (found != settings_.end() && !found->second.origin.file.empty()) return found->second.origin;
+  const auto place = std::find_if(places_.rbegin(), places_.rend(),
+                                  [&](const auto& entry) { return path.starts_with(entry.first); });
+  return place == places_.rend() ? Origin{} : place->second(path);
+}
+
+void Settings::warn(const std::string& path, const std::string& text) {
+  const std::string place = origin_of(path).text();
   warn(fmt::format("{}{}{}: {}", place, place.empty() ? "" : ": ", path, text));
 }
 
 void Settings::error(ErrorList& errors, const std::string& path, const std::string& text) {
-  const auto found = settings_.find(path);
-  errors.add(found == settings_.end() ? Origin{} : found->second.origin, path + ": " + text);
+  errors.add(origin_of(path), path + ": " + text);
   mark_wrong(path);
 }
 

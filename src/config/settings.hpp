@@ -66,12 +66,20 @@ class Settings {
   /// "<path>: <text>" with the key's origin.
   void warn(const std::string& path, const std::string& text);
   const std::vector<std::string>& warnings() const { return warnings_; }
-  /// Adds "<path>: <text>" with the key's origin, and marks the key wrong.
+  /// Where a key that nothing says would stand, if its path begins so: at the object that lacks it.
+  /// The last one that fits counts.
+  void place_unsaid(std::string prefix, std::function<Origin(const std::string& path)> place) {
+    places_.emplace_back(std::move(prefix), std::move(place));
+  }
+  /// Adds "<path>: <text>" with the key's origin, or its place, and marks the key wrong.
   void error(ErrorList& errors, const std::string& path, const std::string& text);
 
  private:
+  Origin origin_of(const std::string& path) const;  // or its place
+
   const KeyTable* table_;
   std::map<std::string, Setting> settings_;
+  std::vector<std::pair<std::string, std::function<Origin(const std::string& path)>>> places_;
   std::set<std::string> wrong_;
   std::vector<std::pair<std::string, Origin>> passed_over_;
   std::vector<std::string> warnings_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "src/config/resolve.hpp"
 
@@ -97,11 +98,8 @@ OptimizerConfig optimizer(const Settings& s) {
 }
 
 SchedulerKind kind(const std::string& type) {
-  if (type == "WarmupLR") return SchedulerKind::warmup;
-  if (type == "WarmupDecayLR") return SchedulerKind::warmup_decay;
-  if (type == "WarmupCosineLR") return SchedulerKind::warmup_cosine;
-  if (type == "OneCycle") return SchedulerKind::one_cycle;
-  return SchedulerKind::cosine;
+  const auto* const name = std::ranges::find(scheduler_names, type);
+  return static_cast<SchedulerKind>(name - std::begin(scheduler_names));
 }
 
 // Only the keys of the scheduler's own type are there.

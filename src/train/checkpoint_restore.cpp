@@ -1,6 +1,8 @@
 // From a checkpoint to the state of a run.
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -39,35 +41,31 @@ void each_difference(const CheckpointHeader& header, const ModelConfig& model, V
       visit(key, there.dump(), value.dump());
 }
 
+using Texts = std::vector<std::string>;
+
 // Tensors of the same names and shapes may still be another model: heads, epsilons.
-void check_same_config(const CheckpointReader& reader, const ModelConfig& model) {
-  std::string differences;
-  each_difference(reader.header(), model,
+Texts other_keys(const CheckpointHeader& header, const ModelConfig& model) {
+  Texts texts;
+  Texts family;
+  each_difference(header, model,
                   [&](const std::string& key, const std::string& there, const std::string& here) {
                     if (may_change(key)) return;
-                    differences += fmt::format("{}{} {} there, {} in the job",
-                                               differences.empty() ? "" : "; ", key, there, here);
+                    Texts& to = key == "model_type" ? family : texts;
+                    to.push_back(fmt::format("{} {} there, {} in the job", key, there, here));
                   });
-  if (!differences.empty())
-    throw Error("the checkpoint holds another model", differences,
-                "Use the model section that it was written with, or set checkpoint.resume to "
-                "\"never\"");
+  return family.empty() ? texts : family;  // of another family all keys are others
 }
 
-// The tensors of one group.
-void check_tensors(const CheckpointReader& reader, const ModelConfig& model, const char* group) {
+// The tensors of one group that the file has not, or not in that shape.
+void add_other_tensors(Texts& texts, const CheckpointReader& reader, const ModelConfig& model,
+                       const char* group) {
   for (const GlobalTensor& tensor : global_tensors(model)) {
     const std::string name = group + tensor.name;
     if (!reader.contains(name))
-      throw Error(
-          fmt::format("the checkpoint has no tensor {}", name), "it holds another model",
-          "Point checkpoint.resume or checkpoint.directory at a checkpoint of this model, or set "
-          "checkpoint.resume to \"never\"");
-    if (const Shape shape = reader.shape(name); shape != tensor.shape)
-      throw Error(fmt::format("tensor {} of the checkpoint has shape {}, the job's model has {}",
-                              name, shape.text(), tensor.shape.text()),
-                  "it holds another model",
-                  "Use the model section that the checkpoint was written with");
+      texts.push_back(fmt::format("no tensor {} there", name));
+    else if (const Shape shape = reader.shape(name); shape != tensor.shape)
+      texts.push_back(fmt::format("tensor {} of shape {} there, {} in the job", name, shape.text(),
+                                  tensor.shape.text()));
   }
 }
 
@@ -165,12 +163,28 @@ std::vector<std::string> model_changes(const CheckpointHeader& header, const Mod
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model,
                       const Ranks& ranks) {
   agreed(ranks, [&] {
-    check_tensors(reader, model, weight_group);
-    if (has_group(reader, model, master_group)) check_tensors(reader, model, master_group);
+    Texts texts = other_keys(reader.header(), model);
+    const bool other = !texts.empty() || reader.header().model.empty();
+    Texts tensors;
+    add_other_tensors(tensors, reader, model, weight_group);
+    if (has_group(reader, model, master_group))
+      add_other_tensors(tensors, reader, model, master_group);
     if (has_optimizer(reader, model))
       for (const char* const group : {first_moment_group, second_moment_group})
-        check_tensors(reader, model, group);
-    check_same_config(reader, model);
+        add_other_tensors(tensors, reader, model, group);
+    constexpr std::size_t shown = 3;
+    for (std::size_t n = 0; n < std::min(shown, tensors.size()); ++n) texts.push_back(tensors[n]);
+    if (tensors.size() > shown)
+      texts.push_back(fmt::format("{} more tensors", tensors.size() - shown));
+    if (texts.empty()) return;
+    const std::string why = fmt::format("{}", fmt::join(texts, "; "));
+    if (!other)
+      throw Error(reader.path() + " has not the tensors of the model that it names", why,
+                  "Resume an earlier checkpoint");
+    throw UsageError(fmt::format("the checkpoint {} holds another model", reader.path()), why,
+                     "Use the model section that it was written with, name a checkpoint of this "
+                     "model in checkpoint.resume or checkpoint.directory, or set checkpoint.resume "
+                     "to \"never\"");
   });
 }
 

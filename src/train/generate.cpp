@@ -66,13 +66,14 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
   return order[std::min(static_cast<std::size_t>(at - cumulative.begin()), kept - 1)];
 }
 
-std::optional<std::int64_t> trained_length(const CheckpointHeader& header) {
+std::int64_t trained_length(const CheckpointHeader& header) {
   // Whoever trained model.from may have done so on longer ones.
   const nlohmann::json job = nlohmann::json::parse(header.job, nullptr, false);
   const nlohmann::json::json_pointer from("/model/from");
-  if (job.contains(from) && !job[from].is_null()) return std::nullopt;
-  const auto length = saved_integer(header.job, "data.seq_length");
-  return length && *length >= 1 ? length : std::nullopt;
+  const bool elsewhere = job.contains(from) && !job[from].is_null();
+  const auto length = elsewhere ? std::nullopt : saved_integer(header.job, "data.seq_length");
+  if (length && *length >= 1) return *length;
+  return model_from_huggingface(header.model, "the checkpoint's model").positions;
 }
 
 Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context,

@@ -29,9 +29,9 @@ struct SamplingOptions {
 std::int32_t choose_token(const std::vector<float>& logits, const SamplingOptions& options,
                           double uniform);
 
-/// The sequence length that a checkpoint's weights were trained with; nothing where it does not
-/// say, as one that was imported.
-std::optional<std::int64_t> trained_length(const CheckpointHeader& header);
+/// The sequence length that a checkpoint's weights were trained with: its job's, or all positions
+/// of a model that comes from elsewhere.
+std::int64_t trained_length(const CheckpointHeader& header);
 
 /// A model for inference: weights and nothing else of a run.
 class Generator {

@@ -22,8 +22,7 @@ Progress::Progress(const std::string& mode, std::int64_t first_step, std::int64_
                    std::int64_t steps_per_print)
     : first_step_(first_step),
       steps_(steps),
-      interval_(std::max<std::int64_t>(1, steps_per_print)),
-      start_(std::chrono::steady_clock::now()) {
+      interval_(std::max<std::int64_t>(1, steps_per_print)) {
   if (mode == "none")
     mode_ = Mode::none;
   else
@@ -42,7 +41,11 @@ void Progress::pause() {
 
 void Progress::step(const StepMetrics& metrics) {
   if (mode_ == Mode::none) return;
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+  const auto now = std::chrono::steady_clock::now();
+  if (!start_)
+    start_ = now - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                       std::chrono::duration<double>(metrics.step_seconds));
+  const std::chrono::duration<double> elapsed = now - *start_;
   const auto done = static_cast<double>(metrics.step + 1 - first_step_);
   const double left = elapsed.count() / done * static_cast<double>(steps_ - metrics.step - 1);
   if (mode_ == Mode::bar) return bar(metrics, left);

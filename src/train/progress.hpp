@@ -2,6 +2,7 @@
 // What a user watches: a progress bar on a terminal, otherwise a line every few steps. Rank 0 only.
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "io/metrics_writer.hpp"
@@ -24,7 +25,9 @@ class Progress {
   void bar(const StepMetrics& metrics, double seconds_left);
   Mode mode_;
   std::int64_t first_step_, steps_, interval_;
-  std::chrono::steady_clock::time_point start_;
+  // Where this run's first step began: what came before it, as a validation that the run before had
+  // not made, says nothing of the steps.
+  std::optional<std::chrono::steady_clock::time_point> start_;
   bool bar_open_ = false;
 };
 

@@ -85,6 +85,7 @@ std::vector<std::string> resume_changes(const CheckpointHeader& header, const Lo
   std::vector<std::string> lines = job_changes(header.job, job.resolved);
   for (std::string& line : model_changes(header, job.config.model))
     lines.push_back(std::move(line));
+  if (header.step >= job.config.run.steps) return lines;  // what no step follows does not matter
   for (std::string line :
        {changed_data(header, reader), moved_position(header, job.config.data, reader),
         moved_rate(header, job.config, update)})

@@ -21,6 +21,11 @@ const char* name_of(OffloadDevice device) {
   return device == OffloadDevice::cpu ? "cpu" : "nvme";
 }
 
+// As the keys of a job name it.
+const char* key_name_of(DType type) {
+  return type == DType::f32 ? "fp32" : type == DType::f16 ? "fp16" : "bf16";
+}
+
 std::string zero_text(const PlacedConfig& config) {
   const DataShard shard = data_shard(config, 0);
   const int ranks = shard.size * shard.groups;
@@ -46,6 +51,14 @@ std::string sharding_text(const PlacedConfig& config) {
                      name_of(config.zero.offload_param.device));
 }
 
+std::string precision_text(const PrecisionConfig& precision) {
+  if (precision.type == DType::f32) return "fp32: parameters, gradients and optimizer state";
+  return fmt::format(
+      "{}: parameters and activations; gradients are kept, and summed between ranks, in {}, "
+      "optimizer state is fp32",
+      key_name_of(precision.type), key_name_of(precision.gradient_type));
+}
+
 std::vector<std::string> surprises(const PlacedConfig& config) {
   std::vector<std::string> lines;
   const int group = shard_size(config);
@@ -64,8 +77,7 @@ std::vector<std::string> surprises(const PlacedConfig& config) {
     lines.push_back(fmt::format(
         "gradients of {} micro-batches are summed in {}, which loses small ones. "
         "data_types.grad_accum_dtype fp32 sums them in float32, for 2 bytes a parameter more",
-        config.batch.accumulation,
-        config.precision.gradient_type == DType::bf16 ? "bf16" : "fp16"));
+        config.batch.accumulation, key_name_of(config.precision.gradient_type)));
   const auto add_without_inputs = [&](bool asked, const char* key, const char* what) {
     if (asked && config.recompute.what != Recompute::layer)
       lines.push_back(fmt::format(
@@ -116,6 +128,7 @@ void announce(const RunFacts& run) {
       "{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens a step",
       1e-6 * parameters, config.batch.global, config.batch.micro, config.batch.accumulation,
       config.parallel.data, config.batch.global * config.data.sequence_length);
+  spdlog::info("precision {}", precision_text(config.precision));
   spdlog::info("{} tokens of training data, {} samples an epoch", run.data.tokens(),
                run.data.samples());
   spdlog::info("{}", rate_text(config, run.start.step));

@@ -35,6 +35,10 @@ struct RunFacts {
 /// offload_param none": the stage in effect, the data ranks of a shard group and the groups.
 std::string sharding_text(const PlacedConfig& config);
 
+/// "bf16: parameters and activations; gradients are kept, and summed between ranks, in fp32,
+/// optimizer state is fp32".
+std::string precision_text(const PrecisionConfig& precision);
+
 /// A line for each setting that does something else than its user may think.
 std::vector<std::string> surprises(const PlacedConfig& config);
 

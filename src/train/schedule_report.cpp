@@ -10,21 +10,7 @@ namespace triax {
 namespace {
 
 const char* name_of(SchedulerKind kind) {
-  switch (kind) {
-    case SchedulerKind::constant:
-      break;
-    case SchedulerKind::warmup:
-      return "WarmupLR";
-    case SchedulerKind::warmup_decay:
-      return "WarmupDecayLR";
-    case SchedulerKind::warmup_cosine:
-      return "WarmupCosineLR";
-    case SchedulerKind::one_cycle:
-      return "OneCycle";
-    case SchedulerKind::cosine:
-      return "cosine";
-  }
-  return "constant";
+  return scheduler_names[static_cast<std::size_t>(kind)];
 }
 
 struct Peak {

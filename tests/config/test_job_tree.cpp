@@ -32,7 +32,7 @@ TEST_F(JobTreeTest, MergesDeepAndKeepsOrigins) {
   EXPECT_EQ(tree.origin("a.y").text(), path("bases/middle.json") + ":1");
   EXPECT_EQ(tree.origin("list").text(), file + ":2");
   EXPECT_EQ(tree.origin("gone.z").text(), file + ":3") << "the nearest section above";
-  EXPECT_EQ(tree.origin("nowhere").text(), file);
+  EXPECT_EQ(tree.origin("nowhere").text(), file + ":1");
 }
 
 TEST_F(JobTreeTest, OverridesAreJsonOrElseText) {

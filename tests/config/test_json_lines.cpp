@@ -33,8 +33,9 @@ TEST(JsonLines, RemembersTheLineOfEveryKey) {
   "f": 2.5
 })",
                                    "f.json", errors);
-  EXPECT_EQ(document.lines, (std::map<std::string, int>{
-                                {"a", 2}, {"b", 2}, {"b.c", 3}, {"b.d", 6}, {"e", 7}, {"f", 8}}));
+  EXPECT_EQ(document.lines,
+            (std::map<std::string, int>{
+                {"", 1}, {"a", 2}, {"b", 2}, {"b.c", 3}, {"b.d", 6}, {"e", 7}, {"f", 8}}));
   EXPECT_EQ(document.root,
             nlohmann::json::parse(R"({"a":1,"b":{"c":[1,2],"d":{}},"e":[{"inside":1}],"f":2.5})"));
   EXPECT_TRUE(errors.empty());

@@ -2,33 +2,21 @@
 
 #include <gmock/gmock.h>
 
-#include "kernels/base/check.hpp"
-#include "src/config/load.hpp"
+#include "tests/config/model_texts.hpp"
 
 namespace triax {
 namespace {
+using namespace testing_support;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-ModelConfig model(const std::string& text) {
-  return model_from_huggingface(text, "config.json");
-}
-
-std::string model_error(const std::string& text) {
-  try {
-    model(text);
-  } catch (const UsageError& e) {
-    return e.what();
-  }
-  return {};
-}
-
 // The text of a Llama whose rotary positions are scaled; `home` is rope_scaling or rope_parameters.
 std::string scaled(const std::string& home, const std::string& scaling) {
-  return "{\"model_type\": \"llama\", \"rope_theta\": 500000.0,\n\"" + home + "\": " + scaling +
-         "}";
+  return "{\"model_type\": \"llama\", \"max_position_embeddings\": 131072, \"rope_theta\": "
+         "500000.0,\n\"" +
+         home + "\": " + scaling + "}";
 }
 
 constexpr const char* llama3 =
@@ -57,12 +45,10 @@ TEST(RopeScaling, OlderFilesSayType) {
 
 TEST(RopeScaling, SaysWhatIsMissingOrWrong) {
   EXPECT_EQ(model_error(scaled("rope_scaling", R"({"rope_type": "linear"})")),
-            "model.rope_scaling.factor: missing. The rope_type \"linear\" needs it");
+            "config.json:2: model.rope_scaling.factor: missing. The rope_type \"linear\" needs it");
   EXPECT_THAT(model_error(scaled("rope_scaling", R"({"rope_type": "llama3", "factor": 8.0,
                                   "low_freq_factor": 4.0, "high_freq_factor": 4.0})")),
-              AllOf(HasSubstr("original_max_position_embeddings: missing"),
-                    HasSubstr("model.rope_scaling.high_freq_factor: 4 is not above "
-                              "low_freq_factor 4")));
+              HasSubstr("model.rope_scaling.high_freq_factor: 4 is not above low_freq_factor 4"));
   EXPECT_THAT(model_error(scaled("rope_parameters", R"({"rope_type": "linear", "factor": 0.5})")),
               HasSubstr("config.json:2: model.rope_scaling.factor: 0.5 is not allowed"));
   for (const char* type : {"yarn", "dynamic", "longrope"})
@@ -77,15 +63,15 @@ TEST(RopeScaling, SaysWhatIsMissingOrWrong) {
 
 std::vector<std::string> warnings_of(const std::string& text) {
   std::vector<std::string> lines;
-  model_from_huggingface(text, "config.json", &lines);
+  model_from_huggingface(with_sizes(text), "config.json", &lines);
   return lines;
 }
 
 TEST(UnknownKeys, NamesKeysThatItDoesNotKnow) {
-  EXPECT_THAT(warnings_of(R"({"model_type": "llama", "num_key_value_head": 8, "bogus": 1, "n.m": 2,
+  EXPECT_THAT(warnings_of(R"({"model_type": "llama", "rms_norm_ep": 8, "bogus": 1, "n.m": 2,
                               "nothing": null, "rope_parameters": {"beta_fast": 32}})"),
               ElementsAre("config.json: triax does not know these keys, which have no effect: "
-                          "bogus, n.m, num_key_value_head (is num_key_value_heads meant?), "
+                          "bogus, n.m, rms_norm_ep (is rms_norm_eps meant?), "
                           "rope_scaling.beta_fast. Where one of them changes what the model "
                           "computes, this is another model"));
   EXPECT_THAT(warnings_of(R"({"model_type": "gpt2", "hidden_size": 8})"),
@@ -98,6 +84,33 @@ TEST(UnknownKeys, IsSilentOnHuggingFacesBookkeeping) {
     "_name_or_path": "here", "bos_token_id": 1, "id2label": {"0": "a"}, "return_dict": true,
     "pretraining_tp": 1, "attention_bias": false, "rope_scaling": null})"),
               IsEmpty());
+}
+
+TEST(RopeScaling, MaySayItsTypeTwice) {
+  const std::string both = R"({"type": "linear", "rope_type": "linear", "factor": 2.5})";
+  EXPECT_THAT(warnings_of(scaled("rope_scaling", both)), IsEmpty());
+  EXPECT_EQ(model(scaled("rope_scaling", both)).rope_scaling.type, RopeType::linear);
+  const std::string other = R"({"type": "mrope", "rope_type": "default"})";
+  EXPECT_THAT(warnings_of(scaled("rope_scaling", other)),
+              ElementsAre(HasSubstr("rope_scaling.type")));
+}
+
+TEST(RopeScaling, TheOriginalContextOfLlama3MayBeLeftOut) {
+  const std::string text = scaled("rope_scaling", R"({"rope_type": "llama3", "factor": 8.0,
+                                   "low_freq_factor": 1.0, "high_freq_factor": 4.0})");
+  EXPECT_EQ(model(text).rope_scaling.original_positions, 131072);
+  EXPECT_THAT(warnings_of(text),
+              ElementsAre("config.json:2: model.rope_scaling.original_max_position_embeddings: "
+                          "missing: taken to be model.max_position_embeddings 131072, as Hugging "
+                          "Face does"));
+}
+
+TEST(RopeScaling, AnOriginalContextAboveTheLongestIsSaid) {
+  std::string text = scaled("rope_scaling", llama3);
+  text.replace(text.find("131072"), 6, "4096");
+  EXPECT_THAT(warnings_of(text),
+              ElementsAre(HasSubstr("original_max_position_embeddings: 8192 is more than "
+                                    "model.max_position_embeddings 4096")));
 }
 
 TEST(RopeScaling, KeysWithoutEffectAreSaid) {

@@ -63,8 +63,11 @@ TEST_F(Paths, MissingFilesAreNamed) {
               HasSubstr("data.train: no file matches no*.txt"));
   EXPECT_THAT(error("", 1, {"data.valid=no.txt"}), HasSubstr("data.valid: no such file: no.txt"));
   EXPECT_THAT(error("", 1, {"data.train=/tmp"}), HasSubstr("/tmp is a directory. Name its files"));
-  EXPECT_THAT(error_of(write("job.json", "{\"model\": {\"architecture\": \"gpt2\"}}")),
-              HasSubstr("job.json: data.train: missing."));
+  EXPECT_THAT(error_of(write("job.json", "// a job\n{\"model\": {\"architecture\": \"gpt2\"}}")),
+              HasSubstr("job.json:2: data.train: missing."));
+  EXPECT_THAT(
+      error_of(write("job.json", "{\"model\": {\"architecture\": \"gpt2\"},\n\"data\": {}}")),
+      HasSubstr("job.json:2: data.train: missing."));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/config/job_files.hpp"
+#include "tests/config/model_texts.hpp"
 
 namespace triax {
 namespace {
@@ -108,6 +109,9 @@ TEST_F(Resolve, Schedulers) {
   EXPECT_EQ(cycle.cycle_second_step_size, 30);
   EXPECT_EQ(cycle.cycle_second_stair_count, 3);
   EXPECT_FALSE(cycle.cycle_momentum);
+  const auto all_auto = scheduler("cosine", R"("warmup": "auto", "min_lr": "auto")");
+  EXPECT_EQ(all_auto.warmup, 0);
+  EXPECT_EQ(all_auto.min_lr, 0.0);
   const auto own = scheduler("cosine", R"("warmup": 4, "min_lr": 0.01)");
   EXPECT_EQ(own.kind, SchedulerKind::cosine);
   EXPECT_EQ(own.warmup, 4);
@@ -118,6 +122,13 @@ TEST_F(Resolve, BadSchedulersAreRefused) {
   const auto bad = [&](const std::string& type, const std::string& params) {
     return error(R"(, "scheduler": {"type": ")" + type + R"(", "params": {)" + params + "}}");
   };
+  const std::string above = " is more than scheduler.params.";
+  for (const char* type : {"WarmupLR", "WarmupDecayLR"})
+    EXPECT_THAT(bad(type, R"("warmup_min_lr": 0.2, "warmup_max_lr": 0.1)"),
+                HasSubstr("scheduler.params.warmup_min_lr: 0.2" + above + "warmup_max_lr 0.1"));
+  EXPECT_THAT(bad("OneCycle", R"("cycle_min_lr": 0.2, "cycle_max_lr": 0.1, "cycle_min_mom": 0.95)"),
+              testing::AllOf(HasSubstr("cycle_min_lr: 0.2" + above + "cycle_max_lr 0.1"),
+                             HasSubstr("cycle_min_mom: 0.95" + above + "cycle_max_mom 0.9")));
   EXPECT_THAT(bad("OneCycle", R"("cycle_min_lr": 0.1)"),
               HasSubstr("scheduler.params.cycle_max_lr: missing. OneCycle needs it"));
   EXPECT_THAT(bad("WarmupLR", R"("cos_min_ratio": 0.1)"),
@@ -234,7 +245,7 @@ TEST_F(Resolve, BytesNeedAVocabularyOf256) {
 
 // A BPE model fed with raw bytes would train, and learn nothing of what it knew.
 TEST_F(Resolve, WeightsFromElsewhereAreNotTrainedOnBytesUnasked) {
-  write("hf/config.json", R"({"model_type": "gpt2"})");
+  write("hf/config.json", testing_support::with_sizes(R"({"model_type": "gpt2"})"));
   write("hf/model.safetensors", "x");
   write("tokens.bin", "x");
   const auto with = [&](const std::string& data, const std::string& model = R"("from": "hf")") {

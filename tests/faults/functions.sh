@@ -9,6 +9,15 @@ begin_work() {
   export OMP_NUM_THREADS=1
 }
 
+# The same for a script whose calls fail_nth.cpp fails or holds, until there is a file gate; with its arguments, and a text.
+begin_held_work() {  # TRIAX MPIEXEC FLAG LIBRARY
+  triax=$1 mpiexec=$2 flag=$3 library=$4 launcher=
+  begin_work
+  trap 'touch gate; wait; rm -rf "$work"' EXIT
+  export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+  make_text 300
+}
+
 # The file text, of so many lines.
 make_text() { for i in $(seq "$1"); do echo "line $i of a text to train on"; done > text; }
 

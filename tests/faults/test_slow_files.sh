@@ -5,12 +5,7 @@
 # usage: test_slow_files.sh TRIAX MPIEXEC FLAG LIBRARY
 set -u
 . "$(dirname "$0")/functions.sh"
-triax=$1 mpiexec=$2 flag=$3 library=$4 launcher=
-begin_work
-trap 'touch gate; wait; rm -rf "$work"' EXIT
-export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
-
-make_text 300
+begin_held_work "$@"
 make_job 1 2 16 16 4 '
  "data": {"train": ["text"], "seq_length": 16}, "parallel": {"data": "auto"}, "zero_optimization": {"stage": 1},
  "run": {"steps": 8, "directory": "run", "collective_timeout": "2s", "progress": "none"}, "checkpoint": {"interval": 4},'

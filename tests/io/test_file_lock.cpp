@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <thread>
@@ -81,39 +83,37 @@ TEST(FileLock, MayLeaveNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
-// Who waited on the file that its holder then removed must not be content with that: a third would
-// lock another of the same name.
-TEST(FileLock, OfARemovedFileDoesNotCount) {
+// Whoever waits for a lock, while `what` happens to the file and its holder lets it go, has a lock
+// that keeps a third out.
+void expect_lock_after(FileLock::Leaves leaves,
+                       const std::function<void(const std::string&)>& what) {
   const TempDirectory directory;
   const std::string path = directory.path(".lock");
   const auto lock = [&](std::chrono::milliseconds patience) {
-    return std::make_unique<FileLock>(path, "taken", "Wait", patience, FileLock::Leaves::nothing);
+    return std::make_unique<FileLock>(path, "taken", "Wait", patience, leaves);
   };
   auto first = lock(none);
   std::unique_ptr<FileLock> second;
   std::thread waiting([&] { second = lock(std::chrono::seconds(60)); });
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  what(path);
   first.reset();
   waiting.join();
   EXPECT_THAT(error_of([&] { lock(none); }), StartsWith("taken"));
 }
 
+// Who waited on the file that its holder then removed must not be content with that: a third would
+// lock another of the same name.
+TEST(FileLock, OfARemovedFileDoesNotCount) {
+  expect_lock_after(FileLock::Leaves::nothing, [](const std::string&) {});
+}
+
 // As a network file system may show it: the open file has a name yet, and the one that was locked
 // is another's.
 TEST(FileLock, OfAFileOfAnotherNameDoesNotCount) {
-  const TempDirectory directory;
-  const std::string path = directory.path(".lock");
-  const auto lock = [&](std::chrono::milliseconds patience) {
-    return std::make_unique<FileLock>(path, "taken", "Wait", patience, FileLock::Leaves::file);
-  };
-  auto first = lock(none);
-  std::unique_ptr<FileLock> second;
-  std::thread waiting([&] { second = lock(std::chrono::seconds(60)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  std::filesystem::rename(path, directory.path("aside"));
-  first.reset();
-  waiting.join();
-  EXPECT_THAT(error_of([&] { lock(none); }), StartsWith("taken"));
+  expect_lock_after(FileLock::Leaves::file, [](const std::string& path) {
+    std::filesystem::rename(path, path + "-aside");
+  });
 }
 
 TEST(DirectoryLock, NamesAHolderOnAnotherHostThatDidNotLeaveByItself) {

@@ -28,6 +28,15 @@ TEST(JsonlTokens, OneLine) {
   expect_every_range(*open_tokens(dir.file("a", "{\"text\":\"abc\"}\n")), bytes("abc"));
 }
 
+TEST(JsonlTokens, ALineThatWasCutOffInUseIsAnErrorThatNamesTheFile) {
+  const TempDirectory dir;
+  const std::string path = dir.file("a.jsonl", "{\"text\":\"abc\"}\n{\"text\":\"def\"}\n");
+  const auto file = open_tokens(path);
+  std::filesystem::resize_file(path, 24);
+  EXPECT_THAT(error_of([&] { tokens_at(*file, 4, 3); }),
+              AllOf(HasSubstr("cannot read " + path), HasSubstr("made shorter")));
+}
+
 TEST(JsonlTokens, ABadLineIsNamed) {
   const TempDirectory dir;
   for (const std::string bad : {"{\"text\": \"torn", "[]", "{\"text\": 5}", "{\"words\": \"x\"}"}) {

@@ -59,6 +59,32 @@ TEST(TokenReader, ASampleMaySpanSeveralFiles) {
   EXPECT_THAT(sample(reader, 0, 3), ElementsAre('a', 'b', 'c', 'd'));
 }
 
+TEST(TokenReader, AFileThatWasMadeShorterIsAnErrorThatNamesIt) {
+  // Less than a page goes: what was mapped reads as zeros there.
+  for (const std::string name : {"a.txt", "b.bin", "c.bin", "c.idx", "d.h5"}) {
+    const TempDirectory dir;
+    const TokenReader reader(hundred(dir), 9, false, 0);
+    const auto read_all = [&] {
+      for (std::int64_t index = 0; index < reader.samples(); ++index) sample(reader, index, 9);
+    };
+    EXPECT_NO_THROW(read_all());
+    const auto bytes = std::filesystem::file_size(dir.path(name));
+    std::filesystem::resize_file(dir.path(name), bytes - 3);
+    EXPECT_THAT(error_of(read_all), HasSubstr("cannot read " + dir.path(name))) << name;
+    EXPECT_THAT(error_of(read_all),
+                HasSubstr(fmt::format("{} bytes, {} when it was opened", bytes - 3, bytes)));
+  }
+}
+
+TEST(TokenReader, AFileThatAnotherTookThePlaceOfStaysAsItWas) {
+  const TempDirectory dir;
+  const TokenReader reader({dir.file("1", "abcd")}, 3, false, 0);
+  std::filesystem::rename(dir.file("2", "x"), dir.path("1"));
+  EXPECT_THAT(sample(reader, 0, 3), ElementsAre('a', 'b', 'c', 'd'));
+  std::filesystem::remove(dir.path("1"));
+  EXPECT_THAT(sample(reader, 0, 3), ElementsAre('a', 'b', 'c', 'd'));
+}
+
 TEST(TokenReader, ShufflesEachEpochByTheSeed) {
   const TempDirectory dir;
   const auto paths = hundred(dir);

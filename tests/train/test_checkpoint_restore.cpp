@@ -1,18 +1,12 @@
 // Which other models a checkpoint is resumed as.
-#include <gmock/gmock.h>
-
 #include "src/config/load.hpp"
 #include "src/train/checkpoint.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/train/huggingface_fixtures.hpp"
 
 namespace triax::test {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 class ModelChanges : public testing::Test {
  protected:
@@ -47,6 +41,21 @@ TEST_F(ModelChanges, ThatOfLearnedPositionsMayNot) {
   ModelConfig longer = model_of("gpt2-odd");
   longer.positions += 1;
   EXPECT_THAT(error("gpt2-odd", longer), HasSubstr("transformer.wpe.weight"));
+}
+
+// The job is wrong, not the run: status 2.
+TEST_F(ModelChanges, AnotherShapeIsTheJobsFaultAndItsKeysAndTensorsAreNamed) {
+  ModelConfig wider = model_of("gpt2-odd");
+  wider.layers += 1;
+  wider.vocabulary = 132;
+  const CheckpointReader reader(imported(directory_, "gpt2-odd"));
+  EXPECT_THROW(check_same_model(reader, wider, MPI_COMM_NULL), UsageError);
+  EXPECT_THAT(error("gpt2-odd", wider),
+              AllOf(HasSubstr("vocab_size 131 there, 132 in the job"), HasSubstr("n_layer "),
+                    HasSubstr("tensor /model/transformer.wte.weight of shape (131, 48) there"),
+                    HasSubstr(" more tensors")));
+  EXPECT_THAT(error("gpt2-odd", model_of("llama-tiny")),
+              HasSubstr("(model_type \"gpt2\" there, \"llama\" in the job; no tensor "));
 }
 
 TEST_F(ModelChanges, OtherTurnsOfPositionsAreSaid) {

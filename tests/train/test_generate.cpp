@@ -83,11 +83,13 @@ TEST(TrainedLength, IsTheJobsUnlessItsWeightsAreOfAnother) {
   const auto of = [](const std::string& job) {
     CheckpointHeader header;
     header.job = job;
+    header.model = huggingface_config({});
     return trained_length(header);
   };
   EXPECT_EQ(of(R"({"model": {"from": null}, "data": {"seq_length": 8}})"), 8);
-  EXPECT_EQ(of(R"({"model": {"from": "hf"}, "data": {"seq_length": 8}})"), std::nullopt);
-  EXPECT_EQ(of("none of triax"), std::nullopt);
+  EXPECT_EQ(of(R"({"model": {"from": "hf"}, "data": {"seq_length": 8}})"), 1024);
+  EXPECT_EQ(of("{}"), 1024) << "as one that was imported";
+  EXPECT_EQ(of("none of triax"), 1024);
 }
 
 TEST_P(GeneratorTest, LogitsAreThoseOfTraining) {

@@ -65,6 +65,14 @@ TEST(Progress, AResumedRunBeginsWithItsFirstStep) {
   EXPECT_THAT(text, AllOf(HasSubstr("    14/20"), HasSubstr("    20/20")));
 }
 
+TEST(Progress, TheTimeLeftIsThatOfThisRunsSteps) {
+  testing::internal::CaptureStderr();
+  StepMetrics metrics = metrics_of(13);
+  metrics.step_seconds = 60.0;
+  Progress("lines", 13, 24, 1).step(metrics);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("10m00s left"));
+}
+
 TEST(Progress, AnIntervalOfZeroIsEveryStep) {
   EXPECT_EQ(lines_of(shown("lines", 0, 4, 10, 0)), 4);
 }

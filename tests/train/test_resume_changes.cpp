@@ -103,5 +103,19 @@ TEST_F(ResumeChanges, NameTheCosineThatEndsElsewhere) {
       ElementsAre(HasSubstr("the cosine now ends at step 20: the learning rate of step 5")));
 }
 
+TEST_F(ResumeChanges, OfARunThatIsDoneAreThoseOfTheJob) {
+  job_["scheduler"] = {{"type", "cosine"}};
+  job_["run"]["steps"] = 10;
+  CheckpointHeader before = header();
+  before.step = 10;
+  job_["run"]["steps"] = 5;
+  job_["data"]["seq_length"] = 5;
+  job_["gradient_clipping"] = 0.5;
+  EXPECT_THAT(changes(before),
+              ElementsAre(HasSubstr("data.seq_length"), HasSubstr("gradient_clipping")));
+  job_["run"]["steps"] = 11;
+  EXPECT_THAT(changes(before), testing::Contains(HasSubstr("cosine")));
+}
+
 }  // namespace
 }  // namespace triax::test

@@ -3,15 +3,11 @@
 #include <filesystem>
 
 #include "tests/io/fixtures.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/training.hpp"
 
 namespace triax::test {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 class RunEnds : public testing::Test {
  protected:

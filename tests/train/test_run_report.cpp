@@ -1,14 +1,10 @@
 #include "src/train/run_report.hpp"
 
 #include "tests/io/token_fixtures.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace triax::test {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 PlacedConfig over(int data_ranks, int stage, int shard_size) {
   PlacedConfig config;
@@ -35,6 +31,17 @@ TEST(ShardingText, SaysTheStageInEffect) {
   config.zero.offload_optimizer.device = OffloadDevice::nvme;
   config.zero.offload_param.device = OffloadDevice::cpu;
   EXPECT_THAT(sharding_text(config), HasSubstr("; offload_optimizer nvme, offload_param cpu"));
+}
+
+TEST(PrecisionText, SaysTheTypeOfTheGradientsToo) {
+  EXPECT_THAT(precision_text({}), HasSubstr("fp32: parameters, gradients"));
+  PrecisionConfig precision;
+  precision.type = DType::bf16;
+  EXPECT_THAT(precision_text(precision),
+              AllOf(HasSubstr("bf16: parameters"), HasSubstr("summed between ranks, in fp32")));
+  precision.type = precision.gradient_type = DType::f16;
+  EXPECT_THAT(precision_text(precision),
+              AllOf(HasSubstr("fp16: parameters"), HasSubstr("summed between ranks, in fp16")));
 }
 
 TEST(UsedByKind, WhatIsLeftOfThePeakIsMpis) {

@@ -1,0 +1,66 @@
+// The keys of number types, as load reads them.
+#include <gmock/gmock.h>
+
+#include "src/config/load.hpp"
+#include "tests/config/job_files.hpp"
+
+namespace triax {
+namespace {
+using testing::HasSubstr;
+
+class Precision : public testing_support::JobFiles {};
+
+TEST_F(Precision, PrecisionIsRead) {
+  EXPECT_EQ(config("").precision.type, DType::f32);
+  EXPECT_EQ(config("").precision.gradient_type, DType::f32);
+  for (const char* section : {"bf16", "bfloat16"}) {
+    const auto bf16 = config(fmt::format(R"(, "{}": {{"enabled": true}})", section)).precision;
+    EXPECT_EQ(bf16.type, DType::bf16);
+    EXPECT_EQ(bf16.gradient_type, DType::f32) << "at ZeRO stage 0, as in DeepSpeed";
+    EXPECT_FALSE(bf16.loss_scale.enabled);
+    EXPECT_FALSE(bf16.fp8);
+    EXPECT_TRUE(
+        config(fmt::format(R"(, "{}": {{"enabled": true}}, "fp8": {{"enabled": true}})", section))
+            .precision.fp8);
+  }
+  const std::string bf16 = R"(, "bf16": {"enabled": true})";
+  const auto gradients = [&](const std::string& more) {
+    return config(bf16 + more).precision.gradient_type;
+  };
+  for (int stage = 1; stage <= 3; ++stage)
+    EXPECT_EQ(gradients(fmt::format(R"(, "zero_optimization": {{"stage": {}}})", stage)),
+              DType::bf16);
+  EXPECT_EQ(gradients(R"(, "fsdp": {"sharding_strategy": "FULL_SHARD"})"), DType::bf16);
+  EXPECT_EQ(gradients(R"(, "zero_optimization": {"stage": 1},
+                          "data_types": {"grad_accum_dtype": "fp32"})"),
+            DType::f32);
+  EXPECT_EQ(gradients(R"(, "data_types": {"grad_accum_dtype": "bf16"})"), DType::bf16);
+  const auto fp16 = config(R"(, "fp16": {"enabled": true})").precision;
+  EXPECT_EQ(fp16.type, DType::f16);
+  EXPECT_EQ(fp16.gradient_type, DType::f16);
+  EXPECT_TRUE(fp16.loss_scale.enabled);
+  EXPECT_EQ(fp16.loss_scale.fixed, 0.0);
+  EXPECT_EQ(fp16.loss_scale.initial_power, 16);
+  EXPECT_EQ(fp16.loss_scale.window, 1000);
+  EXPECT_EQ(fp16.loss_scale.hysteresis, 2);
+  EXPECT_FALSE(fp16.loss_scale.consecutive_hysteresis);
+  EXPECT_EQ(fp16.loss_scale.least, 1.0);
+  const auto own = config(R"(, "fp16": {"enabled": true, "loss_scale": 128,
+      "initial_scale_power": 9, "loss_scale_window": 7, "hysteresis": 3,
+      "consecutive_hysteresis": true, "min_loss_scale": 0.5})")
+                       .precision.loss_scale;
+  EXPECT_EQ(own.fixed, 128.0);
+  EXPECT_EQ(own.initial_power, 9);
+  EXPECT_EQ(own.window, 7);
+  EXPECT_EQ(own.hysteresis, 3);
+  EXPECT_TRUE(own.consecutive_hysteresis);
+  EXPECT_EQ(own.least, 0.5);
+}
+
+TEST_F(Precision, TwoPrecisionsAtOnceAreAnError) {
+  EXPECT_THAT(error(R"(, "bf16": {"enabled": true}, "fp16": {"enabled": true})"),
+              testing::AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
+}
+
+}  // namespace
+}  // namespace triax

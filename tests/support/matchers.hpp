@@ -1,0 +1,12 @@
+#pragma once
+// The matchers that most tests name.
+#include <gmock/gmock.h>
+
+namespace triax::test {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+}  // namespace triax::test
