@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -19,11 +18,6 @@ template <std::size_t N>
 void set_text(std::array<char, N>& to, const std::string& text) {
   to.fill('\0');
   std::copy_n(text.begin(), std::min(text.size(), N - 1), to.begin());
-}
-
-template <std::size_t N>
-std::string text_of(const std::array<char, N>& text) {
-  return {text.begin(), std::find(text.begin(), text.end(), '\0')};
 }
 
 std::uint64_t head(const ProgressBoard::Message& message, bool finished) {
@@ -54,10 +48,6 @@ std::vector<ProgressSlot*> made_in(const SharedSlots& shared, MPI_Comm node, int
   for (int r = 0; r < shared.size(); ++r)
     slots.push_back(std::launder(reinterpret_cast<ProgressSlot*>(shared.slot(r))));
   return slots;
-}
-
-ProcessState process_of(const ProgressSlot& slot) {
-  return state_of({slot.process, slot.born});
 }
 
 }  // namespace
@@ -189,122 +179,6 @@ double ProgressBoard::postponed_for() const {
   const std::lock_guard lock(mutex_);
   const std::int64_t left = node_.front()->postponed_to.load(relaxed) - now_ms();
   return 1e-3 * static_cast<double>(std::max<std::int64_t>(left, 0));
-}
-
-RankProgress ProgressBoard::read(const ProgressSlot& slot, ProcessState process) {
-  RankProgress progress;
-  progress.rank = slot.rank;
-  progress.place = text_of(slot.place);
-  progress.process = process;
-  progress.process_number = slot.process;
-  progress.activity = slot.activity.load(relaxed);
-  progress.position = slot.position.load(relaxed);
-  progress.step = slot.step.load(relaxed);
-  progress.file_work = slot.file_work.load(relaxed) > 0;
-  // The slot may be from a file, which may hold anything.
-  const int groups = std::clamp(slot.groups_made.load(std::memory_order_acquire), 0,
-                                static_cast<int>(ProgressSlot::most_groups));
-  for (int g = 0; g < groups; ++g) {
-    const GroupSlot& group = slot.groups[static_cast<std::size_t>(g)];
-    for (const auto& operation : group.operations) {
-      const std::uint64_t is = operation.head.load(relaxed);
-      if (is != 0)
-        progress.collectives.push_back({text_of(group.name), static_cast<std::uint32_t>(is >> 32),
-                                        static_cast<CallKind>(is >> 1 & 0x7f),
-                                        operation.bytes.load(relaxed), -1, 0, (is & 1) != 0});
-    }
-  }
-  if (slot.waits.load(std::memory_order_acquire) % 2 == 0) return progress;
-  const int g = slot.group.load(relaxed);
-  progress.waits_for = MessageSeen{
-      g >= 0 && g < groups ? text_of(slot.groups[static_cast<std::size_t>(g)].name) : "start-up",
-      slot.number.load(relaxed),
-      slot.kind.load(relaxed),
-      slot.bytes.load(relaxed),
-      slot.peer.load(relaxed),
-      slot.tag.load(relaxed)};
-  return progress;
-}
-
-std::string ProgressBoard::report(double seconds, const std::vector<RankProgress>& elsewhere,
-                                  const std::string& problem) const {
-  const std::lock_guard lock(mutex_);
-  Stall stall;
-  stall.problem = problem;
-  stall.seconds = seconds;
-  stall.waiter = read(own(), ProcessState::running);
-  if (!stall.waiter.waits_for) return "";
-  const int group = own().group.load(relaxed);
-  if (group >= 0 && group < std::ssize(members_))
-    stall.members = members_[static_cast<std::size_t>(group)];
-  stall.seen = seen_locked(elsewhere);
-  return stall_report(stall, explain_);
-}
-
-std::vector<RankProgress> ProgressBoard::seen_locked(
-    const std::vector<RankProgress>& elsewhere) const {
-  std::vector<RankProgress> all;
-  for (const ProgressSlot* slot : node_) all.push_back(read(*slot, process_of(*slot)));
-  all.insert(all.end(), elsewhere.begin(), elsewhere.end());
-  return all;
-}
-
-std::vector<RankProgress> ProgressBoard::seen(const std::vector<RankProgress>& elsewhere) const {
-  const std::lock_guard lock(mutex_);
-  return seen_locked(elsewhere);
-}
-
-bool ProgressBoard::has_other_nodes() const {
-  const std::lock_guard lock(mutex_);
-  return !members_.empty() && members_.front().size() > node_.size();
-}
-
-std::vector<ProcessName> ProgressBoard::processes_of_node() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<ProcessName> processes;
-  for (const ProgressSlot* slot : node_) processes.push_back({slot->process, slot->born});
-  return processes;
-}
-
-std::string ProgressBoard::node_image() const {
-  const std::lock_guard lock(mutex_);
-  std::string image;
-  for (const ProgressSlot* slot : node_) {
-    image += static_cast<char>(process_of(*slot));
-    image.append(reinterpret_cast<const char*>(slot), sizeof *slot);
-  }
-  return image;
-}
-
-std::vector<RankProgress> ProgressBoard::read_image(const std::string& image) {
-  constexpr std::size_t bytes = 1 + sizeof(ProgressSlot);
-  std::vector<RankProgress> ranks;
-  if (image.size() % bytes != 0) return ranks;
-  const auto slot = std::make_unique<ProgressSlot>();
-  for (std::size_t at = 0; at < image.size(); at += bytes) {
-    std::memcpy(static_cast<void*>(slot.get()), image.data() + at + 1, sizeof *slot);
-    ranks.push_back(read(*slot, static_cast<ProcessState>(image[at])));
-  }
-  return ranks;
-}
-
-int ProgressBoard::first_rank_of_node() const {
-  const std::lock_guard lock(mutex_);
-  return node_.front()->rank;
-}
-
-bool ProgressBoard::speaks_for_node() const {
-  const std::lock_guard lock(mutex_);
-  const auto runs = [](const ProgressSlot* slot) {
-    return process_of(*slot) == ProcessState::running;
-  };
-  const auto first = std::ranges::find_if(node_, runs);
-  return first != node_.end() && *first == own_;
-}
-
-bool ProgressBoard::has_all(const std::vector<RankProgress>& elsewhere) const {
-  const std::lock_guard lock(mutex_);
-  return members_.empty() || node_.size() + elsewhere.size() >= members_.front().size();
 }
 
 }  // namespace triax

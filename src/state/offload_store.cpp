@@ -41,7 +41,10 @@ OffloadBytes offload_bytes(const std::vector<OffloadDataset>& datasets,
 OffloadStore::OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset> datasets,
                            std::vector<OffloadUnit> units, const std::vector<int>& buffers,
                            MemorySpace beside)
-    : datasets_(std::move(datasets)), units_(std::move(units)), states_(units_.size()) {
+    : watch_(place.ranks.watch),
+      datasets_(std::move(datasets)),
+      units_(std::move(units)),
+      states_(units_.size()) {
   make_pools(buffers, beside);
   agreed(place.ranks, [&] {
     if (datasets_.empty()) return;
@@ -102,7 +105,9 @@ void OffloadStore::start_write(int unit) {
   }
 }
 
+// Other ranks wait meanwhile, for a disk that may be slow.
 void OffloadStore::wait(int unit) {
+  const FileScope working(watch_);
   for (BlockRequest& request : of(unit).requests) request.wait();
 }
 

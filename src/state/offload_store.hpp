@@ -103,6 +103,7 @@ class OffloadStore {
   State& of(int unit) { return states_[static_cast<std::size_t>(unit)]; }
   BufferPool& pool_of(int unit) { return pools_[static_cast<std::size_t>(unit_of(unit).pool)]; }
 
+  WaitWatch* watch_;  // is told of waits for the disk; may be null
   std::vector<OffloadDataset> datasets_;
   std::vector<OffloadUnit> units_;
   std::vector<BufferPool> pools_;      // outlive the transfers

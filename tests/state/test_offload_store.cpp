@@ -18,14 +18,14 @@ class OffloadStoreTest : public testing::Test {
   static constexpr std::int64_t part = 1024;
   static constexpr std::int64_t count = 2 * part + 10;
 
-  std::unique_ptr<OffloadStore> make(int buffers = 2) const {
+  std::unique_ptr<OffloadStore> make(int buffers = 2, WaitWatch* watch = nullptr) const {
     std::vector<OffloadUnit> units;
     for (std::int64_t first = 0; first < count; first += part) {
       const std::int64_t here = std::min(part, count - first);
       units.push_back({{{0, first, here}, {1, first, here}}, 0});
     }
     return std::make_unique<OffloadStore>(
-        OffloadPlace{.path = dir_.path("state.h5")},
+        OffloadPlace{.path = dir_.path("state.h5"), .ranks = {MPI_COMM_SELF, watch}},
         std::vector<OffloadDataset>{{"/a", DType::f32, count}, {"/b", DType::f32, count}},
         std::move(units), std::vector<int>{buffers});
   }
@@ -91,6 +91,27 @@ TEST_F(OffloadStoreTest, UnitsComeAndGoSideBySide) {
     store->visit(stream_, unit, Access::read,
                  [&, unit = unit, value = value] { EXPECT_TRUE(holds(*store, unit, value)); });
   store->visit(stream_, 1, Access::read, [&] { EXPECT_FALSE(holds(*store, 1, 8.0F)); });
+}
+
+// As a disk that is slow keeps a rank: the others are to wait longer for it.
+TEST_F(OffloadStoreTest, WaitsForTheDiskAreFileWork) {
+  struct Watch final : WaitWatch {
+    void begins() override {}
+    void ends() override {}
+    void file_work_begins() override { ++begun; }
+    void file_work_ends() override { ++ended; }
+    int begun = 0, ended = 0;
+  } watch;
+  const auto store = make(1, &watch);
+  const int made = watch.begun;
+  store->start_read(0);
+  EXPECT_EQ(watch.begun, made) << "a read that goes on by itself";
+  store->wait_read(0);
+  EXPECT_EQ(watch.begun, made + 1);
+  store->start_write(0);
+  store->wait_write(0);
+  EXPECT_EQ(watch.begun, made + 2);
+  EXPECT_EQ(watch.ended, watch.begun);
 }
 
 TEST_F(OffloadStoreTest, VisitsReadUpdateAndReplace) {
