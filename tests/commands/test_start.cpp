@@ -82,7 +82,8 @@ class StartOfMpi : public Start {
     const std::string status = shell_word(directory_.path("status"));
     const std::string wrapper = directory_.file(
         "wrapper.sh", "sh " + shell_word(directory_.path("rank.sh")) +
-                          "; s=$?; [ ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} != 0 ] || echo $s > " + status + "; exit $s");
+                          "; s=$?; [ ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} != 0 ] || echo $s > " +
+                          status + "; exit $s");
     const Outcome outcome = outcome_of_script(fmt::format(
         "env STUCK=none OMP_NUM_THREADS=1 {} {}sh {} : -n 1 sleep 1000 & p=$!; {}; wait $p",
         environment, mpiexec(2), shell_word(wrapper), during));
