@@ -61,8 +61,8 @@ void OutputTarget::make(const std::string& directory) {
   const fs::file_status there = fs::status(directory, error);
   if (fs::exists(there) && !fs::is_directory(there))
     throw UsageError(directory + " is not a directory", {}, "Give another directory");
-  made_ = directories_to_make(directory);
-  if (!fs::exists(there) && made_.empty())
+  made_ = directories_to_make(directory);  // or none: another command may have made it since
+  if (fs::is_symlink(directory, error) && !fs::exists(directory, error))
     throw UsageError(directory + " is a link to nothing", {}, "Give another directory");
   fs::create_directories(directory, error);
   if (error)

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -24,7 +26,8 @@ class Mark {
       : path_(fmt::format("{}/{}{}-{}", directory, prefix, host_name(), getpid())) {
     remove_left(directory);
     if (!std::ofstream(path_))
-      throw Error("cannot write " + path_, {}, "Set run.directory to one that can be written");
+      throw Error("cannot write " + path_, std::strerror(errno),
+                  "Set run.directory to one that can be written");
   }
   ~Mark() {
     std::error_code gone;
