@@ -3,8 +3,10 @@
 # The metrics of a run's directory, without what depends on the clock or the machine.
 numbers() { sed -E 's/,"(tokens_per_second|step_seconds|peak_memory_bytes)":[^,]*//g; s/,"(bytes|messages)_sent".*//' "$1/metrics.jsonl"; }
 
-# A directory for this script alone, and into it. Removing it is the script's.
+# A directory for this script alone, and into it. Removing it is the script's. The program and the library that it was
+# given are found from there too.
 begin_work() {
+  triax=$(realpath "$triax") library=${library:+$(realpath "$library")}
   work=$(mktemp -d) && cd "$work" || exit 1
   export OMP_NUM_THREADS=1
 }

@@ -7,15 +7,15 @@
 set -u
 . "$(dirname "$0")/functions.sh"
 script=$(realpath "$0")
+triax=$1 mpiexec=$2 flag=$3 launcher=
 begin_work
 mkdir "$work/disk"
 if ! mount -t tmpfs -o size=3m none "$work/disk" 2> /dev/null; then
   rmdir "$work/disk" "$work"
-  if [ -z "${TRIAX_OWN_MOUNTS:-}" ] && unshare -rm true 2> /dev/null; then TRIAX_OWN_MOUNTS=1 exec unshare -rm "$script" "$@"; fi
+  if [ -z "${TRIAX_OWN_MOUNTS:-}" ] && unshare -rm true 2> /dev/null; then TRIAX_OWN_MOUNTS=1 exec unshare -rm "$script" "$triax" "$mpiexec" "$flag"; fi
   echo "skipped: no tmpfs can be mounted here, neither as this user nor in a namespace of its own (unshare -rm)"
   exit 77
 fi
-triax=$1 mpiexec=$2 flag=$3 launcher=
 trap 'kill -KILL $launcher $(ranks) 2> /dev/null; wait; umount "$work/disk"; rm -rf "$work"' EXIT
 
 make_text 3000
