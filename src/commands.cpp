@@ -215,7 +215,10 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
     start.reset();  // a signal that comes with the end of other ranks is not to change the status
     // Here, while the memory of messages under way still stands, and before communicators go, which
     // wait for the other ranks.
-    return fail(session, failure_text(error), run_time_failure);
+    const int status = fail(session, failure_text(error), run_time_failure);
+    // A GPU is waited for as its memory goes, and may be in a message that no other rank joins.
+    if (grid.space() == MemorySpace::device && grid.size() > 1) session.abort(status);
+    return status;
   }
 }
 

@@ -20,10 +20,16 @@ int device_count();
 /// Error where there is no such GPU.
 void bind_device(int index);
 
+/// Tells the GPUs of a machine apart, whatever their numbers in a process.
+struct DevicePlace {
+  std::int64_t address = 0;  // on PCI: (domain * 256 + bus) * 32 + device
+  std::int64_t part = 0;     // by its UUID: several at one address where MIG has cut the GPU
+};
+
 /// What is known of the GPU that this process is bound to.
 struct DeviceFacts {
-  std::string name;        // "NVIDIA H200"
-  std::int64_t place = 0;  // tells the GPUs of a machine apart, whatever their numbers in a process
+  std::string name;  // "NVIDIA H200"
+  DevicePlace place;
   std::int64_t total_bytes = 0, free_bytes = 0;  // of its memory, now
 };
 DeviceFacts device_facts();

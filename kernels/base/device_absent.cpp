@@ -21,7 +21,7 @@ void bind(int) {
 DeviceFacts facts() {
   absent();
 }
-std::int64_t place(int) {
+DevicePlace place(int) {
   absent();
 }
 Handle make_stream() {

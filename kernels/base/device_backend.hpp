@@ -15,9 +15,8 @@ using Handle = std::shared_ptr<void>;
 int count();
 void bind(int index);
 DeviceFacts facts();
-/// DeviceFacts::place of GPU `index`, bound or not: its PCI address, (domain * 256 + bus) * 32 +
-/// device.
-std::int64_t place(int index);
+/// Of GPU `index`, bound or not.
+DevicePlace place(int index);
 
 Handle make_stream();
 /// Its work goes before that of other streams where both could run; before it has any.

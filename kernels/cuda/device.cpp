@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "kernels/base/device.hpp"
@@ -85,14 +86,15 @@ void bind(int index) {
   check_call(cudaSetDevice(index), "cudaSetDevice");
 }
 
-std::int64_t place(int index) {
-  const auto read = [&](cudaDeviceAttr what) {
-    int value = 0;
-    check_call(cudaDeviceGetAttribute(&value, what, index), "cudaDeviceGetAttribute");
-    return std::int64_t{value};
-  };
-  return (read(cudaDevAttrPciDomainId) * 256 + read(cudaDevAttrPciBusId)) * 32 +
-         read(cudaDevAttrPciDeviceId);
+DevicePlace place(int index) {
+  cudaDeviceProp properties{};
+  check_call(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  std::int64_t part = 0;
+  static_assert(sizeof part <= sizeof properties.uuid.bytes);
+  std::memcpy(&part, properties.uuid.bytes, sizeof part);
+  return {(std::int64_t{properties.pciDomainID} * 256 + properties.pciBusID) * 32 +
+              properties.pciDeviceID,
+          part};
 }
 
 DeviceFacts facts() {

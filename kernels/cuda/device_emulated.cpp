@@ -187,9 +187,10 @@ void bind(int index) {
   check(index == 0, "there is one emulated device, not {}", index + 1);
 }
 // Ranks share one, or each has its own, as the test asks.
-std::int64_t place(int) {
+DevicePlace place(int) {
   const char* const asked = std::getenv("TRIAX_TEST_DEVICES");
-  return asked != nullptr && asked == std::string_view("own") ? getpid() : 0;
+  const std::int64_t own = asked != nullptr && asked == std::string_view("own") ? getpid() : 0;
+  return {own, own};
 }
 DeviceFacts facts() {
   return {"emulated device", place(0), static_cast<std::int64_t>(DeviceMemory::capacity),

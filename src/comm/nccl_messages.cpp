@@ -50,8 +50,8 @@ ncclComm_t connect(MpiCommunicator& world) {
 class NcclMessages final : public DeviceMessages {
  public:
   NcclMessages(MpiCommunicator& world, WaitPolicy policy)
-      : progress_(policy, world.progress()),
-        staging_(false, [&world](const Event& event) { world.drain(event); }) {
+      : progress_(policy, *world.progress()),
+        staging_(false, [this](const Event& event) { progress_.drain(event); }) {
     // Kernels of several communicators wait for each other in the order in which the host began
     // them, which is the same on all ranks; on their own streams they could meet in any.
     ::setenv(ordered_launches, "1", 0);

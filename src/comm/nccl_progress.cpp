@@ -49,6 +49,12 @@ void NcclProgress::check_comms() {
   }
 }
 
+bool NcclProgress::advance() {
+  note();
+  check_comms();
+  return false;
+}
+
 // Destroying waits for the other ranks, who do not come while one of them fails: its process ends.
 void NcclProgress::end(ncclComm_t comm) {
   const auto known = std::ranges::find(comms_, comm, &Known::comm);
@@ -65,7 +71,7 @@ void NcclProgress::drain(const Event& event) {
     check_comms();
     return event.done();
   };
-  wait_for_device(done, policy_, board_, messages_,
+  wait_for_device(done, policy_, board_, &messages_,
                   call != nullptr ? call->message : ProgressBoard::of_device());
   note();
 }

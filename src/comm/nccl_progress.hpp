@@ -7,18 +7,27 @@
 #include <vector>
 
 #include "src/comm/device_wait.hpp"
+#include "src/comm/message_progress.hpp"
 
 namespace triax {
 
 /// An Error that names the call and `where`, unless it succeeded.
 void check_nccl(ncclResult_t result, const char* call, const std::string& where);
 
-/// The messages under way of all communicators of a rank, for who waits.
-class NcclProgress {
+/// The messages under way of all communicators of a rank, for who waits: for the GPU, or for MPI,
+/// which hears of a failure of NCCL too.
+class NcclProgress final : public MovesMessages {
  public:
-  /// `messages`: what moves on while a rank waits for its GPU.
-  NcclProgress(WaitPolicy policy, MessageProgress* messages)
-      : policy_(policy), messages_(messages) {}
+  /// `messages`: what moves on while a rank waits for its GPU; outlives this.
+  NcclProgress(WaitPolicy policy, MessageProgress& messages)
+      : policy_(policy), messages_(messages) {
+    messages_.add(*this);
+  }
+  ~NcclProgress() override { messages_.remove(*this); }
+  NcclProgress(const NcclProgress&) = delete;
+  NcclProgress& operator=(const NcclProgress&) = delete;
+  /// Kernels move them: an Error of one that failed.
+  bool advance() override;
   /// `board`: where waits for the device alone are noted.
   void note_on(ProgressBoard& board) { board_ = &board; }
 
@@ -50,7 +59,7 @@ class NcclProgress {
   const Call* oldest() const;
 
   WaitPolicy policy_;
-  MessageProgress* messages_;
+  MessageProgress& messages_;
   ProgressBoard* board_ = nullptr;
   std::deque<Call> calls_;
   std::uint64_t begun_ = 0;

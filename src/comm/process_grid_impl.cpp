@@ -138,26 +138,22 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   }
 }
 
-// Where the ranks of a node find different GPUs, or in another order, the launcher has chosen.
 int ProcessGrid::Impl::choose_device(const std::vector<int>& counts) const {
   const int count = counts[static_cast<std::size_t>(rank)];
-  std::vector<std::int64_t> places;
+  std::vector<DevicePlace> places;
   for (int d = 0; d < count; ++d) places.push_back(device_backend::place(d));
   const std::vector<int> own = nearness(places);
-  std::vector<std::vector<int>> near(ranks_of_node.size());
-  bool alike = true;
+  std::vector<std::vector<FoundDevice>> found(ranks_of_node.size());
   for (int d = 0; d < *std::ranges::max_element(counts); ++d) {
     const auto i = static_cast<std::size_t>(d);
-    const std::vector<std::int64_t> place = gather(d < count ? places[i] : std::int64_t{-1});
-    const std::vector<int> nearby = gather(d < count ? own[i] : 0);
-    for (std::size_t r = 0; r < near.size(); ++r) {
+    const std::vector<std::int64_t> parts = gather(d < count ? places[i].part : std::int64_t{0});
+    const std::vector<int> near = gather(d < count ? own[i] : 0);
+    for (std::size_t r = 0; r < found.size(); ++r) {
       const auto there = static_cast<std::size_t>(ranks_of_node[r]);
-      alike &= place[there] == place[static_cast<std::size_t>(rank)];
-      if (d < count) near[r].push_back(nearby[there]);
+      if (d < counts[there]) found[r].push_back({parts[there], near[there]});
     }
   }
-  return alike ? nearest_devices(near)[static_cast<std::size_t>(node_rank)]
-               : device_of(node_rank, count);
+  return choose_devices(found)[static_cast<std::size_t>(node_rank)];
 }
 
 void ProcessGrid::Impl::find_devices(std::optional<MemorySpace> asked) {
@@ -167,9 +163,8 @@ void ProcessGrid::Impl::find_devices(std::optional<MemorySpace> asked) {
   space = MemorySpace::device;
   bind_device(choose_device(counts));
   const DeviceFacts facts = device_facts();
-  const std::vector<std::int64_t> places = gather(facts.place);
-  ranks_of_device = ranks_with_device(rank, places, first_of_node);
-  const int found = distinct_devices(places, first_of_node);
+  ranks_of_device = ranks_with_device(rank, gather(facts.place.part), first_of_node);
+  const int found = distinct_devices(gather(facts.place.address), first_of_node);
   if (shape.size() > 1 && found == shape.size())
     device_messages = nccl_messages(*world.mpi, policy);
   if (!device_messages) device_messages = staged_messages(*world.mpi);

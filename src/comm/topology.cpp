@@ -76,13 +76,13 @@ Cores cores_in(hwloc_topology_t topology, const ThreadMask& mask) {
 
 }  // namespace
 
-std::vector<int> nearness(const std::vector<std::int64_t>& places) {
+std::vector<int> nearness(const std::vector<DevicePlace>& places) {
   const Topology topology = load_topology(true);
   const ThreadMask mask = own_threads(topology.get());
   std::vector<int> near;
-  for (const std::int64_t place : places) {
+  for (const DevicePlace& place : places) {
     const auto part = [&](std::int64_t parts, std::int64_t of) {
-      return static_cast<unsigned>(place / parts % of);
+      return static_cast<unsigned>(place.address / parts % of);
     };
     const hwloc_obj_t device = hwloc_get_pcidev_by_busid(topology.get(), part(32 * 256, 1 << 16),
                                                          part(32, 256), part(1, 32), 0);

@@ -2,9 +2,9 @@
 // Which cores the ranks of a node may run on.
 #include <mpi.h>
 
-#include <cstdint>
 #include <vector>
 
+#include "kernels/base/device.hpp"
 #include "src/comm/core_share.hpp"
 
 namespace triax {
@@ -18,9 +18,9 @@ CoreShare share_of_cores(MPI_Comm node);
 /// its own. False where the system does not let it.
 bool pin_to(const CoreShare& share);
 
-/// How near this process is to each device of `places`, PCI addresses as device_backend::place()
-/// has them: of the hardware threads that it may use, those of the device's own package or NUMA
-/// node, in parts of 1000; 0 where nothing is known of the device.
-std::vector<int> nearness(const std::vector<std::int64_t>& places);
+/// How near this process is to each device of `places`: of the hardware threads that it may use,
+/// those of the device's own package or NUMA node, in parts of 1000; 0 where nothing is known of
+/// the device.
+std::vector<int> nearness(const std::vector<DevicePlace>& places);
 
 }  // namespace triax

@@ -1,5 +1,6 @@
 #include "src/comm/device_binding.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kernels/base/check.hpp"
@@ -7,49 +8,77 @@
 namespace triax {
 namespace {
 
+using testing::HasSubstr;
+
 TEST(DeviceBinding, GpusComputeWhereAllRanksHaveOne) {
   EXPECT_TRUE(compute_on_devices({}, {1, 8, 1}));
-  EXPECT_FALSE(compute_on_devices({}, {1, 0, 1}));
+  EXPECT_FALSE(compute_on_devices({}, {0, 0, 0}));
+  EXPECT_FALSE(compute_on_devices(MemorySpace::host, {1, 0, 1}));
   EXPECT_FALSE(compute_on_devices(MemorySpace::host, {1, 1, 1}));
   EXPECT_TRUE(compute_on_devices(MemorySpace::device, {1, 1, 1}));
 }
 
-TEST(DeviceBinding, ARankWithoutTheGpuThatIsAskedForIsNamed) {
+std::string mistake(std::optional<MemorySpace> asked, const std::vector<int>& counts) {
   try {
-    compute_on_devices(MemorySpace::device, {1, 1, 0});
-    FAIL() << "accepted";
+    compute_on_devices(asked, counts);
   } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("rank 2 finds none"), std::string::npos);
+    return error.what();
   }
+  return "";
 }
 
-TEST(DeviceBinding, RanksTakeTurnsOnTheGpusOfANode) {
-  EXPECT_EQ(device_of(3, 8), 3);
-  EXPECT_EQ(device_of(3, 2), 1);
-  EXPECT_EQ(device_of(5, 1), 0);
+TEST(DeviceBinding, ARankWithoutTheGpuThatOthersHaveIsNamed) {
+  EXPECT_THAT(mistake(MemorySpace::device, {1, 1, 0}), HasSubstr("rank 2 finds none"));
+  EXPECT_THAT(mistake({}, {1, 0, 1}), HasSubstr("rank 1 finds no GPU, and other ranks do"));
+}
+
+// Ranks that find the same GPUs in one order, 0, 1, ...; near[rank][GPU].
+std::vector<int> chosen(const std::vector<std::vector<int>>& near) {
+  std::vector<std::vector<FoundDevice>> found;
+  for (const auto& of_rank : near) {
+    found.emplace_back();
+    for (std::size_t d = 0; d < of_rank.size(); ++d)
+      found.back().push_back({static_cast<std::int64_t>(d), of_rank[d]});
+  }
+  return choose_devices(found);
 }
 
 // Two packages with two GPUs each; ranks bound to packages in another order than the GPUs come.
 TEST(DeviceBinding, RanksHaveTheGpusNearThem) {
   const std::vector<int> first = {1000, 1000, 0, 0}, second = {0, 0, 1000, 1000};
-  EXPECT_EQ(nearest_devices({first, first, second, second}), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(nearest_devices({second, second, first, first}), (std::vector<int>{2, 3, 0, 1}));
-  EXPECT_EQ(nearest_devices({first, second, first, second}), (std::vector<int>{0, 2, 1, 3}));
+  EXPECT_EQ(chosen({first, first, second, second}), (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(chosen({second, second, first, first}), (std::vector<int>{2, 3, 0, 1}));
+  EXPECT_EQ(chosen({first, second, first, second}), (std::vector<int>{0, 2, 1, 3}));
+  EXPECT_EQ(chosen({first, second}), (std::vector<int>{0, 2})) << "nobody has those";
 }
 
 TEST(DeviceBinding, RanksThatAreNearToNoneTakeTurns) {
   const std::vector<int> anywhere = {500, 500}, unknown = {0, 0};
-  EXPECT_EQ(nearest_devices({anywhere, anywhere, anywhere}), (std::vector<int>{0, 1, 0}));
-  EXPECT_EQ(nearest_devices({unknown, unknown}), (std::vector<int>{0, 1}));
+  EXPECT_EQ(chosen({anywhere, anywhere, anywhere}), (std::vector<int>{0, 1, 0}));
+  EXPECT_EQ(chosen({unknown, unknown}), (std::vector<int>{0, 1}));
+  EXPECT_EQ(chosen({{0}, {0}}), (std::vector<int>{0, 0}));
 }
 
 // As many on each, though all are near the same one.
 TEST(DeviceBinding, GpusAreSharedEqually) {
   const std::vector<int> first = {1000, 0}, second = {0, 1000}, anywhere = {500, 500};
-  EXPECT_EQ(nearest_devices({first, first, first, first}), (std::vector<int>{0, 1, 0, 1}));
-  EXPECT_EQ(nearest_devices({anywhere, first, anywhere, second}), (std::vector<int>{1, 0, 0, 1}));
-  EXPECT_EQ(nearest_devices({second, second, first, first, second, first}),
+  EXPECT_EQ(chosen({first, first, first, first}), (std::vector<int>{0, 1, 0, 1}));
+  EXPECT_EQ(chosen({anywhere, first, anywhere, second}), (std::vector<int>{1, 0, 0, 1}));
+  EXPECT_EQ(chosen({second, second, first, first, second, first}),
             (std::vector<int>{1, 1, 0, 0, 1, 0}));
+}
+
+// As srun --gpu-bind=closest and CUDA_VISIBLE_DEVICES leave them: numbers mean other GPUs.
+TEST(DeviceBinding, RanksThatFindOtherGpusHaveOneEach) {
+  using Found = std::vector<FoundDevice>;
+  const Found first = {{.part = 70}, {.part = 71}}, second = {{.part = 72}, {.part = 73}};
+  EXPECT_EQ(choose_devices({first, first, second, second}), (std::vector<int>{0, 1, 0, 1}));
+  EXPECT_EQ(choose_devices({{{.part = 70}}, {{.part = 71}}}), (std::vector<int>{0, 0}));
+  const Found turned = {{.part = 71}, {.part = 70}};
+  EXPECT_EQ(choose_devices({first, turned}), (std::vector<int>{0, 0}));
+  EXPECT_EQ(choose_devices({turned, first, second}), (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(choose_devices({first, {{.part = 71}, {.part = 72}}, second}),
+            (std::vector<int>{0, 0, 0}));
 }
 
 // Two nodes with ranks 0 to 2 and 3 to 5: the same places on both are other GPUs.

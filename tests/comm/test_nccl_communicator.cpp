@@ -218,6 +218,22 @@ TEST_F(Nccl, AnAsynchronousErrorEndsTheWaitAndNamesTheGroup) {
   grid_->drain(queue_);
 }
 
+// A rank whose next message is MPI's would wait for ever for one that NCCL has failed.
+TEST_F(Nccl, WaitsForMpiHearOfItToo) {
+  test::break_nccl_links();
+  if (rank_ == 0) {  // comes after the others have given up
+    for (int r = 1; r < size_; ++r)
+      MPI_Recv(nullptr, 0, MPI_BYTE, r, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  Request message = grid_->world().barrier(stream);
+  const std::string error = error_of([&] {
+    message.wait(stream);
+    grid_->drain(queue_);
+  });
+  EXPECT_THAT(error, HasSubstr("a message of NCCL failed on "));
+  if (rank_ != 0) MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+}
+
 // NCCL would hang, the fake says so.
 TEST_F(Nccl, CallsThatDoNotMatchAreAnError) {
   const Values data(queue_, numbers(1000));
