@@ -24,7 +24,8 @@ Executor::Executor(const Stream& stream, Plan plan, const Stage& stage, const St
       store_(store),
       optimizer_(optimizer),
       grid_(grid),
-      loss_sum_(store.memory(), "numbers") {
+      loss_sum_(store.memory(), "numbers"),
+      ahead_(store.wait()) {
   check(stage.use() == StageUse::run, "a stage that was made for a plan is to run");
 }
 
@@ -39,7 +40,9 @@ StepOutput Executor::run(const StepInput& input) {
     board.set_position(static_cast<int>(at));
     try {
       execute(plan_[at]);
-      progress();
+      ahead_.behind(plan_[at].kind, stream_);
+      store_.progress();  // what is under way moves only when it is asked about
+      messages_.progress();
     } catch (const Error& error) {
       throw Error(fmt::format("{}, plan position {} ({}): {}", grid_.place(), at,
                               text_of(plan_[at]), error.what()));
@@ -52,12 +55,6 @@ StepOutput Executor::run(const StepInput& input) {
   }
   board.set_activity(static_cast<int>(Activity::between_steps));
   return output_;
-}
-
-// What this process has under way moves only when it is asked about: between any two instructions.
-void Executor::progress() {
-  store_.progress();
-  messages_.progress();
 }
 
 void Executor::execute(const Op& op) {

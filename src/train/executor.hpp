@@ -12,6 +12,7 @@
 #include "src/train/batch_loader.hpp"
 #include "src/train/non_finite.hpp"
 #include "src/train/pipeline_messages.hpp"
+#include "src/train/run_ahead.hpp"
 #include "src/train/step_buffers.hpp"
 
 namespace triax {
@@ -53,7 +54,6 @@ class Executor {
   const Stage& stage() const { return stage_; }
 
  private:
-  void progress();
   void execute(const Op& op);
   void gradient_norm();
   void forward(const Op& op);
@@ -77,6 +77,7 @@ class Executor {
   const StepInput* input_ = nullptr;  // of the step that runs
   StepOutput output_;
   Total loss_sum_;
+  RunAhead ahead_;
 };
 
 }  // namespace triax
