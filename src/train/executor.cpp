@@ -237,8 +237,9 @@ void Executor::forward(const Op& op) {
 void Executor::search_forward(const Op& op, const Tensor& y) {
   const int chunk = layout_.global_chunk(op.chunk);
   input_->search->forward(stream_, chunk, op.layer, stage_.name(op.chunk, op.layer), y);
-  if (!layout_.has_output(op.chunk, op.layer))
-    input_->search->loss(loss_sum_.read(stream_), chunk, op.layer);
+  if (layout_.has_output(op.chunk, op.layer)) return;
+  grid_.drain(stream_);
+  input_->search->loss(loss_sum_.read(stream_), chunk, op.layer);
 }
 
 void Executor::recompute(const Op& op) {

@@ -127,7 +127,7 @@ std::int64_t batch_bytes(const Config& config, const BatchShape& shape) {
 
 std::int64_t number_bytes(const Config& config) {
   const int executors = config.data.valid.empty() ? 1 : 2;
-  return StepVerdict::bytes() + executors * Executor::bytes();
+  return StepVerdict::bytes() + FiniteTest::bytes() + executors * Executor::bytes();
 }
 
 std::int64_t plan_bytes(const StepPlans& plans) {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "io/agree.hpp"
-#include "kernels/base/total.hpp"
 #include "kernels/norm.hpp"
 
 namespace triax {
@@ -12,19 +11,24 @@ namespace {
 constexpr std::int64_t most_layers = 1 << 20;  // of a chunk
 constexpr std::int64_t backward_begin = std::int64_t{1} << 60;
 
-bool finite(const Stream& stream, const Tensor& values) {
-  if (values.data() == nullptr) return true;
-  const Total squares(values.space());
-  const Stream its = stream_for(values, stream);
-  add_sum_of_squares(its, squares.tensor(), values);
-  return std::isfinite(squares.read(its));
-}
-
 std::int64_t place(int chunk, int layer) {
   return chunk * most_layers + layer;
 }
 
 }  // namespace
+
+bool FiniteTest::operator()(const Stream& stream, const Tensor& values) const {
+  if (values.data() == nullptr) return true;
+  if (values.space() == MemorySpace::host) {  // as offloaded state is in a run on a device
+    double sum = 0.0;
+    add_sum_of_squares(Stream{}, Tensor(&sum, {1}), values);
+    return std::isfinite(sum);
+  }
+  sum_.clear(stream);
+  add_sum_of_squares(stream, sum_.tensor(), values);
+  grid_.drain(stream);
+  return std::isfinite(sum_.read(stream));
+}
 
 void NonFiniteSearch::found(std::int64_t order, const std::string& what) {
   if (order >= order_) return;
@@ -34,12 +38,12 @@ void NonFiniteSearch::found(std::int64_t order, const std::string& what) {
 
 void NonFiniteSearch::forward(const Stream& stream, int chunk, int layer, const std::string& name,
                               const Tensor& values) {
-  if (!finite(stream, values)) found(place(chunk, layer), "the output of " + name);
+  if (!finite_(stream, values)) found(place(chunk, layer), "the output of " + name);
 }
 
 void NonFiniteSearch::backward(const Stream& stream, int chunk, int layer, const std::string& name,
                                const Tensor& values) {
-  if (!finite(stream, values))
+  if (!finite_(stream, values))
     found(backward_begin - place(chunk, layer), "the gradient of the input of " + name);
 }
 
@@ -58,7 +62,8 @@ std::string NonFiniteSearch::first(ProcessGrid& grid) const {
                         static_cast<int>(rank));
 }
 
-bool finite_weights(const Stream& stream, ParameterStore& store, ProcessGrid& grid) {
+bool finite_weights(const FiniteTest& finite, const Stream& stream, ParameterStore& store,
+                    ProcessGrid& grid) {
   std::int64_t bad = 0;
   for (int b = 0; b < std::ssize(store.blocks()); ++b)
     store.visit_weights(stream, b, Access::read, [&](const BlockView& weights) {

@@ -76,6 +76,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
              arena_.get()),
       texts_(grid, plan_.steps),
       share_(grid),
+      finite_(store_.memory(), grid),
       training_(stream_, plan_.steps.training[stage_index()], stage_, layout_, shape_, buffers_,
                 messages_, store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())

@@ -12,6 +12,7 @@
 #include "src/train/executor.hpp"
 #include "src/train/job_plan.hpp"
 #include "src/train/loss_scaler.hpp"
+#include "src/train/non_finite.hpp"
 #include "src/train/progress_texts.hpp"
 #include "src/train/run_checkpoints.hpp"
 #include "src/train/run_record.hpp"
@@ -120,6 +121,7 @@ class Trainer {
   BatchLoader batch_;
   ProgressTexts texts_;
   StepShare share_;
+  FiniteTest finite_;
   Executor training_;
   std::optional<Evaluator> evaluator_;
   RunStart start_;

@@ -36,7 +36,7 @@ void Trainer::evaluate_if_missing() {
 // The steps are done, and yet the run has failed.
 void Trainer::check_end(std::int64_t steps_done) {
   if (bad_steps_.in_a_row() > 0) stop_after_bad_steps(steps_done);
-  if (finite_weights(stream_, store_, grid_)) return;
+  if (finite_weights(finite_, stream_, store_, grid_)) return;
   checkpoints_.finish();
   throw bad_steps_.error_of_weights(steps_done);
 }
@@ -86,7 +86,7 @@ std::string Trainer::save(std::int64_t steps_done, bool wait) {
   const std::int64_t bad = bad_steps_.in_a_row();
   const std::int64_t step = steps_done - bad;
   const bool first = step == start_.step;
-  if (bad > 0 && (first || !finite_weights(stream_, store_, grid_))) {
+  if (bad > 0 && (first || !finite_weights(finite_, stream_, store_, grid_))) {
     const std::string why = bad_steps_.nothing_to_save(steps_done, first);
     if (leader())
       spdlog::warn("no checkpoint after {} of {} steps: {}", steps_done, config_.run.steps, why);

@@ -111,7 +111,7 @@ void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
       spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
                    metrics.step, *metrics.loss_scale, loss_scaler_.scale());
   } else {
-    NonFiniteSearch search;
+    NonFiniteSearch search(finite_);
     input.search = &search;
     if (late_) load_batch(metrics.step);  // that of the next is there
     training_.run(input);

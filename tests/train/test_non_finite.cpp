@@ -89,7 +89,8 @@ TEST(NonFinite, TheFirstOfAllRanksIsFound) {
   const auto view = [](const std::vector<float>& values) {
     return Tensor(const_cast<float*>(values.data()), {2});
   };
-  NonFiniteSearch search;
+  const FiniteTest finite(MemorySpace::host, run.grid);
+  NonFiniteSearch search(finite);
   search.forward(stream, 0, 0, "embedding", view(good));
   EXPECT_THAT(search.first(run.grid), HasSubstr("no layer"));
   search.backward(stream, 0, 1, "block 0", view(bad));
@@ -106,9 +107,10 @@ TEST(NonFinite, TheFirstOfAllRanksIsFound) {
 TEST(NonFinite, WeightsThatAreNotFiniteAreFound) {
   OpenRun run;
   auto& store = const_cast<ParameterStore&>(run.trainer.store());
-  EXPECT_TRUE(finite_weights(Stream{}, store, run.grid));
+  const FiniteTest finite(MemorySpace::host, run.grid);
+  EXPECT_TRUE(finite_weights(finite, Stream{}, store, run.grid));
   if (world_rank() == world_size() - 1) run.a_weight() = NAN;
-  EXPECT_FALSE(finite_weights(Stream{}, store, run.grid));
+  EXPECT_FALSE(finite_weights(finite, Stream{}, store, run.grid));
 }
 
 }  // namespace
