@@ -37,6 +37,12 @@ cudaEvent_t event_of(void* event) {
   return static_cast<cudaEvent_t>(event);
 }
 
+// Of the machine, not of a kernel before.
+bool refuses_to_pin(cudaError_t status) {
+  return status == cudaErrorMemoryAllocation || status == cudaErrorNotPermitted ||
+         status == cudaErrorNotSupported || status == cudaErrorOperatingSystem;
+}
+
 void require_device() {
   if (device_backend::count() == 0)
     throw Error("a GPU was asked for", "no CUDA device", "Run where nvidia-smi shows one");
@@ -63,6 +69,7 @@ namespace triax::device_backend {
 using cuda::check_call;
 using cuda::event_of;
 using cuda::native;
+using cuda::refuses_to_pin;
 
 int count() {
   int devices = 0;
@@ -189,7 +196,14 @@ void release(void* memory) noexcept {
 }
 
 void pin(void* memory, std::size_t bytes) {
-  check_call(cudaHostRegister(memory, bytes, cudaHostRegisterPortable), "cudaHostRegister");
+  const cudaError_t status = cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
+  if (refuses_to_pin(status))
+    throw Error(
+        fmt::format("cannot pin {} bytes of host memory for copies from and to the GPU", bytes),
+        cudaGetErrorString(status),
+        "Allow more memory to be locked (ulimit -l unlimited, a container's memlock), give "
+        "the job more host memory, or offload less");
+  check_call(status, "cudaHostRegister");
 }
 
 void unpin(void* memory) noexcept {
