@@ -81,7 +81,7 @@ RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int st
   memory.host -= memory.device;
   const bool staged = config.place.staged_messages;
   memory.device.buffers += cuda_reserve;
-  if (!staged) memory.device.communication = nccl_groups(config) * nccl_reserve;
+  if (!staged) memory.device.communication = nccl_bytes(config);
   memory.host.communication =
       (staged ? sums + slots : 0) + static_cast<std::int64_t>(messages.peak_staged(plan, staged));
   return memory;
@@ -98,6 +98,20 @@ int nccl_groups(const PlacedConfig& config) {
   if (data_shard(config, 0).groups > 1) groups += 2;      // shards, and those alike
   if (parallel.tensor > config.model.kv_heads) ++groups;  // ranks with the same heads
   return groups;
+}
+
+// The group of all ranks sums a few numbers, and has no use for NVLS. A tensor group is on one
+// node.
+std::int64_t nccl_bytes(const PlacedConfig& config) {
+  const int data = config.place.data_ranks_of_node, tensor = config.parallel.tensor;
+  const DataShard shard = data_shard(config, 0);
+  std::vector<int> on_a_node = {data, tensor, tensor / config.model.kv_heads};
+  if (shard.groups > 1)
+    on_a_node.insert(on_a_node.end(), {std::min(shard.size, data), data / shard.size});
+  std::int64_t bytes = nccl_groups(config) * nccl_reserve;
+  for (const int ranks : on_a_node)
+    if (ranks > 2) bytes += ranks * nvls_reserve;
+  return bytes;
 }
 
 Allocations planned_allocations(const PlacedConfig& config, const StepPlans& plans,

@@ -37,8 +37,7 @@ void expect_as_planned(const nlohmann::json& text) {
   const JobPlan plan = plan_job(on_grid(job.config, grid));
   const RankMemory& planned = plan.memory.of(world_rank());
   KindBytes cut = planned.device;
-  EXPECT_EQ(cut.communication,
-            grid.stages_messages() ? 0 : nccl_groups(plan.config) * nccl_reserve);
+  EXPECT_EQ(cut.communication, grid.stages_messages() ? 0 : nccl_bytes(plan.config));
   cut.communication = 0;
   cut.buffers -= cuda_reserve;
   const std::int64_t before = device_facts().free_bytes;

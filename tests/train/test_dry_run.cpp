@@ -66,8 +66,8 @@ TEST(GpuNotes, SayWhatIsAssumed) {
   EXPECT_THAT(gpu_notes(config, false),
               testing::ElementsAre(
                   AllOf(HasSubstr("this machine has none"), HasSubstr("by NCCL")),
-                  AllOf(HasSubstr("512 MiB (in buffers)"), HasSubstr("256 MiB (communication)"),
-                        HasSubstr("each of 2 groups"), HasSubstr("not measured"))));
+                  AllOf(HasSubstr("512 MiB (in buffers)"), HasSubstr("512 MiB (communication)"),
+                        HasSubstr("in 2 groups"), HasSubstr("not measured"))));
   const MemoryPlan memory(config, step_plans(config), 0);
   EXPECT_EQ(memory.of(0).device.communication, 2 * nccl_reserve);
   EXPECT_GT(memory.of(0).device.buffers, cuda_reserve);
@@ -75,6 +75,25 @@ TEST(GpuNotes, SayWhatIsAssumed) {
   EXPECT_THAT(gpu_notes(config, true),
               testing::ElementsAre(AllOf(HasSubstr("512 MiB"), Not(HasSubstr("NCCL")))));
   EXPECT_EQ(MemoryPlan(config, step_plans(config), 0).of(0).device.communication, 0);
+}
+
+// Where more than two GPUs of a node sum, the switches between them want buffers for each.
+TEST(NcclBytes, AreMoreOnANodeWithManyGpus) {
+  PlacedConfig config = golden_config({.data = 8, .micro = 1});
+  const auto with = [&](int on_node) {
+    config.place.data_ranks_of_node = on_node;
+    return nccl_bytes(config) - nccl_groups(config) * nccl_reserve;
+  };
+  EXPECT_EQ(with(1), 0);
+  EXPECT_EQ(with(2), 0);
+  EXPECT_EQ(with(8), 8 * nvls_reserve);
+  config.zero.stage = 1;
+  config.zero.shard_size = 2;
+  EXPECT_EQ(with(8), (8 + 4) * nvls_reserve);
+  config.parallel.data = 2;
+  config.parallel.tensor = 4;
+  config.zero.shard_size = 0;
+  EXPECT_EQ(with(1), 4 * nvls_reserve);
 }
 
 TEST(MemoryText, LeavesOutWhatIsNotThere) {
