@@ -12,6 +12,10 @@ std::string commit() {
   return built_commit;
 }
 
+bool built_for_gpus() {
+  return gpu_code;
+}
+
 std::string build_facts() {
   return fmt::format("commit {}\nbuilt by {}\nMPI: {}\n{}\n{}", commit(), compiler, mpi_library(),
                      libraries, gpu_libraries);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/train/batch_job.hpp"
+#include "src/train/build_facts.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/process_memory.hpp"
@@ -108,6 +109,13 @@ std::string warning_of_bytes(const Config& config, const TokenReader& data) {
       config.model.vocabulary, bytes, bytes);
 }
 
+std::string warning_of_cpu(const PlacedConfig& config, bool for_gpus) {
+  if (!for_gpus || config.run.space || config.place.space == MemorySpace::device) return {};
+  return "no rank finds a GPU, and this program was built for them: the run is on the CPU. Where "
+         "there are some (nvidia-smi), a batch job asks for them (--gpus-per-node); run.device cpu "
+         "says that it is meant";
+}
+
 void report_nothing_to_do(const Config& config, const RunStart& start) {
   for (const std::string& change : start.changes) spdlog::warn("{}", change);
   spdlog::info(
@@ -158,6 +166,8 @@ void announce(const RunFacts& run) {
                  fmt::join(run.job.accepted, ", "));
   for (const std::string& line : run.job.warnings) spdlog::warn("{}", line);
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
+  if (const std::string line = warning_of_cpu(config, built_for_gpus()); !line.empty())
+    spdlog::warn("{}", line);
   if (const std::string line = warning_of_bytes(config, run.data); !line.empty())
     spdlog::warn("{}", line);
   if (const std::string line = warning_of_loss(config, run.start.step, batch_job(surroundings()));

@@ -45,6 +45,10 @@ std::vector<std::string> surprises(const PlacedConfig& config);
 /// Text trained on by a model of more tokens than bytes are; empty: that is not so.
 std::string warning_of_bytes(const Config& config, const TokenReader& data);
 
+/// A program built for GPUs (`for_gpus`) that finds none and was not told so; empty: that is not
+/// so.
+std::string warning_of_cpu(const PlacedConfig& config, bool for_gpus);
+
 /// The lines at the start of a run, as rank 0 sees it.
 void announce(const RunFacts& run);
 

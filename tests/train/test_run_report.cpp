@@ -44,6 +44,17 @@ TEST(PrecisionText, SaysTheTypeOfTheGradientsToo) {
               AllOf(HasSubstr("fp16: parameters"), HasSubstr("summed between ranks, in fp16")));
 }
 
+TEST(WarningOfCpu, IsForWhoMayHaveMeantAGpu) {
+  PlacedConfig config;
+  EXPECT_THAT(warning_of_cpu(config, true), HasSubstr("no rank finds a GPU"));
+  EXPECT_EQ(warning_of_cpu(config, false), "") << "of the build";
+  config.run.space = MemorySpace::host;
+  EXPECT_EQ(warning_of_cpu(config, true), "") << "asked for";
+  config.run.space.reset();
+  config.place.space = MemorySpace::device;
+  EXPECT_EQ(warning_of_cpu(config, true), "") << "it has one";
+}
+
 TEST(UsedByKind, WhatIsLeftOfThePeakIsMpis) {
   KindBytes allocated;
   allocated.parameters = 30 << 20;
