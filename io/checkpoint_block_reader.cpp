@@ -43,6 +43,13 @@ BlockFile::Options reading_options() {
               "Check the disk's health, or use another checkpoint");
 }
 
+std::int64_t bytes_of(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error) fail(path, 0, error.message().c_str());
+  return static_cast<std::int64_t>(bytes);
+}
+
 // What is behind the last whole page of a file, which cannot be read past the page cache.
 void read_cached(const std::string& path, std::int64_t offset, std::byte* to, std::int64_t bytes) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -65,9 +72,7 @@ void read_cached(const std::string& path, std::int64_t offset, std::byte* to, st
 
 struct CheckpointBlockReader::OneFile {
   explicit OneFile(const std::string& name)
-      : path(name),
-        bytes(static_cast<std::int64_t>(std::filesystem::file_size(name))),
-        direct(name, reading_options()) {}
+      : path(name), bytes(bytes_of(name)), direct(name, reading_options()) {}
   std::string path;
   std::int64_t bytes;
   BlockFile direct;

@@ -9,6 +9,7 @@
 #include "io/agree.hpp"
 #include "io/block_file.hpp"
 #include "io/checkpoint_file.hpp"
+#include "io/node_memory.hpp"
 
 namespace triax {
 
@@ -19,7 +20,7 @@ constexpr std::int64_t loading_block_bytes =
     integrity_block * std::int64_t{sizeof(float)} + 2 * BlockFile::alignment;
 /// What a rank takes of memory for blocks at most, its part of what a node's ranks share included
 /// (see NodeMemory).
-constexpr std::int64_t loading_bytes_at_once = 9 * loading_block_bytes;
+constexpr std::int64_t loading_bytes_at_once = NodeMemory::most_blocks * loading_block_bytes;
 
 struct LoaderOptions {
   /// Bytes of blocks that a node's ranks have in a round, of which several are on their way while

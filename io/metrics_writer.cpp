@@ -47,14 +47,17 @@ Line kind_of(const std::string& line, std::int64_t first_step) {
               "Check free space, quota and permissions of run.directory");
 }
 
-// The lines of a file by what they are.
+// The lines of a file by what they are; those that stay are written.
 struct Sorted {
   std::ostringstream made_again;
   std::int64_t count = 0;   // of those
   bool torn = false;        // there were some
   bool validation = false;  // there was one
 };
-Sorted sort_lines(const std::string& from, std::int64_t first_step, std::ostream& stays) {
+Sorted sort_lines(const std::string& from, std::int64_t first_step, const std::string& to) {
+  errno = 0;
+  std::ofstream stays(to, std::ios::trunc);
+  if (!stays) fail(to);
   std::ifstream in(from);
   if (!in) fail(from, "read");
   Sorted sorted;
@@ -62,12 +65,16 @@ Sorted sort_lines(const std::string& from, std::int64_t first_step, std::ostream
     // The newline is written last.
     const Line kind = in.eof() ? Line::torn : kind_of(line, first_step);
     if (kind == Line::stays || kind == Line::validation) stays << line << '\n';
+    if (!stays) fail(to);  // at once, while the system's reason stands
     if (kind == Line::made_again) sorted.made_again << line << '\n';
     sorted.count += kind == Line::made_again ? 1 : 0;
     sorted.torn |= kind == Line::torn;
     sorted.validation |= kind == Line::validation;
   }
   if (in.bad()) fail(from, "read");  // not its end: what follows must not be lost
+  errno = 0;
+  stays.close();
+  if (!stays) fail(to);
   return sorted;
 }
 
@@ -95,11 +102,7 @@ Sorted set_lines_aside(const std::string& path, std::int64_t first_step) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {};  // none, or a pipe or device
   const std::string temporary = path + ".tmp";
-  errno = 0;
-  std::ofstream out(temporary, std::ios::trunc);
-  Sorted sorted = sort_lines(path, first_step, out);
-  out.close();
-  if (!out) fail(temporary);
+  Sorted sorted = sort_lines(path, first_step, temporary);
   if (sorted.count == 0 && !sorted.torn) {
     std::filesystem::remove(temporary, ignored);
     return sorted;

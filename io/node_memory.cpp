@@ -42,11 +42,18 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   const auto here = static_cast<std::size_t>(nodes_.node_of[own]);
   room_ = nodes_.room[here];
   own_room_ = nodes_.own[here];
+  sharing_ = std::ranges::count(nodes_.node_of, nodes_.node_of[own]);
   agreed(ranks, [&] {
     // The disk fills the first part while there are no pages yet for the others.
     own_ =
         Buffer::unwritten(static_cast<std::size_t>(parts * own_room_ + whole_pages(need.largest)));
   });
+}
+
+std::int64_t NodeMemory::bytes() const {
+  const auto own = static_cast<std::int64_t>(own_.bytes());
+  if (shared_.data() == nullptr) return own;
+  return own + shared_parts * room_ / sharing_;
 }
 
 // For the largest block of each rank (shared: of each two), and no more than is needed, in whole

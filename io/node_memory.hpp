@@ -31,6 +31,9 @@ class NodeMemory {
   static constexpr int parts = 6;
   /// Of shared memory: one is handed out while the next round's blocks come together.
   static constexpr int shared_parts = 2;
+  /// bytes() of a rank whose largest block is a quarter of the window, in such blocks, at most: of
+  /// two ranks each counts for half of what they share.
+  static constexpr int most_blocks = parts + 1 + shared_parts * 2;
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
   /// a machine do.
   NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine);
@@ -42,6 +45,8 @@ class NodeMemory {
   const std::string& refusal() const { return refusal_; }
   /// A part of this rank's own memory, of nodes().own bytes; begins at a page.
   std::byte* own(int part) const { return static_cast<std::byte*>(own_.data()) + part * own_room_; }
+  /// What this rank takes of memory, with its part of what the node's ranks share.
+  std::int64_t bytes() const;
   /// For a block that this rank keeps longer.
   std::byte* kept() const { return own(parts); }
   /// A part of what the node's ranks share, of nodes().room bytes; null where a rank has its own.
@@ -61,6 +66,7 @@ class NodeMemory {
   LoadNodes nodes_;
   std::string refusal_;
   std::int64_t room_ = 0, own_room_ = 0;  // of this rank's node
+  std::int64_t sharing_ = 1;              // ranks there
   Buffer own_;
   SharedMemory shared_;
 };

@@ -12,7 +12,8 @@ struct TokenReader::Impl {
   struct Part {
     std::string path;
     std::unique_ptr<TokenFile> file;
-    std::int64_t begin;  // its first token in the whole sequence
+    std::int64_t begin;              // its first token in the whole sequence
+    mutable bool unchecked = false;  // it was read since its length was seen
   };
   std::vector<Part> parts;
   std::int64_t tokens = 0;
@@ -45,7 +46,7 @@ void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out) co
     const std::int64_t count = std::min(part->file->size() - within, std::ssize(out));
     const auto piece = out.first(static_cast<std::size_t>(count));
     part->file->read(within, piece);
-    part->file->check_length();
+    part->unchecked = true;
     check_ids(*part, within, piece);
     begin += count;
     out = out.subspan(piece.size());
@@ -108,6 +109,11 @@ void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out) const 
     position = static_cast<std::int64_t>(permutation(static_cast<std::uint64_t>(position)));
   }
   impl_->read(position * impl_->length, out);
+}
+
+void TokenReader::check_lengths() const {
+  for (const Impl::Part& part : impl_->parts)
+    if (std::exchange(part.unchecked, false)) part.file->check_length();
 }
 
 }  // namespace triax

@@ -40,8 +40,11 @@ class TokenReader {
   bool has_bytes() const;        // a file is text, a token a byte
   /// Sample number `index` counted from the start of training: epoch index / samples(), a
   /// permutation per epoch when shuffled (a function of (seed, epoch), without memory). out: T + 1
-  /// tokens.
+  /// tokens, which are good once check_lengths() has returned.
   void sample(std::int64_t index, std::span<std::int32_t> out) const;
+  /// After the samples of a batch, as it asks the file system: an Error where one of the files that
+  /// were read was made shorter while it was open.
+  void check_lengths() const;
   /// The largest token id seen is checked as samples are read: an Error names file and position of
   /// one that is not below `vocabulary`.
   void set_vocabulary(std::int64_t vocabulary);

@@ -14,6 +14,7 @@
 #include "io/mapped_file.hpp"
 #include "kernels/base/isa.hpp"
 #include "src/checkpoint_commands.hpp"
+#include "src/comm/launcher.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
@@ -89,7 +90,7 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
   });
 }
 
-void add_config(CLI::App& app, Arguments& arguments, const MpiSession& session) {
+void add_config(CLI::App& app, Arguments& arguments) {
   JobArguments& job = arguments.job;
   CLI::App* command = app.add_subcommand(
       "config", "Show a job with every default filled in, and where each value came from.");
@@ -113,7 +114,7 @@ void add_config(CLI::App& app, Arguments& arguments, const MpiSession& session) 
     if (file->count() == 0 && reference->count() == 0)
       throw UsageError("triax config needs a job file or --reference", {},
                        "See triax config --help");
-    if (session.rank() == 0) print_config(job);
+    print_config(job);
   });
 }
 
@@ -207,14 +208,14 @@ UsageError command_line_error(const CLI::App& app, const CLI::ParseError& error)
 }
 
 // Does what the command line says; help and version are among it.
-void parse(CLI::App& app, int argc, char** argv, const MpiSession& session) {
+void parse(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw command_line_error(app, error);
     std::ostringstream text;
     app.exit(error, text, text);
-    if (session.rank() == 0) print_out(text.str());
+    if (launched_process().number == 0) print_out(text.str());  // the same in all of a job
   }
 }
 
@@ -233,7 +234,7 @@ int run(int argc, char** argv, MpiSession& session, std::optional<StartSignals>&
   Arguments arguments{{}, {}, start};
   int status = 0;
   add_train(app, arguments, session, status);
-  add_config(app, arguments, session);
+  add_config(app, arguments);
   add_generate(app, arguments, session);
   add_checkpoint(app, session, status);
   add_huggingface(*app.get_subcommand("checkpoint"), session);
@@ -244,7 +245,7 @@ int run(int argc, char** argv, MpiSession& session, std::optional<StartSignals>&
     return fail(session, text, failure);
   };
   try {
-    parse(app, argc, argv, session);
+    parse(app, argc, argv);
     return status;
   } catch (const UsageError& error) {
     return ended_by(error.what(), usage_failure);
@@ -270,7 +271,7 @@ int start_and_run(int argc, char** argv) {
   }
   MpiSession session =
       needs_ranks(argc, argv) ? MpiSession(&argc, &argv) : MpiSession(MpiSession::Alone());
-  if (start) start->mpi_started();
+  if (start) start->mpi_started(session.rank(), session.size());
   name_unreadable_files();  // what MPI loads may have put a handler of its own
   return run(argc, argv, session, start);
 }

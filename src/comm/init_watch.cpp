@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/host_name.hpp"
-#include "kernels/base/quiet_thread.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/comm/watchdog.hpp"
 
@@ -25,9 +23,10 @@ double limit_asked() {
   double seconds = 600.0;
   if (text.empty()) return seconds;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0.0))
-    throw UsageError(fmt::format("{}={}", limit_name, text), "it is a number of seconds",
-                     "Say 600, or unset it");
+  if (error != std::errc() || end != text.data() + text.size() ||
+      !(seconds >= 0.1 && seconds <= 1e9))
+    throw UsageError(fmt::format("{}={}", limit_name, text),
+                     "it is a number of seconds, from 0.1 to 1e9", "Say 600, or unset it");
   return seconds;
 }
 
@@ -42,37 +41,21 @@ void say(const LaunchedProcess& process, double waited, const std::string& what_
 
 }  // namespace
 
-InitWatch::InitWatch() {
-  const double limit = limit_asked();
-  if (launched_process().count > 1) thread_ = start_quiet_thread([this, limit] { watch(limit); });
-}
-
-InitWatch::~InitWatch() {
-  {
-    const std::lock_guard lock(mutex_);
-    over_ = true;
-  }
-  changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
-}
-
-bool InitWatch::over_within(double seconds) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return over_; });
-}
-
 // Of thousands that wait two say it at first, one of which may be the one that is missing; then all
 // that are still there.
-void InitWatch::watch(double limit) {
-  const double notice = std::min(60.0, limit);
+InitWatch::InitWatch() {
+  const double limit = limit_asked();
   const LaunchedProcess process = launched_process();
-  if (over_within(notice)) return;
+  if (process.count <= 1) return;
+  constexpr double notice = 60.0;
   if (process.number <= 1 && notice < limit)
-    say(process, notice, fmt::format("The job ends after {:.4g} s ({})", limit, limit_name));
-  if (over_within(limit - notice)) return;
-  if (over_within(0.1 * std::min(process.number, 50))) return;
-  say(process, limit, fmt::format("The job ends with status {}", run_time_failure));
-  std::_Exit(run_time_failure);
+    notice_.emplace(notice, [=] {
+      say(process, notice, fmt::format("The job ends after {:.4g} s ({})", limit, limit_name));
+    });
+  limit_.emplace(limit + 0.1 * std::min(process.number, 50), [=] {
+    say(process, limit, fmt::format("The job ends with status {}", run_time_failure));
+    std::_Exit(run_time_failure);
+  });
 }
 
 }  // namespace triax

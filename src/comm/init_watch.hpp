@@ -1,8 +1,8 @@
 #pragma once
 // A limit on the wait for the other processes in MPI_Init, which has none of its own.
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <optional>
+
+#include "src/comm/timer.hpp"
 
 namespace triax {
 
@@ -12,20 +12,11 @@ namespace triax {
 /// not read yet) this process ends with status 3, upon which the launcher ends the others.
 class InitWatch {
  public:
-  /// UsageError where TRIAX_START_TIMEOUT is no number of seconds.
+  /// UsageError where TRIAX_START_TIMEOUT is no number of seconds from 0.1 to 1e9.
   InitWatch();
-  ~InitWatch();
-  InitWatch(const InitWatch&) = delete;
-  InitWatch& operator=(const InitWatch&) = delete;
 
  private:
-  void watch(double limit);
-  bool over_within(double seconds);
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool over_ = false;
-  std::thread thread_;
+  std::optional<Timer> notice_, limit_;
 };
 
 }  // namespace triax

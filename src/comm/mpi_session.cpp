@@ -16,8 +16,8 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/quiet_thread.hpp"
 #include "src/comm/init_watch.hpp"
-#include "src/comm/launcher.hpp"
 #include "src/comm/mpi_error.hpp"
+#include "src/comm/timer.hpp"
 #include "src/comm/wait.hpp"
 #include "src/comm/watchdog.hpp"
 
@@ -75,8 +75,7 @@ MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exce
                 "Use a build of MPI with thread support");
 }
 
-MpiSession::MpiSession(Alone)
-    : exceptions_(std::uncaught_exceptions()), rank_(launched_process().number) {}
+MpiSession::MpiSession(Alone) : exceptions_(std::uncaught_exceptions()) {}
 
 MpiSession::~MpiSession() {
   if (exit_ == MPI_COMM_NULL) return;
@@ -96,6 +95,14 @@ MpiSession::~MpiSession() {
     abort(run_time_failure);
   }
   MPI_Comm_free(&exit_);
+  // It has no limit, and a rank may die in it.
+  const double limit = std::min(limit_, 600.0);
+  const Timer late(limit, [this, limit] {
+    fmt::print(stderr, "triax: rank {} has waited {:.4g} s in MPI_Finalize for the others\n", rank_,
+               limit);
+    std::fflush(nullptr);
+    std::_Exit(run_time_failure);
+  });
   MPI_Finalize();
 }
 

@@ -24,8 +24,7 @@ inline constexpr int usage_failure = 2;
 class MpiSession {
  public:
   MpiSession(int* argc, char*** argv);
-  /// Without MPI, for what one process does: those that a launcher started know which of them is
-  /// rank 0, which speaks, and are alone otherwise.
+  /// Without MPI, for what one process does: rank 0 of 1, also where a launcher started several.
   struct Alone {};
   explicit MpiSession(Alone);
   ~MpiSession();

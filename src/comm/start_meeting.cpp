@@ -3,11 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <iterator>
 #include <optional>
-#include <span>
 #include <thread>
 
 #include "kernels/base/check.hpp"
@@ -15,7 +16,9 @@
 #include "kernels/base/wait.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/mpi_session.hpp"
+#include "src/comm/posted_message.hpp"
 #include "src/comm/wait.hpp"
+#include "src/comm/waited.hpp"
 #include "src/comm/watchdog.hpp"
 
 namespace triax {
@@ -24,10 +27,9 @@ namespace {
 enum Tag : int { here, arrival, verdict };
 constexpr std::size_t name_bytes = 64;
 constexpr std::size_t text_bytes = 4096;  // of a reason; longer ones are cut
-// A rank that cannot go on waits so long for rank 0, which may be the one that never comes.
-constexpr double patience_of_failed = 15.0;  // seconds
+constexpr std::size_t verdict_bytes = text_bytes + 4 * name_bytes;
 // Where all read one file, all find the same wrong with it: that is said once, of no rank.
-constexpr double patience_for_others = 2.0;
+constexpr double patience_for_others = 2.0;  // seconds
 
 void checked(int code, std::string_view call) {
   check_mpi(code, call, "the start of the job");
@@ -47,35 +49,6 @@ std::vector<std::string> hosts_of(MPI_Comm comm, int size) {
   return hosts;
 }
 
-/// Seconds of a wait, without those in which this process was stopped.
-class Waited {
- public:
-  double seconds() {
-    constexpr double longest_pause = 1.0;
-    const auto now = Clock::now();
-    waited_ += std::min(longest_pause, std::chrono::duration<double>(now - last_).count());
-    last_ = now;
-    return waited_;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  double waited_ = 0.0;
-  Clock::time_point last_ = Clock::now();
-};
-
-bool complete_within(std::span<MPI_Request> requests, double seconds) {
-  Waited waited;
-  for (Patience patience(WaitPolicy::yield);; patience.pause()) {
-    int done = 0;
-    checked(
-        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
-        "MPI_Testall");
-    if (done != 0) return true;
-    if (waited.seconds() >= seconds) return false;
-  }
-}
-
 }  // namespace
 
 std::string ranks_on_hosts(const std::vector<int>& ranks, const std::vector<std::string>& hosts) {
@@ -89,7 +62,8 @@ std::string ranks_on_hosts(const std::vector<int>& ranks, const std::vector<std:
                      left > 0 ? fmt::format(" and {} more", left) : "");
 }
 
-StartMeeting::StartMeeting(MPI_Comm world) {
+StartMeeting::StartMeeting(MPI_Comm world, double patience_of_failed)
+    : patience_of_failed_(patience_of_failed) {
   MPI_Request request = MPI_REQUEST_NULL;
   checked(MPI_Comm_idup(world, comm_.address(), &request), "MPI_Comm_idup");
   checked(wait_for(request, WaitPolicy::yield), "MPI_Wait");
@@ -139,8 +113,11 @@ class StartMeeting::Arrivals {
         std::ranges::find_if(told_, [](const auto& told) { return told && told->status != 0; });
     return failed == told_.end() ? -1 : static_cast<int>(failed - told_.begin());
   }
+  /// Whether those that have come say the same.
   bool alike() const {
-    return std::ranges::adjacent_find(told_, std::not_equal_to()) == told_.end();
+    std::vector<std::optional<Failure>> came;
+    std::ranges::copy_if(told_, std::back_inserter(came), &std::optional<Failure>::has_value);
+    return std::ranges::adjacent_find(came, std::not_equal_to()) == came.end();
   }
   const Failure& of(int rank) const { return *told_[static_cast<std::size_t>(rank)]; }
   std::vector<int> missing() const {
@@ -177,44 +154,35 @@ void StartMeeting::meet(double seconds) const {
 
 void StartMeeting::fail(const std::string& why, int status) const {
   const Failure own{status, why.substr(0, text_bytes)};
-  if (size_ > 1) rank_ == 0 ? gather(patience_of_failed, own) : report(patience_of_failed, own);
+  if (size_ > 1) rank_ == 0 ? gather(patience_of_failed_, own) : report(patience_of_failed_, own);
   own.raise();
-}
-
-MPI_Request StartMeeting::send_to(int rank, int tag, const std::string& text) const {
-  MPI_Request request = MPI_REQUEST_NULL;
-  checked(MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, rank, tag, comm_.get(),
-                    &request),
-          "MPI_Isend");
-  return request;
-}
-
-MPI_Request StartMeeting::receive_from(int rank, int tag, std::string& text) const {
-  MPI_Request request = MPI_REQUEST_NULL;
-  checked(MPI_Irecv(text.data(), static_cast<int>(text.size()), MPI_BYTE, rank, tag, comm_.get(),
-                    &request),
-          "MPI_Irecv");
-  return request;
 }
 
 // Tells all that it is here, so that they leave the end of the waiting to it, and once more what
 // came of it.
 void StartMeeting::gather(double seconds, const Failure& own) const {
-  const std::string nothing;
-  std::vector<MPI_Request> told;
-  for (int r = 1; r < size_; ++r) told.push_back(send_to(r, Tag::here, nothing));
+  std::vector<PostedMessage> told;
+  const auto tell_all = [&](Tag tag, const std::string& text) {
+    for (int r = 1; r < size_; ++r) told.push_back(PostedMessage::sent(comm_.get(), r, tag, text));
+  };
+  tell_all(Tag::here, "");
   Arrivals arrivals(comm_.get(), size_, own);
   arrivals.wait(seconds);
   Failure failure;
   if (const int rank = arrivals.first_failed(); rank >= 0) {
     failure = arrivals.of(rank);
+    const std::string who = ranks_on_hosts({rank}, hosts_);
+    const std::size_t missing = arrivals.missing().size();
     if (!arrivals.alike())
-      failure.why = fmt::format("{}: {}", ranks_on_hosts({rank}, hosts_), failure.why);
+      failure.why = fmt::format("{}: {}", who, failure.why);
+    else if (missing > 0)
+      failure.why +=
+          fmt::format(" (found by {} and all others that have come; {} of {} had not yet)", who,
+                      missing, size_);
   } else if (const std::vector<int> missing = arrivals.missing(); !missing.empty()) {
     end(missing, seconds);
   }
-  const std::string text = failure.text();
-  for (int r = 1; r < size_; ++r) told.push_back(send_to(r, Tag::verdict, text));
+  tell_all(Tag::verdict, failure.text());
   // Where one has failed, another may never come.
   (void)complete_within(told, failure.status == 0 ? seconds : patience_for_others);
   if (failure.status != 0) failure.raise();
@@ -223,14 +191,13 @@ void StartMeeting::gather(double seconds, const Failure& own) const {
 // Where rank 0 is not the one that is missing, it is to end the job itself: hence the grace.
 void StartMeeting::report(double seconds, const Failure& own) const {
   constexpr double grace = 10.0;  // seconds
-  const std::string mine = own.text();
-  std::string nothing;
-  std::string text(text_bytes + 2 * name_bytes, '\0');
-  std::vector<MPI_Request> first = {send_to(0, Tag::arrival, mine),
-                                    receive_from(0, Tag::here, nothing)};
-  std::vector<MPI_Request> last = {receive_from(0, Tag::verdict, text)};
+  std::array<PostedMessage, 2> first = {
+      PostedMessage::sent(comm_.get(), 0, Tag::arrival, own.text()),
+      PostedMessage::received(comm_.get(), 0, Tag::here, 0)};
+  std::array<PostedMessage, 1> last = {
+      PostedMessage::received(comm_.get(), 0, Tag::verdict, verdict_bytes)};
   if (complete_within(first, seconds) && complete_within(last, seconds + grace)) {
-    if (const Failure failure = Failure::of(text.c_str()); failure.status != 0) failure.raise();
+    if (const Failure failure = Failure::of(last[0].text()); failure.status != 0) failure.raise();
     return;
   }
   if (own.status != 0) own.raise();

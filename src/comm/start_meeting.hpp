@@ -13,7 +13,9 @@ namespace triax {
 class StartMeeting {
  public:
   /// Collective, before anything is read that may keep a rank: all learn where the others run.
-  explicit StartMeeting(MPI_Comm world);
+  /// A rank that cannot go on waits `patience_of_failed` seconds for rank 0, which may be the one
+  /// that never comes.
+  explicit StartMeeting(MPI_Comm world, double patience_of_failed = 15.0);
   /// Each rank once, or fail(): returns when all have come. Where a rank has waited `seconds` for
   /// another, the job ends with status 3, and it is said which ranks are missing and where they
   /// run. Time in which this process was stopped does not count. Where another has failed, throws
@@ -26,12 +28,11 @@ class StartMeeting {
  private:
   struct Failure;
   class Arrivals;
-  MPI_Request send_to(int rank, int tag, const std::string& text) const;
-  MPI_Request receive_from(int rank, int tag, std::string& text) const;
   void gather(double seconds, const Failure& own) const;
   void report(double seconds, const Failure& own) const;
   [[noreturn]] void end(const std::vector<int>& missing, double seconds) const;
 
+  double patience_of_failed_;
   OwnedComm comm_;
   int rank_ = 0;
   int size_ = 1;

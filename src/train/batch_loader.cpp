@@ -42,6 +42,7 @@ void BatchLoader::load(const Stream& stream, std::int64_t first, std::int64_t en
       std::copy_n(sample_.begin(), t, row(memory_.here(), 0, m).as<std::int32_t>() + b * t);
       std::copy_n(sample_.begin() + 1, t, row(memory_.here(), 1, m).as<std::int32_t>() + b * t);
     }
+  reader_.check_lengths();
   memory_.push(stream);
   pushed_.record(stream);
 }

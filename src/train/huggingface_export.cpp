@@ -60,8 +60,10 @@ void require_no_model(const std::string& directory, bool replace) {
 // What of a checkpoint goes into an export, and where.
 class Export {
  public:
-  Export(const std::string& checkpoint, const ExportOptions& options)
-      : reader_(checkpoint),
+  /// `reader`, of the file `checkpoint`, outlives it.
+  Export(const CheckpointReader& reader, const std::string& checkpoint,
+         const ExportOptions& options)
+      : reader_(reader),
         model_(model_from_huggingface(reader_.header().model, "the checkpoint's model")) {
     for (const CheckpointTensor& tensor : reader_.tensors()) types_[tensor.name] = tensor.dtype;
     const std::vector<GlobalTensor> tensors = global_tensors(model_);
@@ -134,7 +136,7 @@ class Export {
     return {static_cast<void*>(memory.data()), type, {elements}};
   }
 
-  CheckpointReader reader_;
+  const CheckpointReader& reader_;
   ModelConfig model_;
   std::map<std::string, DType> types_;  // of the checkpoint's tensors
   DType type_ = DType::f32;
@@ -169,8 +171,9 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
     remove_left(directory);
     require_no_model(directory, options.replace);
   });
+  const CheckpointReader reader(checkpoint, ranks);
   std::optional<Export> weights;
-  agreed(ranks, [&] { weights.emplace(checkpoint, options); });
+  agreed(ranks, [&] { weights.emplace(reader, checkpoint, options); });
   ExportSummary sum = weights->summary();
   agreed(ranks, [&] {
     if (rank == 0) require_room(directory, sum.bytes);

@@ -19,7 +19,7 @@
 
 namespace triax {
 
-StartSignals::StartSignals(int status) {
+StartSignals::StartSignals(int status) : rank_(launched_process().number) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : {SIGUSR1, SIGTERM}) sigaddset(&set, signal);
@@ -28,6 +28,11 @@ StartSignals::StartSignals(int status) {
   if (signals_ < 0 || over_ < 0)
     throw Error("cannot wait for signals", std::strerror(errno), "Raise the limit of open files");
   thread_ = start_quiet_thread([this, status] { watch(status); });
+}
+
+void StartSignals::mpi_started(int rank, int size) {
+  rank_ = rank;
+  size_ = size;
 }
 
 StartSignals::~StartSignals() {
@@ -46,14 +51,13 @@ void StartSignals::watch(int status) const {
   const bool term = ::read(signals_, &came, sizeof came) == static_cast<ssize_t>(sizeof came) &&
                     came.ssi_signo == SIGTERM;
   // A signal to all ranks is the first's to tell of.
-  const LaunchedProcess process = launched_process();
-  if (process.number != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (rank_ != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
   fmt::print(stderr,
              "triax: stopped by {} before the first step: there is nothing to save. The same "
              "command begins as this one did\n",
              term ? "SIGTERM" : "SIGUSR1");
   (void)std::fflush(stderr);
-  if (process.count == 1 || !mpi_) std::_Exit(status);
+  if (size_ == 1) std::_Exit(status);
   end_job(status);
 }
 

@@ -15,7 +15,8 @@ namespace triax {
 class StartSignals {
  public:
   explicit StartSignals(int status);
-  void mpi_started() { mpi_ = true; }
+  /// What MPI says of this process, which counts from here on.
+  void mpi_started(int rank, int size);
   /// Signals wait again, for RunRequests.
   ~StartSignals();
   StartSignals(const StartSignals&) = delete;
@@ -24,9 +25,10 @@ class StartSignals {
  private:
   void watch(int status) const;
 
-  std::atomic<bool> mpi_ = false;
-  int signals_ = -1;  // the file that holds those that came
-  int over_ = -1;     // readable when the start is over
+  std::atomic<int> rank_;      // as the launcher says, then as MPI does
+  std::atomic<int> size_ = 1;  // until MPI has started
+  int signals_ = -1;           // the file that holds those that came
+  int over_ = -1;              // readable when the start is over
   std::thread thread_;
 };
 

@@ -1,6 +1,7 @@
 // tests/commands/test_start.cpp has ranks that never come.
 #include "src/comm/start_meeting.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,6 +17,10 @@
 
 namespace triax {
 namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(StartMeeting, IsOverWhenAllHaveCome) {
   using Clock = std::chrono::steady_clock;
@@ -62,6 +67,46 @@ TEST(StartMeeting, WhatAllFindIsOfNoRank) {
   EXPECT_EQ(thrown(all, false), "rank 0" + host + "none at 0") << "the lowest of different ones";
   all.erase(all.begin());
   EXPECT_EQ(thrown(all, true), "rank 1" + host + "a wrong key") << "rank 0 found nothing wrong";
+}
+
+// Ranks that have given up on rank 0 are gone from the meeting: what it tells them then finds
+// nobody, and writes nowhere.
+TEST(StartMeeting, Rank0HearsWhyThoseWentThatDidNotWait) {
+  if (world_size() == 1) GTEST_SKIP() << "needs others";
+  std::string heard;
+  std::vector<std::string> after;
+  try {
+    const StartMeeting meeting(MPI_COMM_WORLD, 0.05);
+    if (world_rank() > 0) meeting.fail("a wrong key", usage_failure);
+    for (int r = 1; r < world_size(); ++r)
+      MPI_Recv(nullptr, 0, MPI_BYTE, r, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    meeting.meet(600.0);
+  } catch (const UsageError& error) {
+    heard = error.what();
+  }
+  // Where a verdict would be written to, if anybody still received it.
+  for (int i = 0; i < 64; ++i) after.emplace_back(4096 + 256, 'x');
+  if (world_rank() > 0) MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (const std::string& each : after) EXPECT_EQ(each.find_first_not_of('x'), std::string::npos);
+  EXPECT_THAT(heard, HasSubstr("a wrong key"));
+}
+
+TEST(StartMeeting, WhatTheFirstToComeFindIsOfThem) {
+  if (world_size() < 3) GTEST_SKIP() << "needs two that come and one that does not";
+  const int last = world_size() - 1;
+  std::string heard;
+  try {
+    const StartMeeting meeting(MPI_COMM_WORLD, 30.0);
+    if (world_rank() == last)
+      MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    meeting.fail("a wrong key", usage_failure);
+  } catch (const UsageError& error) {
+    heard = error.what();
+  }
+  if (world_rank() == 0) MPI_Send(nullptr, 0, MPI_BYTE, last, 0, MPI_COMM_WORLD);
+  EXPECT_THAT(heard, StartsWith("a wrong key (found by rank 0 on "));
+  EXPECT_THAT(heard, EndsWith(fmt::format("; 1 of {} had not yet)", world_size())));
 }
 
 TEST(StartMeeting, AFailureOfTheMachineIsNotTheJobs) {

@@ -109,11 +109,14 @@ TEST_F(StartOfMpi, IsWaitedForSoLong) {
 }
 
 TEST_F(Start, AWrongLimitOfItIsRefused) {
-  const Outcome outcome =
-      outcome_of("env TRIAX_START_TIMEOUT=soon " + command_of("train none.json"));
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_EQ(outcome.text,
-            "triax: TRIAX_START_TIMEOUT=soon (it is a number of seconds). Say 600, or unset it\n");
+  for (const std::string limit : {"soon", "inf", "0", "1e10", "nan", "5 s"}) {
+    const Outcome outcome = outcome_of("env TRIAX_START_TIMEOUT=" + shell_word(limit) + ' ' +
+                                       command_of("train none.json"));
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.text, "triax: TRIAX_START_TIMEOUT=" + limit +
+                                " (it is a number of seconds, from 0.1 to 1e9). Say 600, or unset "
+                                "it\n");
+  }
 }
 
 // As where each node has a directory of this name of its own.

@@ -81,6 +81,17 @@ TEST(NodeMemory, RanksOfANodeShare) {
   }
 }
 
+// What a plan counts for a load (loading_bytes_at_once).
+TEST(NodeMemory, TakesSoManyBlocks) {
+  for (const int ranks : {1, 2, 3, 4}) {
+    const NodeMemory memory(MPI_COMM_WORLD, need, world_rank() / ranks);
+    EXPECT_LE(memory.bytes(), NodeMemory::most_blocks * page) << ranks;
+    if (ranks == 2 && world_size() % 2 == 0) {
+      EXPECT_EQ(memory.bytes(), NodeMemory::most_blocks * page);
+    }
+  }
+}
+
 // A rank that is killed takes no name with it, and no mount has to have room.
 TEST(NodeMemory, WhatIsSharedHasNoName) {
   if (world_size() == 1) GTEST_SKIP() << "nothing is shared";

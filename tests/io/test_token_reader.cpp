@@ -17,6 +17,7 @@ using testing::HasSubstr;
 std::vector<std::int32_t> sample(const TokenReader& reader, std::int64_t index, int length) {
   std::vector<std::int32_t> out(static_cast<std::size_t>(length) + 1);
   reader.sample(index, out);
+  reader.check_lengths();
   return out;
 }
 

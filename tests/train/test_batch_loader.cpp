@@ -1,12 +1,17 @@
 #include "src/train/batch_loader.hpp"
 
+#include <filesystem>
+
 #include "tests/io/token_fixtures.hpp"
+#include "tests/support/error_of.hpp"
 
 namespace triax::test {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 constexpr int length = 3;  // T
 
@@ -23,7 +28,6 @@ class BatchLoaderTest : public testing::Test {
   }
   TokenReader reader() const { return {{path_}, length, false, 1}; }
 
- private:
   TempDirectory directory_;
   std::string path_;
 };
@@ -35,6 +39,16 @@ TEST_F(BatchLoaderTest, LabelsAreTheNextTokens) {
   EXPECT_EQ(loader.microbatches(), 1);
   EXPECT_THAT(values(loader.tokens(0)), ElementsAre(12, 13, 14, 15, 16, 17));
   EXPECT_THAT(values(loader.labels(0)), ElementsAre(13, 14, 15, 16, 17, 18));
+}
+
+// Of a mapping the rest of the last page reads as zeros, which are tokens too.
+TEST_F(BatchLoaderTest, AFileThatWasMadeShorterIsAnError) {
+  const TokenReader tokens = reader();
+  BatchLoader loader(tokens, {2, 2, 1}, batch_shape(2, length, {}), 1, 0);
+  loader.load(Stream(), 4);
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 2);
+  EXPECT_THAT(error_of([&] { loader.load(Stream(), 4); }),
+              AllOf(HasSubstr("cannot read " + path_), HasSubstr("made shorter")));
 }
 
 // Every sample of the global batch is on exactly one rank, in runs of neighbours.

@@ -1,0 +1,29 @@
+#include "src/comm/timer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "kernels/base/quiet_thread.hpp"
+
+namespace triax {
+
+Timer::Timer(double seconds, std::function<void()> late) {
+  constexpr double longest = 1e9;  // what a clock can add to now
+  const std::chrono::duration<double> wait(std::min(seconds, longest));
+  thread_ = start_quiet_thread([this, wait, late = std::move(late)] {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, wait, [&] { return over_; })) late();
+  });
+}
+
+Timer::~Timer() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+}  // namespace triax
