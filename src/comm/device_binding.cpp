@@ -24,7 +24,8 @@ class Choice {
     }
   }
 
-  // Each move and each trade brings ranks nearer to their GPUs altogether, so that there is a last.
+  // Each move and each trade shares the GPUs more equally, or as equally and nearer to the ranks
+  // altogether, so that there is a last.
   void bring_nearer() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -45,7 +46,8 @@ class Choice {
   bool move(std::size_t rank) {
     for (std::size_t d = 0; d < found_[rank].size(); ++d) {
       const FoundDevice& other = found_[rank][d];
-      if (other.near <= of(rank).near || having_[other.part] >= having_[of(rank).part]) continue;
+      const int fewer = having_[of(rank).part] - having_[other.part];
+      if (fewer < (other.near > of(rank).near ? 1 : 2)) continue;
       --having_[of(rank).part];
       ++having_[other.part];
       chosen_[rank] = static_cast<std::ptrdiff_t>(d);

@@ -22,7 +22,8 @@ struct FoundDevice {
 /// Which of the GPUs that it finds each rank of a node computes on. found[rank]: in the rank's own
 /// numbering, which a launcher may have cut (srun --gpu-bind) or turned (CUDA_VISIBLE_DEVICES). In
 /// order of ranks each takes the first of those that fewest have; then ranks move to nearer ones
-/// that fewer have, and trade where that brings them nearer together.
+/// that fewer have, and to any that two fewer have, and trade where that brings them nearer
+/// together.
 std::vector<int> choose_devices(const std::vector<std::vector<FoundDevice>>& found);
 
 /// How many GPUs the ranks have. `addresses`: of each rank's GPU, DevicePlace::address;

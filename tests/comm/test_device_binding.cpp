@@ -79,6 +79,7 @@ TEST(DeviceBinding, RanksThatFindOtherGpusHaveOneEach) {
   EXPECT_EQ(choose_devices({turned, first, second}), (std::vector<int>{0, 0, 0}));
   EXPECT_EQ(choose_devices({first, {{.part = 71}, {.part = 72}}, second}),
             (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(choose_devices({first, {{.part = 70}}}), (std::vector<int>{1, 0})) << "makes room";
 }
 
 // Two nodes with ranks 0 to 2 and 3 to 5: the same places on both are other GPUs.
