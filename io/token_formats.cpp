@@ -118,7 +118,7 @@ bool is_hdf5(const MappedFile& file) {
          std::memcmp(file.data(), signature.data(), signature.size()) == 0;
 }
 
-std::unique_ptr<TokenFile> open_tokens(const std::string& path) {
+std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ranks) {
   std::error_code ignored;
   const std::filesystem::path name(path);
   const std::string stem = std::filesystem::path(name).replace_extension().string();
@@ -140,7 +140,7 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path) {
   const auto head = file.bytes().first(std::min(probe, file.size()));
   const auto zero = std::find(head.begin(), head.end(), std::byte{0});
   if (zero != head.end()) not_tokens(path, zero - head.begin());
-  if (is_jsonl(file)) return open_jsonl(std::move(file));
+  if (is_jsonl(file)) return open_jsonl(std::move(file), ranks);
   if (path.ends_with(".jsonl") && starts_with_json_object(file))
     throw Error(path + " is not JSON lines of text",
                 "its first line is no JSON object with a string \"text\"",

@@ -16,8 +16,8 @@ bool is_jsonl(const MappedFile& file);
 /// True when that line is a JSON object of any kind.
 bool starts_with_json_object(const MappedFile& file);
 /// The "text" of each line, decoded and joined by '\n', bytes as tokens. Error: a line without it,
-/// by number.
-std::unique_ptr<TokenFile> open_jsonl(MappedFile file);
+/// by number. Collective over `ranks`, which share out the looking for lines.
+std::unique_ptr<TokenFile> open_jsonl(MappedFile file, const Ranks& ranks);
 
 /// llm.c's shard: 256 int32 (magic, version, count, zeros), then the tokens: uint16 for magic
 /// 20240520 version 1 (GPT-2), uint32 for magic 20240801 version 7 (Llama 3).

@@ -1,6 +1,7 @@
 // JSON lines: one object a line, its "text" decoded when it is read. In memory: 16 bytes a line,
-// and one line.
+// and one line. The lines are found by all ranks of a job together, each in a part of the file.
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -35,17 +36,43 @@ std::optional<std::string> decoded(std::string_view line) {
   return std::move(text->get_ref<std::string&>());
 }
 
+// The lines that begin in one part of a file, in order.
+struct FoundLines {
+  std::vector<std::int64_t> places;  // of each that is not blank: its offset, and its tokens
+  std::int64_t lines = 0;            // blank ones too
+  std::int64_t bad = 0;              // the number, from 1, of the first that holds no text; 0: none
+};
+
+// Rank `rank` of `size` looks through the lines that begin in its equal part of the file.
+FoundLines find_lines(std::string_view all, std::size_t rank, std::size_t size) {
+  const auto part = [&](std::size_t r) {
+    return all.size() / size * r + all.size() % size * r / size;
+  };
+  const std::size_t begin = part(rank), end = part(rank + 1);
+  FoundLines found;
+  std::size_t offset = begin == 0 ? 0 : all.find('\n', begin - 1);
+  if (begin > 0 && offset != all.npos) ++offset;
+  while (offset < end) {
+    const std::string_view line = line_at(all, offset);
+    ++found.lines;
+    if (!blank(line)) {
+      const auto text = decoded(line);
+      if (!text) {
+        found.bad = found.lines;
+        break;
+      }
+      found.places.push_back(static_cast<std::int64_t>(offset));
+      found.places.push_back(std::ssize(*text));
+    }
+    offset += line.size() + 1;
+  }
+  return found;
+}
+
 class JsonlFile : public TokenFile {
  public:
-  explicit JsonlFile(MappedFile file) : file_(std::move(file)) {
-    const std::string_view all = text_of(file_);
-    std::int64_t number = 0;
-    for (std::size_t offset = 0; offset < all.size();) {
-      const std::string_view line = line_at(all, offset);
-      ++number;
-      if (!blank(line)) add(offset, line, number);
-      offset += line.size() + 1;
-    }
+  JsonlFile(MappedFile file, const Ranks& ranks) : file_(std::move(file)) {
+    add(find_together(ranks), ranks);
     --size_;  // no separator after the last text
     if (size_ == 0)
       throw Error(file_.path() + " holds no text", "every \"text\" is empty",
@@ -75,14 +102,39 @@ class JsonlFile : public TokenFile {
     std::int64_t begin;  // its first token
   };
 
-  void add(std::size_t offset, std::string_view line, std::int64_t number) {
-    const auto text = decoded(line);
-    if (!text)
-      throw Error(
-          fmt::format("{}:{} is not a JSON object with a string \"text\"", file_.path(), number),
-          "the file's first line is one", "Repair or remove the line");
-    lines_.push_back({offset, size_});
-    size_ += std::ssize(*text) + 1;
+  // What this rank found, where all found text in all lines.
+  FoundLines find_together(const Ranks& ranks) const {
+    FoundLines found;
+    agreed(ranks, [&] {
+      found = find_lines(text_of(file_), static_cast<std::size_t>(ranks.rank),
+                         static_cast<std::size_t>(ranks.size));
+    });
+    std::int64_t before = 0;
+    const std::array<std::int64_t, 2> own{found.lines, found.bad};
+    const std::vector<std::int64_t> all = gather_over_ranks(ranks, own);
+    for (std::size_t r = 0; r < all.size(); r += own.size()) {
+      if (all[r + 1] > 0)
+        throw Error(fmt::format("{}:{} is not a JSON object with a string \"text\"", file_.path(),
+                                before + all[r + 1]),
+                    "the file's first line is one", "Repair or remove the line");
+      before += all[r];
+    }
+    return found;
+  }
+
+  // Adds the lines of all ranks.
+  void add(FoundLines found, const Ranks& ranks) {
+    const std::array<std::int64_t, 1> own{std::ssize(found.places)};
+    const std::vector<std::int64_t> counts = gather_over_ranks(ranks, own);
+    const std::int64_t most = *std::ranges::max_element(counts);
+    found.places.resize(static_cast<std::size_t>(most));  // equal parts
+    const std::vector<std::int64_t> places = gather_over_ranks(ranks, found.places);
+    for (std::size_t r = 0; r < counts.size(); ++r)
+      for (std::int64_t i = 0; i < counts[r]; i += 2) {
+        const auto at = r * static_cast<std::size_t>(most) + static_cast<std::size_t>(i);
+        lines_.push_back({static_cast<std::size_t>(places[at]), size_});
+        size_ += places[at + 1] + 1;
+      }
   }
 
   const std::string& cached(std::size_t line) const {
@@ -133,8 +185,8 @@ bool starts_with_json_object(const MappedFile& file) {
   return !line.empty() && nlohmann::json::accept(line);
 }
 
-std::unique_ptr<TokenFile> open_jsonl(MappedFile file) {
-  return std::make_unique<JsonlFile>(std::move(file));
+std::unique_ptr<TokenFile> open_jsonl(MappedFile file, const Ranks& ranks) {
+  return std::make_unique<JsonlFile>(std::move(file), ranks);
 }
 
 }  // namespace triax

@@ -54,7 +54,7 @@ void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out) co
 }
 
 TokenReader::TokenReader(const std::vector<std::string>& paths, int sequence_length, bool shuffle,
-                         std::uint64_t seed)
+                         std::uint64_t seed, const Ranks& ranks)
     : impl_(std::make_unique<Impl>()) {
   check(sequence_length >= 1, "sequences of {} tokens", sequence_length);
   if (paths.empty()) throw Error("no data files were given", "", "Name at least one in data.train");
@@ -62,7 +62,7 @@ TokenReader::TokenReader(const std::vector<std::string>& paths, int sequence_len
   impl_->shuffle = shuffle;
   impl_->seed = seed;
   for (const std::string& path : paths) {
-    impl_->parts.push_back({path, open_tokens(path), impl_->tokens});
+    impl_->parts.push_back({path, open_tokens(path, ranks), impl_->tokens});
     impl_->tokens += impl_->parts.back().file->size();
   }
   if (impl_->samples() < 1)

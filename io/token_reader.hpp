@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/agree.hpp"
+
 namespace triax {
 
 /// A sequence of tokens with random access.
@@ -23,15 +25,17 @@ class TokenFile {
 };
 
 /// Opens one file by its content. Error: what is wrong with it (missing, truncated, not a token
-/// file), with numbers.
-std::unique_ptr<TokenFile> open_tokens(const std::string& path);
+/// file), with numbers. Ranks that open the same file share the work that a format makes of it:
+/// collective over them.
+std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ranks = MPI_COMM_NULL);
 
 /// Several files as one sequence, and the order in which training samples are read from it.
 /// Sample i of an unshuffled reader is tokens [i T, i T + T]: T inputs, labels one further.
 class TokenReader {
  public:
+  /// Collective over `ranks`, which read the same files.
   TokenReader(const std::vector<std::string>& paths, int sequence_length, bool shuffle,
-              std::uint64_t seed);
+              std::uint64_t seed, const Ranks& ranks = MPI_COMM_NULL);
   ~TokenReader();
   TokenReader(TokenReader&&) noexcept;
   TokenReader& operator=(TokenReader&&) noexcept;

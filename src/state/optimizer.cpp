@@ -17,13 +17,9 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
     host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type(), store.wait());
   make_store(stored);
   for (const ParameterBlock& block : store.blocks()) {
-    auto& runs = runs_.emplace_back();
-    for (int p = 0; p < std::ssize(block.params); ++p) {
-      const PlacedParameter& param = block.params[static_cast<std::size_t>(p)];
-      const FlatRange range = intersect(param.range(), block.stepped);
-      if (range.count() > 0) runs.push_back({range, param.spec.decays(), p});
-    }
-    if (config.stochastic_rounding && has_master()) {
+    const bool at_random = config.stochastic_rounding && has_master();
+    runs_.push_back(stepped_runs(block, at_random));
+    if (at_random) {
       auto& numbers = numbers_.emplace_back();
       for (const PlacedParameter& param : block.params)
         numbers.push_back(
@@ -134,8 +130,8 @@ LateNumbers Optimizer::late_gradient_norm(const Stream& stream, Communicator& al
   return verdict_.decide(stream, all, loss, {clip_, loss_scale.value_or(1.0)});
 }
 
-std::optional<ElementNumbers> Optimizer::numbers(int block, const Run& run, std::int64_t begin,
-                                                 std::int64_t step) const {
+std::optional<ElementNumbers> Optimizer::numbers(int block, const SteppedRun& run,
+                                                 std::int64_t begin, std::int64_t step) const {
   if (numbers_.empty()) return {};
   const auto b = static_cast<std::size_t>(block), p = static_cast<std::size_t>(run.parameter);
   ElementNumbers numbers = numbers_[b][p];
@@ -155,7 +151,7 @@ void Optimizer::step(const Stream& stream, int index, int part, const StepOption
   adamw_options.beta2 = options.beta2;
   adamw_options.epsilon = config_.epsilon;
   adamw_options.step = options.step;
-  for (const Run& run : runs_[static_cast<std::size_t>(index)]) {
+  for (const SteppedRun& run : runs_[static_cast<std::size_t>(index)]) {
     const FlatRange range = intersect(run.range, state.first.range);
     if (range.count() == 0) continue;
     adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;

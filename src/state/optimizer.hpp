@@ -20,6 +20,13 @@ struct StateView {
   BlockView master;         // where the parameters have 16 bits
 };
 
+/// A run of a block's elements that are stepped alike.
+struct SteppedRun {
+  FlatRange range;
+  bool decays = false;
+  int parameter = 0;  // of the block, the first
+};
+
 /// Where optimizer state is kept that is not in memory, and how many of its parts are at once.
 struct StateBuffers {
   OffloadPlace place = {};
@@ -101,17 +108,11 @@ class Optimizer {
   OptimizerBytes allocated() const;
 
  private:
-  /// A run of a block's elements with one weight decay.
-  struct Run {
-    FlatRange range;
-    bool decays;
-    int parameter;  // of the block
-  };
   void keep_in_memory();
   void sum_squares(const Stream& stream);
   void make_store(const StateBuffers& stored);
   int unit(int block, int part) const;
-  std::optional<ElementNumbers> numbers(int block, const Run& run, std::int64_t begin,
+  std::optional<ElementNumbers> numbers(int block, const SteppedRun& run, std::int64_t begin,
                                         std::int64_t step) const;
   StateView state_of(int block, int part) const;
 
@@ -129,8 +130,8 @@ class Optimizer {
   std::unique_ptr<HostStep> host_step_;
   std::vector<StateView> kept_;  // by block
   std::unique_ptr<OffloadStore> offload_;
-  std::vector<int> first_unit_;         // by block: of its first part that is not kept
-  std::vector<std::vector<Run>> runs_;  // by block: what step() updates
+  std::vector<int> first_unit_;                // by block: of its first part that is not kept
+  std::vector<std::vector<SteppedRun>> runs_;  // by block: what step() updates
   std::vector<std::vector<ElementNumbers>> numbers_;  // by block and parameter: for random rounding
   std::vector<std::vector<FlatRange>> counted_;       // by block: what the norm counts
   StepVerdict verdict_;

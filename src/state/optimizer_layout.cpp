@@ -40,6 +40,26 @@ std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
   return joined(std::move(ranges));
 }
 
+std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, bool apart) {
+  std::vector<SteppedRun> all, runs;
+  for (int p = 0; p < std::ssize(block.params); ++p) {
+    const PlacedParameter& param = block.params[static_cast<std::size_t>(p)];
+    const FlatRange range = intersect(param.range(), block.stepped);
+    if (range.count() > 0) all.push_back({range, param.spec.decays(), p});
+  }
+  std::sort(all.begin(), all.end(),
+            [](const SteppedRun& a, const SteppedRun& b) { return a.range.begin < b.range.begin; });
+  for (const SteppedRun& run : all) {
+    const bool joins = !apart && !runs.empty() && runs.back().decays == run.decays &&
+                       runs.back().range.end == run.range.begin;
+    if (joins)
+      runs.back().range.end = run.range.end;
+    else
+      runs.push_back(run);
+  }
+  return runs;
+}
+
 bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space) {
   return space == MemorySpace::device &&
          std::any_of(blocks.begin(), blocks.end(), [](const ParameterBlock& block) {

@@ -12,6 +12,10 @@ namespace triax {
 /// tensor may alternate row by row (GPT-2's q, k and v): joined, they are one run again.
 std::vector<FlatRange> counted_ranges(const ParameterBlock& block);
 
+/// What this rank steps, in the order of memory: neighbours that touch and decay alike in one run,
+/// or each parameter `apart`.
+std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, bool apart);
+
 /// Whether state on the host belongs to parameters of a device.
 bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space);
 

@@ -37,8 +37,9 @@ BufferPlan in_arena(BufferPlan plan, DeviceArena* arena) {
   return plan;
 }
 
-TokenReader open_reader(const Config& config, const std::vector<std::string>& files, bool shuffle) {
-  TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed);
+TokenReader open_reader(const Config& config, const ProcessGrid& grid,
+                        const std::vector<std::string>& files, bool shuffle) {
+  TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed, grid);
   reader.set_vocabulary(config.model.vocabulary);
   return reader;
 }
@@ -56,7 +57,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
                         arena_.get())),
       shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plan_.steps.shape, grid.pipeline_rank()),
-      train_reader_(open_reader(config_, config_.data.train, config_.data.shuffle)),
+      train_reader_(open_reader(config_, grid, config_.data.train, config_.data.shuffle)),
       store_(stage_, grid, in_arena(parameters_on(grid, config_), arena_.get()),
              whole_buffers(plan_.steps, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
@@ -80,7 +81,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
       training_(stream_, plan_.steps.training[stage_index()], stage_, layout_, shape_, buffers_,
                 messages_, store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())
-    evaluator_.emplace(open_reader(config_, config_.data.valid, false), config_, shape_,
+    evaluator_.emplace(open_reader(config_, grid, config_.data.valid, false), config_, shape_,
                        Executor(stream_, plan_.steps.evaluation[stage_index()], stage_, layout_,
                                 shape_, buffers_, messages_, store_, nullptr, grid),
                        grid, arena_.get());

@@ -1,0 +1,63 @@
+#include "src/state/optimizer_layout.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/state/stage_grid.hpp"
+
+namespace triax::test {
+namespace {
+
+// The runs of a block hold each element that this rank steps once, with its own weight decay.
+void expect_each_once(const ParameterBlock& block, const std::vector<SteppedRun>& runs) {
+  std::int64_t covered = 0, stepped = 0;
+  for (const PlacedParameter& param : block.params) {
+    const FlatRange range = intersect(param.range(), block.stepped);
+    stepped += range.count();
+    for (const SteppedRun& run : runs) {
+      const FlatRange shared = intersect(run.range, range);
+      covered += shared.count();
+      EXPECT_TRUE(shared.count() == 0 || run.decays == param.spec.decays()) << param.spec.label;
+    }
+  }
+  std::int64_t in_runs = 0;
+  for (const SteppedRun& run : runs) in_runs += run.range.count();
+  EXPECT_EQ(covered, stepped);
+  EXPECT_EQ(in_runs, stepped);
+}
+
+TEST(SteppedRuns, HoldEachElementOnceWithItsDecay) {
+  for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
+    for (const auto& stage : stages_of(model, grid))
+      for (const int rank : {0, 2})
+        for (const ParameterBlock& block :
+             lay_out_blocks(*stage, {.size = 3, .rank = rank, .zero_stage = 1})) {
+          expect_each_once(block, stepped_runs(block, false));
+          expect_each_once(block, stepped_runs(block, true));
+        }
+  });
+}
+
+// A launch each on a GPU: a layer takes one for what decays and one for what does not.
+TEST(SteppedRuns, AreFewWhereNothingIsPadded) {
+  ModelConfig model = divisible_model(Architecture::gpt2, true);
+  model.intermediate = 64;
+  const Stage stage(model, {}, 16);
+  for (const ParameterBlock& block : lay_out_blocks(stage, {}))
+    if (block.name.find("block") != std::string::npos) {
+      EXPECT_EQ(stepped_runs(block, false).size(), 2U) << block.name;
+      EXPECT_EQ(stepped_runs(block, true).size(), block.params.size());
+    }
+}
+
+// Where random rounding numbers the elements of each parameter, runs say which it is.
+TEST(SteppedRuns, ApartTheyAreOneParameterEach) {
+  const Stage stage(divisible_model(Architecture::llama, false), {}, 16);
+  for (const ParameterBlock& block : lay_out_blocks(stage, {.size = 2, .rank = 1, .zero_stage = 1}))
+    for (const SteppedRun& run : stepped_runs(block, true)) {
+      const PlacedParameter& param = block.params[static_cast<std::size_t>(run.parameter)];
+      EXPECT_EQ(intersect(run.range, param.range()), run.range);
+    }
+}
+
+}  // namespace
+}  // namespace triax::test
