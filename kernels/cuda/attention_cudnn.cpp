@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "kernels/cuda/attention_plan.hpp"
@@ -25,6 +26,15 @@ bool aligned_rows(const Tensor& x) {
   for (int dim = 0; dim < 3; ++dim)
     if (x.stride(dim) % piece != 0) return false;
   return reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0;
+}
+
+// cuDNN's workspace begins as memory of the CUDA runtime does; an arena's pieces need not.
+constexpr std::int64_t workspace_alignment = 256;
+
+void* begin_of(const Tensor& piece) {
+  void* begin = piece.data();
+  auto bytes = static_cast<std::size_t>(piece.bytes());
+  return std::align(workspace_alignment, bytes - workspace_alignment, begin, bytes);
 }
 
 // What is left to cuDNN; none: the kernels of this folder do it.
@@ -86,7 +96,8 @@ class Attentions {
     const ArenaScope scope(scratch);
     void* workspace = nullptr;
     if (plan->workspace > 0)
-      workspace = scratch.take("attention cuDNN", DType::u8, {plan->workspace}).data();
+      workspace = begin_of(
+          scratch.take("attention cuDNN", DType::u8, {plan->workspace + workspace_alignment}));
     const KernelTimer timer(stream,
                             problem.backward ? "cuDNN attention gradients" : "cuDNN attention");
     execute(*plan, on, scale, workspace);
@@ -99,8 +110,9 @@ class Attentions {
     const auto found = plans_.find(problem);
     if (found != plans_.end()) return found->second;
     return plans_
-        .emplace(problem, make_attention_plan(*library_, {handle_, nullptr, architecture_}, problem,
-                                              cudnn_attention_workspace(queries)))
+        .emplace(problem,
+                 make_attention_plan(*library_, {handle_, nullptr, architecture_}, problem,
+                                     cudnn_attention_workspace(queries) - workspace_alignment))
         .first->second;
   }
 
