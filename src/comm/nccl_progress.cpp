@@ -4,6 +4,8 @@
 #include <exception>
 #include <utility>
 
+#include "src/comm/device_messages.hpp"
+
 namespace triax {
 
 void check_nccl(ncclResult_t result, const char* call, const std::string& where) {
