@@ -130,7 +130,8 @@ TEST(HeadLayerChunks, AreOneHead) {
     const auto begin = x.begin() + r * model.hidden;
     single.forward({begin, begin + model.hidden});
     const std::vector<float> row = single.backward({});
-    expect_close(row, {dx.begin() + r * model.hidden, dx.begin() + (r + 1) * model.hidden}, 1e-5,
+    // Sums of 300,000 in float32, which a product of one row has in another order (on AVX2 3e-5).
+    expect_close(row, {dx.begin() + r * model.hidden, dx.begin() + (r + 1) * model.hidden}, 1e-4,
                  "dx");
   }
   EXPECT_NEAR(single.loss_sum, run.loss_sum, 1e-6 * run.loss_sum);
