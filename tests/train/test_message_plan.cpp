@@ -68,6 +68,17 @@ TEST(MessagePlan, RecomputedLayersSendForwardAgain) {
   EXPECT_GT(parts.all_gather.messages, all.all_gather.messages);
 }
 
+// A bucket of two elements makes 50,000 pieces of a small model: what each instruction sends must
+// not take longer the more there are (it took minutes).
+TEST(MessagePlan, ManyPiecesAreQuick) {
+  PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 1});
+  const Messages whole = messages_of(config).along(Axis::data);
+  config.zero.allgather_bucket_size = 2;
+  const Messages pieces = messages_of(config).along(Axis::data);
+  EXPECT_EQ(pieces.all_gather.bytes, whole.all_gather.bytes);
+  EXPECT_GT(pieces.all_gather.messages, 50'000U);
+}
+
 // Thousands of ranks, of which no two data ranks need be looked at apart.
 TEST(MessagePlan, TenThousandRanksAreQuick) {
   PlacedConfig config = golden_config({.tensor = 2, .pipeline = 2, .micro = 1, .zero = 0});
