@@ -113,6 +113,12 @@ bool DirectExchange::has_room(const Operation& operation) {
   return true;
 }
 
+void DirectExchange::release_held() {
+  check(freed_ == begun_, "sums are under way in {}", where_);
+  memory_ = {};
+  room_ = 0;
+}
+
 bool DirectExchange::start_step() {
   if (started_ == begun_ || started_ - done_ == direct::window ||
       started_ - freed_ == direct::messages_held(size_))

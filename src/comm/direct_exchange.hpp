@@ -49,6 +49,8 @@ class DirectExchange {
   bool advance();
   /// Memory taken so far: direct::held_bytes of the largest part.
   std::uint64_t held_bytes() const { return memory_.bytes(); }
+  /// Gives it back, where no operation is under way.
+  void release_held();
 
  private:
   struct Operation {

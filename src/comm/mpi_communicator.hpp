@@ -60,6 +60,10 @@ class MpiCommunicator final : public Communicator, private MovesMessages {
   int largest_tag() const { return largest_tag_; }
   /// Memory taken for sums so far: direct::held_bytes.
   std::uint64_t held_bytes() const { return sums_ ? sums_->held_bytes() : 0; }
+  /// Gives it back, where no message is under way; the next sum takes its own.
+  void release_held() {
+    if (sums_) sums_->release_held();
+  }
 
  protected:
   void wait(std::uintptr_t handle, const Stream& stream) override;

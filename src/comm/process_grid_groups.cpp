@@ -1,4 +1,6 @@
 // The groups of a ProcessGrid: their communicators, by MPI, through shared memory and on devices.
+#include <malloc.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -57,6 +59,9 @@ void ProcessGrid::Impl::choose_messages() {
   for (Group& group : axes) choose(group);
   choose(embedding);
   for (auto& [part, group] : groups) choose(group);
+#ifdef __GLIBC__
+  malloc_trim(0);  // else freed memory stays with the process (MpiSession), and nothing needs this
+#endif
 }
 
 std::vector<std::string> ProcessGrid::Impl::shared_messages() const {

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 
 #include "src/config/paths.hpp"
 
@@ -40,9 +43,16 @@ void check_directories(Settings& s, ErrorList& errors) {
       s.error(errors, key, "is empty. Name a directory; \".\" is the working directory");
 }
 
+// By its name, or by a zero byte where a header is: every token format has one there, and no text.
 bool is_token_file(const std::string& path) {
   const auto extension = fs::path(path).extension();
-  return extension == ".bin" || extension == ".h5" || extension == ".hdf5" || extension == ".idx";
+  if (extension == ".bin" || extension == ".h5" || extension == ".hdf5" || extension == ".idx")
+    return true;
+  std::array<char, 64> head{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), head.size());
+  return std::string_view(head.data(), static_cast<std::size_t>(file.gcount())).find('\0') !=
+         std::string_view::npos;
 }
 
 // Weights that come from elsewhere were trained on the tokens of a tokenizer, which bytes are not.
@@ -72,9 +82,11 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
   if (text == files.end() || !s.sound({"model"})) return;
   check_tokens_of_weights(s, m, *text, errors);
   if (m.vocabulary < 256)
-    s.error(
-        errors, "model.vocab_size",
-        fmt::format("{} is less than 256, the tokens of data.tokenizer \"bytes\"", m.vocabulary));
+    s.error(errors, "model.vocab_size",
+            fmt::format(
+                "{} is less than 256, the tokens of data.tokenizer \"bytes\", as which {} would "
+                "be read. Say at least 256, or name token files (llm.c, Megatron, HDF5)",
+                m.vocabulary, *text));
 }
 
 // communication_data_type in small letters; empty: the job does not say it.
@@ -169,8 +181,10 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
     s.resolve("data.seq_length", std::min(1024, std::max(1, m.positions)));
   else if (const auto length = s.integer("data.seq_length");
            s.sound({"model"}) && length > m.positions)
-    s.error(errors, "data.seq_length",
-            fmt::format("{} is more than the model's {} positions", length, m.positions));
+    s.error(
+        errors, "data.seq_length",
+        fmt::format("{} is more than the model's {} positions. Say at most as many, or \"auto\"",
+                    length, m.positions));
   auto train = data_files(s, "data.train", job_file, errors, missing);
   auto valid = data_files(s, "data.valid", job_file, errors, missing);
   if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))

@@ -30,13 +30,15 @@ std::string let_data_follow(const Settings& s, int64_t ranks, int64_t inner) {
   return text + " and --set " + (same_micro ? accumulation : micro) + "=auto";
 }
 
-// The grid nearest to the one asked for that the ranks and the model allow; 1 x 1 always does.
+// The grid nearest to the one asked for that the ranks and the model allow; 1 x 1 always does, with
+// as many chunks as there are layers where more are asked for.
 std::string what_fits(const Grid& asked, const ModelConfig& m, int64_t chunks, int64_t ranks) {
+  const int64_t allowed = std::min<int64_t>(chunks, m.layers);
   Grid best;
   double best_distance = std::numeric_limits<double>::infinity();
   for (int64_t tensor = 1; tensor <= std::min<int64_t>(ranks, m.heads); ++tensor) {
     if (ranks % tensor != 0 || !heads_fit(m, tensor)) continue;
-    for (int64_t pipeline = 1; pipeline * chunks <= m.layers && pipeline <= ranks / tensor;
+    for (int64_t pipeline = 1; pipeline * allowed <= m.layers && pipeline <= ranks / tensor;
          ++pipeline) {
       if (ranks / tensor % pipeline != 0) continue;
       const auto off = [](int64_t a, int64_t b) {
@@ -49,8 +51,9 @@ std::string what_fits(const Grid& asked, const ModelConfig& m, int64_t chunks, i
       }
     }
   }
-  return fmt::format("For example tensor {}, pipeline {}, data {}", best.tensor, best.pipeline,
-                     ranks / (best.tensor * best.pipeline));
+  return fmt::format("For example tensor {}, pipeline {}, data {}{}", best.tensor, best.pipeline,
+                     ranks / (best.tensor * best.pipeline),
+                     allowed < chunks ? fmt::format(", chunks {}", allowed) : "");
 }
 
 void check_model_fits(Settings& s, const Grid& grid, const ModelConfig& m, int64_t ranks,

@@ -84,10 +84,12 @@ OpMessages::OpMessages(const PlacedConfig& config, const Stage& stage,
 }
 
 OpMessages::Sent OpMessages::of(const Op& op) const {
-  const auto layer = [&] {
+  const auto layer = [&]() -> const auto& {
     return layers_[static_cast<std::size_t>(op.chunk)][static_cast<std::size_t>(op.layer)];
   };
-  const auto block = [&] { return blocks_[static_cast<std::size_t>(op.block)]; };
+  const auto block = [&]() -> const auto& {
+    return blocks_[static_cast<std::size_t>(op.block)];
+  };
   switch (op.kind) {
     case OpKind::Forward:
     case OpKind::Recompute:

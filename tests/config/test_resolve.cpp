@@ -229,16 +229,21 @@ TEST_F(Resolve, SequenceLength) {
   EXPECT_EQ(config("").data.sequence_length, 128) << "the model's positions";
   EXPECT_EQ(config("", 1, {"model.n_positions=4096"}).data.sequence_length, 1024);
   EXPECT_EQ(error("", 1, {"data.seq_length=129"}),
-            "--set: data.seq_length: 129 is more than the model's 128 positions");
+            "--set: data.seq_length: 129 is more than the model's 128 positions. Say at most as "
+            "many, or \"auto\"");
 }
 
 TEST_F(Resolve, BytesNeedAVocabularyOf256) {
-  EXPECT_EQ(
-      error("", 1, {"model.vocab_size=255"}),
-      "--set: model.vocab_size: 255 is less than 256, the tokens of data.tokenizer \"bytes\"");
+  EXPECT_EQ(error("", 1, {"model.vocab_size=255"}),
+            "--set: model.vocab_size: 255 is less than 256, the tokens of data.tokenizer "
+            "\"bytes\", as which text.txt would be read. Say at least 256, or name token files "
+            "(llm.c, Megatron, HDF5)");
   write("tokens.bin", "x");
   EXPECT_EQ(error("", 1, {"model.vocab_size=255", "data.train=tokens.bin"}), "")
       << "token files bring their own vocabulary";
+  write("shard", std::string("\x88\xd8\x34\x01\x01\0\0\0", 8) + "tokens");
+  EXPECT_EQ(error("", 1, {"model.vocab_size=255", "data.train=shard"}), "")
+      << "whatever they are called";
   EXPECT_THAT(error("", 1, {"data.tokenizer=gpt2:dir"}),
               HasSubstr("\"gpt2:dir\" is not built yet. Say \"bytes\", or name token files"));
 }

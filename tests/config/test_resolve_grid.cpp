@@ -154,6 +154,8 @@ TEST_F(ResolveGrid, SchedulesHaveTheirConditions) {
               HasSubstr("gradient_accumulation_steps: 3 is not a multiple of parallel.pipeline 2"));
   EXPECT_THAT(with(R"("schedule": "interleaved", "chunks": 5)", 4),
               HasSubstr("2 stages x 5 chunks need as many layers"));
+  EXPECT_THAT(with(R"("schedule": "interleaved", "chunks": 9)", 4),
+              HasSubstr("the model has 8. For example tensor 1, pipeline 1, data 2, chunks 8"));
   EXPECT_THAT(with(R"("schedule": "zero-bubble")", 4),
               HasSubstr("\"zero-bubble\" is not built yet. Use \"gpipe\", \"1f1b\""));
   EXPECT_THAT(with(R"("schedule": "1f2b")", 4),

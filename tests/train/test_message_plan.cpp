@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "tests/support/training.hpp"
 
 namespace triax::test {
@@ -66,6 +68,20 @@ TEST(MessagePlan, RecomputedLayersSendForwardAgain) {
   EXPECT_EQ(all.all_gather, none.all_gather);
   EXPECT_EQ(parts.all_reduce, all.all_reduce);
   EXPECT_GT(parts.all_gather.messages, all.all_gather.messages);
+}
+
+// Buckets of two elements make hundreds of thousands of pieces of a small model. What one of them
+// sends must not cost more the more there are: that took minutes; a second is usual.
+TEST(MessagePlan, ManyPiecesAreQuick) {
+  PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 1});
+  config.model.intermediate *= 4;
+  const Messages whole = messages_of(config).along(Axis::data);
+  config.zero.allgather_bucket_size = 2;
+  const std::clock_t begin = std::clock();  // of this process: others may have the cores
+  const Messages pieces = messages_of(config).along(Axis::data);
+  EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
+  EXPECT_EQ(pieces.all_gather.bytes, whole.all_gather.bytes);
+  EXPECT_GT(pieces.all_gather.messages, 200'000U);
 }
 
 // Thousands of ranks, of which no two data ranks need be looked at apart.

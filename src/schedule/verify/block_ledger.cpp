@@ -60,6 +60,7 @@ BlockLedger::BlockLedger(const PlanShape& shape, int stage)
     block.backwards.assign(shape.microbatches, static_cast<int>(use.layers.size()));
     block.parameters = block.sharded ? Parameters::absent : Parameters::whole;
     block.pieces.assign(block.sharded ? 1 : use.gathers(), Parameters::absent);
+    block.absent_pieces = static_cast<int>(block.pieces.size());
     block.written.assign(use.layers.size(), false);
     block.begun.assign(shape.microbatches, false);
   }
@@ -191,10 +192,9 @@ void BlockLedger::gather_piece(const Op& op) {
   require(piece == (start ? Parameters::absent : Parameters::gathering),
           start ? "it is gathered already" : "it is not in flight");
   piece = start ? Parameters::gathering : Parameters::whole;
-  const auto none = [&](Parameters state) {
-    return std::find(block.pieces.begin(), block.pieces.end(), state) == block.pieces.end();
-  };
-  if (none(Parameters::absent) && (start || none(Parameters::gathering))) ++block.done;
+  block.absent_pieces -= start ? 1 : 0;
+  block.gathering_pieces += start ? 1 : -1;
+  if (block.absent_pieces == 0 && (start || block.gathering_pieces == 0)) ++block.done;
 }
 
 // The parts of a block may be stepped in any order; the block is when all are.

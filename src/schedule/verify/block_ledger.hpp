@@ -49,6 +49,7 @@ class BlockLedger {
     std::vector<int> backwards;  // by micro-batch: those that have yet to come
     Parameters parameters = Parameters::whole;
     std::vector<Parameters> pieces;  // of updated parameters (ZeRO 1)
+    int absent_pieces = 0, gathering_pieces = 0;
     // Of the window in which the gradient is whole (ZeRO 2).
     Gradient gradient = Gradient::shard;
     int first = 0;              // the micro-batch that writes first
