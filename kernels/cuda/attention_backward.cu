@@ -55,7 +55,7 @@ struct QueryGradient {
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const AttentionTask& task = of.task;
-    const AttentionPlace at = place_of(block, task, task.heads, cut.held(), true);
+    const AttentionPlace at = query_tile(block, task, cut.held());
     const int i0 = at.tile * cut.held();
     const int own = block.thread_x() / warp * cut.held_by_warp();
     const HeadRows<T> keys = rows_of_head(task, of.k, at.b, at.h / task.group());
@@ -158,7 +158,7 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   triax::attention::check_views({&dq, &dout, &out, &q}, q.shape(), q.dtype(), device);
   triax::attention::check_views({&dk, &dv, &k, &v}, k.shape(), q.dtype(), device);
   triax::attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, device);
-  const AttentionTask task(n, options);
+  const AttentionTask task(n, options, q.dtype());
   const ArenaScope scope(scratch);
   const Tensor delta = triax::attention::take_delta(scratch, n.batch, n.heads, n.length);
   sum_rows(stream, task, delta, dout, out);
