@@ -28,6 +28,8 @@ struct RowSums {
     if (exists) {
       const T* a = offset(dout);
       const T* b = offset(out);
+      // A turn or two: unrolled further, it would have the registers of as many pieces.
+      TRIAX_ROLLED
       for (int d = static_cast<int>(thread % row_sum_lanes) * wide<T>; d < task.head_size;
            d += row_sum_lanes * wide<T>) {
         float x[wide<T>], y[wide<T>];
