@@ -210,7 +210,14 @@ bool aligned(const GradientRows<T>& rows) {
 
 /// out[c] = partials[0][c] + partials[1][c] + ... in double, in a fixed order; plus out[c] when
 /// `accumulate`. out: (columns) of any type; partials: (blocks, columns).
-void add_partial_rows(const Stream& stream, const Tensor& out, const float* partials,
+struct PartialRows {
+  Tensor out;
+  const float* partials;
+};
+void add_partial_rows(const Stream& stream, const PartialRows& rows, std::int64_t blocks,
+                      bool accumulate);
+/// Two of a type and of as many columns at once.
+void add_partial_rows(const Stream& stream, const PartialRows& first, const PartialRows& second,
                       std::int64_t blocks, bool accumulate);
 
 }  // namespace triax::cuda

@@ -174,8 +174,7 @@ void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dw
                                   gradient_rows(rows.dx.rows)});
     });
   });
-  add_partial_rows(stream, dweight, gain_partials, blocks, accumulate);
-  add_partial_rows(stream, dbias, shift_partials, blocks, accumulate);
+  add_partial_rows(stream, {dweight, gain_partials}, {dbias, shift_partials}, blocks, accumulate);
 }
 
 }  // namespace triax::cuda

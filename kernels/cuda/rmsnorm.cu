@@ -146,7 +146,7 @@ void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dwei
              Backward<T, allowed>{rows, partials, epsilon, gradient_rows(rows.dx.rows)});
     });
   });
-  add_partial_rows(stream, dweight, partials, blocks, accumulate);
+  add_partial_rows(stream, {dweight, partials}, blocks, accumulate);
 }
 
 }  // namespace triax::cuda

@@ -165,7 +165,8 @@ TEST(LaunchShape, ColumnSumsHaveABlockForEachPartialRow) {
 
 TEST(LaunchShape, PartialRowsHaveAThreadForEachColumn) {
   for (const std::int64_t columns : hidden_sizes) {
-    const LaunchShape shape = partial_rows_shape(columns);
+    const LaunchShape shape = partial_rows_shape(columns, 2);
+    EXPECT_EQ(shape.blocks_y, 2) << "for two sums";
     EXPECT_GE(shape.blocks_x * warp, columns);
     EXPECT_LT((shape.blocks_x - 1) * warp, columns);
     EXPECT_EQ(shape.threads_x, warp);
@@ -235,7 +236,7 @@ TEST(LaunchShape, AllButTheLongestRowsOfNormsFitTheSmallestSharedMemory) {
   for (const LaunchShape& shape :
        {row_shape(8, 16384, row_part<Bf16>), row_shape(8, 8192, row_part<float>),
         gradient_shape(64, 8192, row_part<float>, 2), column_sum_shape(64, 16384, 8),
-        partial_rows_shape(16384), order_shape(1 << 20), sum_shape(1 << 30, 8), parts_shape(),
+        partial_rows_shape(16384, 2), order_shape(1 << 20), sum_shape(1 << 30, 8), parts_shape(),
         transposed_shape(8192, 8192), long_row_shape(8, 1 << 20)})
     EXPECT_NO_THROW(check_shared(shape, of_sm_86));
 }
