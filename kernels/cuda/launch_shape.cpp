@@ -139,7 +139,7 @@ LaunchShape transposed_shape(std::int64_t rows, std::int64_t columns) {
 
 LaunchShape order_shape(std::int64_t rows) {
   LaunchShape shape = pointwise_shape(rows, 1);
-  shape.shared_bytes = static_cast<std::size_t>(shape.threads_x) * sizeof(std::int32_t);
+  shape.shared_bytes = static_cast<std::size_t>(shape.threads_x) * sizeof(std::int64_t);
   return shape;
 }
 

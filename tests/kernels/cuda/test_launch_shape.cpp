@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -176,10 +178,11 @@ TEST(LaunchShape, PartialRowsHaveAThreadForEachColumn) {
   }
 }
 
-TEST(LaunchShape, RowsInOrderPassAllOthersInSharedMemory) {
+TEST(LaunchShape, RowsInOrderPassThoseOfTheirBlockInSharedMemory) {
   const LaunchShape shape = order_shape(32768);
   EXPECT_EQ(shape.blocks_x * shape.threads_x, 32768);
-  EXPECT_EQ(shape.shared_bytes, static_cast<std::size_t>(shape.threads_x) * sizeof(std::int32_t));
+  EXPECT_EQ(shape.shared_bytes, static_cast<std::size_t>(shape.threads_x) * sizeof(std::int64_t));
+  EXPECT_EQ(std::popcount(static_cast<unsigned>(shape.threads_x)), 1) << "of searches by halves";
   EXPECT_NO_THROW(check_shape(shape, 256));
   EXPECT_EQ(order_shape(0).blocks_x, 0);
 }
