@@ -16,7 +16,8 @@ struct AttentionOptions {
 
 /// Bytes that either direction takes from its arena at most, and gives back, on the host or on a
 /// device. queries: (B, T, H, D). On the host buffers for each thread that gets a head, linear in
-/// T; Kokkos must have been started. On a device a number a row of each head.
+/// T; Kokkos must have been started. On a device a number a row of each head,
+/// and in a build with cuDNN its workspace (at most 256 MiB, whatever runs).
 std::size_t attention_scratch_bytes(const Shape& queries);
 
 /// out = softmax(scale q k^T + causal mask) v.

@@ -88,6 +88,15 @@ void convert(const Stream& stream, const Tensor& dst, const Tensor& src) {
   });
 }
 
+void copy_rows(const Stream& stream, const Tensor& dst, const Tensor& src) {
+  if (on_device(stream)) return cuda::copy_rows(stream, dst, src);
+  with_type(dst.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> to = rows_of<T>(dst, "dst");
+    const Rows<T> from = rows_like(src, to, "src");
+    parallel_for(to.rows, [=](std::int64_t r) { std::copy_n(from[r], to.columns, to[r]); });
+  });
+}
+
 void bias_backward(const Stream& stream, const Tensor& dbias, const Tensor& dy, bool accumulate,
                    Arena& scratch) {
   if (on_device(stream)) return cuda::bias_backward(stream, dbias, dy, accumulate, scratch);

@@ -19,6 +19,9 @@ void accumulate(const Stream& stream, const Tensor& dst, const Tensor& src);
 /// dst = src, elementwise, from any of float32, bfloat16 and half precision to any. Contiguous.
 void convert(const Stream& stream, const Tensor& dst, const Tensor& src);
 
+/// dst = src, each row. (N, E) of one type; rows may be strided.
+void copy_rows(const Stream& stream, const Tensor& dst, const Tensor& src);
+
 /// dbias = column sums of dy (N, E), in a fixed order; added to when `accumulate`. dy may be a
 /// column slice; dbias: (E) of any type.
 void bias_backward(const Stream& stream, const Tensor& dbias, const Tensor& dy, bool accumulate,

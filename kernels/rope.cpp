@@ -18,10 +18,9 @@ void rotate(const Tensor& x, const Tensor& table, float sign) {
   const std::int64_t length = x.size(1);
   const std::int64_t heads = x.size(2);
   const std::int64_t half = x.size(3) / 2;
-  check(table.rank() == 3 && table.size(0) == 2 && table.size(1) >= length && table.size(2) == half,
-        "rope table {} for {}", table.shape(), x.shape());
-  const float* cosines = elements_of(table, table.elements(), "table");
-  const float* sines = cosines + table.size(1) * half;
+  check_rope_table(table, x);
+  const float* cosines = table.as<float>();
+  const float* sines = cosines + table.stride(0);
   const std::int64_t batch_stride = x.stride(0);
   const std::int64_t row_stride = x.stride(1);
   with_type(x.dtype(), [&]<class T>(Type<T>) {

@@ -35,8 +35,16 @@ struct RopeFrequencies {
 void rope_table(const Stream& stream, const Tensor& table, const RopeFrequencies& frequencies);
 
 /// Rotates each head in place by its position t. x: (B, T, H, D), strided over (B, T), heads
-/// contiguous.
+/// contiguous. `table` may be a slice of a longer one: of the positions that x has.
 void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table);
+
+/// That `table` has an angle for each position and pair of x.
+inline void check_rope_table(const Tensor& table, const Tensor& x) {
+  const std::int64_t half = x.size(3) / 2;
+  check(table.rank() == 3 && table.size(0) == 2 && table.size(1) >= x.size(1) &&
+            table.size(2) == half && table.stride(1) == half && table.stride(2) == 1,
+        "rope table {} for {}", table.shape(), x.shape());
+}
 
 /// The inverse rotation, in place: the gradient of rope_forward.
 void rope_backward(const Stream& stream, const Tensor& dx, const Tensor& table);

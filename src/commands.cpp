@@ -7,6 +7,7 @@
 #include "io/agree.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
+#include "src/comm/device_messages.hpp"
 #include "src/comm/isa_of_job.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/comm/message_tags.hpp"
@@ -135,6 +136,11 @@ void print_plan(const JobArguments& arguments, const JobPlan& plan) {
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
 }
 
+void say_failure(const std::string& text) {
+  fmt::print(stderr, "triax: {}\n", text);
+  (void)std::fflush(stderr);
+}
+
 // Before there is a grid, which is of the job.
 LoadedJob load_on_all_ranks(const JobArguments& arguments, MpiSession& session) {
   const StartMeeting meeting(MPI_COMM_WORLD);
@@ -159,16 +165,31 @@ LoadedJob load_on_all_ranks(const JobArguments& arguments, MpiSession& session) 
 }  // namespace
 
 int fail(MpiSession& session, const std::string& text, int status) {
-  const auto print = [&] {
-    fmt::print(stderr, "triax: {}\n", text);
-    (void)std::fflush(stderr);
-  };
-  if (session.rank() == 0) print();
+  if (session.rank() == 0) say_failure(text);
   // All ranks read what the user wrote, and come to the same; of thousands some come late.
   const double patience = status == usage_failure ? 15.0 : 2.0;
   if (session.all_arrive(patience)) return status;
-  if (session.rank() != 0) print();
+  if (session.rank() != 0) say_failure(text);
   session.abort(status);
+}
+
+// While the memory of messages under way still stands, and before communicators go, which wait for
+// the other ranks. A GPU is waited for as its memory goes, and may be in a message that no other
+// rank joins: there the process ends at once, and what destructors would remove is removed here.
+int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config,
+             std::optional<RunLock>& lock, const std::exception& error) {
+  const bool at_once = grid.space() == MemorySpace::device && grid.size() > 1;
+  if (at_once) {
+    remove_own_offload(grid, config);
+    lock.reset();
+  }
+  if (dynamic_cast<const DeviceMessagesFailed*>(&error) != nullptr) {
+    say_failure(error.what());
+    session.abort(run_time_failure);
+  }
+  const int status = fail(session, failure_text(error), run_time_failure);
+  if (at_once) session.abort(status);
+  return status;
 }
 
 int train(const JobArguments& arguments, MpiSession& session, std::optional<StartSignals>& start) {
@@ -213,12 +234,7 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
     throw;
   } catch (const std::exception& error) {
     start.reset();  // a signal that comes with the end of other ranks is not to change the status
-    // Here, while the memory of messages under way still stands, and before communicators go, which
-    // wait for the other ranks.
-    const int status = fail(session, failure_text(error), run_time_failure);
-    // A GPU is waited for as its memory goes, and may be in a message that no other rank joins.
-    if (grid.space() == MemorySpace::device && grid.size() > 1) session.abort(status);
-    return status;
+    return fail_run(session, grid, config, lock, error);
   }
 }
 

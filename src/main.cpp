@@ -270,10 +270,14 @@ int start_and_run(int argc, char** argv) {
     start.emplace(stopped_early);
   }
   MpiSession session =
-      needs_ranks(argc, argv) ? MpiSession(&argc, &argv) : MpiSession(MpiSession::Alone());
+      needs_ranks(argc, argv)
+          ? MpiSession(&argc, &argv)
+          : MpiSession(MpiSession::Alone{argc > 1 ? 0 : launched_process().number});
   if (start) start->mpi_started(session.rank(), session.size());
   name_unreadable_files();  // what MPI loads may have put a handler of its own
-  return run(argc, argv, session, start);
+  const int status = run(argc, argv, session, start);
+  session.ends_with(status);
+  return status;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "kernels/attention/bf16.hpp"
 #include "kernels/base/parallel.hpp"
+#include "kernels/cuda/attention_cudnn.hpp"
 
 namespace triax {
 namespace attention {
@@ -60,6 +61,7 @@ std::size_t attention_scratch_bytes(const Shape& queries) {
                                                              sequence_length, head_size);
   Arena device;
   attention::take_delta(device, queries[0], queries[2], sequence_length);
+  device.take("attention cuDNN", DType::u8, {cuda::cudnn_attention_workspace(queries)});
   return std::max({forward.high_water(), backward.high_water(), pair_forward.high_water(),
                    pair_backward.high_water(), device.high_water()});
 }

@@ -51,6 +51,10 @@ void attention_backward(const Stream&, const Tensor&, const Tensor&, const Tenso
                         const AttentionOptions&, Arena&) {
   absent("attention_backward");
 }
+void cached_attention(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                      float, Arena&) {
+  absent("cached_attention");
+}
 
 void dropout(const Stream&, const Tensor&, const Tensor&, const Dropout&, std::int64_t) {
   absent("dropout");
@@ -67,6 +71,9 @@ void accumulate(const Stream&, const Tensor&, const Tensor&) {
 }
 void convert(const Stream&, const Tensor&, const Tensor&) {
   absent("convert");
+}
+void copy_rows(const Stream&, const Tensor&, const Tensor&) {
+  absent("copy_rows");
 }
 void bias_backward(const Stream&, const Tensor&, const Tensor&, bool, Arena&) {
   absent("bias_backward");

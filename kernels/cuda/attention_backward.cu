@@ -1,6 +1,7 @@
 // Attention's backward pass: the gradient of queries by blocks of queries, those of keys and values
 // by blocks of keys. Scores are made twice, and each sum is one thread's: no order is left to
 // chance.
+#include "kernels/cuda/attention_cudnn.hpp"
 #include "kernels/cuda/attention_dropout.hpp"
 #include "kernels/cuda/attention_gradient.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -160,9 +161,12 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   triax::attention::check_views({&dq, &dout, &out, &q}, q.shape(), q.dtype(), device);
   triax::attention::check_views({&dk, &dv, &k, &v}, k.shape(), q.dtype(), device);
   triax::attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, device);
-  const AttentionTask task(n, options, q.dtype());
   const ArenaScope scope(scratch);
   const Tensor delta = triax::attention::take_delta(scratch, n.batch, n.heads, n.length);
+  if (cudnn_attention_backward(stream, {q, k, v, out, lse, dout, dq, dk, dv, delta}, options,
+                               scratch))
+    return;
+  const AttentionTask task(n, options, q.dtype());
   sum_rows(stream, task, delta, dout, out);
   const bool done = on_tensor_cores(
       task, {&q, &k, &v, &dout, &dq, &dk, &dv}, [&]<class T, int width>(Type<T>, Width<width>) {

@@ -1,6 +1,7 @@
 // Attention's forward pass (FlashAttention-2: Dao 2023).
 #include <cmath>
 
+#include "kernels/cuda/attention_cudnn.hpp"
 #include "kernels/cuda/attention_dropout.hpp"
 #include "kernels/cuda/attention_tile.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -157,12 +158,16 @@ struct Forward {
 }  // namespace
 
 void attention_forward(const Stream& stream, const Tensor& out, const Tensor& lse, const Tensor& q,
-                       const Tensor& k, const Tensor& v, const AttentionOptions& options, Arena&) {
+                       const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                       Arena& scratch) {
   const auto n = triax::attention::sizes_of(q, k, v, options);
   constexpr MemorySpace device = MemorySpace::device;
   triax::attention::check_views({&out, &q}, q.shape(), q.dtype(), device);
   triax::attention::check_views({&k, &v}, k.shape(), q.dtype(), device);
   triax::attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, device);
+  if (cudnn_attention_forward(stream, {.q = q, .k = k, .v = v, .out = out, .lse = lse}, options,
+                              scratch))
+    return;
   const AttentionTask task(n, options, q.dtype());
   const bool done =
       on_tensor_cores(task, {&q, &k, &v, &out}, [&]<class T, int width>(Type<T>, Width<width>) {

@@ -70,4 +70,10 @@ LaunchShape plain_attention_shape(std::int64_t heads, std::int64_t length, const
           .shared_bytes = cut.shared_bytes};
 }
 
+LaunchShape cached_attention_shape(std::int64_t rows, std::int64_t parts, std::int64_t part) {
+  return {.blocks_x = rows * parts,
+          .threads_x = cached_threads,
+          .shared_bytes = static_cast<std::size_t>(part) * sizeof(float)};
+}
+
 }  // namespace triax::cuda

@@ -88,4 +88,8 @@ PlainCut plain_attention_cut(std::int64_t head_size, int row_tiles, int score_ti
                              std::size_t shared_bytes = shared_limit);
 LaunchShape plain_attention_shape(std::int64_t heads, std::int64_t length, const PlainCut& cut);
 
+/// Cached attention: a block for each part of the positions of each row, whose scores it keeps.
+inline constexpr int cached_threads = 128;
+LaunchShape cached_attention_shape(std::int64_t rows, std::int64_t parts, std::int64_t part);
+
 }  // namespace triax::cuda

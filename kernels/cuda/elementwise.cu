@@ -76,6 +76,18 @@ struct Convert {
   }
 };
 
+template <class T>
+struct CopyRows {
+  Rows<T> to, from;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t row, std::int64_t column) const {
+    float values[n];
+    load<n>(values, from[row] + column);
+    store<n>(to[row] + column, values);
+  }
+};
+
 }  // namespace
 
 void residual_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& a,
@@ -116,6 +128,15 @@ void convert(const Stream& stream, const Tensor& dst, const Tensor& src) {
       pointwise<std::max(wide<T>, wide<U>)>(stream, dst.elements(), aligned(to) && aligned(from),
                                             Convert<U, T>{to, from});
     });
+  });
+}
+
+void copy_rows(const Stream& stream, const Tensor& dst, const Tensor& src) {
+  with_type(dst.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> to = device_rows<T>(dst, "dst");
+    const Rows<T> from = device_rows_like(src, to, "src");
+    tiles<wide<T>>(stream, to.rows, to.columns, aligned(to) && aligned(from),
+                   CopyRows<T>{to, from});
   });
 }
 

@@ -3,6 +3,7 @@
 // which hands over to it. Defined by the .cu files, or by absent.cpp in a build without CUDA.
 #include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/cached_attention.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -29,6 +30,7 @@ decltype(triax::adamw) adamw;
 
 decltype(triax::attention_forward) attention_forward;
 decltype(triax::attention_backward) attention_backward;
+decltype(triax::cached_attention) cached_attention;
 
 decltype(triax::cross_entropy) cross_entropy;
 decltype(triax::cross_entropy_stats) cross_entropy_stats;
@@ -41,6 +43,7 @@ decltype(triax::residual_forward) residual_forward;
 decltype(triax::add_bias) add_bias;
 decltype(triax::accumulate) accumulate;
 decltype(triax::convert) convert;
+decltype(triax::copy_rows) copy_rows;
 decltype(triax::bias_backward) bias_backward;
 
 decltype(triax::embedding_forward) embedding_forward;

@@ -67,10 +67,10 @@ void rotate(const Stream& stream, const Tensor& x, const Tensor& table, float si
   check_space(x, "x");
   const std::int64_t length = x.size(1);
   const std::int64_t half = x.size(3) / 2;
-  check(table.rank() == 3 && table.size(0) == 2 && table.size(1) >= length && table.size(2) == half,
-        "rope table {} for {}", table.shape(), x.shape());
-  const float* cosines = device_elements(table, table.elements(), "table");
-  const float* sines = cosines + table.size(1) * half;
+  check_rope_table(table, x);
+  check_space(table, "table");
+  const float* cosines = table.as<float>();
+  const float* sines = cosines + table.stride(0);
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     T* data = x.as<T>();
     const bool allowed = half % wide<T> == 0 && aligned(data) && x.stride(0) % wide<T> == 0 &&

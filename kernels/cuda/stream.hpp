@@ -17,8 +17,8 @@ std::size_t shared_memory_of(const Stream& stream);
 
 /// What a stream keeps: made by whoever first needs it, and ended with the stream. A stream is one
 /// thread's at a time, and so are these.
-enum class Kept : std::size_t { scratch, workspace, product_sums, blas, times };
-inline constexpr std::size_t kept_count = 5;
+enum class Kept : std::size_t { scratch, workspace, product_sums, blas, attention, times };
+inline constexpr std::size_t kept_count = 6;
 std::shared_ptr<void>& kept_by(const Stream& stream, Kept what);
 
 /// The T that a stream keeps, made of `arguments` by the first call.

@@ -23,7 +23,8 @@ struct FoundDevice {
 /// numbering, which a launcher may have cut (srun --gpu-bind) or turned (CUDA_VISIBLE_DEVICES). In
 /// order of ranks each takes the first of those that fewest have; then ranks move to nearer ones
 /// that fewer have, and to any that two fewer have, and trade where that brings them nearer
-/// together.
+/// together. What only several moves at once would bring is not looked for: where launchers show
+/// ranks lists that overlap in part, a GPU may be left over.
 std::vector<int> choose_devices(const std::vector<std::vector<FoundDevice>>& found);
 
 /// How many GPUs the ranks have. `addresses`: of each rank's GPU, DevicePlace::address;

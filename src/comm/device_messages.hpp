@@ -27,6 +27,14 @@ struct DeviceGroup {
   std::string where;     // names this rank and the group in errors
 };
 
+/// Messages of a device's memory failed, and no other will be complete. Thrown out of waits for
+/// MPI too, whose messages may write where their caller's memory was: nothing but the end of the
+/// process may follow.
+class DeviceMessagesFailed : public Error {
+ public:
+  using Error::Error;
+};
+
 /// By NCCL; through host memory and MPI where ranks share a GPU or triax is built without NCCL.
 class DeviceMessages {
  public:

@@ -10,8 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string_view>
-#include <thread>
+#include <system_error>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/quiet_thread.hpp"
@@ -75,7 +76,7 @@ MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exce
                 "Use a build of MPI with thread support");
 }
 
-MpiSession::MpiSession(Alone) : exceptions_(std::uncaught_exceptions()) {}
+MpiSession::MpiSession(Alone alone) : exceptions_(std::uncaught_exceptions()), rank_(alone.rank) {}
 
 MpiSession::~MpiSession() {
   if (exit_ == MPI_COMM_NULL) return;
@@ -95,14 +96,21 @@ MpiSession::~MpiSession() {
     abort(run_time_failure);
   }
   MPI_Comm_free(&exit_);
-  // It has no limit, and a rank may die in it.
+  // It has no limit, and a rank may die in it, or a network hang. The run has ended by then.
   const double limit = std::min(limit_, 600.0);
-  const Timer late(limit, [this, limit] {
-    fmt::print(stderr, "triax: rank {} has waited {:.4g} s in MPI_Finalize for the others\n", rank_,
-               limit);
-    std::fflush(nullptr);
-    std::_Exit(run_time_failure);
-  });
+  std::optional<Timer> late;
+  try {
+    late.emplace(limit, [this, limit] {
+      if (rank_ == 0)
+        fmt::print(stderr,
+                   "triax: the run has ended, and MPI_Finalize has not for {:.4g} s "
+                   "(run.collective_timeout): the processes leave without it\n",
+                   limit);
+      std::fflush(nullptr);
+      std::_Exit(status_);
+    });
+  } catch (const std::system_error&) {  // no thread can be had: without a limit, then
+  }
   MPI_Finalize();
 }
 

@@ -24,8 +24,11 @@ inline constexpr int usage_failure = 2;
 class MpiSession {
  public:
   MpiSession(int* argc, char*** argv);
-  /// Without MPI, for what one process does: rank 0 of 1, also where a launcher started several.
-  struct Alone {};
+  /// Without MPI, for what one process does, also where a launcher started several: rank 0 says
+  /// what is wrong.
+  struct Alone {
+    int rank = 0;
+  };
   explicit MpiSession(Alone);
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
@@ -42,6 +45,8 @@ class MpiSession {
   /// How long a rank that has ended waits for the others to end; then the job ends with status 3.
   /// Without: for ever.
   void end_within(double seconds) { limit_ = seconds; }
+  /// The status of a process that MPI does not let go although all ranks have ended.
+  void ends_with(int status) { status_ = status; }
 
   /// Ends every rank of the job at once; mpiexec's exit status is `status`.
   [[noreturn]] void abort(int status) const;
@@ -51,6 +56,7 @@ class MpiSession {
   bool arrived_ = false;
   double limit_ = std::numeric_limits<double>::infinity();  // seconds
   int exceptions_;                                          // under way when the session began
+  int status_ = 0;
   int rank_ = 0;
   int size_ = 1;
 };

@@ -4,13 +4,16 @@
 #include <exception>
 #include <utility>
 
+#include "src/comm/device_messages.hpp"
+
 namespace triax {
 
 void check_nccl(ncclResult_t result, const char* call, const std::string& where) {
   if (result == ncclSuccess || result == ncclInProgress) return;
-  throw Error(fmt::format("{} failed on {}", call, where),
-              fmt::format("{}: {}", ncclGetErrorString(result), ncclGetLastError(nullptr)),
-              "NCCL_DEBUG=INFO says more; with run.device cpu the job needs no NCCL");
+  throw DeviceMessagesFailed(
+      fmt::format("{} failed on {}", call, where),
+      fmt::format("{}: {}", ncclGetErrorString(result), ncclGetLastError(nullptr)),
+      "NCCL_DEBUG=INFO says more; with run.device cpu the job needs no NCCL");
 }
 
 std::size_t NcclProgress::take() {

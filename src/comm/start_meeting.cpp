@@ -176,9 +176,10 @@ void StartMeeting::gather(double seconds, const Failure& own) const {
     if (!arrivals.alike())
       failure.why = fmt::format("{}: {}", who, failure.why);
     else if (missing > 0)
-      failure.why +=
-          fmt::format(" (found by {} and all others that have come; {} of {} had not yet)", who,
-                      missing, size_);
+      failure.why += fmt::format(
+          " (found by {}{}; {} of {} had not yet come)", who,
+          missing + 1 < static_cast<std::size_t>(size_) ? " and all others that have come" : "",
+          missing, size_);
   } else if (const std::vector<int> missing = arrivals.missing(); !missing.empty()) {
     end(missing, seconds);
   }

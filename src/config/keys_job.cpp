@@ -61,8 +61,8 @@ void add_run(Keys& k) {
                      "global batches a validation reads; 0: all of data.valid")
                   .in("steps"));
   k.push_back(obeyed("run.device", string, "auto", one_of({"auto", "cpu", "gpu"}),
-                     "what computes; auto: a GPU a rank where triax is built for them and every "
-                     "rank finds one, else the CPU"));
+                     "what computes; auto: GPUs where triax is built for them and a rank finds "
+                     "one, and then each must, else the CPU"));
   k.push_back(obeyed("run.progress", string, "auto", one_of({"auto", "bar", "lines", "none"}),
                      "progress shown; auto: a bar on a terminal, else lines"));
   k.push_back(

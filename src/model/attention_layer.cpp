@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/cached_attention.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/rope.hpp"
 
 namespace triax {
@@ -65,9 +67,11 @@ std::size_t AttentionLayer::scratch_bytes(const BatchShape& shape) const {
     Scratch(arena, shape, output_.inputs(), width());
     if (recompute_) carve_core(arena, shape);
   });
-  return own +
-         std::max({attention_scratch_bytes({shape.batch, shape.sequence, heads_.heads, head_size_}),
-                   qkv_.scratch_bytes(shape), output_.scratch_bytes(shape)});
+  const Shape queries{shape.batch, shape.sequence, heads_.heads, head_size_};
+  const std::size_t attention =
+      shape.past == 0 ? attention_scratch_bytes(queries)
+                      : cached_attention_scratch_bytes(queries, shape.past + shape.sequence);
+  return own + std::max({attention, qkv_.scratch_bytes(shape), output_.scratch_bytes(shape)});
 }
 
 AttentionLayer::Views AttentionLayer::views(const BatchShape& shape, const Tensor& qkv) const {
@@ -81,9 +85,13 @@ AttentionLayer::Views AttentionLayer::views(const BatchShape& shape, const Tenso
           heads_at(heads_.heads + heads_.kv_heads, heads_.kv_heads)};
 }
 
+float AttentionLayer::scale() const {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size_)));
+}
+
 AttentionOptions AttentionLayer::options(const Context& ctx) const {
   AttentionOptions options;
-  options.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size_)));
+  options.scale = scale();
   if (ctx.training && dropout_ > 0.0F) {
     options.dropout = {dropout_, dropout_key(ctx, layer_, DropoutPlace::attention)};
     options.first_batch = ctx.first_sample;
@@ -104,19 +112,48 @@ Tensor as_heads(const BatchShape& shape, const Tensor& rows, std::int64_t heads,
 
 void AttentionLayer::attend(const Context& ctx, const Views& x, const Core& core) const {
   const ArenaScope scope(ctx.scratch);
-  attention_forward(ctx.stream, as_heads(ctx.shape, core.out, heads_.heads, head_size_), core.lse,
-                    x.q, x.k, x.v, options(ctx), ctx.scratch);
+  const Tensor out = as_heads(ctx.shape, core.out, heads_.heads, head_size_);
+  if (ctx.shape.past == 0)
+    attention_forward(ctx.stream, out, core.lse, x.q, x.k, x.v, options(ctx), ctx.scratch);
+  else
+    attend_to_cache(ctx, out, x.q);
   clear_padding(ctx, core.out);
+}
+
+// From where these tokens are on.
+void AttentionLayer::rotate(const Context& ctx, const Views& x) const {
+  const std::int64_t past = ctx.shape.past;
+  const Tensor angles = rope_.slice(1, past, rope_.size(1) - past);
+  rope_forward(ctx.stream, x.q, angles);
+  rope_forward(ctx.stream, x.k, angles);
+}
+
+// They lie behind the queries, as they do in the cache.
+void AttentionLayer::keep(const Context& ctx, const Tensor& qkv) const {
+  check(ctx.shape.batch == 1, "a cache of {} sequences", ctx.shape.batch);
+  const std::int64_t tokens = ctx.shape.sequence;
+  copy_rows(ctx.stream, ctx.cache.slice(0, ctx.shape.past, tokens),
+            qkv.slice(0, 0, tokens).slice(1, output_.inputs(), cache_width()));
+}
+
+void AttentionLayer::attend_to_cache(const Context& ctx, const Tensor& out, const Tensor& q) const {
+  const std::int64_t positions = ctx.shape.past + ctx.shape.sequence;
+  const std::int64_t row = ctx.cache.stride(0);
+  const auto half = [&](std::int64_t number) {
+    return ctx.cache.slice(0, 0, positions)
+        .slice(1, number * cache_width() / 2, cache_width() / 2)
+        .restrided({1, positions, heads_.kv_heads, head_size_},
+                   {positions * row, row, head_size_, 1});
+  };
+  cached_attention(ctx.stream, out, q, half(0), half(1), scale(), ctx.scratch);
 }
 
 void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,
                              const Tensor& partial, const Frame& frame) const {
   qkv_.forward(ctx, weights, h, frame.qkv);
   const Views x = views(ctx.shape, frame.qkv);
-  if (!rope_.empty()) {
-    rope_forward(ctx.stream, x.q, rope_);
-    rope_forward(ctx.stream, x.k, rope_);
-  }
+  if (!rope_.empty()) rotate(ctx, x);
+  if (!ctx.cache.empty()) keep(ctx, frame.qkv);
   const ArenaScope scope(ctx.scratch);
   const Core made = core(ctx, frame);
   attend(ctx, x, made);

@@ -51,6 +51,14 @@ class AttentionLayer {
   // The frame's, or room for it in the scratch.
   Core core(const Context& ctx, const Frame& frame) const;
   void attend(const Context& ctx, const Views& x, const Core& core) const;
+  void rotate(const Context& ctx, const Views& x) const;
+  // Keys and values of these tokens, into the cache.
+  void keep(const Context& ctx, const Tensor& qkv) const;
+  // Attention over the cache.
+  void attend_to_cache(const Context& ctx, const Tensor& out, const Tensor& q) const;
+  float scale() const;
+  // Elements of a token in the cache.
+  std::int64_t cache_width() const { return 2 * heads_.kv_heads * head_size_; }
   AttentionOptions options(const Context& ctx) const;
   std::int64_t width() const { return qkv_.outputs(); }
 

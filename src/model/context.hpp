@@ -22,6 +22,7 @@ struct BatchShape {
   DType gradient_type = DType::f32;       // of the parameters' gradients
   MemorySpace space = MemorySpace::host;  // of all of them
   bool fp8 = false;                       // Linear multiplies in 8 bits (kernels/fp8.hpp)
+  std::int64_t past = 0;  // tokens before these, whose keys and values are in Context::cache
   std::int64_t tokens() const { return batch * sequence; }
 };
 BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorShard& shard,
@@ -43,6 +44,9 @@ struct Context {
   std::uint64_t dropout_key = 0;  // of this step
   std::int64_t first_sample =
       0;  // of the micro-batch, within the global batch: dropout masks follow it
+  /// (positions, 2 Hkv D): keys and values of a layer's tokens, one sequence. The forward pass adds
+  /// those of this call behind those of BatchShape::past. Empty: they are not kept.
+  Tensor cache = {};
 };
 
 /// Where in a block a dropout mask falls.

@@ -66,8 +66,11 @@ void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, 
       whole ? y : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
   embedding_forward(ctx.stream, partial, ctx.tokens, params.weights[0], vocabulary_.first);
   reduce_rows(ctx, partial, y).wait(ctx);
-  if (positions_)
-    position_forward(ctx.stream, y, params.weights[1], ctx.shape.first_row, ctx.shape.sequence);
+  if (positions_) {
+    const Tensor& all = params.weights[1];
+    const Tensor from_here = all.slice(0, ctx.shape.past, all.size(0) - ctx.shape.past);
+    position_forward(ctx.stream, y, from_here, ctx.shape.first_row, ctx.shape.sequence);
+  }
   if (ctx.training && dropout_ > 0.0F)
     dropout(ctx.stream, y, y, {dropout_, dropout_key(ctx, 0, DropoutPlace::embedding)},
             first_element(ctx, width_));

@@ -53,7 +53,7 @@ HeadLayer::HeadLayer(const ModelConfig& model, const TensorShard& shard)
 // memory is not what is short, chunks are larger, and whole tiles.
 std::int64_t HeadLayer::chunk_rows(const BatchShape& shape) const {
   const bool device = shape.space == MemorySpace::device;
-  const std::int64_t logit_bytes = std::int64_t{device ? 512 : 64} << 20;
+  const std::int64_t logit_bytes = std::int64_t{device ? 1024 : 64} << 20;
   const std::int64_t least = device ? 128 : 64;
   const std::int64_t fit =
       logit_bytes / (vocabulary_.rows * static_cast<std::int64_t>(size_of(shape.type)));

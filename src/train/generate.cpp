@@ -26,12 +26,31 @@ struct Workspace {
   }
 };
 
+// `length` tokens of one text, behind `past` others.
+BatchShape text_shape(std::int64_t length, std::int64_t past, MemorySpace space) {
+  BatchShape shape = batch_shape(1, length, {}, DType::f32, DType::f32, space);
+  shape.past = past;
+  return shape;
+}
+
 std::size_t memory_bytes(const Stage& stage, const BatchShape& shape, std::int64_t width) {
   const std::size_t head = measure([&](Arena& arena) {
     arena.take("head", DType::f32, {1, width});
   });
   return measure([&](Arena& arena) { Workspace(arena, stage, shape, width); }) +
          std::max(stage.scratch_bytes(shape), head);
+}
+
+// For a text of any length up to `context`, and for one token behind as many as there can be.
+std::size_t memory_bytes(const Stage& stage, std::int64_t context, std::int64_t width,
+                         MemorySpace space) {
+  return std::max(memory_bytes(stage, text_shape(context, 0, space), width),
+                  memory_bytes(stage, text_shape(1, context - 1, space), width));
+}
+
+// Keys and values of each block for so many tokens: see Context::cache.
+Shape cache_shape(const ModelConfig& model, std::int64_t context) {
+  return {model.layers * context, 2 * std::int64_t{model.kv_heads} * model.head_size};
 }
 
 }  // namespace
@@ -84,8 +103,9 @@ Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context,
       stream_(grid_.space()),
       stage_(model_, {}, context_, {}, StageUse::run, grid_.space()),
       store_(stage_, grid_, {.space = grid_.space()}),
-      shape_(batch_shape(1, context_, {}, DType::f32, DType::f32, grid_.space())),
-      memory_(memory_bytes(stage_, shape_, model_.hidden), grid_.space()),
+      memory_(memory_bytes(stage_, context_, model_.hidden, grid_.space()), grid_.space()),
+      cache_(static_cast<std::size_t>(cache_shape(model_, context_).elements()) * sizeof(float),
+             grid_.space()),
       input_(grid_.space(), static_cast<std::size_t>(context_) * sizeof(std::int32_t)),
       output_(grid_.space(), static_cast<std::size_t>(model_.vocabulary) * sizeof(float)),
       logits_(static_cast<std::size_t>(model_.vocabulary)) {
@@ -95,33 +115,46 @@ Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context,
 
 Generator::~Generator() = default;
 
-// The whole context is computed for every token; what stands behind the last token cannot be seen
-// from it.
 const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tokens) {
-  check(!tokens.empty() && static_cast<std::int64_t>(tokens.size()) <= context_,
-        "{} tokens in a context of {}", tokens.size(), context_);
-  auto* const input = static_cast<std::int32_t*>(input_.here().data());
-  std::fill(std::copy(tokens.begin(), tokens.end(), input), input + context_, -1);
+  check(!tokens.empty() && std::ssize(tokens) <= context_, "{} tokens in a context of {}",
+        tokens.size(), context_);
+  text_ = tokens;
+  return logits_of_text(0);
+}
+
+const std::vector<float>& Generator::logits_after(std::int32_t token) {
+  check(!text_.empty(), "a token that follows none");
+  text_.push_back(token);
+  if (std::ssize(text_) <= context_) return logits_of_text(std::ssize(text_) - 1);
+  text_.erase(text_.begin());
+  return logits_of_text(0);
+}
+
+const std::vector<float>& Generator::logits_of_text(std::int64_t past) {
+  const std::int64_t length = std::ssize(text_) - past;
+  std::copy(text_.begin() + past, text_.end(), static_cast<std::int32_t*>(input_.here().data()));
   input_.push(stream_);
   Arena arena(memory_);
-  Workspace space(arena, stage_, shape_, model_.hidden);
+  const BatchShape shape = text_shape(length, past, grid_.space());
+  Workspace space(arena, stage_, shape, model_.hidden);
   Context ctx{.stream = stream_,
               .tensor = grid_.tensor(),
               .shard = stage_.place().tensor,
-              .shape = shape_,
+              .shape = shape,
               .scratch = arena,
-              .tokens = input_.there().tensor(DType::i32, {context_}),
+              .tokens = input_.there().tensor(DType::i32, {length}),
               .labels = {},
               .training = false,
               .loss_sum = {}};
+  const Tensor caches = cache_.tensor(DType::f32, cache_shape(model_, context_));
   const int head = stage_.layers(0) - 1;
   for (int layer = 0; layer < head; ++layer) {
+    if (layer > 0) ctx.cache = caches.slice(0, (layer - 1) * context_, context_);
     stage_.layer(0, layer).forward(ctx, store_.layer(0, layer, 0), space.in, space.out,
                                    space.frame);
     std::swap(space.in, space.out);
   }
-  stage_.head().logits(ctx, store_.layer(0, head, 0), space.in,
-                       static_cast<std::int64_t>(tokens.size()) - 1,
+  stage_.head().logits(ctx, store_.layer(0, head, 0), space.in, length - 1,
                        output_.there().tensor(DType::f32, {model_.vocabulary}));
   output_.pull(stream_);
   std::copy_n(static_cast<const float*>(output_.here().data()), logits_.size(), logits_.begin());
@@ -131,14 +164,13 @@ const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tok
 void Generator::generate(std::vector<std::int32_t> tokens, const SamplingOptions& options,
                          const std::function<void(std::int32_t)>& emit) {
   const std::uint64_t key = mix_key(options.seed, "generate");
+  if (std::ssize(tokens) > context_) tokens.erase(tokens.begin(), tokens.end() - context_);
+  std::int32_t next = 0;
   for (std::int64_t i = 0; i < options.max_tokens; ++i) {
-    if (static_cast<std::int64_t>(tokens.size()) > context_)
-      tokens.erase(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(context_));
+    const std::vector<float>& found = i == 0 ? logits(tokens) : logits_after(next);
     const auto words = philox(key, static_cast<std::uint64_t>(i));
-    const std::int32_t next =
-        choose_token(logits(tokens), options, static_cast<double>(words[0]) * 0x1p-32);
+    next = choose_token(found, options, static_cast<double>(words[0]) * 0x1p-32);
     emit(next);
-    tokens.push_back(next);
   }
 }
 

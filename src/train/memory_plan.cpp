@@ -101,7 +101,7 @@ int nccl_groups(const PlacedConfig& config) {
 }
 
 // The group of all ranks sums a few numbers, and has no use for NVLS. A tensor group is on one
-// node.
+// node. Where nodes are not known (dry runs) all ranks are on one.
 std::int64_t nccl_bytes(const PlacedConfig& config) {
   const int data = config.place.data_ranks_of_node, tensor = config.parallel.tensor;
   const DataShard shard = data_shard(config, 0);
@@ -110,7 +110,7 @@ std::int64_t nccl_bytes(const PlacedConfig& config) {
     on_a_node.insert(on_a_node.end(), {std::min(shard.size, data), data / shard.size});
   std::int64_t bytes = nccl_groups(config) * nccl_reserve;
   for (const int ranks : on_a_node)
-    if (ranks > 2) bytes += ranks * nvls_reserve;
+    if (ranks > 2) bytes += std::min(ranks, most_nvls_ranks) * nvls_reserve;
   return bytes;
 }
 

@@ -16,10 +16,18 @@ std::string run_prefix(const Config& config) {
   return fmt::format("triax-{:016x}-rank-", mix_key(0, run));
 }
 
+constexpr const char* parameters = "parameters";
+constexpr const char* optimizer_state = "optimizer";
+
+std::string file_of(const ProcessGrid& grid, const Config& config, const std::string& directory,
+                    const char* what) {
+  return fmt::format("{}/{}{}-{}.h5", directory, run_prefix(config), grid.rank(), what);
+}
+
 OffloadPlace offload_place(const ProcessGrid& grid, const Config& config,
                            const std::string& directory, const char* what) {
-  return {fmt::format("{}/{}{}-{}.h5", directory, run_prefix(config), grid.rank(), what),
-          config.aio.block_size, config.aio.queue_depth, grid};
+  return {file_of(grid, config, directory, what), config.aio.block_size, config.aio.queue_depth,
+          grid};
 }
 
 }  // namespace
@@ -37,11 +45,22 @@ void remove_left_offload(const ProcessGrid& grid, const Config& config) {
   });
 }
 
+void remove_own_offload(const ProcessGrid& grid, const Config& config) {
+  const auto remove = [&](OffloadDevice device, const std::string& directory, const char* what) {
+    std::error_code ignored;  // the next run of this directory removes it
+    if (device == OffloadDevice::nvme)
+      std::filesystem::remove(file_of(grid, config, directory, what), ignored);
+  };
+  const ZeroConfig& zero = config.zero;
+  remove(zero.offload_optimizer.device, zero.offload_optimizer.nvme_path, optimizer_state);
+  remove(zero.offload_param.device, zero.offload_param.nvme_path, parameters);
+}
+
 StateOptions parameters_on(const ProcessGrid& grid, const PlacedConfig& config) {
   StateOptions options = state_options(config, grid.data_rank());
   const OffloadParamConfig& offload = config.zero.offload_param;
   if (offload.device == OffloadDevice::nvme)
-    options.place = offload_place(grid, config, offload.nvme_path, "parameters");
+    options.place = offload_place(grid, config, offload.nvme_path, parameters);
   return options;
 }
 
@@ -49,7 +68,7 @@ StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const S
   const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
   StateBuffers buffers = state_buffers(plans, static_cast<std::size_t>(grid.pipeline_rank()));
   if (offload.device == OffloadDevice::nvme)
-    buffers.place = offload_place(grid, config, offload.nvme_path, "optimizer");
+    buffers.place = offload_place(grid, config, offload.nvme_path, optimizer_state);
   return buffers;
 }
 

@@ -16,6 +16,8 @@ StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const S
 /// Removes what a killed run of the same run.directory left of these files, on whatever grid it
 /// ran: the first rank of each node does. Collective, before any is made.
 void remove_left_offload(const ProcessGrid& grid, const Config& config);
+/// Removes the files that this rank has open, for a process that ends without its destructors.
+void remove_own_offload(const ProcessGrid& grid, const Config& config);
 
 /// A line each for what is offloaded.
 void announce_offload(const PlacedConfig& config, const Optimizer& optimizer,

@@ -58,9 +58,18 @@ void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
   tries_left_ = 0;  // the newer file is worth more than a second try of the older
   finish();
   prepare_publishing();
-  published(at.step,
-            save_checkpoint(stream, path(at.step), header(at, loss_scale), config_.model, store_,
-                            &optimizer_, grid_, checkpoint_options(config_.checkpoint)));
+  const auto write = [&] {
+    return save_checkpoint(stream, path(at.step), header(at, loss_scale), config_.model, store_,
+                           &optimizer_, grid_, checkpoint_options(config_.checkpoint));
+  };
+  std::string unsafe;
+  try {
+    unsafe = write();
+  } catch (const Error& error) {
+    say([&] { spdlog::warn("{}. It is written once more", error.what()); });
+    unsafe = write();
+  }
+  published(at.step, unsafe);
 }
 
 void RunCheckpoints::prepare_publishing() const {

@@ -31,8 +31,9 @@ class RunCheckpoints {
   /// Called on rank 0 before a file gets its name: what is to be on the disk by then.
   void before_publishing(std::function<void()> action) { before_publishing_ = std::move(action); }
 
-  /// Returns when the file is there. `loss_scale`: LossScaler::state(). Error, on all ranks alike,
-  /// where it was not written; earlier files are untouched then.
+  /// Returns when the file is there; what fails is tried once more. `loss_scale`:
+  /// LossScaler::state(). Error, on all ranks alike, where it was not written; earlier files are
+  /// untouched then.
   void save(const Stream& stream, const RunPosition& at, const std::string& loss_scale);
   /// The same, but where checkpoint.async is on it returns at once. One that is still being written
   /// is waited for first.

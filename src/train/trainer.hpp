@@ -91,10 +91,11 @@ class Trainer {
   void evaluate_if_missing();
   bool evaluation_ends(std::int64_t steps_done) const;
   bool leader_says(bool what) const;
-  void update_loss_scale(bool overflow);
+  void update_loss_scale(std::int64_t step, bool overflow);
   RunPosition position(std::int64_t steps_done) const;
   void report_skipped(const StepMetrics& metrics, StepInput input);
   [[noreturn]] void stop_after_bad_steps(std::int64_t steps_done);
+  std::string save_at_failure(std::int64_t steps_done);
   void export_weights(const std::string& checkpoint);  // empty: from memory
   std::int64_t tokens_per_step() const;
   bool leader() const { return grid_.rank() == 0; }

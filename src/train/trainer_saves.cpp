@@ -42,14 +42,18 @@ void Trainer::check_end(std::int64_t steps_done) {
 }
 
 void Trainer::stop_after_bad_steps(std::int64_t steps_done) {
+  throw bad_steps_.error(steps_done, save_at_failure(steps_done));
+}
+
+// Why there is no checkpoint of what was done; empty: there is, or none was to be written.
+std::string Trainer::save_at_failure(std::int64_t steps_done) {
   checkpoints_.finish();
-  std::string unsaved;
   try {
     if (writes_checkpoints(config_.checkpoint)) (void)save(steps_done, true);
   } catch (const Error& error) {
-    unsaved = error.what();
+    return error.what();
   }
-  throw bad_steps_.error(steps_done, unsaved);
+  return {};
 }
 
 // Where the directory is another run's, its files are not to be touched.

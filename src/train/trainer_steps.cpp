@@ -29,6 +29,7 @@ StepMetrics Trainer::train_step(std::int64_t step) {
 
 // Stages between the first and the last see neither tokens nor labels.
 void Trainer::load_batch(std::int64_t step) {
+  grid_.drain(batch_.pushed());  // the host writes it again
   const FileScope working(grid_.watch());
   if (reads_batches(stage_)) batch_.load(stream_, position(step).samples);
 }
@@ -38,7 +39,6 @@ Trainer::RunningStep Trainer::start_step(std::int64_t step) {
   running.begin = Clock::now();
   grid_.board().set_step(step);
   share_.begin();
-  grid_.drain(batch_.pushed());
   load_batch(step);
   LossScaler scaler = loss_scaler_;
   if (late_) scaler.update(false);
@@ -96,7 +96,7 @@ StepMetrics Trainer::settle(RunningStep& running) {
                   training_flops_per_token(config_.model, config_.data.sequence_length) /
                   (config_.run.peak_flops * grid_.size());
   metrics.skipped = !std::isfinite(metrics.grad_norm);
-  update_loss_scale(metrics.skipped);
+  update_loss_scale(metrics.step, metrics.skipped);
   if (metrics.skipped) report_skipped(metrics, running.input);
   if (metrics.skipped && running.output.late.pending()) optimizer_.go_on(stream_);
   bad_steps_.count(metrics, loss_scaler_);
@@ -122,11 +122,17 @@ void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
   }
 }
 
-// It fails on all ranks alike.
-void Trainer::update_loss_scale(bool overflow) {
+// It fails on all ranks alike. The step that was skipped has left the weights as they were.
+void Trainer::update_loss_scale(std::int64_t step, bool overflow) {
+  const LossScaler before = loss_scaler_;
   try {
     loss_scaler_.update(overflow);
   } catch (const Error&) {
+    loss_scaler_ = before;
+    const bool trained = step > start_.step && before.skipped() < step;
+    const std::string unsaved = trained ? save_at_failure(step) : std::string();
+    if (!unsaved.empty() && leader())
+      spdlog::error("no checkpoint after {} of {} steps: {}", step, config_.run.steps, unsaved);
     checkpoints_.finish();
     throw;
   }

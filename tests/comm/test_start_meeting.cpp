@@ -106,7 +106,7 @@ TEST(StartMeeting, WhatTheFirstToComeFindIsOfThem) {
   }
   if (world_rank() == 0) MPI_Send(nullptr, 0, MPI_BYTE, last, 0, MPI_COMM_WORLD);
   EXPECT_THAT(heard, StartsWith("a wrong key (found by rank 0 on "));
-  EXPECT_THAT(heard, EndsWith(fmt::format("; 1 of {} had not yet)", world_size())));
+  EXPECT_THAT(heard, EndsWith(fmt::format("; 1 of {} had not yet come)", world_size())));
 }
 
 TEST(StartMeeting, AFailureOfTheMachineIsNotTheJobs) {

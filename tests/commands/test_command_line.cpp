@@ -126,6 +126,7 @@ TEST(CommandLine, IsAnsweredOnceUnderMpiexec) {
   };
   expect_once("trian", 2, "triax has no command");
   // Without MPI.
+  expect_once("", 2, "triax needs a command");
   expect_once("--version", 0, "built by");
   expect_once("train --help", 0, "Usage: triax");
 }

@@ -97,7 +97,16 @@ goes_on() {  # files rank kind
   if grep -q "written once more" out; then die "what takes long is written again"; fi
 }
 
-# With checkpoint.async false, where rank 1's first write is to step 4's file.
+# With checkpoint.async false, where rank 1's first call of the kind is for step 4's file.
+is_retried() {  # kind
+  what="rank 1, $1 fails once, not in the background"
+  train 1 false FAIL_RANK=1 FAIL_KIND="$1" FAIL_NTH=1 FAIL_ERROR=5
+  check_run 4 8 12 16
+  failed_calls 1
+  grep "Input/output error" out | grep -q "written once more" || die "the second attempt is not said"
+}
+
+# Likewise.
 waits() {  # kind
   what="rank 1 is held in a $1, not in the background"
   train 1 false FAIL_RANK=1 FAIL_KIND="$1" FAIL_NTH=1 FAIL_HOLD="$work/gate"
@@ -127,6 +136,8 @@ for files in 1 2; do
     is_overtaken 0 write "${calls[0write]}"
     goes_on 1 1 sync
     waits write
+    is_retried write
+    is_retried sync
   else
     fails_once 2 1 write
     fails_twice 2 0 sync "${calls[0sync]}" "${calls[0sync]}"

@@ -32,7 +32,7 @@ printf '#!/bin/sh\necho "MpiDefault = none"; echo asked >>asked\n' >bin/scontrol
 printf '#!/bin/sh\nseq ${CORES:-3}\n' >bin/lscpu
 cp bin/squeue bin/triax
 chmod +x bin/* programs/*
-for program in bench_matmul bench_attention bench_elementwise bench_checksum bench_block_file bench_collectives bench_model_state bench_checkpoint; do
+for program in bench_matmul bench_attention bench_elementwise bench_checksum bench_block_file bench_generate bench_collectives bench_model_state bench_checkpoint; do
   cp programs/step "programs/$program"
 done
 
@@ -53,6 +53,7 @@ benchmark 0 all.jsonl
 [[ $(wc -l <all.jsonl) -eq $(wc -l <calls) ]] || fail "a line of each program"
 says all.md 'a table of all.jsonl'
 says calls 'ntasks=1 nodes=1 bench_matmul'
+says calls 'ntasks=1 nodes=1 bench_generate --directory'
 says calls 'ntasks=6 nodes=2 bench_collectives'
 [[ $(sed -n 's/^ntasks=\([0-9]*\) nodes=\([0-9]*\) step.* --batch \([0-9]*\) .*strong/\1 on \2: \3/p' calls | paste -sd,) == \
   '1 on 1: 12,2 on 1: 12,6 on 2: 12' ]] || fail "strong scaling: $(cat calls)"

@@ -66,6 +66,19 @@ TEST_P(Elementwise, AddBiasIsTheResidualOfABias) {
   EXPECT_EQ(x, y);
 }
 
+TEST_P(Elementwise, CopyRowsIntoWiderOnes) {
+  const std::int64_t stride = columns + 3;
+  test::Array wide(types.type, rows * stride, 7.0F);
+  test::run(copy_rows, wide.tensor({rows, stride}).slice(1, 2, columns), matrix(x));
+  test::Array back(types.type, rows * columns);
+  test::run(copy_rows, matrix(back), wide.tensor({rows, stride}).slice(1, 2, columns));
+  EXPECT_EQ(back, x);
+  const std::vector<float> all = wide.floats();
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (const std::int64_t column : {0L, 1L, columns + 2})
+      EXPECT_EQ(all[static_cast<std::size_t>(r * stride + column)], 7.0F);
+}
+
 TEST_P(Elementwise, BiasBackward) {
   test::Array dbias = test::Array::random(types.gradients, columns, 5);
   const test::Array before = dbias;

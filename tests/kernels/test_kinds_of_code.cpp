@@ -6,6 +6,7 @@
 
 #include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/cached_attention.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -146,6 +147,18 @@ TEST_P(KindsOfCode, Attention) {
                        dout.tensor(shape), out.tensor(shape), lse.tensor({batch, heads, length}),
                        q.tensor(shape), k.tensor(shape), v.tensor(shape), options, scratch.arena());
     return Results{out, lse, dq, dk, dv};
+  });
+}
+
+TEST_P(KindsOfCode, CachedAttention) {
+  const Shape queries{1, 2, 4, 40}, keys{1, 150, 2, 40};
+  expect_same([&] {
+    Array q = random(1, queries.elements()), out = empty(queries.elements());
+    Array k = random(2, keys.elements()), v = random(3, keys.elements());
+    test::Scratch scratch(cached_attention_scratch_bytes(queries, 150), MemorySpace::host);
+    cached_attention(stream, out.tensor(queries), q.tensor(queries), k.tensor(keys), v.tensor(keys),
+                     0.2F, scratch.arena());
+    return Results{out};
   });
 }
 

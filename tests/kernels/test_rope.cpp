@@ -68,6 +68,25 @@ TEST_P(Rope, HeadsInsideWiderRows) {
   EXPECT_EQ(wide, test::spread(x, width, width + 5, 7.0F));
 }
 
+// The last positions by themselves, with the end of the table: as among all of them.
+TEST_P(Rope, SliceOfTheTable) {
+  test::Array whole = x;
+  test::run(rope_forward, view(whole), table());
+  const std::int64_t past = size.length / 2;
+  const std::int64_t count = size.length - past;
+  const Tensor rest = view(x).slice(1, past, count);
+  test::run(rope_forward, rest, table().slice(1, past, count));
+  const std::int64_t of_position = size.heads * size.width;
+  for (std::int64_t b = 0; b < size.batch; ++b) {
+    const auto at = [&](const test::Array& values) {
+      const std::vector<float> all = values.floats();
+      const auto begin = all.begin() + (b * size.length + past) * of_position;
+      return std::vector<float>(begin, begin + count * of_position);
+    };
+    EXPECT_EQ(at(x), at(whole)) << b;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Rope,
                          testing::Combine(test::every_type(),
                                           testing::Values(Size{1, 1, 1, 2}, Size{2, 7, 3, 6},

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "kernels/adamw.hpp"
+#include "kernels/cached_attention.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -77,6 +78,17 @@ TEST_P(WarmCalls, Pointwise) {
   EXPECT_EQ(warm_allocations([&] { gelu_forward(stream, a, b); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_backward(stream, a, b, c, d); }), 0);
   EXPECT_EQ(warm_allocations([&] { dropout(stream, a, b, {0.5F, 1}, 0); }), 0);
+}
+
+TEST_P(WarmCalls, Generation) {
+  const Shape queries{1, 1, 2, columns / 2};
+  const Tensor cache = a.reshape({1, rows, 2, columns / 2});
+  test::Scratch scratch(cached_attention_scratch_bytes(queries, rows), MemorySpace::host);
+  const Tensor out = c.slice(0, 0, 1).reshape(queries), q = b.slice(0, 0, 1).reshape(queries);
+  EXPECT_EQ(warm_allocations([&] { copy_rows(stream, a, b); }), 0);
+  EXPECT_EQ(warm_allocations(
+                [&] { cached_attention(stream, out, q, cache, cache, 1.0F, scratch.arena()); }),
+            0);
 }
 
 TEST_P(WarmCalls, TokensAndOptimizer) {

@@ -173,9 +173,12 @@ TEST_F(OnDevice, GeneratesWhatTheHostDoes) {
   train_to_the_end(on_device(job));
   const CheckpointReader reader(directory.path("checkpoints/step-000001.h5"));
   Generator there(reader, 16, MemorySpace::device), here(reader, 16, MemorySpace::host);
-  const std::vector<float> found = there.logits({1, 2, 3});
-  const std::vector<float> expected = here.logits({1, 2, 3});
-  for (std::size_t v = 0; v < expected.size(); ++v) ASSERT_NEAR(found[v], expected[v], 1e-5) << v;
+  const auto expect_near = [](const std::vector<float>& found, const std::vector<float>& expected) {
+    for (std::size_t v = 0; v < expected.size(); ++v) ASSERT_NEAR(found[v], expected[v], 1e-5) << v;
+  };
+  expect_near(there.logits({1, 2, 3}), here.logits({1, 2, 3}));
+  for (const std::int32_t token : {4, 5})
+    expect_near(there.logits_after(token), here.logits_after(token));
 }
 
 // A step that is not finite changes nothing, is looked into, and ends the run with the file from

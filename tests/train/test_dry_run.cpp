@@ -87,6 +87,7 @@ TEST(NcclBytes, AreMoreOnANodeWithManyGpus) {
   EXPECT_EQ(with(1), 0);
   EXPECT_EQ(with(2), 0);
   EXPECT_EQ(with(8), 8 * nvls_reserve);
+  EXPECT_EQ(with(512), 8 * nvls_reserve);  // a dry run that was told of no nodes
   config.zero.stage = 1;
   config.zero.shard_size = 2;
   EXPECT_EQ(with(8), (8 + 4) * nvls_reserve);

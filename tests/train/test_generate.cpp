@@ -131,6 +131,56 @@ TEST_P(GeneratorTest, SeesTheLastTokensOfALongText) {
             continuation(model, {1, 2, 3, 4}, greedy));
 }
 
+// Element by element, relative to the largest.
+void expect_same_logits(const std::vector<float>& found, const std::vector<float>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  float largest = 0.0F;
+  for (const float logit : expected) largest = std::max(largest, std::abs(logit));
+  for (std::size_t v = 0; v < expected.size(); ++v)
+    ASSERT_NEAR(found[v], expected[v], 1e-5F * largest) << "token " << v;
+}
+
+TEST_P(GeneratorTest, TokenByTokenIsTheWholeText) {
+  const std::int64_t context = golden_.sequence_length;
+  Generator whole = generator(context), kept = generator(context);
+  const auto sample = first_sample();
+  for (const std::int64_t prompt : {std::int64_t{1}, std::int64_t{5}, context - 1, context}) {
+    SCOPED_TRACE(fmt::format("a prompt of {}", prompt));
+    std::vector<std::int32_t> text(sample.begin(), sample.begin() + prompt);
+    EXPECT_EQ(kept.logits(text), whole.logits(text)) << "whatever was there before";
+    while (std::ssize(text) < context) {
+      text.push_back(sample[text.size()]);
+      const std::vector<float>& found = kept.logits_after(text.back());
+      expect_same_logits(found, whole.logits(text));
+    }
+  }
+}
+
+TEST_P(GeneratorTest, AFullContextMovesOn) {
+  Generator whole = generator(4), kept = generator(4);
+  kept.logits({1, 2, 3});
+  kept.logits_after(4);
+  EXPECT_EQ(kept.logits_after(5), whole.logits({2, 3, 4, 5}));
+  EXPECT_EQ(kept.logits_after(6), whole.logits({3, 4, 5, 6}));
+}
+
+TEST_P(GeneratorTest, GreedyTextIsThatOfWholeTexts) {
+  Generator whole = generator(12), kept = generator(12);
+  const SamplingOptions greedy{.max_tokens = 14, .temperature = 0.0};
+  std::vector<std::int32_t> text = {3, 1, 4}, expected;
+  for (std::int64_t i = 0; i < greedy.max_tokens; ++i) {
+    if (std::ssize(text) > whole.context()) text.erase(text.begin());
+    expected.push_back(choose_token(whole.logits(text), greedy, 0.0));
+    text.push_back(expected.back());
+  }
+  EXPECT_EQ(continuation(kept, {3, 1, 4}, greedy), expected);
+}
+
+TEST_P(GeneratorTest, ATokenFollowsAText) {
+  Generator model = generator(4);
+  EXPECT_THROW(model.logits_after(1), Error);
+}
+
 TEST_P(GeneratorTest, ContextIsAtMostTheModels) {
   Generator model = generator(100000);
   EXPECT_EQ(model.context(), model.model().positions);

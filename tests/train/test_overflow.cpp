@@ -116,6 +116,28 @@ TEST(Overflow, AtTheLeastScaleTheRunEndsAndSaysWhatToDo) {
               AllOf(HasSubstr("overflow"), HasSubstr("fp16.min_loss_scale")));
 }
 
+// The steps before the one that overflows are not lost: its scale is that of before, too.
+TEST(Overflow, AtTheLeastScaleTheStepsBeforeAreSaved) {
+  const TempDirectory text;
+  const SharedDirectory directory;
+  auto job = overflowing_job(text);
+  job["fp16"] = {{"enabled", true},
+                 {"initial_scale_power", 10},
+                 {"hysteresis", 1},
+                 {"loss_scale_window", 1},
+                 {"min_loss_scale", std::ldexp(1.0, 40)}};
+  job["run"] = {{"directory", directory.path()}, {"steps", 60}, {"progress", "none"}};
+  job["checkpoint"] = {{"resume", "never"}, {"interval", 1000}};
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("least loss scale"));
+  const auto lines = metrics_of(directory.path());
+  ASSERT_GT(lines.size(), 3U);
+  const auto saved = list_checkpoints(directory.path("checkpoints"));
+  ASSERT_EQ(saved.size(), 1U);
+  const CheckpointReader reader(saved.front());
+  EXPECT_EQ(reader.header().step, std::ssize(lines));
+  EXPECT_EQ(nlohmann::json::parse(reader.header().loss_scale)["skipped"], 0);
+}
+
 // One overflow is forgiven, then the scale falls; a window of four steps doubles it. The
 // checkpoint lies in the middle of both counts.
 TEST(Overflow, AResumedRunGoesOnAtItsScaleBitForBit) {

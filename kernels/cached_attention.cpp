@@ -1,0 +1,185 @@
+#include "kernels/cached_attention.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/attention/cached.hpp"
+#include "kernels/base/parallel.hpp"
+#include "kernels/base/vector_loop.hpp"
+#include "kernels/base/vector_math.hpp"
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace triax {
+namespace {
+
+using attention::CachedCut;
+
+// A tensor (B, T, H, D).
+template <class T>
+struct Heads {
+  T* data;
+  std::int64_t batch_stride, row_stride, head_stride;
+
+  explicit Heads(const Tensor& x)
+      : data(x.as<T>()),
+        batch_stride(x.stride(0)),
+        row_stride(x.stride(1)),
+        head_stride(x.stride(2)) {}
+  T* of(std::int64_t b, std::int64_t row, std::int64_t h) const {
+    return data + b * batch_stride + row * row_stride + h * head_stride;
+  }
+};
+
+// What a part of the positions leaves of a sample's rows (t, h), and their scores of a block of
+// positions.
+struct PartRows {
+  float* sums;    // (rows, D)
+  float* stats;   // (rows, 2)
+  float* scores;  // (rows, block)
+};
+
+template <class T>
+struct Attending {
+  attention::Sizes n;
+  std::int64_t positions;
+  float scale;
+  Heads<T> q, k, v;
+
+  // How many of `count` positions from `begin` on query t sees.
+  std::int64_t seen(std::int64_t t, std::int64_t begin, std::int64_t count) const {
+    return std::clamp<std::int64_t>(positions - n.length + t + 1 - begin, 0, count);
+  }
+
+  // visit(row, t, h) for the rows that read key head g and see the j-th position from `begin` on.
+  template <class Visit>
+  void each_reader(std::int64_t g, std::int64_t begin, std::int64_t j, const Visit& visit) const {
+    for (std::int64_t t = 0; t < n.length; ++t) {
+      if (seen(t, begin, j + 1) <= j) continue;
+      for (std::int64_t h = g * n.group(); h < (g + 1) * n.group(); ++h)
+        visit(t * n.heads + h, t, h);
+    }
+  }
+
+  // Position by position, so that keys are read as they lie in memory; values likewise.
+  void make_scores(const PartRows& rows, std::int64_t b, std::int64_t begin,
+                   std::int64_t count) const {
+    for (std::int64_t j = 0; j < count; ++j)
+      for (std::int64_t g = 0; g < n.key_heads; ++g) {
+        const T* key = k.of(b, begin + j, g);
+        each_reader(g, begin, j, [&](std::int64_t row, std::int64_t t, std::int64_t h) {
+          const T* query = q.of(b, t, h);
+          rows.scores[row * CachedCut::block + j] =
+              scale * vector_sum(n.head_size, [=](std::int64_t d, auto lanes) {
+                return lanes.load(query + d) * lanes.stream(key + d);
+              });
+        });
+      }
+  }
+
+  void add_values(const PartRows& rows, std::int64_t b, std::int64_t begin,
+                  std::int64_t count) const {
+    for (std::int64_t j = 0; j < count; ++j)
+      for (std::int64_t g = 0; g < n.key_heads; ++g) {
+        const T* value = v.of(b, begin + j, g);
+        each_reader(g, begin, j, [&](std::int64_t row, std::int64_t, std::int64_t) {
+          const float p = rows.scores[row * CachedCut::block + j];
+          float* sums = rows.sums + row * n.head_size;
+          for_vectors(0, n.head_size, [=](std::int64_t d, auto lanes) {
+            lanes.store(sums + d, lanes.load(sums + d) + p * lanes.stream(value + d));
+          });
+        });
+      }
+  }
+
+  // A row's scores become exp(score - largest), and its sums those of the new largest score.
+  void softmax_step(const PartRows& rows, std::int64_t row, std::int64_t count) const {
+    float* scores = rows.scores + row * CachedCut::block;
+    float* sums = rows.sums + row * n.head_size;
+    float& largest = rows.stats[2 * row];
+    float& sum = rows.stats[2 * row + 1];
+    const float top = std::max(largest, *std::max_element(scores, scores + count));
+    const float shrink = fast_exp_flushed(largest - top);
+    for_vectors(0, count, [=](std::int64_t j, auto lanes) {
+      lanes.store(scores + j, fast_exp_flushed(lanes.load(scores + j) - top));
+    });
+    sum = sum * shrink +
+          vector_sum(count, [=](std::int64_t j, auto lanes) { return lanes.load(scores + j); });
+    largest = top;
+    for_vectors(0, n.head_size, [=](std::int64_t d, auto lanes) {
+      lanes.store(sums + d, shrink * lanes.load(sums + d));
+    });
+  }
+
+  void attend(const PartRows& rows, std::int64_t b, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t all = n.length * n.heads;
+    std::fill_n(rows.sums, all * n.head_size, 0.0F);
+    for (std::int64_t row = 0; row < all; ++row) {
+      rows.stats[2 * row] = -std::numeric_limits<float>::infinity();
+      rows.stats[2 * row + 1] = 0.0F;
+    }
+    for (; begin < end; begin += CachedCut::block) {
+      const std::int64_t count = std::min(CachedCut::block, end - begin);
+      make_scores(rows, b, begin, count);
+      for (std::int64_t row = 0; row < all; ++row)
+        if (const std::int64_t some = seen(row / n.heads, begin, count); some > 0)
+          softmax_step(rows, row, some);
+      add_values(rows, b, begin, count);
+    }
+  }
+};
+
+// out = the parts' sums of a row over their sum of exponentials, all brought to one largest score.
+template <class T>
+void join_parts(T* out, const float* sums, const float* stats, std::int64_t parts,
+                std::int64_t rows, std::int64_t head_size) {
+  float weight[CachedCut::most_parts];
+  float top = stats[0];  // every row sees the first position
+  for (std::int64_t p = 1; p < parts; ++p) top = std::max(top, stats[2 * p * rows]);
+  float total = 0.0F;
+  for (std::int64_t p = 0; p < parts; ++p) {
+    weight[p] = fast_exp_flushed(stats[2 * p * rows] - top);
+    total += weight[p] * stats[2 * p * rows + 1];
+  }
+  for_vectors(0, head_size, [&](std::int64_t d, auto lanes) {
+    FloatVector sum{};
+    for (std::int64_t p = 0; p < parts; ++p)
+      sum += weight[p] * lanes.load(sums + p * rows * head_size + d);
+    lanes.store(out + d, sum / total);
+  });
+}
+
+}  // namespace
+
+void cached_attention(const Stream& stream, const Tensor& out, const Tensor& q, const Tensor& k,
+                      const Tensor& v, float scale, Arena& scratch) {
+  if (on_device(stream)) return cuda::cached_attention(stream, out, q, k, v, scale, scratch);
+  const attention::Sizes n = attention::cached_sizes_of(out, q, k, v, MemorySpace::host);
+  const std::int64_t positions = k.size(1);
+  const CachedCut cut(positions);
+  const ArenaScope scope(scratch);
+  const attention::CachedPartials partials(scratch, q.shape(), positions);
+  float* const sums = partials.sums.as<float>();
+  float* const stats = partials.stats.as<float>();
+  float* const scores = partials.scores.as<float>();
+  const std::int64_t of_sample = n.length * n.heads;
+  const std::int64_t rows = n.batch * of_sample;
+  with_type(q.dtype(), [&]<class T>(Type<T>) {
+    const Attending<T> of{n, positions, scale, Heads<T>(q), Heads<T>(k), Heads<T>(v)};
+    parallel_for(n.batch * cut.parts, [=](std::int64_t task) {
+      const std::int64_t b = task / cut.parts;
+      const std::int64_t part = task % cut.parts;
+      const std::int64_t first = part * rows + b * of_sample;
+      of.attend({sums + first * n.head_size, stats + 2 * first, scores + first * CachedCut::block},
+                b, part * cut.part, std::min(positions, (part + 1) * cut.part));
+    });
+    const Heads<T> to(out);
+    parallel_for(rows, [=](std::int64_t row) {
+      const std::int64_t t = row / n.heads;
+      join_parts(to.of(t / n.length, t % n.length, row % n.heads), sums + row * n.head_size,
+                 stats + 2 * row, cut.parts, rows, n.head_size);
+    });
+  });
+}
+
+}  // namespace triax

@@ -1,0 +1,20 @@
+// kernels/cuda/attention_cudnn.hpp in a build without cuDNN.
+#include "kernels/cuda/attention_cudnn.hpp"
+
+namespace triax::cuda {
+
+bool cudnn_attention_forward(const Stream&, const AttentionTensors&, const AttentionOptions&,
+                             Arena&) {
+  return false;
+}
+
+bool cudnn_attention_backward(const Stream&, const AttentionTensors&, const AttentionOptions&,
+                              Arena&) {
+  return false;
+}
+
+std::int64_t cudnn_attention_workspace(const Shape&) {
+  return 0;
+}
+
+}  // namespace triax::cuda

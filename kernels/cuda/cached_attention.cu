@@ -1,0 +1,149 @@
+#include "kernels/cached_attention.hpp"
+
+#include <cmath>
+
+#include "kernels/attention/cached.hpp"
+#include "kernels/base/with_type.hpp"
+#include "kernels/cuda/attention.hpp"
+#include "kernels/cuda/attention_shape.hpp"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/row_sum.hpp"
+
+namespace triax::cuda {
+namespace {
+
+// Rows are heads of queries, B T H of them.
+struct CachedTask {
+  int queries;  // T
+  int heads;
+  int group;
+  int head_size;
+  std::int64_t positions;
+  std::int64_t rows;
+  std::int64_t part;  // positions of one
+  float scale;
+  float* sums;   // (parts, rows, D)
+  float* stats;  // (parts, rows, 2)
+
+  TRIAX_DEVICE int head(std::int64_t row) const { return static_cast<int>(row % heads); }
+  TRIAX_DEVICE std::int64_t query(std::int64_t row) const { return row / heads % queries; }
+  TRIAX_DEVICE std::int64_t sample(std::int64_t row) const { return row / heads / queries; }
+};
+
+struct Larger {
+  TRIAX_DEVICE float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+// A part of the positions for a row: a warp makes a score, lanes over the head; then a thread has a
+// column of the values.
+template <class T>
+struct AttendToPart {
+  static constexpr int max_threads = cached_threads;
+  CachedTask task;
+  Heads<T> q, k, v;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    const std::int64_t row = block.index_x() % task.rows;
+    const std::int64_t begin = block.index_x() / task.rows * task.part;
+    const std::int64_t seen = task.positions - task.queries + task.query(row) + 1 - begin;
+    const auto count = static_cast<int>(seen < 0 ? 0 : seen < task.part ? seen : task.part);
+    const int key_head = task.head(row) / task.group;
+    const T* keys = k.of(task.sample(row), key_head) + begin * k.row_stride;
+    const T* values = v.of(task.sample(row), key_head) + begin * v.row_stride;
+    float* scores = block.shared<float>();
+    make_scores(block, scores, row, keys, count);
+    block.sync();
+    const float largest = softmax(block, scores, count);
+    float* stats = task.stats + 2 * block.index_x();
+    float sum = 0.0F;
+    for (int j = block.thread_x() % warp; j < count; j += warp) sum += scores[j];
+    sum = over_warp(block, sum, Plus{});
+    if (block.thread_x() == 0) {
+      stats[0] = largest;
+      stats[1] = sum;
+    }
+    for (int d = block.thread_x(); d < task.head_size; d += block.threads_x()) {
+      float total = 0.0F;
+      for (int j = 0; j < count; ++j) total += scores[j] * widen(values[j * v.row_stride + d]);
+      task.sums[block.index_x() * task.head_size + d] = total;
+    }
+  }
+
+  TRIAX_DEVICE void make_scores(const Block& block, float* scores, std::int64_t row, const T* keys,
+                                int count) const {
+    const int lane = block.thread_x() % warp;
+    const T* query = q.of(task.sample(row), task.head(row)) + task.query(row) * q.row_stride;
+    for (int j = warp_of_row(block); j < count; j += warps_of_row(block)) {
+      float sum = 0.0F;
+      for (int d = lane; d < task.head_size; d += warp)
+        sum += widen(query[d]) * widen(keys[j * k.row_stride + d]);
+      sum = over_warp(block, sum, Plus{});
+      if (lane == 0) scores[j] = sum * task.scale;
+    }
+  }
+
+  // Scores become exp(score - largest); returns the largest.
+  TRIAX_DEVICE static float softmax(const Block& block, float* scores, int count) {
+    float largest = -INFINITY;
+    for (int j = block.thread_x() % warp; j < count; j += warp) largest = fmaxf(largest, scores[j]);
+    largest = over_warp(block, largest, Larger{});
+    block.sync();  // every warp has read them
+    for (int j = block.thread_x(); j < count; j += block.threads_x())
+      scores[j] = std::exp(scores[j] - largest);
+    block.sync();
+    return largest;
+  }
+};
+
+// The parts' sums of a row over their sums of exponentials, all brought to one largest score.
+template <class T>
+struct JoinParts {
+  CachedTask task;
+  Heads<T> out;
+  std::int64_t parts;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t row, std::int64_t column) const {
+    const float* stats = task.stats + 2 * row;
+    float top = -INFINITY;
+    for (std::int64_t p = 0; p < parts; ++p) top = fmaxf(top, stats[2 * p * task.rows]);
+    float sum = 0.0F, total = 0.0F;
+    for (std::int64_t p = 0; p < parts; ++p) {
+      const float weight = std::exp(stats[2 * p * task.rows] - top);
+      total += weight * stats[2 * p * task.rows + 1];
+      sum += weight * task.sums[(p * task.rows + row) * task.head_size + column];
+    }
+    narrow((out.of(task.sample(row), task.head(row)) + task.query(row) * out.row_stride)[column],
+           sum / total);
+  }
+};
+
+}  // namespace
+
+void cached_attention(const Stream& stream, const Tensor& out, const Tensor& q, const Tensor& k,
+                      const Tensor& v, float scale, Arena& scratch) {
+  const auto n = triax::attention::cached_sizes_of(out, q, k, v, MemorySpace::device);
+  const std::int64_t positions = k.size(1);
+  const triax::attention::CachedCut cut(positions);
+  const ArenaScope scope(scratch);
+  const triax::attention::CachedPartials partials(scratch, q.shape(), positions);
+  const CachedTask task{.queries = static_cast<int>(n.length),
+                        .heads = static_cast<int>(n.heads),
+                        .group = static_cast<int>(n.group()),
+                        .head_size = static_cast<int>(n.head_size),
+                        .positions = positions,
+                        .rows = n.batch * n.length * n.heads,
+                        .part = cut.part,
+                        .scale = scale,
+                        .sums = partials.sums.as<float>(),
+                        .stats = partials.stats.as<float>()};
+  with_type(q.dtype(), [&]<class T>(Type<T>) {
+    launch(stream, cached_attention_shape(task.rows, cut.parts, cut.part),
+           AttendToPart<T>{task, heads_of<T>(q), heads_of<T>(k), heads_of<T>(v)});
+    tiles<1>(stream, task.rows, n.head_size, false,
+             JoinParts<T>{task, heads_of<T>(out), cut.parts});
+  });
+}
+
+}  // namespace triax::cuda

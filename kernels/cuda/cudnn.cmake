@@ -1,0 +1,11 @@
+# triax_find_cudnn(): sets TRIAX_CUDNN_INCLUDE_DIR to where the headers of a cuDNN lie that is new enough, else to NOTFOUND.
+macro(triax_find_cudnn)
+  find_path(TRIAX_CUDNN_INCLUDE_DIR cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS} DOC "Where cudnn.h lies")
+  if(TRIAX_CUDNN_INCLUDE_DIR)
+    file(STRINGS "${TRIAX_CUDNN_INCLUDE_DIR}/cudnn_version.h" cudnn_version REGEX "^#define CUDNN_(MAJOR|MINOR) +[0-9]+")
+    string(REGEX REPLACE "#define CUDNN_MAJOR +([0-9]+);#define CUDNN_MINOR +([0-9]+)" "\\1.\\2" cudnn_version "${cudnn_version}")
+    if(cudnn_version VERSION_LESS 9.19)
+      set(TRIAX_CUDNN_INCLUDE_DIR TRIAX_CUDNN_INCLUDE_DIR-NOTFOUND)
+    endif()
+  endif()
+endmacro()

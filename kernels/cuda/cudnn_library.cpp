@@ -1,0 +1,50 @@
+#include "kernels/cuda/cudnn_library.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+
+namespace triax::cuda {
+namespace {
+
+// Whether the library has the function.
+template <class Function>
+bool find_function(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+  return function != nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const CudnnLibrary> CudnnLibrary::find() {
+  // It stays: the process ends before the library has ended what it started.
+  void* library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) return nullptr;
+  const auto found = std::make_shared<CudnnLibrary>();
+  const bool whole =
+      find_function(library, "cudnnGetVersion", found->get_version) &&
+      find_function(library, "cudnnGetErrorString", found->get_error_string) &&
+      find_function(library, "cudnnGetLastErrorString", found->get_last_error_string) &&
+      find_function(library, "cudnnCreate", found->create) &&
+      find_function(library, "cudnnDestroy", found->destroy) &&
+      find_function(library, "cudnnSetStream", found->set_stream) &&
+      find_function(library, "cudnnBackendCreateDescriptor", found->create_descriptor) &&
+      find_function(library, "cudnnBackendDestroyDescriptor", found->destroy_descriptor) &&
+      find_function(library, "cudnnBackendFinalize", found->finalize) &&
+      find_function(library, "cudnnBackendSetAttribute", found->set_attribute) &&
+      find_function(library, "cudnnBackendGetAttribute", found->get_attribute) &&
+      find_function(library, "cudnnBackendExecute", found->execute);
+  return whole && found->get_version() >= oldest_cudnn ? found : nullptr;
+}
+
+void CudnnLibrary::check(cudnnStatus_t status, const char* call) const {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  std::array<char, 512> why{};
+  get_last_error_string(why.data(), why.size());
+  throw Error(fmt::format("{} failed for attention", call),
+              fmt::format("{}: {}", get_error_string(status), why.data()),
+              "CUDNN_LOGLEVEL_DBG=2 and CUDNN_LOGDEST_DBG=stderr tell what cuDNN objects to; a "
+              "build with -DTRIAX_CUDNN=OFF does without it");
+}
+
+}  // namespace triax::cuda

@@ -1,0 +1,170 @@
+#include "kernels/cached_attention.hpp"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/attention.hpp"
+#include "kernels/attention/cached.hpp"
+#include "kernels/reference/cached_attention.hpp"
+#include "tests/kernels/array.hpp"
+#include "tests/kernels/run.hpp"
+
+namespace triax {
+namespace {
+
+using Sizes = reference::CachedAttentionSizes;
+constexpr double tolerance = 2e-6;
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+// A call on a cache of rows (keys, values), as the model keeps it, with room behind the positions.
+class CachedPass {
+ public:
+  CachedPass(const Sizes& sizes, DType dtype)
+      : n(sizes),
+        q(test::Array::random(dtype, n.B * n.T * n.H * n.D, 1)),
+        k(test::Array::random(dtype, n.B * n.n * n.Hkv * n.D, 2)),
+        v(test::Array::random(dtype, n.B * n.n * n.Hkv * n.D, 3)),
+        out(dtype, q.count(), nan) {}
+
+  void run() {
+    const std::int64_t width = n.Hkv * n.D;
+    const std::int64_t room = n.n + 3;
+    std::vector<float> rows(static_cast<std::size_t>(n.B * room * 2 * width), nan);
+    const std::vector<float> keys = k.floats(), values = v.floats();
+    for (std::int64_t row = 0; row < n.B * n.n; ++row) {
+      float* to = rows.data() + (row / n.n * room + row % n.n) * 2 * width;
+      std::copy_n(keys.data() + row * width, width, to);
+      std::copy_n(values.data() + row * width, width, to + width);
+    }
+    test::Array cache(q.dtype(), rows);
+    const auto half = [&](std::int64_t number) {
+      return cache.tensor({n.B * room, 2 * width})
+          .slice(1, number * width, width)
+          .restrided({n.B, n.n, n.Hkv, n.D}, {room * 2 * width, 2 * width, n.D, 1});
+    };
+    const Shape queries{n.B, n.T, n.H, n.D};
+    const std::size_t bytes = cached_attention_scratch_bytes(queries, n.n);
+    test::Scratch scratch(bytes);
+    test::run(cached_attention, out.tensor(queries), q.tensor(queries), half(0), half(1), scale(),
+              scratch.arena());
+    EXPECT_EQ(scratch.arena().used(), 0U);
+    EXPECT_EQ(scratch.arena().high_water(), bytes);
+  }
+  float scale() const { return 1.0F / std::sqrt(static_cast<float>(n.D)); }
+
+  Sizes n;
+  test::Array q, k, v, out;
+};
+
+void expect_like_reference(const Sizes& n, DType dtype) {
+  SCOPED_TRACE(fmt::format("B {} T {} n {} H {} Hkv {} D {}", n.B, n.T, n.n, n.H, n.Hkv, n.D));
+  CachedPass pass(n, dtype);
+  pass.run();
+  test::expect_close(pass.out,
+                     reference::cached_attention(n, pass.q.doubles(), pass.k.doubles(),
+                                                 pass.v.doubles(), pass.scale()),
+                     tolerance, "out");
+}
+
+class CachedAttentionOf : public testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(Types, CachedAttentionOf, test::every_type());
+
+TEST_P(CachedAttentionOf, Positions) {  // around the edges of blocks, and parts of several blocks
+  for (std::int64_t n : {1, 2, 31, 32, 33, 64, 100, 2048, 2049, 2100})
+    expect_like_reference({1, 1, n, 2, 2, 8}, GetParam());
+}
+
+TEST_P(CachedAttentionOf, HeadSizes) {
+  for (std::int64_t D : {1, 2, 3, 7, 8, 15, 17, 33, 64, 80, 129, 256})
+    expect_like_reference({1, 1, 70, 3, 3, D}, GetParam());
+}
+
+TEST_P(CachedAttentionOf, GroupedQueryHeads) {
+  for (const auto& [H, Hkv] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {4, 2}, {6, 2}, {5, 1}, {12, 4}})
+    expect_like_reference({2, 1, 90, H, Hkv, 24}, GetParam());
+}
+
+// Several queries, each with a mask of its own: early ones see nothing of the last parts.
+TEST_P(CachedAttentionOf, SeveralQueriesAndSamples) {
+  for (const auto& [T, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {2, 2}, {3, 40}, {33, 64}, {65, 65}, {70, 200}})
+    expect_like_reference({2, T, n, 4, 2, 16}, GetParam());
+}
+
+// With all positions as queries it is what training has.
+TEST_P(CachedAttentionOf, AgreesWithAttentionOfTheWhole) {
+  CachedPass pass({1, 100, 100, 4, 2, 16}, GetParam());
+  pass.run();
+  test::Array whole(GetParam(), pass.q.count());
+  std::vector<float> lse(400);
+  const Shape queries{1, 100, 4, 16}, keys{1, 100, 2, 16};
+  test::Scratch scratch(attention_scratch_bytes(queries));
+  AttentionOptions options;
+  options.scale = pass.scale();
+  test::run(attention_forward, whole.tensor(queries), Tensor(lse.data(), {1, 4, 100}),
+            pass.q.tensor(queries), pass.k.tensor(keys), pass.v.tensor(keys), options,
+            scratch.arena());
+  test::expect_close(pass.out, whole.doubles(), tolerance + 4 * test::rounding_of(GetParam()),
+                     "out");
+}
+
+TEST_P(CachedAttentionOf, NotANumberIsNotHiddenAndNotSpread) {
+  const Sizes n{1, 2, 66, 1, 1, 4};
+  for (const bool in_keys : {true, false}) {
+    CachedPass pass(n, GetParam());
+    test::Array& spoilt = in_keys ? pass.k : pass.v;
+    with_type(GetParam(), [&]<class T>(Type<T>) { spoilt.tensor().as<T>()[65 * 4] = T(nan); });
+    pass.run();
+    const std::vector<float> out = pass.out.floats();
+    EXPECT_FALSE(std::isnan(out[0])) << "the first query does not see it";
+    EXPECT_TRUE(std::isnan(out[4]));
+  }
+}
+
+TEST_P(CachedAttentionOf, LargeScores) {  // nearly one-hot, beyond what exp can hold
+  const Sizes n{1, 1, 300, 1, 1, 4};
+  CachedPass pass(n, GetParam());
+  with_type(GetParam(), [&]<class T>(Type<T>) {
+    for (int d = 0; d < 4; ++d) {
+      pass.q.tensor().as<T>()[d] = T(100.0F);
+      for (int j = 0; j < 300; ++j) pass.k.tensor().as<T>()[4 * j + d] = T(j == 137 ? 2.0F : 0.5F);
+    }
+  });
+  pass.run();
+  const std::vector<float> out = pass.out.floats(), values = pass.v.floats();
+  for (std::size_t d = 0; d < 4; ++d) EXPECT_FLOAT_EQ(out[d], values[137 * 4 + d]);
+}
+
+TEST(CachedAttention, TheSameBitsOnAnyNumberOfThreads) {
+  const Sizes n{2, 2, 500, 4, 2, 40};
+  CachedPass one(n, DType::f32), several(n, DType::f32);
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(1);
+  one.run();
+  omp_set_num_threads(3);
+  several.run();
+  omp_set_num_threads(threads);
+  EXPECT_EQ(one.out, several.out);
+}
+
+TEST(CachedAttention, PartsCoverThePositions) {
+  for (const std::int64_t n : {1L, 31L, 32L, 33L, 1024L, 2048L, 2049L, 100000L}) {
+    const attention::CachedCut cut(n);
+    EXPECT_GE(cut.parts * cut.part, n);
+    EXPECT_LT((cut.parts - 1) * cut.part, n) << "no part is empty";
+    EXPECT_LE(cut.parts, attention::CachedCut::most_parts);
+    EXPECT_EQ(cut.part % attention::CachedCut::block, 0);
+  }
+}
+
+TEST(CachedAttention, RefusesMoreQueriesThanPositions) {
+  EXPECT_THROW(expect_like_reference({1, 3, 2, 1, 1, 4}, DType::f32), Error);
+  EXPECT_THROW(expect_like_reference({1, 1, 2, 3, 2, 4}, DType::f32), Error);
+}
+
+}  // namespace
+}  // namespace triax
