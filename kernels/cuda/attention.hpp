@@ -1,6 +1,7 @@
 #pragma once
 // What the kernels of attention share, those on tensor cores and the plain ones.
 #include "kernels/attention/sizes.hpp"
+#include "kernels/cuda/attention_shape.hpp"
 #include "kernels/cuda/random_words.hpp"
 #include "kernels/cuda/views.hpp"
 #include "kernels/random.hpp"
@@ -45,8 +46,10 @@ struct AttentionTask {
   std::uint64_t key;
   std::int64_t first_head;  // of all samples and ranks: dropout's
   std::int64_t total_heads;
+  int queries_together;  // query heads that share a cache: those of whole key heads
+  int keys_together;     // key heads, where it holds the queries that see them
 
-  AttentionTask(const triax::attention::Sizes& n, const AttentionOptions& options)
+  AttentionTask(const triax::attention::Sizes& n, const AttentionOptions& options, DType type)
       : length(static_cast<int>(n.length)),
         heads(static_cast<int>(n.heads)),
         key_heads(static_cast<int>(n.key_heads)),
@@ -56,7 +59,11 @@ struct AttentionTask {
         drop(options.dropout.probability),
         key(options.dropout.key),
         first_head(options.first_batch * options.total_heads + options.first_head),
-        total_heads(options.total_heads) {
+        total_heads(options.total_heads),
+        queries_together(
+            static_cast<int>(heads_together(n.length, n.head_size, size_of(type)) * n.group())),
+        keys_together(
+            static_cast<int>(heads_together(n.length * n.group(), n.head_size, size_of(type)))) {
     check(n.length < 1 << 30, "attention over {} tokens", n.length);
   }
 
@@ -79,15 +86,25 @@ struct AttentionPlace {
   std::int64_t b;
 };
 
-/// All heads of one tile come one after another. The work of a tile grows with its number for
-/// queries, and shrinks for keys: with `last_first` the largest pieces still come first.
-TRIAX_DEVICE inline AttentionPlace place_of(const Block& block, const AttentionTask& task,
-                                            int heads, int rows, bool last_first) {
-  const std::int64_t all = task.batch * heads;
-  const auto tile = static_cast<int>(block.index_x() / all);
-  const std::int64_t head = block.index_x() % all;
+/// Of tiles of `rows` queries. Their work grows with their number: the largest pieces come first.
+TRIAX_DEVICE inline AttentionPlace query_tile(const Block& block, const AttentionTask& task,
+                                              int rows) {
   const int tiles = (task.length + rows - 1) / rows;
-  return {last_first ? tiles - 1 - tile : tile, static_cast<int>(head % heads), head / heads};
+  const TileOfHead at = tile_of_block(static_cast<std::uint32_t>(block.index_x()),
+                                      static_cast<std::uint32_t>(task.batch * task.heads),
+                                      static_cast<std::uint32_t>(tiles),
+                                      static_cast<std::uint32_t>(task.queries_together));
+  return {tiles - 1 - at.tile, at.head % task.heads, at.head / task.heads};
+}
+/// Of tiles of `rows` keys, whose work shrinks with their number.
+TRIAX_DEVICE inline AttentionPlace key_tile(const Block& block, const AttentionTask& task,
+                                            int rows) {
+  const int tiles = (task.length + rows - 1) / rows;
+  const TileOfHead at = tile_of_block(static_cast<std::uint32_t>(block.index_x()),
+                                      static_cast<std::uint32_t>(task.batch * task.key_heads),
+                                      static_cast<std::uint32_t>(tiles),
+                                      static_cast<std::uint32_t>(task.keys_together));
+  return {at.tile, at.head % task.key_heads, at.head / task.key_heads};
 }
 
 /// The kernels for any head size and alignment (attention_plain.cu); checks have been made.

@@ -29,6 +29,8 @@ struct RowSums {
     if (exists) {
       const T* a = offset(dout);
       const T* b = offset(out);
+      // A turn or two: unrolled further, it would have the registers of as many pieces.
+      TRIAX_ROLLED
       for (int d = static_cast<int>(thread % row_sum_lanes) * wide<T>; d < task.head_size;
            d += row_sum_lanes * wide<T>) {
         float x[wide<T>], y[wide<T>];
@@ -56,7 +58,7 @@ struct QueryGradient {
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const AttentionTask& task = of.task;
-    const AttentionPlace at = place_of(block, task, task.heads, cut.held(), true);
+    const AttentionPlace at = query_tile(block, task, cut.held());
     const int i0 = at.tile * cut.held();
     const int own = block.thread_x() / warp * cut.held_by_warp();
     const HeadRows<T> keys = rows_of_head(task, of.k, at.b, at.h / task.group());
@@ -164,7 +166,7 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   if (cudnn_attention_backward(stream, {q, k, v, out, lse, dout, dq, dk, dv, delta}, options,
                                scratch))
     return;
-  const AttentionTask task(n, options);
+  const AttentionTask task(n, options, q.dtype());
   sum_rows(stream, task, delta, dout, out);
   const bool done = on_tensor_cores(
       task, {&q, &k, &v, &dout, &dq, &dk, &dv}, [&]<class T, int width>(Type<T>, Width<width>) {

@@ -75,7 +75,7 @@ struct Forward {
   Heads<T> q, k, v;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
-    const AttentionPlace at = place_of(block, task, task.heads, cut.held(), true);
+    const AttentionPlace at = query_tile(block, task, cut.held());
     const int i0 = at.tile * cut.held();
     const int own = block.thread_x() / warp * cut.held_by_warp();  // the warp's first row
     const HeadRows<T> keys = rows_of_head(task, k, at.b, at.h / task.group());
@@ -168,7 +168,7 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   if (cudnn_attention_forward(stream, {.q = q, .k = k, .v = v, .out = out, .lse = lse}, options,
                               scratch))
     return;
-  const AttentionTask task(n, options);
+  const AttentionTask task(n, options, q.dtype());
   const bool done =
       on_tensor_cores(task, {&q, &k, &v, &out}, [&]<class T, int width>(Type<T>, Width<width>) {
         launch(stream, attention_forward_shape(n.batch * n.heads, n.length, width),

@@ -19,7 +19,7 @@ struct KeyGradient {
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const AttentionTask& task = of.task;
-    const AttentionPlace at = place_of(block, task, task.key_heads, cut.held(), false);
+    const AttentionPlace at = key_tile(block, task, cut.held());
     const int j0 = at.tile * cut.held();
     const int own = block.thread_x() / warp * cut.held_by_warp();
     T* shared = block.shared<T>();

@@ -34,7 +34,7 @@ struct PlainForward {
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const PlainTiles tiles{block, task.head_size, rows};
-    const AttentionPlace at = place_of(block, task, task.heads, rows, true);
+    const AttentionPlace at = query_tile(block, task, rows);
     const int i0 = at.tile * rows;
     const int key_head = at.h / task.group();
     float* scores = tiles.scores(forward_row_tiles, 0);
@@ -128,7 +128,7 @@ struct PlainQueryGradient {
     const AttentionTask& task = of.task;
     const int rows = of.rows;
     const PlainTiles tiles{block, task.head_size, rows};
-    const AttentionPlace at = place_of(block, task, task.heads, rows, true);
+    const AttentionPlace at = query_tile(block, task, rows);
     const int i0 = at.tile * rows;
     const int key_head = at.h / task.group();
     float* scores = tiles.scores(query_gradient_row_tiles, 0);
@@ -167,7 +167,7 @@ struct PlainKeyGradient {
   TRIAX_DEVICE void operator()(const Block& block) const {
     const AttentionTask& task = of.task;
     const PlainTiles tiles{block, task.head_size, of.rows};
-    const AttentionPlace at = place_of(block, task, task.key_heads, of.rows, false);
+    const AttentionPlace at = key_tile(block, task, of.rows);
     const int j0 = at.tile * of.rows;
     tiles.load(tiles.tile(0), of.k.of(at.b, at.h), of.k.row_stride, j0, task.length);
     tiles.load(tiles.tile(1), of.v.of(at.b, at.h), of.v.row_stride, j0, task.length);

@@ -37,6 +37,33 @@ LaunchShape attention_forward_shape(std::int64_t heads, std::int64_t length, int
 LaunchShape attention_query_gradient_shape(std::int64_t heads, std::int64_t length, int width);
 LaunchShape attention_key_gradient_shape(std::int64_t heads, std::int64_t length, int width);
 
+/// What blocks that run at a time are to read again and again, at most: half of the L2 cache of a
+/// GPU for data centres (40 MB and more) has it beside what is read once.
+inline constexpr std::int64_t cached_bytes = std::int64_t{16} << 20;
+/// Heads whose tiles are worked on together, so that the rows that they walk over come from memory
+/// once: as many as cached_bytes hold two tensors of (`rows`, head_size) elements of, and one.
+constexpr std::int64_t heads_together(std::int64_t rows, std::int64_t head_size,
+                                      std::size_t element_bytes) {
+  const std::int64_t of_head = 2 * rows * head_size * static_cast<std::int64_t>(element_bytes);
+  return of_head < cached_bytes ? cached_bytes / of_head : 1;
+}
+
+/// Tile `tile` of head `head`, of all samples.
+struct TileOfHead {
+  int tile;
+  int head;
+};
+/// What block `index` works on: `together` heads after the other, tile 0 of all of them first. 32
+/// bits hold the numbers of all blocks (check_shape), and divide in a third of the time.
+constexpr TileOfHead tile_of_block(std::uint32_t index, std::uint32_t heads, std::uint32_t tiles,
+                                   std::uint32_t together) {
+  if (together > heads) together = heads;
+  const std::uint32_t first = index / (together * tiles) * together;
+  const std::uint32_t place = index - first * tiles;
+  const std::uint32_t here = heads - first < together ? heads - first : together;
+  return {static_cast<int>(place / here), static_cast<int>(first + place % here)};
+}
+
 /// Sums over the columns of `rows` rows, row_sum_lanes threads a row.
 inline constexpr int row_sum_lanes = 8;
 LaunchShape attention_row_sums_shape(std::int64_t rows);

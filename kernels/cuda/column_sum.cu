@@ -8,17 +8,20 @@
 namespace triax::cuda {
 namespace {
 
-// A thread of a warp a column; the warps of a block share out the partial rows.
+// A thread of a warp a column; the warps of a block share out the partial rows. The second row of
+// blocks has the second sum.
 template <class G>
 struct AddPartialRows {
   static constexpr int max_threads = partial_rows_threads;
-  G* out;
-  const float* partials;
+  G* outs[2];
+  const float* all_partials[2];
   std::int64_t blocks;
   std::int64_t columns;
   bool accumulate;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
+    G* const out = block.index_y() == 0 ? outs[0] : outs[1];
+    const float* const partials = block.index_y() == 0 ? all_partials[0] : all_partials[1];
     const std::int64_t column = block.index_x() * warp + block.thread_x();
     const std::int64_t share = (blocks + block.threads_y() - 1) / block.threads_y();
     const std::int64_t begin = block.thread_y() * share;
@@ -77,13 +80,26 @@ struct SumRows {
 
 }  // namespace
 
-void add_partial_rows(const Stream& stream, const Tensor& out, const float* partials,
+void add_partial_rows(const Stream& stream, const PartialRows& rows, std::int64_t blocks,
+                      bool accumulate) {
+  const std::int64_t columns = rows.out.elements();
+  with_type(rows.out.dtype(), [&]<class G>(Type<G>) {
+    G* to = device_elements<G>(rows.out, columns, "out");
+    launch(
+        stream, partial_rows_shape(columns, 1),
+        AddPartialRows<G>{{to, to}, {rows.partials, rows.partials}, blocks, columns, accumulate});
+  });
+}
+
+void add_partial_rows(const Stream& stream, const PartialRows& first, const PartialRows& second,
                       std::int64_t blocks, bool accumulate) {
-  const std::int64_t columns = out.elements();
-  with_type(out.dtype(), [&]<class G>(Type<G>) {
-    G* to = device_elements<G>(out, columns, "out");
-    launch(stream, partial_rows_shape(columns),
-           AddPartialRows<G>{to, partials, blocks, columns, accumulate});
+  const std::int64_t columns = first.out.elements();
+  with_type(first.out.dtype(), [&]<class G>(Type<G>) {
+    G* to = device_elements<G>(first.out, columns, "the first sums");
+    G* also_to = device_elements<G>(second.out, columns, "the second sums");
+    launch(stream, partial_rows_shape(columns, 2),
+           AddPartialRows<G>{
+               {to, also_to}, {first.partials, second.partials}, blocks, columns, accumulate});
   });
 }
 
@@ -101,7 +117,7 @@ void bias_backward(const Stream& stream, const Tensor& dbias, const Tensor& dy, 
              SumRows<T, width>{partials, in, column_blocks(columns, width)});
     });
   });
-  add_partial_rows(stream, dbias, partials, blocks, accumulate);
+  add_partial_rows(stream, {dbias, partials}, blocks, accumulate);
 }
 
 }  // namespace triax::cuda

@@ -2,26 +2,10 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/pointwise.hpp"
-#include "kernels/cuda/row_order.hpp"
+#include "kernels/cuda/sort_rows.hpp"
 
 namespace triax::cuda {
 namespace {
-
-constexpr std::int64_t none = -1;  // no row
-
-// Rows of a shard of the vocabulary by token.
-struct Targets {
-  const std::int32_t* tokens;
-  std::int64_t first_token;
-  std::int64_t vocabulary;
-
-  // The row of the shard that row r of the batch stands for, or `none`.
-  TRIAX_DEVICE std::int64_t operator()(std::int64_t r) const {
-    const std::int64_t row = tokens[r] - first_token;
-    return tokens[r] >= 0 && row >= 0 && row < vocabulary ? row : none;
-  }
-};
 
 template <class T>
 struct Look {
@@ -34,43 +18,6 @@ struct Look {
     float values[n] = {};
     if (row != none) load<n>(values, table[row] + column);
     store<n>(y[r] + column, values);
-  }
-};
-
-// Puts the rows in order. Each row counts those before it: rows^2 comparisons, which at 32768 rows
-// are less work for a GPU than the launches of a sort.
-struct PutInOrder {
-  static constexpr int max_threads = 256;
-  RowOrder order;
-  Targets target;
-  std::int64_t rows;
-
-  TRIAX_DEVICE void operator()(const Block& block) const {
-    auto* others = block.shared<std::int32_t>();
-    const int threads = block.threads_x();
-    const std::int64_t r = block.index_x() * threads + block.thread_x();
-    const auto own = r < rows ? static_cast<std::int32_t>(target(r)) : 0;
-    int lower = 0, same = 0;  // rows with a lower target, with this one
-    int before = 0;           // of the latter those before this row
-    for (std::int64_t begin = 0; begin < rows; begin += threads) {
-      const std::int64_t other = begin + block.thread_x();
-      block.sync();
-      others[block.thread_x()] = other < rows ? static_cast<std::int32_t>(target(other)) : 0;
-      block.sync();
-      const auto count = static_cast<int>(rows - begin < threads ? rows - begin : threads);
-      if (begin == block.index_x() * threads) {
-        before = same;
-        for (int i = 0; i < block.thread_x(); ++i) before += others[i] == own ? 1 : 0;
-      }
-      for (int i = 0; i < count; ++i) {
-        lower += others[i] < own ? 1 : 0;
-        same += others[i] == own ? 1 : 0;
-      }
-    }
-    if (r >= rows) return;
-    order.row[lower + before] = static_cast<std::int32_t>(r);
-    order.before[lower + before] = before;
-    order.left[lower + before] = same - before;
   }
 };
 
@@ -223,7 +170,7 @@ void embedding_backward(const Stream& stream, const Tensor& dweight, const Tenso
     const bool allowed = aligned(in) && aligned(table);
     if (!accumulate)
       tiles<wide<G>>(stream, table.rows, table.columns, aligned(table), Clear<G>{table});
-    launch(stream, order_shape(in.rows), PutInOrder{order, target, in.rows});
+    put_in_order(stream, order, target, in.rows);
     tiles<wide<T>>(stream, RowOrder::segments(in.rows), in.columns, aligned(in),
                    SumSegments<T>{order, in, target});
     tiles<widest<G, T>>(stream, in.rows, in.columns, allowed,

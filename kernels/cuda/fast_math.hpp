@@ -17,6 +17,10 @@ TRIAX_DEVICE inline float fast_exp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// a b, rounded wherever it is added to: what is made twice is to be the same number.
+TRIAX_DEVICE inline float rounded_product(float a, float b) {
+  return __fmul_rn(a, b);
+}
 /// 1 / x to 1 unit in the last place; zero where that has no normal number.
 TRIAX_DEVICE inline float fast_reciprocal(float x) {
   float y;
@@ -28,6 +32,9 @@ TRIAX_DEVICE inline float fast_reciprocal(float x) {
 
 inline float fast_exp2(float x) {
   return std::exp2(x);
+}
+inline float rounded_product(float a, float b) {
+  return a * b;
 }
 inline float fast_reciprocal(float x) {
   return 1.0F / x;

@@ -2,6 +2,7 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/blas.hpp"
+#include "kernels/cuda/float8_codes.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/cuda/row_sum.hpp"
 
@@ -80,13 +81,26 @@ struct RoundAll {
   }
 };
 
+// codes[0, n) = those of `scale` times the values.
+template <int n>
+TRIAX_DEVICE inline void encode_values(std::uint8_t (&codes)[n], const float (&values)[n],
+                                       Float8Format format, float scale) {
+  static_assert(n == 1 || n % 2 == 0);
+  TRIAX_UNROLL
+  for (int j = 0; j < n; j += 2) {
+    const float next = n == 1 ? 0.0F : values[j + 1 < n ? j + 1 : j];
+    const std::uint16_t pair = encode_pair(format, values[j] * scale, next * scale);
+    codes[j] = static_cast<std::uint8_t>(pair);
+    if constexpr (n > 1) codes[j + 1] = static_cast<std::uint8_t>(pair >> 8);
+  }
+}
+
 // to[0, n) = the codes of values; from 16 on, `to` is aligned to 16.
 template <int n>
-TRIAX_DEVICE inline void store_codes(std::uint8_t* to, const float* values, Float8Format format,
-                                     float scale) {
+TRIAX_DEVICE inline void store_codes(std::uint8_t* to, const float (&values)[n],
+                                     Float8Format format, float scale) {
   std::uint8_t codes[n];
-  TRIAX_UNROLL
-  for (int j = 0; j < n; ++j) codes[j] = encode(format, values[j] * scale);
+  encode_values(codes, values, format, scale);
   if constexpr (n == sizeof(Piece)) {
     Piece piece;
     std::memcpy(&piece, codes, sizeof piece);
@@ -108,7 +122,7 @@ struct EncodeAll {
   TRIAX_DEVICE void run(std::int64_t i) const {
     float values[n];
     load<n>(values, from + i);
-    store_codes<n>(to + i, values, format, scales[0]);
+    store_codes(to + i, values, format, scales[0]);
   }
 };
 
@@ -138,9 +152,11 @@ struct EncodeTransposed {
       if (row + r >= rows || column + c >= columns) continue;
       float values[wide<T>];
       load_piece<allowed>(values, from + (row + r) * columns + column + c, columns - column - c);
+      std::uint8_t codes[wide<T>];
+      encode_values(codes, values, format, scale);
       std::uint8_t* to = tile + transposed_place(c) + r;  // and `side` further on for each column
       TRIAX_UNROLL
-      for (int j = 0; j < wide<T>; ++j) to[j * side] = encode(format, values[j] * scale);
+      for (int j = 0; j < wide<T>; ++j) to[j * side] = codes[j];
     }
     block.sync();
     constexpr int width = sizeof(Piece);

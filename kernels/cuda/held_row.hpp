@@ -1,6 +1,9 @@
 #pragma once
-// Rows that a few threads hold in their registers, row_part<width> elements each
-// (launch_shape.hpp), and the sums over rows that belong to their gradients.
+// Rows that a few threads hold in their registers, row_part<T> elements each (launch_shape.hpp),
+// and the sums over rows that belong to their gradients. Rows are held as they lie in memory:
+// elements of 16 bits take half the registers that floats do. What a row needs of memory is asked
+// for before the first of its results is written: the compiler lets no access pass a write that may
+// be to the same place.
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/row_sum.hpp"
 #include "kernels/cuda/views.hpp"
@@ -18,24 +21,41 @@ TRIAX_DEVICE inline void each_piece(const Block& block, int columns, const Visit
   }
 }
 
-/// part = the thread's elements of a row; zero where it has none.
-template <bool allowed, class T>
-TRIAX_DEVICE inline void load_part(const Block& block, float* part, const T* row, int columns) {
-  TRIAX_UNROLL
-  for (int i = 0; i < row_part<T>; ++i) part[i] = 0.0F;
-  each_piece<T>(block, columns, [&](int at, int column) {
-    load_piece<allowed>(part + at, row + column, columns - column);
-  });
-}
+/// A thread's part of a row.
+template <class T>
+struct HeldRow {
+  Piece pieces[row_pieces];
 
-/// Rows as they lie in memory, for load_part.
+  /// to[0, wide<T>) = the elements from `at` on of the part.
+  TRIAX_DEVICE void get(float* to, int at) const { unpack<T>(to, pieces[at / wide<T>]); }
+  TRIAX_DEVICE void set(int at, const float* from) { pieces[at / wide<T>] = packed<T>(from); }
+
+  /// Zeros where the thread has nothing of the row.
+  template <bool allowed>
+  TRIAX_DEVICE void load(const Block& block, const T* row, int columns) {
+    TRIAX_UNROLL
+    for (Piece& piece : pieces) piece = {};
+    each_piece<T>(block, columns, [&](int at, int column) {
+      pieces[at / wide<T>] = piece_at<allowed>(row + column, columns - column);
+    });
+  }
+  template <bool allowed>
+  TRIAX_DEVICE void store(const Block& block, T* row, int columns) const {
+    each_piece<T>(block, columns, [&](int at, int column) {
+      put_piece<allowed>(row + column, pieces[at / wide<T>], columns - column);
+    });
+  }
+};
+
+/// Rows as they lie in memory.
 template <class T>
 struct StoredRows {
   Rows<T> x;
 
   template <bool allowed>
-  TRIAX_DEVICE void load(const Block& block, float* part, std::int64_t row, int columns) const {
-    load_part<allowed>(block, part, x[row], columns);
+  TRIAX_DEVICE void load(const Block& block, HeldRow<T>& part, std::int64_t row,
+                         int columns) const {
+    part.template load<allowed>(block, x[row], columns);
   }
 };
 
@@ -46,22 +66,26 @@ struct ResidualRows {
   const T* bias;
 
   template <bool allowed>
-  TRIAX_DEVICE void load(const Block& block, float* part, std::int64_t row, int columns) const {
-    load_part<allowed>(block, part, x[row], columns);
+  TRIAX_DEVICE void load(const Block& block, HeldRow<T>& part, std::int64_t row,
+                         int columns) const {
+    part.template load<allowed>(block, x[row], columns);
+    HeldRow<T> added;
+    added.template load<allowed>(block, a[row], columns);
     each_piece<T>(block, columns, [&](int at, int column) {
-      const std::int64_t count = columns - column;
-      float more[wide<T>];
-      load_piece<allowed>(more, a[row] + column, count);
+      float values[wide<T>], more[wide<T>];
+      part.get(values, at);
+      added.get(more, at);
       if (bias != nullptr) {
         float shift[wide<T>];
-        load_piece<allowed>(shift, bias + column, count);
+        load_piece<allowed>(shift, bias + column, columns - column);
         TRIAX_UNROLL
         for (int i = 0; i < wide<T>; ++i) more[i] += shift[i];
       }
       TRIAX_UNROLL
-      for (int i = 0; i < wide<T>; ++i) part[at + i] = rounded<T>(part[at + i] + more[i]);
-      store_piece<allowed>(sum[row] + column, part + at, count);
+      for (int i = 0; i < wide<T>; ++i) values[i] += more[i];
+      part.set(at, values);
     });
+    part.template store<allowed>(block, sum[row], columns);
   }
 };
 
@@ -188,19 +212,21 @@ GradientRows<T> gradient_rows(const Tensor& dx, const Tensor& dy, const Tensor& 
           device_rows_like(x, out, "x"), device_elements<T>(weight, out.columns, "weight")};
 }
 
-/// dx = residual + gradient, for a piece of a row.
-template <bool allowed, class T>
-TRIAX_DEVICE inline void store_gradient(const GradientRows<T>& rows, std::int64_t row, int column,
-                                        float* gradient) {
-  const std::int64_t count = rows.dx.columns - column;
-  if (rows.residual.data != nullptr) {
-    float skip[wide<T>];
-    load_piece<allowed>(skip, rows.residual[row] + column, count);
-    TRIAX_UNROLL
-    for (int i = 0; i < wide<T>; ++i) gradient[i] += skip[i];
+/// What the gradient of a row is made of. The residual is zeros where there is none.
+template <class T>
+struct HeldGradient {
+  HeldRow<T> x, dy, residual;
+
+  template <bool allowed>
+  TRIAX_DEVICE void load(const Block& block, const GradientRows<T>& rows, std::int64_t row,
+                         int columns) {
+    x.template load<allowed>(block, rows.x[row], columns);
+    dy.template load<allowed>(block, rows.dy[row], columns);
+    const bool has_residual = rows.residual.data != nullptr;
+    residual.template load<allowed>(block, has_residual ? rows.residual[row] : nullptr,
+                                    has_residual ? columns : 0);
   }
-  store_piece<allowed>(rows.dx[row] + column, gradient, count);
-}
+};
 
 template <class T>
 bool aligned(const GradientRows<T>& rows) {
@@ -210,7 +236,14 @@ bool aligned(const GradientRows<T>& rows) {
 
 /// out[c] = partials[0][c] + partials[1][c] + ... in double, in a fixed order; plus out[c] when
 /// `accumulate`. out: (columns) of any type; partials: (blocks, columns).
-void add_partial_rows(const Stream& stream, const Tensor& out, const float* partials,
+struct PartialRows {
+  Tensor out;
+  const float* partials;
+};
+void add_partial_rows(const Stream& stream, const PartialRows& rows, std::int64_t blocks,
+                      bool accumulate);
+/// Two of a type and of as many columns at once.
+void add_partial_rows(const Stream& stream, const PartialRows& first, const PartialRows& second,
                       std::int64_t blocks, bool accumulate);
 
 }  // namespace triax::cuda

@@ -121,9 +121,10 @@ LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width)
 }
 
 // Few blocks: the more of their warps share out the rows, the less each has to wait for.
-LaunchShape partial_rows_shape(std::int64_t columns) {
+LaunchShape partial_rows_shape(std::int64_t columns, std::int64_t sums) {
   constexpr int down = partial_rows_threads / warp;
   return {.blocks_x = blocks_over(columns, warp),
+          .blocks_y = sums,
           .threads_x = warp,
           .threads_y = down,
           .shared_bytes = static_cast<std::size_t>(down * warp) * sizeof(double)};
@@ -138,7 +139,7 @@ LaunchShape transposed_shape(std::int64_t rows, std::int64_t columns) {
 
 LaunchShape order_shape(std::int64_t rows) {
   LaunchShape shape = pointwise_shape(rows, 1);
-  shape.shared_bytes = static_cast<std::size_t>(shape.threads_x) * sizeof(std::int32_t);
+  shape.shared_bytes = static_cast<std::size_t>(shape.threads_x) * sizeof(std::int64_t);
   return shape;
 }
 

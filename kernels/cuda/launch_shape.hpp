@@ -78,9 +78,9 @@ std::int64_t column_blocks(std::int64_t columns, int width);
 /// blocks next to each other for each part of the rows.
 LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width);
 
-/// The sums of so many partial rows: blocks_x over columns.
+/// The sums of partial rows: blocks_x over columns, blocks_y over `sums` of as many.
 inline constexpr int partial_rows_threads = 1024;  // of a block
-LaunchShape partial_rows_shape(std::int64_t columns);
+LaunchShape partial_rows_shape(std::int64_t columns, std::int64_t sums);
 
 /// A matrix of bytes transposed, a square tile a block: blocks_x over rows, blocks_y over columns.
 inline constexpr int transposed_side = 64;

@@ -3,38 +3,47 @@
 #include <cmath>
 
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/held_row.hpp"
 #include "kernels/cuda/kernels.hpp"
 
 namespace triax::cuda {
 namespace {
 
-// part = (x - mean) rstd of the row that `part`, which holds x, is a part of; gives rstd back.
+// What makes xhat of a row.
+struct Moments {
+  float mean;
+  float rstd;
+
+  TRIAX_DEVICE float normal(float x) const { return (x - mean) * rstd; }
+};
+
 template <class T, bool allowed>
-TRIAX_DEVICE inline float standardize(const Block& block, float* slots, float* part, int held,
-                                      int columns, float epsilon) {
+TRIAX_DEVICE inline Moments moments_of(const Block& block, float* slots, const HeldRow<T>& x,
+                                       int held, int columns, float epsilon) {
   const float inverse = 1.0F / static_cast<float>(columns);
   float mean = 0.0F;
   each_piece<T>(block, held, [&](int at, int) {
+    float values[wide<T>];
+    x.get(values, at);
     TRIAX_UNROLL
-    for (int i = 0; i < wide<T>; ++i) mean += part[at + i];
+    for (int i = 0; i < wide<T>; ++i) mean += values[i];
   });
   row_sums<1>(block, slots, &mean);
   mean *= inverse;
   float variance = 0.0F;
   each_piece<T>(block, held, [&](int at, int column) {
+    float values[wide<T>];
+    x.get(values, at);
     TRIAX_UNROLL
     for (int i = 0; i < wide<T>; ++i) {
       if (!allowed && column + i >= columns) continue;
-      part[at + i] -= mean;
-      variance += part[at + i] * part[at + i];
+      const float difference = values[i] - mean;
+      variance += difference * difference;
     }
   });
   row_sums<1>(block, slots, &variance);
-  const float rstd = 1.0F / std::sqrt(variance * inverse + epsilon);
-  TRIAX_UNROLL
-  for (int i = 0; i < row_part<T>; ++i) part[i] *= rstd;
-  return rstd;
+  return {mean, 1.0F / std::sqrt(variance * inverse + epsilon)};
 }
 
 // y = the norm of rows that Input gives.
@@ -52,15 +61,17 @@ struct Forward {
     const std::int64_t row = block.index_x() * block.threads_y() + block.thread_y();
     const auto columns = static_cast<int>(y.columns);
     const int held = row < y.rows ? columns : 0;
-    float part[row_part<T>];
-    input.template load<allowed>(block, part, row, held);
-    standardize<T, allowed>(block, block.shared<float>(), part, held, columns, epsilon);
+    HeldRow<T> x;
+    input.template load<allowed>(block, x, row, held);
+    const Moments moments =
+        moments_of<T, allowed>(block, block.shared<float>(), x, held, columns, epsilon);
     each_piece<T>(block, held, [&](int at, int column) {
-      float gain[wide<T>], shift[wide<T>];
+      float values[wide<T>], gain[wide<T>], shift[wide<T>];
+      x.get(values, at);
       load_piece<allowed>(gain, weight + column, columns - column);
       load_piece<allowed>(shift, bias + column, columns - column);
       TRIAX_UNROLL
-      for (int i = 0; i < wide<T>; ++i) shift[i] += part[at + i] * gain[i];
+      for (int i = 0; i < wide<T>; ++i) shift[i] += moments.normal(values[i]) * gain[i];
       store_piece<allowed>(y[row] + column, shift, columns - column);
     });
   }
@@ -89,22 +100,23 @@ struct Backward {
   TRIAX_DEVICE void backward_row(const Block& block, float* slots, const ColumnSums<T, 2>& sums,
                                  std::int64_t row, int held) const {
     const auto columns = static_cast<int>(rows.dx.columns);
-    float x[row_part<T>];
-    float dy[row_part<T>];
-    load_part<allowed>(block, x, rows.x[row], held);
-    load_part<allowed>(block, dy, rows.dy[row], held);
-    const float rstd = standardize<T, allowed>(block, slots, x, held, columns, epsilon);
+    HeldGradient<T> of;
+    of.template load<allowed>(block, rows, row, held);
+    const Moments moments = moments_of<T, allowed>(block, slots, of.x, held, columns, epsilon);
     float means[2] = {0.0F, 0.0F};  // of g and of g xhat
     each_piece<T>(block, held, [&](int at, int column) {
-      float gain[wide<T>], product[wide<T>];
+      float x[wide<T>], dy[wide<T>], gain[wide<T>], product[wide<T>];
+      of.x.get(x, at);
+      of.dy.get(dy, at);
       load_piece<allowed>(gain, rows.weight + column, columns - column);
-      sums.add(1, at, dy + at);
+      sums.add(1, at, dy);
       TRIAX_UNROLL
       for (int i = 0; i < wide<T>; ++i) {
-        product[i] = dy[at + i] * x[at + i];
-        dy[at + i] *= gain[i];
-        means[0] += dy[at + i];
-        means[1] += dy[at + i] * x[at + i];
+        const float xhat = moments.normal(x[i]);
+        const float g = dy[i] * gain[i];
+        product[i] = dy[i] * xhat;
+        means[0] += g;
+        means[1] += g * xhat;
       }
       sums.add(0, at, product);
     });
@@ -113,12 +125,20 @@ struct Backward {
     means[0] *= inverse;
     means[1] *= inverse;
     each_piece<T>(block, held, [&](int at, int column) {
-      float gradient[wide<T>];
+      float x[wide<T>], dy[wide<T>], gain[wide<T>], skip[wide<T>];
+      of.x.get(x, at);
+      of.dy.get(dy, at);
+      of.residual.get(skip, at);
+      load_piece<allowed>(gain, rows.weight + column, columns - column);
       TRIAX_UNROLL
-      for (int i = 0; i < wide<T>; ++i)
-        gradient[i] = rstd * (dy[at + i] - means[0] - x[at + i] * means[1]);
-      store_gradient<allowed>(rows, row, column, gradient);
+      for (int i = 0; i < wide<T>; ++i) {
+        const float g = rounded_product(dy[i], gain[i]);
+        const float gradient = moments.rstd * (g - means[0] - moments.normal(x[i]) * means[1]);
+        x[i] = rows.residual.data == nullptr ? gradient : gradient + skip[i];
+      }
+      of.x.set(at, x);
     });
+    of.x.template store<allowed>(block, rows.dx[row], held);
   }
 };
 
@@ -174,8 +194,7 @@ void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dw
                                   gradient_rows(rows.dx.rows)});
     });
   });
-  add_partial_rows(stream, dweight, gain_partials, blocks, accumulate);
-  add_partial_rows(stream, dbias, shift_partials, blocks, accumulate);
+  add_partial_rows(stream, {dweight, gain_partials}, {dbias, shift_partials}, blocks, accumulate);
 }
 
 }  // namespace triax::cuda

@@ -89,6 +89,17 @@ TRIAX_DEVICE inline void unpack(float* to, Piece piece) {
   }
 }
 
+/// The piece of from[0, wide<T>), rounded.
+template <class T>
+TRIAX_DEVICE inline Piece packed(const float* from) {
+  T values[wide<T>];
+  TRIAX_UNROLL
+  for (int i = 0; i < wide<T>; ++i) narrow(values[i], from[i]);
+  Piece piece;
+  std::memcpy(&piece, values, sizeof piece);
+  return piece;
+}
+
 /// to[0, n) = from[0, n). From 16 bytes on, `from` is aligned to 16.
 template <int n, class T>
 TRIAX_DEVICE inline void load(float* to, const T* from) {
@@ -107,14 +118,8 @@ template <int n, class T>
 TRIAX_DEVICE inline void store(T* to, const float* from) {
   if constexpr (n % wide<T> == 0) {
     TRIAX_UNROLL
-    for (int at = 0; at < n; at += wide<T>) {
-      T values[wide<T>];
-      TRIAX_UNROLL
-      for (int i = 0; i < wide<T>; ++i) narrow(values[i], from[at + i]);
-      Piece piece;
-      std::memcpy(&piece, values, sizeof piece);
-      *reinterpret_cast<Piece*>(to + at) = piece;
-    }
+    for (int at = 0; at < n; at += wide<T>)
+      *reinterpret_cast<Piece*>(to + at) = packed<T>(from + at);
   } else {
     TRIAX_UNROLL
     for (int i = 0; i < n; ++i) narrow(to[i], from[i]);
@@ -147,6 +152,20 @@ TRIAX_DEVICE inline Piece piece_at(const T* from, std::int64_t count) {
     Piece piece;
     std::memcpy(&piece, values, sizeof piece);
     return piece;
+  }
+}
+
+/// The first `count` elements of a piece.
+template <bool allowed, class T>
+TRIAX_DEVICE inline void put_piece(T* to, const Piece& piece, std::int64_t count) {
+  if constexpr (allowed) {
+    *reinterpret_cast<Piece*>(to) = piece;
+  } else {
+    T values[wide<T>];
+    std::memcpy(values, &piece, sizeof piece);
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i)
+      if (i < count) to[i] = values[i];
   }
 }
 

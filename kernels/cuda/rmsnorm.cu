@@ -3,20 +3,23 @@
 #include <cmath>
 
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/held_row.hpp"
 #include "kernels/cuda/kernels.hpp"
 
 namespace triax::cuda {
 namespace {
 
-// 1 / sqrt(mean of the squares + epsilon) of the row that `part` is a part of.
+// 1 / sqrt(mean of the squares + epsilon) of the row that `x` is a part of.
 template <class T>
-TRIAX_DEVICE inline float reciprocal_rms(const Block& block, float* slots, const float* part,
+TRIAX_DEVICE inline float reciprocal_rms(const Block& block, float* slots, const HeldRow<T>& x,
                                          int held, int columns, float epsilon) {
   float squares = 0.0F;
   each_piece<T>(block, held, [&](int at, int) {
+    float values[wide<T>];
+    x.get(values, at);
     TRIAX_UNROLL
-    for (int i = 0; i < wide<T>; ++i) squares += part[at + i] * part[at + i];
+    for (int i = 0; i < wide<T>; ++i) squares += values[i] * values[i];
   });
   row_sums<1>(block, slots, &squares);
   return 1.0F / std::sqrt(squares / static_cast<float>(columns) + epsilon);
@@ -37,14 +40,15 @@ struct Forward {
     const std::int64_t row = block.index_x() * block.threads_y() + block.thread_y();
     const auto columns = static_cast<int>(y.columns);
     const int held = row < y.rows ? columns : 0;
-    float part[row_part<T>];
-    input.template load<allowed>(block, part, row, held);
-    const float r = reciprocal_rms<T>(block, slots, part, held, columns, epsilon);
+    HeldRow<T> x;
+    input.template load<allowed>(block, x, row, held);
+    const float r = reciprocal_rms<T>(block, slots, x, held, columns, epsilon);
     each_piece<T>(block, held, [&](int at, int column) {
-      float gain[wide<T>];
+      float values[wide<T>], gain[wide<T>];
+      x.get(values, at);
       load_piece<allowed>(gain, weight + column, columns - column);
       TRIAX_UNROLL
-      for (int i = 0; i < wide<T>; ++i) gain[i] *= part[at + i] * r;
+      for (int i = 0; i < wide<T>; ++i) gain[i] *= values[i] * r;
       store_piece<allowed>(y[row] + column, gain, columns - column);
     });
   }
@@ -71,32 +75,40 @@ struct Backward {
   TRIAX_DEVICE void backward_row(const Block& block, float* slots, const ColumnSums<T, 1>& sums,
                                  std::int64_t row, int held) const {
     const auto columns = static_cast<int>(rows.dx.columns);
-    float x[row_part<T>];
-    float dy[row_part<T>];
-    load_part<allowed>(block, x, rows.x[row], held);
-    load_part<allowed>(block, dy, rows.dy[row], held);
-    const float r = reciprocal_rms<T>(block, slots, x, held, columns, epsilon);
+    HeldGradient<T> of;
+    of.template load<allowed>(block, rows, row, held);
+    const float r = reciprocal_rms<T>(block, slots, of.x, held, columns, epsilon);
     float sum_gx = 0.0F;
     each_piece<T>(block, held, [&](int at, int column) {
-      float gain[wide<T>], product[wide<T>];
+      float x[wide<T>], dy[wide<T>], gain[wide<T>], product[wide<T>];
+      of.x.get(x, at);
+      of.dy.get(dy, at);
       load_piece<allowed>(gain, rows.weight + column, columns - column);
       TRIAX_UNROLL
       for (int i = 0; i < wide<T>; ++i) {
-        x[at + i] *= r;
-        product[i] = dy[at + i] * x[at + i];
-        dy[at + i] *= gain[i];
-        sum_gx += dy[at + i] * x[at + i];
+        const float xhat = x[i] * r;
+        product[i] = dy[i] * xhat;
+        sum_gx += dy[i] * gain[i] * xhat;
       }
       sums.add(0, at, product);
     });
     row_sums<1>(block, slots, &sum_gx);
     const float mean_gx = sum_gx / static_cast<float>(columns);
     each_piece<T>(block, held, [&](int at, int column) {
-      float gradient[wide<T>];
+      float x[wide<T>], dy[wide<T>], gain[wide<T>], skip[wide<T>];
+      of.x.get(x, at);
+      of.dy.get(dy, at);
+      of.residual.get(skip, at);
+      load_piece<allowed>(gain, rows.weight + column, columns - column);
       TRIAX_UNROLL
-      for (int i = 0; i < wide<T>; ++i) gradient[i] = r * (dy[at + i] - x[at + i] * mean_gx);
-      store_gradient<allowed>(rows, row, column, gradient);
+      for (int i = 0; i < wide<T>; ++i) {
+        const float g = rounded_product(dy[i], gain[i]);
+        const float gradient = r * (g - x[i] * r * mean_gx);
+        x[i] = rows.residual.data == nullptr ? gradient : gradient + skip[i];
+      }
+      of.x.set(at, x);
     });
+    of.x.template store<allowed>(block, rows.dx[row], held);
   }
 };
 
@@ -146,7 +158,7 @@ void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dwei
              Backward<T, allowed>{rows, partials, epsilon, gradient_rows(rows.dx.rows)});
     });
   });
-  add_partial_rows(stream, dweight, partials, blocks, accumulate);
+  add_partial_rows(stream, {dweight, partials}, blocks, accumulate);
 }
 
 }  // namespace triax::cuda

@@ -20,6 +20,9 @@ struct RowOrder {
   /// a row here: that of the k-th row of the batch, where it begins, divided by segment_rows. Two
   /// of them begin at least segment_rows apart, so that no two have the same.
   float* sums;
+  /// (rows) each, for the sort.
+  std::int64_t* keys;
+  std::int64_t* merged_keys;
 
   /// `rows` and `columns` of the batch.
   RowOrder(Arena& scratch, std::int64_t rows, std::int64_t columns) {
@@ -29,6 +32,11 @@ struct RowOrder {
     row = take();
     before = take();
     left = take();
+    const auto take_keys = [&] {
+      return scratch.take("row keys", DType::i64, {rows}).as<std::int64_t>();
+    };
+    keys = take_keys();
+    merged_keys = take_keys();
     sums = scratch.take("sums of segments", DType::f32, {segments(rows), columns}).as<float>();
   }
   static constexpr std::int64_t segments(std::int64_t rows) {

@@ -93,7 +93,8 @@ INSTANTIATE_TEST_SUITE_P(ManyRowsOfATokens, Embedding,
                          testing::Combine(test::every_type_pair(),
                                           testing::Values(Size{500, 3, 24, 1}, Size{300, 2, 5, 2},
                                                           Size{129, 1, 8, 1}, Size{64, 1, 8, 1},
-                                                          Size{65, 1, 8, 1}, Size{700, 9, 8, 2})));
+                                                          Size{65, 1, 8, 1}, Size{700, 9, 8, 2},
+                                                          Size{3000, 40, 3, 2})));
 
 class EmbeddingSums : public testing::TestWithParam<DType> {};
 
@@ -117,7 +118,7 @@ TEST(EmbeddingScratch, OfADeviceHasASumForEachSegment) {
   constexpr std::int64_t rows = 8192;
   constexpr std::int64_t columns = 768;
   EXPECT_EQ(embedding_scratch_bytes(DType::f32, {rows, columns}, 50257, MemorySpace::device),
-            (3 * rows + rows / 64 * columns) * 4);
+            (3 * rows + rows / 64 * columns) * 4 + 2 * rows * 8);
   EXPECT_EQ(embedding_scratch_bytes(DType::f32, {rows, columns}, 50257), 0U);
 }
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+
 #include "kernels/elementwise.hpp"
 #include "kernels/reference/fp8.hpp"
 #include "kernels/reference/gelu.hpp"
@@ -83,6 +86,33 @@ INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Fp8Quantise,
                                           testing::Values(Matrix{1, 1}, Matrix{3, 5},
                                                           Matrix{16, 16}, Matrix{80, 64},
                                                           Matrix{17, 130}, Matrix{144, 208})));
+
+// All that the format tells apart, both zeros, and what lies between: here and on a GPU, which may
+// have a conversion of its own. The largest number makes the scale 1.
+TEST(Fp8, CodesOfEveryBfloat16InTheFormatsRange) {
+  for (const Float8 format : {Float8::e4m3, Float8::e5m2}) {
+    std::vector<float> values;
+    for (std::uint32_t bits = 0; bits < 65536; ++bits)
+      if (const auto value = std::bit_cast<float>(bits << 16U);
+          std::fabs(value) <= format_of(format).largest())
+        values.push_back(value);
+    values.resize(values.size() / 16 * 16);
+    values.back() = format_of(format).largest();
+    const auto count = static_cast<std::int64_t>(values.size());
+    test::Array x(bf16, values), scales(f32, 2);
+    std::vector<std::uint8_t> codes(values.size()), transposed(values.size());
+    test::run(fp8_quantise, Tensor(codes.data(), {count / 16, 16}), scales.tensor(),
+              x.tensor({count / 16, 16}), format);
+    test::run(transposing, Tensor(transposed.data(), {16, count / 16}), scales.tensor(),
+              x.tensor({count / 16, 16}), format);
+    EXPECT_EQ(scales.floats().front(), 1.0F);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const unsigned expected = reference::fp8_code(format, static_cast<double>(values[i]));
+      ASSERT_EQ(codes[i], expected) << values[i];
+      ASSERT_EQ(transposed[i % 16 * (values.size() / 16) + i / 16], expected) << values[i];
+    }
+  }
+}
 
 TEST(Fp8, ZerosStayAndWhatIsNotFiniteTakesAll) {
   test::Array x(bf16, 40), y(bf16, 40), scales(f32, 2);

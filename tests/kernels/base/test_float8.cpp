@@ -75,6 +75,11 @@ TEST_P(Float8Test, AnyFloat) {
     expect_nearest(std::bit_cast<float>(static_cast<std::uint32_t>(splitmix64(i))));
 }
 
+TEST_P(Float8Test, EveryBfloat16) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits)
+    expect_nearest(std::bit_cast<float>(bits << 16U));
+}
+
 TEST_P(Float8Test, ScalesToTheUpperEnd) {
   for (const float largest : {1e-45F, 1e-38F, 1e-20F, 0.37F, 1.0F, 1.75F, 1.7500001F, 448.0F,
                               449.0F, 57344.0F, 1e30F, 3.4e38F}) {

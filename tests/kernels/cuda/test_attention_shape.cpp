@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -103,6 +105,40 @@ TEST(AttentionShape, TilesFitTheSharedMemoryOfEveryArchitecture) {
   }
   // Not the rows that sm_80 takes.
   EXPECT_LT(plain_attention_cut(256, 6, 2, 99 * 1024).rows, plain_attention_cut(256, 6, 2).rows);
+}
+
+TEST(AttentionShape, HeadsTogetherFitTheCache) {
+  EXPECT_EQ(heads_together(1024, 64, 2), 64);
+  EXPECT_EQ(heads_together(4096, 128, 2), 8);
+  EXPECT_EQ(heads_together(4096 * 4, 128, 2), 2) << "the queries of four heads";
+  EXPECT_EQ(heads_together(4097, 128, 2), 7);
+  EXPECT_EQ(heads_together(4096, 128, 4), 4);
+  EXPECT_EQ(heads_together(std::int64_t{1} << 29, 256, 4), 1) << "what no cache holds";
+  EXPECT_EQ(heads_together(1, 1, 2), cached_bytes / 4);
+}
+
+// Whole heads after one another, the last few of which are fewer; of those together the first
+// tiles first.
+TEST(AttentionShape, BlocksOfHeadsTogetherFollowEachOther) {
+  for (const std::uint32_t heads : {1U, 7U, 8U, 12U})
+    for (const std::uint32_t tiles : {1U, 5U})
+      for (const std::uint32_t together : {1U, 4U, 8U, 1U << 22U}) {
+        std::vector<std::pair<int, int>> expected;
+        for (std::uint32_t first = 0; first < heads; first += together)
+          for (std::uint32_t tile = 0; tile < tiles; ++tile)
+            for (std::uint32_t h = first; h < std::min(heads, first + together); ++h)
+              expected.emplace_back(tile, h);
+        std::vector<std::pair<int, int>> blocks;
+        for (std::uint32_t index = 0; index < heads * tiles; ++index) {
+          const TileOfHead at = tile_of_block(index, heads, tiles, together);
+          blocks.emplace_back(at.tile, at.head);
+        }
+        EXPECT_EQ(blocks, expected) << heads << ' ' << tiles << ' ' << together;
+      }
+  constexpr std::uint32_t most = 0x7fffffffU / 7;
+  const TileOfHead last = tile_of_block(most * 7 - 1, most, 7, 3);
+  EXPECT_EQ(last.tile, 6) << "of the largest grid";
+  EXPECT_EQ(last.head, static_cast<int>(most) - 1);
 }
 
 TEST(AttentionShape, RowSumsHaveEightThreadsARow) {

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <span>
+#include <tuple>
+#include <vector>
 
 namespace triax::cuda {
 namespace {
@@ -103,6 +106,61 @@ TEST(AttentionTile, DropoutOfNeighbouringScoresIsMadeOnce) {
   expect_each_four_is_made_once<false, 1, 4>();
 }
 
+struct SeeTiles {
+  const AttentionTask& task;
+  std::vector<AttentionPlace>& queries;
+  std::vector<AttentionPlace>& keys;
+  int rows;
+
+  void operator()(const Block& block) const {
+    if (block.thread_x() != 0) return;
+    queries.push_back(query_tile(block, task, rows));
+    const std::int64_t key_blocks = task.batch * task.key_heads * ((task.length + rows - 1) / rows);
+    if (block.index_x() < key_blocks) keys.push_back(key_tile(block, task, rows));
+  }
+};
+
+// Key heads whose tiles are the first `blocks`.
+std::set<std::pair<std::int64_t, int>> key_heads(const std::vector<AttentionPlace>& places,
+                                                 int blocks, int group) {
+  std::set<std::pair<std::int64_t, int>> heads;
+  for (const AttentionPlace& at : std::span(places).first(static_cast<std::size_t>(blocks)))
+    heads.emplace(at.b, at.h / group);
+  return heads;
+}
+
+// 12 heads of queries share 4 of keys, 3 samples: the keys and values of 8 key heads fill the
+// cache, or the queries of 2.
+TEST(AttentionTile, BlocksThatRunTogetherReadTheSameRows) {
+  constexpr int rows = 512;
+  constexpr int tiles = 8;
+  const Shape shape = {3, tiles * rows, 12, 128};
+  const Buffer memory(static_cast<std::size_t>(shape.elements()) * 2);
+  const Tensor q = memory.tensor(DType::bf16, shape);
+  const Tensor k = q.slice(2, 0, 4);
+  const AttentionOptions options;
+  const AttentionTask task(triax::attention::sizes_of(q, k, k, options), options, DType::bf16);
+  std::vector<AttentionPlace> queries, keys;
+  const SeeTiles see{task, queries, keys, rows};
+  emulator::run(
+      {.blocks_x = 36 * tiles},
+      [](const void* of, const Block& block) { (*static_cast<const SeeTiles*>(of))(block); }, &see);
+  for (const auto& places : {queries, keys}) {
+    std::set<std::tuple<int, int, std::int64_t>> all;
+    for (const AttentionPlace& at : places) all.emplace(at.tile, at.h, at.b);
+    EXPECT_EQ(all.size(), places.size());
+  }
+  EXPECT_EQ(queries.size(), 36U * tiles);
+  EXPECT_EQ(keys.size(), 12U * tiles);
+  EXPECT_EQ(key_heads(queries, 24 * tiles, 3).size(), 8U);
+  EXPECT_EQ(key_heads(keys, 2 * tiles, 1).size(), 2U);
+  EXPECT_EQ(queries[23].tile, tiles - 1) << "the most keys first";
+  EXPECT_EQ(queries[24].tile, tiles - 2);
+  EXPECT_EQ(queries[24 * tiles].tile, tiles - 1) << "and again of the heads that follow";
+  EXPECT_EQ(keys[1].tile, 0);
+  EXPECT_EQ(keys[2].tile, 1);
+}
+
 // The width of the kernel that a call gets; 0 for the plain one. `offset`: of q, in elements.
 int width_for(DType type, std::int64_t head_size, float scale = 0.5F, std::int64_t offset = 0) {
   const Shape shape = {1, 10, 2, head_size};
@@ -111,7 +169,7 @@ int width_for(DType type, std::int64_t head_size, float scale = 0.5F, std::int64
   const Tensor q = whole.slice(0, offset, shape.elements()).reshape(shape);
   AttentionOptions options;
   options.scale = scale;
-  const AttentionTask task(triax::attention::sizes_of(q, q, q, options), options);
+  const AttentionTask task(triax::attention::sizes_of(q, q, q, options), options, type);
   int chosen = 0;
   const bool done = on_tensor_cores(task, {&q}, [&]<class T, int width>(Type<T>, Width<width>) {
     EXPECT_EQ(dtype_of<T>(), type);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -165,7 +167,8 @@ TEST(LaunchShape, ColumnSumsHaveABlockForEachPartialRow) {
 
 TEST(LaunchShape, PartialRowsHaveAThreadForEachColumn) {
   for (const std::int64_t columns : hidden_sizes) {
-    const LaunchShape shape = partial_rows_shape(columns);
+    const LaunchShape shape = partial_rows_shape(columns, 2);
+    EXPECT_EQ(shape.blocks_y, 2) << "for two sums";
     EXPECT_GE(shape.blocks_x * warp, columns);
     EXPECT_LT((shape.blocks_x - 1) * warp, columns);
     EXPECT_EQ(shape.threads_x, warp);
@@ -175,10 +178,11 @@ TEST(LaunchShape, PartialRowsHaveAThreadForEachColumn) {
   }
 }
 
-TEST(LaunchShape, RowsInOrderPassAllOthersInSharedMemory) {
+TEST(LaunchShape, RowsInOrderPassThoseOfTheirBlockInSharedMemory) {
   const LaunchShape shape = order_shape(32768);
   EXPECT_EQ(shape.blocks_x * shape.threads_x, 32768);
-  EXPECT_EQ(shape.shared_bytes, static_cast<std::size_t>(shape.threads_x) * sizeof(std::int32_t));
+  EXPECT_EQ(shape.shared_bytes, static_cast<std::size_t>(shape.threads_x) * sizeof(std::int64_t));
+  EXPECT_EQ(std::popcount(static_cast<unsigned>(shape.threads_x)), 1) << "of searches by halves";
   EXPECT_NO_THROW(check_shape(shape, 256));
   EXPECT_EQ(order_shape(0).blocks_x, 0);
 }
@@ -235,7 +239,7 @@ TEST(LaunchShape, AllButTheLongestRowsOfNormsFitTheSmallestSharedMemory) {
   for (const LaunchShape& shape :
        {row_shape(8, 16384, row_part<Bf16>), row_shape(8, 8192, row_part<float>),
         gradient_shape(64, 8192, row_part<float>, 2), column_sum_shape(64, 16384, 8),
-        partial_rows_shape(16384), order_shape(1 << 20), sum_shape(1 << 30, 8), parts_shape(),
+        partial_rows_shape(16384, 2), order_shape(1 << 20), sum_shape(1 << 30, 8), parts_shape(),
         transposed_shape(8192, 8192), long_row_shape(8, 1 << 20)})
     EXPECT_NO_THROW(check_shared(shape, of_sm_86));
 }

@@ -1,0 +1,141 @@
+#pragma once
+// The rows of a batch in the order of their tokens (row_order.hpp): a merge sort, of keys that are
+// all different, so that there is one order.
+#include <cstdint>
+#include <utility>
+
+#include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/row_order.hpp"
+
+namespace triax::cuda {
+
+inline constexpr std::int64_t none = -1;  // no row
+
+/// Rows of a shard of the vocabulary by token.
+struct Targets {
+  const std::int32_t* tokens;
+  std::int64_t first_token;
+  std::int64_t vocabulary;
+
+  /// The row of the shard that row r of the batch stands for, or `none`.
+  TRIAX_DEVICE std::int64_t operator()(std::int64_t r) const {
+    const std::int64_t row = tokens[r] - first_token;
+    return tokens[r] >= 0 && row >= 0 && row < vocabulary ? row : none;
+  }
+};
+
+/// A row's target, and behind it the row: what it is sorted by.
+inline constexpr int row_bits = 30;
+TRIAX_DEVICE inline std::int64_t key_of(std::int64_t target, std::int64_t row) {
+  return ((target - none) << row_bits) + row;
+}
+
+/// below[i] = how many of the length[i] keys from list[i] on, which are in order, are smaller than
+/// key[i]. `most`: a power of two, at least the lengths. The searches go hand in hand, so that each
+/// step waits for memory once.
+template <int lists>
+TRIAX_DEVICE inline void count_smaller(int (&below)[lists],
+                                       const std::int64_t* const (&list)[lists],
+                                       const int (&length)[lists], const std::int64_t (&key)[lists],
+                                       int most) {
+  TRIAX_UNROLL
+  for (int i = 0; i < lists; ++i) below[i] = 0;
+  for (int step = most; step > 0; step /= 2) {
+    TRIAX_UNROLL
+    for (int i = 0; i < lists; ++i) {
+      const int end = below[i] + step;
+      if (end <= length[i] && list[i][end - 1] < key[i]) below[i] = end;
+    }
+  }
+}
+
+/// Each block's rows in order: the place of a key is the number of smaller ones.
+struct SortBlocks {
+  static constexpr int max_threads = 256;
+  std::int64_t* to;
+  Targets target;
+  std::int64_t rows;
+
+  TRIAX_DEVICE void operator()(const Block& block) const {
+    auto* keys = block.shared<std::int64_t>();
+    const std::int64_t begin = block.index_x() * block.threads_x();
+    const std::int64_t r = begin + block.thread_x();
+    const auto count =
+        static_cast<int>(rows - begin < block.threads_x() ? rows - begin : block.threads_x());
+    const std::int64_t own = r < rows ? key_of(target(r), r) : 0;
+    keys[block.thread_x()] = own;
+    block.sync();
+    int place = 0;
+    for (int i = 0; i < count; ++i) place += keys[i] < own ? 1 : 0;
+    if (r < rows) to[begin + place] = own;
+  }
+};
+
+/// Of every `length` keys in order, the last of which may be fewer, `merged` times as many.
+struct MergeRuns {
+  static constexpr int merged = 8;
+  std::int64_t* to;
+  const std::int64_t* from;
+  std::int64_t rows;
+  std::int64_t length;  // a power of two
+
+  template <int>
+  TRIAX_DEVICE void run(std::int64_t i) const {
+    const std::int64_t first = i / (length * merged) * (length * merged);
+    const std::int64_t* list[merged];
+    int lengths[merged], below[merged];
+    std::int64_t key[merged];
+    TRIAX_UNROLL
+    for (int k = 0; k < merged; ++k) {
+      const std::int64_t begin = first + k * length < rows ? first + k * length : rows;
+      const std::int64_t left = rows - begin;
+      list[k] = from + begin;
+      lengths[k] = static_cast<int>(left < length ? left : length);
+      key[k] = from[i];
+    }
+    count_smaller(below, list, lengths, key, static_cast<int>(length));
+    std::int64_t place = first;
+    TRIAX_UNROLL
+    for (int k = 0; k < merged; ++k) place += below[k];
+    to[place] = from[i];
+  }
+};
+
+/// Names the rows of all keys in order, and says where those of their target begin and end.
+struct NameRows {
+  RowOrder order;
+  const std::int64_t* keys;
+  int rows;
+  int most;  // a power of two, at least `rows`
+
+  template <int>
+  TRIAX_DEVICE void run(std::int64_t i) const {
+    const std::int64_t target = (keys[i] >> row_bits) + none;
+    const std::int64_t key[] = {key_of(target, 0), key_of(target + 1, 0)};
+    const std::int64_t* const list[] = {keys, keys};
+    const int length[] = {rows, rows};
+    int below[2];
+    count_smaller(below, list, length, key, most);
+    order.row[i] = static_cast<std::int32_t>(keys[i] - key[0]);
+    order.before[i] = static_cast<std::int32_t>(i) - below[0];
+    order.left[i] = below[1] - static_cast<std::int32_t>(i);
+  }
+};
+
+inline void put_in_order(const Stream& stream, const RowOrder& order, const Targets& target,
+                         std::int64_t rows) {
+  check(rows < 1 << (row_bits - 1), "an embedding of {} rows", rows);
+  std::int64_t* from = order.keys;
+  std::int64_t* to = order.merged_keys;
+  const LaunchShape shape = order_shape(rows);
+  launch(stream, shape, SortBlocks{from, target, rows});
+  std::int64_t length = shape.threads_x;
+  for (; length < rows; length *= MergeRuns::merged) {
+    pointwise<1>(stream, rows, false, MergeRuns{to, from, rows, length});
+    std::swap(from, to);
+  }
+  pointwise<1>(stream, rows, false,
+               NameRows{order, from, static_cast<int>(rows), static_cast<int>(length)});
+}
+
+}  // namespace triax::cuda
