@@ -41,14 +41,15 @@ namespace {
   throw Error(text);
 }
 
+constexpr std::size_t most_at_once = std::size_t{1} << 24;  // counts are int
+
 template <class T>
 void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
   const MPI_Comm comm = ranks.comm;
   const int size = ranks.size;
   const WaitScope waiting(ranks.watch);
-  constexpr std::size_t piece = std::size_t{1} << 24;  // counts are int
   while (size > 1 && !values.empty()) {
-    const std::size_t count = std::min(piece, values.size());
+    const std::size_t count = std::min(most_at_once, values.size());
     MPI_Request request = MPI_REQUEST_NULL;
     require_mpi(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(count), type, MPI_SUM,
                                comm, &request));
@@ -106,6 +107,18 @@ void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values) {
 
 void sum_over_ranks(const Ranks& ranks, std::span<double> values) {
   sum(ranks, values, MPI_DOUBLE);
+}
+
+void broadcast_numbers(const Ranks& ranks, std::span<std::int64_t> values, int root) {
+  const WaitScope waiting(ranks.watch);
+  while (ranks.size > 1 && !values.empty()) {
+    const std::size_t count = std::min(most_at_once, values.size());
+    MPI_Request request = MPI_REQUEST_NULL;
+    require_mpi(MPI_Ibcast(values.data(), static_cast<int>(count), MPI_INT64_T, root, ranks.comm,
+                           &request));
+    wait_yielding(request);
+    values = values.subspan(count);
+  }
 }
 
 std::vector<std::int64_t> gather_over_ranks(const Ranks& ranks,

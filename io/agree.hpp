@@ -86,6 +86,9 @@ void sum_over_ranks(const Ranks& ranks, std::span<std::uint64_t> values);
 /// Likewise of floating-point numbers. Exact where no more than one rank's is not 0.
 void sum_over_ranks(const Ranks& ranks, std::span<double> values);
 
+/// Collective. values = those of the rank `root`, as many on every rank. Waiting yields the core.
+void broadcast_numbers(const Ranks& ranks, std::span<std::int64_t> values, int root);
+
 /// Collective. The numbers of all ranks, one rank after the other; each gives as many. Waiting
 /// yields the core.
 std::vector<std::int64_t> gather_over_ranks(const Ranks& ranks,

@@ -4,6 +4,7 @@
 #include <array>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -122,19 +123,21 @@ class JsonlFile : public TokenFile {
     return found;
   }
 
-  // Adds the lines of all ranks.
+  // Adds the lines of all ranks: of one after the other, so that no more than one's are twice.
   void add(FoundLines found, const Ranks& ranks) {
     const std::array<std::int64_t, 1> own{std::ssize(found.places)};
     const std::vector<std::int64_t> counts = gather_over_ranks(ranks, own);
-    const std::int64_t most = *std::ranges::max_element(counts);
-    found.places.resize(static_cast<std::size_t>(most));  // equal parts
-    const std::vector<std::int64_t> places = gather_over_ranks(ranks, found.places);
-    for (std::size_t r = 0; r < counts.size(); ++r)
-      for (std::int64_t i = 0; i < counts[r]; i += 2) {
-        const auto at = r * static_cast<std::size_t>(most) + static_cast<std::size_t>(i);
-        lines_.push_back({static_cast<std::size_t>(places[at]), size_});
-        size_ += places[at + 1] + 1;
+    lines_.reserve(static_cast<std::size_t>(std::reduce(counts.begin(), counts.end()) / 2));
+    std::vector<std::int64_t> others;
+    for (int r = 0; r < ranks.size; ++r) {
+      std::vector<std::int64_t>& places = r == ranks.rank ? found.places : others;
+      places.resize(static_cast<std::size_t>(counts[static_cast<std::size_t>(r)]));
+      broadcast_numbers(ranks, places, r);
+      for (std::size_t i = 0; i < places.size(); i += 2) {
+        lines_.push_back({static_cast<std::size_t>(places[i]), size_});
+        size_ += places[i + 1] + 1;
       }
+    }
   }
 
   const std::string& cached(std::size_t line) const {

@@ -158,7 +158,7 @@ void cached_attention(const Stream& stream, const Tensor& out, const Tensor& q, 
   const std::int64_t positions = k.size(1);
   const CachedCut cut(positions);
   const ArenaScope scope(scratch);
-  const attention::CachedPartials partials(scratch, q.shape(), positions);
+  const attention::CachedPartials partials(scratch, q.shape(), cut.parts);
   float* const sums = partials.sums.as<float>();
   float* const stats = partials.stats.as<float>();
   float* const scores = partials.scores.as<float>();

@@ -6,7 +6,8 @@
 namespace triax {
 
 /// Bytes that cached_attention takes from its arena at most, and gives back, on the host or on a
-/// device. queries: (B, T, H, D). It grows with T and, up to a limit, with `positions`.
+/// device. queries: (B, T, H, D). It grows with T and, up to a limit, with `positions`: that of the
+/// most positions is enough for fewer.
 std::size_t cached_attention_scratch_bytes(const Shape& queries, std::int64_t positions);
 
 /// out = softmax(scale q k^T + causal mask) v of the last T of n positions: query i sees keys 0 to

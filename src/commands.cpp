@@ -175,21 +175,21 @@ int fail(MpiSession& session, const std::string& text, int status) {
 
 // While the memory of messages under way still stands, and before communicators go, which wait for
 // the other ranks. A GPU is waited for as its memory goes, and may be in a message that no other
-// rank joins: there the process ends at once, and what destructors would remove is removed here.
-int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config,
+// rank joins: there the process ends without that, and the trainer's offload files (if it was made:
+// else they may be another run's) and the lock go here.
+int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config, bool has_trainer,
              std::optional<RunLock>& lock, const std::exception& error) {
-  const bool at_once = grid.space() == MemorySpace::device && grid.size() > 1;
-  if (at_once) {
-    remove_own_offload(grid, config);
-    lock.reset();
-  }
   if (dynamic_cast<const DeviceMessagesFailed*>(&error) != nullptr) {
     say_failure(error.what());
+    if (has_trainer) remove_own_offload(grid, config);
     session.abort(run_time_failure);
   }
   const int status = fail(session, failure_text(error), run_time_failure);
-  if (at_once) session.abort(status);
-  return status;
+  if (grid.space() == MemorySpace::host || grid.size() == 1) return status;
+  if (has_trainer) remove_own_offload(grid, config);
+  lock.reset();
+  (void)session.all_arrive();  // the first that aborts ends the others
+  session.abort(status);
 }
 
 int train(const JobArguments& arguments, MpiSession& session, std::optional<StartSignals>& start) {
@@ -234,7 +234,7 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
     throw;
   } catch (const std::exception& error) {
     start.reset();  // a signal that comes with the end of other ranks is not to change the status
-    return fail_run(session, grid, config, lock, error);
+    return fail_run(session, grid, config, trainer.has_value(), lock, error);
   }
 }
 

@@ -28,8 +28,7 @@ struct CachedPartials {
   Tensor stats;   // (parts, rows, 2): largest score, sum of exp(score - largest)
   Tensor scores;  // (parts, rows, block): of the host's
 
-  CachedPartials(Arena& scratch, const Shape& queries, std::int64_t positions) {
-    const std::int64_t parts = CachedCut(positions).parts;
+  CachedPartials(Arena& scratch, const Shape& queries, std::int64_t parts) {
     const std::int64_t rows = queries[0] * queries[1] * queries[2];
     sums = scratch.take("attention sums", DType::f32, {parts, rows, queries[3]});
     stats = scratch.take("attention statistics", DType::f32, {parts, rows, 2});

@@ -50,8 +50,10 @@ Sizes cached_sizes_of(const Tensor& out, const Tensor& q, const Tensor& k, const
 namespace triax {
 
 std::size_t cached_attention_scratch_bytes(const Shape& queries, std::int64_t positions) {
+  using attention::CachedCut;
+  const std::int64_t blocks = (positions + CachedCut::block - 1) / CachedCut::block;
   Arena measure;
-  attention::CachedPartials(measure, queries, positions);
+  attention::CachedPartials(measure, queries, std::min(blocks, CachedCut::most_parts));
   return measure.used();
 }
 

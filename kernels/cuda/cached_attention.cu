@@ -127,7 +127,7 @@ void cached_attention(const Stream& stream, const Tensor& out, const Tensor& q, 
   const std::int64_t positions = k.size(1);
   const triax::attention::CachedCut cut(positions);
   const ArenaScope scope(scratch);
-  const triax::attention::CachedPartials partials(scratch, q.shape(), positions);
+  const triax::attention::CachedPartials partials(scratch, q.shape(), cut.parts);
   const CachedTask task{.queries = static_cast<int>(n.length),
                         .heads = static_cast<int>(n.heads),
                         .group = static_cast<int>(n.group()),

@@ -102,10 +102,11 @@ MpiSession::~MpiSession() {
   try {
     late.emplace(limit, [this, limit] {
       if (rank_ == 0)
-        fmt::print(stderr,
-                   "triax: the run has ended, and MPI_Finalize has not for {:.4g} s "
-                   "(run.collective_timeout): the processes leave without it\n",
-                   limit);
+        fmt::print(
+            stderr,
+            "triax: the run has ended, and MPI_Finalize has not for {:.4g} s{}: the processes "
+            "leave without it\n",
+            limit, limit_ == limit ? " (run.collective_timeout)" : "");
       std::fflush(nullptr);
       std::_Exit(status_);
     });

@@ -64,6 +64,7 @@ template <class Enqueue>
 Request NcclCommunicator::start(const Stream& stream, const char* name, CallKind kind,
                                 std::uint64_t bytes, const Enqueue& enqueue) {
   progress_.note();
+  progress_.check_usable();
   const std::size_t index = progress_.take();
   NcclProgress::Call& call = progress_.at(index);
   call.begin.record(stream);

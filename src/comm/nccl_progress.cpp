@@ -4,8 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "src/comm/device_messages.hpp"
-
 namespace triax {
 
 void check_nccl(ncclResult_t result, const char* call, const std::string& where) {
@@ -48,7 +46,12 @@ void NcclProgress::check_comms() {
     // Its kernels spin until they are aborted, and memory cannot be freed before.
     const std::string where = known.where;
     for (const Known& each : std::exchange(comms_, {})) ncclCommAbort(each.comm);
-    check_nccl(error, "a message of NCCL", where);
+    try {
+      check_nccl(error, "a message of NCCL", where);
+    } catch (const DeviceMessagesFailed& failed) {
+      failure_ = failed.what();
+      throw;
+    }
   }
 }
 

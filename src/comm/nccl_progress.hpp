@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/comm/device_messages.hpp"
 #include "src/comm/device_wait.hpp"
 #include "src/comm/message_progress.hpp"
 
@@ -44,6 +45,10 @@ class NcclProgress final : public MovesMessages {
   Call& at(std::size_t call) { return calls_[call]; }
   /// Tells the board what is complete.
   void note();
+  /// DeviceMessagesFailed where messages have failed: there are no communicators any more.
+  void check_usable() const {
+    if (!failure_.empty()) throw DeviceMessagesFailed(failure_);
+  }
   void add(ncclComm_t comm, std::string where) { comms_.push_back({comm, std::move(where)}); }
   /// Destroys it, unless it was aborted or an exception is on its way; null: nothing.
   void end(ncclComm_t comm);
@@ -61,6 +66,7 @@ class NcclProgress final : public MovesMessages {
   WaitPolicy policy_;
   MessageProgress& messages_;
   ProgressBoard* board_ = nullptr;
+  std::string failure_;  // of a message: all communicators are aborted
   std::deque<Call> calls_;
   std::uint64_t begun_ = 0;
   std::vector<Known> comms_;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "src/comm/device_messages.hpp"
 #include "src/train/progress_texts.hpp"
 
 namespace triax {
@@ -43,9 +44,10 @@ StepOutput Executor::run(const StepInput& input) {
       ahead_.behind(plan_[at].kind, stream_);
       store_.progress();  // what is under way moves only when it is asked about
       messages_.progress();
+    } catch (const DeviceMessagesFailed& error) {
+      throw DeviceMessagesFailed(at_position(at, error));
     } catch (const Error& error) {
-      throw Error(fmt::format("{}, plan position {} ({}): {}", grid_.place(), at,
-                              text_of(plan_[at]), error.what()));
+      throw Error(at_position(at, error));
     }
   }
   // A training step has it since the norm, or late: what is behind that may still be under way.
@@ -55,6 +57,11 @@ StepOutput Executor::run(const StepInput& input) {
   }
   board.set_activity(static_cast<int>(Activity::between_steps));
   return output_;
+}
+
+std::string Executor::at_position(std::size_t at, const Error& error) const {
+  return fmt::format("{}, plan position {} ({}): {}", grid_.place(), at, text_of(plan_[at]),
+                     error.what());
 }
 
 void Executor::execute(const Op& op) {

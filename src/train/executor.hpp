@@ -55,6 +55,7 @@ class Executor {
 
  private:
   void execute(const Op& op);
+  std::string at_position(std::size_t at, const Error& error) const;
   void gradient_norm();
   void forward(const Op& op);
   void search_forward(const Op& op, const Tensor& y);

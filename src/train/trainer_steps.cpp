@@ -130,7 +130,9 @@ void Trainer::update_loss_scale(std::int64_t step, bool overflow) {
   } catch (const Error&) {
     loss_scaler_ = before;
     const bool trained = step > start_.step && before.skipped() < step;
-    const std::string unsaved = trained ? save_at_failure(step) : std::string();
+    // Where the weights are not finite, an older file is to stay the newest.
+    const bool worth = trained && finite_weights(finite_, stream_, store_, grid_);
+    const std::string unsaved = worth ? save_at_failure(step) : std::string();
     if (!unsaved.empty() && leader())
       spdlog::error("no checkpoint after {} of {} steps: {}", step, config_.run.steps, unsaved);
     checkpoints_.finish();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "src/comm/device_messages.hpp"
 #include "src/comm/process_grid.hpp"
 #include "tests/comm/device_ranks.hpp"
 #include "tests/support/error_of.hpp"
@@ -216,6 +217,8 @@ TEST_F(Nccl, AnAsynchronousErrorEndsTheWaitAndNamesTheGroup) {
   EXPECT_THAT(error, HasSubstr("remote process exited"));
   EXPECT_EQ(test::nccl_communicators(), 0) << "all are aborted";
   grid_->drain(queue_);
+  // Whoever took it for the failure of a file is not to go on with communicators that are gone.
+  EXPECT_THROW(comm_.all_reduce(queue_, data.tensor(), ReduceOp::sum), DeviceMessagesFailed);
 }
 
 // A rank whose next message is MPI's would wait for ever for one that NCCL has failed.

@@ -138,6 +138,23 @@ TEST(Overflow, AtTheLeastScaleTheStepsBeforeAreSaved) {
   EXPECT_EQ(nlohmann::json::parse(reader.header().loss_scale)["skipped"], 0);
 }
 
+// Weights that the step before has broken are not worth a file.
+TEST(Overflow, AtTheLeastScaleBrokenWeightsAreNotSaved) {
+  const TempDirectory text;
+  const SharedDirectory directory;
+  auto job = overflowing_job(text);
+  job["fp16"] = {{"enabled", true},
+                 {"initial_scale_power", 10},
+                 {"hysteresis", 1},
+                 {"min_loss_scale", std::ldexp(1.0, 40)}};
+  job["optimizer"]["params"]["lr"] = 1e30;  // the first update leaves no finite weight
+  job["run"] = {{"directory", directory.path()}, {"steps", 60}, {"progress", "none"}};
+  job["checkpoint"] = {{"resume", "never"}, {"interval", 1000}};
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("least loss scale"));
+  EXPECT_GE(metrics_of(directory.path()).size(), 1U);
+  EXPECT_EQ(list_checkpoints(directory.path("checkpoints")).size(), 0U);
+}
+
 // One overflow is forgiven, then the scale falls; a window of four steps doubles it. The
 // checkpoint lies in the middle of both counts.
 TEST(Overflow, AResumedRunGoesOnAtItsScaleBitForBit) {
