@@ -70,6 +70,18 @@ std::string bias_name(bool has_bias, const std::string& map) {
   return has_bias ? map + ".bias" : "";
 }
 
+// This rank's run of the features between the two maps of an MLP, as part of the map `name`. Any
+// tensor size cuts any width: the runs may differ by one feature.
+LinearPart mlp_part(const ModelConfig& model, const std::string& name, const TensorShard& shard) {
+  const std::int64_t width = model.intermediate;
+  return {.weight = name + ".weight",
+          .bias = bias_name(model.mlp_bias, name),
+          .features = width,
+          .begin = shard.begin(width),
+          .count = shard.count(width),
+          .most = shard.most(width)};
+}
+
 }  // namespace
 
 const ArchitectureTraits& traits_of(const ModelConfig& model) {
@@ -154,11 +166,8 @@ Linear attention_output(const ModelConfig& model, int layer, const TensorShard& 
 }
 
 Linear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard) {
-  const std::int64_t width = model.intermediate;
   const auto part = [&](const std::string& name) {
-    const std::string full = block_name(model, layer, "mlp." + name);
-    return LinearPart{full + ".weight", bias_name(model.mlp_bias, full), width, shard.begin(width),
-                      shard.count(width)};
+    return mlp_part(model, block_name(model, layer, "mlp." + name), shard);
   };
   std::vector<LinearPart> parts;
   if (traits_of(model).gated_mlp)
@@ -170,10 +179,8 @@ Linear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard) 
 }
 
 Linear mlp_output(const ModelConfig& model, int layer, const TensorShard& shard) {
-  const std::int64_t width = model.intermediate;
-  const std::string name = block_name(model, layer, row_of(model).names.mlp_output);
-  const LinearPart part{name + ".weight", bias_name(model.mlp_bias, name), width,
-                        shard.begin(width), shard.count(width)};
+  const LinearPart part =
+      mlp_part(model, block_name(model, layer, row_of(model).names.mlp_output), shard);
   return Linear::row("mlp.output", traits_of(model).order, part, model.hidden, shard,
                      residual_deviation(model));
 }

@@ -39,7 +39,7 @@ Linear Linear::column(const std::string& label, WeightOrder order, std::int64_t 
                        deviation,
                        false};
   ParameterSpec bias{label + ".bias", {linear.outputs_}, {}, Initial::zero, 0.0F, false};
-  std::int64_t at = 0;
+  std::int64_t at = 0, room = 0;
   for (const LinearPart& part : parts) {
     const bool partial = part.copies > 1;
     const std::int64_t begin = part.offset + part.begin;
@@ -56,7 +56,10 @@ Linear Linear::column(const std::string& label, WeightOrder order, std::int64_t 
                              part.owner,
                              partial});
     at += part.count;
+    room += part.room();
   }
+  weight.most = inputs * room;
+  bias.most = room;
   linear.params_.push_back(std::move(weight));
   linear.bias_here_ = !bias.pieces.empty();
   if (linear.bias_here_) linear.params_.push_back(std::move(bias));
@@ -79,6 +82,7 @@ Linear Linear::row(const std::string& label, WeightOrder order, const LinearPart
                            ordered(order, part.offset + part.begin, 0),
                            ordered(order, part.count, outputs), ordered(order, 0, 0), 1, true,
                            false});
+  weight.most = part.room() * outputs;
   linear.params_.push_back(std::move(weight));
   if (!part.bias.empty())
     linear.params_.push_back(replicated_parameter(label + ".bias", part.bias, {outputs}, shard,

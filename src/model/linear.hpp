@@ -25,6 +25,8 @@ struct LinearPart {
   std::int64_t offset = 0;    // of this part within the named tensor (GPT-2's q, k and v share one)
   int copies = 1;             // tensor ranks with the same run (key/value heads)
   bool owner = true;
+  std::int64_t most = 0;  // features on the tensor rank with the most; 0: all as many
+  std::int64_t room() const { return most > 0 ? most : count; }
 };
 
 class Linear {

@@ -37,7 +37,10 @@ struct ParameterSpec {
   bool tied = false;                // the token embedding where the output projection uses it too
   bool read_in_backward = true;     // the layer's backward pass reads it
   bool written_in_forward = false;  // the forward pass writes its gradient already
+  std::int64_t most = 0;            // elements on the tensor rank with the most; 0: all as many
   bool decays() const { return shape.rank() >= 2; }
+  /// Elements that a block leaves for it: the same on all tensor ranks, as their plan is one.
+  std::int64_t room() const { return most > 0 ? most : shape.elements(); }
 };
 
 /// Where a layer leaves the gradient of a parameter.
@@ -79,6 +82,8 @@ struct TensorShard {
   /// Part `rank` of n in `size` parts whose sizes differ by at most one.
   std::int64_t begin(std::int64_t n) const { return n * rank / size; }
   std::int64_t count(std::int64_t n) const { return n * (rank + 1) / size - begin(n); }
+  /// Of the rank that has the most.
+  std::int64_t most(std::int64_t n) const { return (n + size - 1) / size; }
 };
 
 /// A parameter that every tensor rank holds whole. Its gradient is partial when `partial_gradient`

@@ -69,13 +69,15 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
   std::iota(order.begin(), order.end(), 0);
   if (options.temperature <= 0.0 || options.top_k == 1)
     return *std::min_element(order.begin(), order.end(), larger);
-  const auto kept = options.top_k > 0 ? std::min<std::size_t>(
-                                            static_cast<std::size_t>(options.top_k), order.size())
-                                      : order.size();
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
-                    larger);
-  order.resize(kept);
-  const double largest = logits[static_cast<std::size_t>(order.front())];
+  const auto kept =
+      options.top_k > 0 ? std::min(static_cast<std::size_t>(options.top_k), all) : all;
+  if (kept < all) {
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+                      larger);
+    order.resize(kept);
+  }
+  const double largest =
+      logits[static_cast<std::size_t>(*std::min_element(order.begin(), order.end(), larger))];
   std::vector<double> cumulative;
   double total = 0.0;
   for (const std::int32_t token : order)

@@ -94,6 +94,8 @@ const std::vector<Layout> layouts = {
      .zero = 3,
      .sequence_parallel = false},
     {.tensor = 4, .data = 2, .micro = 2},
+    // llama-scaled: between the parts that tensor ranks have of mlp.input, 864 and 936.
+    {.tensor = 4, .data = 2, .micro = 1, .zero = 3, .persistence = 900},
     {.pipeline = 4, .data = 2, .micro = 1, .zero = 1},
     {.tensor = 2, .pipeline = 4, .schedule = "gpipe", .micro = 2, .sequence_parallel = false},
 };

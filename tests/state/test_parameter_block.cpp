@@ -46,6 +46,42 @@ TEST(ParameterBlocks, PartsOverTheDataAxisAreEqualAndWhole) {
       }
 }
 
+// One plan is for all tensor ranks, also where they have unequal parts of a parameter.
+TEST(ParameterBlocks, AreCutAlikeOnAllTensorRanks) {
+  const auto cuts = [](const Stage& stage, const DataShard& shard) {
+    std::vector<std::string> found;
+    for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
+      std::string cut =
+          fmt::format("{} {} {} {} {} {} {} {}:", block.name, static_cast<int>(block.content),
+                      static_cast<int>(block.home), block.duplicate, block.elements,
+                      block.gather_piece, block.kept_parts, block.host_state);
+      for (const FlatRange& part : block.parts) cut += fmt::format(" {}-{}", part.begin, part.end);
+      for (const PartialRange& partial : block.partial)
+        cut += fmt::format(" {}/{}", partial.range.count(), partial.parts);
+      for (const PlacedParameter& param : block.params)
+        cut += fmt::format(" {}@{}", param.spec.label, param.offset);
+      found.push_back(cut);
+    }
+    return found;
+  };
+  for_each_grid([&](const ModelConfig& model, const GridOfStages& grid) {
+    const auto stages = stages_of(model, grid);
+    for (const int zero : {0, 1, 2, 3})
+      for (const std::int64_t limit : {200, 220, 400, 3'000}) {
+        DataShard shard{.size = 3, .rank = 1, .zero_stage = zero, .gather_limit = limit};
+        shard.persistence_threshold = limit;
+        shard.offload.optimizer_share = 0.7;
+        shard.offload.part_elements = 1024;
+        shard.offload.parameters = true;
+        shard.offload.kept_parameters = 10 * limit;
+        for (std::size_t i = 0; i < stages.size(); ++i)
+          EXPECT_EQ(cuts(*stages[i], shard),
+                    cuts(*stages[i - i % static_cast<std::size_t>(grid.tensor)], shard))
+              << "zero " << zero << ", limit " << limit << ", stage and rank " << i;
+      }
+  });
+}
+
 // Offloaded optimizer state: what is kept comes first, then parts that begin pages of a file.
 TEST(ParameterBlocks, AreSteppedInParts) {
   const Stage stage(golden_model("gpt2-odd"), {}, 16);
