@@ -68,15 +68,6 @@ void agreed(const Ranks& ranks, Action&& action) {
   agree(ranks, failure, kind);
 }
 
-/// agreed() for an `action` that is collective itself: a rank may wait for others in it.
-template <class Action>
-void agreed_together(const Ranks& ranks, Action&& action) {
-  agreed(ranks, [&] {
-    const WaitScope waiting(ranks.watch);
-    action();
-  });
-}
-
 /// Collective. The text of the rank `root`, on every rank. Waiting yields the core.
 std::string broadcast_text(const Ranks& ranks, std::string text, int root = 0);
 

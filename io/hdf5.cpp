@@ -153,7 +153,6 @@ File::~File() {
   impl_->file.close();
 }
 File::File(File&&) noexcept = default;
-File& File::operator=(File&&) noexcept = default;
 
 void File::close() {
   const auto lock = library_lock();

@@ -42,7 +42,6 @@ class File {
   File(const std::string& path, Mode mode, const FileHints& hints = {});
   ~File();
   File(File&&) noexcept;
-  File& operator=(File&&) noexcept;
 
   // Structure.
   /// A contiguous dataset, space allocated and not filled; groups on the way are created. Rank 0 is

@@ -142,7 +142,6 @@ SafetensorsReader::SafetensorsReader(const std::string& path) : impl_(std::make_
 
 SafetensorsReader::~SafetensorsReader() = default;
 SafetensorsReader::SafetensorsReader(SafetensorsReader&&) noexcept = default;
-SafetensorsReader& SafetensorsReader::operator=(SafetensorsReader&&) noexcept = default;
 
 const std::map<std::string, SafetensorsEntry>& SafetensorsReader::entries() const {
   return impl_->entries;

@@ -27,7 +27,6 @@ class SafetensorsReader {
   explicit SafetensorsReader(const std::string& path);
   ~SafetensorsReader();
   SafetensorsReader(SafetensorsReader&&) noexcept;
-  SafetensorsReader& operator=(SafetensorsReader&&) noexcept;
   /// Tensors of a DType and of at most Shape::max_rank dimensions; others are an Error only when
   /// they are read.
   const std::map<std::string, SafetensorsEntry>& entries() const;

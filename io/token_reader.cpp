@@ -76,7 +76,6 @@ TokenReader::TokenReader(const std::vector<std::string>& paths, int sequence_len
 
 TokenReader::~TokenReader() = default;
 TokenReader::TokenReader(TokenReader&&) noexcept = default;
-TokenReader& TokenReader::operator=(TokenReader&&) noexcept = default;
 
 std::int64_t TokenReader::tokens() const {
   return impl_->tokens;

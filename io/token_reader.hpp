@@ -38,7 +38,6 @@ class TokenReader {
               std::uint64_t seed, const Ranks& ranks = MPI_COMM_NULL);
   ~TokenReader();
   TokenReader(TokenReader&&) noexcept;
-  TokenReader& operator=(TokenReader&&) noexcept;
   std::int64_t tokens() const;
   std::int64_t samples() const;  // of one epoch; at least 1
   bool has_bytes() const;        // a file is text, a token a byte

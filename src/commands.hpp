@@ -17,7 +17,8 @@ struct JobArguments {
   std::vector<std::string> overrides;
   bool print_plan = false, dry_run = false, json = false, reference = false;
   int ranks = 0;           // 0: the smallest grid that the job allows
-  int ranks_per_node = 0;  // of a plan that one process makes; 0: all of them on one node
+  int ranks_per_node = 0;  // of a plan that one process makes; 0: not known, memory is judged by
+                           // rank, and what needs nodes takes all ranks for those of one
 };
 
 struct GenerateArguments {

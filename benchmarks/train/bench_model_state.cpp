@@ -77,6 +77,7 @@ void measure(const MpiSession& session, int stage, DType gradients) {
        {"bytes_per_parameter", state / parameters},
        {"expected_per_parameter", expected},
        {"of_expected", state / (expected * parameters)},
+       {"peak_fraction", expected * parameters / state},
        {"gathered_bytes", static_cast<double>(listed.gathered)},
        {"activation_bytes", static_cast<double>(listed.activations)},
        {"buffer_bytes", static_cast<double>(listed.buffers)},

@@ -42,7 +42,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 std::string allowed_text(const Key& key) {
   auto text = key.allowed.text();
-  if (key.automatic && key.treatment == Treatment::obeyed)
+  if (key.takes_auto_too() && key.treatment == Treatment::obeyed)
     text += text.empty() ? "or \"auto\"" : ", or \"auto\"";
   if (key.treatment == Treatment::refused) text = "only " + key.fallback.dump();
   return text;

@@ -93,6 +93,10 @@ std::string shown(const json& v) {
 
 }  // namespace
 
+bool Key::takes_auto_too() const {
+  return automatic && !is_choice(allowed, "auto");
+}
+
 std::string Allowed::text() const {
   if (!choices.empty()) {
     std::string all;
@@ -243,7 +247,7 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
   const json& in_unit = key.type == KeyType::duration ? json(*seconds_of(value)) : value;
   if (!is_allowed(key.allowed, in_unit))
     return fmt::format("{} is not allowed (allowed: {}{})", shown(value), key.allowed.text(),
-                       key.automatic && !is_choice(key.allowed, "auto") ? ", or \"auto\"" : "");
+                       key.takes_auto_too() ? ", or \"auto\"" : "");
   return {};
 }
 

@@ -64,6 +64,7 @@ struct Key {
   bool automatic = false;                 // "auto" is a value
   std::vector<nlohmann::json> not_built;  // allowed by the interface, refused by name
 
+  bool takes_auto_too() const;                    // beside what `allowed` says
   Key&& in(std::string name) &&;                  // unit
   Key&& only(std::vector<std::string> types) &&;  // scope
   Key&& or_auto() &&;

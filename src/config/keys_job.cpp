@@ -18,10 +18,10 @@ void add_data(Keys& k) {
   k.push_back(obeyed("data.shuffle", boolean, true, anything(),
                      "a permutation of the samples per epoch; false: in file order"));
   k.push_back(obeyed("data.seed", integer, 1234, at_least(0), "seed of the permutation"));
-  k.push_back(
-      obeyed("data.tokenizer", string, "bytes", anything(),
-             "how text becomes tokens; bytes: a token a byte. With model.from, text needs it "
-             "to be given"));
+  k.push_back(obeyed(
+      "data.tokenizer", string, "bytes", anything(),
+      "how text becomes tokens; bytes, the only one yet: a token a byte. With model.from, text "
+      "needs it to be given"));
 }
 
 void add_parallel(Keys& k) {

@@ -58,6 +58,7 @@ void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
   tries_left_ = 0;  // the newer file is worth more than a second try of the older
   finish();
   prepare_publishing();
+  begun_ = std::chrono::steady_clock::now();
   const auto write = [&] {
     return save_checkpoint(stream, path(at.step), header(at, loss_scale), config_.model, store_,
                            &optimizer_, grid_, checkpoint_options(config_.checkpoint));
@@ -79,7 +80,8 @@ void RunCheckpoints::prepare_publishing() const {
 // `unsafe`: what CheckpointWriter::publish says. The older files stay then.
 void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
   say([&] {
-    spdlog::info("checkpoint {}", path(step));
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
+    spdlog::info("checkpoint {} ({:.1f} s)", path(step), taken.count());
     if (!unsafe.empty()) return spdlog::warn("{}. Older ones stay", unsafe);
     try {
       prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
@@ -100,6 +102,7 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
                                     : "the disk is slower than checkpoint.interval");
     });
   finish();
+  begun_ = std::chrono::steady_clock::now();
   agreed(grid_, [&] {
     grid_.drain(stream);  // what is copied is complete, and stays so until the next update
     take_snapshot(stream, store_, optimizer_, *snapshot_);

@@ -1,5 +1,6 @@
 #pragma once
 // The checkpoints that a run writes, and how many of them stay.
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -68,6 +69,7 @@ class RunCheckpoints {
   std::unique_ptr<CheckpointSnapshot> snapshot_;  // none: checkpoint.async is off
   CheckpointHeader header_;                       // of the snapshot
   int tries_left_ = 0;                            // where writing it fails
+  std::chrono::steady_clock::time_point begun_;   // the file that is written
   std::optional<CheckpointWriter> writer_;        // of a file that is under way
   std::optional<BackgroundWrite> background_;     // after the writer: it uses it
 };

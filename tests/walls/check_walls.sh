@@ -31,13 +31,13 @@ check_includes() {
       interface["src/config"] = "src/config/config.hpp src/config/load.hpp src/config/spelling.hpp"
 
       # Libraries that belong to some parts only. Patterns of <...>, with the paths that may include them.
-      owner["^Kokkos"]                           = "kernels/ tests/kernels/ benchmarks/kernels/"
-      owner["^(dnnl|oneapi/dnnl)"]               = "kernels/ benchmarks/kernels/ benchmarks/support/"
+      owner["^Kokkos"]                           = "kernels/"
+      owner["^(dnnl|oneapi/dnnl)"]               = "kernels/"
       owner["^(cuda|cublas|cudnn|cub/|thrust/)"] = "kernels/"
-      owner["^omp[.]h"]                          = "kernels/ tests/ benchmarks/"
-      owner["^(hdf5|H5)"]                        = "io/ tests/io/"
+      owner["^omp[.]h"]                          = "kernels/ tests/"
+      owner["^(hdf5|H5)"]                         = "io/ tests/io/"
       owner["^liburing"]                         = "io/ benchmarks/io/"
-      owner["^mpi[.]h"]                          = "src/comm/ io/ src/main.cpp tests/ benchmarks/"
+      owner["^mpi[.]h"]                          = "src/comm/ io/ tests/ benchmarks/"
       owner["^(hwloc|nccl)"]                     = "src/comm/ tests/support/"
       owner["^CLI/"]                             = "src/main.cpp src/huggingface_commands src/checkpoint_commands benchmarks/"
       owner["^(gtest|gmock)/"]                   = "tests/"
