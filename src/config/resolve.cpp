@@ -190,6 +190,7 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))
     s.error(errors, "data.train",
             "missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
+  warn_of_repeated(s, train, valid);
   auto files = train;
   files.insert(files.end(), valid.begin(), valid.end());
   check_tokenizer(s, m, files, errors);
