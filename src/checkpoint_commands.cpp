@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +14,7 @@
 #include "io/checkpoint_list.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/say.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/standard_output.hpp"
 
@@ -46,7 +46,7 @@ class Percentage {
   explicit Percentage(const MpiSession& session)
       : shown_(session.rank() == 0 && isatty(STDERR_FILENO) != 0) {}
   ~Percentage() {
-    if (open_) std::fputs("\r\033[K", stderr);
+    if (open_) say_text("\r\033[K");
   }
   Percentage(const Percentage&) = delete;
   Percentage& operator=(const Percentage&) = delete;
@@ -55,9 +55,7 @@ class Percentage {
     if (!shown_ || now - last_ < std::chrono::milliseconds(100)) return;
     last_ = now;
     open_ = true;
-    fmt::print(stderr, "\rverifying {:3.0f}%",
-               100.0 * static_cast<double>(done) / static_cast<double>(total));
-    (void)std::fflush(stderr);
+    say("\rverifying {:3.0f}%", 100.0 * static_cast<double>(done) / static_cast<double>(total));
   }
 
  private:

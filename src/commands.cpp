@@ -7,6 +7,7 @@
 #include "io/agree.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
+#include "kernels/base/say.hpp"
 #include "src/comm/device_messages.hpp"
 #include "src/comm/isa_of_job.hpp"
 #include "src/comm/launcher.hpp"
@@ -137,8 +138,7 @@ void print_plan(const JobArguments& arguments, const JobPlan& plan) {
 }
 
 void say_failure(const std::string& text) {
-  fmt::print(stderr, "triax: {}\n", text);
-  (void)std::fflush(stderr);
+  say("triax: {}\n", text);
 }
 
 // Before there is a grid, which is of the job.

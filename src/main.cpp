@@ -13,6 +13,7 @@
 
 #include "io/mapped_file.hpp"
 #include "kernels/base/isa.hpp"
+#include "kernels/base/say.hpp"
 #include "src/checkpoint_commands.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/comm/watchdog.hpp"
@@ -291,7 +292,7 @@ int main(int argc, char** argv) {
   try {
     return start_and_run(argc, argv);
   } catch (const std::exception& error) {  // before there was a session
-    fmt::print(stderr, "triax: {}\n", error.what());
+    say("triax: {}\n", error.what());
     return dynamic_cast<const UsageError*>(&error) != nullptr ? usage_failure : run_time_failure;
   }
 }
