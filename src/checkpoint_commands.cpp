@@ -120,8 +120,9 @@ void add_list(CLI::App* parent, const MpiSession& session, int& status) {
       "write was killed),\nsuperseded (a later run took another way).\n"
       "Exit status: 0 all that have a checkpoint's name open; 3 one of them is damaged or "
       "unreadable, or\nthe directory is.\n"
-      "  triax checkpoint list runs/demo/checkpoints");
-  const Shared arguments = add_arguments(command, "DIR", "The directory");
+      "  triax checkpoint list runs/demo");
+  const Shared arguments =
+      add_arguments(command, "DIR", "The directory, or that of a run, with checkpoints in it");
   command->callback([arguments, &session, &status] {
     if (session.rank() != 0) return;
     const CheckpointListing listing = list_directory(arguments->path, arguments->json);
