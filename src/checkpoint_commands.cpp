@@ -124,7 +124,8 @@ void add_list(CLI::App* parent, const MpiSession& session, int& status) {
   const Shared arguments =
       add_arguments(command, "DIR", "The directory, or that of a run, with checkpoints in it");
   command->callback([arguments, &session, &status] {
-    if (session.rank() != 0) return;
+    // One that MPI did not bring to the others is rank 0 too.
+    if (session.rank() != 0 || launched_process().number != 0) return;
     const CheckpointListing listing = list_directory(arguments->path, arguments->json);
     print(session, listing.text);
     status = listing.all_open ? 0 : found_status;
@@ -178,7 +179,9 @@ void add_diff(CLI::App* parent, const MpiSession& session, int& status) {
 void add_checkpoint(CLI::App& app, const MpiSession& session, int& status) {
   CLI::App* command = app.add_subcommand(
       "checkpoint", "Look into checkpoint files, and turn them into other formats.");
-  command->parse_complete_callback([] { check_launch(MPI_COMM_WORLD); });
+  command->parse_complete_callback([command] {
+    if (!command->got_subcommand("list")) check_launch(MPI_COMM_WORLD);  // which rank 0 does alone
+  });
   command->require_subcommand(1);
   add_list(command, session, status);
   add_inspect(command, session);
