@@ -256,13 +256,16 @@ void show_plan(const JobArguments& arguments, const MpiSession& session) {
   check_planned(arguments, plan, grid);
 }
 
-void print_config(const JobArguments& arguments) {
+// All processes of a launcher come to the same, an error too; the first says it.
+void print_config(const JobArguments& arguments, const MpiSession& session) {
+  const bool first = session.rank() == 0;
   if (arguments.reference) {
-    print_out(key_reference(arguments.json));
+    if (first) print_out(key_reference(arguments.json));
     return;
   }
   const JobDescription job =
       describe_job(arguments.job, arguments.overrides, arguments.ranks, arguments.json);
+  if (!first) return;
   print_out(job.text);
   warn_of(job.missing);
 }
