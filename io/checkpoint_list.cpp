@@ -124,13 +124,18 @@ std::string table_text(const std::string& directory, const std::vector<Row>& row
 
 }  // namespace
 
-CheckpointListing list_directory(const std::string& directory, bool json) {
+CheckpointListing list_directory(const std::string& named, bool json) {
   std::error_code error;
-  if (!std::filesystem::is_directory(directory, error))
-    throw Error(fmt::format("there is no directory {}", directory), error ? error.message() : "",
+  if (!std::filesystem::is_directory(named, error))
+    throw Error(fmt::format("there is no directory {}", named), error ? error.message() : "",
                 "Name the directory that holds the files step-N.h5");
+  std::string directory = named;
+  std::vector<CheckpointPath> files = find_checkpoints(directory);
+  const std::filesystem::path of_a_run = std::filesystem::path(named) / "checkpoints";
+  if (files.empty() && std::filesystem::is_directory(of_a_run, error))
+    files = find_checkpoints(directory = of_a_run.string());
   std::vector<Row> rows;
-  for (const CheckpointPath& file : find_checkpoints(directory)) rows.push_back(row_of(file));
+  for (const CheckpointPath& file : files) rows.push_back(row_of(file));
   const bool all_open = std::ranges::all_of(rows, [](const Row& row) {
     return row.file.state != CheckpointState::published || row.problem.empty();
   });

@@ -13,7 +13,8 @@ struct CheckpointListing {
   std::string text;
   bool all_open;  // that have a checkpoint's name
 };
-/// `json`: one JSON object; else a table. Error where there is no such directory.
-CheckpointListing list_directory(const std::string& directory, bool json);
+/// `json`: one JSON object; else a table. A directory without checkpoints that has a directory
+/// "checkpoints", as a run's has, stands for that. Error where there is no such directory.
+CheckpointListing list_directory(const std::string& named, bool json);
 
 }  // namespace triax

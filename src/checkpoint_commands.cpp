@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +14,7 @@
 #include "io/checkpoint_list.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/say.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/standard_output.hpp"
 
@@ -46,7 +46,7 @@ class Percentage {
   explicit Percentage(const MpiSession& session)
       : shown_(session.rank() == 0 && isatty(STDERR_FILENO) != 0) {}
   ~Percentage() {
-    if (open_) std::fputs("\r\033[K", stderr);
+    if (open_) say_text("\r\033[K");
   }
   Percentage(const Percentage&) = delete;
   Percentage& operator=(const Percentage&) = delete;
@@ -55,9 +55,7 @@ class Percentage {
     if (!shown_ || now - last_ < std::chrono::milliseconds(100)) return;
     last_ = now;
     open_ = true;
-    fmt::print(stderr, "\rverifying {:3.0f}%",
-               100.0 * static_cast<double>(done) / static_cast<double>(total));
-    (void)std::fflush(stderr);
+    say("\rverifying {:3.0f}%", 100.0 * static_cast<double>(done) / static_cast<double>(total));
   }
 
  private:
@@ -122,10 +120,12 @@ void add_list(CLI::App* parent, const MpiSession& session, int& status) {
       "write was killed),\nsuperseded (a later run took another way).\n"
       "Exit status: 0 all that have a checkpoint's name open; 3 one of them is damaged or "
       "unreadable, or\nthe directory is.\n"
-      "  triax checkpoint list runs/demo/checkpoints");
-  const Shared arguments = add_arguments(command, "DIR", "The directory");
+      "  triax checkpoint list runs/demo");
+  const Shared arguments =
+      add_arguments(command, "DIR", "The directory, or that of a run, with checkpoints in it");
   command->callback([arguments, &session, &status] {
-    if (session.rank() != 0) return;
+    // One that MPI did not bring to the others is rank 0 too.
+    if (session.rank() != 0 || launched_process().number != 0) return;
     const CheckpointListing listing = list_directory(arguments->path, arguments->json);
     print(session, listing.text);
     status = listing.all_open ? 0 : found_status;
@@ -179,7 +179,9 @@ void add_diff(CLI::App* parent, const MpiSession& session, int& status) {
 void add_checkpoint(CLI::App& app, const MpiSession& session, int& status) {
   CLI::App* command = app.add_subcommand(
       "checkpoint", "Look into checkpoint files, and turn them into other formats.");
-  command->parse_complete_callback([] { check_launch(MPI_COMM_WORLD); });
+  command->parse_complete_callback([command] {
+    if (!command->got_subcommand("list")) check_launch(MPI_COMM_WORLD);  // which rank 0 does alone
+  });
   command->require_subcommand(1);
   add_list(command, session, status);
   add_inspect(command, session);

@@ -7,6 +7,7 @@
 #include "io/agree.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
+#include "kernels/base/say.hpp"
 #include "src/comm/device_messages.hpp"
 #include "src/comm/isa_of_job.hpp"
 #include "src/comm/launcher.hpp"
@@ -137,8 +138,7 @@ void print_plan(const JobArguments& arguments, const JobPlan& plan) {
 }
 
 void say_failure(const std::string& text) {
-  fmt::print(stderr, "triax: {}\n", text);
-  (void)std::fflush(stderr);
+  say("triax: {}\n", text);
 }
 
 // Before there is a grid, which is of the job.
@@ -256,13 +256,16 @@ void show_plan(const JobArguments& arguments, const MpiSession& session) {
   check_planned(arguments, plan, grid);
 }
 
-void print_config(const JobArguments& arguments) {
+// All processes of a launcher come to the same, an error too; the first says it.
+void print_config(const JobArguments& arguments, const MpiSession& session) {
+  const bool first = session.rank() == 0;
   if (arguments.reference) {
-    print_out(key_reference(arguments.json));
+    if (first) print_out(key_reference(arguments.json));
     return;
   }
   const JobDescription job =
       describe_job(arguments.job, arguments.overrides, arguments.ranks, arguments.json);
+  if (!first) return;
   print_out(job.text);
   warn_of(job.missing);
 }

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/host_name.hpp"
+#include "kernels/base/say.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/comm/watchdog.hpp"
 
@@ -30,13 +30,11 @@ double limit_asked() {
   return seconds;
 }
 
-void say(const LaunchedProcess& process, double waited, const std::string& what_next) {
-  fmt::print(stderr,
-             "triax: process {} of {}, on {}, has waited {:.4g} s in MPI_Init for the others. One "
-             "that has not started triax, or with another MPI library, keeps all there: see that "
-             "every process of the job runs, and the launcher's messages. {}\n",
-             process.number, process.count, host_name(), waited, what_next);
-  (void)std::fflush(stderr);
+void say_waiting(const LaunchedProcess& process, double waited, const std::string& what_next) {
+  say("triax: process {} of {}, on {}, has waited {:.4g} s in MPI_Init for the others. One "
+      "that has not started triax, or with another MPI library, keeps all there: see that "
+      "every process of the job runs, and the launcher's messages. {}\n",
+      process.number, process.count, host_name(), waited, what_next);
 }
 
 }  // namespace
@@ -50,10 +48,11 @@ InitWatch::InitWatch() {
   constexpr double notice = 60.0;
   if (process.number <= 1 && notice < limit)
     notice_.emplace(notice, [=] {
-      say(process, notice, fmt::format("The job ends after {:.4g} s ({})", limit, limit_name));
+      say_waiting(process, notice,
+                  fmt::format("The job ends after {:.4g} s ({})", limit, limit_name));
     });
   limit_.emplace(limit + 0.1 * std::min(process.number, 50), [=] {
-    say(process, limit, fmt::format("The job ends with status {}", run_time_failure));
+    say_waiting(process, limit, fmt::format("The job ends with status {}", run_time_failure));
     std::_Exit(run_time_failure);
   });
 }

@@ -24,7 +24,8 @@ struct Launcher {
 
 constexpr const char* with_srun =
     "Start with srun --mpi=TYPE, one of `srun --mpi=list` that this MPI library speaks (MPICH: "
-    "pmi2, Open MPI: pmix), or with its mpiexec; jobs/*.sbatch take SLURM_MPI_TYPE=TYPE";
+    "pmi2, Open MPI: pmix), or with its mpiexec; jobs/*.sbatch take SLURM_MPI_TYPE=TYPE. For one "
+    "process: srun --ntasks=1 triax ...";
 constexpr const char* with_own_mpiexec =
     "Start with the mpiexec of the MPI library that triax was built with";
 

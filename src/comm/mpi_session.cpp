@@ -16,6 +16,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/quiet_thread.hpp"
+#include "kernels/base/say.hpp"
 #include "src/comm/init_watch.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/timer.hpp"
@@ -89,10 +90,9 @@ MpiSession::~MpiSession() {
   MPI_Request request = MPI_REQUEST_NULL;
   if (!arrived_ && MPI_Ibarrier(exit_, &request) == MPI_SUCCESS &&
       !complete_within(request, limit_)) {
-    fmt::print(stderr,
-               "triax: rank {} has ended and waited {} s for the others to end "
-               "(run.collective_timeout)\n",
-               rank_, limit_);
+    say("triax: rank {} has ended and waited {} s for the others to end "
+        "(run.collective_timeout)\n",
+        rank_, limit_);
     abort(run_time_failure);
   }
   MPI_Comm_free(&exit_);
@@ -102,9 +102,7 @@ MpiSession::~MpiSession() {
   try {
     late.emplace(limit, [this, limit] {
       if (rank_ == 0)
-        fmt::print(
-            stderr,
-            "triax: the run has ended, and MPI_Finalize has not for {:.4g} s{}: the processes "
+        say("triax: the run has ended, and MPI_Finalize has not for {:.4g} s{}: the processes "
             "leave without it\n",
             limit, limit_ == limit ? " (run.collective_timeout)" : "");
       std::fflush(nullptr);

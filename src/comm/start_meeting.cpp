@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -13,6 +12,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/host_name.hpp"
+#include "kernels/base/say.hpp"
 #include "kernels/base/wait.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/mpi_session.hpp"
@@ -208,13 +208,12 @@ void StartMeeting::report(double seconds, const Failure& own) const {
 }
 
 void StartMeeting::end(const std::vector<int>& missing, double seconds) const {
-  fmt::print(stderr,
-             "triax: {} of {} ranks, seen from rank {} on {}, did not come to the start within "
-             "{:.4g} s (run.collective_timeout): {}. Such a rank may still be reading the job, or "
-             "looking for its data: see whether the file systems answer there, or raise "
-             "run.collective_timeout. The job ends with status {}; the same command begins again\n",
-             missing.size(), size_, rank_, hosts_[static_cast<std::size_t>(rank_)], seconds,
-             ranks_on_hosts(missing, hosts_), run_time_failure);
+  say("triax: {} of {} ranks, seen from rank {} on {}, did not come to the start within "
+      "{:.4g} s (run.collective_timeout): {}. Such a rank may still be reading the job, or "
+      "looking for its data: see whether the file systems answer there, or raise "
+      "run.collective_timeout. The job ends with status {}; the same command begins again\n",
+      missing.size(), size_, rank_, hosts_[static_cast<std::size_t>(rank_)], seconds,
+      ranks_on_hosts(missing, hosts_), run_time_failure);
   end_job(run_time_failure);
 }
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "kernels/base/quiet_thread.hpp"
+#include "kernels/base/say.hpp"
 
 namespace triax {
 namespace {
@@ -124,10 +125,9 @@ double Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
   const std::string work = work_on_files(others);
   if (patient && (others.taken_back || !work.empty())) {
     if (!work.empty())
-      fmt::print(stderr,
-                 "triax: {:.4g} s of waiting, with {}: the job waits on, {:.4g} s at most ({} "
-                 "times run.collective_timeout)\n",
-                 waited, work, patience_with_files * seconds_, patience_with_files);
+      say("triax: {:.4g} s of waiting, with {}: the job waits on, {:.4g} s at most ({} "
+          "times run.collective_timeout)\n",
+          waited, work, patience_with_files * seconds_, patience_with_files);
     if (exchange_ && !others.taken_back) exchange_->take_back();
     board_.postpone(seconds_);
     board_.give_report_back();
@@ -145,12 +145,10 @@ void Watchdog::end(double waited, const StallExchange::Answers& others) {
     if (exchange_) exchange_->take_back();
     return;
   }
-  fmt::print(stderr,
-             "triax: {}\nThe job ends with status {}: run.collective_timeout is {:.4g} s. Look "
-             "for the first failure of a rank or node, or raise it where ranks are only slow; the "
-             "same command resumes the newest checkpoint\n",
-             report, run_time_failure, seconds_);
-  std::fflush(stderr);
+  say("triax: {}\nThe job ends with status {}: run.collective_timeout is {:.4g} s. Look "
+      "for the first failure of a rank or node, or raise it where ranks are only slow; the "
+      "same command resumes the newest checkpoint\n",
+      report, run_time_failure, seconds_);
   // Where the nodes do not hear each other, or not yet, a rank of each says what its node knows.
   if (board_.has_other_nodes() && (!exchange_ || !others.problem.empty()))
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(30.0, seconds_ / 10.0)));

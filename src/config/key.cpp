@@ -48,8 +48,10 @@ bool has_type(KeyType type, const json& v) {
     case KeyType::duration:
       return seconds_of(v).has_value();
     case KeyType::string:
+    case KeyType::path:
       return v.is_string();
     case KeyType::strings:
+    case KeyType::paths:
       return v.is_string() || list_of(v, [](const json& e) { return e.is_string(); });
     case KeyType::numbers:
       return list_of(v, [](const json& e) { return e.is_number(); });
@@ -89,6 +91,31 @@ bool same(const Key& key, const json& a, const json& b) {
 std::string shown(const json& v) {
   auto text = v.dump(-1, ' ', false, json::error_handler_t::replace);
   return text.size() > 60 ? text.substr(0, 57) + "..." : text;
+}
+
+// What a shell would have replaced in a path: "~", "~user", "$NAME", "${NAME}"; empty: nothing.
+std::string left_to_a_shell(const std::string& path) {
+  const auto to_slash = [&](std::size_t at) { return path.substr(at, path.find('/', at) - at); };
+  if (path.starts_with('~')) return to_slash(0);
+  for (auto at = path.find('$'); at != std::string::npos; at = path.find('$', at + 1))
+    if (const char next = at + 1 < path.size() ? path[at + 1] : ' ';
+        next == '{' || next == '_' || std::isalpha(static_cast<unsigned char>(next)) != 0)
+      return to_slash(at);
+  return {};
+}
+
+// A directory of the name "~" or "$SCRATCH" is never meant.
+std::optional<std::string> problem_with_path(const json& v) {
+  if (v.is_array()) {
+    for (const json& each : v)
+      if (auto problem = problem_with_path(each)) return problem;
+    return {};
+  }
+  const auto path = v.get<std::string>();
+  const std::string word = left_to_a_shell(path);
+  if (word.empty()) return {};
+  return fmt::format("{}: paths are taken as they are, {} too. Write the path out{}", shown(v),
+                     word, word.front() == '~' ? ", or ./" + path + " if that is its name" : "");
 }
 
 }  // namespace
@@ -202,6 +229,10 @@ std::string type_name(KeyType type) {
       return "string";
     case KeyType::strings:
       return "string or list of strings";
+    case KeyType::path:
+      return "path";
+    case KeyType::paths:
+      return "path or list of paths";
     case KeyType::numbers:
       return "list of numbers";
     case KeyType::list:
@@ -248,6 +279,7 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
   if (!is_allowed(key.allowed, in_unit))
     return fmt::format("{} is not allowed (allowed: {}{})", shown(value), key.allowed.text(),
                        key.takes_auto_too() ? ", or \"auto\"" : "");
+  if (key.type == KeyType::path || key.type == KeyType::paths) return problem_with_path(value);
   return {};
 }
 

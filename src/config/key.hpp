@@ -17,6 +17,8 @@ enum class KeyType : std::uint8_t {
   duration,  // seconds, or a text such as "10m" (parse_duration)
   string,
   strings,  // a string or a list of strings
+  path,     // of a file or directory, taken as it is: no shell replaces ~ and $NAME in it
+  paths,    // a path or a list of them, or of patterns
   numbers,  // a list of numbers
   list,
   object,  // taken whole: keys inside are not looked at

@@ -7,11 +7,11 @@ using enum KeyType;
 using Keys = std::vector<Key>;
 
 void add_data(Keys& k) {
-  k.push_back(obeyed("data.train", strings, nullptr, anything(),
-                     "training files: text or tokens, globs allowed; relative to the working "
-                     "directory, else to the job file"));
-  k.push_back(
-      obeyed("data.valid", strings, nullptr, anything(), "validation files, as data.train"));
+  k.push_back(obeyed("data.train", paths, nullptr, anything(),
+                     "training files: text or tokens, globs allowed (each * one level; what one "
+                     "matches comes in the order of bytes: shard_10 before shard_2); relative to "
+                     "the working directory, else to the job file"));
+  k.push_back(obeyed("data.valid", paths, nullptr, anything(), "validation files, as data.train"));
   k.push_back(obeyed("data.seq_length", integer, "auto", from_to(1, 1e9),
                      "length T of a sample; auto: the model's positions, at most 1024")
                   .in("tokens"));
@@ -52,7 +52,7 @@ void add_parallel(Keys& k) {
 void add_run(Keys& k) {
   k.push_back(obeyed("run.steps", integer, 100, at_least(1), "optimizer steps in all").in("steps"));
   k.push_back(obeyed("run.seed", integer, 1234, at_least(0), "seed of fresh weights and dropout"));
-  k.push_back(obeyed("run.directory", string, "runs/triax", anything(),
+  k.push_back(obeyed("run.directory", path, "runs/triax", anything(),
                      "where the run leaves its files; relative to the working directory"));
   k.push_back(
       obeyed("run.eval_interval", integer, 0, at_least(0), "validate each so many steps; 0: never")
@@ -94,14 +94,14 @@ void add_run(Keys& k) {
 }
 
 void add_checkpoint(Keys& k) {
-  k.push_back(obeyed("checkpoint.directory", string, "auto", anything(),
+  k.push_back(obeyed("checkpoint.directory", path, "auto", anything(),
                      "where checkpoints go; auto: checkpoints in run.directory"));
   k.push_back(obeyed("checkpoint.interval", integer, 0, at_least(0),
                      "write each so many steps; 0: at the end only")
                   .in("steps"));
   k.push_back(obeyed("checkpoint.keep", integer, 3, from_to(0, 1e9), "newest files kept; 0: all")
                   .in("files"));
-  k.push_back(obeyed("checkpoint.resume", string, "auto", anything(),
+  k.push_back(obeyed("checkpoint.resume", path, "auto", anything(),
                      "where the run begins. auto: from the newest file if any; never; must; or a "
                      "file. A batch job that is run again goes on from its own newest"));
   k.push_back(

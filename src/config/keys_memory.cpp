@@ -150,7 +150,7 @@ void add_offload_place(Keys& k, const std::string& path, const std::string& what
                      "where " + what +
                          ": none, beside the compute; cpu, in host memory (the same in a build for "
                          "the CPU); nvme, in a file of each rank in nvme_path"));
-  k.push_back(obeyed(path + "nvme_path", string, nullptr, anything(),
+  k.push_back(obeyed(path + "nvme_path", KeyType::path, nullptr, anything(),
                      "directory for the files of device nvme, on the fastest disk of each node; "
                      "they are removed at the end of the run"));
   k.push_back(accepted(path + "pin_memory", boolean, nullptr,

@@ -9,9 +9,9 @@ using Keys = std::vector<Key>;
 using nlohmann::json;
 
 void add_sources(Keys& k) {
-  k.push_back(obeyed("model.from", string, nullptr, anything(),
+  k.push_back(obeyed("model.from", path, nullptr, anything(),
                      "directory with config.json and model.safetensors: shape and weights"));
-  k.push_back(obeyed("model.config", string, nullptr, anything(),
+  k.push_back(obeyed("model.config", path, nullptr, anything(),
                      "a config.json: shape only, fresh weights"));
   k.push_back(obeyed("model.architecture", string, nullptr, one_of({"gpt2", "llama", "qwen2"}),
                      "the model family"));

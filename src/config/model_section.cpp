@@ -171,13 +171,13 @@ ModelConfig to_model(Settings& s, ErrorList& errors) {
 }
 
 // The path under model.from or model.config where it is a string that names something; "" else.
-std::string named_path(const json& node, const std::string& key, const JobTree& tree,
-                       ErrorList& errors) {
+std::string named_path(const Settings& settings, const json& node, const std::string& key,
+                       const JobTree& tree, ErrorList& errors) {
   if (!node.contains(key) || node[key].is_null()) return {};
   const auto path = "model." + key;
   const auto origin = tree.origin(path);
-  if (!node[key].is_string()) {
-    errors.add(origin, path + ": expected string, got " + node[key].dump());
+  if (const auto problem = problem_with(*settings.table().find(path), node[key])) {
+    errors.add(origin, path + ": " + *problem);
     return {};
   }
   const auto found = find_input(node[key], origin.line > 0 ? origin.file : tree.file);
@@ -203,8 +203,8 @@ ModelConfig read_model(Settings& settings, const JobTree& tree, ErrorList& error
                    : "model: expected an object, got " + node.dump());
     return {};
   }
-  const auto from = named_path(node, "from", tree, errors);
-  const auto config = named_path(node, "config", tree, errors);
+  const auto from = named_path(settings, node, "from", tree, errors);
+  const auto config = named_path(settings, node, "config", tree, errors);
   if (!from.empty() && !config.empty())
     errors.add(tree.origin("model.config"), "model.config: model.from is given too. Leave one out");
   const auto file = from.empty() ? config : (fs::path(from) / "config.json").string();

@@ -2,9 +2,14 @@
 
 #include <glob.h>
 
-#include <array>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "src/config/load.hpp"
 
@@ -17,7 +22,14 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// What `pattern` matches, sorted; directories left out.
+// The .bin of the Megatron pair that `file` is the .idx of; other files as they are.
+std::string data_of(const std::string& file) {
+  const fs::path path(file);
+  return path.extension() == ".idx" ? fs::path(path).replace_extension(".bin").string() : file;
+}
+
+// What `pattern` matches, sorted; directories left out, and each .idx whose .bin is there too: one
+// of them names the pair.
 std::vector<std::string> expand(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> files;
@@ -25,6 +37,11 @@ std::vector<std::string> expand(const std::string& pattern) {
     for (std::size_t i = 0; i < found.gl_pathc; ++i)
       if (!fs::is_directory(found.gl_pathv[i])) files.emplace_back(found.gl_pathv[i]);
   globfree(&found);
+  const std::set<std::string> all(files.begin(), files.end());
+  std::erase_if(files, [&](const std::string& file) {
+    const std::string data = data_of(file);
+    return data != file && all.contains(data);
+  });
   return files;
 }
 
@@ -41,6 +58,14 @@ std::vector<std::string> matches_of(const std::string& pattern, const std::strin
   return matches;
 }
 
+// The files themselves, whatever their names and links to them: those that are there.
+using FileId = std::pair<dev_t, ino_t>;
+std::optional<FileId> id_of(const std::string& file) {
+  struct stat status {};
+  if (::stat(data_of(file).c_str(), &status) != 0) return {};
+  return FileId{status.st_dev, status.st_ino};
+}
+
 std::string no_match(const std::string& pattern) {
   if (pattern.find_first_of("*?[") != std::string::npos) return "no file matches " + pattern;
   const auto text = "no such file: " + pattern;
@@ -48,16 +73,6 @@ std::string no_match(const std::string& pattern) {
              ? text
              : text + ", nor " + pattern + ".idx, if a Megatron pair is meant";
 }
-
-// Keys whose values name files or directories, or patterns of them.
-constexpr std::array path_keys = {"/data/train",
-                                  "/data/valid",
-                                  "/model/from",
-                                  "/run/directory",
-                                  "/checkpoint/directory",
-                                  "/checkpoint/resume",
-                                  "/zero_optimization/offload_optimizer/nvme_path",
-                                  "/zero_optimization/offload_param/nvme_path"};
 
 void make_absolute(nlohmann::ordered_json& value) {
   if (value.is_array())
@@ -72,9 +87,14 @@ void make_absolute(nlohmann::ordered_json& value) {
 
 std::string with_absolute_paths(const std::string& job) {
   auto root = nlohmann::ordered_json::parse(job);
-  for (const char* key : path_keys)
-    if (const nlohmann::ordered_json::json_pointer at(key); root.contains(at))
+  const KeyTable table;
+  for (const Key& key : table.keys()) {
+    if (key.type != KeyType::path && key.type != KeyType::paths) continue;
+    std::string pointer = "/" + key.path;
+    std::ranges::replace(pointer, '.', '/');
+    if (const nlohmann::ordered_json::json_pointer at(pointer); root.contains(at))
       make_absolute(root[at]);
+  }
   return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -108,6 +128,13 @@ std::vector<std::string> data_files(Settings& settings, const std::string& key,
       files.push_back(fs::path(*index).replace_extension(".bin").string());
       continue;
     }
+    if (pattern.find("**") != std::string::npos) {
+      settings.error(errors, key,
+                     pattern +
+                         ": ** is not known here: a * matches names of one level. Name each "
+                         "level, as in [\"corpus/*.bin\", \"corpus/*/*.bin\"]");
+      continue;
+    }
     auto matches = matches_of(pattern, naming_file);
     if (matches.empty()) {
       settings.error(missing, key, no_match(pattern));
@@ -116,6 +143,25 @@ std::vector<std::string> data_files(Settings& settings, const std::string& key,
     files.insert(files.end(), matches.begin(), matches.end());
   }
   return files;
+}
+
+void warn_of_repeated(Settings& settings, const std::vector<std::string>& train,
+                      const std::vector<std::string>& valid) {
+  std::set<FileId> trained;
+  std::vector<std::string> twice, shared;
+  for (const auto& file : train)
+    if (const auto id = id_of(file); id && !trained.insert(*id).second) twice.push_back(file);
+  for (const auto& file : valid)
+    if (const auto id = id_of(file); id && trained.contains(*id)) shared.push_back(file);
+  if (!twice.empty())
+    settings.warn("data.train", fmt::format("{} of {} files are there before, {} first: an epoch "
+                                            "has their tokens more than once",
+                                            twice.size(), train.size(), twice.front()));
+  if (!shared.empty())
+    settings.warn("data.valid",
+                  fmt::format("{} of {} files are in data.train too, {} first: the validation loss "
+                              "is of data that are trained on",
+                              shared.size(), valid.size(), shared.front()));
 }
 
 }  // namespace triax

@@ -12,11 +12,17 @@ namespace triax {
 /// below the directory of the file that names it when it exists there; else nothing.
 std::optional<std::string> find_input(const std::string& path, const std::string& naming_file);
 
-/// The files of data.train or data.valid: globs expanded, each pattern's matches sorted. A Megatron
-/// prefix, which names its .bin and .idx and no file itself, stands for the pair. What matches
-/// nothing is kept as written, and named in `missing`.
+/// The files of data.train or data.valid: globs expanded, each pattern's matches sorted (of a
+/// Megatron pair the .bin alone; ** is an error). A Megatron prefix, which names its .bin and .idx
+/// and no file itself, stands for the pair. What matches nothing is kept as written, and named in
+/// `missing`.
 std::vector<std::string> data_files(Settings& settings, const std::string& key,
                                     const std::string& job_file, ErrorList& errors,
                                     ErrorList& missing);
+
+/// Warns of files that are in data.train more than once (an .idx is its .bin), and of those of
+/// data.valid that are in data.train; links to a file are that file.
+void warn_of_repeated(Settings& settings, const std::vector<std::string>& train,
+                      const std::vector<std::string>& valid);
 
 }  // namespace triax

@@ -43,6 +43,24 @@ void check_directories(Settings& s, ErrorList& errors) {
       s.error(errors, key, "is empty. Name a directory; \".\" is the working directory");
 }
 
+// The job.json of a run names the run's directory as it was: there a run that was moved would begin
+// anew. A copy that is another's template leaves the directory where it is.
+void check_moved(Settings& s, ErrorList& missing) {
+  const std::string key = "run.directory";
+  if (!s.has("triax") || !s.sound({key})) return;
+  const Origin origin = s.at(key).origin;
+  if (origin.file != s.at("triax").origin.file) return;  // named anew
+  const fs::path named = s.string(key);
+  const fs::path here = fs::absolute(origin.file).lexically_normal().parent_path();
+  std::error_code absent;
+  if (fs::exists(named / "job.json", absent) || fs::equivalent(named, here, absent)) return;
+  s.error(missing, key,
+          fmt::format("there is no run in {0} any more, the directory of the run that wrote {1}. "
+                      "Where it was moved to {2}, go on with --set run.directory={2}; for another "
+                      "run name another directory",
+                      named.string(), origin.file, here.string()));
+}
+
 // By its name, or by a zero byte where a header is: every token format has one there, and no text.
 bool is_token_file(const std::string& path) {
   const auto extension = fs::path(path).extension();
@@ -190,6 +208,7 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))
     s.error(errors, "data.train",
             "missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
+  warn_of_repeated(s, train, valid);
   auto files = train;
   files.insert(files.end(), valid.begin(), valid.end());
   check_tokenizer(s, m, files, errors);
@@ -199,6 +218,7 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   if (s.has("data.train")) s.resolve("data.train", std::move(train), s.at("data.train").source);
   if (s.has("data.valid")) s.resolve("data.valid", std::move(valid), s.at("data.valid").source);
   check_directories(s, errors);
+  check_moved(s, missing);
   if (s.is_auto("checkpoint.directory"))
     s.resolve("checkpoint.directory",
               (fs::path(s.string("run.directory")) / "checkpoints").string());

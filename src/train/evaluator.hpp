@@ -17,6 +17,8 @@ class Evaluator {
   /// Mean loss over run.eval_steps global batches (0: all samples), the same on every rank.
   /// Collective.
   double loss();
+  /// That it reads of data.valid.
+  std::int64_t samples() const { return samples_; }
 
  private:
   TokenReader reader_;

@@ -10,9 +10,11 @@
 namespace triax {
 namespace {
 
-// What the names of a run's files begin with: runs of another run.directory have others.
+// What the names of a run's files begin with: runs of another run.directory have others, by
+// whatever links it is named.
 std::string run_prefix(const Config& config) {
-  const std::string run = std::filesystem::absolute(config.run.directory).lexically_normal();
+  const std::string run =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(config.run.directory));
   return fmt::format("triax-{:016x}-rank-", mix_key(0, run));
 }
 

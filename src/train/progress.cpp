@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+
+#include "kernels/base/say.hpp"
 
 namespace triax {
 namespace {
@@ -35,7 +36,7 @@ Progress::~Progress() {
 }
 
 void Progress::pause() {
-  if (bar_open_) std::fputs("\n", stderr);
+  if (bar_open_) say_text("\n");
   bar_open_ = false;
 }
 
@@ -53,10 +54,9 @@ void Progress::step(const StepMetrics& metrics) {
   if ((metrics.step + 1) % interval_ != 0 && metrics.step != first_step_ && !last) return;
   const std::string norm = metrics.skipped ? (metrics.loss_scale ? "overflows" : "not finite")
                                            : fmt::format("{:.3f}", metrics.grad_norm);
-  fmt::print(stderr,
-             "step {:>6}/{}  loss {:.4f}  grad norm {}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
-             metrics.step + 1, steps_, metrics.loss, norm, metrics.lr, metrics.tokens_per_second,
-             duration(left));
+  say("step {:>6}/{}  loss {:.4f}  grad norm {}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
+      metrics.step + 1, steps_, metrics.loss, norm, metrics.lr, metrics.tokens_per_second,
+      duration(left));
 }
 
 void Progress::bar(const StepMetrics& metrics, double seconds_left) {
@@ -64,10 +64,8 @@ void Progress::bar(const StepMetrics& metrics, double seconds_left) {
   const auto full = static_cast<int>(width * (metrics.step + 1) / steps_);
   std::string cells(static_cast<std::size_t>(full), '=');
   cells.resize(width, ' ');
-  fmt::print(stderr, "\r[{}] {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left \033[K", cells,
-             metrics.step + 1, steps_, metrics.loss, metrics.tokens_per_second,
-             duration(seconds_left));
-  std::fflush(stderr);
+  say("\r[{}] {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left \033[K", cells, metrics.step + 1, steps_,
+      metrics.loss, metrics.tokens_per_second, duration(seconds_left));
   bar_open_ = true;
 }
 

@@ -60,6 +60,14 @@ std::string precision_text(const PrecisionConfig& precision) {
       key_name_of(precision.type), key_name_of(precision.gradient_type));
 }
 
+std::string validation_text(const Config& config, std::int64_t samples) {
+  if (config.data.valid.empty() || config.run.eval_interval == 0) return {};
+  return fmt::format("validation: {} samples = {} global batches, each {} steps and at the end{}",
+                     samples, (samples + config.batch.global - 1) / config.batch.global,
+                     config.run.eval_interval,
+                     config.run.eval_steps == 0 ? "; run.eval_steps limits it" : "");
+}
+
 std::vector<std::string> surprises(const PlacedConfig& config) {
   std::vector<std::string> lines;
   const int group = shard_size(config);
@@ -95,6 +103,9 @@ std::vector<std::string> surprises(const PlacedConfig& config) {
                     "ranks on a node, "
                     "or leave out HYBRID_SHARD or mics_shard_size",
                     config.zero.stage, config.parallel.data));
+  if (!config.data.valid.empty() && config.run.eval_interval == 0)
+    lines.push_back(
+        "data.valid is never read: run.eval_interval is 0. Say each how many steps to validate");
   for (std::string& line : rate_surprises(config)) lines.push_back(std::move(line));
   return lines;
 }
@@ -139,6 +150,8 @@ void announce(const RunFacts& run) {
   spdlog::info("precision {}", precision_text(config.precision));
   spdlog::info("{} tokens of training data, {} samples an epoch", run.data.tokens(),
                run.data.samples());
+  if (const std::string line = validation_text(config, run.validation_samples); !line.empty())
+    spdlog::info("{}", line);
   spdlog::info("{}", rate_text(config, run.start.step));
   spdlog::info("on {}", run.grid.devices());
   for (const std::string& line : run.grid.shared_messages()) spdlog::info("{}", line);

@@ -27,6 +27,7 @@ struct RunFacts {
   const JobPlan& plan;
   const RunStart& start;
   const TokenReader& data;
+  std::int64_t validation_samples;  // that a validation reads
   const Optimizer& optimizer;
   const ParameterStore& store;
 };
@@ -38,6 +39,10 @@ std::string sharding_text(const PlacedConfig& config);
 /// "bf16: parameters and activations; gradients are kept, and summed between ranks, in fp32,
 /// optimizer state is fp32".
 std::string precision_text(const PrecisionConfig& precision);
+
+/// "validation: 640 samples = 10 global batches, each 50 steps and at the end", and what limits it;
+/// empty where there is none.
+std::string validation_text(const Config& config, std::int64_t samples);
 
 /// A line for each setting that does something else than its user may think.
 std::vector<std::string> surprises(const PlacedConfig& config);

@@ -8,12 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/quiet_thread.hpp"
+#include "kernels/base/say.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/comm/watchdog.hpp"
 
@@ -52,11 +52,9 @@ void StartSignals::watch(int status) const {
                     came.ssi_signo == SIGTERM;
   // A signal to all ranks is the first's to tell of.
   if (rank_ != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  fmt::print(stderr,
-             "triax: stopped by {} before the first step: there is nothing to save. The same "
-             "command begins as this one did\n",
-             term ? "SIGTERM" : "SIGUSR1");
-  (void)std::fflush(stderr);
+  say("triax: stopped by {} before the first step: there is nothing to save. The same "
+      "command begins as this one did\n",
+      term ? "SIGTERM" : "SIGUSR1");
   if (size_ == 1) std::_Exit(status);
   end_job(status);
 }

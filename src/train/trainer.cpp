@@ -183,7 +183,8 @@ Allocations Trainer::allocations() const {
 
 void Trainer::open_outputs(const std::vector<std::string>& hosts) {
   requests_.leave_at(announced_leaving_time(config_.run));  // rank 0's clock is the job's
-  announce({job_, grid_, plan_, start_, train_reader_, optimizer_, store_});
+  announce({job_, grid_, plan_, start_, train_reader_, evaluator_ ? evaluator_->samples() : 0,
+            optimizer_, store_});
   // Later checkpoints are of a run that this one leaves behind, as are the later lines of
   // metrics.jsonl.
   if (owns_checkpoints(config_))

@@ -66,8 +66,20 @@ TEST_F(CheckpointCommands, ProcessesThatDoNotSeeEachOtherAreRefused) {
     const Outcome alone =
         outcome_of("env SLURM_STEP_NUM_TASKS=2 " + command_of("checkpoint " + command));
     EXPECT_EQ(alone.status, 2) << command;
-    EXPECT_THAT(alone.text, AllOf(HasSubstr("srun has 2 processes"), HasSubstr("--mpi=TYPE")));
+    EXPECT_THAT(alone.text, AllOf(HasSubstr("srun has 2 processes"), HasSubstr("--mpi=TYPE"),
+                                  HasSubstr("For one process: srun --ntasks=1 triax")));
   }
+}
+
+// As in the shell of an allocation; of processes that srun started the first lists.
+TEST_F(CheckpointCommands, ListNeedsNoOtherProcess) {
+  const std::string list = command_of("checkpoint list " + shell_word(dir_.path()));
+  const Outcome shell = outcome_of("env SLURM_NTASKS=8 " + list);
+  EXPECT_EQ(shell.status, 0) << shell.text;
+  EXPECT_THAT(shell.text, HasSubstr("step-000010.h5"));
+  const Outcome second = outcome_of("env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1 " + list);
+  EXPECT_EQ(second.status, 0);
+  EXPECT_EQ(second.text, "");
 }
 
 TEST_F(CheckpointCommands, ListHasARowForEach) {

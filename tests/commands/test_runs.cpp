@@ -61,6 +61,20 @@ TEST_F(Runs, ARunWhoseDirectoryGoesSaysSoAndFails) {
               AllOf(HasSubstr(run + "/metrics.jsonl is gone"), Not(HasSubstr("permissions"))));
 }
 
+// As where standard error is a file on a full disk.
+TEST_F(Runs, ARunWhoseLogCannotBeWrittenGoesOn) {
+  for (const std::string progress : {"lines", "bar"}) {
+    const Outcome run =
+        outcome_of_script(command_of("train " + shell_word(directory_.path("job.json")) +
+                                     " --set run.progress=" + progress) +
+                          " 2>/dev/full");
+    EXPECT_EQ(run.status, 0) << run.text;
+    EXPECT_TRUE(std::filesystem::exists(directory_.path("run/checkpoints/step-000002.h5")));
+    std::filesystem::remove_all(directory_.path("run"));
+  }
+  EXPECT_EQ(outcome_of_script(command_of("train none.json 2>/dev/full")).status, 2);
+}
+
 TEST_F(Runs, ADiskThatCannotBeWrittenIsTheUsersErrorBeforeTheRun) {
   const std::string section = "zero_optimization.offload_optimizer";
   const Outcome run =

@@ -31,6 +31,22 @@ TEST(Key, ChecksTypes) {
   EXPECT_EQ(problem(key(KeyType::integer), nullptr), "none") << "null is absent";
 }
 
+TEST(Key, PathsWithNamesThatAShellReplacesAreRefused) {
+  const auto key = obeyed("k", KeyType::paths, nullptr, anything(), "m");
+  EXPECT_EQ(problem(key, 3), "expected path or list of paths, got 3");
+  for (const char* good : {"a/b", "./~", "a~", "a/~b", "prices$2020", "a$", "/a b/*.bin"})
+    EXPECT_EQ(problem(key, good), "none");
+  EXPECT_EQ(problem(key, "~/runs"),
+            "\"~/runs\": paths are taken as they are, ~ too. Write the path out, or ./~/runs if "
+            "that is its name");
+  EXPECT_THAT(problem(key, "~"), HasSubstr("or ./~ if"));
+  EXPECT_THAT(problem(key, "~me/runs"), HasSubstr("~me too"));
+  EXPECT_EQ(problem(key, json::array({"a", "$SCRATCH/runs"})),
+            "\"$SCRATCH/runs\": paths are taken as they are, $SCRATCH too. Write the path out");
+  EXPECT_THAT(problem(key, "/a/run-${SLURM_JOB_ID}/b"), HasSubstr("${SLURM_JOB_ID} too"));
+  EXPECT_EQ(problem(obeyed("k", KeyType::string, nullptr, anything(), "m"), "$a"), "none");
+}
+
 TEST(Key, ChecksRanges) {
   const auto key = [](Allowed allowed) {
     return obeyed("k", KeyType::number, nullptr, std::move(allowed), "m");

@@ -132,7 +132,7 @@ TEST_F(ModelSection, SaysWhatIsMissing) {
   EXPECT_THAT(error_of(with_model(R"({"from": "nowhere"})")),
               HasSubstr("model.from: no such file or directory: nowhere"));
   EXPECT_THAT(error_of(with_model(R"({"from": 3})")),
-              HasSubstr("model.from: expected string, got 3"));
+              HasSubstr("model.from: expected path, got 3"));
   std::filesystem::create_directories(path("empty"));
   EXPECT_THAT(error_of(with_model(R"({"from": "empty"})")),
               HasSubstr("model.from: no config.json in empty"));

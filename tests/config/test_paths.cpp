@@ -56,6 +56,47 @@ TEST_F(Paths, AMegatronPrefixStandsForItsPair) {
               HasSubstr("no such file: c/corpus, nor c/corpus.idx"));
 }
 
+TEST_F(Paths, APatternThatMatchesAPairHasItOnce) {
+  for (const auto* name : {"c/a.bin", "c/a.idx", "c/alone.idx", "c/b.bin"}) write(name, "x");
+  EXPECT_THAT(train("\"c/*\""), ElementsAre(path("c/a.bin"), path("c/alone.idx"), path("c/b.bin")));
+  EXPECT_THAT(train("\"c/a*\""), ElementsAre(path("c/a.bin"), path("c/alone.idx")));
+  EXPECT_THAT(train("\"c/*.idx\""), ElementsAre(path("c/a.idx"), path("c/alone.idx")));
+}
+
+TEST_F(Paths, FilesThatAreThereTwiceAreWarnedOf) {
+  for (const auto* name : {"c/a.bin", "c/a.idx", "c/b.bin"}) write(name, "x");
+  std::filesystem::create_symlink(path("c/b.bin"), path("link.bin"));
+  const auto warnings = [&](const std::vector<std::string>& set) {
+    return load_job(job(), set, 1).warnings;
+  };
+  const std::string train = "data.train=", c = path("c");
+  EXPECT_THAT(warnings({train + c + "/*", "data.valid=" + path("text.txt")}), testing::IsEmpty());
+  EXPECT_THAT(
+      warnings({train + "[\"" + c + "/*\", \"" + c + "/a.idx\", \"" + path("link.bin") + "\"]"}),
+      ElementsAre("--set: data.train: 2 of 4 files are there before, " + c +
+                  "/a.idx first: an epoch has their tokens more than once"));
+  EXPECT_THAT(warnings({train + c + "/*", "data.valid=[\"" + path("link.bin") + "\"]"}),
+              ElementsAre(HasSubstr("data.valid: 1 of 1 files are in data.train too, " +
+                                    path("link.bin") + " first")));
+}
+
+TEST_F(Paths, OneStarForEachLevel) {
+  write("c/d/e.bin", "x");
+  EXPECT_THAT(error("", 1, {"data.train=" + path("c") + "/**/*.bin"}),
+              HasSubstr("data.train: c/**/*.bin: ** is not known here"));
+  EXPECT_THAT(train("\"c/*/*.bin\""), ElementsAre(path("c/d/e.bin")));
+}
+
+TEST_F(Paths, NamesForAShellAreRefused) {
+  const auto refused = [&](const std::string& set) { return error("", 1, {set + "/x"}); };
+  for (const char* key :
+       {"run.directory=", "checkpoint.directory=", "checkpoint.resume=", "data.train=",
+        "data.valid=", "model.config=", "zero_optimization.offload_optimizer.nvme_path="}) {
+    EXPECT_THAT(refused(std::string(key) + "~"), HasSubstr("\"~/x\": paths are taken as they are"));
+    EXPECT_THAT(refused(std::string(key) + "$SCRATCH"), HasSubstr("$SCRATCH too")) << key;
+  }
+}
+
 TEST_F(Paths, MissingFilesAreNamed) {
   EXPECT_EQ(error(", \"run\": {}", 1, {"data.train=nothing.txt"}),
             "--set: data.train: no such file: nothing.txt");

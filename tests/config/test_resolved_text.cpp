@@ -45,5 +45,31 @@ TEST_F(ResolvedText, AJobWithAbsolutePathsMeansTheSameElsewhere) {
   EXPECT_EQ(again.data.train, std::vector{path("text.txt")});
 }
 
+// Its job.json names the directory that it had.
+TEST_F(ResolvedText, ARunThatWasMovedDoesNotBeginAnewWhereItWas) {
+  const auto text = [&](const std::string& triax) {
+    return R"({"model": {"architecture": "gpt2"}, "train_batch_size": 1, "data": {"train": "text.txt"},
+      "run": {"directory": ")" +
+           path("runs/a") + "\"}" + triax + "}";
+  };
+  const std::string job = text(R"(, "triax": {"version": "1"})");
+  const auto own = write("runs/a/job.json", job), copy = write("template.json", job);
+  const auto extending = write("next/job.json", R"({"extends": "../template.json",
+      "run": {"directory": ")" + path("runs/b") + "\"}}");
+  write("text.txt", "x"), write("runs/a/text.txt", "x");
+  EXPECT_EQ(error_of(own), "");
+  EXPECT_EQ(error_of(copy), "") << "a template";
+  std::filesystem::rename(path("runs"), path("archive"));
+  const auto moved = path("archive/a/job.json");
+  EXPECT_EQ(error_of(moved),
+            "archive/a/job.json:2: run.directory: there is no run in runs/a any more, the "
+            "directory of the run that wrote archive/a/job.json. Where it was moved to archive/a, "
+            "go on with --set run.directory=archive/a; for another run name another directory");
+  EXPECT_EQ(error_of(moved, 1, {"run.directory=" + path("archive/a")}), "");
+  EXPECT_EQ(error_of(write("first.json", text(""))), "") << "no run's";
+  EXPECT_EQ(error_of(extending), "");
+  EXPECT_EQ(load_job_to_plan(moved, {}, 1).missing.size(), 1U) << "a plan shows it";
+}
+
 }  // namespace
 }  // namespace triax

@@ -45,6 +45,20 @@ TEST(CheckpointList, HasEachFileWithItsState) {
                     ContainsRegex("unfinished +step-000080.h5.tmp")));
 }
 
+TEST(CheckpointList, TheDirectoryOfARunStandsForItsCheckpoints) {
+  const TempDirectory dir;
+  EXPECT_EQ(list_directory(dir.path(), false).text, "no checkpoints in " + dir.path() + "\n");
+  std::filesystem::create_directory(dir.path("checkpoints"));
+  EXPECT_THAT(list_directory(dir.path(), false).text, HasSubstr(dir.path("checkpoints")));
+  write_example(checkpoint_path(dir.path("checkpoints"), 50), {{"/model/a", DType::f32, {3}}},
+                {{1, 2, 3}});
+  const json out = json::parse(list_directory(dir.path(), true).text);
+  EXPECT_EQ(out.at("directory"), dir.path("checkpoints"));
+  EXPECT_EQ(out.at("checkpoints").at(0).at("step"), 50);
+  write_example(checkpoint_path(dir.path(), 70), {{"/model/a", DType::f32, {3}}}, {{1, 2, 3}});
+  EXPECT_EQ(json::parse(list_directory(dir.path(), true).text).at("directory"), dir.path());
+}
+
 TEST(CheckpointList, SaysWhereALinkToNothingLeads) {
   const TempDirectory dir;
   std::filesystem::create_symlink("/gone/step-000050.h5", checkpoint_path(dir.path(), 50));

@@ -37,5 +37,18 @@ TEST(RemoveLeftOffload, TakesTheFilesOfItsRunOfAnyRank) {
   EXPECT_TRUE(std::filesystem::exists(other));
 }
 
+TEST(RemoveLeftOffload, KnowsADirectoryByItsLinks) {
+  const TempDirectory directory;
+  std::filesystem::create_directories(directory.path("runs/a"));
+  std::filesystem::create_symlink(directory.path("runs"), directory.path("link"));
+  const auto file_of = [&](const std::string& run) {
+    const PlacedConfig config = offloaded_in(directory.path(), directory.path(run));
+    return parameters_on(make_grid(MPI_COMM_WORLD, config), config).place.path;
+  };
+  EXPECT_EQ(file_of("link/a"), file_of("runs/a"));
+  EXPECT_EQ(file_of("link/../runs/a"), file_of("runs/a"));
+  EXPECT_NE(file_of("runs/b"), file_of("runs/a"));
+}
+
 }  // namespace
 }  // namespace triax::test

@@ -82,6 +82,28 @@ TEST(Surprises, SixteenBitSumsOfManyMicroBatches) {
   EXPECT_THAT(surprises(config), IsEmpty());
 }
 
+TEST(Surprises, ValidationDataThatAreNeverRead) {
+  PlacedConfig config;
+  config.data.valid = {"held.bin"};
+  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("run.eval_interval is 0")));
+  config.run.eval_interval = 5;
+  EXPECT_THAT(surprises(config), IsEmpty());
+}
+
+TEST(ValidationText, SaysHowMuchIsReadAndWhen) {
+  Config config;
+  config.batch.global = 64;
+  config.data.valid = {"held.bin"};
+  EXPECT_EQ(validation_text(config, 650), "");
+  config.run.eval_interval = 50;
+  EXPECT_EQ(validation_text(config, 650),
+            "validation: 650 samples = 11 global batches, each 50 steps and at the end; "
+            "run.eval_steps limits it");
+  config.run.eval_steps = 10;
+  EXPECT_EQ(validation_text(config, 640),
+            "validation: 640 samples = 10 global batches, each 50 steps and at the end");
+}
+
 TEST(Surprises, SchedulesThatDoNotFitTheRun) {
   PlacedConfig config;
   config.run.steps = 10;

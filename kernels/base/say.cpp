@@ -1,0 +1,12 @@
+#include "kernels/base/say.hpp"
+
+#include <cstdio>
+
+namespace triax {
+
+void say_text(std::string_view text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+}  // namespace triax
