@@ -256,16 +256,13 @@ void show_plan(const JobArguments& arguments, const MpiSession& session) {
   check_planned(arguments, plan, grid);
 }
 
-// All processes of a launcher come to the same, an error too; the first says it.
-void print_config(const JobArguments& arguments, const MpiSession& session) {
-  const bool first = session.rank() == 0;
+void print_config(const JobArguments& arguments) {
   if (arguments.reference) {
-    if (first) print_out(key_reference(arguments.json));
+    print_out(key_reference(arguments.json));
     return;
   }
   const JobDescription job =
       describe_job(arguments.job, arguments.overrides, arguments.ranks, arguments.json);
-  if (!first) return;
   print_out(job.text);
   warn_of(job.missing);
 }

@@ -45,9 +45,9 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
 /// fit. Collective.
 void show_plan(const JobArguments& arguments, const MpiSession& session);
 
-/// Prints a job with its defaults, or the reference of keys, on rank 0. What a run would miss (data
-/// files that are not there) goes to standard error. UsageError on all ranks.
-void print_config(const JobArguments& arguments, const MpiSession& session);
+/// Prints a job with its defaults, or the reference of keys. What a run would miss (data files that
+/// are not there) goes to standard error.
+void print_config(const JobArguments& arguments);
 
 /// Continues the prompt on standard output.
 void generate(const GenerateArguments& arguments);

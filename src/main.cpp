@@ -91,14 +91,13 @@ void add_train(CLI::App& app, Arguments& arguments, MpiSession& session, int& st
   });
 }
 
-void add_config(CLI::App& app, Arguments& arguments, const MpiSession& session) {
+void add_config(CLI::App& app, Arguments& arguments) {
   JobArguments& job = arguments.job;
   CLI::App* command = app.add_subcommand(
       "config", "Show a job with every default filled in, and where each value came from.");
   command->footer(
       "  triax config job.json --ranks 8    # what \"auto\" means on 8 ranks\n"
-      "  triax config --reference           # every key that a job may have\n"
-      "Of several processes that mpiexec or srun started the first answers.");
+      "  triax config --reference           # every key that a job may have");
   CLI::Option* file =
       command->add_option("JOB.json", job.job, "The job file (JSON)")->type_name("");
   CLI::Option* overrides = add_overrides(command, job);
@@ -116,7 +115,7 @@ void add_config(CLI::App& app, Arguments& arguments, const MpiSession& session) 
     if (file->count() == 0 && reference->count() == 0)
       throw UsageError("triax config needs a job file or --reference", {},
                        "See triax config --help");
-    print_config(job, session);
+    print_config(job);
   });
 }
 
@@ -236,7 +235,7 @@ int run(int argc, char** argv, MpiSession& session, std::optional<StartSignals>&
   Arguments arguments{{}, {}, start};
   int status = 0;
   add_train(app, arguments, session, status);
-  add_config(app, arguments, session);
+  add_config(app, arguments);
   add_generate(app, arguments, session);
   add_checkpoint(app, session, status);
   add_huggingface(*app.get_subcommand("checkpoint"), session);
@@ -271,9 +270,10 @@ int start_and_run(int argc, char** argv) {
     hold_signals();
     start.emplace(stopped_early);
   }
-  MpiSession session = needs_ranks(argc, argv)
-                           ? MpiSession(&argc, &argv)
-                           : MpiSession(MpiSession::Alone{launched_process().number});
+  MpiSession session =
+      needs_ranks(argc, argv)
+          ? MpiSession(&argc, &argv)
+          : MpiSession(MpiSession::Alone{argc > 1 ? 0 : launched_process().number});
   if (start) start->mpi_started(session.rank(), session.size());
   name_unreadable_files();  // what MPI loads may have put a handler of its own
   const int status = run(argc, argv, session, start);

@@ -129,8 +129,15 @@ TEST(CommandLine, IsAnsweredOnceUnderMpiexec) {
   expect_once("", 2, "triax needs a command");
   expect_once("--version", 0, "built by");
   expect_once("train --help", 0, "Usage: triax");
-  expect_once("config --reference", 0, "\ndata.train ");
-  expect_once("config none.json", 2, "no such job file");
+}
+
+// As a farm of jobs has them, each process with a file of its own.
+TEST(CommandLine, ConfigIsForEachProcessThatAsks) {
+  const std::string second = "env SLURM_PROCID=1 SLURM_NTASKS=2 " TRIAX_PROGRAM " ";
+  EXPECT_THAT(outcome_of(second + "config --reference").text, HasSubstr("run.collective_timeout"));
+  const Outcome outcome = outcome_of(second + "config none.json");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.text, HasSubstr("no such job file"));
 }
 
 TEST(CommandLine, HelpAndVersionAreNoErrors) {
