@@ -41,6 +41,7 @@ CLI::Option* add_overrides(CLI::App* command, JobArguments& job) {
                    "Override one key of the job by its dotted path, as parallel.tensor=2; may be "
                    "given many times")
       ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)  // the next word is the job file's, or another option
       ->take_all();
 }
 
