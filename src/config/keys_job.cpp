@@ -68,11 +68,11 @@ void add_run(Keys& k) {
   k.push_back(
       obeyed("run.peak_flops", number, 0.0, at_least(0), "one rank's peak, for mfu; 0: unknown")
           .in("FLOP/s"));
-  k.push_back(obeyed("run.stop_before_end", duration, 0, at_least(0),
+  k.push_back(obeyed("run.stop_before_end", duration, 0, from_to(0, 1e9),
                      "write a checkpoint and leave with status 75 so long before the job ends "
                      "(Slurm's end, or run.time_limit): time for a step and two files, for one may "
                      "still be being written; 0: do not look at the clock"));
-  k.push_back(obeyed("run.time_limit", duration, 0, at_least(0),
+  k.push_back(obeyed("run.time_limit", duration, 0, from_to(0, 1e9),
                      "the job's time from where training starts, where Slurm does not say; 0: "
                      "none"));
   k.push_back(

@@ -84,6 +84,9 @@ says log 'failed 4 times since its newest checkpoint (RETRIES=3)'
 STEP=1 RETRIES=1 job 137; comes_back
 STEP=1 RETRIES=1 CHECKPOINT=000010 job 137; comes_back
 STEP=1 RETRIES=1 CHECKPOINT=000020 job 137; comes_back
+# The newest is that of the last step, however many digits it has.
+STEP=1 RETRIES=1 CHECKPOINT=999999 job 137; comes_back
+STEP=1 RETRIES=1 CHECKPOINT=1000000 job 137; comes_back
 STEP=1 RETRIES=1 job 75; comes_back
 STEP=1 RETRIES=1 job 137; comes_back
 STEP=1 RETRIES=1 job 137; ends
