@@ -229,7 +229,7 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
   try {
     trainer.emplace(job, grid, std::move(plan));
     start.reset();  // from here on a signal asks for a checkpoint
-    return trainer->run() == RunEnd::stopped ? stopped_early : 0;
+    return trainer->run(arguments.started) == RunEnd::stopped ? stopped_early : 0;
   } catch (const UsageError&) {
     throw;
   } catch (const std::exception& error) {

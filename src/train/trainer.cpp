@@ -122,7 +122,7 @@ void Trainer::prepare_weights() {
   }
 }
 
-RunEnd Trainer::run() {
+RunEnd Trainer::run(RunRequests::Clock::time_point started) {
   if (start_.step >= config_.run.steps) {
     if (leader()) report_nothing_to_do(config_, start_);
     export_weights(start_.resumed_from);
@@ -131,7 +131,7 @@ RunEnd Trainer::run() {
   const std::vector<std::string> hosts = gather_hosts(grid_);
   grid_.choose_messages();
   agreed(grid_, [&] {
-    if (leader()) open_outputs(hosts);
+    if (leader()) open_outputs(hosts, started);
   });
   own_checkpoints_ = leader_says(owns_checkpoints(config_));
   evaluate_if_missing();
@@ -181,8 +181,9 @@ Allocations Trainer::allocations() const {
           stream_.space()};
 }
 
-void Trainer::open_outputs(const std::vector<std::string>& hosts) {
-  requests_.leave_at(announced_leaving_time(config_.run));  // rank 0's clock is the job's
+void Trainer::open_outputs(const std::vector<std::string>& hosts,
+                           RunRequests::Clock::time_point started) {
+  requests_.leave_at(announced_leaving_time(config_.run, started));  // rank 0's clock is the job's
   announce({job_, grid_, plan_, start_, train_reader_, optimizer_, store_});
   // Later checkpoints are of a run that this one leaves behind, as are the later lines of
   // metrics.jsonl.

@@ -38,7 +38,9 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// Trains to the last step, or until asked to stop; writes metrics, job.json and checkpoints.
-  RunEnd run();
+  /// run.time_limit counts from `started`. UsageError, on all ranks, where that leaves no time for
+  /// a step.
+  RunEnd run(RunRequests::Clock::time_point started = RunRequests::Clock::now());
 
   /// One step, counted from 0. Everything but the seconds is the same on every rank.
   /// Where loss or gradient is not finite it changes nothing, and says which layer began it.
@@ -57,7 +59,7 @@ class Trainer {
  private:
   std::size_t stage_index() const;
   void prepare_weights();
-  void open_outputs(const std::vector<std::string>& hosts);
+  void open_outputs(const std::vector<std::string>& hosts, RunRequests::Clock::time_point started);
   /// A step under way.
   struct RunningStep {
     StepInput input;

@@ -178,7 +178,7 @@ TEST_F(SignalledRun, OutsideOfABatchJobItSaysHowToGoOn) {
 
 TEST_F(SignalledRun, LeavesBeforeItsTimeIsUp) {
   const Outcome stopped =
-      outcome_of(train("run", "--set run.time_limit=3s --set run.stop_before_end=2s"));
+      outcome_of(train("run", "--set run.time_limit=15s --set run.stop_before_end=8s"));
   EXPECT_EQ(stopped.status, 75) << stopped.text;
   EXPECT_THAT(stopped.text, HasSubstr("stopped by the end of the job's time"));
   EXPECT_GT(newest_step("run"), 0);
@@ -186,6 +186,16 @@ TEST_F(SignalledRun, LeavesBeforeItsTimeIsUp) {
       outcome_of(train("other", "--set run.steps=2 --set run.stop_before_end=2s"));
   EXPECT_EQ(endless.status, 0);
   EXPECT_THAT(endless.text, HasSubstr("run.stop_before_end has no effect"));
+}
+
+// Else each start of it would come to one step, and be requeued.
+TEST_F(SignalledRun, AJobWithoutTimeForAStepIsRefused) {
+  const Outcome refused = outcome_of_script("SLURM_JOB_END_TIME=$(($(date +%s) + 170)) " +
+                                            train("run", "--set run.stop_before_end=180s"));
+  EXPECT_EQ(refused.status, 2) << refused.text;
+  EXPECT_THAT(refused.text,
+              AllOf(HasSubstr("the run is to stop 180 s before that"), HasSubstr("sbatch --time")));
+  EXPECT_EQ(newest_step("run"), -1);
 }
 
 }  // namespace

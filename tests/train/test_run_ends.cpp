@@ -87,6 +87,19 @@ TEST_F(RunEnds, AStopAmidBadStepsBehindACheckpointIsAStop) {
   EXPECT_THAT(checkpoints("run"), ElementsAre("step-000002.h5"));
 }
 
+// As the walltime does it counts the time in which the run has started.
+TEST_F(RunEnds, TheTimeOfAJobCountsFromTheStartOfItsProgram) {
+  auto limited = job("run", 2);
+  limited["run"].update({{"time_limit", "1h"}, {"stop_before_end", "10m"}});
+  const LoadedJob loaded = load(limited, 1);
+  ProcessGrid grid = make_grid(MPI_COMM_SELF, loaded.config);
+  Trainer trainer(loaded, grid);
+  const auto now = RunRequests::Clock::now();
+  EXPECT_THROW(trainer.run(now - std::chrono::minutes(51)), UsageError);
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run"))) << "a refused run leaves nothing";
+  EXPECT_EQ(trainer.run(now - std::chrono::minutes(49)), RunEnd::done);
+}
+
 // Signals ask for checkpoints also where the job asks for none.
 TEST_F(RunEnds, AnotherRunsCheckpointsAreNeitherAddedToNorPruned) {
   auto first = job("a", 3);
