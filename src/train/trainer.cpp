@@ -124,7 +124,7 @@ void Trainer::prepare_weights() {
 
 RunEnd Trainer::run(RunRequests::Clock::time_point started) {
   if (start_.step >= config_.run.steps) {
-    if (leader()) report_nothing_to_do(config_, start_);
+    if (leader()) report_nothing_to_do(config_, start_, job_.config.checkpoint.resume);
     export_weights(start_.resumed_from);
     return RunEnd::done;
   }

@@ -14,6 +14,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class SignalledRun : public testing::Test {
  protected:
@@ -166,6 +167,23 @@ TEST_F(SignalledRun, ABatchJobGoesOnFromItsOwnCheckpointWhereverItBegan) {
         outcome_of("env TRIAX_JOB_ID=8 " + train(run, resume + " --set run.steps=4"));
     EXPECT_THAT(other.text, HasSubstr("set aside, as *.superseded")) << other.status;
   }
+}
+
+// As a script that trains on 1, 2 and 4 ranks to compare them.
+TEST_F(SignalledRun, ASecondCommandOfABatchJobBeginsAsItSays) {
+  const std::string batch = "env ENVIRONMENT=BATCH SLURM_JOB_ID=5 ";
+  const std::string never = train("run", "--set run.steps=3 --set checkpoint.resume=never");
+  ASSERT_EQ(outcome_of(batch + never).status, 0);
+  const std::vector<std::string> first = numbers("run");
+  const Outcome second = outcome_of(batch + never + " --set run.steps=6");
+  EXPECT_EQ(second.status, 0);
+  EXPECT_THAT(second.text, AllOf(HasSubstr("set aside"), Not(HasSubstr("resumed from"))));
+  EXPECT_EQ(numbers("run").size(), 2 * first.size());
+  const Outcome requeued =
+      outcome_of(batch + "SLURM_RESTART_COUNT=1 " + never + " --set run.steps=6");
+  EXPECT_EQ(requeued.status, 0);
+  EXPECT_THAT(requeued.text, AllOf(HasSubstr("nothing to do"), HasSubstr("another run.directory"),
+                                   Not(HasSubstr("checkpoint.resume never\n"))));
 }
 
 TEST_F(SignalledRun, OutsideOfABatchJobItSaysHowToGoOn) {
