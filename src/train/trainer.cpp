@@ -41,6 +41,9 @@ TokenReader open_reader(const Config& config, const ProcessGrid& grid,
                         const std::vector<std::string>& files, bool shuffle) {
   TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed, grid);
   reader.set_vocabulary(config.model.vocabulary);
+  agreed(grid, [&] {  // another tokenizer's tokens, before the first validation comes to them
+    if (grid.rank() == 0) reader.check_ends();
+  });
   return reader;
 }
 
