@@ -96,6 +96,19 @@ void TokenReader::set_vocabulary(std::int64_t vocabulary) {
   impl_->vocabulary = vocabulary;
 }
 
+void TokenReader::check_ends() const {
+  std::vector<std::int32_t> tokens;
+  for (const Impl::Part& part : impl_->parts) {
+    const std::int64_t size = part.file->size();
+    tokens.resize(static_cast<std::size_t>(std::min(size, impl_->length + 1)));
+    for (const std::int64_t begin : {std::int64_t{0}, size - std::ssize(tokens)}) {
+      part.file->read(begin, tokens);
+      part.file->check_length();
+      impl_->check_ids(part, begin, tokens);
+    }
+  }
+}
+
 void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out) const {
   check(index >= 0, "sample {}", index);
   check(std::ssize(out) == impl_->length + 1, "a sample of {} tokens read into {}",

@@ -51,6 +51,8 @@ class TokenReader {
   /// The largest token id seen is checked as samples are read: an Error names file and position of
   /// one that is not below `vocabulary`.
   void set_vocabulary(std::int64_t vocabulary);
+  /// The same of as many tokens as a sample has at the beginning and the end of each file.
+  void check_ends() const;
 
  private:
   struct Impl;

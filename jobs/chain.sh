@@ -45,6 +45,23 @@ done
 [[ $segments =~ ^[1-9][0-9]*$ ]] || fail "--segments $segments is not a number of jobs"
 [[ $after == any || $after == ok ]] || fail "--after $after is neither any nor ok"
 
+# Seconds of sbatch's --time: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S.
+limit_seconds() {
+  awk -F- '{ n = split($NF, t, ":"); days = NF > 1 ? $1 : 0; if (n < 3 && NF == 1) { t[3] = t[2]; t[2] = t[1]; t[1] = 0 }
+             print days * 86400 + t[1] * 3600 + t[2] * 60 + t[3] }' <<<"$1"
+}
+# Seconds of a duration of triax: 180, 180s, 1h30m.
+duration_seconds() {
+  awk '{ unit["s"] = 1; unit["m"] = 60; unit["h"] = 3600; unit["d"] = 86400
+         for (; match($0, /^[0-9.]+[smhd]/); $0 = substr($0, RLENGTH + 1)) sum += substr($0, 1, RLENGTH - 1) * unit[substr($0, RLENGTH, 1)]
+         print int(sum + $0) }' <<<"$1"
+}
+for option in ${options[@]+"${options[@]}"}; do
+  [[ $option =~ ^--time=[0-9:-]+$ && $stop =~ ^[0-9.smhd]+$ ]] || continue
+  [[ $(duration_seconds "$stop") -lt $(limit_seconds "${option#*=}") ]] ||
+    fail "--stop-before-end $stop is all of $option: no segment would come to a step. Ask for more time, or stop later"
+done
+
 # A segment that was stopped ends with status 0 (REQUEUE=no): afterok takes it as done.
 first=
 for ((segment = 0; segment < segments; ++segment)); do

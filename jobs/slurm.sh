@@ -166,7 +166,7 @@ value_of() { sed -n "/^ *\"key\": \"$1\"/{n;s/^ *\"value\": \"\(.*\)\",\$/\1/p}"
 last_line() { tail -n 1 "$(value_of run.directory)/metrics.jsonl" 2>/dev/null || true; }
 
 newest_checkpoint() {
-  find "$(value_of checkpoint.directory)" -maxdepth 1 -name 'step-*.h5' -printf '%f\n' 2>/dev/null | LC_ALL=C sort | tail -n 1
+  find "$(value_of checkpoint.directory)" -maxdepth 1 -name 'step-*.h5' -printf '%f\n' 2>/dev/null | sort -V | tail -n 1
 }
 
 # The failures of this job since its newest checkpoint, a line each: Slurm keeps no count of them, and the log may be anywhere.

@@ -218,7 +218,7 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
   grid.report_across_nodes(config.run.directory);
   check_same_data(grid, job.config.data);
   // Behind the lock: who held it may have written a checkpoint just now.
-  go_on_where_run_again(grid, batch_job(surroundings()), config);
+  go_on_where_run_again(grid, batch_job(surroundings()), batch_attempt(surroundings()), config);
   check_tags(config, largest_message_tag(grid.place()));
   JobPlan plan = plan_job(config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
   check_fits(config, plan.memory, grid);
@@ -229,7 +229,10 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
   try {
     trainer.emplace(job, grid, std::move(plan));
     start.reset();  // from here on a signal asks for a checkpoint
-    return trainer->run() == RunEnd::stopped ? stopped_early : 0;
+    if (trainer->run(arguments.started) == RunEnd::stopped) return stopped_early;
+    if (grid.rank() == 0)
+      record_done(config.run.directory, batch_job(surroundings()), batch_attempt(surroundings()));
+    return 0;
   } catch (const UsageError&) {
     throw;
   } catch (const std::exception& error) {

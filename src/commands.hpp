@@ -1,5 +1,6 @@
 #pragma once
 // What the commands of triax do, once main.cpp has read their arguments.
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ struct JobArguments {
   std::string job;
   std::vector<std::string> overrides;
   bool print_plan = false, dry_run = false, json = false, reference = false;
-  int ranks = 0;           // 0: the smallest grid that the job allows
+  std::chrono::system_clock::time_point started;  // the program
+  int ranks = 0;                                  // 0: the smallest grid that the job allows
   int ranks_per_node = 0;  // of a plan that one process makes; 0: not known, memory is judged by
                            // rank, and what needs nodes takes all ranks for those of one
 };

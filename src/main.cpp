@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <new>
 #include <optional>
@@ -42,6 +43,7 @@ CLI::Option* add_overrides(CLI::App* command, JobArguments& job) {
                    "Override one key of the job by its dotted path, as parallel.tensor=2; may be "
                    "given many times")
       ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)  // the next word is the job file's, or another option
       ->take_all();
 }
 
@@ -220,7 +222,8 @@ void parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
-int run(int argc, char** argv, MpiSession& session, std::optional<StartSignals>& start) {
+int run(int argc, char** argv, MpiSession& session, std::optional<StartSignals>& start,
+        std::chrono::system_clock::time_point started) {
   CLI::App app{"triax trains large language models on supercomputers: one binary, no Python.",
                "triax"};
   app.set_version_flag(
@@ -233,6 +236,7 @@ int run(int argc, char** argv, MpiSession& session, std::optional<StartSignals>&
       "SIGUSR1, SIGTERM or the clock with a checkpoint written, or by a signal before the first "
       "step: run it again.");
   Arguments arguments{{}, {}, start};
+  arguments.job.started = started;
   int status = 0;
   add_train(app, arguments, session, status);
   add_config(app, arguments);
@@ -263,7 +267,7 @@ bool needs_ranks(int argc, char** argv) {
   return std::ranges::none_of(words, is_help);
 }
 
-int start_and_run(int argc, char** argv) {
+int start_and_run(int argc, char** argv, std::chrono::system_clock::time_point started) {
   std::optional<StartSignals> start;
   // One that comes while libraries start asks the run that is to come, too.
   if (argc > 1 && std::string_view(argv[1]) == "train") {
@@ -276,7 +280,7 @@ int start_and_run(int argc, char** argv) {
           : MpiSession(MpiSession::Alone{argc > 1 ? 0 : launched_process().number});
   if (start) start->mpi_started(session.rank(), session.size());
   name_unreadable_files();  // what MPI loads may have put a handler of its own
-  const int status = run(argc, argv, session, start);
+  const int status = run(argc, argv, session, start, started);
   session.ends_with(status);
   return status;
 }
@@ -284,13 +288,14 @@ int start_and_run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto started = std::chrono::system_clock::now();  // run.time_limit counts from here
   // A file at the limit of ulimit -f is an error of its write (EFBIG), which has a text.
   std::signal(SIGXFSZ, SIG_IGN);
   name_unreadable_files();
   spdlog::set_default_logger(spdlog::stderr_color_st("triax"));
   spdlog::set_pattern("%v");
   try {
-    return start_and_run(argc, argv);
+    return start_and_run(argc, argv, started);
   } catch (const std::exception& error) {  // before there was a session
     say("triax: {}\n", error.what());
     return dynamic_cast<const UsageError*>(&error) != nullptr ? usage_failure : run_time_failure;

@@ -68,13 +68,14 @@ void add_run(Keys& k) {
   k.push_back(
       obeyed("run.peak_flops", number, 0.0, at_least(0), "one rank's peak, for mfu; 0: unknown")
           .in("FLOP/s"));
-  k.push_back(obeyed("run.stop_before_end", duration, 0, at_least(0),
+  k.push_back(obeyed("run.stop_before_end", duration, 0, from_to(0, 1e9),
                      "write a checkpoint and leave with status 75 so long before the job ends "
                      "(Slurm's end, or run.time_limit): time for a step and two files, for one may "
                      "still be being written; 0: do not look at the clock"));
-  k.push_back(obeyed("run.time_limit", duration, 0, at_least(0),
-                     "the job's time from where training starts, where Slurm does not say; 0: "
-                     "none"));
+  k.push_back(
+      obeyed("run.time_limit", duration, 0, from_to(0, 1e9),
+             "the job's time from the start of the program, as its walltime where Slurm does "
+             "not say it; 0: none"));
   k.push_back(
       obeyed("run.max_bad_steps", integer, 3, from_to(0, 1e9),
              "steps in a row that are skipped where loss or gradient is not finite (in fp16: "
@@ -104,8 +105,8 @@ void add_checkpoint(Keys& k) {
   k.push_back(obeyed("checkpoint.resume", path, "auto", anything(),
                      "where the run begins. auto: from the newest file if any; never; must; or a "
                      "file. A batch job that is run again goes on from its own newest"));
-  k.push_back(
-      obeyed("checkpoint.at_end", boolean, true, anything(), "write one after the last step"));
+  k.push_back(obeyed("checkpoint.at_end", boolean, true, anything(),
+                     "write one after the last step, also where no interval ends there"));
   k.push_back(obeyed("checkpoint.async", boolean, "auto", anything(),
                      "training goes on while a checkpoint is written, from a copy of the state in "
                      "host memory; auto: with an interval, without state on NVMe, where it fits"));

@@ -168,8 +168,8 @@ void add_fp16(Keys& k) {
   k.push_back(obeyed(p + "loss_scale_window", integer, 1000, at_least(1),
                      "steps without overflow after which the factor doubles")
                   .in("steps"));
-  k.push_back(
-      obeyed(p + "hysteresis", integer, 2, at_least(1), "overflows before the factor is halved"));
+  k.push_back(obeyed(p + "hysteresis", integer, 2, from_to(1, 1e9),
+                     "overflows before the factor is halved"));
   k.push_back(obeyed(p + "consecutive_hysteresis", boolean, false, anything(),
                      "a step without overflow starts the count of hysteresis anew"));
   k.push_back(obeyed(p + "min_loss_scale", number, 1.0, above(0), "least dynamic factor"));

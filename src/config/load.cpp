@@ -58,6 +58,7 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
   if (!model_errors.empty()) settings.mark_wrong("model");
   errors.add(model_errors);
   resolve_training(settings, errors);
+  check_time(settings, errors);
   check_rates(settings, errors);
   resolve_grid(settings, model, ranks, errors);
   resolve_batch(settings, errors);

@@ -156,6 +156,16 @@ void resolve_precision(Settings& s, ErrorList& errors) {
 
 }  // namespace
 
+void check_time(Settings& s, ErrorList& errors) {
+  const std::string leave = "run.stop_before_end", limit = "run.time_limit";
+  if (s.seconds(limit) == 0.0 || s.seconds(leave) < s.seconds(limit)) return;
+  s.error(
+      errors, leave,
+      fmt::format("{:g} s is all of run.time_limit, {:g} s: the run would stop before its first "
+                  "step. Say time for a step and two files, or a longer run.time_limit",
+                  s.seconds(leave), s.seconds(limit)));
+}
+
 void resolve_training(Settings& s, ErrorList& errors) {
   resolve_precision(s, errors);
   // "auto" stands in files of Hugging Face's Trainer: its TrainingArguments' defaults.

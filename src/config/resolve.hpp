@@ -15,6 +15,8 @@ void resolve_batch(Settings& settings, ErrorList& errors);
 void check_schedule(Settings& settings, ErrorList& errors);
 /// Optimizer, scheduler and clipping.
 void resolve_training(Settings& settings, ErrorList& errors);
+/// A run that leaves before it has begun, by run.stop_before_end and run.time_limit.
+void check_time(Settings& settings, ErrorList& errors);
 /// Schedules that no step can be trained with. After resolve_training.
 void check_rates(Settings& settings, ErrorList& errors);
 /// ZeRO's settings: FSDP's words for them, sizes that are "auto", shard groups that must divide the

@@ -8,6 +8,7 @@
 
 #include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
+#include "io/durable.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {
@@ -21,12 +22,19 @@ std::string batch_job(const JobSurroundings& around) {
   return around.variable("SLURM_ARRAY_JOB_ID") + '_' + task;
 }
 
+std::string batch_attempt(const JobSurroundings& around) {
+  const std::string job = around.variable("SLURM_JOB_ID");
+  const std::string count = around.variable("SLURM_RESTART_COUNT");
+  return job.empty() ? job : job + '.' + (count.empty() ? "0" : count);
+}
+
 std::optional<BatchStart> recorded_start(const std::string& run_directory) {
   std::ifstream file(run_directory + "/job.json");
   const auto job = nlohmann::json::parse(file, nullptr, false);
   try {
     const auto& batch = job.at("triax").at("batch_job");
-    return BatchStart{batch.at("name"), job.at("checkpoint").at("resume"), batch.at("begin")};
+    return BatchStart{batch.at("name"), job.at("checkpoint").at("resume"), batch.at("begin"),
+                      batch.value("done_in", "")};
   } catch (const nlohmann::json::exception&) {
     return {};
   }
@@ -40,11 +48,12 @@ bool resumes_newest(const CheckpointConfig& checkpoint) {
 
 // Whether the newest checkpoint is this batch job's own. Those later than its beginning that were
 // there before have been set aside, if the directory is its own.
-bool has_own_checkpoint(const std::string& name, const Config& config) {
+bool has_own_checkpoint(const std::string& name, const std::string& attempt, const Config& config) {
   const CheckpointConfig& checkpoint = config.checkpoint;
   if (name.empty() || resumes_newest(checkpoint) || !owns_checkpoints(config)) return false;
   const std::optional<BatchStart> start = recorded_start(config.run.directory);
   if (!start || start->job != name) return false;
+  if (!attempt.empty() && start->done_in == attempt) return false;
   const std::filesystem::path absolute = std::filesystem::absolute(checkpoint.resume);
   if (start->resume != checkpoint.resume && start->resume != absolute.lexically_normal())
     return false;
@@ -54,10 +63,11 @@ bool has_own_checkpoint(const std::string& name, const Config& config) {
 
 }  // namespace
 
-void go_on_where_run_again(ProcessGrid& grid, const std::string& name, Config& config) {
+void go_on_where_run_again(ProcessGrid& grid, const std::string& name, const std::string& attempt,
+                           Config& config) {
   std::string resume;
   agreed(grid, [&] {
-    if (grid.rank() == 0 && has_own_checkpoint(name, config)) resume = "auto";
+    if (grid.rank() == 0 && has_own_checkpoint(name, attempt, config)) resume = "auto";
   });
   resume = broadcast_text(grid, resume);
   if (resume.empty()) return;
@@ -66,6 +76,24 @@ void go_on_where_run_again(ProcessGrid& grid, const std::string& name, Config& c
       "checkpoint.resume {} says",
       name, config.checkpoint.resume);
   config.checkpoint.resume = resume;
+}
+
+void record_done(const std::string& run_directory, const std::string& name,
+                 const std::string& attempt) {
+  const std::optional<BatchStart> start = recorded_start(run_directory);
+  if (attempt.empty() || !start || start->job != name || start->done_in == attempt) return;
+  const std::string path = run_directory + "/job.json";
+  try {
+    std::ifstream file(path);
+    auto job = nlohmann::ordered_json::parse(file);
+    job["triax"]["batch_job"]["done_in"] = attempt;
+    write_durably(path, job.dump(2) + '\n');
+  } catch (const std::exception& error) {
+    spdlog::warn(
+        "{} does not say that the run is done: another run of this batch job in {} goes on from "
+        "its checkpoints, whatever checkpoint.resume says ({})",
+        path, run_directory, error.what());
+  }
 }
 
 std::string warning_of_loss(const Config& config, std::int64_t step, const std::string& name) {

@@ -15,19 +15,32 @@ namespace triax {
 /// Empty outside of a batch job, as in an allocation where a user types commands.
 std::string batch_job(const JobSurroundings& around);
 
+/// One time that Slurm runs a job: its number and how often it has been requeued ("42.1"). Empty
+/// outside of Slurm.
+std::string batch_attempt(const JobSurroundings& around);
+
 /// Where the runs of a batch job began, as job.json keeps it.
 struct BatchStart {
   std::string job;        // batch_job()
   std::string resume;     // checkpoint.resume, a file by its absolute path
   std::int64_t step = 0;  // the steps of the checkpoint that it named
+  std::string done_in;    // batch_attempt() in which the run came to its end; empty: in none
 };
 /// What job.json of a run.directory says; nothing where it is no batch job's, or not there.
 std::optional<BatchStart> recorded_start(const std::string& run_directory);
 
 /// checkpoint.resume says where a batch job begins. One that has run before in its run.directory
 /// goes on from its own checkpoints instead: checkpoint.resume becomes "auto", and a line says so.
-/// `name`: batch_job() on rank 0. Collective.
-void go_on_where_run_again(ProcessGrid& grid, const std::string& name, Config& config);
+/// A run that came to its end in this very attempt is not run again: what comes now is another
+/// command of the job's script, and begins as it says. `name`, `attempt`: batch_job() and
+/// batch_attempt() on rank 0. Collective.
+void go_on_where_run_again(ProcessGrid& grid, const std::string& name, const std::string& attempt,
+                           Config& config);
+
+/// Notes in job.json, where it is this batch job's, that its run came to its end in `attempt`;
+/// where that cannot be written a warning says what it means. Rank 0 only.
+void record_done(const std::string& run_directory, const std::string& name,
+                 const std::string& attempt);
 
 /// A warning for a batch job of more than a few steps from `step` on that writes no checkpoint
 /// before its end; else nothing.

@@ -1,26 +1,32 @@
 #include "src/train/evaluator.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace triax {
+namespace {
+
+// Of `batches` global batches of so many samples (0: all), as far as there are some.
+std::int64_t samples_of(std::int64_t batches, std::int64_t batch, std::int64_t all) {
+  return batches == 0 || batches > all / batch ? all : batches * batch;
+}
+
+}  // namespace
 
 Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape& shape,
                      Executor executor, ProcessGrid& grid, DeviceArena* arena)
     : reader_(std::move(reader)),
       grid_(grid),
-      samples_(config.run.eval_steps > 0
-                   ? std::min(reader_.samples(), config.run.eval_steps * config.batch.global)
-                   : reader_.samples()),
+      samples_(samples_of(config.run.eval_steps, config.batch.global, reader_.samples())),
       global_batch_(config.batch.global),
       sequence_(config.data.sequence_length),
       batch_(reader_, config.batch, shape, config.parallel.data, grid.data_rank(), arena),
       executor_(std::move(executor)),
       counts_(grid.pipeline_rank() == grid.shape().pipeline - 1 && grid.tensor_rank() == 0) {}
 
-double Evaluator::loss() {
+std::optional<double> Evaluator::loss(const std::function<bool()>& go_on) {
   double sum = 0.0;
   for (std::int64_t first = 0; first < samples_; first += global_batch_) {
+    if (first > 0 && !go_on()) return {};
     grid_.drain(batch_.pushed());
     if (reads_batches(executor_.stage())) {
       const FileScope working(grid_.watch());

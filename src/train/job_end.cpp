@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "kernels/base/check.hpp"
+
 namespace triax {
 namespace {
 
@@ -80,17 +82,32 @@ std::optional<Clock::time_point> leaving_time(const RunConfig& run, Clock::time_
   return *end - seconds(run.stop_before_end);
 }
 
-std::optional<Clock::time_point> announced_leaving_time(const RunConfig& run) {
+void check_time_left(const RunConfig& run, double left) {
+  if (left > 0.0) return;
+  throw UsageError(
+      fmt::format(
+          "the job ends in {:.0f} s, and the run is to stop {:.0f} s before that: before its "
+          "first step",
+          std::max(0.0, left + run.stop_before_end), run.stop_before_end),
+      {},
+      "Give the job more time (sbatch --time, run.time_limit), or set run.stop_before_end to what "
+      "a step and two checkpoints take");
+}
+
+std::optional<Clock::time_point> announced_leaving_time(const RunConfig& run,
+                                                        Clock::time_point start) {
   if (run.stop_before_end <= 0.0) return {};
-  const Clock::time_point now = Clock::now();
-  const auto leave = leaving_time(run, now, surroundings());
-  if (leave)
+  const auto leave = leaving_time(run, start, surroundings());
+  if (leave) {
+    const double left = std::chrono::duration<double>(*leave - Clock::now()).count();
+    check_time_left(run, left);
     spdlog::info("the run will stop by itself in {:.0f} s, run.stop_before_end before the job ends",
-                 std::chrono::duration<double>(*leave - now).count());
-  else
+                 left);
+  } else {
     spdlog::warn(
         "run.stop_before_end has no effect: no end of the job is known (SLURM_JOB_END_TIME and "
         "squeue say none). Set run.time_limit");
+  }
   return leave;
 }
 

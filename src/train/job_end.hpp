@@ -23,13 +23,18 @@ JobSurroundings surroundings();
 std::optional<std::chrono::system_clock::time_point> job_end(const JobSurroundings& around);
 
 /// When to be gone: run.stop_before_end before the sooner of the job's end and run.time_limit from
-/// `start`. Nothing where stop_before_end is 0, or no end is known.
+/// `start`, of the program. Nothing where stop_before_end is 0, or no end is known.
 std::optional<std::chrono::system_clock::time_point> leaving_time(
     const RunConfig& run, std::chrono::system_clock::time_point start,
     const JobSurroundings& around);
 
-/// leaving_time() of a run that starts now, said in a line; a warning where stop_before_end is set
-/// and no end is known.
-std::optional<std::chrono::system_clock::time_point> announced_leaving_time(const RunConfig& run);
+/// UsageError where there is nothing `left` of the time before leaving_time(), in seconds: each
+/// start of such a job would come to one step.
+void check_time_left(const RunConfig& run, double left);
+
+/// leaving_time(), said in a line, for a run that begins its steps now; a warning where
+/// stop_before_end is set and no end is known. UsageError: check_time_left().
+std::optional<std::chrono::system_clock::time_point> announced_leaving_time(
+    const RunConfig& run, std::chrono::system_clock::time_point start);
 
 }  // namespace triax

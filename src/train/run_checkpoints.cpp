@@ -79,6 +79,7 @@ void RunCheckpoints::prepare_publishing() const {
 
 // `unsafe`: what CheckpointWriter::publish says. The older files stay then.
 void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
+  newest_ = step;
   say([&] {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
     spdlog::info("checkpoint {} ({:.1f} s)", path(step), taken.count());

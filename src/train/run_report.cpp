@@ -127,12 +127,14 @@ std::string warning_of_cpu(const PlacedConfig& config, bool for_gpus) {
          "says that it is meant";
 }
 
-void report_nothing_to_do(const Config& config, const RunStart& start) {
+void report_nothing_to_do(const Config& config, const RunStart& start, const std::string& resume) {
   for (const std::string& change : start.changes) spdlog::warn("{}", change);
+  const bool overruled = config.checkpoint.resume != resume;
   spdlog::info(
       "nothing to do: {} is after {} steps, run.steps is {}. Another run needs another "
-      "run.directory, or checkpoint.resume never",
-      start.resumed_from, start.step, config.run.steps);
+      "run.directory{}",
+      start.resumed_from, start.step, config.run.steps,
+      overruled ? "" : ", or checkpoint.resume never");
 }
 
 void announce(const RunFacts& run) {

@@ -57,8 +57,9 @@ std::string warning_of_cpu(const PlacedConfig& config, bool for_gpus);
 /// The lines at the start of a run, as rank 0 sees it.
 void announce(const RunFacts& run);
 
-/// The lines of a run whose steps are all done when it begins.
-void report_nothing_to_do(const Config& config, const RunStart& start);
+/// The lines of a run whose steps are all done when it begins. `resume`: checkpoint.resume as the
+/// job says it, which a batch job that is run again does not follow.
+void report_nothing_to_do(const Config& config, const RunStart& start, const std::string& resume);
 
 /// What a process used whose most in memory was `peak` bytes: what it allocated, and what is left,
 /// which is MPI's (and of the libraries what the run touched of them). Communication is 0 where it

@@ -38,7 +38,9 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// Trains to the last step, or until asked to stop; writes metrics, job.json and checkpoints.
-  RunEnd run();
+  /// run.time_limit counts from `started`. UsageError, on all ranks, where that leaves no time for
+  /// a step.
+  RunEnd run(RunRequests::Clock::time_point started = RunRequests::Clock::now());
 
   /// One step, counted from 0. Everything but the seconds is the same on every rank.
   /// Where loss or gradient is not finite it changes nothing, and says which layer began it.
@@ -57,7 +59,7 @@ class Trainer {
  private:
   std::size_t stage_index() const;
   void prepare_weights();
-  void open_outputs(const std::vector<std::string>& hosts);
+  void open_outputs(const std::vector<std::string>& hosts, RunRequests::Clock::time_point started);
   /// A step under way.
   struct RunningStep {
     StepInput input;
@@ -76,7 +78,7 @@ class Trainer {
   /// What is to be done behind a step. It is settled before any of that.
   struct Due {
     bool evaluation = false, last = false;
-    bool stop = false;                     // asked for, before the last step
+    bool stop = false;                     // asked for, and something is left to do
     bool asked = false, interval = false;  // checkpoints; asked: by a signal or the clock
     bool any() const { return evaluation || last || stop || asked || interval; }
   };
@@ -87,8 +89,11 @@ class Trainer {
   std::string save_asked(std::int64_t steps_done, bool wait);
   std::string save_or_go_on(std::int64_t steps_done, bool wait);
   std::string save(std::int64_t steps_done, bool wait);
-  void evaluate(std::int64_t steps_done);
-  void evaluate_if_missing();
+  RunRequest evaluate(std::int64_t steps_done);
+  RunRequest look(double ahead);
+  RunEnd evaluate_if_missing();
+  RunEnd end_again(RunRequests::Clock::time_point started);
+  void report_stop(std::int64_t steps_done, RunRequest request, const std::string& unsaved);
   bool evaluation_ends(std::int64_t steps_done) const;
   bool leader_says(bool what) const;
   void update_loss_scale(std::int64_t step, bool overflow);

@@ -28,6 +28,22 @@ TEST_F(Commands, TrainLeavesARunThatGenerateContinues) {
   EXPECT_NE(triax(generate + " --seed 5").text, text.text);
 }
 
+// The job file is a word of its own behind a value of --set.
+TEST_F(Commands, OverridesStandBeforeTheJobFileAndBehindIt) {
+  const std::string file = shell_word(directory_.path("job.json"));
+  const std::string steps = "--set run.steps=", seed = "--set=run.seed=5";
+  for (const std::string& words :
+       {steps + "7 " + file, steps + "7 " + file + " " + seed, seed + " " + steps + "7 " + file,
+        file + " " + steps + "7 " + seed, steps + "6 " + file + " " + steps + "7"}) {
+    const Outcome config = triax("config " + words);
+    EXPECT_EQ(config.status, 0) << words << '\n' << config.text;
+    EXPECT_THAT(config.text, ContainsRegex("run.steps +7 ")) << words;
+    const Outcome plan = triax("train --dry-run " + words);
+    EXPECT_EQ(plan.status, 0) << words << '\n' << plan.text;
+  }
+  EXPECT_THAT(triax("train " + steps + "7 " + steps + "8").text, HasSubstr("JOB.json is required"));
+}
+
 TEST_F(Commands, ADamagedCheckpointIsNeitherContinuedNorResumed) {
   ASSERT_EQ(on_job("train").status, 0);
   const std::string checkpoint = checkpoint_path(directory_.path("run/checkpoints"), 2);

@@ -14,6 +14,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class SignalledRun : public testing::Test {
  protected:
@@ -115,6 +116,24 @@ TEST_F(SignalledRun, Sigusr2WritesACheckpointAndGoesOn) {
   EXPECT_EQ(list_checkpoints(directory_.path("run/checkpoints")).size(), 2U) << stopped.text;
 }
 
+TEST_F(SignalledRun, ASignalToOneRankBreaksOffAValidation) {
+  directory_.file("long.txt", std::string(200000, 'a'));
+  const std::string launch = mpiexec(2);
+  const std::string more =
+      "--set parallel.tensor=2 --set run.steps=3 --set run.eval_steps=0 --set data.valid=" +
+      shell_word(directory_.path("long.txt"));
+  const Outcome stopped =
+      with_a_signal(launch + train("run", more), "run",
+                    "until ls " + shell_word(directory_.path("run/checkpoints")) +
+                        "/*.h5; do sleep 0.05; done; " + kill_last_rank("run"));
+  EXPECT_EQ(stopped.status, 75) << stopped.text;
+  EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGTERM after 3 of 3 steps"));
+  EXPECT_EQ(numbers("run").size(), 3U) << "no validation";
+  for (const char* run : {"run", "whole"})
+    ASSERT_EQ(outcome_of(launch + train(run, more)).status, 0);
+  EXPECT_EQ(numbers("run"), numbers("whole"));
+}
+
 // A signal to the process that a thread of OpenMP or MPI took would end it.
 TEST_F(SignalledRun, RanksOfTwoThreadsObeyAllSignals) {
   const std::string two = "OMP_NUM_THREADS=2 ";
@@ -168,6 +187,23 @@ TEST_F(SignalledRun, ABatchJobGoesOnFromItsOwnCheckpointWhereverItBegan) {
   }
 }
 
+// As a script that trains on 1, 2 and 4 ranks to compare them.
+TEST_F(SignalledRun, ASecondCommandOfABatchJobBeginsAsItSays) {
+  const std::string batch = "env ENVIRONMENT=BATCH SLURM_JOB_ID=5 ";
+  const std::string never = train("run", "--set run.steps=3 --set checkpoint.resume=never");
+  ASSERT_EQ(outcome_of(batch + never).status, 0);
+  const std::vector<std::string> first = numbers("run");
+  const Outcome second = outcome_of(batch + never + " --set run.steps=6");
+  EXPECT_EQ(second.status, 0);
+  EXPECT_THAT(second.text, AllOf(HasSubstr("set aside"), Not(HasSubstr("resumed from"))));
+  EXPECT_EQ(numbers("run").size(), 2 * first.size());
+  const Outcome requeued =
+      outcome_of(batch + "SLURM_RESTART_COUNT=1 " + never + " --set run.steps=6");
+  EXPECT_EQ(requeued.status, 0);
+  EXPECT_THAT(requeued.text, AllOf(HasSubstr("nothing to do"), HasSubstr("another run.directory"),
+                                   Not(HasSubstr("checkpoint.resume never\n"))));
+}
+
 TEST_F(SignalledRun, OutsideOfABatchJobItSaysHowToGoOn) {
   const Outcome stopped =
       with_a_signal(train("run", "--set checkpoint.resume=never"), "run", "kill -USR1 $p");
@@ -178,7 +214,7 @@ TEST_F(SignalledRun, OutsideOfABatchJobItSaysHowToGoOn) {
 
 TEST_F(SignalledRun, LeavesBeforeItsTimeIsUp) {
   const Outcome stopped =
-      outcome_of(train("run", "--set run.time_limit=3s --set run.stop_before_end=2s"));
+      outcome_of(train("run", "--set run.time_limit=15s --set run.stop_before_end=8s"));
   EXPECT_EQ(stopped.status, 75) << stopped.text;
   EXPECT_THAT(stopped.text, HasSubstr("stopped by the end of the job's time"));
   EXPECT_GT(newest_step("run"), 0);
@@ -186,6 +222,16 @@ TEST_F(SignalledRun, LeavesBeforeItsTimeIsUp) {
       outcome_of(train("other", "--set run.steps=2 --set run.stop_before_end=2s"));
   EXPECT_EQ(endless.status, 0);
   EXPECT_THAT(endless.text, HasSubstr("run.stop_before_end has no effect"));
+}
+
+// Else each start of it would come to one step, and be requeued.
+TEST_F(SignalledRun, AJobWithoutTimeForAStepIsRefused) {
+  const Outcome refused = outcome_of_script("SLURM_JOB_END_TIME=$(($(date +%s) + 170)) " +
+                                            train("run", "--set run.stop_before_end=180s"));
+  EXPECT_EQ(refused.status, 2) << refused.text;
+  EXPECT_THAT(refused.text,
+              AllOf(HasSubstr("the run is to stop 180 s before that"), HasSubstr("sbatch --time")));
+  EXPECT_EQ(newest_step("run"), -1);
 }
 
 }  // namespace

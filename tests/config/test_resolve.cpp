@@ -26,6 +26,23 @@ TEST_F(Resolve, DirectoriesHaveNames) {
               HasSubstr("checkpoint.directory: is empty"));
 }
 
+TEST_F(Resolve, TimesLeaveRoomForAStep) {
+  const auto times = [&](const std::string& leave, const std::string& limit) {
+    return error("", 1, {"run.stop_before_end=" + leave, "run.time_limit=" + limit});
+  };
+  EXPECT_EQ(times("179s", "3m"), "");
+  EXPECT_EQ(times("180s", "0"), "") << "Slurm's limit counts";
+  EXPECT_THAT(times("180s", "3m"),
+              HasSubstr("run.stop_before_end: 180 s is all of run.time_limit, 180 s"));
+  EXPECT_THAT(times("1e10", "0"), HasSubstr("run.stop_before_end: 10000000000.0 is not allowed"));
+  EXPECT_THAT(times("0", "1e10"), HasSubstr("run.time_limit: 10000000000.0 is not allowed"));
+}
+
+TEST_F(Resolve, CountsOfOverflowsFitTheirType) {
+  EXPECT_THAT(error(R"(, "fp16": {"enabled": true, "hysteresis": 4294967297})"),
+              HasSubstr("fp16.hysteresis: 4294967297 is not allowed (allowed: 1 <= x <= 1"));
+}
+
 TEST_F(Resolve, Optimizer) {
   const auto o =
       config(

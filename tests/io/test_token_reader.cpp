@@ -133,6 +133,21 @@ TEST(TokenReader, NamesFileAndPositionOfATokenBeyondTheVocabulary) {
       AllOf(HasSubstr("b.bin"), HasSubstr("token 2 of the file is 100"), HasSubstr("has 100")));
 }
 
+TEST(TokenReader, TokensAtTheEndsOfEachFileAreChecked) {
+  const TempDirectory dir;
+  for (const auto& [bad, found] : {std::pair{0, true}, {3, true}, {4, false}, {8, true}}) {
+    std::vector<std::uint16_t> tokens(12, 5);
+    tokens[static_cast<std::size_t>(bad)] = 100;
+    TokenReader reader(
+        {dir.file("a.bin", llmc_shard({1, 2})), dir.file("b.bin", llmc_shard(tokens))}, 3, false,
+        0);
+    reader.set_vocabulary(100);
+    const std::string said = error_of([&] { reader.check_ends(); });
+    EXPECT_EQ(said.find(fmt::format("token {} of the file is 100", bad)) != said.npos, found)
+        << said;
+  }
+}
+
 TEST(TokenReader, NegativeTokensAreOutsideAnyVocabulary) {
   const TempDirectory dir;
   dir.file("n.bin", bytes_of<std::int32_t>({1, -2, 3}));

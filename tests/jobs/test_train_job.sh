@@ -84,6 +84,9 @@ says log 'failed 4 times since its newest checkpoint (RETRIES=3)'
 STEP=1 RETRIES=1 job 137; comes_back
 STEP=1 RETRIES=1 CHECKPOINT=000010 job 137; comes_back
 STEP=1 RETRIES=1 CHECKPOINT=000020 job 137; comes_back
+# The newest is that of the last step, however many digits it has.
+STEP=1 RETRIES=1 CHECKPOINT=999999 job 137; comes_back
+STEP=1 RETRIES=1 CHECKPOINT=1000000 job 137; comes_back
 STEP=1 RETRIES=1 job 75; comes_back
 STEP=1 RETRIES=1 job 137; comes_back
 STEP=1 RETRIES=1 job 137; ends
@@ -144,6 +147,22 @@ SLURM_CPUS_PER_TASK=4 job 0
 [[ $(<threads) == 4 ]] || fail "threads of a rank that nothing confines: $(<threads)"
 SLURM_CPUS_PER_TASK=4 OMP_NUM_THREADS=2 job 0
 [[ $(<threads) == 2 ]] || fail "threads of a rank that the user set: $(<threads)"
+
+# A chain whose segments would stop before they begin is not submitted; without a limit that it can read it is.
+printf '#!/bin/sh\necho 7\n' >bin/sbatch
+chmod +x bin/sbatch
+printf '{}' >chained.json
+chain() { PATH="$work/bin:$PATH" "$source/jobs/chain.sh" --segments 2 "$@" chained.json >log 2>&1; }
+for times in '3' '00:03:00' '3:00' '0-0:3 --stop-before-end 3m' '1-1:00:00 --stop-before-end 1d1h' '2-0 --stop-before-end 172800.5'; do
+  # shellcheck disable=SC2086
+  if chain --time=$times; then fail "a chain of segments without time: $times"; fi
+  says log 'no segment would come to a step'
+done
+for times in '4' '00:03:01' '3:01' '0-0:4 --stop-before-end 3m59s' '1-1:00:01 --stop-before-end 1d1h' UNLIMITED; do
+  # shellcheck disable=SC2086
+  chain --time=$times || fail "a chain is refused: $times: $(cat log)"
+  [[ $(grep -cx 7 log) -eq 2 ]] || fail "the jobs of a chain: $(cat log)"
+done
 
 # A copy, as Slurm makes one of what was submitted: the original's folder is found, by its name, by a link, by a variable.
 mkdir spool mine

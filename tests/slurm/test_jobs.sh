@@ -108,7 +108,7 @@ job sweep 5 1
 printf '# two rates\noptimizer.params.lr=1e-3\n\noptimizer.params.lr=1e-2 run.steps=6\n' >list
 sweep=$(submit --array=0-1 --ntasks-per-node=1 "$source/jobs/array-sweep.sbatch" "$work/sweep.json" list)
 job chained 1000000 1 never
-mapfile -t chain < <(timeout 60 "$source/jobs/chain.sh" --segments 3 --after ok --stop-before-end 293s --time=5 \
+mapfile -t chain < <(timeout 60 "$source/jobs/chain.sh" --segments 3 --after ok --stop-before-end 285s --time=5 \
   --nodes=1 --ntasks-per-node=2 --output=chained.out "$work/chained.json")
 timeout 10 scontrol hold "${chain[1]}"
 wait_until 40 "the sweep" in_state "$sweep" COMPLETED

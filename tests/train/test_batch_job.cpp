@@ -27,6 +27,15 @@ TEST(BatchJob, IsWhatSlurmCallsItOrTheUser) {
   EXPECT_EQ(name_in({{"TRIAX_JOB_ID", "7"}, {"SLURM_JOB_ID", "42"}}), "7");
 }
 
+TEST(BatchJob, AnAttemptIsOneTimeThatSlurmRunsIt) {
+  const auto attempt_in = [](std::map<std::string, std::string> variables) {
+    return batch_attempt({[&](const char* name) { return variables[name]; }, {}});
+  };
+  EXPECT_EQ(attempt_in({{"SLURM_JOB_ID", "42"}}), "42.0");
+  EXPECT_EQ(attempt_in({{"SLURM_JOB_ID", "42"}, {"SLURM_RESTART_COUNT", "3"}}), "42.3");
+  EXPECT_EQ(attempt_in({{"TRIAX_JOB_ID", "7"}}), "") << "which attempt it is nobody knows";
+}
+
 TEST(BatchJob, IsNoneWhereAUserTypesCommands) {
   EXPECT_EQ(name_in({}), "");
   EXPECT_EQ(name_in({{"SLURM_JOB_ID", "42"}}), "") << "salloc";
@@ -48,10 +57,14 @@ class RunAgain : public testing::Test {
     std::filesystem::create_directories(directory_.path("run/checkpoints"));
     directory_.file(checkpoint_path("run/checkpoints", step), "");
   }
-  std::string resume_of(const std::string& name, const std::string& resume) {
+  std::string resume_of(const std::string& name, const std::string& resume,
+                        const std::string& attempt = "42.0") {
     Config config = job(resume).config;
-    go_on_where_run_again(grid_, name, config);
+    go_on_where_run_again(grid_, name, attempt, config);
     return config.checkpoint.resume;
+  }
+  void end(const std::string& name, const std::string& attempt) const {
+    record_done(directory_.path("run"), name, attempt);
   }
   TempDirectory directory_;
   ProcessGrid grid_{MPI_COMM_SELF, {}};
@@ -63,6 +76,28 @@ TEST_F(RunAgain, GoesOnFromItsOwnCheckpoints) {
   leave_checkpoint(5);
   EXPECT_EQ(resume_of("42", "never"), "auto");
   EXPECT_EQ(resume_of("42", "must"), "must");
+}
+
+// The next command of a script that trains again and again, to compare.
+TEST_F(RunAgain, ARunThatIsDoneIsNotRunAgainInTheSameAttempt) {
+  begin("never", 0);
+  leave_checkpoint(5);
+  end("43", "43.0");
+  EXPECT_EQ(resume_of("42", "never"), "auto") << "another job's end is not this one's";
+  end("42", "42.0");
+  EXPECT_EQ(recorded_start(directory_.path("run"))->done_in, "42.0");
+  EXPECT_EQ(resume_of("42", "never"), "never");
+  EXPECT_EQ(resume_of("42", "never", "42.1"), "auto") << "requeued";
+  EXPECT_EQ(resume_of("42", "never", "45.0"), "auto") << "the next segment of a chain";
+  begin("never", 0);
+  EXPECT_EQ(resume_of("42", "never"), "auto") << "a new run is not done";
+}
+
+TEST_F(RunAgain, OutsideOfSlurmADoneRunIsRunAgain) {
+  begin("never", 0);
+  leave_checkpoint(5);
+  end("42", "");
+  EXPECT_EQ(resume_of("42", "never", ""), "auto");
 }
 
 TEST_F(RunAgain, AnotherJobBeginsAsItSays) {

@@ -72,5 +72,14 @@ TEST(Evaluator, ReadsSoManyBatchesAndComesAtItsInterval) {
   for (const double loss : losses) EXPECT_NEAR(loss, expected, golden_loss_tolerance * expected);
 }
 
+TEST(Evaluator, ReadsWhatThereIsWhereMoreIsAskedFor) {
+  const double expected = mean_loss(samples);
+  for (const std::int64_t steps : {samples, std::int64_t{1} << 62}) {
+    const auto losses = valid_losses(layouts().front(), steps, 3);
+    ASSERT_EQ(losses.size(), 1U);
+    EXPECT_NEAR(losses.front(), expected, golden_loss_tolerance * expected);
+  }
+}
+
 }  // namespace
 }  // namespace triax::test

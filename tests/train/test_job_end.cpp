@@ -6,6 +6,8 @@
 #include <ctime>
 #include <map>
 
+#include "kernels/base/check.hpp"
+
 namespace triax::test {
 namespace {
 
@@ -79,6 +81,22 @@ TEST(JobEnd, TheRunLeavesBeforeTheSoonerEnd) {
   run.time_limit = 600.0;
   EXPECT_EQ(leaving_time(run, start, slurm), Clock::from_time_t(1480));
   EXPECT_EQ(leaving_time(run, start, around({})), Clock::from_time_t(1480));
+}
+
+TEST(JobEnd, WithoutTimeForAStepTheRunIsRefused) {
+  RunConfig run;
+  run.stop_before_end = 180.0;
+  EXPECT_NO_THROW(check_time_left(run, 0.5));
+  for (const auto& [left, text] :
+       {std::pair(-5.0, "the job ends in 175 s, and the run is to stop 180 s before that"),
+        std::pair(-500.0, "the job ends in 0 s")}) {
+    try {
+      check_time_left(run, left);
+      FAIL() << left;
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(text));
+    }
+  }
 }
 
 }  // namespace
