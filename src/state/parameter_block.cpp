@@ -59,7 +59,7 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   for (const std::size_t i : order) {
     block.params[i].offset = round_up(end, alignment);
     add_partial(block, block.params[i], tensor_size);
-    end = block.params[i].offset + block.params[i].spec.shape.elements();
+    end = block.params[i].offset + block.params[i].spec.room();
   }
   block.elements = round_up(end, alignment * data.size);
   block.own = part_of_rank(block.elements, data.size, data.rank);
@@ -166,8 +166,8 @@ class Collector {
  private:
   BlockContent content_of(const ParameterSpec& spec) const {
     if (spec.tied) return BlockContent::tied_embedding;
-    return spec.shape.elements() <= data_.persistence_threshold ? BlockContent::small_parameters
-                                                                : BlockContent::layer;
+    return spec.room() <= data_.persistence_threshold ? BlockContent::small_parameters
+                                                      : BlockContent::layer;
   }
   int open(BlockContent content, const std::string& layer) {
     const bool tied = content == BlockContent::tied_embedding;
