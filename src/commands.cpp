@@ -216,7 +216,7 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
   });
   check_directories_shared(grid, job.config, usual_directory_patience(job.config.run));
   grid.report_across_nodes(config.run.directory);
-  check_same_data(grid, job.config.data);
+  check_same_data(grid, job.config);
   // Behind the lock: who held it may have written a checkpoint just now.
   go_on_where_run_again(grid, batch_job(surroundings()), config);
   check_tags(config, largest_message_tag(grid.place()));
