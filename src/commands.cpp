@@ -26,6 +26,7 @@
 #include "src/train/run_lock.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/same_job.hpp"
+#include "src/train/same_plan.hpp"
 #include "src/train/shared_directories.hpp"
 #include "src/train/trainer.hpp"
 
@@ -237,6 +238,7 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
   check_tags(config, largest_message_tag(grid.place()));
   JobPlan plan = plan_job(config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
   check_fits(config, plan.memory, grid);
+  check_same_plan(grid, config, plan.steps);
   remove_left_offload(grid, config);
   check_offload_writable(config, plan.memory, grid);
   check_offload_room(config, plan.memory, grid);
