@@ -4,6 +4,7 @@
 #include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -78,6 +79,16 @@ bool is_float(const std::optional<DType>& dtype) {
 }
 
 }  // namespace
+
+std::vector<std::string> safetensors_files(const std::string& path) {
+  const fs::path first = resolve(path);
+  std::vector<std::string> files = {first.string()};
+  if (first.extension() != ".json") return files;
+  std::set<std::string> shards;  // each holds many tensors
+  for (const auto& [tensor, shard] : read_index(first)) shards.insert(shard);
+  for (const std::string& shard : shards) files.push_back((first.parent_path() / shard).string());
+  return files;
+}
 
 struct SafetensorsReader::Impl {
   struct Located {

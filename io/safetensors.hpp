@@ -20,6 +20,10 @@ struct SafetensorsEntry {
   Shape shape;
 };
 
+/// The files that a SafetensorsReader of `path` reads: one, or an index and its shards. Error:
+/// there is none, or the index is damaged.
+std::vector<std::string> safetensors_files(const std::string& path);
+
 class SafetensorsReader {
  public:
   /// A .safetensors file, an index.json, or a directory that holds either. Headers are checked

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <functional>
 #include <optional>
 
 #include "io/agree.hpp"
@@ -26,6 +27,7 @@
 #include "src/train/run_lock.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/same_job.hpp"
+#include "src/train/same_plan.hpp"
 #include "src/train/shared_directories.hpp"
 #include "src/train/trainer.hpp"
 
@@ -62,7 +64,8 @@ PlacedConfig place_to_plan(const JobArguments& arguments, const Config& job, int
       throw UsageError("--ranks-per-node is for a plan that one process makes",
                        fmt::format("the nodes of these {} ranks are known", processes),
                        "Leave it out, or start triax without mpiexec");
-    grid.emplace(MPI_COMM_WORLD, shape, std::vector<int>{}, 0.0, job.run.space);
+    grid.emplace(MPI_COMM_WORLD, shape, std::vector<int>{}, job.run.collective_timeout,
+                 job.run.space);
     return on_grid(job, *grid);
   }
   spdlog::info("planned for {} rank(s), {}: mpiexec -n N triax ... plans for N ranks", shape.size(),
@@ -142,12 +145,12 @@ void say_failure(const std::string& text) {
 }
 
 // Before there is a grid, which is of the job.
-LoadedJob load_on_all_ranks(const JobArguments& arguments, MpiSession& session) {
+LoadedJob load_on_all_ranks(MpiSession& session, const std::function<LoadedJob()>& load) {
   const StartMeeting meeting(MPI_COMM_WORLD);
   LoadedJob job;
   std::string facts;
   try {
-    job = load_job(arguments.job, arguments.overrides, session.size());
+    job = load();
     check_plannable(job.config, memory_limit().bytes);
     facts = job_facts(job);
   } catch (const UsageError& error) {
@@ -159,6 +162,18 @@ LoadedJob load_on_all_ranks(const JobArguments& arguments, MpiSession& session) 
   session.end_within(timeout);
   meeting.meet(timeout);
   check_same_job(MPI_COMM_WORLD, facts);
+  return job;
+}
+
+// Files may be missing in a plan.
+LoadedJob load_to_plan(const JobArguments& arguments, MpiSession& session) {
+  const int processes = session.size();
+  const auto load = [&] {
+    return load_job_to_plan(arguments.job, arguments.overrides, processes == 1 ? 0 : processes);
+  };
+  if (processes > 1) return load_on_all_ranks(session, load);
+  LoadedJob job = load();
+  check_plannable(job.config, memory_limit().bytes);
   return job;
 }
 
@@ -199,7 +214,8 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
   check_launch(MPI_COMM_WORLD);
   (void)threads_asked();    // refused before anything is made
   const RunRequests early;  // signals wait from here on, for the trainer's own
-  const LoadedJob job = load_on_all_ranks(arguments, session);
+  const LoadedJob job = load_on_all_ranks(
+      session, [&] { return load_job(arguments.job, arguments.overrides, session.size()); });
   ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {},
                    job.config.run.collective_timeout, job.config.run.space);
   const std::string code = [&] {
@@ -216,12 +232,13 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
   });
   check_directories_shared(grid, job.config, usual_directory_patience(job.config.run));
   grid.report_across_nodes(config.run.directory);
-  check_same_data(grid, job.config.data);
+  check_same_data(grid, job.config);
   // Behind the lock: who held it may have written a checkpoint just now.
   go_on_where_run_again(grid, batch_job(surroundings()), batch_attempt(surroundings()), config);
   check_tags(config, largest_message_tag(grid.place()));
   JobPlan plan = plan_job(config, [&](const MemoryPlan& memory) { return fits(memory, grid); });
   check_fits(config, plan.memory, grid);
+  check_same_plan(grid, config, plan.steps);
   remove_left_offload(grid, config);
   check_offload_writable(config, plan.memory, grid);
   check_offload_room(config, plan.memory, grid);
@@ -241,17 +258,15 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
   }
 }
 
-void show_plan(const JobArguments& arguments, const MpiSession& session) {
+void show_plan(const JobArguments& arguments, MpiSession& session) {
   std::optional<ProcessGrid> grid;
-  const int processes = session.size();
-  const LoadedJob job =
-      load_job_to_plan(arguments.job, arguments.overrides, processes == 1 ? 0 : processes);
-  check_plannable(job.config, memory_limit().bytes);
-  const PlacedConfig config = place_to_plan(arguments, job.config, processes, grid);
+  const LoadedJob job = load_to_plan(arguments, session);
+  const PlacedConfig config = place_to_plan(arguments, job.config, session.size(), grid);
   check_tags(config, largest_message_tag("this process"));
   const KernelRuntime runtime(planned_threads(arguments, config, grid));
   const JobPlan plan = plan_to_show(config, grid);
   if (session.rank() == 0) {
+    const FileScope printing(grid ? grid->watch() : nullptr);  // a reader may keep it
     print_plan(arguments, plan);
     for (const std::string& line : job.warnings) spdlog::warn("{}", line);
     warn_of(job.missing);

@@ -45,7 +45,7 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
 /// there; one process may ask for a grid of any size. What a run would miss (data files that are
 /// not there) goes to standard error. UsageError, behind what is printed, where the job does not
 /// fit. Collective.
-void show_plan(const JobArguments& arguments, const MpiSession& session);
+void show_plan(const JobArguments& arguments, MpiSession& session);
 
 /// Prints a job with its defaults, or the reference of keys. What a run would miss (data files that
 /// are not there) goes to standard error.

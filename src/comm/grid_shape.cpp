@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <numeric>
 
 #include "kernels/base/check.hpp"
 
@@ -119,14 +120,8 @@ int run_within_node(const GridShape& shape, Axis axis, const std::vector<int>& n
   return 1;
 }
 
-int run_within_node(const std::vector<int>& nodes) {
-  const std::size_t ranks = nodes.size();
-  for (std::size_t run = ranks; run > 1; --run) {
-    bool within = ranks % run == 0;
-    for (std::size_t r = 0; within && r < ranks; ++r) within = nodes[r] == nodes[r - r % run];
-    if (within) return static_cast<int>(run);
-  }
-  return 1;
+int run_of_groups(int run, int step, int members) {
+  return run % step == 0 ? std::gcd(members, run / step) : 1;
 }
 
 }  // namespace triax

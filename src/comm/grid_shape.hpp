@@ -47,7 +47,8 @@ void check_tensor_inside_nodes(const GridShape& shape, const std::vector<int>& n
 /// The largest number of neighbours along `axis` into which the axis can be cut evenly so that all
 /// of each group share a node; at least 1. `node_of_rank` as above.
 int run_within_node(const GridShape& shape, Axis axis, const std::vector<int>& node_of_rank);
-/// The same of one group, whose ranks are on `nodes`.
-int run_within_node(const std::vector<int>& nodes);
+/// The same of groups within that axis, of `members` ranks each that are `step` apart along it,
+/// where runs of `run` neighbours of the axis share a node: it holds for each of the groups.
+int run_of_groups(int run, int step, int members);
 
 }  // namespace triax

@@ -87,7 +87,7 @@ class ProcessGrid {
   Communicator& embedding();
   /// `parts` equal runs of neighbouring ranks of an axis: the run this rank is in (key/value heads
   /// shared by several tensor ranks; the shard groups of hybrid sharding). Collective over the axis
-  /// at the first call.
+  /// at the first call; Error where its ranks cannot share memory that those of the axes do.
   Communicator& part(Axis axis, int parts);
   /// The ranks at this one's place in each of the `parts` runs. Collective likewise.
   Communicator& across(Axis axis, int parts);
@@ -105,9 +105,8 @@ class ProcessGrid {
   /// What it found, a line for each group of this rank: "messages of the data axis: sums from 64
   /// KiB and gathers from 16 KiB on go through memory that its 2 ranks share".
   std::vector<std::string> shared_messages() const;
-  /// Why ranks of a node share no memory, so that MPI has all their messages; empty: nothing
-  /// hinders them. Known to the ranks of that node, and to those of other nodes that are in a group
-  /// with them.
+  /// Why ranks of a node share no memory, so that MPI has all messages, on every node alike; empty:
+  /// nothing hinders them. The same on all ranks.
   const std::string& not_shared() const;
   /// run_within_node() where all nodes let their ranks share memory, else 1.
   int ranks_sharing(Axis axis) const;

@@ -12,8 +12,7 @@
 namespace triax {
 
 ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const std::string& name,
-                                                         MessageClock* clock,
-                                                         const DeviceUse& use) {
+                                                         MessageClock* clock, int run) {
   const std::vector<int> members = members_of(comm);
   const int number = board.add_group(name, members);
   const GroupRecord record{&board, number, &progress, clock};
@@ -22,33 +21,49 @@ ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const st
   group.name = name;
   group.mpi =
       std::make_unique<MpiCommunicator>(comm, policy, fmt::format("{}, {}", place, name), record);
-  add_node(group, name, record);
-  add_device(group, name, use);
+  add_node(group, run, record);
   return group;
 }
 
-void ProcessGrid::Impl::add_node(Group& group, const std::string& name, const GroupRecord& record) {
-  const bool is_world = world.mpi == nullptr;  // messages of all ranks are small
-  if (group.mpi->size() == 1 || is_world) return;
+void ProcessGrid::Impl::add_node(Group& group, int run, const GroupRecord& record) {
+  const int size = group.mpi->size();
+  if (size == 1 || run == 1 || !all_share) return;
   if (device_messages && !device_messages->staged()) return;  // large ones are the GPUs'
-  std::vector<int> nodes_of_members;
-  for (const int member : members_of(group.mpi->mpi()))
-    nodes_of_members.push_back(first_of_node[static_cast<std::size_t>(member)]);
-  const int run = triax::run_within_node(nodes_of_members);
-  if (run == 1) return;
-  const std::string where = fmt::format("{}, {}", place, name);
+  const std::string where = fmt::format("{}, {}", place, group.name);
   std::unique_ptr<Exchange> exchange;
-  if (run == group.mpi->size()) {
+  if (run == size) {
     exchange = std::make_unique<NodeExchange>(group.mpi->mpi(), where);
   } else {
     meet(group.mpi->mpi());
     exchange = std::make_unique<HierarchicalExchange>(group.mpi->mpi(), run, policy, where);
   }
-  if (!exchange->usable()) {
-    if (not_shared.empty()) not_shared = exchange->refusal();
+  if (exchange->usable()) {
+    group.node =
+        std::make_unique<NodeCommunicator>(*group.mpi, std::move(exchange), policy, record);
     return;
   }
-  group.node = std::make_unique<NodeCommunicator>(*group.mpi, std::move(exchange), policy, record);
+  // Other groups of its kind may have it, and would sum in another order.
+  if (sharing_agreed)
+    throw Error(
+        fmt::format("{}: no memory that ranks share", where), exchange->refusal(),
+        "Other groups of this job have it: leave it room, and the same limits on all nodes");
+  if (not_shared.empty()) not_shared = fmt::format("{}: {}", where, exchange->refusal());
+}
+
+void ProcessGrid::Impl::agree_on_sharing() {
+  sharing_agreed = true;
+  const std::vector<int> lengths = gather(static_cast<int>(not_shared.size()));
+  const auto first = std::ranges::find_if(lengths, [](int length) { return length > 0; });
+  all_share = first == lengths.end();
+  if (all_share) return;
+  not_shared.resize(static_cast<std::size_t>(*first));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibcast(not_shared.data(), *first, MPI_CHAR,
+                       static_cast<int>(first - lengths.begin()), grid.get(), &request),
+            "MPI_Ibcast", place);
+  wait(request, "MPI_Ibcast");
+  for (Group& group : axes) group.node.reset();
+  embedding.node.reset();
 }
 
 // One group after another, in the order in which all ranks made them.
@@ -87,11 +102,18 @@ std::vector<std::string> ProcessGrid::Impl::shared_messages() const {
   return lines;
 }
 
-void ProcessGrid::Impl::add_device(Group& group, const std::string& name, const DeviceUse& use) {
+void ProcessGrid::Impl::add_device(Group& group, const DeviceUse& use) {
   if (!device_messages) return;
   const int color = members_of(group.mpi->mpi()).front();
-  group.device = device_messages->make({group.host(), *group.mpi, use.parent, use.sends_only, color,
-                                        board, group.number, fmt::format("{}, {}", place, name)});
+  group.device =
+      device_messages->make({group.host(), *group.mpi, use.parent, use.sends_only, color, board,
+                             group.number, fmt::format("{}, {}", place, group.name)});
+}
+
+void ProcessGrid::Impl::add_devices() {
+  for (const Axis axis : all_axes)
+    add_device(axes[index_of(axis)], {world.device.get(), axis == Axis::pipeline});
+  add_device(embedding, {world.device.get()});
 }
 
 void ProcessGrid::Impl::make_axes() {
@@ -106,13 +128,12 @@ void ProcessGrid::Impl::make_axes() {
     }
     axes[index_of(axis)] =
         communicator(comm, fmt::format("{} axis", name_of(axis)), &clocks[index_of(axis)],
-                     {world.device.get(), axis == Axis::pipeline});
+                     triax::run_within_node(shape, axis, first_of_node));
   }
 }
 
 ProcessGrid::Impl::Group ProcessGrid::Impl::subgroup(Axis axis, const std::vector<int>& members,
-                                                     const std::string& name,
-                                                     Communicator* parent) {
+                                                     const std::string& name, int run) {
   const Group& along = axes[index_of(axis)];
   const MPI_Comm whole = along.mpi->mpi();
   MPI_Comm comm = MPI_COMM_NULL;  // a group of one needs none
@@ -127,7 +148,7 @@ ProcessGrid::Impl::Group ProcessGrid::Impl::subgroup(Axis axis, const std::vecto
     constexpr int tag = 0;
     check_mpi(MPI_Comm_create_group(whole, some.get(), tag, &comm), "MPI_Comm_create_group", place);
   }
-  return communicator(comm, name, &clocks[index_of(axis)], {parent});
+  return communicator(comm, name, &clocks[index_of(axis)], run);
 }
 
 Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
@@ -142,12 +163,14 @@ Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
   std::vector<int> members;
   for (int r = 0; r < ranks; ++r)
     if (across ? r % run == here % run : r / run == here / run) members.push_back(r);
+  const int sharing = triax::run_within_node(shape, axis, first_of_node);
   // Ranks of one axis make it; not all of the grid do, so that it is no meeting of theirs.
   const BoardWait waiting(&board, {.group = 0});
   made =
       subgroup(axis, members,
                fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts),
-               &axes[index_of(axis)].messages());
+               across ? run_of_groups(sharing, run, parts) : run_of_groups(sharing, 1, run));
+  add_device(made, {&axes[index_of(axis)].messages()});
   return made.messages();
 }
 
@@ -156,7 +179,9 @@ void ProcessGrid::Impl::make_embedding() {
   const int last = shape.pipeline - 1;
   std::vector<int> members = {stage};
   if (last > 0 && (stage == 0 || stage == last)) members = {0, last};
-  embedding = subgroup(Axis::pipeline, members, "embedding group", world.device.get());
+  const bool on_a_node =
+      triax::run_within_node(shape, Axis::pipeline, first_of_node) == shape.pipeline;
+  embedding = subgroup(Axis::pipeline, members, "embedding group", on_a_node ? 2 : 1);
 }
 
 }  // namespace triax

@@ -58,12 +58,13 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
                       coordinates[1], coordinates[2], host_name());
 
   find_node(node_of_rank);
-  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks", nullptr, {});
+  world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks", nullptr, 1);
   find_devices(asked);
-  add_device(world, "all ranks", {});
+  add_device(world, {});
   make_axes();
   make_embedding();
-  all_share = std::ranges::count(gather(not_shared.empty() ? 1 : 0), 1) == shape.size();
+  agree_on_sharing();
+  add_devices();
 }
 
 std::vector<std::int64_t> ProcessGrid::Impl::gather(std::int64_t value) const {

@@ -45,11 +45,13 @@ struct ProcessGrid::Impl {
   int choose_device(const std::vector<int>& counts) const;
   void make_axes();
   void make_embedding();
+  // Whether ranks share memory is one decision for all groups; those for device memory follow it.
+  void agree_on_sharing();
+  void add_devices();
   void report_across_nodes(const std::string& directory);
   // `members`: the ranks along `axis` that are with this one, itself among them, ascending.
-  // Collective over the axis.
-  Group subgroup(Axis axis, const std::vector<int>& members, const std::string& name,
-                 Communicator* parent);
+  // `run` of them that follow each other share a node. Collective over the axis.
+  Group subgroup(Axis axis, const std::vector<int>& members, const std::string& name, int run);
   // part() or across(), made at the first call.
   Communicator& group(Axis axis, int parts, bool across);
 
@@ -70,15 +72,16 @@ struct ProcessGrid::Impl {
     Communicator* parent;     // of whose ranks these are some, all of which make such groups
     bool sends_only = false;  // see DeviceGroup
   };
-  // `clock`: of its axis; null: of none.
-  Group communicator(MPI_Comm comm, const std::string& name, MessageClock* clock,
-                     const DeviceUse& use);
-  // Gives it memory that ranks of a node share, where they are on one, or as many of them on each.
-  void add_node(Group& group, const std::string& name, const GroupRecord& record);
+  // For host memory. `clock`: of its axis; null: of none. `run`: see add_node().
+  Group communicator(MPI_Comm comm, const std::string& name, MessageClock* clock, int run);
+  // Gives it memory that ranks of a node share, `run` neighbours each: the same number for all
+  // groups of its kind. In which order a sum is made follows from it, and what several tensor ranks
+  // hold alike is summed by each of them in a data group of its own.
+  void add_node(Group& group, int run, const GroupRecord& record);
   void choose_messages();
   std::vector<std::string> shared_messages() const;
   // Gives it a communicator for device memory, where tensors are there.
-  void add_device(Group& group, const std::string& name, const DeviceUse& use);
+  void add_device(Group& group, const DeviceUse& use);
 
   GridShape shape;
   int rank = 0;
@@ -89,8 +92,9 @@ struct ProcessGrid::Impl {
   MpiDriver driver{place};
   MessageProgress progress;
   std::array<MessageClock, 3> clocks;  // by Axis
-  std::string not_shared;  // why ranks of this node share no memory; empty: nothing hinders them
-  bool all_share = true;   // on no node does anything
+  std::string not_shared;       // why ranks of a node share no memory; empty: nothing hinders them
+  bool all_share = true;        // on no node does anything
+  bool sharing_agreed = false;  // agree_on_sharing() was
   ProgressBoard board;
   std::optional<Watchdog> watchdog;
   int node_rank = 0, node_size = 1, nodes = 1;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "src/comm/staging_memory.hpp"
 #include "src/train/step_buffers.hpp"
@@ -213,8 +212,8 @@ SharingGroups::SharingGroups(const PlacedConfig& config) {
     axes[static_cast<std::size_t>(axis)] = {grid.size(axis), sharing(axis)};
   const DataShard cut = data_shard(config, 0);
   const int data = sharing(Axis::data);
-  shard = {cut.size, std::gcd(cut.size, data)};
-  across_shards = {cut.groups, std::gcd(cut.groups, std::max(1, data / cut.size))};
+  shard = {cut.size, run_of_groups(data, 1, cut.size)};
+  across_shards = {cut.groups, run_of_groups(data, cut.size, cut.groups)};
   const int last = grid.pipeline > 1 ? 2 : 1;
   ends = {last, sharing(Axis::pipeline) == grid.pipeline ? last : 1};
 }

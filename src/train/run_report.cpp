@@ -158,7 +158,7 @@ void announce(const RunFacts& run) {
   spdlog::info("on {}", run.grid.devices());
   for (const std::string& line : run.grid.shared_messages()) spdlog::info("{}", line);
   if (!run.grid.not_shared().empty())
-    spdlog::warn("the ranks of a node cannot share memory ({}): MPI has all their messages",
+    spdlog::warn("the ranks of a node cannot share memory ({}): MPI has all messages",
                  run.grid.not_shared());
   spdlog::info("schedule {}: {} instructions on stage 0, verified", config.parallel.schedule,
                run.plan.steps.training[0].size());

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/fingerprint.hpp"
+#include "io/safetensors.hpp"
 #include "kernels/base/host_name.hpp"
 #include "src/train/build_facts.hpp"
 #include "src/train/version.hpp"
@@ -27,12 +28,43 @@ std::string size_text(const std::string& file) {
   return error ? error.message() : fmt::format("{} bytes", bytes);
 }
 
-// A text for each data file.
-json of_each_file(const DataConfig& data, std::string (*text)(const std::string& file)) {
+// A data file, and the other of a Megatron pair: what a sequence is, its index says.
+std::vector<std::string> with_pair(const std::string& file) {
+  std::vector<std::string> files = {file};
+  for (const auto& [one, other] : {std::pair{".bin", ".idx"}, std::pair{".idx", ".bin"}}) {
+    if (!file.ends_with(one)) continue;
+    const std::string beside = std::filesystem::path(file).replace_extension(other).string();
+    std::error_code ignored;
+    if (std::filesystem::exists(beside, ignored)) files.push_back(beside);
+  }
+  return files;
+}
+
+using FileText = std::string (*)(const std::string& file);
+
+json of_data(const DataConfig& data, FileText text) {
   json all = json::object();
   for (const auto& files : {data.train, data.valid})
-    for (const std::string& file : files) all[file] = text(file);
+    for (const std::string& file : files)
+      for (const std::string& part : with_pair(file)) all[part] = text(part);
   return all;
+}
+
+json of_weights(const std::string& directory, FileText text) {
+  json all = json::object();
+  if (directory.empty()) return all;
+  try {
+    for (const std::string& file : safetensors_files(directory)) all[file] = text(file);
+  } catch (const Error& error) {
+    all[directory] = error.what();  // a plan needs none
+  }
+  return all;
+}
+
+// A text for each file that all ranks read.
+json of_each_file(const Config& config, FileText text) {
+  return {{"data", of_data(config.data, text)},
+          {"weights", of_weights(config.model.weights, text)}};
 }
 
 // "optimizer.params.lr is 0.002 here, 0.001 on rank 0" for each value that is another.
@@ -80,7 +112,7 @@ std::string job_facts(const LoadedJob& job, const std::string& program) {
   return text_of({{"program", program},
                   {"job", json::parse(job.resolved)},
                   {"model", json::parse(huggingface_config(job.config.model))},
-                  {"data", of_each_file(job.config.data, size_text)}});
+                  {"files", of_each_file(job.config, size_text)}});
 }
 
 void check_same_job(const Ranks& ranks, const std::string& facts) {
@@ -88,11 +120,11 @@ void check_same_job(const Ranks& ranks, const std::string& facts) {
   agreed(ranks, [&] { check_same(json::parse(facts), json::parse(first)); });
 }
 
-void check_same_data(const ProcessGrid& grid, const DataConfig& data) {
+void check_same_data(const ProcessGrid& grid, const Config& config) {
   if (grid.nodes() == 1) return;
   std::string facts;
   agreed(grid, [&] {
-    if (grid.node_rank() == 0) facts = text_of({{"data", of_each_file(data, fingerprint)}});
+    if (grid.node_rank() == 0) facts = text_of(of_each_file(config, fingerprint));
   });
   const std::string first = broadcast_text(grid, facts);
   agreed(grid, [&] {

@@ -42,27 +42,6 @@ Residence residence(const ParameterBlock& block) {
   return stepped_there ? Residence::stepped_in_store : Residence::stored;
 }
 
-// Blocks of equal size share the buffers for what is whole for a while only.
-std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
-  std::vector<BlockUse> uses;
-  std::vector<std::int64_t> sizes;  // of the pools
-  for (const ParameterBlock& block : lay_out_blocks(stage, data)) {
-    const auto pool = std::find(sizes.begin(), sizes.end(), block.elements);
-    uses.push_back(
-        {.layers = layer_uses(block),
-         .tensor_sum = !block.partial.empty(),
-         .tied = block.content == BlockContent::tied_embedding && stage.place().stages > 1,
-         .parameters = residence(block),
-         .elements = block.elements,
-         .pool = static_cast<int>(pool - sizes.begin()),
-         .parts = static_cast<int>(block.parts.size()),
-         .kept_parts = block.kept_parts,
-         .gather_piece = block.gather_piece});
-    if (pool == sizes.end()) sizes.push_back(block.elements);
-  }
-  return uses;
-}
-
 // What may be under way beside compute: no more than the largest block, so that a small model does
 // not end up whole on every rank.
 void set_limits(PlanShape& shape, const ZeroConfig& zero, const DataShard& data) {
@@ -174,6 +153,27 @@ StateOptions state_options(const PlacedConfig& config, int data_rank) {
           .type = config.precision.type,
           .gradient_type = config.precision.gradient_type,
           .space = config.place.space};
+}
+
+// Blocks of equal size share the buffers for what is whole for a while only.
+std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
+  std::vector<BlockUse> uses;
+  std::vector<std::int64_t> sizes;  // of the pools
+  for (const ParameterBlock& block : lay_out_blocks(stage, data)) {
+    const auto pool = std::find(sizes.begin(), sizes.end(), block.elements);
+    uses.push_back(
+        {.layers = layer_uses(block),
+         .tensor_sum = !block.partial.empty(),
+         .tied = block.content == BlockContent::tied_embedding && stage.place().stages > 1,
+         .parameters = residence(block),
+         .elements = block.elements,
+         .pool = static_cast<int>(pool - sizes.begin()),
+         .parts = static_cast<int>(block.parts.size()),
+         .kept_parts = block.kept_parts,
+         .gather_piece = block.gather_piece});
+    if (pool == sizes.end()) sizes.push_back(block.elements);
+  }
+  return uses;
 }
 
 PlanShape plan_shape(const PlacedConfig& config) {

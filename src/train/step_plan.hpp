@@ -24,6 +24,10 @@ DataShard data_shard(const PlacedConfig& config, int data_rank);
 /// How a data rank keeps parameters and gradients; the place of what is in a store is left empty.
 StateOptions state_options(const PlacedConfig& config, int data_rank);
 
+/// The parameter blocks of a stage as they are laid out on its tensor rank and a data rank, as
+/// schedules and passes need them. A plan, which is for all of the stage's ranks, has one for all.
+std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data);
+
 /// The shape that schedules and passes need: layers, blocks and frame pools of every stage.
 PlanShape plan_shape(const PlacedConfig& config);
 

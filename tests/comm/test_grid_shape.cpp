@@ -110,5 +110,20 @@ TEST(GridShape, RunsWithinNodes) {
   EXPECT_EQ(run_within_node(shape, Axis::tensor, by_node(2)), 2);
 }
 
+// Each alone could have another: nodes of five and three ranks.
+TEST(GridShape, RunsWithinNodesAreThoseOfAllGroupsOfAnAxis) {
+  const GridShape shape{.data = 4, .tensor = 2, .tensor_across_nodes = true};
+  EXPECT_EQ(run_within_node(shape, Axis::data, {0, 0, 0, 0, 0, 1, 1, 1}), 1);
+}
+
+TEST(GridShape, RunsOfGroupsWithinAnAxis) {
+  EXPECT_EQ(run_of_groups(4, 1, 2), 2) << "parts of two on nodes of four";
+  EXPECT_EQ(run_of_groups(4, 2, 4), 2) << "and across them";
+  EXPECT_EQ(run_of_groups(3, 1, 2), 1) << "parts of two, of which one lies on two nodes of three";
+  EXPECT_EQ(run_of_groups(2, 2, 4), 1);
+  EXPECT_EQ(run_of_groups(10, 4, 10), 1) << "0, 4, 8 are on one node; 8 and 12 are not";
+  EXPECT_EQ(run_of_groups(1, 1, 4), 1);
+}
+
 }  // namespace
 }  // namespace triax

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <numeric>
 
 #include "kernels/base/check.hpp"
@@ -173,6 +174,65 @@ TEST(ProcessGrid, WithoutSharedMemoryMpiHasAllMessages) {
     expect_sum(grid);
   };
   if (world_rank() == last)
+    test::with_refused(SYS_memfd_create, {}, ENOSYS, body);
+  else
+    body();
+}
+
+// What tensor ranks hold alike each sums in a data group of its own. Here those groups lie
+// differently on the nodes, and must not sum differently.
+TEST(ProcessGrid, AllGroupsOfAnAxisSumInOneOrder) {
+  const int size = world_size();
+  if (size != 8) GTEST_SKIP() << "needs nodes of five and three ranks";
+  ProcessGrid grid(MPI_COMM_WORLD, {.data = 4, .tensor = 2, .tensor_across_nodes = true},
+                   {0, 0, 0, 0, 0, 1, 1, 1});
+  std::vector<float> data(100'000);
+  for (std::size_t i = 0; i < data.size(); ++i)
+    data[i] =
+        std::pow(10.0F, static_cast<float>((i + static_cast<std::size_t>(grid.data_rank())) % 7)) /
+        static_cast<float>(3 + grid.data_rank());
+  const Tensor tensor(data.data(), {std::ssize(data)});
+  grid.data().all_reduce(stream, tensor).wait(stream);
+  std::vector<float> most = data;
+  const Tensor largest(most.data(), {std::ssize(most)});
+  grid.tensor().all_reduce(stream, largest, ReduceOp::max).wait(stream);
+  EXPECT_EQ(most, data);
+  EXPECT_EQ(grid.shared_messages().size(), 0U);
+}
+
+// One rank cannot: then none does, in whatever groups.
+TEST(ProcessGrid, SharedMemoryIsForAllGroupsOrNone) {
+  const int size = world_size();
+  if (size % 4 != 0) GTEST_SKIP() << "needs two groups of an axis";
+  const int last = size - 1;
+  const auto body = [&] {
+    ProcessGrid grid(MPI_COMM_WORLD, {.data = size / 2, .tensor = 2}, one_node());
+    EXPECT_THAT(grid.not_shared(), HasSubstr("tensor " + std::to_string(1)));
+    grid.part(Axis::data, 2);
+    grid.across(Axis::data, 2);
+    EXPECT_TRUE(grid.shared_messages().empty());
+  };
+  if (world_rank() == last)
+    test::with_refused(SYS_memfd_create, {}, ENOSYS, body);
+  else
+    body();
+}
+
+// Groups that are made later follow what was agreed; one that cannot is no reason to sum in another
+// order than its like.
+TEST(ProcessGrid, LaterGroupsShareMemoryOrFail) {
+  const int size = world_size();
+  if (size % 4 != 0) GTEST_SKIP() << "needs groups within an axis";
+  ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node());
+  const bool refused = grid.rank() == size - 1;
+  const bool in_its_group = grid.rank() >= size / 2;
+  const auto body = [&] {
+    if (in_its_group)
+      EXPECT_THROW(grid.part(Axis::data, 2), Error);
+    else
+      grid.part(Axis::data, 2);
+  };
+  if (refused)
     test::with_refused(SYS_memfd_create, {}, ENOSYS, body);
   else
     body();

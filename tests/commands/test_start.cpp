@@ -43,6 +43,24 @@ TEST_F(Start, ARankThatNeverComesIsNamed) {
   }
 }
 
+// A plan of several ranks meets as a run does.
+TEST_F(Start, ARankThatNeverComesToAPlanIsNamed) {
+  const Outcome outcome = outcome_of(launch(2, "--dry-run --set run.collective_timeout=3s"));
+  EXPECT_EQ(outcome.status, 3) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("within 3 s (run.collective_timeout): rank 2 on "));
+}
+
+TEST_F(Start, RanksThatPlanOtherJobsAreRefused) {
+  const std::string script = directory_.file(
+      "other.sh", "rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; exec " +
+                      command_of("train --dry-run " + shell_word(directory_.path("job.json")) +
+                                 " --set train_batch_size=2 --set run.seed=$rank"));
+  const Outcome outcome =
+      outcome_of("env OMP_NUM_THREADS=1 " + mpiexec(2) + "sh " + shell_word(script));
+  EXPECT_EQ(outcome.status, 3) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("job.run.seed is 1 here, 0 on rank 0"));
+}
+
 // One that has no such file, as on a node whose file system is not there: at once, and once.
 TEST_F(Start, ARankThatCannotReadItsJobIsHeardByAll) {
   const std::string script = directory_.file(

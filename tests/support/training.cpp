@@ -7,8 +7,19 @@
 #include <fstream>
 
 #include "kernels/elementwise.hpp"
+#include "src/train/same_plan.hpp"
 
 namespace triax::test {
+namespace {
+
+// As `triax train` has it.
+JobPlan checked_plan(ProcessGrid& grid, const LoadedJob& job) {
+  JobPlan plan = plan_job(on_grid(job.config, grid));
+  check_same_plan(grid, plan.config, plan.steps);
+  return plan;
+}
+
+}  // namespace
 
 std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::int64_t steps) {
   int ranks = 0;
@@ -19,7 +30,7 @@ std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::i
 }
 
 std::vector<StepMetrics> train(ProcessGrid& grid, const LoadedJob& job, std::int64_t steps) {
-  Trainer trainer(job, grid);
+  Trainer trainer(job, grid, checked_plan(grid, job));
   std::vector<StepMetrics> metrics;
   for (std::int64_t step = 0; step < steps; ++step) metrics.push_back(trainer.train_step(step));
   return metrics;
@@ -34,7 +45,7 @@ void train_to_the_end(const nlohmann::json& job) {
 }
 
 void train_to_the_end(ProcessGrid& grid, const LoadedJob& job) {
-  Trainer(job, grid).run();
+  Trainer(job, grid, checked_plan(grid, job)).run();
   grid.world().barrier(Stream{}).wait(Stream{});
 }
 

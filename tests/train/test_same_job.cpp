@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "io/safetensors.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 
@@ -92,25 +93,75 @@ TEST_F(SameJob, AFileOfAnotherSizeIsNamed) {
   close(99);
 }
 
+// A directory of this rank alone, which all ranks have by one name.
+class OwnDirectory {
+ public:
+  OwnDirectory() {
+    const int file = open(directory_.path().c_str(), O_RDONLY);
+    EXPECT_EQ(dup2(file, 98), 98);
+    close(file);
+  }
+  ~OwnDirectory() { close(98); }
+  OwnDirectory(const OwnDirectory&) = delete;
+  OwnDirectory& operator=(const OwnDirectory&) = delete;
+  std::string write(const std::string& name, const std::string& text) {
+    directory_.file(name, text);
+    return shared_name() + "/" + name;
+  }
+  static std::string shared_name() { return "/proc/self/fd/98"; }
+
+ private:
+  TempDirectory directory_;
+};
+
+bool is_last() {
+  return world_rank() == world_size() - 1;
+}
+
+// As where a node has a copy of a Megatron pair, or of published weights.
+TEST_F(SameJob, FilesBesideTheNamedOnesAreCompared) {
+  if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
+  OwnDirectory own;
+  LoadedJob pair = job(1e-3);
+  pair.config.data.train = {own.write("tokens.bin", "tokens")};
+  own.write("tokens.idx", is_last() ? "index" : "another");
+  EXPECT_THAT(refusal_of(pair, pair),
+              HasSubstr("files.data./proc/self/fd/98/tokens.idx is \"5 bytes\" here, \"7 bytes\""));
+  LoadedJob weights = job(1e-3);
+  weights.config.model.weights = OwnDirectory::shared_name();
+  own.write("model.safetensors.index.json",
+            R"({"weight_map": {"a": "one", "b": "two", "c": "one"}})");
+  own.write("one", "first");
+  EXPECT_THAT(error_of([&] { check_same_job(MPI_COMM_WORLD, job_facts(weights)); }), "");
+  own.write("two", is_last() ? "2" : "second");
+  EXPECT_THAT(refusal_of(weights, weights),
+              HasSubstr("files.weights./proc/self/fd/98/two is \"1 bytes\" here, \"6 bytes\""));
+}
+
+TEST_F(SameJob, WeightsThatAreNotThereAreSaid) {
+  OwnDirectory own;
+  LoadedJob none = job(1e-3);
+  none.config.model.weights = OwnDirectory::shared_name();
+  EXPECT_THAT(job_facts(none), HasSubstr("holds no weights"));
+}
+
 class SameData : public SameJob {
  protected:
-  // With a node for each rank, and a file that is another on the last of them.
-  std::string refusal(const std::string& text, const std::string& last) const {
-    const bool is_last = world_rank() == world_size() - 1;
-    const TempDirectory own;
-    DataConfig data;
-    data.train = {"/proc/self/fd/99"};  // the same name leads to another file on each rank
-    const int file = open(own.file("copy", is_last ? last : text).c_str(), O_RDONLY);
-    EXPECT_EQ(dup2(file, 99), 99);
-    close(file);
-    Config config;
-    config.parallel.data = world_size();
+  // With a node for each rank.
+  static std::string refusal(const Config& config) {
+    Config placed = config;
+    placed.parallel.data = world_size();
     std::vector<int> nodes(static_cast<std::size_t>(world_size()));
     for (std::size_t r = 0; r < nodes.size(); ++r) nodes[r] = static_cast<int>(r);
-    const ProcessGrid grid(MPI_COMM_WORLD, grid_shape(config.parallel), nodes);
-    const std::string refusal = error_of([&] { check_same_data(grid, data); });
-    close(99);
-    return refusal;
+    const ProcessGrid grid(MPI_COMM_WORLD, grid_shape(placed.parallel), nodes);
+    return error_of([&] { check_same_data(grid, placed); });
+  }
+  // And a file that is another on the last of them.
+  static std::string refusal(const std::string& text, const std::string& last) {
+    OwnDirectory own;
+    Config config;
+    config.data.train = {own.write("text", is_last() ? last : text)};
+    return refusal(config);
   }
 };
 
@@ -122,7 +173,20 @@ TEST_F(SameData, OfTheSameSizeAndOtherBytesIsNamed) {
   if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
   EXPECT_THAT(refusal("some text", "same text"),
               AllOf(HasSubstr("rank " + std::to_string(world_size() - 1)), HasSubstr("on "),
-                    HasSubstr("data./proc/self/fd/99 is \"9 bytes, checksum ")));
+                    HasSubstr("data./proc/self/fd/98/text is \"9 bytes, checksum ")));
+}
+
+// A node's own copy of a published model, fetched on another day.
+TEST_F(SameData, OtherWeightsAreNamed) {
+  if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
+  OwnDirectory own;
+  Config config;
+  config.model.weights = OwnDirectory::shared_name();
+  own.write(safetensors_single_name, "some weights");
+  EXPECT_EQ(refusal(config), "");
+  own.write(safetensors_single_name, is_last() ? "same weights" : "some weights");
+  EXPECT_THAT(refusal(config),
+              HasSubstr("weights./proc/self/fd/98/model.safetensors is \"12 bytes"));
 }
 
 }  // namespace
