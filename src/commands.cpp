@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "io/agree.hpp"
-#include "io/checkpoint_verify.hpp"
 #include "kernels/base/runtime.hpp"
 #include "kernels/base/say.hpp"
 #include "src/comm/device_messages.hpp"
@@ -33,22 +32,6 @@
 
 namespace triax {
 namespace {
-
-// The prompt as tokens of the model: its bytes.
-std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig& model) {
-  std::vector<std::int32_t> tokens;
-  for (const unsigned char byte : prompt) {
-    if (byte >= model.vocabulary)
-      throw UsageError(fmt::format("byte {} of the prompt is not a token of the model", int{byte}),
-                       fmt::format("its vocabulary has {} tokens", model.vocabulary),
-                       "Use a model that was trained on bytes");
-    tokens.push_back(byte);
-  }
-  if (model.vocabulary > byte_tokens)
-    spdlog::warn("the model has {} tokens; those from {} on are not bytes and are never drawn",
-                 model.vocabulary, byte_tokens);
-  return tokens;
-}
 
 void warn_of(const std::vector<std::string>& missing) {
   for (const std::string& file : missing) spdlog::warn("triax: missing: {}", file);
@@ -283,30 +266,6 @@ void print_config(const JobArguments& arguments) {
       describe_job(arguments.job, arguments.overrides, arguments.ranks, arguments.json);
   print_out(job.text);
   warn_of(job.missing);
-}
-
-void generate(const GenerateArguments& arguments) {
-  if (arguments.prompt.empty())
-    throw UsageError("the prompt is empty", "a model continues text",
-                     "Give --prompt at least one character");
-  const KernelRuntime runtime(threads_of_planned_rank(1));
-  const CheckpointReader reader(arguments.checkpoint);
-  if (!reader.has_checksums())
-    spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);
-  std::int64_t length =
-      static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
-  // It has not met what lies further apart; position embeddings there have never been trained.
-  if (const std::int64_t trained = trained_length(reader.header()); trained < length) {
-    spdlog::info("the model was trained on sequences of {0} tokens: it sees the last {0}", trained);
-    length = trained;
-  }
-  Generator generator(reader, length);
-  const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, generator.model());
-  print_out(arguments.prompt);
-  generator.generate(tokens, arguments.sampling, [](std::int32_t token) {
-    print_out(std::string(1, static_cast<char>(token)));
-  });
-  print_out("\n");
 }
 
 }  // namespace triax

@@ -6,12 +6,9 @@
 #include <vector>
 
 #include "src/comm/mpi_session.hpp"
-#include "src/train/generate.hpp"
 #include "src/train/start_signals.hpp"
 
 namespace triax {
-
-constexpr int byte_tokens = 256;  // the only tokenizer: a token a byte
 
 struct JobArguments {
   std::string job;
@@ -23,10 +20,7 @@ struct JobArguments {
                            // rank, and what needs nodes takes all ranks for those of one
 };
 
-struct GenerateArguments {
-  std::string checkpoint, prompt;
-  SamplingOptions sampling{.tokens = byte_tokens};
-};
+;
 
 /// Reports an error that ends the program. One that every rank meets is printed once, and the
 /// program ends in order; one that some ranks alone meet ends the job, since the others may be
@@ -50,8 +44,5 @@ void show_plan(const JobArguments& arguments, MpiSession& session);
 /// Prints a job with its defaults, or the reference of keys. What a run would miss (data files that
 /// are not there) goes to standard error.
 void print_config(const JobArguments& arguments);
-
-/// Continues the prompt on standard output.
-void generate(const GenerateArguments& arguments);
 
 }  // namespace triax

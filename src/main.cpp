@@ -12,7 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "io/agree.hpp"
 #include "io/mapped_file.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/base/isa.hpp"
 #include "kernels/base/say.hpp"
 #include "src/checkpoint_commands.hpp"
@@ -20,6 +22,7 @@
 #include "src/comm/watchdog.hpp"
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
+#include "src/generate_command.hpp"
 #include "src/huggingface_commands.hpp"
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"
@@ -33,7 +36,6 @@ using namespace triax;
 
 struct Arguments {
   JobArguments job;
-  GenerateArguments generation;
   std::optional<StartSignals>& start;
 };
 
@@ -121,45 +123,6 @@ void add_config(CLI::App& app, Arguments& arguments) {
   });
 }
 
-void add_generate(CLI::App& app, Arguments& arguments, const MpiSession& session) {
-  GenerateArguments& generation = arguments.generation;
-  SamplingOptions& sampling = generation.sampling;
-  CLI::App* command = app.add_subcommand(
-      "generate", "Continue a text with the model of a checkpoint (one process).");
-  command->footer(
-      "  triax generate runs/demo/checkpoints/step-000100.h5 --prompt \"The \" --temperature 0.8");
-  command->add_option("FILE", generation.checkpoint, "The checkpoint file")
-      ->type_name("")
-      ->required();
-  command->add_option("--prompt", generation.prompt, "The text to continue")
-      ->type_name("TEXT")
-      ->required();
-  command->add_option("--max-tokens", sampling.max_tokens, "Tokens to add")
-      ->type_name("N")
-      ->check(whole_number(1, 1 << 30))
-      ->capture_default_str();
-  command
-      ->add_option("--temperature", sampling.temperature,
-                   "Logits are divided by it: below 1 likely tokens become likelier; 0: always the "
-                   "likeliest token")
-      ->type_name("T")
-      ->check(number(0.0, 1000.0))
-      ->capture_default_str();
-  command->add_option("--top-k", sampling.top_k, "Draw from the K likeliest tokens; 0: from all")
-      ->type_name("K")
-      ->check(whole_number(0, 1 << 30))
-      ->capture_default_str();
-  command
-      ->add_option("--seed", sampling.seed,
-                   "Seed of the draws: the same seed gives the same text again")
-      ->type_name("S")
-      ->check(whole_number(0, 9e18))
-      ->capture_default_str();
-  command->callback([&] {
-    if (session.rank() == 0) generate(generation);
-  });
-}
-
 // Commands that users of interface pages will try: refused by name until they are built.
 void add_commands_to_come(CLI::App& app) {
   for (const std::string name : {"plan", "evaluate", "data", "report"}) {
@@ -235,12 +198,12 @@ int run(int argc, char** argv, MpiSession& session, std::optional<StartSignals>&
       "stopped by "
       "SIGUSR1, SIGTERM or the clock with a checkpoint written, or by a signal before the first "
       "step: run it again.");
-  Arguments arguments{{}, {}, start};
+  Arguments arguments{{}, start};
   arguments.job.started = started;
   int status = 0;
   add_train(app, arguments, session, status);
   add_config(app, arguments);
-  add_generate(app, arguments, session);
+  add_generate(app, session);
   add_checkpoint(app, session, status);
   add_huggingface(*app.get_subcommand("checkpoint"), session);
   add_commands_to_come(app);

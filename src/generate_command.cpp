@@ -1,0 +1,106 @@
+#include "src/generate_command.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "kernels/base/runtime.hpp"
+#include "src/option_checks.hpp"
+#include "src/standard_output.hpp"
+#include "src/threads.hpp"
+#include "src/train/generate.hpp"
+
+namespace triax {
+namespace {
+
+constexpr int byte_tokens = 256;  // the only tokenizer: a token a byte
+
+struct Arguments {
+  std::string checkpoint, prompt;
+  SamplingOptions sampling{.tokens = byte_tokens};
+};
+
+// The prompt as tokens of the model: its bytes.
+std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig& model) {
+  std::vector<std::int32_t> tokens;
+  for (const unsigned char byte : prompt) {
+    if (byte >= model.vocabulary)
+      throw UsageError(fmt::format("byte {} of the prompt is not a token of the model", int{byte}),
+                       fmt::format("its vocabulary has {} tokens", model.vocabulary),
+                       "Use a model that was trained on bytes");
+    tokens.push_back(byte);
+  }
+  if (model.vocabulary > byte_tokens)
+    spdlog::warn("the model has {} tokens; those from {} on are not bytes and are never drawn",
+                 model.vocabulary, byte_tokens);
+  return tokens;
+}
+
+// Continues the prompt on standard output.
+void generate(const Arguments& arguments) {
+  if (arguments.prompt.empty())
+    throw UsageError("the prompt is empty", "a model continues text",
+                     "Give --prompt at least one character");
+  const KernelRuntime runtime(threads_of_planned_rank(1));
+  const CheckpointReader reader(arguments.checkpoint);
+  if (!reader.has_checksums())
+    spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);
+  std::int64_t length =
+      static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
+  // It has not met what lies further apart; position embeddings there have never been trained.
+  if (const std::int64_t trained = trained_length(reader.header()); trained < length) {
+    spdlog::info("the model was trained on sequences of {0} tokens: it sees the last {0}", trained);
+    length = trained;
+  }
+  Generator generator(reader, length);
+  const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, generator.model());
+  print_out(arguments.prompt);
+  generator.generate(tokens, arguments.sampling, [](std::int32_t token) {
+    print_out(std::string(1, static_cast<char>(token)));
+  });
+  print_out("\n");
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, const MpiSession& session) {
+  const auto arguments = std::make_shared<Arguments>();
+  SamplingOptions& sampling = arguments->sampling;
+  CLI::App* command = app.add_subcommand(
+      "generate", "Continue a text with the model of a checkpoint (one process).");
+  command->footer(
+      "  triax generate runs/demo/checkpoints/step-000100.h5 --prompt \"The \" --temperature 0.8");
+  command->add_option("FILE", arguments->checkpoint, "The checkpoint file")
+      ->type_name("")
+      ->required();
+  command->add_option("--prompt", arguments->prompt, "The text to continue")
+      ->type_name("TEXT")
+      ->required();
+  command->add_option("--max-tokens", sampling.max_tokens, "Tokens to add")
+      ->type_name("N")
+      ->check(whole_number(1, 1 << 30))
+      ->capture_default_str();
+  command
+      ->add_option("--temperature", sampling.temperature,
+                   "Logits are divided by it: below 1 likely tokens become likelier; 0: always the "
+                   "likeliest token")
+      ->type_name("T")
+      ->check(number(0.0, 1000.0))
+      ->capture_default_str();
+  command->add_option("--top-k", sampling.top_k, "Draw from the K likeliest tokens; 0: from all")
+      ->type_name("K")
+      ->check(whole_number(0, 1 << 30))
+      ->capture_default_str();
+  command
+      ->add_option("--seed", sampling.seed,
+                   "Seed of the draws: the same seed gives the same text again")
+      ->type_name("S")
+      ->check(whole_number(0, 9e18))
+      ->capture_default_str();
+  command->callback([arguments, &session] {
+    if (session.rank() == 0) generate(*arguments);
+  });
+}
+
+}  // namespace triax
