@@ -132,6 +132,15 @@ std::string superseded_metrics(const std::string& path) {
   return path + ".superseded";
 }
 
+bool ends_with_step(const std::string& path, std::int64_t step) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a pipe would be waited for
+  std::ifstream in(path);
+  std::string last;
+  for (std::string line; std::getline(in, line) && !in.eof();) last.swap(line);
+  return kind_of(last, step) == Line::made_again && kind_of(last, step + 1) == Line::stays;
+}
+
 MetricsWriter::MetricsWriter(const std::string& path, std::int64_t first_step) : path_(path) {
   const Sorted sorted = set_lines_aside(path, first_step);
   set_aside_ = sorted.count;

@@ -24,6 +24,10 @@ struct StepMetrics {
 /// Where lines go that a later run takes back: a file beside metrics.jsonl, which is appended to.
 std::string superseded_metrics(const std::string& path);
 
+/// Whether the last whole line of the file is the numbers of this step, with no validation behind
+/// them. False where it cannot be read.
+bool ends_with_step(const std::string& path, std::int64_t step);
+
 /// Lines reach the file one by one. Where the disk is full they wait in memory, in order, and go
 /// out with the next one that fits: a run goes on. Those that still wait when it ends are lost, and
 /// sync() says so before.

@@ -105,8 +105,8 @@ void add_checkpoint(Keys& k) {
   k.push_back(obeyed("checkpoint.resume", string, "auto", anything(),
                      "where the run begins. auto: from the newest file if any; never; must; or a "
                      "file. A batch job that is run again goes on from its own newest"));
-  k.push_back(
-      obeyed("checkpoint.at_end", boolean, true, anything(), "write one after the last step"));
+  k.push_back(obeyed("checkpoint.at_end", boolean, true, anything(),
+                     "write one after the last step, also where no interval ends there"));
   k.push_back(obeyed("checkpoint.async", boolean, "auto", anything(),
                      "training goes on while a checkpoint is written, from a copy of the state in "
                      "host memory; auto: with an interval, without state on NVMe, where it fits"));

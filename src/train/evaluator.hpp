@@ -1,5 +1,8 @@
 #pragma once
 // The loss on held-out data, by a forward-only plan.
+#include <functional>
+#include <optional>
+
 #include "io/token_reader.hpp"
 #include "src/config/config.hpp"
 #include "src/train/executor.hpp"
@@ -15,8 +18,9 @@ class Evaluator {
   Evaluator& operator=(const Evaluator&) = delete;
 
   /// Mean loss over run.eval_steps global batches (0: all samples), the same on every rank.
+  /// Nothing where `go_on`, which is asked between batches, says no, on all ranks alike.
   /// Collective.
-  double loss();
+  std::optional<double> loss(const std::function<bool()>& go_on);
 
  private:
   TokenReader reader_;

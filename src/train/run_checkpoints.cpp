@@ -78,6 +78,7 @@ void RunCheckpoints::prepare_publishing() const {
 
 // `unsafe`: what CheckpointWriter::publish says. The older files stay then.
 void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
+  newest_ = step;
   say([&] {
     spdlog::info("checkpoint {}", path(step));
     if (!unsafe.empty()) return spdlog::warn("{}. Older ones stay", unsafe);

@@ -45,6 +45,8 @@ class RunCheckpoints {
   /// Waits for what start() began.
   void finish();
 
+  /// The steps of the newest file that this run wrote; -1: none.
+  std::int64_t newest() const { return newest_; }
   /// Of the copy.
   std::int64_t snapshot_bytes() const { return snapshot_ ? snapshot_->bytes() : 0; }
 
@@ -67,6 +69,7 @@ class RunCheckpoints {
   Stream copies_;                                 // into the snapshot
   std::unique_ptr<CheckpointSnapshot> snapshot_;  // none: checkpoint.async is off
   CheckpointHeader header_;                       // of the snapshot
+  std::int64_t newest_ = -1;                      // newest()
   int tries_left_ = 0;                            // where writing it fails
   std::optional<CheckpointWriter> writer_;        // of a file that is under way
   std::optional<BackgroundWrite> background_;     // after the writer: it uses it

@@ -13,6 +13,10 @@ std::string metrics_path(const Config& config) {
 
 }  // namespace
 
+bool ends_before_validation(const Config& config, std::int64_t first_step) {
+  return ends_with_step(metrics_path(config), first_step - 1);
+}
+
 RunRecord::RunRecord(const Config& config, std::int64_t first_step)
     : steps_(config.run.steps),
       metrics_(metrics_path(config), first_step),

@@ -6,6 +6,10 @@
 
 namespace triax {
 
+/// Whether metrics.jsonl ends with the step before `first_step`: a validation that came with it was
+/// not made.
+bool ends_before_validation(const Config& config, std::int64_t first_step);
+
 /// A full disk does not end a run: the lines wait, which is said once.
 class RunRecord {
  public:

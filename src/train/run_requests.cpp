@@ -73,14 +73,18 @@ RunRequests::~RunRequests() {
   ::close(signals_);
 }
 
-RunRequest RunRequests::take(double step) {
-  RunRequest request = RunRequest::none;
+RunRequest RunRequests::look(double step) {
   signalfd_siginfo came{};
   while (::read(signals_, &came, sizeof came) == static_cast<ssize_t>(sizeof came))
-    request = std::max(request, request_of(came.ssi_signo));
+    signalled_ = std::max(signalled_, request_of(came.ssi_signo));
   const auto next_end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(step));
-  if (leave_at_ && next_end > *leave_at_) request = RunRequest::stop_time_up;
+  return leave_at_ && next_end > *leave_at_ ? RunRequest::stop_time_up : signalled_;
+}
+
+RunRequest RunRequests::take(double step) {
+  const RunRequest request = look(step);
+  signalled_ = RunRequest::none;
   return request;
 }
 

@@ -48,8 +48,11 @@ class RunRequests {
   /// The weightiest of what came since the last call, or stop_time_up where another step of `step`
   /// seconds would end after `leave_at`.
   RunRequest take(double step);
+  /// The same, but the next call tells of it again.
+  RunRequest look(double step);
 
  private:
+  RunRequest signalled_ = RunRequest::none;  // by what came and was not taken
   std::optional<Clock::time_point> leave_at_;
   sigset_t before_{};
   int signals_ = -1;  // the file that holds those that came

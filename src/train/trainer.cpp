@@ -126,19 +126,14 @@ void Trainer::prepare_weights() {
 }
 
 RunEnd Trainer::run(RunRequests::Clock::time_point started) {
-  if (start_.step >= config_.run.steps) {
-    if (leader()) report_nothing_to_do(config_, start_, job_.config.checkpoint.resume);
-    export_weights(start_.resumed_from);
-    return RunEnd::done;
-  }
+  if (start_.step >= config_.run.steps) return end_again(started);
   const std::vector<std::string> hosts = gather_hosts(grid_);
   grid_.choose_messages();
   agreed(grid_, [&] {
     if (leader()) open_outputs(hosts, started);
   });
   own_checkpoints_ = leader_says(owns_checkpoints(config_));
-  evaluate_if_missing();
-  RunEnd end = RunEnd::done;
+  RunEnd end = evaluate_if_missing();
   const Clock::time_point begin = Clock::now();
   for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
     RunningStep now = start_step(step);
@@ -161,7 +156,7 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
   report_messages(grid_, seconds.count());
   report_straggler(grid_, seconds.count());
   if (end == RunEnd::done)
-    export_weights(config_.checkpoint.at_end
+    export_weights(checkpoints_.newest() == config_.run.steps
                        ? checkpoint_path(config_.checkpoint.directory, config_.run.steps)
                        : std::string());
   report_memory(grid_, plan_, allocations());
@@ -222,35 +217,35 @@ Trainer::Due Trainer::due_after(std::int64_t step) const {
   const std::int64_t interval = config_.checkpoint.interval;
   Due due;
   due.last = done == config_.run.steps;
-  due.stop = !due.last && stops(told_.request);
   due.evaluation = evaluation_ends(done);
-  due.asked = !due.last && told_.request != RunRequest::none;
+  // The last step leaves nothing to stop but its evaluation.
+  due.stop = stops(told_.request) && (!due.last || due.evaluation);
+  due.asked = due.stop || (told_.request != RunRequest::none && (!due.last || own_checkpoints_));
   due.interval = interval > 0 && done % interval == 0;
   return due;
 }
 
+// The file comes first: an evaluation may fail, and is made good by the next run.
 RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
   const std::int64_t done = step + 1;
   name_straggler(step);
   checkpoints_.proceed(told_.writing);
   if (due.last) check_end(done);
-  const std::string unsaved = due.asked ? save_asked(done, due.stop) : std::string();
-  if (!due.stop) {
-    if (due.evaluation) evaluate(done);
-    const bool save = due.last ? config_.checkpoint.at_end
-                               : !due.asked && due.interval && bad_steps_.in_a_row() == 0;
-    if (save) save_or_go_on(done, due.last);
-    return RunEnd::done;
+  const bool file =
+      (due.last && config_.checkpoint.at_end) || (due.interval && bad_steps_.in_a_row() == 0);
+  std::string unsaved;
+  if (due.asked)
+    unsaved = save_asked(done, due.stop || due.last);
+  else if (file)
+    unsaved = save_or_go_on(done, due.last);
+  RunRequest request = due.stop ? told_.request : RunRequest::none;
+  if (due.evaluation && !due.stop) {
+    request = evaluate(done);
+    const bool saved = (due.asked || file) && unsaved.empty();
+    if (stops(request) && !saved) unsaved = save_asked(done, true);
   }
-  if (leader()) record_->pause();
-  if (!unsaved.empty())
-    throw Error(fmt::format("stopped by {} after {} of {} steps without a checkpoint",
-                            source_of(told_.request), done, config_.run.steps),
-                unsaved, "The same command begins again from where this one began");
-  if (leader()) {
-    spdlog::warn("stopped by {} after {} of {} steps: {}", source_of(told_.request), done,
-                 config_.run.steps, way_on(config_.checkpoint, batch_job(surroundings())));
-  }
+  if (!stops(request)) return RunEnd::done;
+  report_stop(done, request, unsaved);
   return RunEnd::stopped;
 }
 

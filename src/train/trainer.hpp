@@ -78,7 +78,7 @@ class Trainer {
   /// What is to be done behind a step. It is settled before any of that.
   struct Due {
     bool evaluation = false, last = false;
-    bool stop = false;                     // asked for, before the last step
+    bool stop = false;                     // asked for, and something is left to do
     bool asked = false, interval = false;  // checkpoints; asked: by a signal or the clock
     bool any() const { return evaluation || last || stop || asked || interval; }
   };
@@ -89,8 +89,11 @@ class Trainer {
   std::string save_asked(std::int64_t steps_done, bool wait);
   std::string save_or_go_on(std::int64_t steps_done, bool wait);
   std::string save(std::int64_t steps_done, bool wait);
-  void evaluate(std::int64_t steps_done);
-  void evaluate_if_missing();
+  RunRequest evaluate(std::int64_t steps_done);
+  RunRequest look(double ahead);
+  RunEnd evaluate_if_missing();
+  RunEnd end_again(RunRequests::Clock::time_point started);
+  void report_stop(std::int64_t steps_done, RunRequest request, const std::string& unsaved);
   bool evaluation_ends(std::int64_t steps_done) const;
   bool leader_says(bool what) const;
   void update_loss_scale(std::int64_t step, bool overflow);

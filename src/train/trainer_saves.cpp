@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include "io/agree.hpp"
+#include "src/train/batch_job.hpp"
 #include "src/train/non_finite.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/train/trainer.hpp"
@@ -19,18 +20,82 @@ bool Trainer::evaluation_ends(std::int64_t steps_done) const {
          (steps_done % interval == 0 || steps_done == config_.run.steps);
 }
 
-void Trainer::evaluate(std::int64_t steps_done) {
-  const Clock::time_point begin = Clock::now();
-  const double loss = without_sign_of_nan(evaluator_->loss());
-  evaluation_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
-  const FileScope working(grid_.watch());
-  if (leader()) record_->valid(steps_done - 1, loss, position(steps_done).tokens);
+// What all ranks are asked together, as between steps: it stays for the next tell().
+RunRequest Trainer::look(double ahead) {
+  double request = static_cast<double>(requests_.look(ahead));
+  const Stream host;
+  grid_.world().all_reduce(host, Tensor(&request, {1}), ReduceOp::max).wait(host);
+  return static_cast<RunRequest>(request);
 }
 
-// A run that was stopped has written its checkpoint and left without the evaluation that was due.
-void Trainer::evaluate_if_missing() {
-  if (start_.step == 0 || !evaluation_ends(start_.step)) return;
-  if (leader_says(leader() && !record_->has_validation())) evaluate(start_.step);
+// Returns what breaks it off. All evaluations read the same: data that it cannot use fail the
+// first, before which a file that is under way gets its name.
+RunRequest Trainer::evaluate(std::int64_t steps_done) {
+  if (evaluation_seconds_ == 0.0) checkpoints_.finish();
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point batch = begin;
+  const auto seconds_since = [](Clock::time_point time) {
+    return std::chrono::duration<double>(Clock::now() - time).count();
+  };
+  RunRequest request = RunRequest::none;
+  const std::optional<double> loss = evaluator_->loss([&] {
+    request = look(seconds_since(batch));
+    batch = Clock::now();
+    return !stops(request);
+  });
+  if (!loss) return request;
+  evaluation_seconds_ = seconds_since(begin);
+  const FileScope working(grid_.watch());
+  if (leader())
+    record_->valid(steps_done - 1, without_sign_of_nan(*loss), position(steps_done).tokens);
+  return RunRequest::none;
+}
+
+// A run that was stopped, or failed, has written its checkpoint and left without the evaluation
+// that was due.
+RunEnd Trainer::evaluate_if_missing() {
+  if (start_.step == 0 || !evaluation_ends(start_.step)) return RunEnd::done;
+  if (!leader_says(leader() && !record_->has_validation())) return RunEnd::done;
+  const RunRequest request = evaluate(start_.step);
+  if (!stops(request)) return RunEnd::done;
+  if (leader()) {
+    record_->pause();
+    spdlog::warn(
+        "stopped by {} in the validation that was missing after {} of {} steps, before the first "
+        "step: the same command begins as this one did",
+        source_of(request), start_.step, config_.run.steps);
+  }
+  return RunEnd::stopped;
+}
+
+// All steps are done. The evaluation behind the last one may be missing.
+RunEnd Trainer::end_again(RunRequests::Clock::time_point started) {
+  agreed(grid_, [&] {
+    if (!leader() || !ends_before_validation(config_, start_.step)) return;
+    requests_.leave_at(leaving_time(config_.run, started, surroundings()));
+    record_.emplace(config_, start_.step);
+  });
+  if (leader_says(record_.has_value())) {
+    grid_.choose_messages();
+    if (evaluate_if_missing() == RunEnd::stopped) return RunEnd::stopped;
+    agreed(grid_, [&] {
+      if (leader()) record_->close(true);
+    });
+  }
+  if (leader()) report_nothing_to_do(config_, start_, job_.config.checkpoint.resume);
+  export_weights(start_.resumed_from);
+  return RunEnd::done;
+}
+
+void Trainer::report_stop(std::int64_t steps_done, RunRequest request, const std::string& unsaved) {
+  if (leader()) record_->pause();
+  if (!unsaved.empty())
+    throw Error(fmt::format("stopped by {} after {} of {} steps without a checkpoint",
+                            source_of(request), steps_done, config_.run.steps),
+                unsaved, "The same command begins again from where this one began");
+  if (leader())
+    spdlog::warn("stopped by {} after {} of {} steps: {}", source_of(request), steps_done,
+                 config_.run.steps, way_on(config_.checkpoint, batch_job(surroundings())));
 }
 
 // The steps are done, and yet the run has failed.

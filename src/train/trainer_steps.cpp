@@ -55,7 +55,9 @@ Trainer::RunningStep Trainer::start_step(std::int64_t step) {
 // So it is of the evaluation that comes before the next step.
 void Trainer::tell(RunningStep& running) {
   const bool late = running.output.late.pending();
-  double ahead = late ? 2.0 * last_seconds_ : seconds_between(running.begin, Clock::now());
+  const bool last = running.metrics.step + 1 == config_.run.steps;
+  const double step = late ? last_seconds_ : seconds_between(running.begin, Clock::now());
+  double ahead = ((late ? 1.0 : 0.0) + (last ? 0.0 : 1.0)) * step;
   if (evaluation_ends(running.metrics.step + 1)) ahead += evaluation_seconds_;
   told_ =
       share_.share({stage_.has_head() && grid_.tensor_rank() == 0 ? running.output.loss_sum : 0.0,

@@ -116,6 +116,24 @@ TEST_F(SignalledRun, Sigusr2WritesACheckpointAndGoesOn) {
   EXPECT_EQ(list_checkpoints(directory_.path("run/checkpoints")).size(), 2U) << stopped.text;
 }
 
+TEST_F(SignalledRun, ASignalToOneRankBreaksOffAValidation) {
+  directory_.file("long.txt", std::string(200000, 'a'));
+  const std::string launch = mpiexec(2);
+  const std::string more =
+      "--set parallel.tensor=2 --set run.steps=3 --set run.eval_steps=0 --set data.valid=" +
+      shell_word(directory_.path("long.txt"));
+  const Outcome stopped =
+      with_a_signal(launch + train("run", more), "run",
+                    "until ls " + shell_word(directory_.path("run/checkpoints")) +
+                        "/*.h5; do sleep 0.05; done; " + kill_last_rank("run"));
+  EXPECT_EQ(stopped.status, 75) << stopped.text;
+  EXPECT_THAT(stopped.text, HasSubstr("stopped by SIGTERM after 3 of 3 steps"));
+  EXPECT_EQ(numbers("run").size(), 3U) << "no validation";
+  for (const char* run : {"run", "whole"})
+    ASSERT_EQ(outcome_of(launch + train(run, more)).status, 0);
+  EXPECT_EQ(numbers("run"), numbers("whole"));
+}
+
 // A signal to the process that a thread of OpenMP or MPI took would end it.
 TEST_F(SignalledRun, RanksOfTwoThreadsObeyAllSignals) {
   const std::string two = "OMP_NUM_THREADS=2 ";

@@ -239,6 +239,20 @@ TEST(MetricsWriter, LinesAreNotWrittenToAFileThatIsGone) {
   EXPECT_THAT(steps(path), ElementsAre(0, 1, 2, 3));
 }
 
+TEST(MetricsWriter, TheLastLineSaysWhetherAValidationIsMissing) {
+  const TempDirectory dir;
+  const std::string path = dir.path("m");
+  EXPECT_FALSE(ends_with_step(path, 2)) << "there is no file";
+  write_steps(path, 0, 3);
+  EXPECT_TRUE(ends_with_step(path, 2));
+  EXPECT_FALSE(ends_with_step(path, 1));
+  EXPECT_FALSE(ends_with_step(path, 3));
+  std::ofstream(path, std::ios::app) << R"({"step":2,"valid_l)";
+  EXPECT_TRUE(ends_with_step(path, 2)) << "a torn line is none";
+  MetricsWriter(path, 3).write_valid(2, 1.0, 1);
+  EXPECT_FALSE(ends_with_step(path, 2));
+}
+
 TEST(MetricsWriter, LinesWaitWhileTheDiskIsFull) {
   const TempDirectory dir;
   const std::string path = dir.path("m");

@@ -1,13 +1,41 @@
 // How a run ends: amid bad steps, on a signal, with the files that the same command goes on from.
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+
 #include <csignal>
 #include <filesystem>
+#include <mutex>
 
-#include "tests/io/fixtures.hpp"
+#include "tests/io/token_fixtures.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/training.hpp"
 
 namespace triax::test {
 namespace {
+
+// While it lives, a line of the log that has the text in it raises SIGUSR1.
+class SignalAtLine {
+ public:
+  explicit SignalAtLine(const std::string& text) : sink_(std::make_shared<Sink>()) {
+    sink_->text = text;
+    spdlog::default_logger()->sinks().push_back(sink_);
+  }
+  ~SignalAtLine() { spdlog::default_logger()->sinks().pop_back(); }
+  SignalAtLine(const SignalAtLine&) = delete;
+  SignalAtLine& operator=(const SignalAtLine&) = delete;
+
+ private:
+  struct Sink : spdlog::sinks::base_sink<std::mutex> {
+    std::string text;
+    void sink_it_(const spdlog::details::log_msg& message) override {
+      if (std::string_view(message.payload.data(), message.payload.size()).find(text) !=
+          std::string_view::npos)
+        kill(getpid(), SIGUSR1);
+    }
+    void flush_() override {}
+  };
+  std::shared_ptr<Sink> sink_;
+};
 
 class RunEnds : public testing::Test {
  protected:
@@ -40,8 +68,31 @@ class RunEnds : public testing::Test {
     const LoadedJob loaded = load(json, 1);
     ProcessGrid grid = make_grid(MPI_COMM_SELF, loaded.config);
     Trainer trainer(loaded, grid);
-    kill(getpid(), signal);
+    if (signal != 0) kill(getpid(), signal);
     return trainer.run();
+  }
+  // Validates after each second step on data of its own, in several batches.
+  nlohmann::json validated(const std::string& run, std::int64_t steps) const {
+    auto validated = job(run, steps);
+    validated["data"]["valid"] = directory_.path("valid.bin");
+    validated["run"]["eval_interval"] = 2;
+    return validated;
+  }
+  // Their tokens, but for one amid them.
+  void write_valid(std::uint16_t one) const {
+    const std::int64_t length = job("run", 1)["data"]["seq_length"];
+    std::vector<std::uint16_t> tokens(static_cast<std::size_t>(40 * length + 1), 1);
+    tokens[tokens.size() / 2] = one;
+    directory_.file("valid.bin", llmc_shard(tokens));
+  }
+  // What is the same in every run.
+  void expect_same_lines(const std::string& a, const std::string& b) const {
+    const auto found = lines(a), whole = lines(b);
+    ASSERT_EQ(found.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      for (const char* key : {"step", "loss", "grad_norm", "valid_loss", "tokens"})
+        EXPECT_EQ(found[i].value(key, nlohmann::json()), whole[i].value(key, nlohmann::json()))
+            << i << ' ' << key;
   }
   TempDirectory directory_;
 };
@@ -136,6 +187,89 @@ TEST_F(RunEnds, AStopDoesNotWaitForAnEvaluationWhichTheNextRunMakes) {
       EXPECT_EQ(found[i].value(key, nlohmann::json()), whole[i].value(key, nlohmann::json())) << i;
   train_to_the_end(evaluated("run"));  // done: nothing more
   EXPECT_EQ(lines("run").size(), whole.size());
+}
+
+TEST_F(RunEnds, AValidationThatFailsLeavesTheCheckpointOfItsStep) {
+  write_valid(1);
+  train_to_the_end(validated("half", 2));
+  train_to_the_end(validated("whole", 4));
+  for (const std::int64_t steps : {2, 4}) {
+    auto failing = validated("run", steps);
+    failing["checkpoint"] = {{"interval", 2}};
+    write_valid(60000);
+    EXPECT_THAT(error_of([&] { train_to_the_end(failing); }), HasSubstr("is 60000"));
+    EXPECT_THAT(checkpoints("run"), ElementsAre("step-000002.h5"));
+    write_valid(1);
+    train_to_the_end(failing);
+    expect_same_lines("run", steps == 2 ? "half" : "whole");
+    std::filesystem::remove_all(directory_.path("run"));
+  }
+}
+
+TEST_F(RunEnds, DataOfAnotherTokenizerAreRefusedBeforeTheFirstStep) {
+  const std::int64_t length = job("run", 1)["data"]["seq_length"];
+  directory_.file("valid.bin", llmc_shard(std::vector<std::uint16_t>(
+                                   static_cast<std::size_t>(length + 1), 60000)));
+  EXPECT_THAT(error_of([&] { train_to_the_end(validated("run", 4)); }),
+              HasSubstr("valid.bin does not fit the model's vocabulary"));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
+}
+
+// It comes behind the checkpoint of the step, while the validation goes on.
+TEST_F(RunEnds, ASignalBreaksOffAValidationWhichTheNextRunMakes) {
+  write_valid(1);
+  train_to_the_end(validated("whole", 4));
+  for (const bool asynchronous : {false, true}) {
+    for (const std::int64_t interval : {0, 2}) {
+      auto stopped = validated("run", 4);
+      stopped["checkpoint"] = {{"interval", interval}, {"async", asynchronous}};
+      const auto expect_stop = [&](const char* line, std::size_t validations) {
+        const SignalAtLine signal(line);
+        EXPECT_EQ(signalled(stopped, 0), RunEnd::stopped);
+        const auto all = lines("run");
+        EXPECT_EQ(
+            std::ranges::count_if(all, [](const auto& one) { return one.contains("valid_loss"); }),
+            validations);
+      };
+      if (interval > 0) expect_stop("step-000002.h5", 0);
+      expect_stop("step-000004.h5", 1);
+      EXPECT_EQ(checkpoints("run").front(), "step-000004.h5");
+      EXPECT_EQ(signalled(stopped, 0), RunEnd::done);
+      expect_same_lines("run", "whole");
+      std::filesystem::remove_all(directory_.path("run"));
+    }
+  }
+}
+
+TEST_F(RunEnds, ASignalInTheLastStepDoesNotWaitForItsValidation) {
+  write_valid(1);
+  train_to_the_end(validated("whole", 1));
+  auto stopped = validated("run", 1);
+  stopped["checkpoint"] = {{"at_end", false}};
+  EXPECT_EQ(signalled(stopped, SIGUSR1), RunEnd::stopped);
+  EXPECT_EQ(lines("run").size(), 1U);
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
+  EXPECT_EQ(signalled(stopped, 0), RunEnd::done);
+  expect_same_lines("run", "whole");
+}
+
+// The file of an interval, and one that was asked for, are written after the last step too.
+TEST_F(RunEnds, TheLastStepsCheckpointComesAlsoWithoutAtEnd) {
+  auto regular = job("run", 4);
+  regular["checkpoint"] = {{"interval", 2}, {"at_end", false}};
+  train_to_the_end(regular);
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000004.h5", "step-000002.h5"));
+  for (const int signal : {SIGUSR1, SIGUSR2}) {
+    const std::string run = std::to_string(signal);
+    auto asked = job(run, 1);
+    asked["checkpoint"] = {{"at_end", false}};
+    EXPECT_EQ(signalled(asked, signal), RunEnd::done);
+    EXPECT_THAT(checkpoints(run), ElementsAre("step-000001.h5"));
+  }
+  auto neither = job("neither", 3);
+  neither["checkpoint"] = {{"interval", 2}, {"at_end", false}};
+  train_to_the_end(neither);
+  EXPECT_THAT(checkpoints("neither"), ElementsAre("step-000002.h5"));
 }
 
 // The step of the evaluation that is there is not evaluated again.

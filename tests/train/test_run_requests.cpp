@@ -15,6 +15,18 @@ TEST(RunRequests, SignalsWaitUntilTheyAreAskedFor) {
   EXPECT_EQ(requests.take(0), RunRequest::none) << "each is told once";
 }
 
+TEST(RunRequests, WhatWasLookedAtIsStillToBeTaken) {
+  RunRequests requests;
+  raise(SIGUSR2);
+  EXPECT_EQ(requests.look(0), RunRequest::save);
+  raise(SIGUSR1);
+  EXPECT_EQ(requests.look(0), RunRequest::stop_user);
+  requests.leave_at(RunRequests::Clock::now() + seconds(100));
+  EXPECT_EQ(requests.look(150.0), RunRequest::stop_time_up);
+  EXPECT_EQ(requests.take(0), RunRequest::stop_user) << "the clock is looked at anew";
+  EXPECT_EQ(requests.look(0), RunRequest::none);
+}
+
 TEST(RunRequests, TheWeightiestOfSeveralIsTold) {
   RunRequests requests;
   raise(SIGUSR1);
