@@ -105,7 +105,7 @@ TEST(RunCheckpoints, OneEachStepInTheBackgroundIsPossible) {
   auto job = job_in(directory.path("run"), false);
   job["checkpoint"].update({{"async", true}, {"interval", 1}, {"at_end", false}});
   train_to_the_end(job);
-  EXPECT_EQ(checkpoints_of(directory.path("run")).size(), 5U);
+  EXPECT_EQ(checkpoints_of(directory.path("run")).size(), 6U);
 }
 
 // The update follows at once, and begins with what is copied last: it has to wait. Values were 0.
