@@ -71,11 +71,13 @@ void add_run(Keys& k) {
   k.push_back(obeyed("run.stop_before_end", duration, 0, from_to(0, 1e9),
                      "write a checkpoint and leave with status 75 so long before the job ends "
                      "(Slurm's end, or run.time_limit): time for a step and two files, for one may "
-                     "still be being written; 0: do not look at the clock"));
+                     "still be being written; 0: do not look at the clock")
+                  .in("s"));
   k.push_back(
       obeyed("run.time_limit", duration, 0, from_to(0, 1e9),
              "the job's time from the start of the program, as its walltime where Slurm does "
-             "not say it; 0: none"));
+             "not say it; 0: none")
+          .in("s"));
   k.push_back(
       obeyed("run.max_bad_steps", integer, 3, from_to(0, 1e9),
              "steps in a row that are skipped where loss or gradient is not finite (in fp16: "
