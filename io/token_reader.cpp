@@ -24,19 +24,22 @@ struct TokenReader::Impl {
 
   std::int64_t samples() const { return (tokens - 1) / length; }
   void read(std::int64_t begin, std::span<std::int32_t> out) const;
+  // Throws a Failure where one is not in the vocabulary.
+  template <class Failure>
   void check_ids(const Part& part, std::int64_t begin, std::span<const std::int32_t> ids) const;
 };
 
+template <class Failure>
 void TokenReader::Impl::check_ids(const Part& part, std::int64_t begin,
                                   std::span<const std::int32_t> ids) const {
   if (vocabulary == 0) return;
   const auto bad =
       std::ranges::find_if(ids, [&](std::int32_t id) { return id < 0 || id >= vocabulary; });
   if (bad == ids.end()) return;
-  throw Error(fmt::format("{} does not fit the model's vocabulary", part.path),
-              fmt::format("token {} of the file is {}, the vocabulary has {}",
-                          begin + (bad - ids.begin()), *bad, vocabulary),
-              "Use data made with the model's tokenizer, or set the model's vocab_size");
+  throw Failure(fmt::format("{} does not fit the model's vocabulary", part.path),
+                fmt::format("token {} of the file is {}, the vocabulary has {}",
+                            begin + (bad - ids.begin()), *bad, vocabulary),
+                "Use data made with the model's tokenizer, or set the model's vocab_size");
 }
 
 void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out) const {
@@ -47,7 +50,7 @@ void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out) co
     const auto piece = out.first(static_cast<std::size_t>(count));
     part->file->read(within, piece);
     part->unchecked = true;
-    check_ids(*part, within, piece);
+    check_ids<Error>(*part, within, piece);
     begin += count;
     out = out.subspan(piece.size());
   }
@@ -104,7 +107,7 @@ void TokenReader::check_ends() const {
     for (const std::int64_t begin : {std::int64_t{0}, size - std::ssize(tokens)}) {
       part.file->read(begin, tokens);
       part.file->check_length();
-      impl_->check_ids(part, begin, tokens);
+      impl_->check_ids<UsageError>(part, begin, tokens);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <csignal>
 #include <functional>
 #include <optional>
 
@@ -191,6 +192,7 @@ int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config,
 }
 
 int train(const JobArguments& arguments, MpiSession& session, std::optional<StartSignals>& start) {
+  std::signal(SIGPIPE, SIG_IGN);  // a log that nobody reads any more ends no run
   if (arguments.ranks_per_node > 0)
     throw UsageError("--ranks-per-node is for a plan: a run finds the nodes of its ranks", {},
                      "Add --dry-run or --print-plan, or leave it out");
@@ -231,7 +233,8 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
     start.reset();  // from here on a signal asks for a checkpoint
     if (trainer->run(arguments.started) == RunEnd::stopped) return stopped_early;
     if (grid.rank() == 0)
-      record_done(config.run.directory, batch_job(surroundings()), batch_attempt(surroundings()));
+      record_done(config.run.directory, batch_job(surroundings()), batch_attempt(surroundings()),
+                  trainer->has_steps());
     return 0;
   } catch (const UsageError&) {
     throw;

@@ -20,8 +20,6 @@ struct JobArguments {
                            // rank, and what needs nodes takes all ranks for those of one
 };
 
-;
-
 /// Reports an error that ends the program. One that every rank meets is printed once, and the
 /// program ends in order; one that some ranks alone meet ends the job, since the others may be
 /// waiting for them. Returns the exit status.

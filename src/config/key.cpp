@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include "src/config/duration.hpp"
@@ -104,7 +105,7 @@ std::string left_to_a_shell(const std::string& path) {
   return {};
 }
 
-// A directory of the name "~" or "$SCRATCH" is never meant.
+// A new directory of the name "~" or "$SCRATCH" is never meant.
 std::optional<std::string> problem_with_path(const json& v) {
   if (v.is_array()) {
     for (const json& each : v)
@@ -113,7 +114,7 @@ std::optional<std::string> problem_with_path(const json& v) {
   }
   const auto path = v.get<std::string>();
   const std::string word = left_to_a_shell(path);
-  if (word.empty()) return {};
+  if (word.empty() || std::filesystem::exists(path)) return {};
   return fmt::format("{}: paths are taken as they are, {} too. Write the path out{}", shown(v),
                      word, word.front() == '~' ? ", or ./" + path + " if that is its name" : "");
 }

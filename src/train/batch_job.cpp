@@ -79,9 +79,10 @@ void go_on_where_run_again(ProcessGrid& grid, const std::string& name, const std
 }
 
 void record_done(const std::string& run_directory, const std::string& name,
-                 const std::string& attempt) {
+                 const std::string& attempt, bool made_steps) {
   const std::optional<BatchStart> start = recorded_start(run_directory);
   if (attempt.empty() || !start || start->job != name || start->done_in == attempt) return;
+  if (!made_steps && start->done_in.empty()) return;
   const std::string path = run_directory + "/job.json";
   try {
     std::ifstream file(path);

@@ -38,9 +38,11 @@ void go_on_where_run_again(ProcessGrid& grid, const std::string& name, const std
                            Config& config);
 
 /// Notes in job.json, where it is this batch job's, that its run came to its end in `attempt`;
-/// where that cannot be written a warning says what it means. Rank 0 only.
+/// where that cannot be written a warning says what it means. A run that had nothing to do
+/// (`made_steps` false) carries on such a note, and makes none: what ran there last may have been
+/// another command of the script, and cut short. Rank 0 only.
 void record_done(const std::string& run_directory, const std::string& name,
-                 const std::string& attempt);
+                 const std::string& attempt, bool made_steps);
 
 /// A warning for a batch job of more than a few steps from `step` on that writes no checkpoint
 /// before its end; else nothing.

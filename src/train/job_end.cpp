@@ -85,10 +85,10 @@ std::optional<Clock::time_point> leaving_time(const RunConfig& run, Clock::time_
 void check_time_left(const RunConfig& run, double left) {
   if (left > 0.0) return;
   throw UsageError(
-      fmt::format(
-          "the job ends in {:.0f} s, and the run is to stop {:.0f} s before that: before its "
-          "first step",
-          std::max(0.0, left + run.stop_before_end), run.stop_before_end),
+      fmt::format("the job ends {:.0f} s behind the start of triax, and the run is to stop {:.0f} "
+                  "s before that: before its "
+                  "first step",
+                  std::max(0.0, left + run.stop_before_end), run.stop_before_end),
       {},
       "Give the job more time (sbatch --time, run.time_limit), or set run.stop_before_end to what "
       "a step and two checkpoints take");
@@ -99,8 +99,11 @@ std::optional<Clock::time_point> announced_leaving_time(const RunConfig& run,
   if (run.stop_before_end <= 0.0) return {};
   const auto leave = leaving_time(run, start, surroundings());
   if (leave) {
-    const double left = std::chrono::duration<double>(*leave - Clock::now()).count();
-    check_time_left(run, left);
+    const auto seconds_from = [&](Clock::time_point from) {
+      return std::chrono::duration<double>(*leave - from).count();
+    };
+    check_time_left(run, seconds_from(start));
+    const double left = std::max(0.0, seconds_from(Clock::now()));
     spdlog::info("the run will stop by itself in {:.0f} s, run.stop_before_end before the job ends",
                  left);
   } else {

@@ -28,8 +28,8 @@ std::optional<std::chrono::system_clock::time_point> leaving_time(
     const RunConfig& run, std::chrono::system_clock::time_point start,
     const JobSurroundings& around);
 
-/// UsageError where there is nothing `left` of the time before leaving_time(), in seconds: each
-/// start of such a job would come to one step.
+/// UsageError where nothing was `left` of the time before leaving_time(), in seconds, when the
+/// program started: each start of such a job would come to one step.
 void check_time_left(const RunConfig& run, double left);
 
 /// leaving_time(), said in a line, for a run that begins its steps now; a warning where

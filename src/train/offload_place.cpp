@@ -13,8 +13,10 @@ namespace {
 // What the names of a run's files begin with: runs of another run.directory have others, by
 // whatever links it is named.
 std::string run_prefix(const Config& config) {
-  const std::string run =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(config.run.directory));
+  std::error_code unreadable;  // then by the name that it has
+  const auto named = std::filesystem::absolute(config.run.directory).lexically_normal();
+  const auto found = std::filesystem::weakly_canonical(named, unreadable);
+  const std::string run = unreadable ? named : found;
   return fmt::format("triax-{:016x}-rank-", mix_key(0, run));
 }
 

@@ -37,12 +37,13 @@ BufferPlan in_arena(BufferPlan plan, DeviceArena* arena) {
   return plan;
 }
 
+// `used`: by steps or evaluations.
 TokenReader open_reader(const Config& config, const ProcessGrid& grid,
-                        const std::vector<std::string>& files, bool shuffle) {
+                        const std::vector<std::string>& files, bool shuffle, bool used) {
   TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed, grid);
   reader.set_vocabulary(config.model.vocabulary);
   agreed(grid, [&] {  // another tokenizer's tokens, before the first validation comes to them
-    if (grid.rank() == 0) reader.check_ends();
+    if (used && grid.rank() == 0) reader.check_ends();
   });
   return reader;
 }
@@ -60,7 +61,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
                         arena_.get())),
       shape_(batch_shape(config_, stage_.place().tensor)),
       layout_(plan_.steps.shape, grid.pipeline_rank()),
-      train_reader_(open_reader(config_, grid, config_.data.train, config_.data.shuffle)),
+      train_reader_(open_reader(config_, grid, config_.data.train, config_.data.shuffle, true)),
       store_(stage_, grid, in_arena(parameters_on(grid, config_), arena_.get()),
              whole_buffers(plan_.steps, stage_index())),
       optimizer_(store_, config_.optimizer, config_.gradient_clipping,
@@ -84,10 +85,12 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
       training_(stream_, plan_.steps.training[stage_index()], stage_, layout_, shape_, buffers_,
                 messages_, store_, &optimizer_, grid) {
   if (!config_.data.valid.empty())
-    evaluator_.emplace(open_reader(config_, grid, config_.data.valid, false), config_, shape_,
-                       Executor(stream_, plan_.steps.evaluation[stage_index()], stage_, layout_,
-                                shape_, buffers_, messages_, store_, nullptr, grid),
-                       grid, arena_.get());
+    evaluator_.emplace(
+        open_reader(config_, grid, config_.data.valid, false, config_.run.eval_interval > 0),
+        config_, shape_,
+        Executor(stream_, plan_.steps.evaluation[stage_index()], stage_, layout_, shape_, buffers_,
+                 messages_, store_, nullptr, grid),
+        grid, arena_.get());
   if (arena_) arena_->check_full();
   store_.make_groups();
   prepare_weights();
@@ -126,7 +129,7 @@ void Trainer::prepare_weights() {
 }
 
 RunEnd Trainer::run(RunRequests::Clock::time_point started) {
-  if (start_.step >= config_.run.steps) return end_again(started);
+  if (!has_steps()) return end_again(started);
   const std::vector<std::string> hosts = gather_hosts(grid_);
   grid_.choose_messages();
   agreed(grid_, [&] {
@@ -219,9 +222,11 @@ Trainer::Due Trainer::due_after(std::int64_t step) const {
   Due due;
   due.last = done == config_.run.steps;
   due.evaluation = evaluation_ends(done);
-  // The last step leaves nothing to stop but its evaluation.
-  due.stop = stops(told_.request) && (!due.last || due.evaluation);
-  due.asked = due.stop || (told_.request != RunRequest::none && (!due.last || own_checkpoints_));
+  // The last step leaves nothing to stop but its evaluation, and that needs a file to go on from.
+  due.stop = stops(told_.request) && (!due.last || (due.evaluation && own_checkpoints_));
+  const bool by_user =
+      told_.request != RunRequest::none && told_.request != RunRequest::stop_time_up;
+  due.asked = due.stop || (by_user && (!due.last || own_checkpoints_));
   due.interval = interval > 0 && done % interval == 0;
   return due;
 }
@@ -241,9 +246,8 @@ RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
     unsaved = save_or_go_on(done, due.last);
   RunRequest request = due.stop ? told_.request : RunRequest::none;
   if (due.evaluation && !due.stop) {
-    request = evaluate(done);
-    const bool saved = (due.asked || file) && unsaved.empty();
-    if (stops(request) && !saved) unsaved = save_asked(done, true);
+    request = evaluate(done, !due.last || own_checkpoints_);
+    if (stops(request)) unsaved = save_behind(done);
   }
   if (!stops(request)) return RunEnd::done;
   report_stop(done, request, unsaved);

@@ -41,6 +41,8 @@ class Trainer {
   /// run.time_limit counts from `started`. UsageError, on all ranks, where that leaves no time for
   /// a step.
   RunEnd run(RunRequests::Clock::time_point started = RunRequests::Clock::now());
+  /// Whether run() has steps to make: the checkpoint that it begins from has not all of them.
+  bool has_steps() const { return start_.step < config_.run.steps; }
 
   /// One step, counted from 0. Everything but the seconds is the same on every rank.
   /// Where loss or gradient is not finite it changes nothing, and says which layer began it.
@@ -89,7 +91,8 @@ class Trainer {
   std::string save_asked(std::int64_t steps_done, bool wait);
   std::string save_or_go_on(std::int64_t steps_done, bool wait);
   std::string save(std::int64_t steps_done, bool wait);
-  RunRequest evaluate(std::int64_t steps_done);
+  RunRequest evaluate(std::int64_t steps_done, bool may_stop);
+  std::string save_behind(std::int64_t steps_done);
   RunRequest look(double ahead);
   RunEnd evaluate_if_missing();
   RunEnd end_again(RunRequests::Clock::time_point started);

@@ -1,6 +1,8 @@
 // What a Trainer does between steps: validation, checkpoints, and the end amid bad steps.
 #include <spdlog/spdlog.h>
 
+#include <array>
+
 #include "io/agree.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/non_finite.hpp"
@@ -21,16 +23,19 @@ bool Trainer::evaluation_ends(std::int64_t steps_done) const {
 }
 
 // What all ranks are asked together, as between steps: it stays for the next tell().
+// A file that is written meanwhile gets its name.
 RunRequest Trainer::look(double ahead) {
-  double request = static_cast<double>(requests_.look(ahead));
+  std::array<double, 2> told = {static_cast<double>(requests_.look(ahead)),
+                                checkpoints_.writing() ? 1.0 : 0.0};
   const Stream host;
-  grid_.world().all_reduce(host, Tensor(&request, {1}), ReduceOp::max).wait(host);
-  return static_cast<RunRequest>(request);
+  grid_.world().all_reduce(host, Tensor(told.data(), {std::ssize(told)}), ReduceOp::max).wait(host);
+  checkpoints_.proceed(told[1] > 0.0);
+  return static_cast<RunRequest>(told[0]);
 }
 
-// Returns what breaks it off. All evaluations read the same: data that it cannot use fail the
-// first, before which a file that is under way gets its name.
-RunRequest Trainer::evaluate(std::int64_t steps_done) {
+// Returns what breaks it off, where it `may_stop`. All evaluations read the same: data that it
+// cannot use fail the first, before which a file that is under way gets its name.
+RunRequest Trainer::evaluate(std::int64_t steps_done, bool may_stop) {
   if (evaluation_seconds_ == 0.0) checkpoints_.finish();
   const Clock::time_point begin = Clock::now();
   Clock::time_point batch = begin;
@@ -41,7 +46,7 @@ RunRequest Trainer::evaluate(std::int64_t steps_done) {
   const std::optional<double> loss = evaluator_->loss([&] {
     request = look(seconds_since(batch));
     batch = Clock::now();
-    return !stops(request);
+    return !may_stop || !stops(request);
   });
   if (!loss) return request;
   evaluation_seconds_ = seconds_since(begin);
@@ -56,7 +61,7 @@ RunRequest Trainer::evaluate(std::int64_t steps_done) {
 RunEnd Trainer::evaluate_if_missing() {
   if (start_.step == 0 || !evaluation_ends(start_.step)) return RunEnd::done;
   if (!leader_says(leader() && !record_->has_validation())) return RunEnd::done;
-  const RunRequest request = evaluate(start_.step);
+  const RunRequest request = evaluate(start_.step, true);
   if (!stops(request)) return RunEnd::done;
   if (leader()) {
     record_->pause();
@@ -71,7 +76,8 @@ RunEnd Trainer::evaluate_if_missing() {
 // All steps are done. The evaluation behind the last one may be missing.
 RunEnd Trainer::end_again(RunRequests::Clock::time_point started) {
   agreed(grid_, [&] {
-    if (!leader() || !ends_before_validation(config_, start_.step)) return;
+    const bool due = start_.step == config_.run.steps && evaluation_ends(start_.step);
+    if (!leader() || !due || !ends_before_validation(config_, start_.step)) return;
     requests_.leave_at(leaving_time(config_.run, started, surroundings()));
     record_.emplace(config_, start_.step);
   });
@@ -119,6 +125,13 @@ std::string Trainer::save_at_failure(std::int64_t steps_done) {
     return error.what();
   }
   return {};
+}
+
+// Before a stop behind a step whose file may be there, or have failed in the background.
+std::string Trainer::save_behind(std::int64_t steps_done) {
+  checkpoints_.finish();
+  const bool there = checkpoints_.newest() == steps_done - bad_steps_.in_a_row();
+  return there ? std::string() : save_asked(steps_done, true);
 }
 
 // Where the directory is another run's, its files are not to be touched.

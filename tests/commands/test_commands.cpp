@@ -210,7 +210,7 @@ TEST_F(Commands, AnAddressSpaceWithoutRoomForLibrariesIsRefused) {
   while (mib < 4000 && within(mib, "--version").status != 0) mib += 32;
   bool refused = false;
   bool ran = false;
-  for (const int end = mib + 160; mib <= end && !ran; mib += 8) {
+  for (const int end = mib + 256; mib <= end && !ran; mib += 8) {
     const Outcome outcome = within(mib, "train " + shell_word(directory_.path("job.json")));
     if (outcome.text.find("ulimit -v") != std::string::npos) {
       EXPECT_EQ(outcome.status, 2) << mib << " MiB: " << outcome.text;

@@ -75,6 +75,16 @@ TEST_F(Runs, ARunWhoseLogCannotBeWrittenGoesOn) {
   EXPECT_EQ(outcome_of_script(command_of("train none.json 2>/dev/full")).status, 2);
 }
 
+TEST_F(Runs, ARunWhoseLogNobodyReadsGoesOn) {
+  const std::string run =
+      command_of("train " + shell_word(directory_.path("job.json")) + " --set run.progress=lines");
+  const Outcome left = outcome_of_script("{ sleep 0.3; " + run + "; echo $? >" +
+                                         shell_word(directory_.path("status")) + "; } 2>&1 | true");
+  EXPECT_EQ(left.status, 0) << left.text;
+  EXPECT_EQ(contents(directory_.path("status")), "0\n");
+  EXPECT_TRUE(std::filesystem::exists(directory_.path("run/checkpoints/step-000002.h5")));
+}
+
 TEST_F(Runs, ADiskThatCannotBeWrittenIsTheUsersErrorBeforeTheRun) {
   const std::string section = "zero_optimization.offload_optimizer";
   const Outcome run =

@@ -63,8 +63,8 @@ class RunAgain : public testing::Test {
     go_on_where_run_again(grid_, name, attempt, config);
     return config.checkpoint.resume;
   }
-  void end(const std::string& name, const std::string& attempt) const {
-    record_done(directory_.path("run"), name, attempt);
+  void end(const std::string& name, const std::string& attempt, bool made_steps = true) const {
+    record_done(directory_.path("run"), name, attempt, made_steps);
   }
   TempDirectory directory_;
   ProcessGrid grid_{MPI_COMM_SELF, {}};
@@ -89,8 +89,14 @@ TEST_F(RunAgain, ARunThatIsDoneIsNotRunAgainInTheSameAttempt) {
   EXPECT_EQ(resume_of("42", "never"), "never");
   EXPECT_EQ(resume_of("42", "never", "42.1"), "auto") << "requeued";
   EXPECT_EQ(resume_of("42", "never", "45.0"), "auto") << "the next segment of a chain";
+  end("42", "42.1", false);
+  EXPECT_EQ(resume_of("42", "never", "42.1"), "never")
+      << "had nothing to do behind one that is done";
   begin("never", 0);
   EXPECT_EQ(resume_of("42", "never"), "auto") << "a new run is not done";
+  end("42", "42.2", false);
+  EXPECT_EQ(resume_of("42", "never", "42.2"), "auto")
+      << "nothing to do behind one that was cut short";
 }
 
 TEST_F(RunAgain, OutsideOfSlurmADoneRunIsRunAgain) {

@@ -87,9 +87,10 @@ TEST(JobEnd, WithoutTimeForAStepTheRunIsRefused) {
   RunConfig run;
   run.stop_before_end = 180.0;
   EXPECT_NO_THROW(check_time_left(run, 0.5));
-  for (const auto& [left, text] :
-       {std::pair(-5.0, "the job ends in 175 s, and the run is to stop 180 s before that"),
-        std::pair(-500.0, "the job ends in 0 s")}) {
+  for (const auto& [left, text] : {std::pair(-5.0,
+                                             "the job ends 175 s behind the start of triax, and "
+                                             "the run is to stop 180 s before that"),
+                                   std::pair(-500.0, "the job ends 0 s behind")}) {
     try {
       check_time_left(run, left);
       FAIL() << left;

@@ -35,7 +35,7 @@ check_includes() {
       owner["^(dnnl|oneapi/dnnl)"]               = "kernels/"
       owner["^(cuda|cublas|cudnn|cub/|thrust/)"] = "kernels/"
       owner["^omp[.]h"]                          = "kernels/ tests/"
-      owner["^(hdf5|H5)"]                         = "io/ tests/io/"
+      owner["^(hdf5|H5)"]                        = "io/ tests/io/"
       owner["^liburing"]                         = "io/ benchmarks/io/"
       owner["^mpi[.]h"]                          = "src/comm/ io/ tests/ benchmarks/"
       owner["^(hwloc|nccl)"]                     = "src/comm/ tests/support/"
