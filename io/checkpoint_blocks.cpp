@@ -204,19 +204,15 @@ std::int64_t CheckpointBlocks::data_offset(std::int64_t block) const {
 }
 
 bool CheckpointBlocks::matches(std::int64_t block, const Tensor& data, std::byte* copy) const {
-  constexpr std::int64_t portion = std::int64_t{64} << 10;  // that the processor's cache holds
   const TensorPiece piece = at(block);
-  const std::uint64_t seed = checksum_seed(tensors_[piece.tensor].name);
-  std::uint64_t sum = 0;
-  for (std::int64_t begin = 0; begin < data.elements(); begin += portion) {
-    const Tensor part = data.slice(0, begin, std::min(portion, data.elements() - begin));
-    if (has_checksums_) sum += checksum_of(seed, piece.begin + begin, part);
-    if (copy == nullptr) continue;
-    std::byte* const to = copy + begin * static_cast<std::int64_t>(size_of(data.dtype()));
-    if (to != part.data()) std::memcpy(to, part.data(), static_cast<std::size_t>(part.bytes()));
+  if (copy == data.data()) copy = nullptr;
+  if (!has_checksums_) {
+    if (copy != nullptr) std::memcpy(copy, data.data(), static_cast<std::size_t>(data.bytes()));
+    return true;
   }
-  return !has_checksums_ ||
-         sum == places_[piece.tensor].sums[static_cast<std::size_t>(piece.number)];
+  const std::uint64_t seed = checksum_seed(tensors_[piece.tensor].name);
+  return checksum_of(seed, piece.begin, data, copy) ==
+         places_[piece.tensor].sums[static_cast<std::size_t>(piece.number)];
 }
 
 std::string CheckpointBlocks::text(std::int64_t block) const {

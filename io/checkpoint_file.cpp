@@ -137,8 +137,9 @@ CheckpointPlaces CheckpointWriter::places_of(const std::vector<CheckpointTensor>
 
 void CheckpointWriter::open_data() {
   data_ = options_.collective && ranks_.size > 1
-              ? collective_writer(places_.paths(), ranks_, options_.hints.striping_unit)
-              : independent_writer(places_.paths());
+              ? collective_writer(places_.paths(), ranks_, options_.hints.striping_unit,
+                                  options_.gather)
+              : independent_writer(places_.paths(), options_.gather);
 }
 
 // Where the data of the datasets lie.
@@ -215,7 +216,7 @@ std::string CheckpointWriter::publish() {
         parts_->finish();
         write_master();
       } else {
-        const auto own = independent_writer(places_.paths());
+        const auto own = independent_writer(places_.paths(), options_.gather);
         write_integrity(places_, *own, tensors_, sums_);
         own->finish();
       }

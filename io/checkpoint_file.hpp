@@ -24,6 +24,8 @@ struct CheckpointOptions {
   hdf5::FileHints hints = {};
   bool collective = false;  // ranks write together (segment_writer.hpp)
   Existing existing = Existing::replaced;
+  /// Kept from file to file by who writes several, one after another; null: the writer's own.
+  GatherMemory* gather = nullptr;
 };
 
 /// Writes one checkpoint. Constructor, create and publish are collective over `ranks`; write, flush

@@ -18,8 +18,10 @@ std::uint64_t checksum_seed(std::string_view name);
 
 /// The sum over consecutive elements of an array, modulo 2^64. `run`: contiguous, on the host, the
 /// elements from `first` on. Any change of bits within one element changes the sum: the element's
-/// term is a bijection of its bits.
-std::uint64_t checksum_of(std::uint64_t seed, std::int64_t first, const Tensor& run);
+/// term is a bijection of its bits. `copy`: null, or where the elements are copied on the way,
+/// which costs less than to read them twice.
+std::uint64_t checksum_of(std::uint64_t seed, std::int64_t first, const Tensor& run,
+                          void* copy = nullptr);
 
 /// Adds consecutive elements of an array to its sums, one for each `block` elements (>= 1).
 void add_checksums(std::span<std::uint64_t> sums, std::int64_t block, std::uint64_t seed,

@@ -11,12 +11,13 @@ namespace {
 
 class CollectiveWriter final : public SegmentWriter {
  public:
-  CollectiveWriter(std::vector<std::string> paths, const Ranks& ranks, std::int64_t stripe)
+  CollectiveWriter(std::vector<std::string> paths, const Ranks& ranks, std::int64_t stripe,
+                   GatherMemory* memory)
       : ranks_(ranks),
         stripe_(std::max(stripe, shortest_stripe)),
         exchange_(ranks, round_weight),
         staging_(std::make_unique_for_overwrite<std::byte[]>(round_weight)),
-        own_(independent_writer(std::move(paths))) {}
+        own_(independent_writer(std::move(paths), memory)) {}
 
   void write(std::span<const DataSegment> segments, Lifetime memory) override {
     for (DataSegment rest : segments) {
@@ -99,8 +100,8 @@ class CollectiveWriter final : public SegmentWriter {
 }  // namespace
 
 std::unique_ptr<SegmentWriter> collective_writer(std::vector<std::string> paths, const Ranks& ranks,
-                                                 std::int64_t stripe) {
-  return std::make_unique<CollectiveWriter>(std::move(paths), ranks, stripe);
+                                                 std::int64_t stripe, GatherMemory* memory) {
+  return std::make_unique<CollectiveWriter>(std::move(paths), ranks, stripe, memory);
 }
 
 }  // namespace triax

@@ -107,11 +107,14 @@ class Places {
   static constexpr std::int64_t bytes = independent_bytes / count;
   static_assert(bytes == block_bytes && bytes % page == 0 && bytes >= long_segment);
 
+  explicit Places(GatherMemory& memory) : memory_(memory) {}
+
   // A place that is free to be filled: the last one where nothing is written from it.
   std::byte* next() {
     if (requests_[at_].pending()) at_ = (at_ + 1) % requests_.size();
     requests_[at_].wait();
-    if (memory_[at_].bytes() == 0) memory_[at_] = Buffer(static_cast<std::size_t>(bytes));
+    if (memory_[at_].bytes() == 0)
+      memory_[at_] = Buffer::unwritten(static_cast<std::size_t>(bytes));
     return static_cast<std::byte*>(memory_[at_].data());
   }
   // Of the place that next() gave last.
@@ -119,7 +122,7 @@ class Places {
   std::span<BlockRequest> requests() { return requests_; }
 
  private:
-  std::array<Buffer, count> memory_;  // where the place was wanted
+  GatherMemory& memory_;
   std::array<BlockRequest, count> requests_;
   std::size_t at_ = 0;
 };
@@ -145,7 +148,8 @@ class FirstFailure {
 
 class IndependentWriter final : public SegmentWriter {
  public:
-  explicit IndependentWriter(std::vector<std::string> paths) {
+  IndependentWriter(std::vector<std::string> paths, GatherMemory* memory)
+      : places_(memory != nullptr ? *memory : own_) {
     for (std::string& path : paths) files_.emplace_back(std::move(path));
   }
 
@@ -254,14 +258,16 @@ class IndependentWriter final : public SegmentWriter {
   bool long_ = false;
   std::byte* place_ = nullptr;
   std::int64_t place_begin_ = 0;
+  GatherMemory own_;                      // where it was given none
   Places places_;                         // after the files: its requests go to them
   std::deque<BlockRequest> from_memory_;  // likewise
 };
 
 }  // namespace
 
-std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths) {
-  return std::make_unique<IndependentWriter>(std::move(paths));
+std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths,
+                                                  GatherMemory* memory) {
+  return std::make_unique<IndependentWriter>(std::move(paths), memory);
 }
 
 }  // namespace triax

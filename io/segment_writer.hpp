@@ -1,6 +1,7 @@
 #pragma once
 // Two ways in which ranks write segments of shared files. Internal to io/.
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "io/agree.hpp"
 #include "io/checkpoint_places.hpp"
+#include "kernels/base/device.hpp"
 
 namespace triax {
 
@@ -24,11 +26,6 @@ class SegmentWriter {
   virtual void finish() = 0;
 };
 
-/// Each rank for itself. Segments that adjoin in a file are gathered; where they are long they go
-/// past the page cache (BlockFile), straight from their memory where it stays and lies as the disk
-/// wants it. Uses neither MPI nor HDF5: from any one thread. An Error may be of an earlier write.
-std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths);
-
 /// Segments from this length on go past the page cache. Others do where as many bytes adjoin; they
 /// are gathered in memory of so many bytes, in so many parts, half of which are on their way to the
 /// disk while the others are filled.
@@ -41,6 +38,18 @@ constexpr std::int64_t independent_bytes_of(std::int64_t bytes) {
          std::min(independent_parts, bytes / long_segment + 1);
 }
 
+/// Memory that segments are gathered in; a part comes when it is first wanted. Who writes one file
+/// after another keeps it for all of them: where the host of a virtual machine has to find memory
+/// anew, that takes longer than to fill it.
+using GatherMemory = std::array<Buffer, independent_parts>;
+
+/// Each rank for itself. Segments that adjoin in a file are gathered; where they are long they go
+/// past the page cache (BlockFile), straight from their memory where it stays and lies as the disk
+/// wants it. Uses neither MPI nor HDF5: from any one thread. An Error may be of an earlier write.
+/// `memory` outlives the writer and is no other's meanwhile; null: the writer has its own.
+std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths,
+                                                  GatherMemory* memory = nullptr);
+
 /// All ranks together, by an exchange in rounds as MPI-IO has it in two phases (Thakur, Gropp and
 /// Lusk 1999). Who has a long segment writes it. Short ones (columns of a matrix) go to the rank to
 /// which their stripe of the file is dealt, in turn; it writes what comes together for itself, in
@@ -48,8 +57,10 @@ constexpr std::int64_t independent_bytes_of(std::int64_t bytes) {
 /// keeps short segments until their bytes fill a third of collective_bytes; then, and in `finish`,
 /// ranks wait for each other: each rank must call `finish`, also after an Error. A failure of one
 /// rank's disk is thrown by its `finish`, and meanwhile the others go on.
+/// `memory`: as above.
 std::unique_ptr<SegmentWriter> collective_writer(std::vector<std::string> paths, const Ranks& ranks,
-                                                 std::int64_t stripe);
+                                                 std::int64_t stripe,
+                                                 GatherMemory* memory = nullptr);
 
 /// What a rank keeps of what is to be written together beside independent_bytes: a third of it its
 /// own, as much packed for others, and as much from others, who send in turns what is more; or,

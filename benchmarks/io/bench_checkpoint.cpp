@@ -170,11 +170,12 @@ class Bench {
     time(write_before + name, "", [&] { plain_.run(true); });
   }
 
-  void write_file(State& state, const CheckpointOptions& options) {
+  void write_file(State& state, CheckpointOptions options) {
+    options.gather = &gather_;
     CheckpointWriter writer(path(), MPI_COMM_WORLD, options);
     writer.create({}, state.tensors());
     state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
-                   const Tensor& data) { writer.write(tensor, boxes, data, Lifetime::finish); });
+                   const Tensor& data) { writer.write(tensor, boxes, data); });
     writer.publish();
   }
 
@@ -189,7 +190,7 @@ class Bench {
       snapshot_.clear();
       flat_.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
                      const Tensor& data) { snapshot_.add(tensor, boxes, data); });
-      writer.emplace(path(), MPI_COMM_WORLD);
+      writer.emplace(path(), MPI_COMM_WORLD, CheckpointOptions{.gather = &gather_});
       writer->create({}, flat_.tensors());
       background.emplace(*writer, snapshot_);
     });
@@ -255,6 +256,7 @@ class Bench {
   State flat_, columns_, replicated_;
   PlainFile plain_;
   CheckpointSnapshot snapshot_;
+  GatherMemory gather_;  // as a run has it
   std::vector<Case> cases_;
 };
 

@@ -5,12 +5,18 @@
 namespace triax {
 
 /// The finaliser of splitmix64 (Steele, Lea and Flood 2014; MurmurHash3's with other constants): a
-/// bijection of 64 bits in which every input bit moves every output bit.
-constexpr std::uint64_t splitmix64(std::uint64_t x) {
+/// bijection of 64 bits in which every input bit moves every output bit. Of each word of a vector.
+template <class Words>
+constexpr Words splitmix64_words(Words x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
+}
+
+/// The same of one word.
+constexpr std::uint64_t splitmix64(std::uint64_t x) {
+  return splitmix64_words(x);
 }
 
 }  // namespace triax

@@ -40,12 +40,8 @@ void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimiz
                  CheckpointWriter& writer) {
   const WaitForDevice wait = store.wait();
   Staging staging(wait);
-  const bool in_memory =
-      store.offload() == nullptr && (optimizer == nullptr || optimizer->offload() == nullptr);
-  const Lifetime lifetime = in_memory ? Lifetime::finish : Lifetime::call;
   each_saved(stream, store, optimizer, [&](const std::string& name, const HeldPart& held) {
-    if (const auto run = held.host_run())
-      return writer.write(name, boxes_of(held.range), *run, lifetime);
+    if (const auto run = held.host_run()) return writer.write(name, boxes_of(held.range), *run);
     each_staged(staging, held, held.view.data.dtype(),
                 [&](const HeldPart& part, const Tensor& memory) {
                   part.copy_to(stream, memory);

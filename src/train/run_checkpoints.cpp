@@ -61,7 +61,7 @@ void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
   begun_ = std::chrono::steady_clock::now();
   const auto write = [&] {
     return save_checkpoint(stream, path(at.step), header(at, loss_scale), config_.model, store_,
-                           &optimizer_, grid_, checkpoint_options(config_.checkpoint));
+                           &optimizer_, grid_, options());
   };
   std::string unsafe;
   try {
@@ -113,8 +113,14 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
   write_snapshot();
 }
 
-void RunCheckpoints::write_snapshot() {
+CheckpointOptions RunCheckpoints::options() {
   CheckpointOptions options = checkpoint_options(config_.checkpoint);
+  options.gather = &gather_;
+  return options;
+}
+
+void RunCheckpoints::write_snapshot() {
+  CheckpointOptions options = this->options();
   options.collective = false;  // no rank has time for the others'
   try {
     writer_.emplace(path(header_.step), grid_, options);

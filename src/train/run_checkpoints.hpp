@@ -53,6 +53,7 @@ class RunCheckpoints {
 
  private:
   CheckpointHeader header(const RunPosition& at, const std::string& loss_scale) const;
+  CheckpointOptions options();
   void write_snapshot();
   void publish();
   void prepare_publishing() const;
@@ -70,6 +71,7 @@ class RunCheckpoints {
   Stream copies_;                                 // into the snapshot
   std::unique_ptr<CheckpointSnapshot> snapshot_;  // none: checkpoint.async is off
   CheckpointHeader header_;                       // of the snapshot
+  GatherMemory gather_;                           // of the writers, one after another
   std::int64_t newest_ = -1;                      // newest()
   int tries_left_ = 0;                            // where writing it fails
   std::chrono::steady_clock::time_point begun_;   // the file that is written

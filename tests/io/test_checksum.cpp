@@ -67,6 +67,44 @@ TEST(Checksum, EachBitCounts) {
   expect_each_bit_counts<std::int64_t>();
 }
 
+// The definition of io/README.md, element by element; and the copy, at a place that nothing is
+// aligned to.
+template <class T>
+void expect_the_definition(std::int64_t count) {
+  constexpr std::uint64_t seed = 77, golden = 0x9e3779b97f4a7c15U;
+  constexpr std::int64_t first = 1001;
+  std::vector<T> values(static_cast<std::size_t>(count) + 1);
+  std::uint64_t sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto bits = static_cast<T>(splitmix64(static_cast<std::uint64_t>(i)));
+    values[static_cast<std::size_t>(i)] = bits;
+    sum += splitmix64((seed + golden * static_cast<std::uint64_t>(first + i)) ^ bits);
+  }
+  const Tensor run(static_cast<void*>(values.data()),
+                   sizeof(T) == 1   ? DType::u8
+                   : sizeof(T) == 2 ? DType::bf16
+                   : sizeof(T) == 4 ? DType::f32
+                                    : DType::f64,
+                   {count});
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+  std::vector<std::byte> copy(bytes + 2, std::byte{0x5a});
+  EXPECT_EQ(checksum_of(seed, first, run), sum);
+  EXPECT_EQ(checksum_of(seed, first, run, copy.data() + 1), sum);
+  EXPECT_EQ(std::memcmp(copy.data() + 1, values.data(), bytes), 0);
+  EXPECT_EQ(copy.front(), std::byte{0x5a});
+  EXPECT_EQ(copy.back(), std::byte{0x5a}) << "written past the end";
+}
+
+TEST(Checksum, IsTheSumOfItsTermsWhateverTheLength) {
+  for (const std::int64_t count : {0, 1, 7, 8, 15, 16, 31, 32, 63, 64, 65, 127, 128, 1000, 4099}) {
+    SCOPED_TRACE(count);
+    expect_the_definition<std::uint8_t>(count);
+    expect_the_definition<std::uint16_t>(count);
+    expect_the_definition<std::uint32_t>(count);
+    expect_the_definition<std::uint64_t>(count);
+  }
+}
+
 TEST(Checksum, PlacesAndNamesCount) {
   std::vector<float> values = {1, 2};
   std::vector<float> swapped = {2, 1};
