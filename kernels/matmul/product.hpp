@@ -25,6 +25,10 @@ struct Operands {
 /// types on this processor; it always has one for float32.
 bool vendor_product(const Operands& x);
 
+/// Weight gradients (a transposed) with fewer columns are taken as they lie by oneDNN's first
+/// choice on Intel's processors, not packed: see better_packed.
+constexpr std::int64_t narrow_columns = 640;
+
 /// The largest block of a product that goes to oneDNN in one piece.
 struct BlockSizes {
   std::int64_t m = 0, n = 0, k = 0;

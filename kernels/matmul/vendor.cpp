@@ -92,13 +92,15 @@ using Description = dnnl::matmul::primitive_desc;
 //
 // Measured with oneDNN 2.6 on one core of a Xeon with AMX, GFLOP/s of the first choice and of the
 // other, m x k x n: float32 1024x768x2304 144, 169; 1024x768x3072 80, 176 (rows of b that are
-// multiples of 4 KiB apart meet in one set of the cache), but 160, 133 where a is transposed and n
-// at most 1024, and narrow ones are left as they are. Products of bf16 by AMX gain at depths of
-// 2048 and more, alone, and nothing within a step. On Zen 4 the first choice is within 5% of what
-// packed operands reach.
+// multiples of 4 KiB apart meet in one set of the cache). Where a is transposed the other way has
+// none for narrow ones (1536x2048x384 193, 159; 384x2048x1536 187, 180) and is better from 640
+// columns and 512 rows on (768x1024x768 200, 203, and within a step 178, 203). Products of bf16 by
+// AMX gain at depths of 2048 and more, alone, and nothing within a step. On Zen 4 the first choice
+// is within 5% of what packed operands reach.
 [[maybe_unused]] bool better_packed(const Key& key) {
   const bool transposed = key.a.column_stride != 1;
-  const bool wide = key.m >= 32 && key.n >= (transposed ? 1025 : 128);
+  const bool wide =
+      transposed ? key.m >= 512 && key.n >= narrow_columns : key.m >= 32 && key.n >= 128;
   return wide && key.type == DType::f32 && detail::processor_is_intel();
 }
 
