@@ -22,6 +22,15 @@ class Tracer {
   Tracer(const PlanShape& shape, int stage) : shape_(shape), stage_(stage) {}
 
   Footprint trace(const Op& op) {
+    if (shape_.matching == MessageMatching::by_tag) return touched(op);
+    const bool bound = op.kind == OpKind::ExchangeBegin || op.kind == OpKind::ExchangeEnd;
+    Footprint all = bound ? Footprint{} : touched(op);
+    all["exchange"] = bound ? Access::write : Access::read;
+    return all;
+  }
+
+ private:
+  Footprint touched(const Op& op) {
     const int input = op.layer;
     const int output = op.layer + 1;
     const int chunk_end = shape_.layers[stage_][op.chunk];
@@ -96,7 +105,6 @@ class Tracer {
     }
   }
 
- private:
   // The output of a chunk is the next one's input where both are on one stage.
   std::string boundary(const Op& op, int layer) const {
     const bool next = shape_.stages == 1 && layer == shape_.layers[stage_][op.chunk];
@@ -154,7 +162,10 @@ class WaitGraph {
     for (int s = 0; s < std::ssize(plans); ++s)
       for (int i = 0; i < std::ssize(plans[s]); ++i) note(s, i);
     for (const auto& [key, both] : messages_)
-      for (int end = 0; end < 2; ++end) add(both[end].start, both[1 - end].wait);
+      for (int end = 0; end < 2; ++end) {
+        add(both[end].start, both[1 - end].wait);
+        if (both[end].exchange >= 0) add(both[end].exchange - 1, both[1 - end].exchange);
+      }
     for (const auto& [kind, nodes] : meetings_)
       for (const auto& [node, before] : nodes)
         for (const auto& other : nodes)
@@ -179,6 +190,7 @@ class WaitGraph {
   struct End {
     int start = -1;
     int wait = -1;
+    int exchange = -1;  // the end of it
   };
 
   void add(int from, int to) {
@@ -194,7 +206,9 @@ class WaitGraph {
     // (kind of message, the lower of its two global chunks, microbatch), then [receiving end], then
     // Start or Wait
     const auto end = [&](char kind, int edge, bool receives) -> End& {
-      return messages_[{kind, edge, op.microbatch}][receives ? 1 : 0];
+      End& found = messages_[{kind, edge, op.microbatch}][receives ? 1 : 0];
+      exchanged_.push_back(&found);
+      return found;
     };
     switch (op.kind) {
       case OpKind::SendActivationStart:
@@ -221,6 +235,12 @@ class WaitGraph {
       case OpKind::RecvGradientWait:
         end('g', chunk, true).wait = node;
         break;
+      case OpKind::ExchangeBegin:
+        exchanged_.clear();
+        break;
+      case OpKind::ExchangeEnd:
+        for (End* const each : exchanged_) each->exchange = node;
+        break;
       case OpKind::TiedSum:
       case OpKind::GradientNorm:
         meetings_[op.kind].emplace_back(node, position > 0 ? node - 1 : -1);
@@ -236,6 +256,7 @@ class WaitGraph {
   std::vector<std::vector<int>> after_;  // nodes that wait for a node
   std::vector<int> waits_;               // how many a node waits for
   std::map<std::tuple<char, int, int>, std::array<End, 2>> messages_;
+  std::vector<End*> exchanged_;  // since the last exchange began
   std::map<OpKind, std::vector<std::pair<int, int>>>
       meetings_;  // (node, the one before it on its stage)
 };
@@ -286,6 +307,27 @@ bool recomputes_stand_before_backward(const Plan& plan) {
 
 bool deadlocks(const Plans& plans) {
   return WaitGraph(plans).has_circle();
+}
+
+bool messages_meet(const Plans& plans) {
+  const int stages = static_cast<int>(plans.size());
+  using Sent = std::vector<std::array<int, 3>>;  // (gradient, sending global chunk, microbatch)
+  std::map<std::pair<int, int>, std::array<Sent, 2>> all;  // by (from, to), then by end
+  for (int s = 0; s < stages; ++s)
+    for (const Op& op : plans[s]) {
+      const bool send =
+          op.kind == OpKind::SendActivationStart || op.kind == OpKind::SendGradientStart;
+      const bool gradient =
+          op.kind == OpKind::SendGradientStart || op.kind == OpKind::RecvGradientStart;
+      if (!send && !gradient && op.kind != OpKind::RecvActivationStart) continue;
+      const int here = op.chunk * stages + s;
+      const int there = send != gradient ? here + 1 : here - 1;
+      const int from = send ? here : there, to = send ? there : here;
+      all[{from % stages, to % stages}][send ? 0 : 1].push_back({gradient, from, op.microbatch});
+    }
+  for (const auto& [channel, ends] : all)
+    if (ends[0] != ends[1]) return false;
+  return true;
 }
 
 }  // namespace triax::test
