@@ -20,7 +20,6 @@ struct DeviceGroup {
   Communicator& host;    // of the same ranks, for host memory; outlives what is made
   MpiCommunicator& mpi;  // likewise, by MPI alone: it waits for the device
   Communicator* parent;  // made by the same DeviceMessages, of more ranks; null: of all
-  bool sends_only;       // no collectives: of neighbouring stages
   int color;             // the same on the ranks of a group, each group of the parent's another
   ProgressBoard& board;  // where its messages are noted
   int board_group;       // as those of this group
