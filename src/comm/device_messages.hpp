@@ -53,7 +53,9 @@ class DeviceMessages {
 
 /// `world`: all ranks, as below.
 std::unique_ptr<DeviceMessages> staged_messages(MpiCommunicator& world);
-/// Null in a build without NCCL. `world`: all ranks. Collective.
+/// Whether this build has NCCL.
+bool has_nccl();
+/// Null in a build without it. `world`: all ranks. Collective.
 std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator& world, WaitPolicy policy);
 
 }  // namespace triax

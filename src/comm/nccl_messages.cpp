@@ -94,6 +94,10 @@ class NcclMessages final : public DeviceMessages {
 
 }  // namespace
 
+bool has_nccl() {
+  return true;
+}
+
 std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator& world, WaitPolicy policy) {
   return std::make_unique<NcclMessages>(world, policy);
 }

@@ -75,7 +75,9 @@ class Library {
   int version = 0;
 
  private:
-  Library() : thread_(start_quiet_thread([this] { serve(); })) {}
+  Library() : thread_(start_quiet_thread([this] { serve(); })) {
+    LaunchOrder::of_process();  // made before this is, so that it ends after the thread
+  }
   ~Library() {
     over_ = true;
     thread_.join();
