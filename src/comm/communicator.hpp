@@ -65,9 +65,16 @@ class Communicator {
                                  std::int64_t count) = 0;
   virtual Request broadcast(const Stream& stream, const Tensor& data, int root) = 0;
   /// Point to point; a receive matches the send with the same tag, and sends of one tag arrive in
-  /// order. An Error where the message that arrives has not the bytes of `data`.
+  /// order. An Error where the message that arrives has not the bytes of `data`. By NCCL they match
+  /// by their order alone, whatever the tag, and must have the same bytes.
   virtual Request send(const Stream& stream, const Tensor& data, int to, int tag) = 0;
   virtual Request receive(const Stream& stream, const Tensor& data, int from, int tag) = 0;
+  /// Sends and receives between the two begin together, at the end, and their Requests can be
+  /// waited for from then on; nothing else is started there. By NCCL one that waits for its other
+  /// end does not hold up the others of its exchange; elsewhere none does anyway, and there is
+  /// nothing to do.
+  virtual void begin_exchange() {}
+  virtual void end_exchange(const Stream&) {}
   virtual Request barrier(const Stream& stream) = 0;
 
   /// What was sent since the start; nothing in a group of one.

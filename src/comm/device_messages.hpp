@@ -20,7 +20,6 @@ struct DeviceGroup {
   Communicator& host;    // of the same ranks, for host memory; outlives what is made
   MpiCommunicator& mpi;  // likewise, by MPI alone: it waits for the device
   Communicator* parent;  // made by the same DeviceMessages, of more ranks; null: of all
-  bool sends_only;       // no collectives: of neighbouring stages
   int color;             // the same on the ranks of a group, each group of the parent's another
   ProgressBoard& board;  // where its messages are noted
   int board_group;       // as those of this group
@@ -54,7 +53,9 @@ class DeviceMessages {
 
 /// `world`: all ranks, as below.
 std::unique_ptr<DeviceMessages> staged_messages(MpiCommunicator& world);
-/// Null in a build without NCCL. `world`: all ranks. Collective.
+/// Whether this build has NCCL.
+bool has_nccl();
+/// Null in a build without it. `world`: all ranks. Collective.
 std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator& world, WaitPolicy policy);
 
 }  // namespace triax

@@ -3,6 +3,10 @@
 
 namespace triax {
 
+bool has_nccl() {
+  return false;
+}
+
 std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator&, WaitPolicy) {
   return nullptr;
 }

@@ -1,5 +1,7 @@
 #include "src/comm/nccl_communicator.hpp"
 
+#include <algorithm>
+
 #include "kernels/base/device_backend.hpp"
 #include "src/comm/message_checks.hpp"
 
@@ -42,15 +44,14 @@ ncclRedOp_t reduction_of(ReduceOp op) {
 }  // namespace
 
 NcclCommunicator::NcclCommunicator(ncclComm_t comm, const DeviceGroup& group,
-                                   NcclProgress& progress, StagingMemory& staging)
+                                   NcclProgress& progress)
     : comm_(comm),
       host_(group.host),
       progress_(progress),
       board_(group.board),
       board_group_(group.board_group),
       where_(group.where),
-      stream_(MemorySpace::device),
-      staged_(group.host, group.mpi, staging) {
+      stream_(MemorySpace::device) {
   device_backend::raise_priority(stream_.handle());  // what others wait for goes first
   progress_.note_on(board_);
   if (comm_ != nullptr) progress_.add(comm_, where_);
@@ -63,23 +64,31 @@ NcclCommunicator::~NcclCommunicator() {
 template <class Enqueue>
 Request NcclCommunicator::start(const Stream& stream, const char* name, CallKind kind,
                                 std::uint64_t bytes, const Enqueue& enqueue) {
+  check(!exchanging_, "a collective within an exchange, {}", where_);
   progress_.note();
   progress_.check_usable();
   const std::size_t index = progress_.take();
   NcclProgress::Call& call = progress_.at(index);
   call.begin.record(stream);
   stream_.wait(call.begin);
-  check_nccl(enqueue(static_cast<cudaStream_t>(device_backend::native_stream(stream_.handle()))),
-             name, where_);
+  check_nccl(enqueue(native()), name, where_);
   call.end.record(stream_);
   call.board = &board_;
   call.message = board_.start(board_group_, kind, bytes);
   call.noted = true;
-  call.waited = false;
   return Request(this, index);
 }
 
+cudaStream_t NcclCommunicator::native() const {
+  return static_cast<cudaStream_t>(device_backend::native_stream(stream_.handle()));
+}
+
+bool NcclCommunicator::begun(std::uintptr_t handle) const {
+  return std::ranges::find(exchange_, handle, &PeerMessage::call) == exchange_.end();
+}
+
 void NcclCommunicator::wait(std::uintptr_t handle, const Stream& stream) {
+  check(begun(handle), "a message is waited for within its exchange, {}", where_);
   NcclProgress::Call& call = progress_.at(handle);
   stream.wait(call.end);
   call.waited = true;
@@ -87,7 +96,7 @@ void NcclCommunicator::wait(std::uintptr_t handle, const Stream& stream) {
 
 bool NcclCommunicator::test(std::uintptr_t handle) {
   NcclProgress::Call& call = progress_.at(handle);
-  if (!call.end.done()) return false;
+  if (!begun(handle) || !call.end.done()) return false;
   call.waited = true;
   progress_.note();
   return true;
@@ -178,6 +187,73 @@ Request NcclCommunicator::broadcast(const Stream& stream, const Tensor& data, in
                  return ncclBroadcast(data.data(), data.data(), count_of(data),
                                       type_of(data.dtype()), root, comm_, on);
                });
+}
+
+Request NcclCommunicator::send(const Stream& stream, const Tensor& data, int to, int tag) {
+  if (on_host(data)) return host_.send(stream, data, to, tag);
+  if (data.elements() == 0) return {};
+  traffic_ += ring::send(byte_count(data));
+  return add(stream, CallKind::send, data, to, tag);
+}
+
+Request NcclCommunicator::receive(const Stream& stream, const Tensor& data, int from, int tag) {
+  if (on_host(data)) return host_.receive(stream, data, from, tag);
+  if (data.elements() == 0) return {};
+  return add(stream, CallKind::receive, data, from, tag);
+}
+
+Request NcclCommunicator::add(const Stream& stream, CallKind kind, const Tensor& data, int peer,
+                              int tag) {
+  check_contiguous(data);
+  check(peer >= 0 && peer < size() && peer != rank(), "a message between ranks {} and {} of {}",
+        rank(), peer, size());
+  progress_.note();
+  progress_.check_usable();
+  const std::size_t index = progress_.take();
+  progress_.at(index).message =
+      board_.peer_message(board_group_, kind, byte_count(data), peer, tag);
+  exchange_.push_back({index, kind, data, peer});
+  if (!exchanging_) end_exchange(stream);
+  return Request(this, index);
+}
+
+void NcclCommunicator::begin_exchange() {
+  check(!exchanging_, "an exchange within another, {}", where_);
+  exchanging_ = true;
+}
+
+// NCCL connects two ranks when they first exchange messages, and blocks the caller meanwhile: the
+// watchdog must see that wait too.
+void NcclCommunicator::end_exchange(const Stream& stream) {
+  exchanging_ = false;
+  if (exchange_.empty()) return;
+  NcclProgress::Call& first = progress_.at(exchange_.front().call);
+  first.begin.record(stream);
+  stream_.wait(first.begin);
+  {
+    const BoardWait waiting(&board_, first.message);
+    check_nccl(enqueue_exchange(), "ncclSend and ncclRecv", where_);
+  }
+  for (const PeerMessage& message : exchange_) {
+    NcclProgress::Call& call = progress_.at(message.call);
+    call.end.record(stream_);
+    call.board = &board_;
+    call.noted = true;
+  }
+  exchange_.clear();
+}
+
+ncclResult_t NcclCommunicator::enqueue_exchange() const {
+  ncclResult_t result = ncclGroupStart();
+  for (const auto& [call, kind, data, peer] : exchange_) {
+    if (result != ncclSuccess) break;
+    const ncclDataType_t type = type_of(data.dtype());
+    result = kind == CallKind::send
+                 ? ncclSend(data.data(), count_of(data), type, peer, comm_, native())
+                 : ncclRecv(data.data(), count_of(data), type, peer, comm_, native());
+  }
+  const ncclResult_t end = ncclGroupEnd();
+  return result != ncclSuccess ? result : end;
 }
 
 }  // namespace triax

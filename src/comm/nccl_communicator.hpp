@@ -3,22 +3,21 @@
 #include <nccl.h>
 
 #include <string>
+#include <vector>
 
 #include "src/comm/device_messages.hpp"
-#include "src/comm/mpi_communicator.hpp"
 #include "src/comm/nccl_progress.hpp"
-#include "src/comm/staged_communicator.hpp"
 
 namespace triax {
 
-/// Collectives run on a stream of this communicator's own, behind what the stream that they were
-/// started on held then. Messages of host memory take MPI. So do, through pinned memory, sends and
-/// receives between stages: NCCL matches them by their order, MPI by their tags.
+/// Messages run on a stream of this communicator's own, one after another, behind what the stream
+/// that they were started on held then. Those of host memory take MPI. The n-th send to a rank
+/// meets the n-th receive there, whatever their tags, which are for reports; one outside of an
+/// exchange is an exchange by itself.
 class NcclCommunicator final : public Communicator {
  public:
   /// `comm` may be null where the group has one rank. All outlive it.
-  NcclCommunicator(ncclComm_t comm, const DeviceGroup& group, NcclProgress& progress,
-                   StagingMemory& staging);
+  NcclCommunicator(ncclComm_t comm, const DeviceGroup& group, NcclProgress& progress);
   ~NcclCommunicator() override;
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
@@ -31,12 +30,10 @@ class NcclCommunicator final : public Communicator {
   Request all_gather_run(const Stream& stream, const Tensor& whole, std::int64_t begin,
                          std::int64_t count) override;
   Request broadcast(const Stream& stream, const Tensor& data, int root) override;
-  Request send(const Stream& stream, const Tensor& data, int to, int tag) override {
-    return staged_.send(stream, data, to, tag);
-  }
-  Request receive(const Stream& stream, const Tensor& data, int from, int tag) override {
-    return staged_.receive(stream, data, from, tag);
-  }
+  Request send(const Stream& stream, const Tensor& data, int to, int tag) override;
+  Request receive(const Stream& stream, const Tensor& data, int from, int tag) override;
+  void begin_exchange() override;
+  void end_exchange(const Stream& stream) override;
   Request barrier(const Stream& stream) override { return host_.barrier(stream); }
   Traffic traffic() const override { return traffic_ + host_.traffic(); }
 
@@ -47,6 +44,17 @@ class NcclCommunicator final : public Communicator {
   bool test(std::uintptr_t handle) override;
 
  private:
+  // Of an exchange that has not begun.
+  struct PeerMessage {
+    std::size_t call;  // of the progress
+    CallKind kind;
+    Tensor data;
+    int peer;
+  };
+  Request add(const Stream& stream, CallKind kind, const Tensor& data, int peer, int tag);
+  ncclResult_t enqueue_exchange() const;
+  bool begun(std::uintptr_t handle) const;
+  cudaStream_t native() const;
   /// Calls enqueue(native stream) on this communicator's stream, behind what `stream` has.
   template <class Enqueue>
   Request start(const Stream& stream, const char* call, CallKind kind, std::uint64_t bytes,
@@ -59,7 +67,8 @@ class NcclCommunicator final : public Communicator {
   int board_group_;
   std::string where_;
   Stream stream_;
-  StagedCommunicator staged_;
+  bool exchanging_ = false;
+  std::vector<PeerMessage> exchange_;
   Traffic traffic_;
 };
 

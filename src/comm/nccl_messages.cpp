@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "src/comm/mpi_communicator.hpp"
 #include "src/comm/nccl_communicator.hpp"
 
 namespace triax {
@@ -49,9 +50,7 @@ ncclComm_t connect(MpiCommunicator& world) {
 
 class NcclMessages final : public DeviceMessages {
  public:
-  NcclMessages(MpiCommunicator& world, WaitPolicy policy)
-      : progress_(policy, *world.progress()),
-        staging_(false, [this](const Event& event) { progress_.drain(event); }) {
+  NcclMessages(MpiCommunicator& world, WaitPolicy policy) : progress_(policy, *world.progress()) {
     // Kernels of several communicators wait for each other in the order in which the host began
     // them, which is the same on all ranks; on their own streams they could meet in any.
     ::setenv(ordered_launches, "1", 0);
@@ -59,10 +58,8 @@ class NcclMessages final : public DeviceMessages {
   }
 
   std::unique_ptr<Communicator> make(const DeviceGroup& group) override {
-    if (group.sends_only)
-      return std::make_unique<StagedCommunicator>(group.host, group.mpi, staging_);
     ncclComm_t comm = group.parent == nullptr ? connect(group.mpi) : split(group);
-    return std::make_unique<NcclCommunicator>(comm, group, progress_, staging_);
+    return std::make_unique<NcclCommunicator>(comm, group, progress_);
   }
   void drain(const Event& event) override { progress_.drain(event); }
   std::string description() const override {
@@ -70,21 +67,20 @@ class NcclMessages final : public DeviceMessages {
     check_nccl(ncclGetVersion(&version), "ncclGetVersion", "all ranks");
     const char* const ordered = std::getenv(ordered_launches);
     const bool warn = ordered != nullptr && std::strcmp(ordered, "0") == 0;
-    return fmt::format("messages by NCCL {}, between stages through host memory and MPI{}",
-                       version_text(version),
+    return fmt::format("messages by NCCL {}{}", version_text(version),
                        warn ? fmt::format(". Unset {}, which is 0: messages of two groups of ranks "
                                           "can stop each other for ever",
                                           ordered_launches)
                             : "");
   }
   bool staged() const override { return false; }
-  std::int64_t host_bytes() const override { return staging_.bytes(); }
+  std::int64_t host_bytes() const override { return 0; }
 
  private:
   // Null where the group has one rank.
   static ncclComm_t split(const DeviceGroup& group) {
     const auto* const parent = dynamic_cast<const NcclCommunicator*>(group.parent);
-    check(parent != nullptr, "a group of ranks that only send is cut: {}", group.where);
+    check(parent != nullptr, "a group of ranks that NCCL does not have is cut: {}", group.where);
     ncclComm_t comm = nullptr;
     const int color = group.host.size() > 1 ? group.color : NCCL_SPLIT_NOCOLOR;
     if (parent->comm() != nullptr)
@@ -94,10 +90,13 @@ class NcclMessages final : public DeviceMessages {
   }
 
   NcclProgress progress_;
-  StagingMemory staging_;
 };
 
 }  // namespace
+
+bool has_nccl() {
+  return true;
+}
 
 std::unique_ptr<DeviceMessages> nccl_messages(MpiCommunicator& world, WaitPolicy policy) {
   return std::make_unique<NcclMessages>(world, policy);

@@ -20,6 +20,7 @@ std::size_t NcclProgress::take() {
   const auto index = static_cast<std::size_t>(free - calls_.begin());
   if (free == calls_.end()) calls_.emplace_back();
   calls_[index].order = begun_++;
+  calls_[index].waited = false;
   return index;
 }
 

@@ -52,8 +52,7 @@ class ProcessGrid {
   std::string devices() const;
   /// The ranks that compute on this rank's GPU, itself among them, ascending; none without.
   const std::vector<int>& ranks_of_device() const;
-  /// Whether all messages of a device's memory go through host memory (with NCCL only those between
-  /// stages do), and what that has come to hold.
+  /// Whether messages of a device's memory go through host memory, and what that has come to hold.
   bool stages_messages() const;
   std::int64_t staging_bytes() const;
   /// How every communicator of this grid waits; chosen once from node_size() and node_cores().

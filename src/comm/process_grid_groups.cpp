@@ -102,18 +102,16 @@ std::vector<std::string> ProcessGrid::Impl::shared_messages() const {
   return lines;
 }
 
-void ProcessGrid::Impl::add_device(Group& group, const DeviceUse& use) {
+void ProcessGrid::Impl::add_device(Group& group, Communicator* parent) {
   if (!device_messages) return;
   const int color = members_of(group.mpi->mpi()).front();
-  group.device =
-      device_messages->make({group.host(), *group.mpi, use.parent, use.sends_only, color, board,
-                             group.number, fmt::format("{}, {}", place, group.name)});
+  group.device = device_messages->make({group.host(), *group.mpi, parent, color, board,
+                                        group.number, fmt::format("{}, {}", place, group.name)});
 }
 
 void ProcessGrid::Impl::add_devices() {
-  for (const Axis axis : all_axes)
-    add_device(axes[index_of(axis)], {world.device.get(), axis == Axis::pipeline});
-  add_device(embedding, {world.device.get()});
+  for (Group& axis : axes) add_device(axis, world.device.get());
+  add_device(embedding, world.device.get());
 }
 
 void ProcessGrid::Impl::make_axes() {
@@ -170,7 +168,7 @@ Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
       subgroup(axis, members,
                fmt::format("{} axis {} {} parts", name_of(axis), across ? "across" : "in", parts),
                across ? run_of_groups(sharing, run, parts) : run_of_groups(sharing, 1, run));
-  add_device(made, {&axes[index_of(axis)].messages()});
+  add_device(made, &axes[index_of(axis)].messages());
   return made.messages();
 }
 

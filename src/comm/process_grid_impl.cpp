@@ -60,7 +60,7 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
   find_node(node_of_rank);
   world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks", nullptr, 1);
   find_devices(asked);
-  add_device(world, {});
+  add_device(world, nullptr);
   make_axes();
   make_embedding();
   agree_on_sharing();

@@ -68,10 +68,6 @@ struct ProcessGrid::Impl {
   std::vector<int> gather(int value) const;
   std::vector<std::int64_t> gather(std::int64_t value) const;
   std::vector<int> members_of(MPI_Comm comm) const;
-  struct DeviceUse {
-    Communicator* parent;     // of whose ranks these are some, all of which make such groups
-    bool sends_only = false;  // see DeviceGroup
-  };
   // For host memory. `clock`: of its axis; null: of none. `run`: see add_node().
   Group communicator(MPI_Comm comm, const std::string& name, MessageClock* clock, int run);
   // Gives it memory that ranks of a node share, `run` neighbours each: the same number for all
@@ -80,8 +76,9 @@ struct ProcessGrid::Impl {
   void add_node(Group& group, int run, const GroupRecord& record);
   void choose_messages();
   std::vector<std::string> shared_messages() const;
-  // Gives it a communicator for device memory, where tensors are there.
-  void add_device(Group& group, const DeviceUse& use);
+  // Gives it a communicator for device memory, where tensors are there. `parent`: of whose ranks
+  // these are some, all of which make such groups; null: of all.
+  void add_device(Group& group, Communicator* parent);
 
   GridShape shape;
   int rank = 0;

@@ -65,9 +65,18 @@ Plans add_forward_drops(const Plans& plans, const PlanShape& shape) {
   return out;
 }
 
+namespace {
+
+Plans add_messages(const Plans& plans, const PlanShape& shape) {
+  return shape.matching == MessageMatching::by_order ? add_exchanges(plans, shape)
+                                                     : add_point_to_point(plans, shape);
+}
+
+}  // namespace
+
 Plans training_plans(const std::string& schedule, const PlanShape& shape) {
   Plans plans = make_schedule(schedule, shape);
-  plans = add_point_to_point(plans, shape);
+  plans = add_messages(plans, shape);
   plans = expand_layers(plans, shape);
   plans = add_recompute(plans, shape);
   plans = add_input_partition(plans, shape);
@@ -81,7 +90,7 @@ Plans training_plans(const std::string& schedule, const PlanShape& shape) {
 
 Plans evaluation_plans(const PlanShape& shape) {
   Plans plans = forward_only(shape);
-  plans = add_point_to_point(plans, shape);
+  plans = add_messages(plans, shape);
   plans = expand_layers(plans, shape);
   plans = add_forward_drops(plans, shape);
   plans = add_gathers(plans, shape);

@@ -14,6 +14,14 @@ namespace triax {
 /// makes.
 Plans add_point_to_point(const Plans& plans, const PlanShape& shape);
 
+/// The same messages where they match by their order alone, and one that waits for its other end
+/// may hold up all behind it: in exchanges, which a message has at the same time at both ends,
+/// right behind the instruction that makes what is sent. A send is waited for before the first
+/// exchange behind the next compute instruction, or at the end, a receive just before its use. No
+/// deadlock, also where a stage does one thing after another: passes/exchanges.cpp has the proof.
+/// std::logic_error as above.
+Plans add_exchanges(const Plans& plans, const PlanShape& shape);
+
 /// Chunk instructions become layer instructions, backward in reverse order.
 Plans expand_layers(const Plans& plans, const PlanShape& shape);
 

@@ -43,6 +43,8 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::SendGradientWait, "send grad", " wait", on_message, OpGroup::message},
     {OpKind::RecvGradientStart, "recv grad", " start", on_message, OpGroup::message},
     {OpKind::RecvGradientWait, "recv grad", " wait", on_message, OpGroup::message},
+    {OpKind::ExchangeBegin, "exchange", " begin", {}, OpGroup::message},
+    {OpKind::ExchangeEnd, "exchange", " end", {}, OpGroup::message},
     {OpKind::GradientOpen, "open grad", "", {.microbatch = true, .block = true}, OpGroup::block},
     {OpKind::ReplicaSum, "replica sum", "", on_block, OpGroup::block, sent},
     {OpKind::TensorSum, "tensor sum", "", on_block, OpGroup::block, sent},

@@ -45,7 +45,9 @@ enum class OpKind : std::uint8_t {
   ReloadInputWait,    // releases the input on the host
 
   // Messages between pipeline neighbours, on (chunk, microbatch). Start posts the message, Wait
-  // completes it. They match by (activation or gradient, global chunk, microbatch), in any order.
+  // completes it. They match by (activation or gradient, global chunk, microbatch), in any order,
+  // or
+  // between two stages by their order alone (MessageMatching).
   SendActivationStart,  // reads the chunk's output, which may not be touched until
   SendActivationWait,   // releases it
   RecvActivationStart,  // acquires the chunk's input, activation 0, which may be read after
@@ -54,6 +56,11 @@ enum class OpKind : std::uint8_t {
   SendGradientWait,   // releases it
   RecvGradientStart,  // acquires the gradient of the chunk's output, which may be read after
   RecvGradientWait,
+
+  // Where they match by their order: all that start between the two begin together at the End, so
+  // that none holds up another. Nothing but Starts stands there, and no Start elsewhere.
+  ExchangeBegin,
+  ExchangeEnd,
 
   // Gradients and parameters, on (block), where the shape asks for it. Up to ZeRO 1 a block sees
   // each once, in this order. From ZeRO 2 on its gradient is whole only for a while, once a
@@ -173,11 +180,18 @@ struct BlockUse {
 /// What of a block's state is cut over the data axis (Rajbhandari et al. 2020).
 enum class ZeroStage : std::uint8_t { none, optimizer, gradients, parameters };
 
+/// How messages between stages find their other end, which decides where they may stand.
+enum class MessageMatching : std::uint8_t {
+  by_tag,   // in any order: one that waits for its other end holds up nothing (MPI)
+  by_order  // of the program: one that waits may hold up all that comes behind it (NCCL)
+};
+
 /// What a schedule needs to know of the model and the grid.
 struct PlanShape {
   int stages = 1;
   int chunks = 1;  // model chunks a stage (interleaved schedules)
   int microbatches = 1;
+  MessageMatching matching = MessageMatching::by_tag;
   /// Layers of each chunk, at least 1: layers[stage][chunk]. Global chunk g lives on stage g %
   /// stages as chunk g / stages.
   std::vector<std::vector<int>> layers = {};

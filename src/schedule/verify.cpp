@@ -1,42 +1,12 @@
 #include "src/schedule/verify.hpp"
 
-#include <optional>
 #include <stdexcept>
 
+#include "src/schedule/verify/exchange_ledger.hpp"
 #include "src/schedule/verify/stage_simulator.hpp"
 
 namespace triax {
 namespace {
-
-// A message instruction, taken apart.
-struct Message {
-  bool gradient;
-  bool send;
-  bool start;
-};
-
-std::optional<Message> message_of(OpKind kind) {
-  switch (kind) {
-    case OpKind::SendActivationStart:
-      return Message{false, true, true};
-    case OpKind::SendActivationWait:
-      return Message{false, true, false};
-    case OpKind::RecvActivationStart:
-      return Message{false, false, true};
-    case OpKind::RecvActivationWait:
-      return Message{false, false, false};
-    case OpKind::SendGradientStart:
-      return Message{true, true, true};
-    case OpKind::SendGradientWait:
-      return Message{true, true, false};
-    case OpKind::RecvGradientStart:
-      return Message{true, false, true};
-    case OpKind::RecvGradientWait:
-      return Message{true, false, false};
-    default:
-      return std::nullopt;
-  }
-}
 
 // All stages side by side. Each instruction acts on its stage when it is reached, and is left when
 // what it waits for on other stages has been reached there.
@@ -44,9 +14,9 @@ class PipelineSimulator {
  public:
   PipelineSimulator(const Plans& plans, const PlanShape& shape, PlanUse use)
       : shape_(shape),
-        edges_(shape.stages * shape.chunks),
-        sends_(2 * edges_ * shape.microbatches, false),
+        sends_(messages_of(shape), false),
         receives_(sends_),
+        exchanges_(shape),
         entered_(shape.stages, false),
         at_tied_sum_(shape.stages, false),
         at_norm_(shape.stages, false) {
@@ -63,6 +33,8 @@ class PipelineSimulator {
     std::vector<Peaks> peaks;
     for (const StageSimulator& stage : stages_) {
       stage.check_end();
+      const auto number = static_cast<int>(peaks.size());
+      at(number, [&] { exchanges_.check_end(number); });
       peaks.push_back(stage.peaks());
     }
     return peaks;
@@ -74,6 +46,7 @@ class PipelineSimulator {
     const Op& op = stages_[stage].op();
     if (!entered_[stage]) {
       stages_[stage].execute();
+      at(stage, [&] { exchanges_.reach(stage, op); });
       arrive(stage, op);
       entered_[stage] = true;
     }
@@ -83,13 +56,23 @@ class PipelineSimulator {
     return true;
   }
 
+  // An error says where the stage is.
+  template <class Check>
+  void at(int stage, const Check& check) const {
+    try {
+      check();
+    } catch (const std::logic_error& error) {
+      throw std::logic_error(stages_[stage].place() + ": " + error.what());
+    }
+  }
+
   void arrive(int stage, const Op& op) {
     if (op.kind == OpKind::TiedSum) at_tied_sum_[stage] = true;
     if (op.kind == OpKind::GradientNorm) at_norm_[stage] = true;
     const auto message = message_of(op.kind);
     if (!message || !message->start) return;
     auto& posted = message->send ? sends_ : receives_;
-    const int index = index_of(*message, stage, op);
+    const int index = number_of(*message, shape_, stage, op);
     if (posted[index])
       throw std::logic_error(stages_[stage].place() + ": the message is posted twice");
     posted[index] = true;
@@ -102,17 +85,10 @@ class PipelineSimulator {
         if (!there) return false;
       return true;
     }
+    if (op.kind == OpKind::ExchangeEnd) return exchanges_.complete(stage);
     const auto message = message_of(op.kind);
     if (!message || message->start) return true;
-    return (message->send ? receives_ : sends_)[index_of(*message, stage, op)];
-  }
-
-  // Messages by (activation or gradient, edge, microbatch); edge g lies between global chunks g and
-  // g + 1.
-  int index_of(const Message& message, int stage, const Op& op) const {
-    const int chunk = op.chunk * shape_.stages + stage;
-    const int edge = message.send == message.gradient ? chunk - 1 : chunk;
-    return ((message.gradient ? edges_ : 0) + edge) * shape_.microbatches + op.microbatch;
+    return (message->send ? receives_ : sends_)[number_of(*message, shape_, stage, op)];
   }
 
   void check_deadlock() const {
@@ -125,10 +101,10 @@ class PipelineSimulator {
   }
 
   const PlanShape& shape_;
-  int edges_;  // one more than there are: global chunks
   std::vector<StageSimulator> stages_;
-  std::vector<bool> sends_;  // posted, by index_of
+  std::vector<bool> sends_;  // posted, by number_of
   std::vector<bool> receives_;
+  ExchangeLedger exchanges_;
   std::vector<bool> entered_;  // by stage: the current instruction has acted
   std::vector<bool> at_tied_sum_;
   std::vector<bool> at_norm_;

@@ -16,7 +16,9 @@ enum class PlanUse { training, evaluation };
 ///     once, on data that is there and not in flight; no compute stands between a Recompute and its
 ///     Backward
 ///   - buffers: none is acquired or released twice, used after its release, or left in use
-///   - messages: each is sent once, received once and waited for at both ends, none for ever
+///   - messages: each is sent once, received once and waited for at both ends, none for ever; where
+///     they match by their order, each send meets its receive, and no stage would wait for ever if
+///     it did one thing after another, an exchange as a whole among them
 ///   - blocks: each sees the instructions that the shape asks for, in OpKind's order, the first one
 ///     after the last backward that writes it; one GradientNorm a stage, after all compute
 ///   - form: fields are in range, and 0 where they are not used

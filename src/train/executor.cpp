@@ -132,6 +132,12 @@ void Executor::execute(const Op& op) {
     case OpKind::RecvGradientWait:
       messages_.wait_receive(stream_, Payload::gradient, op);
       break;
+    case OpKind::ExchangeBegin:
+      messages_.begin_exchange();
+      break;
+    case OpKind::ExchangeEnd:
+      messages_.end_exchange(stream_);
+      break;
     case OpKind::GradientOpen:
       store_.open_gradient(op.block, m);
       break;

@@ -79,11 +79,12 @@ RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int st
   memory.device = on_gpu_by_kind(allocations);
   memory.host = by_kind(allocations, program);
   memory.host -= memory.device;
-  const bool staged = config.place.staged_messages;
   memory.device.buffers += cuda_reserve;
-  if (!staged) memory.device.communication = nccl_bytes(config);
-  memory.host.communication =
-      (staged ? sums + slots : 0) + static_cast<std::int64_t>(messages.peak_staged(plan, staged));
+  if (config.place.staged_messages)
+    memory.host.communication =
+        sums + slots + static_cast<std::int64_t>(messages.peak_staged(plan));
+  else
+    memory.device.communication = nccl_bytes(config);
   return memory;
 }
 
@@ -92,8 +93,8 @@ RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int st
 int nccl_groups(const PlacedConfig& config) {
   const ParallelConfig& parallel = config.parallel;
   int groups = 0;
-  for (const int size : {parallel.data, parallel.tensor}) groups += size > 1;
-  if (groups > 0 || parallel.pipeline > 1) ++groups;      // all ranks
+  for (const int size : {parallel.data, parallel.pipeline, parallel.tensor}) groups += size > 1;
+  if (groups > 0) ++groups;                               // all ranks
   if (parallel.pipeline > 1) ++groups;                    // of the embedding
   if (data_shard(config, 0).groups > 1) groups += 2;      // shards, and those alike
   if (parallel.tensor > config.model.kv_heads) ++groups;  // ranks with the same heads
@@ -108,7 +109,9 @@ std::int64_t nccl_bytes(const PlacedConfig& config) {
   std::vector<int> on_a_node = {data, tensor, tensor / config.model.kv_heads};
   if (shard.groups > 1)
     on_a_node.insert(on_a_node.end(), {std::min(shard.size, data), data / shard.size});
-  std::int64_t bytes = nccl_groups(config) * nccl_reserve;
+  // A stage exchanges messages with the one before and the one after; of two there is one other.
+  const int neighbours = std::min(config.parallel.pipeline - 1, 2);
+  std::int64_t bytes = nccl_groups(config) * nccl_reserve + neighbours * nccl_peer_reserve;
   for (const int ranks : on_a_node)
     if (ranks > 2) bytes += std::min(ranks, most_nvls_ranks) * nvls_reserve;
   return bytes;

@@ -83,11 +83,16 @@ std::vector<ArenaPart> arena_parts(const Allocations& allocations);
 /// CUDA and its libraries load when they first use it (the context is no part of what is free), and
 /// for the buffers of each group of ranks that NCCL connects; where NVLink's switches sum (NVLS,
 /// for more than two ranks on a node), also for each rank of the group there: at most 32 channels,
-/// two directions, 8 steps of 128 KiB; no node has more than 8 GPUs on such switches.
+/// two directions, 8 steps of 128 KiB; no node has more than 8 GPUs on such switches. For each rank
+/// that it exchanges messages with between stages: 32 channels, each of which has, by NVLink, a
+/// buffer of 10 MiB to receive and one of 2 MiB to send (p2pSendSetup and p2pRecvSetup of
+/// NCCL 2.30's transport/p2p.cc; NVIDIA/nccl issue 1685 counts them on H100). By the network it is
+/// less: channels x 16 steps x 128 KiB a direction, once for all ranks (sharedNetBuffersInit).
 inline constexpr std::int64_t cuda_reserve = std::int64_t{512} << 20;
 inline constexpr std::int64_t nccl_reserve = std::int64_t{256} << 20;
 inline constexpr std::int64_t nvls_reserve = 32 * 2 * 8 * (std::int64_t{128} << 10);
 inline constexpr int most_nvls_ranks = 8;
+inline constexpr std::int64_t nccl_peer_reserve = 32 * (std::int64_t{12} << 20);
 /// Groups of a rank of such a job that NCCL connects, at most.
 int nccl_groups(const PlacedConfig& config);
 /// What is kept for them.

@@ -179,7 +179,7 @@ Op key_of(Op op) {
 
 }  // namespace
 
-std::uint64_t OpMessages::peak_staged(const Plan& plan, bool collectives) const {
+std::uint64_t OpMessages::peak_staged(const Plan& plan) const {
   StagingMemory memory(true);
   std::map<Op, int> under_way;  // pieces, by the instruction that ends the message
   for (const Op& op : plan) {
@@ -189,10 +189,9 @@ std::uint64_t OpMessages::peak_staged(const Plan& plan, bool collectives) const 
       continue;
     }
     const Messages sent = receives(op) ? planned_send(boundary_bytes_) : of(op).messages;
-    const std::uint64_t bytes = collectives || sent.send.messages > 0 ? sent.staged : 0;
-    if (bytes == 0) continue;
+    if (sent.staged == 0) continue;
     std::vector<int> pieces;
-    for (int i = 0; i < sent.at_once; ++i) pieces.push_back(memory.take(bytes));
+    for (int i = 0; i < sent.at_once; ++i) pieces.push_back(memory.take(sent.staged));
     Op end = op;
     end.kind = end_of(op.kind);
     if (end.kind == op.kind)

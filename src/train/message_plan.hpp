@@ -47,9 +47,8 @@ class OpMessages {
   std::uint64_t peak_scratch(const Plan& plan) const;
   /// What the groups come to hold for sums, to the end of the run.
   std::uint64_t held(const Plan& plan) const;
-  /// The host memory that the plan's messages come to hold where they go through there: all, or
-  /// those between stages alone.
-  std::uint64_t peak_staged(const Plan& plan, bool collectives) const;
+  /// The host memory that the plan's messages come to hold where they go through there.
+  std::uint64_t peak_staged(const Plan& plan) const;
 
  private:
   SharingGroups groups_;

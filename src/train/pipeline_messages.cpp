@@ -4,9 +4,9 @@
 
 namespace triax {
 
-void check_tags(const Config& config, int largest) {
+void check_tags(const PlacedConfig& config, int largest) {
   const ParallelConfig& parallel = config.parallel;
-  if (parallel.pipeline <= 1) return;
+  if (parallel.pipeline <= 1 || config.place.by_nccl()) return;
   constexpr std::int64_t payloads = 2;
   const std::int64_t needed = payloads * parallel.pipeline * parallel.chunks *
                               static_cast<std::int64_t>(config.batch.accumulation);

@@ -3,15 +3,15 @@
 #include <vector>
 
 #include "src/comm/communicator.hpp"
-#include "src/config/config.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
+#include "src/train/placement.hpp"
 
 namespace triax {
 
 /// UsageError where a step of the job has more messages between stages than this MPI has tags, of
-/// which `largest` is the largest (largest_message_tag).
-void check_tags(const Config& config, int largest);
+/// which `largest` is the largest (largest_message_tag), and they are MPI's.
+void check_tags(const PlacedConfig& config, int largest);
 
 class PipelineMessages {
  public:
@@ -30,6 +30,9 @@ class PipelineMessages {
   void wait_receive(const Stream& stream, Payload payload, const Op& op) {
     slot(payload, false, op).wait(stream);
   }
+  /// What starts between the two begins together (Communicator::begin_exchange).
+  void begin_exchange() { pipeline_.begin_exchange(); }
+  void end_exchange(const Stream& stream) { pipeline_.end_exchange(stream); }
   /// Moves on what is under way.
   void progress() {
     std::erase_if(under_way_, [this](std::size_t slot) {

@@ -3,7 +3,9 @@
 #include <vector>
 
 #include "kernels/base/device.hpp"
+#include "src/comm/device_messages.hpp"
 #include "src/comm/process_grid.hpp"
+#include "src/train/build_facts.hpp"
 
 namespace triax {
 namespace {
@@ -48,7 +50,8 @@ PlacedConfig on_nodes(const Config& config, int ranks_per_node) {
   Placement place;
   place.space =
       config.run.space.value_or(device_count() > 0 ? MemorySpace::device : MemorySpace::host);
-  place.staged_messages = place.space == MemorySpace::host;  // each has a GPU of its own
+  // Each has a GPU of its own; a build without GPUs plans for one with NCCL.
+  place.staged_messages = place.space == MemorySpace::host || (built_for_gpus() && !has_nccl());
   for (const Axis axis : all_axes)
     place.ranks_sharing[index(axis)] = run_within_node(shape, axis, node_of_rank);
   place.data_ranks_of_node = run_within_node(shape, Axis::data, node_of_rank);

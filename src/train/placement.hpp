@@ -13,8 +13,9 @@ class ProcessGrid;
 struct Placement {
   /// Where tensors live and are computed.
   MemorySpace space = MemorySpace::host;
-  /// Messages of a GPU's memory go through the host's (ProcessGrid::stages_messages).
+  /// Messages of a GPU's memory go through the host's (ProcessGrid::stages_messages), else by NCCL.
   bool staged_messages = true;
+  bool by_nccl() const { return space == MemorySpace::device && !staged_messages; }
   /// How many neighbours along the data, pipeline and tensor axis share memory, which large
   /// messages go through (ProcessGrid::ranks_sharing).
   std::array<int, 3> ranks_sharing{1, 1, 1};

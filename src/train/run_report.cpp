@@ -223,7 +223,9 @@ std::string hidden_text(Axis axis, const MessageTimes& times, double seconds) {
       std::min(100.0, 100.0 * times.spent / seconds));
 }
 
+// Those of the host: nobody clocks what GPUs send by themselves.
 void report_messages(ProcessGrid& grid, double seconds) {
+  if (grid.space() == MemorySpace::device && !grid.stages_messages()) return;
   std::array<double, 2 * all_axes.size()> sums{};
   std::size_t at = 0;
   for (const Axis axis : all_axes) {

@@ -182,6 +182,7 @@ PlanShape plan_shape(const PlacedConfig& config) {
   shape.stages = parallel.pipeline;
   shape.chunks = parallel.chunks;
   shape.microbatches = static_cast<int>(config.batch.accumulation);
+  shape.matching = config.place.by_nccl() ? MessageMatching::by_order : MessageMatching::by_tag;
   const DataShard data = data_shard(config, 0);
   shape.data_parallel = data.size > 1;
   shape.zero = static_cast<ZeroStage>(data.zero_stage);

@@ -1,7 +1,9 @@
-// Ranks on devices of their own, the last of which never joins a message; see test_nccl_stall.cpp.
+// Ranks on devices of their own, the last of which never joins a message: a sum or, with the
+// argument "exchange", what the one before it sends there; see test_nccl_stall.cpp.
 #include <unistd.h>
 
 #include <cstdio>
+#include <string_view>
 
 #include "kernels/base/check.hpp"
 #include "src/comm/mpi_session.hpp"
@@ -9,6 +11,14 @@
 #include "src/comm/watchdog.hpp"
 
 namespace {
+
+void exchange(triax::Communicator& comm, const triax::Stream& queue, const triax::Tensor& data) {
+  comm.begin_exchange();
+  triax::Request message;
+  if (comm.rank() == comm.size() - 2) message = comm.send(queue, data, comm.size() - 1, 7);
+  comm.end_exchange(queue);
+  message.wait(queue);
+}
 
 int run(int argc, char** argv) {
   triax::MpiSession session(&argc, &argv);
@@ -26,7 +36,10 @@ int run(int argc, char** argv) {
   const triax::Watchdog watchdog(grid.board(), timeout);
   if (session.rank() == session.size() - 1)
     for (;;) ::sleep(1);
-  grid.data().all_reduce(queue, data).wait(queue);
+  if (argc > 1 && std::string_view(argv[1]) == "exchange")
+    exchange(grid.data(), queue, data);
+  else
+    grid.data().all_reduce(queue, data).wait(queue);
   grid.drain(queue);
   return 0;
 }

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 
 namespace triax::test {
 namespace {
@@ -22,6 +21,15 @@ class Tracer {
   Tracer(const PlanShape& shape, int stage) : shape_(shape), stage_(stage) {}
 
   Footprint trace(const Op& op) {
+    if (shape_.matching == MessageMatching::by_tag) return touched(op);
+    const bool bound = op.kind == OpKind::ExchangeBegin || op.kind == OpKind::ExchangeEnd;
+    Footprint all = bound ? Footprint{} : touched(op);
+    all["exchange"] = bound ? Access::write : Access::read;
+    return all;
+  }
+
+ private:
+  Footprint touched(const Op& op) {
     const int input = op.layer;
     const int output = op.layer + 1;
     const int chunk_end = shape_.layers[stage_][op.chunk];
@@ -96,7 +104,6 @@ class Tracer {
     }
   }
 
- private:
   // The output of a chunk is the next one's input where both are on one stage.
   std::string boundary(const Op& op, int layer) const {
     const bool next = shape_.stages == 1 && layer == shape_.layers[stage_][op.chunk];
@@ -141,105 +148,6 @@ class Tracer {
   int stage_;
 };
 
-// What waits for what, over all stages.
-class WaitGraph {
- public:
-  explicit WaitGraph(const Plans& plans) : plans_(plans) {
-    for (const Plan& plan : plans) {
-      first_.push_back(size_);
-      size_ += static_cast<int>(plan.size());
-    }
-    after_.resize(size_);
-    waits_.resize(size_, 0);
-    for (int s = 0; s < std::ssize(plans); ++s)
-      for (int i = 0; i < std::ssize(plans[s]); ++i) note(s, i);
-    for (const auto& [key, both] : messages_)
-      for (int end = 0; end < 2; ++end) add(both[end].start, both[1 - end].wait);
-    for (const auto& [kind, nodes] : meetings_)
-      for (const auto& [node, before] : nodes)
-        for (const auto& other : nodes)
-          if (other.first != node && before >= 0) add(before, other.first);
-  }
-
-  bool has_circle() {
-    std::vector<int> ready;
-    for (int n = 0; n < size_; ++n)
-      if (waits_[n] == 0) ready.push_back(n);
-    int done = 0;
-    for (; !ready.empty(); ++done) {
-      const int node = ready.back();
-      ready.pop_back();
-      for (const int next : after_[node])
-        if (--waits_[next] == 0) ready.push_back(next);
-    }
-    return done < size_;
-  }
-
- private:
-  struct End {
-    int start = -1;
-    int wait = -1;
-  };
-
-  void add(int from, int to) {
-    after_[from].push_back(to);
-    ++waits_[to];
-  }
-
-  void note(int stage, int position) {
-    const int node = first_[stage] + position;
-    const Op& op = plans_[stage][position];
-    if (position > 0) add(node - 1, node);
-    const int chunk = op.chunk * static_cast<int>(plans_.size()) + stage;
-    // (kind of message, the lower of its two global chunks, microbatch), then [receiving end], then
-    // Start or Wait
-    const auto end = [&](char kind, int edge, bool receives) -> End& {
-      return messages_[{kind, edge, op.microbatch}][receives ? 1 : 0];
-    };
-    switch (op.kind) {
-      case OpKind::SendActivationStart:
-        end('a', chunk, false).start = node;
-        break;
-      case OpKind::SendActivationWait:
-        end('a', chunk, false).wait = node;
-        break;
-      case OpKind::RecvActivationStart:
-        end('a', chunk - 1, true).start = node;
-        break;
-      case OpKind::RecvActivationWait:
-        end('a', chunk - 1, true).wait = node;
-        break;
-      case OpKind::SendGradientStart:
-        end('g', chunk - 1, false).start = node;
-        break;
-      case OpKind::SendGradientWait:
-        end('g', chunk - 1, false).wait = node;
-        break;
-      case OpKind::RecvGradientStart:
-        end('g', chunk, true).start = node;
-        break;
-      case OpKind::RecvGradientWait:
-        end('g', chunk, true).wait = node;
-        break;
-      case OpKind::TiedSum:
-      case OpKind::GradientNorm:
-        meetings_[op.kind].emplace_back(node, position > 0 ? node - 1 : -1);
-        break;
-      default:
-        break;
-    }
-  }
-
-  const Plans& plans_;
-  int size_ = 0;
-  std::vector<int> first_;               // node of a stage's first instruction
-  std::vector<std::vector<int>> after_;  // nodes that wait for a node
-  std::vector<int> waits_;               // how many a node waits for
-  std::map<std::tuple<char, int, int>, std::array<End, 2>> messages_;
-  std::map<OpKind, std::vector<std::pair<int, int>>>
-      meetings_;  // (node, the one before it on its stage)
-};
-
 }  // namespace
 
 bool independent(const PlanShape& shape, int stage, const Op& a, const Op& b) {
@@ -282,10 +190,6 @@ bool recomputes_stand_before_backward(const Plan& plan) {
     if (next == plan.size() || plan[next] != backward) return false;
   }
   return true;
-}
-
-bool deadlocks(const Plans& plans) {
-  return WaitGraph(plans).has_circle();
 }
 
 }  // namespace triax::test

@@ -18,8 +18,12 @@ bool windows_begin_with_their_microbatch(const PlanShape& shape, int stage, cons
 /// it.
 bool recomputes_stand_before_backward(const Plan& plan);
 
-/// Some stage waits for ever, if sends wait for their receives. The plans must have every message
-/// at both ends.
+/// Some stage waits for ever, if sends wait for their receives, and exchanges for all their other
+/// ends. The plans must have every message at both ends.
 bool deadlocks(const Plans& plans);
+
+/// Between two stages the n-th message that one sends is the n-th that the other receives from
+/// there.
+bool messages_meet(const Plans& plans);
 
 }  // namespace triax::test

@@ -71,6 +71,7 @@ PlanShape make_shape(const ShapeOptions& options) {
   shape.stages = options.stages;
   shape.chunks = options.chunks;
   shape.microbatches = options.microbatches;
+  shape.matching = options.matching;
   shape.partition_inputs = options.partition;
   shape.offload_inputs = options.host_inputs;
   shape.data_parallel = options.data_parallel;
@@ -110,7 +111,8 @@ std::string text_of(const ShapeOptions& o) {
   static constexpr const char* layers[] = {"one", "two", "uneven"};
   static constexpr const char* marks[] = {"none", "all", "some"};
   return std::to_string(o.stages) + " stages, " + std::to_string(o.chunks) + " chunks, " +
-         std::to_string(o.microbatches) + " micro-batches, layers " +
+         std::to_string(o.microbatches) + " micro-batches" +
+         (o.matching == MessageMatching::by_order ? " by order" : "") + ", layers " +
          layers[static_cast<int>(o.layers)] + ", recompute " +
          marks[static_cast<int>(o.recompute)] + (o.partition ? ", partitioned" : "") +
          (o.host_inputs ? ", inputs on the host" : "") + (o.pools ? ", pools" : "") +

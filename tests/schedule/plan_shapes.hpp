@@ -15,6 +15,7 @@ struct ShapeOptions {
   int stages = 1;
   int chunks = 1;
   int microbatches = 1;
+  MessageMatching matching = MessageMatching::by_tag;
   Layers layers = Layers::one;
   Marks recompute = Marks::none;
   bool partition = false;  // inputs of recomputed layers

@@ -8,10 +8,12 @@
 namespace triax::test {
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
-                 ZeroStage zero, bool partition, int offload, bool pieces, bool beside_device) {
+                 ZeroStage zero, bool partition, int offload, bool pieces, bool beside_device,
+                 MessageMatching matching) {
   const PlanShape shape = make_shape({.stages = stages,
                                       .chunks = chunks,
                                       .microbatches = microbatches,
+                                      .matching = matching,
                                       .layers = Layers::uneven,
                                       .recompute = Marks::some,
                                       .partition = partition,
@@ -30,8 +32,15 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
   return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
               std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : "") +
               ", offload " + std::to_string(offload) + (pieces ? ", pieces" : "") +
-              (beside_device ? ", beside a device" : ""),
+              (beside_device ? ", beside a device" : "") +
+              (matching == MessageMatching::by_order ? ", by order" : ""),
           shape, training_plans(schedule, shape)};
+}
+
+Subject exchanging(const std::string& schedule, int stages, int chunks, int microbatches,
+                   ZeroStage zero) {
+  return training(schedule, stages, chunks, microbatches, zero, false, 0, false, false,
+                  MessageMatching::by_order);
 }
 
 std::vector<Subject> subjects() {
@@ -51,34 +60,45 @@ std::vector<Subject> subjects() {
                                        .zero = ZeroStage::parameters,
                                        .ahead = 25,
                                        .offload = 3});
+  const PlanShape exchanged = make_shape({.stages = 3,
+                                          .chunks = 2,
+                                          .microbatches = 4,
+                                          .matching = MessageMatching::by_order,
+                                          .layers = Layers::uneven});
   const PlanShape alone =
       make_shape({.stages = 1, .chunks = 3, .microbatches = 2, .layers = Layers::uneven});
-  return {training("gpipe", 3, 2, 4),
-          training("gpipe", 1, 3, 2),
-          training("1f1b", 4, 1, 5),
-          training("interleaved", 2, 3, 4),
-          training("gpipe", 1, 3, 2, ZeroStage::gradients),
-          training("1f1b", 3, 1, 4, ZeroStage::gradients),
-          training("gpipe", 1, 3, 2, ZeroStage::parameters),
-          training("1f1b", 3, 1, 4, ZeroStage::parameters),
-          training("interleaved", 2, 2, 4, ZeroStage::parameters),
-          training("1f1b", 2, 1, 2, ZeroStage::none, false, 1),
-          training("gpipe", 1, 3, 2, ZeroStage::optimizer, false, 2),
-          training("1f1b", 2, 1, 3, ZeroStage::gradients, false, 3),
-          training("1f1b", 2, 1, 3, ZeroStage::parameters, false, 1),
-          training("gpipe", 1, 3, 2, ZeroStage::parameters, false, 2),
-          training("interleaved", 2, 2, 4, ZeroStage::parameters, false, 4),
-          {"evaluation on 2, offload", loaded, evaluation_plans(loaded), PlanUse::evaluation},
-          {"evaluation on 3", evaluated, evaluation_plans(evaluated), PlanUse::evaluation},
-          {"evaluation on 3, ZeRO 3", gathered, evaluation_plans(gathered), PlanUse::evaluation},
-          {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation},
-          training("gpipe", 1, 3, 2, ZeroStage::gradients, true),
-          training("1f1b", 3, 1, 4, ZeroStage::optimizer, true),
-          training("interleaved", 2, 2, 4, ZeroStage::parameters, true),
-          training("gpipe", 1, 3, 2, ZeroStage::optimizer, false, 0, true),
-          training("1f1b", 2, 1, 2, ZeroStage::parameters, false, 1, true),
-          training("1f1b", 3, 1, 4, ZeroStage::parameters, false, 3, false, true),
-          training("gpipe", 1, 3, 2, ZeroStage::parameters, true, 2, false, true)};
+  return {
+      training("gpipe", 3, 2, 4),
+      training("gpipe", 1, 3, 2),
+      training("1f1b", 4, 1, 5),
+      training("interleaved", 2, 3, 4),
+      training("gpipe", 1, 3, 2, ZeroStage::gradients),
+      training("1f1b", 3, 1, 4, ZeroStage::gradients),
+      training("gpipe", 1, 3, 2, ZeroStage::parameters),
+      training("1f1b", 3, 1, 4, ZeroStage::parameters),
+      training("interleaved", 2, 2, 4, ZeroStage::parameters),
+      training("1f1b", 2, 1, 2, ZeroStage::none, false, 1),
+      training("gpipe", 1, 3, 2, ZeroStage::optimizer, false, 2),
+      training("1f1b", 2, 1, 3, ZeroStage::gradients, false, 3),
+      training("1f1b", 2, 1, 3, ZeroStage::parameters, false, 1),
+      training("gpipe", 1, 3, 2, ZeroStage::parameters, false, 2),
+      training("interleaved", 2, 2, 4, ZeroStage::parameters, false, 4),
+      {"evaluation on 2, offload", loaded, evaluation_plans(loaded), PlanUse::evaluation},
+      {"evaluation on 3", evaluated, evaluation_plans(evaluated), PlanUse::evaluation},
+      {"evaluation on 3, ZeRO 3", gathered, evaluation_plans(gathered), PlanUse::evaluation},
+      {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation},
+      training("gpipe", 1, 3, 2, ZeroStage::gradients, true),
+      training("1f1b", 3, 1, 4, ZeroStage::optimizer, true),
+      training("interleaved", 2, 2, 4, ZeroStage::parameters, true),
+      training("gpipe", 1, 3, 2, ZeroStage::optimizer, false, 0, true),
+      training("1f1b", 2, 1, 2, ZeroStage::parameters, false, 1, true),
+      training("1f1b", 3, 1, 4, ZeroStage::parameters, false, 3, false, true),
+      training("gpipe", 1, 3, 2, ZeroStage::parameters, true, 2, false, true),
+      exchanging("gpipe", 3, 2, 4),
+      exchanging("1f1b", 4, 1, 5, ZeroStage::gradients),
+      exchanging("interleaved", 2, 3, 4),
+      exchanging("interleaved", 3, 2, 6, ZeroStage::parameters),
+      {"evaluation on 3, by order", exchanged, evaluation_plans(exchanged), PlanUse::evaluation}};
 }
 
 std::optional<std::string> error_of(const Subject& subject, const Plans& plans) {

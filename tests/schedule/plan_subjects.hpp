@@ -23,7 +23,11 @@ struct Subject {
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
                  ZeroStage zero = ZeroStage::optimizer, bool partition = false, int offload = 0,
-                 bool pieces = false, bool beside_device = false);
+                 bool pieces = false, bool beside_device = false,
+                 MessageMatching matching = MessageMatching::by_tag);
+/// The same where messages match by their order.
+Subject exchanging(const std::string& schedule, int stages, int chunks, int microbatches,
+                   ZeroStage zero = ZeroStage::optimizer);
 
 /// Plans in which every instruction and every feature occurs.
 std::vector<Subject> subjects();

@@ -69,6 +69,14 @@ constexpr int every = 5;
 constexpr int every = 1;
 #endif
 
+// One of three combinations of layers and marks for each size and each choice of features.
+bool is_third(const ShapeOptions& options, int choice) {
+  const int both = static_cast<int>(options.layers) + static_cast<int>(options.recompute);
+  return options.stages > 1 && (both + choice) % 3 == 0;
+}
+
+constexpr MessageMatching ways[] = {MessageMatching::by_tag, MessageMatching::by_order};
+
 TEST(Verify, EveryScheduleWithEveryFeature) {
   int plans = 0;
   for (const ScheduleRow& row : schedules())
@@ -79,7 +87,11 @@ TEST(Verify, EveryScheduleWithEveryFeature) {
             if (plans++ % every != 0) continue;
             options.layers = layers;
             options.recompute = marks;
-            expect_verified(row.name, with_switches(options, i));
+            for (const MessageMatching way : ways) {
+              if (way == MessageMatching::by_order && !is_third(options, i)) continue;
+              options.matching = way;
+              expect_verified(row.name, with_switches(options, i));
+            }
           }
     });
   EXPECT_EQ(plans, 183744);
@@ -88,8 +100,12 @@ TEST(Verify, EveryScheduleWithEveryFeature) {
 TEST(Verify, Evaluation) {
   int plans = 0;
   for_each_size(schedules().front(), [&](ShapeOptions options) {
-    for (const Layers layers : {Layers::one, Layers::uneven}) {
+    for (const auto& [layers, way] : {std::pair{Layers::one, ways[0]},
+                                      {Layers::uneven, ways[0]},
+                                      {Layers::one, ways[1]},
+                                      {Layers::uneven, ways[1]}}) {
       options.layers = layers;
+      options.matching = way;
       const PlanShape shape = make_shape(options);
       try {
         ++plans;
@@ -100,7 +116,7 @@ TEST(Verify, Evaluation) {
       }
     }
   });
-  EXPECT_EQ(plans, 768);
+  EXPECT_EQ(plans, 2 * 768);
 }
 
 std::string error_of(const Plans& plans, const PlanShape& shape, PlanUse use = PlanUse::training) {

@@ -54,18 +54,30 @@ class Library {
     else
       call();
   }
+  // Sends and receives of a group begin together.
+  void begin(const std::shared_ptr<FakeComm>& comm, const FakePeerCall& call, void* stream) {
+    if (depth_ == 0) return comm->enqueue(std::vector{call}, stream);
+    auto same = std::ranges::find(exchanges_, comm, &Exchange::comm);
+    if (same == exchanges_.end())
+      same = exchanges_.insert(same, {.comm = comm, .calls = {}, .stream = stream});
+    same->calls.push_back(call);
+  }
   void start_group() { ++depth_; }
   bool end_group() {
     if (depth_ == 0) return false;
-    if (--depth_ == 0)
-      for (const auto& call : std::exchange(group_, {})) call();
+    if (--depth_ > 0) return true;
+    for (const auto& call : std::exchange(group_, {})) call();
+    for (Exchange& each : std::exchange(exchanges_, {}))
+      each.comm->enqueue(std::move(each.calls), each.stream);
     return true;
   }
 
   int version = 0;
 
  private:
-  Library() : thread_(start_quiet_thread([this] { serve(); })) {}
+  Library() : thread_(start_quiet_thread([this] { serve(); })) {
+    LaunchOrder::of_process();  // made before this is, so that it ends after the thread
+  }
   ~Library() {
     over_ = true;
     thread_.join();
@@ -83,8 +95,15 @@ class Library {
     }
   }
 
+  struct Exchange {
+    std::shared_ptr<FakeComm> comm;
+    std::vector<FakePeerCall> calls;
+    void* stream;
+  };
+
   SharedMemory place_;
   int depth_ = 0;
+  std::vector<Exchange> exchanges_;  // of a group
   std::vector<std::function<void()>> group_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<FakeComm>> comms_;
@@ -131,6 +150,16 @@ ncclResult_t begin(ncclComm_t comm, const FakeCall& call, const void* from, bool
   const std::size_t bytes = has_input ? parts * call.count * triax::test::bytes_of(call.type) : 0;
   Library::of_process().begin(
       [=, fake = comm->fake] { fake->enqueue(call, from, bytes, to, stream); });
+  return ncclSuccess;
+}
+
+ncclResult_t begin(ncclComm_t comm, bool send, int peer, int type, std::uint64_t count,
+                   void* memory, cudaStream_t stream) {
+  if (comm == nullptr || stream == nullptr) return ncclInvalidArgument;
+  const FakeRanks& ranks = comm->fake->ranks();
+  if (peer < 0 || peer >= ranks.size() || peer == ranks.rank()) return ncclInvalidArgument;
+  Library::of_process().begin(
+      comm->fake, {send, peer, type, count, count * triax::test::bytes_of(type), memory}, stream);
   return ncclSuccess;
 }
 
@@ -243,6 +272,16 @@ ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataTyp
                            ncclComm_t comm, cudaStream_t stream) {
   const bool sends = comm->fake->ranks().rank() == root;
   return begin(comm, {FakeCall::Kind::broadcast, type, 0, root, count}, from, sends, 1, to, stream);
+}
+
+ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream) {
+  return begin(comm, true, peer, type, count, const_cast<void*>(from), stream);
+}
+
+ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return begin(comm, false, peer, type, count, to, stream);
 }
 
 ncclResult_t ncclGroupStart() {

@@ -2,8 +2,10 @@
 // NCCL for the emulated device: the functions of nccl.h that triax calls, between the processes of
 // one machine, through memory that they share. As on GPUs a collective is work of its stream, which
 // goes on by itself once another rank waits for it, and no sooner; groups begin at their end;
-// communicators are made, and destroyed, by all their ranks together. Ranks whose calls do not
-// match, where NCCL would hang, get an asynchronous error that says so.
+// communicators are made, and destroyed, by all their ranks together. Collectives that do not
+// match, where NCCL would hang, get an asynchronous error that says so. Sends and receives match by
+// their order, and a process does one thing after another (fake_nccl_order.hpp): a wrong order
+// hangs.
 
 namespace triax::test {
 

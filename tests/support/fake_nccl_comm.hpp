@@ -10,6 +10,8 @@
 
 #include "kernels/base/float16.hpp"
 #include "kernels/cuda/emulated_device.hpp"
+#include "tests/support/fake_nccl_exchange.hpp"
+#include "tests/support/fake_nccl_order.hpp"
 #include "tests/support/fake_nccl_ranks.hpp"
 
 namespace triax::test {
@@ -84,20 +86,54 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
   // once all have put theirs. `input` bytes at `from`.
   void enqueue(const FakeCall& call, const void* from, std::size_t input, void* to, void* stream) {
     check(input <= FakeSlot::data_bytes, "the fake NCCL has no room for {} bytes", input);
-    const std::uint64_t number = ++begun_;
+    const std::uint64_t number = ++begun_, order = order_.next();
     const auto self = shared_from_this();
     cuda::emulator::enqueue_when(
-        stream, [self, number] { return self->room(number); },
+        stream, [self, number, order] { return self->may_begin(order) && self->room(number); },
         [self, call, from, input, number] { self->put(call, from, input, number); });
     auto advance = cuda::emulator::enqueue_when(
         stream, [self, number] { return self->all_put(number); },
         [self, call, to, number] { self->take(call, to, number); });
+    order_.begun(order, advance);
     const std::lock_guard lock(mutex_);
     under_way_.emplace_back(number, std::move(advance));
   }
 
+  // A group of sends and receives.
+  void enqueue(std::vector<FakePeerCall> calls, void* stream) {
+    for (FakePeerCall& call : calls) {
+      check(call.bytes <= FakeSlot::message_bytes && ranks_.size() <= int{FakeSlot::most_peers},
+            "the fake NCCL has no room for a message of {} bytes between {} ranks", call.bytes,
+            ranks_.size());
+      call.number = ++(call.send ? sends_ : receives_)[static_cast<std::size_t>(call.peer)];
+    }
+    const auto exchange = std::make_shared<FakeExchange>(ranks_, std::move(calls));
+    const std::uint64_t order = order_.next();
+    const auto self = shared_from_this();
+    cuda::emulator::enqueue_when(
+        stream, [self, order] { return self->may_begin(order); },
+        [self, exchange] {
+          if (!self->aborted_) exchange->begin();
+        });
+    auto advance = cuda::emulator::enqueue_when(
+        stream, [self, exchange] { return self->complete(*exchange); },
+        [self, exchange] {
+          if (!self->aborted_) exchange->take();
+        });
+    order_.begun(order, advance);
+    const std::lock_guard lock(mutex_);
+    exchanges_.emplace_back(exchange, std::move(advance));
+  }
+
   // Does what other ranks wait for.
   void serve() {
+    serve_collectives();
+    while (awaited_exchange() && advance_exchange()) {
+    }
+  }
+
+ private:
+  void serve_collectives() {
     std::uint64_t wanted = 0;
     ranks_.all([&](const FakeSlot& each) {
       wanted = std::max(wanted, each.wanted.load());
@@ -115,8 +151,33 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
       under_way_.pop_front();
     }
   }
+  bool awaited_exchange() {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(exchanges_, [](const auto& each) { return each.first->awaited(); });
+  }
+  // The oldest one.
+  bool advance_exchange() {
+    std::function<bool()> advance;
+    {
+      const std::lock_guard lock(mutex_);
+      advance = exchanges_.front().second;
+    }
+    if (!advance()) return false;
+    const std::lock_guard lock(mutex_);
+    exchanges_.pop_front();
+    return true;
+  }
 
- private:
+  bool may_begin(std::uint64_t order) {
+    return aborted_ || (error_ == ncclSuccess && order_.come_to(order));
+  }
+  bool complete(const FakeExchange& exchange) {
+    if (aborted_) return true;
+    if (error_ != ncclSuccess || !exchange.complete()) return false;
+    if (!exchange.matches()) fail(ncclInvalidUsage);
+    return error_ == ncclSuccess;
+  }
+
   // What every rank has done `number` times, where it is asked about.
   bool awaited(std::uint64_t number, std::atomic<std::uint64_t> FakeSlot::*done) {
     if (aborted_) return true;
@@ -171,8 +232,11 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
   FakeRanks ranks_;
   std::atomic<ncclResult_t> error_{ncclSuccess};
   std::atomic<bool> aborted_{false};
+  LaunchOrder& order_ = LaunchOrder::of_process();
   std::uint64_t begun_ = 0;
+  std::array<std::uint64_t, FakeSlot::most_peers> sends_{}, receives_{};
   std::mutex mutex_;  // of what follows
+  std::deque<std::pair<std::shared_ptr<FakeExchange>, std::function<bool()>>> exchanges_;
   std::deque<std::pair<std::uint64_t, std::function<bool()>>> under_way_;
 };
 

@@ -35,6 +35,23 @@ struct FakeSlot {
   int color = 0, key = 0;  // of a split
   SharedMemory::Name made{};
   std::array<std::byte, data_bytes> data{};
+
+  // What it sends to another rank, and receives from there.
+  static constexpr std::size_t most_peers = 4, message_bytes = std::size_t{128} << 10;
+  struct Message {
+    int type = 0;
+    std::uint64_t count = 0;
+    std::array<std::byte, message_bytes> data{};
+  };
+  struct With {
+    std::atomic<std::uint64_t> sent{0}, posted{0}, taken{0};
+    // Up to which of its own it waits for the other end.
+    std::atomic<std::uint64_t> awaits_receive{0}, awaits_send{0};
+    // The last ones sent, of two exchanges: who begins the second has seen the other end begin the
+    // first, and who begins a third has seen it begin the second, with all of the first taken.
+    std::array<Message, 4> messages;
+  };
+  std::array<With, most_peers> with;
 };
 
 /// Where ranks find each other's slots: what an id names.

@@ -97,6 +97,15 @@ TEST(NcclBytes, AreMoreOnANodeWithManyGpus) {
   EXPECT_EQ(with(1), 4 * nvls_reserve);
 }
 
+// Stages exchange messages with those beside them, which NCCL has buffers for.
+TEST(NcclBytes, AreMoreForEachNeighbourOfAStage) {
+  PlacedConfig config = golden_config({.pipeline = 2, .micro = 1});
+  EXPECT_EQ(nccl_groups(config), 3) << "all ranks, the pipeline axis, first and last stage";
+  EXPECT_EQ(nccl_bytes(config), 3 * nccl_reserve + nccl_peer_reserve);
+  config.parallel.pipeline = 4;
+  EXPECT_EQ(nccl_bytes(config), 3 * nccl_reserve + 2 * nccl_peer_reserve);
+}
+
 TEST(MemoryText, LeavesOutWhatIsNotThere) {
   KindBytes bytes;
   bytes.gradients = 3 << 20;

@@ -145,6 +145,17 @@ TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
   EXPECT_GT(half.host.optimizer, 0);
 }
 
+// Between stages as within them: nothing passes through the host with NCCL.
+TEST(MemoryPlan, OnGpusMessagesBetweenStagesAreNccls) {
+  PlacedConfig config = golden_config({.pipeline = 2, .micro = 1});
+  config.place.space = MemorySpace::device;
+  EXPECT_GT(memory_of(config).of(0).host.communication, 0);
+  EXPECT_EQ(memory_of(config).of(0).device.communication, 0);
+  config.place.staged_messages = false;
+  EXPECT_EQ(memory_of(config).of(0).host.communication, 0);
+  EXPECT_EQ(memory_of(config).of(0).device.communication, nccl_bytes(config));
+}
+
 // Parameters of a GPU's run beside it, in the host's memory or on a disk, with buffers for a few
 // layers on the GPU.
 TEST(MemoryPlan, OnGpusOffloadedParametersAreOnTheHostOrItsDisk) {

@@ -11,7 +11,7 @@ namespace {
 using Payload = PipelineMessages::Payload;
 
 TEST(PipelineMessages, ThatMpiHasNoTagsForAreRefusedBeforeAStep) {
-  Config config;
+  PlacedConfig config;
   config.parallel.pipeline = 4;
   config.parallel.chunks = 2;
   config.batch.accumulation = 100;
@@ -19,6 +19,9 @@ TEST(PipelineMessages, ThatMpiHasNoTagsForAreRefusedBeforeAStep) {
   EXPECT_THAT(error_of([&] { check_tags(config, 2 * 4 * 2 * 100 - 2); }),
               testing::AllOf(testing::HasSubstr("1600 messages"), testing::HasSubstr("1599 tags"),
                              testing::HasSubstr("train_micro_batch_size_per_gpu")));
+  config.place = {.space = MemorySpace::device, .staged_messages = false};
+  check_tags(config, 1);  // NCCL has none
+  config.place = {};
   config.parallel.pipeline = 1;
   check_tags(config, 1);
 }

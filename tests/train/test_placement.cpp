@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "src/comm/device_messages.hpp"
+#include "src/train/build_facts.hpp"
 #include "src/train/job_plan.hpp"
 #include "tests/support/job_builder.hpp"
 
@@ -28,7 +30,7 @@ TEST(OnNodes, ADeviceThatTheJobNamesNeedNotBeHere) {
   config.run.space = MemorySpace::device;
   const PlacedConfig placed = on_nodes(config, 0);
   EXPECT_EQ(placed.place.space, MemorySpace::device);
-  EXPECT_FALSE(placed.place.staged_messages);
+  EXPECT_EQ(placed.place.staged_messages, built_for_gpus() && !has_nccl());
 }
 
 TEST(ShardSize, IsThatOfANodeWhereTheJobSaysSo) {

@@ -41,6 +41,20 @@ TEST(PlanShapeOfAJob, FollowsModelAndGrid) {
       EXPECT_EQ(use.tensor_sum, !use.tied);  // norms and biases under sequence parallelism
 }
 
+// By NCCL alone, which sends from a GPU to another: MPI has tags.
+TEST(PlanShapeOfAJob, MessagesMatchAsWhoSendsThemDoes) {
+  PlacedConfig config = golden_config({.pipeline = 2, .micro = 1});
+  const auto by_order = [&](MemorySpace space, bool staged) {
+    config.place.space = space;
+    config.place.staged_messages = staged;
+    return plan_shape(config).matching == MessageMatching::by_order;
+  };
+  EXPECT_FALSE(by_order(MemorySpace::host, true));
+  EXPECT_FALSE(by_order(MemorySpace::host, false));
+  EXPECT_FALSE(by_order(MemorySpace::device, true));
+  EXPECT_TRUE(by_order(MemorySpace::device, false));
+}
+
 TEST(PlanShapeOfAJob, OnOneStageATiedBlockIsSharedNotSummed) {
   const PlanShape shape = plan_shape(golden_config({.micro = 1}));
   EXPECT_FALSE(shape.data_parallel);

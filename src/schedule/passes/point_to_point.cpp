@@ -1,6 +1,5 @@
-// Where messages stand. Let every compute instruction take one slot of time, and start as early as
-// its input and its predecessor on the stage allow (Timetable). Within slot t of a stage stand, in
-// this order:
+// Where messages stand that match by tags. Every compute instruction has a slot of time
+// (Timetable). Within slot t of a stage stand, in this order:
 //   1. RecvStart for the next instruction      2. RecvWait for this one      3. the instruction
 //   4. SendWait for earlier outputs            5. SendStart for this one's output
 // A SendWait is put into the first slot with a send of its direction (or after the last slot) that
@@ -13,80 +12,14 @@
 // few waits come later, where the peer would not have posted yet and the stage would only stall. In
 // gpipe with several chunks they must: the last stage's outputs wait until the first has finished
 // its chunk, and stages that wait for them before they go on wait in a circle.
-#include <algorithm>
 #include <deque>
-#include <stdexcept>
+#include <utility>
 
 #include "src/schedule/passes.hpp"
-#include "src/schedule/stage_layout.hpp"
+#include "src/schedule/passes/timetable.hpp"
 
 namespace triax {
 namespace {
-
-bool is_forward(const Op& op) {
-  return op.kind == OpKind::Forward;
-}
-
-// Slots of the chunk instructions of all stages.
-class Timetable {
- public:
-  Timetable(const Plans& plans, const PlanShape& shape)
-      : stages_(shape.stages),
-        last_(shape.stages * shape.chunks - 1),
-        microbatches_(shape.microbatches),
-        entries_(2 * (last_ + 1) * shape.microbatches) {
-    std::vector<std::size_t> next(plans.size(), 0);
-    for (bool progress = true; progress;) {
-      progress = false;
-      for (int s = 0; s < stages_; ++s)
-        while (next[s] < plans[s].size() && enter(plans[s], next[s], s)) {
-          ++next[s];
-          progress = true;
-        }
-    }
-    for (int s = 0; s < stages_; ++s)
-      if (next[s] < plans[s].size())
-        throw std::logic_error("stage " + std::to_string(s) + ": the input of " +
-                               text_of(plans[s][next[s]]) + " is never made");
-  }
-
-  int slot(int stage, const Op& op) const { return entries_[index(op, global(stage, op))].slot; }
-  /// Slot in which the stage that takes the instruction's output posts the receive.
-  int receive_slot(int stage, const Op& op) const {
-    return entries_[index(op, global(stage, op) + direction(op))].receive_slot;
-  }
-
- private:
-  struct Entry {
-    int slot = -1;
-    int receive_slot = -1;
-  };
-
-  static int direction(const Op& op) { return is_forward(op) ? 1 : -1; }
-  int global(int stage, const Op& op) const { return op.chunk * stages_ + stage; }
-  int index(const Op& op, int global_chunk) const {
-    return ((is_forward(op) ? 0 : last_ + 1) + global_chunk) * microbatches_ + op.microbatch;
-  }
-
-  // False where the input is not made yet.
-  bool enter(const Plan& plan, std::size_t position, int stage) {
-    const Op& op = plan[position];
-    const int before = position == 0 ? -1 : slot(stage, plan[position - 1]);
-    const int source = global(stage, op) - direction(op);
-    int input = -1;
-    if (source >= 0 && source <= last_) {
-      input = entries_[index(op, source)].slot;
-      if (input < 0) return false;
-    }
-    entries_[index(op, global(stage, op))] = {std::max(before, input) + 1, std::max(before, 0)};
-    return true;
-  }
-
-  int stages_;
-  int last_;  // the model's last global chunk
-  int microbatches_;
-  std::vector<Entry> entries_;  // by (forward or backward, global chunk, microbatch)
-};
 
 // One stage's plan with its messages.
 class MessageWriter {

@@ -25,9 +25,11 @@ class ReductionWriter {
   Plan write(const Plan& compute) {
     for (std::size_t i = 0; i < compute.size(); ++i) {
       const Op& op = compute[i];
-      if (!leads_to_send(compute, i)) reduce();
+      if (op.kind == OpKind::ExchangeBegin) in_exchange_ = true;
+      if (!in_exchange_ && !leads_to_send(compute, i)) reduce();
       for (int b = 0; b < std::ssize(blocks_); ++b) begin(b, op);
       plan_.push_back(op);
+      if (op.kind == OpKind::ExchangeEnd) in_exchange_ = false;
       for (int b = 0; b < std::ssize(blocks_); ++b) end(b, op);
     }
     reduce();
@@ -47,10 +49,13 @@ class ReductionWriter {
     bool open = false;
   };
 
-  // A gradient that another stage waits for goes before what only this one waits for.
+  // What another stage waits for goes before what only this one waits for.
   static bool leads_to_send(const Plan& plan, std::size_t i) {
-    while (i < plan.size() && plan[i].kind == OpKind::SendGradientWait) ++i;
-    return i < plan.size() && plan[i].kind == OpKind::SendGradientStart;
+    while (i < plan.size() &&
+           (plan[i].kind == OpKind::SendGradientWait || plan[i].kind == OpKind::SendActivationWait))
+      ++i;
+    return i < plan.size() &&
+           (plan[i].kind == OpKind::SendGradientStart || plan[i].kind == OpKind::ExchangeBegin);
   }
 
   static bool writes(const LayerUse& use, const Op& op) {
@@ -117,6 +122,7 @@ class ReductionWriter {
   const PlanShape& shape_;
   std::vector<BlockUse> blocks_;
   std::vector<State> state_;
+  bool in_exchange_ = false;    // where nothing else may stand
   std::vector<int> due_;        // blocks whose gradient can be reduced
   std::deque<int> reducing_;    // started, not yet waited for
   std::int64_t in_flight_ = 0;  // elements of those

@@ -108,6 +108,8 @@ void StageSimulator::check_use(const Op& op) const {
     case OpKind::SendActivationWait:
     case OpKind::RecvActivationStart:
     case OpKind::RecvActivationWait:
+    case OpKind::ExchangeBegin:
+    case OpKind::ExchangeEnd:
       return;
     case OpKind::GatherStart:
     case OpKind::GatherWait:
@@ -206,6 +208,7 @@ void StageSimulator::backward(const Op& op) {
 }
 
 void StageSimulator::message(const Op& op) {
+  if (op.kind == OpKind::ExchangeBegin || op.kind == OpKind::ExchangeEnd) return;
   const int c = op.chunk;
   const int m = op.microbatch;
   const int output = layout_.layers(c);

@@ -1,0 +1,56 @@
+#pragma once
+// When compute runs: every instruction takes one slot of time, and starts as early as its input and
+// its predecessor on the stage allow.
+#include <optional>
+#include <vector>
+
+#include "src/schedule/stage_layout.hpp"
+
+namespace triax {
+
+inline bool is_forward(const Op& op) {
+  return op.kind == OpKind::Forward;
+}
+
+/// The slots of the chunk instructions of all stages.
+class Timetable {
+ public:
+  /// std::logic_error where a chunk needs what no other makes.
+  Timetable(const Plans& plans, const PlanShape& shape);
+
+  int slot(int stage, const Op& op) const { return entries_[index(op, global(stage, op))].slot; }
+  /// Slot in which the stage that takes the instruction's output posts the receive, where messages
+  /// match by tags.
+  int receive_slot(int stage, const Op& op) const {
+    return entries_[index(op, global(stage, op) + direction(op))].receive_slot;
+  }
+
+  struct User {
+    int stage;
+    Op op;
+  };
+  /// The instruction that reads the output of this one, or the gradient that it makes, in another
+  /// chunk; none: it is the last of its direction.
+  std::optional<User> user(int stage, const Op& op) const;
+
+ private:
+  struct Entry {
+    int slot = -1;
+    int receive_slot = -1;
+  };
+
+  static int direction(const Op& op) { return is_forward(op) ? 1 : -1; }
+  int global(int stage, const Op& op) const { return op.chunk * stages_ + stage; }
+  int index(const Op& op, int global_chunk) const {
+    return ((is_forward(op) ? 0 : last_ + 1) + global_chunk) * microbatches_ + op.microbatch;
+  }
+  // False where the input is not made yet.
+  bool enter(const Plan& plan, std::size_t position, int stage);
+
+  int stages_;
+  int last_;  // the model's last global chunk
+  int microbatches_;
+  std::vector<Entry> entries_;  // by (forward or backward, global chunk, microbatch)
+};
+
+}  // namespace triax

@@ -1,0 +1,23 @@
+#pragma once
+// Ranks on devices of their own, which send by the tests' own NCCL (fake_nccl.hpp).
+#include <memory>
+#include <vector>
+
+#include "src/comm/process_grid.hpp"
+#include "tests/comm/device_ranks.hpp"
+
+namespace triax {
+
+class Nccl : public DeviceRanks {
+ protected:
+  void SetUp() override { queue_ = Stream(MemorySpace::device); }
+  static std::unique_ptr<ProcessGrid> grid_of(const GridShape& shape) {
+    return std::make_unique<ProcessGrid>(MPI_COMM_WORLD, shape, std::vector<int>{}, 0.0,
+                                         MemorySpace::device);
+  }
+
+  std::unique_ptr<ProcessGrid> grid_ = grid_of({.data = size_});
+  Communicator& comm_ = grid_->data();
+};
+
+}  // namespace triax
