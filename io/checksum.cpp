@@ -21,28 +21,29 @@ constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
 // Numbers widened to words: by one instruction, where the compiler's own way takes many.
 template <class Bits>
 Words widened(Elements<Bits> from) {
-  if constexpr (sizeof(Bits) == 8) return from;
+  if constexpr (sizeof(Bits) == sizeof(std::uint64_t)) {
+    return from;
+  } else {
 #if defined(__AVX2__)
-  __m256i bits = {};
-  std::memcpy(&bits, &from, sizeof from);
-  Words words;
-  const auto keep = [&words](auto wide) { std::memcpy(&words, &wide, sizeof words); };
+    __m256i bits = {};
+    std::memcpy(&bits, &from, sizeof from);
+    Words words;
+    const auto keep = [&words](auto wide) { std::memcpy(&words, &wide, sizeof words); };
+    [[maybe_unused]] const __m128i low = _mm256_castsi256_si128(bits);
 #if defined(__AVX512F__)
-  if constexpr (sizeof(Bits) == 1)
-    keep(_mm512_maskz_cvtepu8_epi64(0xff, _mm256_castsi256_si128(bits)));
-  if constexpr (sizeof(Bits) == 2)
-    keep(_mm512_maskz_cvtepu16_epi64(0xff, _mm256_castsi256_si128(bits)));
-  if constexpr (sizeof(Bits) == 4) keep(_mm512_maskz_cvtepu32_epi64(0xff, bits));
+    if constexpr (sizeof(Bits) == 1) keep(_mm512_maskz_cvtepu8_epi64(0xff, low));
+    if constexpr (sizeof(Bits) == 2) keep(_mm512_maskz_cvtepu16_epi64(0xff, low));
+    if constexpr (sizeof(Bits) == 4) keep(_mm512_maskz_cvtepu32_epi64(0xff, bits));
 #else
-  const __m128i low = _mm256_castsi256_si128(bits);
-  if constexpr (sizeof(Bits) == 1) keep(_mm256_cvtepu8_epi64(low));
-  if constexpr (sizeof(Bits) == 2) keep(_mm256_cvtepu16_epi64(low));
-  if constexpr (sizeof(Bits) == 4) keep(_mm256_cvtepu32_epi64(low));
+    if constexpr (sizeof(Bits) == 1) keep(_mm256_cvtepu8_epi64(low));
+    if constexpr (sizeof(Bits) == 2) keep(_mm256_cvtepu16_epi64(low));
+    if constexpr (sizeof(Bits) == 4) keep(_mm256_cvtepu32_epi64(low));
 #endif
-  return words;
+    return words;
 #else
-  return __builtin_convertvector(from, Words);
+    return __builtin_convertvector(from, Words);
 #endif
+  }
 }
 
 // Sums of a run's elements, vector by vector, which are copied on the way where `to` is not null.
@@ -55,7 +56,7 @@ class Summation {
       key_[lane] = key + golden * static_cast<std::uint64_t>(lane);
   }
   template <bool copies>
-  [[gnu::always_inline]] void add(const Bits* from, Bits* to) {
+  [[gnu::always_inline]] void add(const Bits* from, std::byte* to) {
     Elements<Bits> elements;
     std::memcpy(&elements, from, sizeof elements);
     if constexpr (copies) std::memcpy(to, &elements, sizeof elements);
@@ -78,22 +79,22 @@ class Summation {
 // where there is much to compute, and then wait for each line.
 template <bool copies, class Bits>
 std::uint64_t sum_of(const Bits* elements, std::int64_t count, std::uint64_t seed,
-                     std::int64_t first, Bits* copy) {
+                     std::int64_t first, std::byte* copy) {
   const std::uint64_t begin = seed + golden * static_cast<std::uint64_t>(first);
-  constexpr std::int64_t line = 64 / sizeof(Bits);
+  constexpr std::int64_t width = sizeof(Bits), line = 64 / width;
   Summation<Bits> summation(begin);
   std::int64_t i = 0;
   for (; i + line <= count; i += line) {
     prefetch(reinterpret_cast<const char*>(elements + i) + bytes_ahead);
 #pragma GCC unroll 16
     for (std::int64_t j = i; j < i + line; j += lanes)
-      summation.template add<copies>(elements + j, copy + (copies ? j : 0));
+      summation.template add<copies>(elements + j, copy + (copies ? j * width : 0));
   }
   std::uint64_t sum = summation.sum();
   for (; i < count; ++i) {
     sum += splitmix64((begin + golden * static_cast<std::uint64_t>(i)) ^
                       static_cast<std::uint64_t>(elements[i]));
-    if constexpr (copies) copy[i] = elements[i];
+    if constexpr (copies) std::memcpy(copy + i * width, elements + i, sizeof(Bits));
   }
   return sum;
 }
@@ -101,7 +102,7 @@ std::uint64_t sum_of(const Bits* elements, std::int64_t count, std::uint64_t see
 template <class Bits>
 std::uint64_t sum_of(const Tensor& run, std::uint64_t seed, std::int64_t first, void* copy) {
   const auto* const elements = static_cast<const Bits*>(run.data());
-  auto* const to = static_cast<Bits*>(copy);
+  auto* const to = static_cast<std::byte*>(copy);
   return copy == nullptr ? sum_of<false>(elements, run.elements(), seed, first, to)
                          : sum_of<true>(elements, run.elements(), seed, first, to);
 }
@@ -145,9 +146,8 @@ void add_checksums(std::span<std::uint64_t> sums, std::int64_t block, std::uint6
 }
 
 std::uint64_t checksum_of(std::string_view text) {
-  std::uint8_t* const no_copy = nullptr;
   return sum_of<false>(reinterpret_cast<const std::uint8_t*>(text.data()),
-                       static_cast<std::int64_t>(text.size()), checksum_seed({}), 0, no_copy);
+                       static_cast<std::int64_t>(text.size()), checksum_seed({}), 0, nullptr);
 }
 
 }  // namespace triax

@@ -18,8 +18,8 @@ std::uint64_t checksum_seed(std::string_view name);
 
 /// The sum over consecutive elements of an array, modulo 2^64. `run`: contiguous, on the host, the
 /// elements from `first` on. Any change of bits within one element changes the sum: the element's
-/// term is a bijection of its bits. `copy`: null, or where the elements are copied on the way,
-/// which costs less than to read them twice.
+/// term is a bijection of its bits. `copy`: null, or where the elements are copied on the way, to
+/// any byte, which costs less than to read them twice.
 std::uint64_t checksum_of(std::uint64_t seed, std::int64_t first, const Tensor& run,
                           void* copy = nullptr);
 

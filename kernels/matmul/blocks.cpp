@@ -41,9 +41,10 @@ BlockSizes block_sizes(const Operands& x, std::int64_t threads) {
     block.m = equal_blocks(block.m, rows_of_sums);
     block.n = equal_blocks(block.n, most_columns);
   } else if (transposed(x.a)) {  // weight gradients
-    const bool intel = detail::processor_is_intel();
+    const bool intel = detail::processor_is_intel(), narrow = block.n < narrow_columns;
     const std::int64_t rows = std::clamp(most_elements / block.k, rows_of_sums, most_rows);
-    if (!intel || block.n >= narrow_columns) block.m = equal_blocks(block.m, threads * rows);
+    const bool whole = intel && narrow && x.a.dtype() == DType::f32;
+    if (!whole) block.m = equal_blocks(block.m, threads * rows);
     block.n = equal_blocks(block.n, threads * (intel ? most_columns_intel : most_columns));
   }
   return block;

@@ -61,6 +61,8 @@ NcclCommunicator::~NcclCommunicator() {
   progress_.end(comm_);
 }
 
+// NCCL connects ranks when they first exchange messages, and blocks the caller meanwhile: the
+// watchdog must see that wait too.
 template <class Enqueue>
 Request NcclCommunicator::start(const Stream& stream, const char* name, CallKind kind,
                                 std::uint64_t bytes, const Enqueue& enqueue) {
@@ -71,10 +73,13 @@ Request NcclCommunicator::start(const Stream& stream, const char* name, CallKind
   NcclProgress::Call& call = progress_.at(index);
   call.begin.record(stream);
   stream_.wait(call.begin);
-  check_nccl(enqueue(native()), name, where_);
+  call.message = board_.start(board_group_, kind, bytes);
+  {
+    const BoardWait waiting(&board_, call.message);
+    check_nccl(enqueue(native()), name, where_);
+  }
   call.end.record(stream_);
   call.board = &board_;
-  call.message = board_.start(board_group_, kind, bytes);
   call.noted = true;
   return Request(this, index);
 }
@@ -222,11 +227,10 @@ void NcclCommunicator::begin_exchange() {
   exchanging_ = true;
 }
 
-// NCCL connects two ranks when they first exchange messages, and blocks the caller meanwhile: the
-// watchdog must see that wait too.
 void NcclCommunicator::end_exchange(const Stream& stream) {
   exchanging_ = false;
   if (exchange_.empty()) return;
+  progress_.check_usable();
   NcclProgress::Call& first = progress_.at(exchange_.front().call);
   first.begin.record(stream);
   stream_.wait(first.begin);

@@ -46,8 +46,7 @@ enum class OpKind : std::uint8_t {
 
   // Messages between pipeline neighbours, on (chunk, microbatch). Start posts the message, Wait
   // completes it. They match by (activation or gradient, global chunk, microbatch), in any order,
-  // or
-  // between two stages by their order alone (MessageMatching).
+  // or between two stages by their order alone (MessageMatching).
   SendActivationStart,  // reads the chunk's output, which may not be touched until
   SendActivationWait,   // releases it
   RecvActivationStart,  // acquires the chunk's input, activation 0, which may be read after

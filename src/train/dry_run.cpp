@@ -130,8 +130,9 @@ std::vector<std::string> gpu_notes(const PlacedConfig& config, bool present) {
       "load beside their context",
       mib(static_cast<double>(cuda_reserve)));
   if (!staged && ranks > 1)
-    kept += fmt::format(", and {:.0f} MiB (communication) for NCCL's buffers in {} groups",
-                        mib(static_cast<double>(nccl_bytes(config))), nccl_groups(config));
+    kept += fmt::format(", and {:.0f} MiB (communication) for NCCL's buffers in {} groups{}",
+                        mib(static_cast<double>(nccl_bytes(config))), nccl_groups(config),
+                        config.parallel.pipeline > 1 ? " and between stages" : "");
   notes.push_back(kept + ": reserves, not measured");
   return notes;
 }

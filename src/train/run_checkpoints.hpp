@@ -45,6 +45,8 @@ class RunCheckpoints {
   void proceed(bool any_rank);
   /// Waits for what start() began.
   void finish();
+  /// After finish(), and before others write: gives back what is kept from file to file.
+  void give_back_memory() { gather_ = {}; }
 
   /// The steps of the newest file that this run wrote; -1: none.
   std::int64_t newest() const { return newest_; }

@@ -155,6 +155,7 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
   }
   const std::chrono::duration<double> seconds = Clock::now() - begin;
   checkpoints_.finish();
+  checkpoints_.give_back_memory();
   if (leader()) record_->pause();
   report_messages(grid_, seconds.count());
   report_straggler(grid_, seconds.count());

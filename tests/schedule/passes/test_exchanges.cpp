@@ -104,7 +104,7 @@ TEST(AddExchanges, SendsStandBehindWhatMakesThemAndHaveComputeBesideThem) {
   });
 }
 
-// Not one instruction changes where messages match by tags, and no message is more or less.
+// No message is more or less than where they match by tags.
 TEST(AddExchanges, HaveTheMessagesOfPlansWithTags) {
   const PlanShape shape = shape_of(4, 2, 8);
   const Plans schedule = make_schedule("interleaved", shape);
