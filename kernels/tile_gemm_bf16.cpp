@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/processor.hpp"
 #include "kernels/tile_blocks.hpp"
 
 #ifdef __AVX512BF16__
@@ -86,6 +87,10 @@ bool has_pair_products() {
   return true;
 }
 
+bool pair_products_pay() {
+  return !detail::processor_has_tiles();
+}
+
 void pair_product(const PairProduct& p) {
   TileBlocks<PairKernel>::run(p);
 }
@@ -97,6 +102,9 @@ void pair_product(const PairProduct& p) {
 namespace triax {
 
 bool has_pair_products() {
+  return false;
+}
+bool pair_products_pay() {
   return false;
 }
 void pair_product(const PairProduct&) {

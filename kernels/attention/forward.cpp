@@ -3,10 +3,11 @@
 #include <functional>
 #include <limits>
 
-#include "kernels/attention/bf16.hpp"
+#include "kernels/attention/pair_passes.hpp"
 #include "kernels/attention/steps.hpp"
 #include "kernels/attention/work.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/tile_gemm_bf16.hpp"
 
 namespace triax {
 namespace attention {
@@ -88,7 +89,8 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   attention::check_views({&k, &v}, k.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
-  if (attention::pair_forward(n, out, lse, q, k, v, options, scratch)) return;
+  if (pair_products_pay() && attention::pair_forward(n, out, lse, q, k, v, options, scratch))
+    return;
   const attention::ForwardScratch tiles(scratch, attention::workers_for(n.batch * n.heads),
                                         n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {

@@ -3,6 +3,7 @@
 #include "kernels/base/processor.hpp"
 
 #ifdef __x86_64__
+#include <cpuid.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -64,6 +65,15 @@ int processor_level() {
   return __builtin_cpu_supports("avx512bf16") != 0 ? 2 : 1;
 }
 
+bool processor_has_tiles() {
+  constexpr unsigned structured_features = 7, tiles_of_bf16 = 1U << 24U | 1U << 22U;
+  unsigned most = 0, a = 0, b = 0, c = 0, d = 0;
+  __cpuid(0, most, b, c, d);
+  if (most < structured_features) return false;
+  __cpuid_count(structured_features, 0, a, b, c, d);
+  return (d & tiles_of_bf16) == tiles_of_bf16;
+}
+
 bool processor_is_intel() {
   __builtin_cpu_init();
   return __builtin_cpu_is("intel") != 0;
@@ -75,6 +85,10 @@ bool processor_is_intel() {
 
 int triax::detail::processor_level() {
   return 0;
+}
+
+bool triax::detail::processor_has_tiles() {
+  return false;
 }
 
 bool triax::detail::processor_is_intel() {

@@ -8,6 +8,9 @@ namespace triax::detail {
 /// the processor is not of x86-64.
 int processor_level();
 
+/// Whether the processor has tiles of bfloat16 (AMX), whoever may use them.
+bool processor_has_tiles();
+
 /// Whether Intel made it: which of a library's ways is faster there was measured apart.
 bool processor_is_intel();
 
