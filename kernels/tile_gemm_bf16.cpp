@@ -9,6 +9,11 @@
 #ifdef __AVX512BF16__
 #include <immintrin.h>
 
+#ifdef __AMX_BF16__
+#include "kernels/base/isa.hpp"
+#include "kernels/tile_gemm_amx.hpp"
+#endif
+
 namespace triax {
 namespace {
 
@@ -88,10 +93,17 @@ bool has_pair_products() {
 }
 
 bool pair_products_pay() {
+#ifdef __AMX_BF16__
+  if (isa_in_use() == Isa::avx512_amx) return true;
+#endif
   return !detail::processor_has_tiles();
 }
 
 void pair_product(const PairProduct& p) {
+#ifdef __AMX_BF16__
+  // Code for one processor alone may still lack the kernel's leave.
+  if (isa_in_use() == Isa::avx512_amx) return tiles::product(p);
+#endif
   TileBlocks<PairKernel>::run(p);
 }
 

@@ -69,7 +69,7 @@ class PairAttention : public testing::TestWithParam<Isa> {
  private:
   std::optional<test::KindOfCode> kind_;
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, PairAttention, testing::Values(Isa::avx512_bf16),
+INSTANTIATE_TEST_SUITE_P(Kinds, PairAttention, testing::Values(Isa::avx512_bf16, Isa::avx512_amx),
                          [](const auto& test) { return std::string(name_of(test.param)); });
 
 TEST_P(PairAttention, Lengths) {
