@@ -104,36 +104,18 @@ void store_sums(float* c, std::int64_t bytes) {
   for_registers<N>([=](auto i) { store_register<sums + i>(c + i * tile_rows, bytes); });
 }
 
-// c = scale times the sums, or c += that.
-template <int N>
-void store_scaled(float* c, std::int64_t stride, std::int64_t rows, float factor, bool accumulate) {
-  alignas(64) float part[tile_rows * N * tile_rows];
-  store_sums<N>(part, std::int64_t{4} * N * tile_rows);
-  const __m512 scale = _mm512_set1_ps(factor);
-  for (std::int64_t r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-    for (int i = 0; i < N; ++i) {
-      float* out = c + r * stride + i * tile_rows;
-      const __m512 sum = _mm512_load_ps(part + (r * N + i) * tile_rows);
-      const __m512 before = accumulate ? _mm512_loadu_ps(out) : _mm512_setzero_ps();
-      _mm512_storeu_ps(out, _mm512_fmadd_ps(scale, sum, before));
-    }
-}
-
 // Words of the depth.
 struct Words {
   std::int64_t begin = 0;  // a multiple of 16
   std::int64_t end = 0;
 };
 
-// Rows [m0, m0 + rows) of c, N registers of columns from n0. a: of those rows.
+// Rows of c from m0, N registers of columns from n0. a: of those rows.
 template <int N>
-void block(const PairProduct& p, const Left& a, std::int64_t m0, std::int64_t rows, std::int64_t n0,
-           Words k) {
+void block(const PairProduct& p, const Left& a, std::int64_t m0, std::int64_t n0, Words k) {
   float* c = p.c + m0 * p.c_stride + n0;
-  const bool plain = p.scale == 1.0F;
   const std::int64_t a_bytes = 4 * a.stride, b_bytes = 4 * p.b_stride, c_bytes = 4 * p.c_stride;
-  if (plain && p.accumulate)
+  if (p.accumulate)
     load_sums<N>(c, c_bytes);
   else
     clear_sums<N>();
@@ -143,10 +125,7 @@ void block(const PairProduct& p, const Left& a, std::int64_t m0, std::int64_t ro
     multiply_add<N, left, right>(a.data + i, a_bytes, b + i * p.b_stride, b_bytes);
   if (i < k.end)
     multiply_add<N, last_left, last_right>(a.data + i, a_bytes, b + i * p.b_stride, b_bytes);
-  if (plain)
-    store_sums<N>(c, c_bytes);
-  else
-    store_scaled<N>(c, p.c_stride, rows, p.scale, p.accumulate);
+  store_sums<N>(c, c_bytes);
 }
 
 // The left side of up to 16 rows as registers want it, from words that lie a column after another.
@@ -157,12 +136,16 @@ class Turned {
           p.depth);
     const auto lanes = static_cast<__mmask16>((1U << rows) - 1U);
     for (std::int64_t k0 = k.begin; k0 < k.end; k0 += tile_rows) {
+      const std::uint32_t* from = p.a + m0 + k0 * p.a_depth_stride;
       FloatVector words[tile_rows] = {};
+      if (rows == tile_rows && k0 + tile_rows <= k.end) {
 #pragma GCC unroll 16
-      for (int i = 0; i < tile_rows; ++i)
-        if (k0 + i < k.end)
-          words[i] = reinterpret_cast<__m512>(
-              _mm512_maskz_loadu_epi32(lanes, p.a + m0 + (k0 + i) * p.a_depth_stride));
+        for (int i = 0; i < tile_rows; ++i, from += p.a_depth_stride)
+          words[i] = load(reinterpret_cast<const float*>(from));
+      } else {
+        for (int i = 0; i < tile_rows && k0 + i < k.end; ++i, from += p.a_depth_stride)
+          words[i] = reinterpret_cast<__m512>(_mm512_maskz_loadu_epi32(lanes, from));
+      }
       transpose(words);
 #pragma GCC unroll 16
       for (int r = 0; r < tile_rows; ++r)
@@ -176,14 +159,24 @@ class Turned {
   alignas(64) std::uint32_t words_[tile_rows * most_words];
 };
 
-/// pair_product, with a along rows, or along columns (a_row_stride 1) where it has 256 elements of
-/// depth at most.
+/// Whole registers for the products of this thread; and nothing kept, which makes its switches
+/// cheaper and leaves other users of them (oneDNN) to themselves.
+inline void begin() {
+  shape_registers(tile_rows, 0);
+}
+inline void end() {
+  asm volatile("tilerelease");
+}
+
+/// pair_product between begin and end, with a along rows, or along columns (a_row_stride 1) where
+/// it has 256 elements of depth at most.
 inline void product(const PairProduct& p) {
-  using Block =
-      void (*)(const PairProduct&, const Left&, std::int64_t, std::int64_t, std::int64_t, Words);
+  using Block = void (*)(const PairProduct&, const Left&, std::int64_t, std::int64_t, Words);
   static constexpr Block blocks[] = {block<1>, block<2>, block<3>, block<4>};
   Turned turned;
-  std::int64_t shaped = 0;
+  // Shapes take as long to load as two products of registers: whole ones are loaded already.
+  const std::int64_t last = p.depth % tile_rows;
+  std::int64_t shaped = last == 0 ? tile_rows : 0;
   for (std::int64_t m0 = 0; m0 < p.rows; m0 += tile_rows) {
     const std::int64_t m_end = std::min(m0 + tile_rows, p.rows);
     const std::int64_t rows = m_end - m0;
@@ -192,17 +185,18 @@ inline void product(const PairProduct& p) {
     // By whole registers: beyond a triangle a has zeros.
     if (p.triangle == Triangle::c_lower) columns = std::min(columns, m_end);
     if (p.triangle == Triangle::a_lower)
-      k.end = std::min(k.end, (m_end / 2 + tile_rows) / tile_rows * tile_rows);
+      k.end = std::min(k.end, ((m_end + 1) / 2 + tile_rows - 1) / tile_rows * tile_rows);
     if (p.triangle == Triangle::a_upper) k.begin = m0 / 2 / tile_rows * tile_rows;
-    if (rows != shaped) shape_registers(rows, p.depth % tile_rows);
+    if (rows != shaped) shape_registers(rows, last);
     shaped = rows;
     const Left a = p.a_depth_stride == 1 ? Left{p.a + m0 * p.a_row_stride, p.a_row_stride}
                                          : turned.rows_of(p, m0, rows, k);
     for (std::int64_t n0 = 0; n0 < columns; n0 += most_columns) {
       const std::int64_t count = (std::min(columns - n0, most_columns) + tile_rows - 1) / tile_rows;
-      blocks[count - 1](p, a, m0, rows, n0, k);
+      blocks[count - 1](p, a, m0, n0, k);
     }
   }
+  if (last != 0 || shaped != tile_rows) shape_registers(tile_rows, 0);
 }
 
 }  // namespace triax::tiles

@@ -17,6 +17,7 @@ struct Backward {
   Tensor dq, dk, dv, dout, out, lse, q, k, v;
   BackwardScratch scratch;
 
+  float scale() const { return 1.0F; }
   std::int64_t width() const { return width_of(n); }
 
   void take_queries(std::int64_t worker, std::int64_t b, std::int64_t h) const {

@@ -54,7 +54,8 @@ struct Forward {
                     .c_stride = tile_size,
                     .triangle = diagonal ? Triangle::c_lower : Triangle::none});
       if (diagonal) fill_above_diagonal(scores, rows, -std::numeric_limits<float>::infinity());
-      softmax_step(scores, state, j0 > 0 ? scratch.out.of(worker) : nullptr, width_of(n), rows);
+      softmax_step(scores, 1.0F, state, j0 > 0 ? scratch.out.of(worker) : nullptr, width_of(n),
+                   rows);
       const float* keep = fill_keep(scratch.keep.of(worker), options, n, b, h, i0, j0);
       if (keep != nullptr) multiply_tile(scores, keep, rows);
       tile_product({.rows = rows,
