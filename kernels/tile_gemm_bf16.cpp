@@ -3,10 +3,16 @@
 #include <cstring>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/processor.hpp"
 #include "kernels/tile_blocks.hpp"
 
 #ifdef __AVX512BF16__
 #include <immintrin.h>
+
+#ifdef __AMX_BF16__
+#include "kernels/base/isa.hpp"
+#include "kernels/tile_gemm_amx.hpp"
+#endif
 
 namespace triax {
 namespace {
@@ -39,17 +45,25 @@ struct PairKernel {
                                        reinterpret_cast<__m512bh>(row[v]));
       }
     }
-    const __m512 scale = _mm512_set1_ps(p.scale);
 #pragma GCC unroll 6
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < Vectors; ++v) {
         float* out = p.c + (m0 + r) * p.c_stride + n0 + v * lanes;
         const __m512 before = p.accumulate ? _mm512_loadu_ps(out) : _mm512_setzero_ps();
-        _mm512_storeu_ps(out, _mm512_fmadd_ps(scale, sum[r][v], before));
+        _mm512_storeu_ps(out, before + sum[r][v]);
       }
   }
 };
+
+// Code for one processor alone may have instructions for tiles and no leave of the kernel's.
+bool by_tiles() {
+#ifdef __AMX_BF16__
+  return isa_in_use() == Isa::avx512_amx;
+#else
+  return false;
+#endif
+}
 
 }  // namespace
 
@@ -86,7 +100,25 @@ bool has_pair_products() {
   return true;
 }
 
+bool pair_products_pay() {
+  return by_tiles() || !detail::processor_has_tiles();
+}
+
+PairRegisters::PairRegisters() {
+#ifdef __AMX_BF16__
+  if (by_tiles()) tiles::begin();
+#endif
+}
+PairRegisters::~PairRegisters() {
+#ifdef __AMX_BF16__
+  if (by_tiles()) tiles::end();
+#endif
+}
+
 void pair_product(const PairProduct& p) {
+#ifdef __AMX_BF16__
+  if (by_tiles()) return tiles::product(p);
+#endif
   TileBlocks<PairKernel>::run(p);
 }
 
@@ -99,6 +131,11 @@ namespace triax {
 bool has_pair_products() {
   return false;
 }
+bool pair_products_pay() {
+  return false;
+}
+PairRegisters::PairRegisters() {}
+PairRegisters::~PairRegisters() {}
 void pair_product(const PairProduct&) {
   check(false, "no products of pairs on this processor");
 }

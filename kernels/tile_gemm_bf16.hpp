@@ -11,7 +11,22 @@ namespace triax {
 /// Whether the kind of code in use has them; the functions below must not be called elsewhere.
 bool has_pair_products();
 
-/// c = scale a b, or c += scale a b with `accumulate`.
+/// Whether they are faster than products of the same numbers widened to float32. They are not on
+/// processors with AMX where that cannot be used: there vdpbf16ps takes 2.5 cycles (100 GFLOP/s of
+/// attention beside 170 widened, on a Xeon), and on Zen 4 one and a half times float32's rate.
+bool pair_products_pay();
+
+/// The calling thread multiplies pairs while it lives, and nothing else that has registers for
+/// tiles (oneDNN).
+class PairRegisters {
+ public:
+  PairRegisters();
+  ~PairRegisters();
+  PairRegisters(const PairRegisters&) = delete;
+  PairRegisters& operator=(const PairRegisters&) = delete;
+};
+
+/// c = a b, or c += a b with `accumulate`.
 struct PairProduct {
   std::int64_t rows = 0;
   std::int64_t columns = 0;          // rounded up to whole_pair_columns: b and c have room for that
@@ -24,11 +39,11 @@ struct PairProduct {
   float* c = nullptr;  // c[m][n] at m * c_stride + n
   std::int64_t c_stride = 0;
   bool accumulate = false;
-  float scale = 1.0F;
   Triangle triangle = Triangle::none;  // by elements, not words
 };
 
-/// Computes the product in a fixed order: the same operands give the same bits.
+/// Computes the product in a fixed order: the same operands give the same bits. Within the life of
+/// a PairRegisters.
 void pair_product(const PairProduct& product);
 
 /// Columns of b and c that a product of `n` may touch.

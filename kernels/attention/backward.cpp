@@ -1,8 +1,9 @@
 #include <algorithm>
 
 #include "kernels/attention/backward_tiles.hpp"
-#include "kernels/attention/bf16.hpp"
+#include "kernels/attention/pair_passes.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/tile_gemm_bf16.hpp"
 
 namespace triax {
 namespace attention {
@@ -16,6 +17,7 @@ struct Backward {
   Tensor dq, dk, dv, dout, out, lse, q, k, v;
   BackwardScratch scratch;
 
+  float scale() const { return 1.0F; }
   std::int64_t width() const { return width_of(n); }
 
   void take_queries(std::int64_t worker, std::int64_t b, std::int64_t h) const {
@@ -107,7 +109,9 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   attention::check_views({&dk, &dv, &k, &v}, k.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
-  if (attention::pair_backward(n, dq, dk, dv, dout, out, lse, q, k, v, options, scratch)) return;
+  if (pair_products_pay() &&
+      attention::pair_backward(n, dq, dk, dv, dout, out, lse, q, k, v, options, scratch))
+    return;
   const attention::BackwardScratch tiles(scratch, attention::workers_for(n.batch * n.key_heads),
                                          n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {

@@ -2,6 +2,8 @@
 // The backward pass of attention: which tiles meet, in which order, and what becomes of their
 // scores, whatever multiplies them. A Pass has the tensors, the scratch memory and the type Element
 // of all but lse; what it does with its operands is
+//   scale()                              of scores and of the sums of dq and dk: 1 where it is in
+//                                        the operands
 //   width()                              floats of a row of dquery, dkey and dvalue
 //   take_queries(worker, b, h)           a head's queries and dout, all rows
 //   take_keys(worker, b, h, j0, keys)    a tile of keys and values
@@ -26,11 +28,13 @@ void score_gradient(const Pass& pass, std::int64_t worker, std::int64_t b, std::
   float* probability = scratch.probability.of(worker);
   float* dscore = scratch.dscore.of(worker);
   pass.scores(worker, b, h, i0, j0);
-  if (i0 == j0) {
+  const bool diagonal = i0 == j0;
+  if (diagonal) {
+    scale_tile(probability, pass.scale(), rows);
     fill_above_diagonal(probability, rows, -std::numeric_limits<float>::infinity());
     fill_above_diagonal(dscore, rows, 0.0F);
   }
-  probabilities(probability, lse_of(pass.lse, b, h) + i0, rows);
+  probabilities(probability, diagonal ? 1.0F : pass.scale(), lse_of(pass.lse, b, h) + i0, rows);
   softmax_gradient(dscore, probability,
                    fill_keep(scratch.keep.of(worker), pass.options, n, b, h, i0, j0),
                    scratch.delta.of(worker) + i0, rows);
@@ -53,12 +57,12 @@ void key_tile_backward(const Pass& pass, std::int64_t worker, std::int64_t b, st
   }
   // No later keys reach the queries of the diagonal.
   unpack_rows(head_of<E>(pass.dq, b, h), j0, scratch.dquery.of(worker) + j0 * width, width, keys,
-              n.head_size);
+              n.head_size, pass.scale());
   const std::int64_t reader = h % n.group();
   add_query_head(head_of<E>(pass.dk, b, key_head), scratch.dkey.of(worker),
-                 scratch.dkey_sum.of(worker), j0, keys, width, n, reader);
+                 scratch.dkey_sum.of(worker), j0, keys, width, n, reader, pass.scale());
   add_query_head(head_of<E>(pass.dv, b, key_head), scratch.dvalue.of(worker),
-                 scratch.dvalue_sum.of(worker), j0, keys, width, n, reader);
+                 scratch.dvalue_sum.of(worker), j0, keys, width, n, reader, 1.0F);
 }
 
 /// A key head with all query heads that read it: nobody else writes its dk and dv.

@@ -2,6 +2,7 @@
 // Attention of bfloat16 where the processor multiplies pairs of them (kernels/tile_gemm_bf16.hpp):
 // probabilities and gradients of scores are rounded to bfloat16 before they are multiplied, as on a
 // GPU's tensor cores; sums and the softmax are float32.
+#include "kernels/attention/pair_passes.hpp"
 #include "kernels/attention/pairs.hpp"
 #include "kernels/attention/steps.hpp"
 
@@ -72,19 +73,9 @@ struct PairBackwardScratch {
   Scratch delta, dquery, dkey_sum, dvalue_sum, dkey, dvalue, probability, dscore, keep;
 };
 
-/// Whether attention of these heads goes this way.
+/// Whether attention of these heads can go this way.
 inline bool pairs_possible(const Sizes& n, std::initializer_list<const Tensor*> heads) {
   return (*heads.begin())->dtype() == DType::bf16 && in_words(n, heads) && has_pair_products();
 }
-
-/// attention_forward and attention_backward, checked. False, with nothing done, where they do not
-/// go this way.
-bool pair_forward(const Sizes& n, const Tensor& out, const Tensor& lse, const Tensor& q,
-                  const Tensor& k, const Tensor& v, const AttentionOptions& options,
-                  Arena& scratch);
-bool pair_backward(const Sizes& n, const Tensor& dq, const Tensor& dk, const Tensor& dv,
-                   const Tensor& dout, const Tensor& out, const Tensor& lse, const Tensor& q,
-                   const Tensor& k, const Tensor& v, const AttentionOptions& options,
-                   Arena& scratch);
 
 }  // namespace triax::attention

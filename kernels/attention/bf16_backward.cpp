@@ -14,6 +14,7 @@ struct PairBackward {
   Tensor dq, dk, dv, dout, out, lse, q, k, v;
   PairBackwardScratch scratch;
 
+  float scale() const { return options.scale; }
   std::int64_t width() const { return pair_width(n); }
 
   void take_queries(std::int64_t worker, std::int64_t b, std::int64_t h) const {
@@ -48,14 +49,12 @@ struct PairBackward {
                         .b_stride = tile_size,
                         .c = scratch.probability.of(worker),
                         .c_stride = tile_size,
-                        .scale = options.scale,
                         .triangle = i0 == j0 ? Triangle::c_lower : Triangle::none};
     pair_product(product);
     product.a = words_of(gradient, i0);
     product.a_row_stride = gradient.stride / 2;
     product.b = scratch.value_t.words(worker);
     product.c = scratch.dscore.of(worker);
-    product.scale = 1.0F;
     pair_product(product);
   }
 
@@ -87,7 +86,6 @@ struct PairBackward {
     product.a = scratch.dscore_pairs.words(worker);
     product.b = scratch.query.words(worker) + i0 / 2 * width();
     product.c = scratch.dkey.of(worker);
-    product.scale = options.scale;
     pair_product(product);
     pair_product({.rows = rows,
                   .columns = n.head_size,
@@ -100,7 +98,6 @@ struct PairBackward {
                   .c = scratch.dquery.of(worker) + i0 * width(),
                   .c_stride = width(),
                   .accumulate = j0 > 0,
-                  .scale = options.scale,
                   .triangle = diagonal ? Triangle::a_lower : Triangle::none});
   }
 };
@@ -114,7 +111,11 @@ bool pair_backward(const Sizes& n, const Tensor& dq, const Tensor& dk, const Ten
   if (!pairs_possible(n, {&q, &k, &v, &dout})) return false;
   const PairBackwardScratch tiles(scratch, workers_for(n.batch * n.key_heads), n.length,
                                   n.head_size);
-  run_backward(PairBackward{n, options, dq, dk, dv, dout, out, lse, q, k, v, tiles});
+  const PairBackward pass{n, options, dq, dk, dv, dout, out, lse, q, k, v, tiles};
+  for_each_item(n.batch * n.key_heads, [&](std::int64_t worker, std::int64_t item) {
+    const PairRegisters registers;
+    key_head_backward(pass, worker, item);
+  });
   return true;
 }
 

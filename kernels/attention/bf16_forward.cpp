@@ -17,6 +17,7 @@ struct ForwardPass {
   void operator()(std::int64_t worker, std::int64_t item) const {
     const std::int64_t b = item / n.heads;
     const std::int64_t h = item % n.heads;
+    const PairRegisters registers;
     const HeadView<Bf16> key = head_of<Bf16>(k, b, h / n.group());
     const HeadView<Bf16> value = head_of<Bf16>(v, b, h / n.group());
     for (std::int64_t j0 = 0; j0 < n.length; j0 += tile_size)
@@ -44,10 +45,13 @@ struct ForwardPass {
                     .b_stride = tile_size,
                     .c = scores,
                     .c_stride = tile_size,
-                    .scale = options.scale,
                     .triangle = diagonal ? Triangle::c_lower : Triangle::none});
-      if (diagonal) fill_above_diagonal(scores, rows, -std::numeric_limits<float>::infinity());
-      softmax_step(scores, state, j0 > 0 ? scratch.out.of(worker) : nullptr, pair_width(n), rows);
+      if (diagonal) {
+        scale_tile(scores, options.scale, rows);
+        fill_above_diagonal(scores, rows, -std::numeric_limits<float>::infinity());
+      }
+      softmax_step(scores, diagonal ? 1.0F : options.scale, state,
+                   j0 > 0 ? scratch.out.of(worker) : nullptr, pair_width(n), rows);
       const float* keep = fill_keep(scratch.keep.of(worker), options, n, b, h, i0, j0);
       if (keep != nullptr) multiply_tile(scores, keep, rows);
       pairs_along_rows(scratch.probability.words(worker), scores, rows, tile_size);

@@ -3,10 +3,11 @@
 #include <functional>
 #include <limits>
 
-#include "kernels/attention/bf16.hpp"
+#include "kernels/attention/pair_passes.hpp"
 #include "kernels/attention/steps.hpp"
 #include "kernels/attention/work.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/tile_gemm_bf16.hpp"
 
 namespace triax {
 namespace attention {
@@ -53,7 +54,8 @@ struct Forward {
                     .c_stride = tile_size,
                     .triangle = diagonal ? Triangle::c_lower : Triangle::none});
       if (diagonal) fill_above_diagonal(scores, rows, -std::numeric_limits<float>::infinity());
-      softmax_step(scores, state, j0 > 0 ? scratch.out.of(worker) : nullptr, width_of(n), rows);
+      softmax_step(scores, 1.0F, state, j0 > 0 ? scratch.out.of(worker) : nullptr, width_of(n),
+                   rows);
       const float* keep = fill_keep(scratch.keep.of(worker), options, n, b, h, i0, j0);
       if (keep != nullptr) multiply_tile(scores, keep, rows);
       tile_product({.rows = rows,
@@ -88,7 +90,8 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   attention::check_views({&k, &v}, k.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
-  if (attention::pair_forward(n, out, lse, q, k, v, options, scratch)) return;
+  if (pair_products_pay() && attention::pair_forward(n, out, lse, q, k, v, options, scratch))
+    return;
   const attention::ForwardScratch tiles(scratch, attention::workers_for(n.batch * n.heads),
                                         n.length, n.head_size);
   with_type(q.dtype(), [&]<class E>(Type<E>) {

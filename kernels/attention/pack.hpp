@@ -67,14 +67,15 @@ void pack_transposed(float* to, const HeadView<E>& from, std::int64_t first, std
       std::fill(to + d * tile_size + rows, to + (d + 1) * tile_size, 0.0F);
 }
 
-/// Rows [first, first + rows) of a head = from (rows, width), rounded to E.
+/// Rows [first, first + rows) of a head = factor * from (rows, width), rounded to E.
 template <class E>
 void unpack_rows(const HeadView<E>& to, std::int64_t first, const float* from, std::int64_t width,
-                 std::int64_t rows, std::int64_t head_size) {
+                 std::int64_t rows, std::int64_t head_size, float factor) {
   for (std::int64_t r = 0; r < rows; ++r, from += width) {
     E* row = to.row(first + r);
-    for_vectors(0, head_size,
-                [=](std::int64_t d, auto lanes) { lanes.store(row + d, lanes.load(from + d)); });
+    for_vectors(0, head_size, [=](std::int64_t d, auto lanes) {
+      lanes.store(row + d, factor * lanes.load(from + d));
+    });
   }
 }
 

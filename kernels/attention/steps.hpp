@@ -39,10 +39,11 @@ void row_products(float* delta, const HeadView<E>& x, const HeadView<E>& y, std:
 
 /// Adds what query head number `reader` of its group gives to a tile of keys, rows [first, first +
 /// rows), to what the heads before it gave; the last one writes it out. Sums stay float32 until
-/// then. tile: (rows, width); sum: (T, width).
+/// then, and are multiplied by `factor` as they are written. tile: (rows, width); sum: (T, width).
 template <class E>
 void add_query_head(const HeadView<E>& to, float* tile, float* sum, std::int64_t first,
-                    std::int64_t rows, std::int64_t width, const Sizes& n, std::int64_t reader) {
+                    std::int64_t rows, std::int64_t width, const Sizes& n, std::int64_t reader,
+                    float factor) {
   const std::int64_t count = rows * width;
   sum += first * width;
   if (reader > 0) {
@@ -50,7 +51,7 @@ void add_query_head(const HeadView<E>& to, float* tile, float* sum, std::int64_t
     for (std::int64_t i = 0; i < count; ++i) tile[i] += sum[i];
   }
   if (reader + 1 == n.group())
-    unpack_rows(to, first, tile, width, rows, n.head_size);
+    unpack_rows(to, first, tile, width, rows, n.head_size, factor);
   else
     std::copy_n(tile, count, sum);
 }

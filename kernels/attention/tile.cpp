@@ -22,14 +22,14 @@ void reset(const OnlineSoftmax& state, std::int64_t rows) {
   std::fill_n(state.sum, rows * widest_vector, 0.0F);
 }
 
-void softmax_step(float* scores, const OnlineSoftmax& state, float* out, std::int64_t width,
-                  std::int64_t rows) {
+void softmax_step(float* scores, float scale, const OnlineSoftmax& state, float* out,
+                  std::int64_t width, std::int64_t rows) {
   std::array<float, tile_size> shrink{};
   for (std::int64_t r = 0; r < rows; ++r) {
     const float* row = scores + r * tile_size;
-    FloatVector largest = load(row);
+    FloatVector largest = load(row) * scale;
     for (std::int64_t c = vector_floats; c < tile_size; c += vector_floats)
-      largest = larger(load(row + c), largest);
+      largest = larger(load(row + c) * scale, largest);
     shrink[static_cast<std::size_t>(r)] = state.largest[r];
     state.largest[r] = std::max(state.largest[r], largest_lane(largest));
   }
@@ -46,7 +46,7 @@ void softmax_step(float* scores, const OnlineSoftmax& state, float* out, std::in
 #pragma GCC unroll 2
       for (int v = 0; v < sum_vectors; ++v) {
         float* at = scores + c + v * vector_floats;
-        const FloatVector probability = fast_exp_flushed(load(at) - largest);
+        const FloatVector probability = fast_exp_flushed(load(at) * scale - largest);
         store(at, probability);
         sum[v] += probability;
       }
@@ -65,11 +65,11 @@ float row_sum(const OnlineSoftmax& state, std::int64_t row) {
   return sum;
 }
 
-void probabilities(float* scores, const float* lse, std::int64_t rows) {
+void probabilities(float* scores, float scale, const float* lse, std::int64_t rows) {
   for (std::int64_t r = 0; r < rows; ++r, scores += tile_size) {
     const float shift = lse[r];
     for (std::int64_t c = 0; c < tile_size; c += vector_floats)
-      store(scores + c, fast_exp(load(scores + c) - shift));
+      store(scores + c, fast_exp(load(scores + c) * scale - shift));
   }
 }
 
@@ -105,6 +105,11 @@ void dropout_tile(float* keep, const Dropout& dropout, std::int64_t first_index,
           uniform_from(words[static_cast<std::size_t>(c)]) >= dropout.probability ? kept : 0.0F;
     std::fill(row + columns, row + tile_size, 0.0F);
   }
+}
+
+void scale_tile(float* scores, float scale, std::int64_t rows) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < rows * tile_size; ++i) scores[i] *= scale;
 }
 
 void multiply_tile(float* a, const float* b, std::int64_t rows) {

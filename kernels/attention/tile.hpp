@@ -25,17 +25,17 @@ struct OnlineSoftmax {
 /// Forgets everything.
 void reset(const OnlineSoftmax& state, std::int64_t rows);
 
-/// scores = exp(scores - largest), after the new scores have been counted in `state`. Rows of `out`
-/// (tile_size, width), the sums of values so far, are scaled to the new largest score; null for the
-/// first tile, which has none.
-void softmax_step(float* scores, const OnlineSoftmax& state, float* out, std::int64_t width,
-                  std::int64_t rows);
+/// scores = exp(scale scores - largest), after the new scores have been counted in `state`. Rows of
+/// `out` (tile_size, width), the sums of values so far, are scaled to the new largest score; null
+/// for the first tile, which has none.
+void softmax_step(float* scores, float scale, const OnlineSoftmax& state, float* out,
+                  std::int64_t width, std::int64_t rows);
 
 /// The sum of the lanes of row `row`.
 float row_sum(const OnlineSoftmax& state, std::int64_t row);
 
-/// scores = exp(scores - lse[row]): the probabilities again.
-void probabilities(float* scores, const float* lse, std::int64_t rows);
+/// scores = exp(scale scores - lse[row]): the probabilities again.
+void probabilities(float* scores, float scale, const float* lse, std::int64_t rows);
 
 /// d_scores = probability * (keep * d_probability - delta[row]), into d_probability; then
 /// probability *= keep. `keep` is null without dropout.
@@ -46,6 +46,9 @@ void softmax_gradient(float* d_probability, float* probability, const float* kee
 /// first_index + r * row_stride + c.
 void dropout_tile(float* keep, const Dropout& dropout, std::int64_t first_index,
                   std::int64_t row_stride, std::int64_t rows, std::int64_t columns);
+
+/// scores *= scale, whole rows.
+void scale_tile(float* scores, float scale, std::int64_t rows);
 
 /// a *= b, whole rows.
 void multiply_tile(float* a, const float* b, std::int64_t rows);

@@ -11,7 +11,8 @@
 namespace triax {
 namespace {
 
-constexpr std::array<std::string_view, isa_kinds> names = {"avx2", "avx512", "avx512_bf16"};
+constexpr std::array<std::string_view, isa_kinds> names = {"avx2", "avx512", "avx512_bf16",
+                                                           "avx512_amx"};
 
 }  // namespace
 
@@ -46,11 +47,11 @@ void point_rows(Isa isa) {
 }
 
 [[noreturn]] void refuse(std::string_view asked) {
-  std::fprintf(
-      stderr,
-      "triax: TRIAX_ISA=%s (kinds of code are avx2, avx512 and avx512_bf16, and here the last "
-      "that can be used is %s). Unset it, or give another\n",
-      asked.data(), name_of(best_isa()).data());
+  std::fprintf(stderr,
+               "triax: TRIAX_ISA=%s (kinds of code are avx2, avx512, avx512_bf16 and avx512_amx, "
+               "and here the "
+               "last that can be used is %s). Unset it, or give another\n",
+               asked.data(), name_of(best_isa()).data());
   constexpr int wrong_use = 2;
   std::_Exit(wrong_use);
 }
@@ -71,7 +72,9 @@ std::string_view name_of(Isa isa) {
 }
 
 Isa best_isa() {
-#if !defined(TRIAX_NATIVE) || defined(__AVX512BF16__)
+#if !defined(TRIAX_NATIVE) || defined(__AMX_BF16__)
+  constexpr Isa built = Isa::avx512_amx;
+#elif defined(__AVX512BF16__)
   constexpr Isa built = Isa::avx512_bf16;
 #elif defined(__AVX512VL__)
   constexpr Isa built = Isa::avx512;
@@ -97,7 +100,8 @@ std::string text_of(Isa isa) {
 #ifdef TRIAX_NATIVE
   return fmt::format("code for the processor of its build ({})", name_of(isa));
 #else
-  constexpr std::array<const char*, isa_kinds> texts = {"AVX2", "AVX-512", "AVX-512 with bf16"};
+  constexpr std::array<const char*, isa_kinds> texts = {"AVX2", "AVX-512", "AVX-512 with bf16",
+                                                        "AVX-512 with AMX"};
   return fmt::format("code for {}", texts[static_cast<std::size_t>(isa)]);
 #endif
 }

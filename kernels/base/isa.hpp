@@ -12,10 +12,11 @@ enum class Isa : std::uint8_t {
   avx2,         // x86-64-v3, the least that the program runs on
   avx512,       // x86-64-v4
   avx512_bf16,  // with AVX512-BF16: rounds to bfloat16 and multiplies pairs of it by itself
+  avx512_amx,   // with AMX too, which multiplies tiles of bfloat16, and leave to use it
 };
-inline constexpr int isa_kinds = 3;
+inline constexpr int isa_kinds = 4;
 
-/// What the environment variable TRIAX_ISA takes: "avx2", "avx512", "avx512_bf16".
+/// What the environment variable TRIAX_ISA takes: "avx2", "avx512", "avx512_bf16", "avx512_amx".
 std::string_view name_of(Isa isa);
 
 /// The last kind that this processor has and this program has code for. A program that was built

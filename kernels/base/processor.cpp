@@ -3,6 +3,8 @@
 #include "kernels/base/processor.hpp"
 
 #ifdef __x86_64__
+#include <cpuid.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -52,6 +54,17 @@ void check_processor() {
 using Initialiser = void (*)();
 [[gnu::section(".preinit_array"), gnu::used]] const Initialiser first = check_processor;
 
+// Tiles are 8 KiB that a kernel must keep for each thread, so Linux has a process ask (since 5.16;
+// older ones, and sandboxes, refuse). The leave is for all threads, and asking again does no harm.
+bool leave_for_tiles() {
+  constexpr unsigned tile_states = 3U << 17U;  // of settings and of data, in the first of XSAVE's
+  unsigned states = 0, upper = 0;
+  asm volatile("xgetbv" : "=a"(states), "=d"(upper) : "c"(0));
+  if ((states & tile_states) != tile_states) return false;
+  constexpr long ask_for_state = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, ask_for_state, tile_data) == 0;
+}
+
 }  // namespace
 
 int processor_level() {
@@ -61,7 +74,17 @@ int processor_level() {
       __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
       __builtin_cpu_supports("avx512vl") != 0;
   if (!avx512) return 0;
-  return __builtin_cpu_supports("avx512bf16") != 0 ? 2 : 1;
+  if (__builtin_cpu_supports("avx512bf16") == 0) return 1;
+  return processor_has_tiles() && leave_for_tiles() ? 3 : 2;
+}
+
+bool processor_has_tiles() {
+  constexpr unsigned structured_features = 7, tiles_of_bf16 = 1U << 24U | 1U << 22U;
+  unsigned most = 0, a = 0, b = 0, c = 0, d = 0;
+  __cpuid(0, most, b, c, d);
+  if (most < structured_features) return false;
+  __cpuid_count(structured_features, 0, a, b, c, d);
+  return (d & tiles_of_bf16) == tiles_of_bf16;
 }
 
 bool processor_is_intel() {
@@ -75,6 +98,10 @@ bool processor_is_intel() {
 
 int triax::detail::processor_level() {
   return 0;
+}
+
+bool triax::detail::processor_has_tiles() {
+  return false;
 }
 
 bool triax::detail::processor_is_intel() {

@@ -4,9 +4,13 @@
 
 namespace triax::detail {
 
-/// 0 for a processor with AVX2, 1 with AVX-512 as x86-64-v4 has it, 2 with AVX512-BF16 too; 0 where
-/// the processor is not of x86-64.
+/// 0 for a processor with AVX2, 1 with AVX-512 as x86-64-v4 has it, 2 with AVX512-BF16 too, 3 with
+/// tiles of bfloat16 (AMX) that the kernel gives this process leave to use, which this asks for; 0
+/// where the processor is not of x86-64.
 int processor_level();
+
+/// Whether the processor has AMX, leave or not.
+bool processor_has_tiles();
 
 /// Whether Intel made it: which of a library's ways is faster there was measured apart.
 bool processor_is_intel();

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <Kokkos_Core.hpp>
+#include <array>
 #include <dnnl.hpp>
 
 #include "kernels/base/check.hpp"
@@ -16,8 +17,10 @@ namespace {
 // themselves.
 void limit_products() {
   if (isa_in_use() == best_isa()) return;
-  const auto limit = isa_in_use() == Isa::avx2 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::avx512_core;
-  const dnnl::status status = dnnl::set_max_cpu_isa(limit);
+  constexpr std::array limits = {dnnl::cpu_isa::avx2, dnnl::cpu_isa::avx512_core,
+                                 dnnl::cpu_isa::avx512_core_bf16, dnnl::cpu_isa::avx512_core_amx};
+  static_assert(limits.size() == isa_kinds);
+  const dnnl::status status = dnnl::set_max_cpu_isa(limits[static_cast<std::size_t>(isa_in_use())]);
   check(status == dnnl::status::success || status == dnnl::status::unimplemented,
         "oneDNN multiplied matrices before its instructions were limited");
 }

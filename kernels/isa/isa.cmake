@@ -1,11 +1,19 @@
-# triax_isa_sources(TARGET SOURCE... [LIBS LIB...] [OPTIONS OPTION...]): code of TARGET that computes, compiled once
-# for each kind of processor and joined to one program (join.sh). LIBS and OPTIONS: what it is compiled with.
+# triax_isa_sources(TARGET SOURCE... [AMX SOURCE...] [LIBS LIB...] [OPTIONS OPTION...]): code of TARGET that computes, compiled
+# once for each kind of processor and joined to one program (join.sh). AMX: those of the sources that have code for it, which
+# alone are compiled for that kind; it shares the others with the kind before. LIBS and OPTIONS: what all is compiled with.
 function(triax_isa_sources target)
-  cmake_parse_arguments(ARG "" "" "LIBS;OPTIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "AMX;LIBS;OPTIONS" ${ARGN})
   set(objects "")
   foreach(kind IN LISTS TRIAX_ISA_KINDS)
     set(compiled ${target}_${kind})
-    add_library(${compiled} OBJECT ${ARG_UNPARSED_ARGUMENTS})
+    set(sources_${kind} ${ARG_UNPARSED_ARGUMENTS})
+    if(kind STREQUAL avx512_amx)
+      set(sources_${kind} ${ARG_AMX})
+    endif()
+    if(NOT sources_${kind})
+      continue()
+    endif()
+    add_library(${compiled} OBJECT ${sources_${kind}})
     # Names can be changed in machine code, not in what link-time optimisation would compile.
     set_target_properties(${compiled} PROPERTIES TRIAX_MARCH "${TRIAX_MARCH_${kind}}" INTERPROCEDURAL_OPTIMIZATION OFF)
     if("${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE}" MATCHES "-flto")
@@ -26,7 +34,7 @@ function(triax_isa_sources target)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}.isa)
   set(joined ${folder}/functions.o)
   foreach(kind IN LISTS TRIAX_ISA_KINDS)
-    foreach(source IN LISTS ARG_UNPARSED_ARGUMENTS)
+    foreach(source IN LISTS sources_${kind})
       list(APPEND joined ${folder}/${kind}/${source}.o)
     endforeach()
   endforeach()

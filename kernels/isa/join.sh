@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: join.sh FOLDER OBJECT...   with CXX, NM, OBJCOPY, READELF and SANITIZE in the environment
 # Makes one part of a program of objects (TARGET_avx2.dir/FILE.o, TARGET_avx512.dir/FILE.o, ...) that were compiled from
-# the same sources for several kinds of processors. In FOLDER:
+# the same sources for several kinds of processors; the last kind may have few of them or none. In FOLDER:
 #   KIND/FILE.o   the same code, with ".KIND" behind the name of everything that an object defines: what an inline
 #                 function or a template left in it can then never be taken for that of a file compiled otherwise,
 #                 nor can anything outside call it
@@ -12,7 +12,9 @@
 set -eu
 folder=$1
 shift
-kinds="avx2 avx512 avx512_bf16"  # in the order of kernels/base/isa.hpp
+kinds="avx2 avx512 avx512_bf16 avx512_amx"  # in the order of kernels/base/isa.hpp
+partial=avx512_amx                           # uses the functions of $whole where it has none of its own
+whole=avx512_bf16
 work=$folder/work
 rm -rf "$folder"
 mkdir -p "$work"
@@ -45,15 +47,34 @@ symbols_of() {
   done
 }
 
+# A line "NAME NEW_NAME" for each name that is another one in object $2 of kind $1. Calls stay within a kind, but for those
+# that may go from $whole to $partial and back: to what $partial has too, object $2 comes by the jump, unless it has it itself.
+names_in() {
+  # Of what is an object's own, code alone, and the names of groups: a name that nobody else can mean.
+  awk -v object="$2" '$3 == object && $2 ~ /^[tnN]$/ { print $1 }' "$work/$1" | cat - "$work/global.$1" |
+    awk -v kind="$1" '!seen[$1]++ { print $1, $1 "." kind }' >"$work/own"
+  case $1 in
+    "$whole")
+      awk -v object="$2" '$3 == object { print $1 }' "$work/$1" | LC_ALL=C sort >"$work/here"
+      LC_ALL=C comm -13 "$work/here" "$work/functions.$partial" >"$work/by_jump"
+      awk -v by_jump="$work/by_jump" '
+        FILENAME == by_jump { jumps[$1] = 1; next }
+        !($1 in jumps)' "$work/by_jump" "$work/own"
+      ;;
+    "$partial")
+      cat "$work/own"
+      LC_ALL=C comm -13 "$work/global.$partial" "$work/global.$whole" | awk -v kind="$whole" '{ print $1, $1 "." kind }'
+      ;;
+    *) cat "$work/own" ;;
+  esac
+}
+
 # Writes the renamed objects of kind $1, whose symbols are in $work/$1.
 rename() {
-  awk '$2 ~ /^[A-Zu]$/ && !seen[$1]++ { print $1 }' "$work/$1" >"$work/global"
   awk '{ print $3 }' "$work/$1" | sort -u | while read -r object; do
     to=$folder/$1/${object##*_"$1".dir/}
     mkdir -p "${to%/*}"
-    # Of what is an object's own, code alone, and the names of groups: a name that nobody else can mean.
-    awk -v object="$object" '$3 == object && $2 ~ /^[tnN]$/ { print $1 }' "$work/$1" | cat - "$work/global" |
-      awk -v kind="$1" '!seen[$1]++ { print $1, $1 "." kind }' >"$work/names"
+    names_in "$1" "$object" >"$work/names"
     $OBJCOPY --redefine-syms="$work/names" "$object" "$to"
   done
 }
@@ -64,16 +85,25 @@ functions_of() {
 
 for kind in $kinds; do
   symbols_of "$kind" "$@" >"$work/$kind"
-  rename "$kind"
+  awk '$2 ~ /^[A-Zu]$/ { print $1 }' "$work/$kind" | LC_ALL=C sort -u >"$work/global.$kind"
   functions_of "$kind" >"$work/functions.$kind"
+done
+for kind in $kinds; do
+  rename "$kind"
 done
 [ -s "$work/functions.avx2" ] || fail "no functions in $*"
 for kind in $kinds; do
-  different=$(diff "$work/functions.avx2" "$work/functions.$kind") || fail "functions of one kind only: $different"
+  if [ "$kind" = "$partial" ]; then
+    different=$(LC_ALL=C comm -13 "$work/functions.avx2" "$work/functions.$kind")
+    [ -z "$different" ] || fail "functions of one kind only: $different"
+  else
+    different=$(diff "$work/functions.avx2" "$work/functions.$kind") || fail "functions of one kind only: $different"
+  fi
 done
 
 # A row is a Row of kernels/base/isa.cpp: the code in use, then that of each kind.
-awk -v kinds="$kinds" '
+awk -v kinds="$kinds" -v partial="$partial" -v whole="$whole" -v own="$work/functions.$partial" '
+  FILENAME == own { has[$1] = 1; next }
   BEGIN {
     count = split(kinds, kind, " ")
     print "\t.section .note.GNU-stack,\"\",@progbits"
@@ -84,6 +114,6 @@ awk -v kinds="$kinds" '
     print $1 ":\n\tendbr64\n\tjmp *.Lrow" NR "(%rip)\n\t.size " $1 ", . - " $1
     print "\t.section triax_isa,\"aw\"\n\t.balign 8"
     print ".Lrow" NR ":\n\t.quad " $1 "." kind[1]
-    for (k = 1; k <= count; ++k) print "\t.quad " $1 "." kind[k]
-  }' "$work/functions.avx2" >"$work/functions.s"
+    for (k = 1; k <= count; ++k) print "\t.quad " $1 "." (kind[k] == partial && !($1 in has) ? whole : kind[k])
+  }' "$work/functions.$partial" "$work/functions.avx2" >"$work/functions.s"
 $CXX -c -x assembler "$work/functions.s" -o "$folder/functions.o"

@@ -14,10 +14,11 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(IsaOfJob, IsTheLastThatAllHave) {
-  EXPECT_EQ(common_isa(std::array{0, 0, 4}), Isa::avx512_bf16);
-  EXPECT_EQ(common_isa(std::array{0, 1, 3}), Isa::avx512);
-  EXPECT_EQ(common_isa(std::array{1, 0, 3}), Isa::avx2);
-  EXPECT_EQ(common_isa(std::array{4, 0, 0}), Isa::avx2);
+  EXPECT_EQ(common_isa(std::array{0, 0, 0, 4}), Isa::avx512_amx);
+  EXPECT_EQ(common_isa(std::array{0, 0, 1, 3}), Isa::avx512_bf16);
+  EXPECT_EQ(common_isa(std::array{0, 1, 0, 3}), Isa::avx512);
+  EXPECT_EQ(common_isa(std::array{1, 0, 2, 1}), Isa::avx2);
+  EXPECT_EQ(common_isa(std::array{4, 0, 0, 0}), Isa::avx2);
 }
 
 TEST(IsaOfJob, RanksWithTheSameSayNoMore) {

@@ -17,7 +17,7 @@ using test::keep_of;
 // bfloat16, take probabilities and gradients of scores rounded to 16 bits. (lse is a float32, and
 // so is all that it is made of.)
 double rounding_of_terms(DType dtype) {
-  const bool pairs = dtype == DType::bf16 && has_pair_products();
+  const bool pairs = dtype == DType::bf16 && pair_products_pay();
   return pairs || test::space() == MemorySpace::device ? test::rounding_of(dtype) : 0.0;
 }
 

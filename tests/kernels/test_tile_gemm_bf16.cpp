@@ -83,6 +83,7 @@ void expect_like_reference(std::int64_t m, std::int64_t n, std::int64_t k, bool 
   std::vector<float> c = test::random_values(m * width, 3);
   const std::vector<float> before = c;
   if (!accumulate) std::fill(c.begin(), c.end(), nan);
+  const PairRegisters registers;
   pair_product({.rows = m,
                 .columns = n,
                 .depth = k / 2,
@@ -94,7 +95,6 @@ void expect_like_reference(std::int64_t m, std::int64_t n, std::int64_t k, bool 
                 .c = c.data(),
                 .c_stride = width,
                 .accumulate = accumulate,
-                .scale = 0.5F,
                 .triangle = triangle});
   const auto expected =
       reference::matmul(test::to_double(Tensor(a.data(), {m, k})),
@@ -103,7 +103,7 @@ void expect_like_reference(std::int64_t m, std::int64_t n, std::int64_t k, bool 
     for (std::int64_t j = 0; j < n; ++j) {
       if (triangle == Triangle::c_lower && j > i) continue;
       const std::size_t place = at(i * width + j);
-      ASSERT_NEAR(c[place], (accumulate ? before[place] : 0.0) + 0.5 * expected[place], 2e-5);
+      ASSERT_NEAR(c[place], (accumulate ? before[place] : 0.0) + expected[place], 2e-5);
     }
 }
 

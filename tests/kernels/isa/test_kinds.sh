@@ -38,7 +38,7 @@ TRIAX_ISA=sse "$triax" --version 2>said || status=$?
 [[ $status -eq 2 && $(cat said) == "triax: TRIAX_ISA=sse (kinds"* ]] || fail "an unknown kind: $status, $(cat said)"
 
 train best 6
-for kind in avx2 avx512 avx512_bf16; do
+for kind in avx2 avx512 avx512_bf16 avx512_amx; do
   TRIAX_ISA=$kind "$triax" --version >/dev/null 2>&1 || continue  # more than this processor has
   TRIAX_ISA=$kind train "$kind" 6
   agree "$kind" best 1e-5
