@@ -50,7 +50,7 @@ ExchangeLedger::ExchangeLedger(const PlanShape& shape)
     : shape_(shape),
       open_(shape.stages, false),
       exchanges_(shape.stages),
-      channels_(shape.stages * shape.stages) {}
+      channels_(static_cast<std::size_t>(shape.stages) * static_cast<std::size_t>(shape.stages)) {}
 
 void ExchangeLedger::reach(int stage, const Op& op) {
   const bool begins = op.kind == OpKind::ExchangeBegin, ends = op.kind == OpKind::ExchangeEnd;
