@@ -25,16 +25,6 @@ namespace {
 // The messages of a stage by time.
 using Exchanges = std::map<int, Plan>;
 
-OpKind send_start(const Op& op) {
-  return is_forward(op) ? OpKind::SendActivationStart : OpKind::SendGradientStart;
-}
-OpKind receive_start(const Op& op) {
-  return is_forward(op) ? OpKind::RecvActivationStart : OpKind::RecvGradientStart;
-}
-Op message(OpKind kind, const Op& op) {
-  return {kind, op.chunk, 0, op.microbatch};
-}
-
 std::vector<Exchanges> exchanges_of(const Plans& plans, const PlanShape& shape,
                                     const Timetable& timetable) {
   std::vector<Exchanges> all(plans.size());
@@ -43,8 +33,8 @@ std::vector<Exchanges> exchanges_of(const Plans& plans, const PlanShape& shape,
     for (const Op& op : plans[s])
       if (const auto user = timetable.user(s, op)) {
         const int time = timetable.slot(s, op);
-        all[s][time].push_back(message(send_start(op), op));
-        all[user->stage][time].push_back(message(receive_start(user->op), user->op));
+        all[s][time].push_back(send_start(op));
+        all[user->stage][time].push_back(receive_start(user->op));
       }
   return all;
 }
@@ -96,9 +86,7 @@ class ExchangeWriter {
     sent_.clear();
   }
   void wait_receive(const Op& op) {
-    if (is_forward(op) ? layout_.has_message_before(op.chunk) : layout_.has_message_after(op.chunk))
-      plan_.push_back(
-          message(is_forward(op) ? OpKind::RecvActivationWait : OpKind::RecvGradientWait, op));
+    if (receives(layout_, op)) plan_.push_back(receive_wait(op));
   }
 
   int stage_;

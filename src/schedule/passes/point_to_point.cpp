@@ -35,39 +35,25 @@ class MessageWriter {
       plan_.push_back(compute[i]);
       send(compute[i]);
     }
-    for (const Op& op : sent_activations_) push(OpKind::SendActivationWait, op);
-    for (const Op& op : sent_gradients_) push(OpKind::SendGradientWait, op);
+    for (const Op& op : sent_activations_) plan_.push_back(send_wait(op));
+    for (const Op& op : sent_gradients_) plan_.push_back(send_wait(op));
     return std::move(plan_);
   }
 
  private:
-  bool receives(const Op& op) const {
-    return is_forward(op) ? layout_.has_message_before(op.chunk)
-                          : layout_.has_message_after(op.chunk);
-  }
-  bool sends(const Op& op) const {
-    return is_forward(op) ? layout_.has_message_after(op.chunk)
-                          : layout_.has_message_before(op.chunk);
-  }
-  void push(OpKind kind, const Op& compute) {
-    plan_.push_back({kind, compute.chunk, 0, compute.microbatch});
-  }
-
   void start_receive(const Op& op) {
-    if (receives(op))
-      push(is_forward(op) ? OpKind::RecvActivationStart : OpKind::RecvGradientStart, op);
+    if (receives(layout_, op)) plan_.push_back(receive_start(op));
   }
   void wait_receive(const Op& op) {
-    if (receives(op))
-      push(is_forward(op) ? OpKind::RecvActivationWait : OpKind::RecvGradientWait, op);
+    if (receives(layout_, op)) plan_.push_back(receive_wait(op));
   }
   void send(const Op& op) {
-    if (!sends(op)) return;
+    if (!sends(layout_, op)) return;
     const int now = timetable_.slot(stage_, op);
     auto& sent = is_forward(op) ? sent_activations_ : sent_gradients_;
     for (; !sent.empty() && timetable_.receive_slot(stage_, sent.front()) <= now; sent.pop_front())
-      push(is_forward(op) ? OpKind::SendActivationWait : OpKind::SendGradientWait, sent.front());
-    push(is_forward(op) ? OpKind::SendActivationStart : OpKind::SendGradientStart, op);
+      plan_.push_back(send_wait(sent.front()));
+    plan_.push_back(send_start(op));
     sent.push_back(op);
   }
 

@@ -4,13 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "src/schedule/stage_layout.hpp"
+#include "src/schedule/passes/message_ops.hpp"
 
 namespace triax {
-
-inline bool is_forward(const Op& op) {
-  return op.kind == OpKind::Forward;
-}
 
 /// The slots of the chunk instructions of all stages.
 class Timetable {
