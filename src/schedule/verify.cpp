@@ -34,7 +34,7 @@ class PipelineSimulator {
     for (const StageSimulator& stage : stages_) {
       stage.check_end();
       const auto number = static_cast<int>(peaks.size());
-      at(number, [&] { exchanges_.check_end(number); });
+      stage.at_place([&] { exchanges_.check_end(number); });
       peaks.push_back(stage.peaks());
     }
     return peaks;
@@ -46,7 +46,7 @@ class PipelineSimulator {
     const Op& op = stages_[stage].op();
     if (!entered_[stage]) {
       stages_[stage].execute();
-      at(stage, [&] { exchanges_.reach(stage, op); });
+      stages_[stage].at_place([&] { exchanges_.reach(stage, op); });
       arrive(stage, op);
       entered_[stage] = true;
     }
@@ -54,16 +54,6 @@ class PipelineSimulator {
     stages_[stage].advance();
     entered_[stage] = false;
     return true;
-  }
-
-  // An error says where the stage is.
-  template <class Check>
-  void at(int stage, const Check& check) const {
-    try {
-      check();
-    } catch (const std::logic_error& error) {
-      throw std::logic_error(stages_[stage].place() + ": " + error.what());
-    }
   }
 
   void arrive(int stage, const Op& op) {

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "src/schedule/verify/require.hpp"
+
 namespace triax {
 namespace {
 
@@ -29,10 +31,6 @@ std::vector<OpKind> life_of(const BlockUse& block, const PlanShape& shape) {
   if (shape.shards_optimizer() && !shape.shards_parameters(block))
     life.insert(life.end(), {OpKind::GatherStart, OpKind::GatherWait});
   return life;
-}
-
-void require(bool ok, const std::string& text) {
-  if (!ok) throw std::logic_error(text);
 }
 
 std::string name_of(int block) {

@@ -1,17 +1,10 @@
 #include "src/schedule/verify/exchange_ledger.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+
+#include "src/schedule/verify/require.hpp"
 
 namespace triax {
-namespace {
-
-void require(bool ok, const char* text) {
-  if (!ok) throw std::logic_error(text);
-}
-
-}  // namespace
-
 std::optional<MessagePart> message_of(OpKind kind) {
   switch (kind) {
     case OpKind::SendActivationStart:

@@ -1,16 +1,12 @@
 // What becomes of what a layer has read and kept, in simulation: dropped, cut over ranks, or moved.
-#include <stdexcept>
 
+#include "src/schedule/verify/require.hpp"
 #include "src/schedule/verify/stage_simulator.hpp"
 
 namespace triax {
 namespace {
 
 using State = BoundaryStates::State;
-
-void require(bool ok, const char* text) {
-  if (!ok) throw std::logic_error(text);
-}
 
 }  // namespace
 

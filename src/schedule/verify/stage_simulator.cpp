@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "src/schedule/verify/require.hpp"
+
 namespace triax {
 namespace {
 
@@ -14,10 +16,6 @@ int pools_of(const PlanShape& shape, int stage) {
     for (const auto& chunk : shape.frame_pool[stage])
       for (const int pool : chunk) pools = std::max(pools, pool + 1);
   return pools;
-}
-
-void require(bool ok, const char* text) {
-  if (!ok) throw std::logic_error(text);
 }
 
 bool computes(const Op& op) {
@@ -52,17 +50,15 @@ std::string StageSimulator::place() const {
 }
 
 void StageSimulator::execute() {
-  try {
+  at_place([&] {
     check_form(op());
     check_use(op());
     apply(op());
-  } catch (const std::logic_error& error) {
-    throw std::logic_error(place() + ": " + error.what());
-  }
+  });
 }
 
 void StageSimulator::check_end() const {
-  try {
+  at_place([&] {
     check_all_done(forward_done_, OpKind::Forward);
     if (use_ == PlanUse::training) {
       check_all_done(backward_done_, OpKind::Backward);
@@ -73,9 +69,7 @@ void StageSimulator::check_end() const {
     require(frames_.in_use() == 0, "frames are left in use");
     require(parts_.in_use() == 0, "parts of inputs are left in use");
     require(inputs_.in_use() == 0, "inputs are left on the host");
-  } catch (const std::logic_error& error) {
-    throw std::logic_error(place() + ": " + error.what());
-  }
+  });
 }
 
 Peaks StageSimulator::peaks() const {

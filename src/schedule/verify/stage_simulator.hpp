@@ -1,6 +1,7 @@
 #pragma once
 // One stage in simulation: what its instructions do to its own buffers and blocks. What they wait
 // for on other stages is verify.cpp's concern.
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,15 @@ class StageSimulator {
   const Op& op() const { return plan_[position_]; }
   /// "stage 1, op 37 (B c0 l3 m2)"
   std::string place() const;
+  /// Calls check(); a std::logic_error of it comes with the place.
+  template <class Check>
+  void at_place(const Check& check) const {
+    try {
+      check();
+    } catch (const std::logic_error& error) {
+      throw std::logic_error(place() + ": " + error.what());
+    }
+  }
 
   /// What the instruction at the current position does. std::logic_error, with the place, where it
   /// may not.

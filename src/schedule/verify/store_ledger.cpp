@@ -1,15 +1,12 @@
 #include "src/schedule/verify/store_ledger.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
+
+#include "src/schedule/verify/require.hpp"
 
 namespace triax {
 namespace {
-
-void require(bool ok, const std::string& text) {
-  if (!ok) throw std::logic_error(text);
-}
 
 int parts_of(const BlockUse& block) {
   return std::max(block.parts, 1);

@@ -1,0 +1,16 @@
+#pragma once
+// How the verifier refuses.
+#include <stdexcept>
+#include <string>
+
+namespace triax {
+
+/// std::logic_error(text) unless `ok`.
+inline void require(bool ok, const char* text) {
+  if (!ok) throw std::logic_error(text);
+}
+inline void require(bool ok, const std::string& text) {
+  require(ok, text.c_str());
+}
+
+}  // namespace triax
