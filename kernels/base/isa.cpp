@@ -49,8 +49,7 @@ void point_rows(Isa isa) {
 [[noreturn]] void refuse(std::string_view asked) {
   std::fprintf(stderr,
                "triax: TRIAX_ISA=%s (kinds of code are avx2, avx512, avx512_bf16 and avx512_amx, "
-               "and here the "
-               "last that can be used is %s). Unset it, or give another\n",
+               "and here the last that can be used is %s). Unset it, or give another\n",
                asked.data(), name_of(best_isa()).data());
   constexpr int wrong_use = 2;
   std::_Exit(wrong_use);

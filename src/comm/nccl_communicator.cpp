@@ -61,8 +61,6 @@ NcclCommunicator::~NcclCommunicator() {
   progress_.end(comm_);
 }
 
-// NCCL connects ranks when they first exchange messages, and blocks the caller meanwhile: the
-// watchdog must see that wait too.
 template <class Enqueue>
 Request NcclCommunicator::start(const Stream& stream, const char* name, CallKind kind,
                                 std::uint64_t bytes, const Enqueue& enqueue) {
@@ -71,21 +69,28 @@ Request NcclCommunicator::start(const Stream& stream, const char* name, CallKind
   progress_.check_usable();
   const std::size_t index = progress_.take();
   NcclProgress::Call& call = progress_.at(index);
-  call.begin.record(stream);
-  stream_.wait(call.begin);
   call.message = board_.start(board_group_, kind, bytes);
-  {
-    const BoardWait waiting(&board_, call.message);
-    check_nccl(enqueue(native()), name, where_);
-  }
-  call.end.record(stream_);
-  call.board = &board_;
-  call.noted = true;
+  launch(stream, call, name, enqueue);
+  under_way(call);
   return Request(this, index);
 }
 
-cudaStream_t NcclCommunicator::native() const {
-  return static_cast<cudaStream_t>(device_backend::native_stream(stream_.handle()));
+// NCCL connects ranks when they first exchange messages, and blocks the caller meanwhile: the
+// watchdog must see that wait too.
+template <class Enqueue>
+void NcclCommunicator::launch(const Stream& stream, NcclProgress::Call& call, const char* name,
+                              const Enqueue& enqueue) {
+  call.begin.record(stream);
+  stream_.wait(call.begin);
+  const BoardWait waiting(&board_, call.message);
+  check_nccl(enqueue(static_cast<cudaStream_t>(device_backend::native_stream(stream_.handle()))),
+             name, where_);
+}
+
+void NcclCommunicator::under_way(NcclProgress::Call& call) {
+  call.end.record(stream_);
+  call.board = &board_;
+  call.noted = true;
 }
 
 bool NcclCommunicator::begun(std::uintptr_t handle) const {
@@ -231,30 +236,19 @@ void NcclCommunicator::end_exchange(const Stream& stream) {
   exchanging_ = false;
   if (exchange_.empty()) return;
   progress_.check_usable();
-  NcclProgress::Call& first = progress_.at(exchange_.front().call);
-  first.begin.record(stream);
-  stream_.wait(first.begin);
-  {
-    const BoardWait waiting(&board_, first.message);
-    check_nccl(enqueue_exchange(), "ncclSend and ncclRecv", where_);
-  }
-  for (const PeerMessage& message : exchange_) {
-    NcclProgress::Call& call = progress_.at(message.call);
-    call.end.record(stream_);
-    call.board = &board_;
-    call.noted = true;
-  }
+  launch(stream, progress_.at(exchange_.front().call), "ncclSend and ncclRecv",
+         [this](cudaStream_t on) { return enqueue_exchange(on); });
+  for (const PeerMessage& message : exchange_) under_way(progress_.at(message.call));
   exchange_.clear();
 }
 
-ncclResult_t NcclCommunicator::enqueue_exchange() const {
+ncclResult_t NcclCommunicator::enqueue_exchange(cudaStream_t on) const {
   ncclResult_t result = ncclGroupStart();
   for (const auto& [call, kind, data, peer] : exchange_) {
     if (result != ncclSuccess) break;
     const ncclDataType_t type = type_of(data.dtype());
-    result = kind == CallKind::send
-                 ? ncclSend(data.data(), count_of(data), type, peer, comm_, native())
-                 : ncclRecv(data.data(), count_of(data), type, peer, comm_, native());
+    result = kind == CallKind::send ? ncclSend(data.data(), count_of(data), type, peer, comm_, on)
+                                    : ncclRecv(data.data(), count_of(data), type, peer, comm_, on);
   }
   const ncclResult_t end = ncclGroupEnd();
   return result != ncclSuccess ? result : end;

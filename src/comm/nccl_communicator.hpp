@@ -52,13 +52,17 @@ class NcclCommunicator final : public Communicator {
     int peer;
   };
   Request add(const Stream& stream, CallKind kind, const Tensor& data, int peer, int tag);
-  ncclResult_t enqueue_exchange() const;
+  ncclResult_t enqueue_exchange(cudaStream_t on) const;
   bool begun(std::uintptr_t handle) const;
-  cudaStream_t native() const;
-  /// Calls enqueue(native stream) on this communicator's stream, behind what `stream` has.
+  /// A collective, by enqueue(native stream).
   template <class Enqueue>
   Request start(const Stream& stream, const char* call, CallKind kind, std::uint64_t bytes,
                 const Enqueue& enqueue);
+  /// Calls enqueue(native stream) on this communicator's stream, behind what `stream` has.
+  template <class Enqueue>
+  void launch(const Stream& stream, NcclProgress::Call& call, const char* name,
+              const Enqueue& enqueue);
+  void under_way(NcclProgress::Call& call);
 
   ncclComm_t comm_;
   Communicator& host_;
