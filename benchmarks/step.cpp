@@ -194,7 +194,7 @@ void measure(const Options& options, const MpiSession& session) {
   const int cores = session.size() * options.threads;
   // Before the training takes the GPU's memory.
   const double peak =
-      gpu ? product_rate(options) * session.size() : benchmark::measure_fma_peak() * cores;
+      gpu ? product_rate(options) * session.size() : benchmark::measure_fma_peak() * session.size();
   const ModelConfig model = model_of(options);
   std::optional<TokenShard> shard;
   if (options.tokens.empty())

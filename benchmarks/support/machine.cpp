@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <vector>
 
+#include "kernels/base/device.hpp"
+#include "kernels/base/parallel.hpp"
 #include "kernels/base/simd.hpp"
 
 namespace triax::benchmark {
@@ -24,37 +25,60 @@ double best_seconds(Body body) {
   return best;
 }
 
+// The sum of all accumulators, so that none is left out: of chains that do not wait for each other.
+// Two pipes of four cycles need eight; twelve also fit the smaller register file.
+constexpr std::size_t chains = 12;
+constexpr std::int64_t rounds = 1'000'000;
+
+float multiply_adds(float start) {
+  const FloatVector factor = FloatVector{} + 0.999F;
+  const FloatVector addend = FloatVector{} + 0.001F;
+  FloatVector sum[chains];
+#pragma GCC unroll 12
+  for (std::size_t i = 0; i < chains; ++i) sum[i] = FloatVector{} + start + static_cast<float>(i);
+  for (std::int64_t round = 0; round < rounds; ++round)
+#pragma GCC unroll 12
+    for (std::size_t i = 0; i < chains; ++i) sum[i] = sum[i] * factor + addend;
+  float total = 0.0F;
+#pragma GCC unroll 12
+  for (std::size_t i = 0; i < chains; ++i) total += sum[i][0];
+  return total;
+}
+
 }  // namespace
 
 double measure_fma_peak() {
-  // Two pipes of four cycles need eight independent chains; twelve also fit the smaller register
-  // file.
-  constexpr std::size_t chains = 12;
-  constexpr std::int64_t rounds = 1'000'000;
-  const FloatVector factor = FloatVector{} + 0.999F;
-  const FloatVector addend = FloatVector{} + 0.001F;
-  volatile float keep = 0.0F;
-  const double seconds = best_seconds([&] {
-    FloatVector sum[chains];
-#pragma GCC unroll 12
-    for (std::size_t i = 0; i < chains; ++i) sum[i] = FloatVector{} + keep + static_cast<float>(i);
-    for (std::int64_t round = 0; round < rounds; ++round)
-#pragma GCC unroll 12
-      for (std::size_t i = 0; i < chains; ++i) sum[i] = sum[i] * factor + addend;
-#pragma GCC unroll 12
-    for (std::size_t i = 0; i < chains; ++i) keep = keep + sum[i][0];
+  const std::int64_t threads = host_concurrency();
+  const double seconds = best_seconds([=] {
+    parallel_for(threads, [](std::int64_t thread) {
+      volatile float keep = multiply_adds(static_cast<float>(thread));
+      static_cast<void>(keep);
+    });
   });
-  return 2.0 * static_cast<double>(chains * vector_floats) * static_cast<double>(rounds) / seconds;
+  return 2.0 * static_cast<double>(chains * vector_floats) * static_cast<double>(rounds) *
+         static_cast<double>(threads) / seconds;
 }
 
 double measure_triad_bandwidth() {
-  constexpr std::size_t count = std::size_t{32} << 20U;  // 128 MiB an array
-  std::vector<float> a(count, 0.0F);
-  const std::vector<float> b(count, 1.0F);
-  const std::vector<float> c(count, 2.0F);
-  const double seconds = best_seconds([&] {
-    for (std::size_t i = 0; i < count; ++i) a[i] = b[i] + 3.0F * c[i];
-    asm volatile("" : : "r"(a.data()) : "memory");
+  constexpr std::int64_t count = std::int64_t{32} << 20U;  // 128 MiB an array
+  constexpr std::int64_t block = std::int64_t{1} << 20U;
+  const auto array = [] { return Buffer::unwritten(count * sizeof(float)); };
+  const Buffer memory[] = {array(), array(), array()};
+  float* const a = static_cast<float*>(memory[0].data());
+  float* const b = static_cast<float*>(memory[1].data());
+  float* const c = static_cast<float*>(memory[2].data());
+  // Pages come where they are first written: near the thread that reads them.
+  parallel_for_blocks(count, block, [=](std::int64_t begin, std::int64_t end) {
+    std::fill(a + begin, a + end, 0.0F);
+    std::fill(b + begin, b + end, 1.0F);
+    std::fill(c + begin, c + end, 2.0F);
+  });
+  const double seconds = best_seconds([=] {
+    parallel_for_blocks(count, block, [=](std::int64_t begin, std::int64_t end) {
+#pragma GCC ivdep
+      for (std::int64_t i = begin; i < end; ++i) a[i] = b[i] + 3.0F * c[i];
+    });
+    asm volatile("" : : "r"(a) : "memory");
   });
   return 3.0 * sizeof(float) * static_cast<double>(count) / seconds;
 }

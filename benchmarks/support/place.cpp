@@ -62,15 +62,19 @@ double Place::product_rate(DType type) const {
 int run_at_place(int argc, const char* const* argv, const char* what,
                  void (*body)(const Place& place)) {
   std::string place = "host";
+  int threads = 1;
   CLI::App app{std::string(what) +
                ": one JSON line a case, with the fraction of the limit that is "
                "measured in the same run."};
-  app.add_option("place", place, "Where they run: one core of the host, or a GPU")
+  app.add_option("place", place, "Where they run: cores of the host, or a GPU")
       ->check(CLI::IsMember({"host", "device"}))
+      ->capture_default_str();
+  app.add_option("--threads", threads, "Cores of the host, which the limits are measured on too")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   if (const auto status = refused(app, argc, argv)) return *status;
   try {
-    const KernelRuntime runtime;
+    const KernelRuntime runtime(threads);
     body(Place(place == "device" ? MemorySpace::device : MemorySpace::host));
     return 0;
   } catch (const Error& error) {

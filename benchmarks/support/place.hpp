@@ -20,10 +20,10 @@ class Place {
   /// timed many at a time, so that the host is ahead of it.
   Timing time(const std::function<void()>& body) const;
 
-  /// Bytes/s that pass through memory: STREAM's triad on one core of the host, a copy on a device,
+  /// Bytes/s that pass through memory: STREAM's triad on the host's threads, a copy on a device,
   /// every byte counted as it is read and as it is written.
   double memory_bandwidth() const;
-  /// FLOP/s that products of `type` can have: float32 multiply-adds of one core on the host
+  /// FLOP/s that products of `type` can have: float32 multiply-adds of the host's threads
   /// whatever the type, and what a large square product has on a device.
   double product_rate(DType type) const;
 

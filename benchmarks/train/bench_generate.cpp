@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
-#include <future>
 #include <string>
 #include <vector>
 
@@ -73,16 +72,6 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Of so many cores at the same time.
-double triad_bandwidth(int cores) {
-  std::vector<std::future<double>> shares;
-  for (int core = 0; core < cores; ++core)
-    shares.push_back(std::async(std::launch::async, benchmark::measure_triad_bandwidth));
-  double sum = 0.0;
-  for (std::future<double>& share : shares) sum += share.get();
-  return sum;
-}
-
 // What a token reads with `past` before it; of the embedding it reads a row, but the head all.
 double bytes_of_token(const ModelConfig& model, double past) {
   const double embeddings = model.tied_embeddings ? 0.0 : double(model.vocabulary) * model.hidden;
@@ -121,7 +110,7 @@ void run(const Options& options) {
       "generate", name("token"), each,
       {{"tokens_per_second", 1.0 / each.seconds},
        {"bytes_per_second", bytes / each.seconds},
-       {"peak_fraction", bytes / each.seconds / triad_bandwidth(options.threads)}});
+       {"peak_fraction", bytes / each.seconds / benchmark::measure_triad_bandwidth()}});
 }
 
 }  // namespace
