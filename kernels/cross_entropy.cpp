@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numbers>
 #include <type_traits>
 
+#include "kernels/base/coarse_math.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
-#include "kernels/base/vector_loop.hpp"
-#include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/formulas.hpp"
@@ -38,9 +38,26 @@ struct RunOfRow {
   float sum;  // of exponentials, relative to that of `shift`
 };
 
+// The exponents of 2 that make e^(x - shift). NaN stays.
+template <int n>
+[[gnu::always_inline]] inline VectorGroup<n> binary_exponents(const VectorGroup<n>& x,
+                                                              float shift) {
+  constexpr float to_binary = std::numbers::log2e_v<float>;
+  return at_least(-coarse_limit, multiply_add(x, to_binary, -to_binary * shift));
+}
+
 template <class T>
 RunOfRow sum_run(const T* run, std::int64_t count, float shift) {
   FloatVector largest = FloatVector{} - infinity;
+  if constexpr (!std::is_same_v<T, float>) {
+    // Exponentials to 4e-6, a hundredth of what the rounding of the logits makes of them.
+    const float sum = sum_of_powers(count, [&](std::int64_t c, auto lanes) {
+      const auto logits = lanes.stream(run + c);
+      largest = lanes.larger_of(largest, logits);
+      return binary_exponents(logits, shift);
+    });
+    return {largest_lane(largest), sum};
+  }
   const float sum = vector_sum(count, [&](std::int64_t c, auto lanes) {
     const FloatVector logits = lanes.stream(run + c);
     largest = larger(lanes.only(logits, -infinity), largest);
@@ -49,17 +66,17 @@ RunOfRow sum_run(const T* run, std::int64_t count, float shift) {
   return {largest_lane(largest), sum};
 }
 
-// One pass: exponentials are taken relative to the maximum of the first run of the row that has
-// one, and to that of a later one where it is so much larger that they could leave the range of
-// float. In float
-// within runs, in double over them: a vocabulary is long enough for float sums to drift.
+// One pass: exponentials are taken relative to the maximum of the first logits of the row, or of
+// the first run of it that has one, and to that of a later one where it is so much larger that they
+// could leave the range of float. In float within runs, in double over them: a vocabulary is long
+// enough for float sums to drift.
 template <class T>
 SoftmaxSum softmax_sum(const T* row, std::int64_t columns) {
-  constexpr std::int64_t length = 2048;
+  constexpr std::int64_t length = std::is_same_v<T, float> ? 2048 : 8192;
   constexpr float far_above = 60.0F;
   const auto finite = [](float largest) { return largest == -infinity ? 0.0F : largest; };
   SoftmaxSum so_far;
-  float shift = finite(maximum(row, std::min(length, columns)));
+  float shift = finite(maximum(row, std::min<std::int64_t>(2048, columns)));
   for (std::int64_t begin = 0; begin < columns; begin += length) {
     const std::int64_t count = std::min(length, columns - begin);
     RunOfRow run = sum_run(row + begin, count, shift);
@@ -81,9 +98,18 @@ template <class T>
 void backward_row(T* row, std::int64_t columns, std::int64_t label, float lse, float scale) {
   const bool here = label >= 0 && label < columns;
   const float label_logit = here ? float{row[label]} : 0.0F;
-  for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
-    lanes.store(row + c, scale * fast_exp_flushed(lanes.stream(row + c) - lse));
-  });
+  if constexpr (std::is_same_v<T, float>)
+    for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
+      lanes.store(row + c, scale * fast_exp_flushed(lanes.stream(row + c) - lse));
+    });
+  else
+    for_staged_vectors<4>(
+        0, columns,
+        [=](std::int64_t c, auto lanes) { return binary_exponents(lanes.stream(row + c), lse); },
+        [=](const auto& t) { return coarse_exp2(t, scale); },
+        [=](std::int64_t c, const auto& e, auto lanes) {
+          lanes.write(row + c, e.fraction * e.power, false);
+        });
   if (!here) return;
   // In 16 bits not from the row again: rounded near 1, it would cancel.
   const float softmax =

@@ -1,10 +1,12 @@
 #include "kernels/gelu.hpp"
 
+#include <numbers>
+#include <type_traits>
+
+#include "kernels/base/coarse_math.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
-#include "kernels/base/vector_loop.hpp"
-#include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/formulas.hpp"
@@ -19,6 +21,13 @@ inline FloatVector exp_of_minus(FloatVector x) {
   return fast_exp_flushed(smaller(FloatVector{} + 88.75F, -x));
 }
 
+// Where results are rounded to 16 bits: the first stage of sigmoid(2 u) of x.
+template <int n>
+[[gnu::always_inline]] inline CoarseSigmoid<n> coarse_sigmoid(const VectorGroup<n>& x) {
+  constexpr float to_binary = -std::numbers::log2e_v<float>;
+  return {x, x * multiply_add(x * x, gelu_cubic * to_binary, gelu_linear * to_binary)};
+}
+
 }  // namespace
 
 void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
@@ -28,6 +37,13 @@ void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
     const T* in = elements_of<T>(x, x.elements(), "x");
     const bool past = past_caches(y, {&x});
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
+      if constexpr (!std::is_same_v<T, float>)
+        return for_coarse_sigmoids(
+            begin, end,
+            [=](std::int64_t i, auto lanes) { return coarse_sigmoid(lanes.stream(in + i)); },
+            [=](std::int64_t i, const auto& of, auto lanes) {
+              lanes.write(out + i, of.x * of.value(), past);
+            });
       for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
         const FloatVector v = lanes.stream(in + i);
         lanes.write(out + i, v * gelu_sigmoid(exp_of_minus(gelu_argument(v))).value, past);
@@ -47,6 +63,18 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
     const bool past = past_caches(dx, {&dy, &x});
     const bool past_y = past_caches(y, {&dy, &x});
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
+      if constexpr (!std::is_same_v<T, float>)
+        return for_coarse_sigmoids(
+            begin, end,
+            [=](std::int64_t i, auto lanes) { return coarse_sigmoid(lanes.stream(in + i)); },
+            [=](std::int64_t i, const auto& of, auto lanes) {
+              const auto d = lanes.stream(upstream + i);
+              const auto& v = of.x;
+              const auto s = of.value();
+              const auto rise = multiply_add(v * v, 3.0F * gelu_cubic, gelu_linear);  // of 2 u
+              lanes.write(gradient + i, d * multiply_add(v * rise, s * of.rest(s), s), past);
+              lanes.write(out + i, v * s, past_y);
+            });
       for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
         const FloatVector v = lanes.stream(in + i);
         const FloatVector d = lanes.stream(upstream + i);

@@ -20,29 +20,39 @@ struct GradientRow {
   const T* x;
 };
 
-/// dx[c] = residual[c] + gradient(c, lanes), a vector from column c on; without a residual, the
-/// gradient alone.
-template <class T, class Gradient>
-inline void store_gradient(const GradientRow<T>& row, std::int64_t columns,
-                           const Gradient& gradient) {
-  T* dx = row.dx;
-  if (const T* residual = row.residual) {
+/// Rows whose backward passes go side by side: while the sums of one end, the others' go on, and
+/// the columns' sums are read and written once for all. As many as there are registers for.
+inline constexpr std::size_t rows_side_by_side = vector_registers == 32 ? 2 : 1;
+
+/// dx[c] = residual[c] + gradients(c, lanes)[r] of each row r, a vector from column c on; without a
+/// residual, the gradient alone.
+template <class T, std::size_t n, class Gradients>
+inline void store_gradients(const std::array<GradientRow<T>, n>& rows, std::int64_t columns,
+                            const Gradients& gradients) {
+  if (rows[0].residual != nullptr) {
     for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
-      lanes.store(dx + c, lanes.stream(residual + c) + gradient(c, lanes));
+      const std::array<FloatVector, n> gradient = gradients(c, lanes);
+#pragma GCC unroll 2
+      for (std::size_t r = 0; r < n; ++r)
+        lanes.store(rows[r].dx + c, lanes.stream(rows[r].residual + c) + gradient[r]);
     });
   } else {
-    for_vectors(0, columns,
-                [=](std::int64_t c, auto lanes) { lanes.store(dx + c, gradient(c, lanes)); });
+    for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
+      const std::array<FloatVector, n> gradient = gradients(c, lanes);
+#pragma GCC unroll 2
+      for (std::size_t r = 0; r < n; ++r) lanes.store(rows[r].dx + c, gradient[r]);
+    });
   }
 }
 
-/// Calls backward_row(GradientRow<T>, sums) for every row of dx, dy, residual (may be empty) and x,
-/// all of one shape. `sums`, an array of pointers, are the columns' sums so far of each of
-/// `partials`, (row_blocks, columns) each, of which a block of rows has a row.
-template <class T, std::size_t count, class BackwardRow>
+/// Calls backward_rows(array of GradientRow<T>, sums) for all rows of dx, dy, residual (may be
+/// empty) and x, all of one shape: rows_side_by_side at a time, or one. `sums`, an array of
+/// pointers, are the columns' sums so far of each of `partials`, (row_blocks, columns) each, of
+/// which a block of rows has a row.
+template <class T, std::size_t count, class BackwardRows>
 void for_each_gradient_row(const Tensor& dx, const Tensor& dy, const Tensor& residual,
                            const Tensor& x, const std::array<float*, count>& partials,
-                           const BackwardRow& backward_row) {
+                           const BackwardRows& backward_rows) {
   const Rows<T> out = rows_of<T>(dx, "dx");
   const Rows<T> upstream = rows_like(dy, out, "dy");
   const Rows<T> in = rows_like(x, out, "x");
@@ -51,8 +61,13 @@ void for_each_gradient_row(const Tensor& dx, const Tensor& dy, const Tensor& res
     std::array<float*, count> sums = partials;
     for (float*& block : sums) std::fill_n(block += b * out.columns, out.columns, 0.0F);
     const std::int64_t end = std::min(out.rows, (b + 1) * rows_per_block);
-    for (std::int64_t r = b * rows_per_block; r < end; ++r)
-      backward_row(GradientRow<T>{out[r], upstream[r], skip.data ? skip[r] : nullptr, in[r]}, sums);
+    const auto row = [=](std::int64_t r) {
+      return GradientRow<T>{out[r], upstream[r], skip.data ? skip[r] : nullptr, in[r]};
+    };
+    std::int64_t r = b * rows_per_block;
+    if constexpr (rows_side_by_side == 2)
+      for (; r + 2 <= end; r += 2) backward_rows(std::array{row(r), row(r + 1)}, sums);
+    for (; r < end; ++r) backward_rows(std::array{row(r)}, sums);
   });
 }
 

@@ -29,14 +29,14 @@ float sum_of_row(const T* x, std::int64_t columns) {
   return vector_sum(columns, [=](std::int64_t c, auto lanes) { return lanes.stream(x + c); });
 }
 
-// From the sum of the row x. Memory gets ready meanwhile what lies `ahead` bytes behind `later`.
+// From the sum of the row x. Memory gets ready meanwhile what lies at `later`.
 template <class T>
 RowStatistics statistics_of(const T* x, float sum, std::int64_t columns, float epsilon,
-                            const T* later, std::int64_t ahead = 0) {
+                            const T* later) {
   const float inverse = 1.0F / static_cast<float>(columns);
   const float mean = inverse * sum;
   const float variance = inverse * vector_sum(columns, [=](std::int64_t c, auto lanes) {
-                           prefetch(reinterpret_cast<const char*>(later + c) + ahead);
+                           prefetch(later + c);
                            const FloatVector centred = lanes.load(x + c) - mean;
                            return centred * centred;
                          });
@@ -67,32 +67,72 @@ void forward_rows(const Rows<T>& y, const Rows<T>& x, const T* weight, const T* 
   }
 }
 
+template <std::size_t n>
+struct StatisticsOfRows {
+  std::array<float, n> mean, rstd;
+};
+
+template <class T, std::size_t n>
+StatisticsOfRows<n> statistics_of(const std::array<GradientRow<T>, n>& rows, std::int64_t columns,
+                                  float epsilon) {
+  const float inverse = 1.0F / static_cast<float>(columns);
+  StatisticsOfRows<n> of;
+  float sums[n];
+  vector_sums(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < n; ++i) add(i, lanes.stream(rows[i].x + c));
+  });
+  for (std::size_t i = 0; i < n; ++i) of.mean[i] = inverse * sums[i];
+  vector_sums(sums, columns, [=, mean = of.mean](std::int64_t c, auto lanes, const auto& add) {
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < n; ++i) {
+      prefetch(reinterpret_cast<const char*>(rows[i].dy + c) + bytes_ahead);
+      const FloatVector centred = lanes.load(rows[i].x + c) - mean[i];
+      add(i, centred * centred);
+    }
+  });
+  for (std::size_t i = 0; i < n; ++i) of.rstd[i] = 1.0F / std::sqrt(inverse * sums[i] + epsilon);
+  return of;
+}
+
 // With xhat = (x - mean) rstd and g = dy weight:
 //   dx = rstd (g - mean(g) - xhat mean(g xhat)),  dweight += dy xhat,  dbias += dy
-template <class T>
-void backward_row(const GradientRow<T>& row, const T* weight, float* dweight, float* dbias,
-                  std::int64_t columns, float epsilon) {
-  const T* dy = row.dy;
-  const T* x = row.x;
-  const auto [mean, rstd] =
-      statistics_of(x, sum_of_row(x, columns), columns, epsilon, dy, bytes_ahead);
+template <class T, std::size_t n>
+void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, float* dweight,
+                   float* dbias, std::int64_t columns, float epsilon) {
+  const auto [mean, rstd] = statistics_of(rows, columns, epsilon);
   const float inverse = 1.0F / static_cast<float>(columns);
-  float sums[2];  // of g and of g xhat
-  vector_sums(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
-    const FloatVector g = lanes.load(dy + c) * lanes.load(weight + c);
-    add(0, g);
-    add(1, g * ((lanes.load(x + c) - mean) * rstd));
+  float sums[2 * n];  // of g and of g xhat
+  vector_sums(sums, columns,
+              [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes, const auto& add) {
+#pragma GCC unroll 2
+                for (std::size_t i = 0; i < n; ++i) {
+                  const FloatVector g = lanes.load(rows[i].dy + c) * lanes.load(weight + c);
+                  add(2 * i, g);
+                  add(2 * i + 1, g * ((lanes.load(rows[i].x + c) - mean[i]) * rstd[i]));
+                }
+              });
+  std::array<float, n> mean_g, mean_gx;
+  for (std::size_t i = 0; i < n; ++i) {
+    mean_g[i] = inverse * sums[2 * i];
+    mean_gx[i] = inverse * sums[2 * i + 1];
+  }
+  store_gradients(rows, columns, [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes) {
+    std::array<FloatVector, n> gradients;
+    FloatVector gain_sum = lanes.load(dweight + c);
+    FloatVector shift_sum = lanes.load(dbias + c);
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < n; ++i) {
+      const FloatVector d = lanes.load(rows[i].dy + c);
+      const FloatVector xhat = (lanes.load(rows[i].x + c) - mean[i]) * rstd[i];
+      gain_sum = gain_sum + d * xhat;
+      shift_sum = shift_sum + d;
+      gradients[i] = rstd[i] * (d * lanes.load(weight + c) - mean_g[i] - xhat * mean_gx[i]);
+    }
+    lanes.store(dweight + c, gain_sum);
+    lanes.store(dbias + c, shift_sum);
+    return gradients;
   });
-  const float mean_g = inverse * sums[0];
-  const float mean_gx = inverse * sums[1];
-  const auto gradient = [=](std::int64_t c, auto lanes) {
-    const FloatVector d = lanes.load(dy + c);
-    const FloatVector xhat = (lanes.load(x + c) - mean) * rstd;
-    lanes.store(dweight + c, lanes.load(dweight + c) + d * xhat);
-    lanes.store(dbias + c, lanes.load(dbias + c) + d);
-    return rstd * (d * lanes.load(weight + c) - mean_g - xhat * mean_gx);
-  };
-  store_gradient(row, columns, gradient);
 }
 
 }  // namespace
@@ -149,8 +189,8 @@ void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dw
   with_type(dx.dtype(), [&]<class T>(Type<T>) {
     const T* gain = elements_of<T>(weight, columns, "weight");
     for_each_gradient_row<T, 2>(dx, dy, residual, x, {gain_partials, shift_partials},
-                                [=](const GradientRow<T>& row, const auto& sums) {
-                                  backward_row(row, gain, sums[0], sums[1], columns, epsilon);
+                                [=](const auto& rows, const auto& sums) {
+                                  backward_rows(rows, gain, sums[0], sums[1], columns, epsilon);
                                 });
   });
   add_partial_rows(dweight, gain_partials, blocks, accumulate);

@@ -6,6 +6,7 @@
 #include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
+#include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -34,23 +35,33 @@ void forward_row(T* y, const T* x, const T* weight, std::int64_t columns, float 
 }
 
 // With xhat = x r and g = dy weight: dx = r (g - xhat mean(g xhat)),  dweight += dy xhat
-template <class T>
-void backward_row(const GradientRow<T>& row, const T* weight, float* dweight, std::int64_t columns,
-                  float epsilon) {
-  const T* dy = row.dy;
-  const T* x = row.x;
-  const float r = reciprocal_rms(x, columns, epsilon);
-  const float sum_gx = vector_sum(columns, [=](std::int64_t c, auto lanes) {
-    return lanes.stream(dy + c) * lanes.load(weight + c) * (lanes.load(x + c) * r);
+template <class T, std::size_t n>
+void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, float* dweight,
+                   std::int64_t columns, float epsilon) {
+  std::array<float, n> factor, mean_gx;
+  for (std::size_t i = 0; i < n; ++i) factor[i] = reciprocal_rms(rows[i].x, columns, epsilon);
+  float sums[n];
+  vector_sums(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < n; ++i)
+      add(i, lanes.stream(rows[i].dy + c) * lanes.load(weight + c) *
+                 (lanes.load(rows[i].x + c) * factor[i]));
   });
-  const float mean_gx = sum_gx / static_cast<float>(columns);
-  const auto gradient = [=](std::int64_t c, auto lanes) {
-    const FloatVector d = lanes.load(dy + c);
-    const FloatVector xhat = lanes.load(x + c) * r;
-    lanes.store(dweight + c, lanes.load(dweight + c) + d * xhat);
-    return r * (d * lanes.load(weight + c) - xhat * mean_gx);
-  };
-  store_gradient(row, columns, gradient);
+  for (std::size_t i = 0; i < n; ++i) mean_gx[i] = sums[i] / static_cast<float>(columns);
+  store_gradients(rows, columns, [=](std::int64_t c, auto lanes) {
+    std::array<FloatVector, n> gradients;
+    FloatVector sum = lanes.load(dweight + c);
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < n; ++i) {
+      const FloatVector d = lanes.load(rows[i].dy + c);
+      const FloatVector xhat = lanes.load(rows[i].x + c) * factor[i];
+      sum = sum + d * xhat;
+      const FloatVector less = xhat * mean_gx[i];  // rounded, whatever the compiler makes of it
+      gradients[i] = factor[i] * detail::multiply_add(d, lanes.load(weight + c), -less);
+    }
+    lanes.store(dweight + c, sum);
+    return gradients;
+  });
 }
 
 }  // namespace
@@ -101,8 +112,8 @@ void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dwei
   with_type(dx.dtype(), [&]<class T>(Type<T>) {
     const T* gain = elements_of<T>(weight, columns, "weight");
     for_each_gradient_row<T, 1>(dx, dy, residual, x, {partials},
-                                [=](const GradientRow<T>& row, const auto& sums) {
-                                  backward_row(row, gain, sums[0], columns, epsilon);
+                                [=](const auto& rows, const auto& sums) {
+                                  backward_rows(rows, gain, sums[0], columns, epsilon);
                                 });
   });
   add_partial_rows(dweight, partials, blocks, accumulate);

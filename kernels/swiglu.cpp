@@ -1,10 +1,12 @@
 #include "kernels/swiglu.hpp"
 
+#include <numbers>
+#include <type_traits>
+
+#include "kernels/base/coarse_math.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
-#include "kernels/base/vector_loop.hpp"
-#include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/formulas.hpp"
@@ -14,6 +16,12 @@ namespace {
 
 inline FloatVector sigmoid(FloatVector x) {
   return sigmoid_from(fast_exp_flushed(smaller(FloatVector{} + 88.75F, -x)));
+}
+
+// Where results are rounded to 16 bits: the first stage.
+template <int n>
+[[gnu::always_inline]] inline CoarseSigmoid<n> coarse_sigmoid(const VectorGroup<n>& x) {
+  return {x, x * -std::numbers::log2e_v<float>};
 }
 
 // Rows of the fused (N, 2 I) matrix that belongs to rows of (N, I).
@@ -37,6 +45,14 @@ void swiglu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
       T* to = out[r];
       const T* gates = in[r];
       const T* ups = gates + out.columns;
+      if constexpr (!std::is_same_v<T, float>)
+        return for_coarse_sigmoids(
+            0, out.columns,
+            [=](std::int64_t c, auto lanes) { return coarse_sigmoid(lanes.stream(gates + c)); },
+            [=](std::int64_t c, const auto& of, auto lanes) {
+              const auto silu = of.x * of.value();
+              lanes.write(to + c, silu * lanes.stream(ups + c), past);
+            });
       for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
         const FloatVector gate = lanes.stream(gates + c);
         lanes.write(to + c, gate * sigmoid(gate) * lanes.stream(ups + c), past);
@@ -53,9 +69,9 @@ void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, co
     const Rows<T> upstream = rows_like(dy, out, "dy");
     const Rows<T> in = fused_rows(x, out, "x");
     const Rows<T> gradient = fused_rows(dx, out, "dx");
-    // The second half of a row must begin at a whole vector too.
-    const bool whole_vectors = out.columns % vector_floats == 0;
-    const bool past = whole_vectors && past_caches(dx, {&dy, &x});
+    // The second half of a row must begin at a whole line too.
+    const bool whole_lines = out.columns % (2 * vector_floats) == 0;
+    const bool past = whole_lines && past_caches(dx, {&dy, &x});
     const bool past_y = past_caches(y, {&dy, &x});
     parallel_for(out.rows, [=](std::int64_t r) {
       const std::int64_t columns = out.columns;
@@ -65,6 +81,19 @@ void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, co
       T* dgate = gradient[r];
       T* dup = dgate + columns;
       T* to = out[r];
+      if constexpr (!std::is_same_v<T, float>)
+        return for_coarse_sigmoids(
+            0, columns,
+            [=](std::int64_t c, auto lanes) { return coarse_sigmoid(lanes.stream(gates + c)); },
+            [=](std::int64_t c, const auto& of, auto lanes) {
+              const auto d = lanes.stream(dout + c);
+              const auto up = lanes.stream(ups + c);
+              const auto s = of.value();
+              const auto silu = of.x * s;
+              lanes.write(dgate + c, d * up * multiply_add(silu, of.rest(s), s), past);
+              lanes.write(dup + c, d * silu, past);
+              lanes.write(to + c, silu * up, past_y);
+            });
       for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
         const FloatVector d = lanes.stream(dout + c);
         const FloatVector gate = lanes.stream(gates + c);

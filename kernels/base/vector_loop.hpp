@@ -2,6 +2,7 @@
 // Loops over elements of any type in vectors of float32, and sums of them whose order depends on
 // the length alone. Every element goes through the same instructions, wherever it lies.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/base/simd.hpp"
@@ -111,7 +112,7 @@ struct LaneSums {
 /// terms of the elements from i on, to[which] += v. They are dealt out to 64 partial sums in turn,
 /// which are added in halves: an order that depends on n alone, and short chains, which keep the
 /// rounding error small.
-template <int count, class Term>
+template <std::size_t count, class Term>
 [[gnu::always_inline]] inline void vector_sums(float (&to)[count], std::int64_t n,
                                                const Term& term) {
   detail::LaneSums sums[count];
@@ -120,19 +121,19 @@ template <int count, class Term>
 #pragma GCC unroll 8
     for (int v = 0; v < detail::sum_vectors; ++v)
       term(i + v * vector_floats, AllLanes{},
-           [&](int which, FloatVector x) { sums[which].vectors[v] += x; });
+           [&](std::size_t which, FloatVector x) { sums[which].vectors[v] += x; });
   }
 #pragma GCC unroll 8
   for (int v = 0; v < detail::sum_vectors; ++v, i += vector_floats) {
-    const auto add = [&](int which, FloatVector x) { sums[which].vectors[v] += x; };
+    const auto add = [&](std::size_t which, FloatVector x) { sums[which].vectors[v] += x; };
     if (i + vector_floats <= n)
       term(i, AllLanes{}, add);
     else if (i < n)
       term(i, FirstLanes{n - i},
-           [&](int which, FloatVector x) { add(which, FirstLanes{n - i}.only(x, 0.0F)); });
+           [&](std::size_t which, FloatVector x) { add(which, FirstLanes{n - i}.only(x, 0.0F)); });
   }
 #pragma GCC unroll 4
-  for (int which = 0; which < count; ++which) to[which] = sums[which].total();
+  for (std::size_t which = 0; which < count; ++which) to[which] = sums[which].total();
 }
 
 /// One sum of term(i, lanes).

@@ -46,6 +46,12 @@ inline double rounding_of(DType dtype) {
   return dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f16 ? 0x1p-11 : 0.0;
 }
 
+/// `in_float`, the tolerance of a kernel in float32, or that of coarse_math.hpp, by which it makes
+/// what is rounded to 16 bits.
+inline double with_coarse_math(DType dtype, double in_float) {
+  return dtype == DType::f32 ? in_float : 6e-5;
+}
+
 /// Contiguous elements of type `dtype`.
 class Array {
  public:

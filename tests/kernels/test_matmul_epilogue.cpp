@@ -30,7 +30,8 @@ constexpr Size sizes[] = {{1, 1, 1},   {3, 8, 4},    {5, 16, 9},    {7, 24, 10},
 // Within `tolerance` and `roundings` roundings to `type`, of elements or their neighbours.
 void expect_rounded(const test::Array& actual, const std::vector<double>& expected, int roundings,
                     const char* name) {
-  const double off = tolerance + roundings * test::rounding_of(actual.dtype());
+  const double off = test::with_coarse_math(actual.dtype(), tolerance) +
+                     roundings * test::rounding_of(actual.dtype());
   test::expect_close(actual.doubles(), expected, off, name);
 }
 
