@@ -2,6 +2,7 @@
 // The words of a stream of random numbers (kernels/random.hpp) by the host's vector registers: many
 // counter blocks at once, for loops that use the words as they are made.
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <utility>
 
@@ -34,21 +35,37 @@ inline WordOfBlocks multiply(WordOfBlocks a, std::uint64_t factor) {
 #endif
 }
 
+// Counters of the lanes, in the order that store_blocks puts right again: one of the lower half of
+// the blocks beside one of the upper half.
 template <int... Lane>
 WordOfBlocks counters_from(std::uint64_t first, std::integer_sequence<int, Lane...>) {
-  return WordOfBlocks{Lane...} + first;
+  return WordOfBlocks{(Lane / 2 + Lane % 2 * (block_lanes / 2))...} + first;
 }
 
-// Words 0 and 1 of each block, then words 2 and 3, lane by lane.
+// Two words of each block side by side: `second` to the upper halves of the lanes.
+inline WordOfBlocks lower_halves(WordOfBlocks first, WordOfBlocks second) {
+#if defined(__AVX512F__)
+  constexpr __mmask16 upper = 0xaaaa;
+  return same_bits<WordOfBlocks>(
+      _mm512_mask_moveldup_ps(same_bits<__m512>(first), upper, same_bits<__m512>(second)));
+#elif defined(__AVX2__)
+  return same_bits<WordOfBlocks>(_mm256_blend_ps(
+      same_bits<__m256>(first), _mm256_moveldup_ps(same_bits<__m256>(second)), 0xaa));
+#else
+  return (first & 0xffffffffU) | second << 32U;
+#endif
+}
+
+// `first` has words 0 and 1 of each block, `second` words 2 and 3: side by side those of the blocks
+// of even lanes, then those of odd lanes.
 template <int... Lane>
 void store_blocks(std::uint32_t* words, WordOfBlocks first, WordOfBlocks second,
                   std::integer_sequence<int, Lane...>) {
-  constexpr int half = block_lanes / 2;
   store_bits(words, __builtin_shufflevector(first, second,
-                                            (Lane / 2 + (Lane % 2 == 0 ? 0 : block_lanes))...));
-  store_bits(words + 2 * block_lanes,
-             __builtin_shufflevector(first, second,
-                                     (half + Lane / 2 + (Lane % 2 == 0 ? 0 : block_lanes))...));
+                                            (Lane % 2 == 0 ? Lane : block_lanes + Lane - 1)...));
+  store_bits(
+      words + 2 * block_lanes,
+      __builtin_shufflevector(first, second, (Lane % 2 == 0 ? Lane + 1 : block_lanes + Lane)...));
 }
 
 // The words of the counter blocks from `first` on: philox_encrypt of philox.hpp.
@@ -76,31 +93,65 @@ inline void generate_words(std::uint32_t* words, std::uint64_t key, std::uint64_
     key0 += philox_weyl0;
     key1 += philox_weyl1;
   }
-  constexpr std::uint64_t lower_half = 0xffffffff;
 #pragma GCC unroll 4
   for (int c = 0; c < chains; ++c)
-    store_blocks(words + c * 4 * block_lanes, (w0[c] & lower_half) | (w1[c] << 32U),
-                 (w2[c] & lower_half) | (w3[c] << 32U), BlockLanes{});
+    store_blocks(words + c * 4 * block_lanes, lower_halves(w0[c], w1[c]),
+                 lower_halves(w2[c], w3[c]), BlockLanes{});
 }
 
 }  // namespace detail
 
-/// body(done, words, n) for runs of n words, `done` words into the part of the stream of `key` that
-/// begins at `first_index` (not negative) and has `count` words, in order. A whole vector of words
-/// may be read behind the last of a run. Four chains are faster than two, for long runs.
-template <int chains = 2, class Body>
-[[gnu::always_inline]] inline void for_random_words(std::int64_t count, std::uint64_t key,
-                                                    std::int64_t first_index, const Body& body) {
+/// body(done, parts, n) for runs of n parts (words, or halves of words as memory has them), `done`
+/// parts into the part of the stream of `key` that begins at part `first_index` (not negative) and
+/// has `count` of them, in order. A whole vector may be read behind the last of a run. Four chains
+/// are faster than two, for long runs.
+template <class Part, int chains, class Body>
+[[gnu::always_inline]] inline void for_random(std::int64_t count, std::uint64_t key,
+                                              std::int64_t first_index, const Body& body) {
+  constexpr std::int64_t of_block = 16 / sizeof(Part);
+  constexpr std::int64_t together = detail::words_together<chains> / 4 * of_block;
   std::uint32_t words[detail::words_together<chains> + vector_floats];
   for (std::int64_t done = 0; done < count;) {
     // Groups may start at any counter block, so only the first can begin within one.
     const std::int64_t index = first_index + done;
-    const std::int64_t skip = index % 4;
-    const std::int64_t take = std::min(count - done, detail::words_together<chains> - skip);
-    detail::generate_words<chains>(words, key, static_cast<std::uint64_t>(index / 4));
-    body(done, words + skip, take);
+    const std::int64_t skip = index % of_block;
+    const std::int64_t take = std::min(count - done, together - skip);
+    detail::generate_words<chains>(words, key, static_cast<std::uint64_t>(index / of_block));
+    body(done, reinterpret_cast<const Part*>(words) + skip, take);
     done += take;
   }
+}
+
+/// The same for words.
+template <int chains = 2, class Body>
+[[gnu::always_inline]] inline void for_random_words(std::int64_t count, std::uint64_t key,
+                                                    std::int64_t first_index, const Body& body) {
+  for_random<std::uint32_t, chains>(count, key, first_index, body);
+}
+/// And for halves (dropout_mask.hpp), which are words in memory: for `where_at_least` alone.
+template <int chains, class Body>
+[[gnu::always_inline]] inline void for_random_halves(std::int64_t count, std::uint64_t key,
+                                                     std::int64_t first_index, const Body& body) {
+  static_assert(std::endian::native == std::endian::little, "lower halves come first in memory");
+  for_random<std::uint16_t, chains>(count, key, first_index, body);
+}
+
+/// v in the lanes whose half is at least `least`; zero in the others.
+inline FloatVector where_at_least(const std::uint16_t* halves, std::uint16_t least, FloatVector v) {
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(halves));
+  const __m256i bound = _mm256_set1_epi16(static_cast<std::int16_t>(least));
+  return _mm512_maskz_mov_ps(_mm256_cmpge_epu16_mask(bits, bound), v);
+#else
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(halves));
+  const auto lanes = detail::same_bits<LaneVector>(_mm256_cvtepu16_epi32(bits));
+#else
+  const auto bits = detail::load_bits<detail::HalfWordVector>(halves);
+  const auto lanes = __builtin_convertvector(bits, LaneVector);
+#endif
+  return lanes >= LaneVector{} + least ? v : FloatVector{};
+#endif
 }
 
 }  // namespace triax

@@ -18,7 +18,8 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
 std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter);
 
 /// words[i] = word (first_index + i) of the stream of `key`: word j is philox(key, j / 4)[j % 4].
-/// What dropout and fill_normal are made of; vectorised. `words` is host memory; first_index >= 0.
+/// What fill_normal is made of, and, as halves of 16 bits, dropout (dropout_mask.hpp); vectorised.
+/// `words` is host memory; first_index >= 0.
 void random_words(std::uint32_t* words, std::int64_t count, std::uint64_t key,
                   std::int64_t first_index);
 
@@ -26,11 +27,6 @@ void random_words(std::uint32_t* words, std::int64_t count, std::uint64_t key,
 std::uint64_t mix_key(std::uint64_t seed, std::string_view name);
 /// A key from a key and a number (a step, say), well mixed.
 std::uint64_t mix_key(std::uint64_t key, std::uint64_t number);
-
-/// Uniform in [0, 1) with 24 bits from one word.
-constexpr float uniform_from(std::uint32_t word) {
-  return static_cast<float>(word >> 8) * 0x1p-24F;
-}
 
 /// out[i] = mean + deviation * n(first_index + i), n standard normal: Box-Muller on the words of
 /// the stream of `key`, words (2 j, 2 j + 1) make elements (2 j, 2 j + 1). out: contiguous;

@@ -4,13 +4,16 @@
 #include <array>
 #include <limits>
 
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/vector_math.hpp"
-#include "kernels/random.hpp"
+#include "kernels/dropout_mask.hpp"
+#include "kernels/philox_vectors.hpp"
 
 namespace triax::attention {
 namespace {
-constexpr int sum_vectors = widest_vector / vector_floats;  // of a row's sums
-}
+constexpr int sum_vectors = widest_vector / vector_floats;       // of a row's sums
+constexpr int dropout_chains = tile_size / (4 * vector_floats);  // whose halves are a row's
+}  // namespace
 
 void fill_above_diagonal(float* tile, std::int64_t rows, float value) {
   for (std::int64_t r = 0; r < rows; ++r)
@@ -95,14 +98,17 @@ void softmax_gradient(float* d_probability, float* probability, const float* kee
 
 void dropout_tile(float* keep, const Dropout& dropout, std::int64_t first_index,
                   std::int64_t row_stride, std::int64_t rows, std::int64_t columns) {
-  const float kept = 1.0F / (1.0F - dropout.probability);
-  std::array<std::uint32_t, tile_size> words{};
+  const DropoutMask mask = dropout_mask(dropout.probability);
   for (std::int64_t r = 0; r < rows; ++r) {
-    random_words(words.data(), columns, dropout.key, first_index + r * row_stride);
     float* row = keep + r * tile_size;
-    for (std::int64_t c = 0; c < columns; ++c)
-      row[c] =
-          uniform_from(words[static_cast<std::size_t>(c)]) >= dropout.probability ? kept : 0.0F;
+    for_random_halves<dropout_chains>(
+        columns, dropout.key, first_index + r * row_stride,
+        [=](std::int64_t done, const std::uint16_t* halves, std::int64_t n) {
+          for_vectors(0, n, [=](std::int64_t c, auto lanes) {
+            lanes.store(row + done + c,
+                        where_at_least(halves + c, mask.least, FloatVector{} + mask.factor));
+          });
+        });
     std::fill(row + columns, row + tile_size, 0.0F);
   }
 }

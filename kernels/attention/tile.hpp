@@ -42,8 +42,8 @@ void probabilities(float* scores, float scale, const float* lse, std::int64_t ro
 void softmax_gradient(float* d_probability, float* probability, const float* keep,
                       const float* delta, std::int64_t rows);
 
-/// keep[r][c] = 0 with the probability of dropout, else 1 / (1 - p), by the element's global index
-/// first_index + r * row_stride + c.
+/// keep[r][c] = 0 or the factor of what dropout keeps (dropout_mask.hpp), by the element's global
+/// index first_index + r * row_stride + c.
 void dropout_tile(float* keep, const Dropout& dropout, std::int64_t first_index,
                   std::int64_t row_stride, std::int64_t rows, std::int64_t columns);
 

@@ -4,7 +4,7 @@
 #include "kernels/cuda/attention_shape.hpp"
 #include "kernels/cuda/random_words.hpp"
 #include "kernels/cuda/views.hpp"
-#include "kernels/random.hpp"
+#include "kernels/dropout_mask.hpp"
 
 namespace triax::cuda {
 
@@ -42,7 +42,7 @@ struct AttentionTask {
   int head_size;
   std::int64_t batch;
   float scale;
-  float drop;  // the probability of a score's becoming zero
+  DropoutMask dropout;  // of probabilities
   std::uint64_t key;
   std::int64_t first_head;  // of all samples and ranks: dropout's
   std::int64_t total_heads;
@@ -56,7 +56,7 @@ struct AttentionTask {
         head_size(static_cast<int>(n.head_size)),
         batch(n.batch),
         scale(options.scale),
-        drop(options.dropout.probability),
+        dropout(dropout_mask(options.dropout.probability)),
         key(options.dropout.key),
         first_head(options.first_batch * options.total_heads + options.first_head),
         total_heads(options.total_heads),
@@ -68,15 +68,13 @@ struct AttentionTask {
   }
 
   TRIAX_DEVICE int group() const { return heads / key_heads; }
-  /// Whether dropout leaves the probability of query i and key j of head h of sample b; what it
-  /// leaves grows by kept_factor().
+  /// Whether dropout keeps the probability of query i and key j of head h of sample b.
   TRIAX_DEVICE bool keeps(std::int64_t b, int h, int i, int j) const {
     const std::int64_t head = first_head + b * total_heads + h;
-    std::uint32_t word[1];
-    words_at<1>(word, key, (head * length + i) * length + j);
-    return uniform_from(word[0]) >= drop;
+    std::uint32_t half[1];
+    halves_at<1>(half, key, (head * length + i) * length + j);
+    return dropout.keeps(half[0]);
   }
-  TRIAX_DEVICE float kept_factor() const { return 1.0F / (1.0F - drop); }
 };
 
 /// What a block works on: tile `tile` of head `h` of sample `b`.

@@ -116,11 +116,11 @@ struct QueryGradient {
                                    const float (&lse2)[strips][2],
                                    const float (&delta)[strips][2]) const {
     const int lane = block.thread_x() % warp;
-    if (of.task.drop > 0.0F) {
+    if (of.task.dropout.drops()) {
       const auto bits = kept_along_rows<strips, columns>(block, [&](int row, int column) {
         return keeps_four(of.task, at.b, at.h, i0 + row, j0 + column);
       });
-      drop_scores(dp, bits, of.task.kept_factor());
+      drop_scores(dp, bits, of.task.dropout.factor);
     }
     if (j0 + cut.walked > i0)
       mask_scores(lane, s, [&](int row, int column) { return j0 + column > i0 + row; });

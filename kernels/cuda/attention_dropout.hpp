@@ -1,28 +1,29 @@
 #pragma once
-// Which scores attention's dropout keeps, on tensor cores. A block of the generator has the words
-// of four neighbouring keys of a query; so each four are made once, by one of the lanes that hold
-// them.
+// Which scores attention's dropout keeps, on tensor cores. A block of the generator has the halves
+// of eight neighbouring keys of a query, of which each four are made once, by one of the lanes that
+// hold them.
 #include "kernels/cuda/attention_tile.hpp"
 
 namespace triax::cuda {
 
-/// AttentionTask::keeps for keys j to j + 3, a bit each: of one block of words, or of two where j
-/// lies inside one.
+/// AttentionTask::keeps for keys j to j + 3, a bit each: of one block, or of two where they lie in
+/// two.
 TRIAX_DEVICE inline std::uint32_t keeps_four(const AttentionTask& task, std::int64_t b, int h,
                                              int i, int j) {
   const std::int64_t head = task.first_head + b * task.total_heads + h;
   const auto at = static_cast<std::uint64_t>((head * task.length + i) * task.length + j);
-  const auto inside = static_cast<int>(at % philox_words);
+  const auto inside = static_cast<int>(at % halves_of_block);
   std::uint32_t bits = 0;
   TRIAX_ROLLED
-  for (int later = 0; later < (inside == 0 ? 1 : 2); ++later) {
+  for (int later = 0; later < (inside + 4 <= halves_of_block ? 1 : 2); ++later) {
     const PhiloxBlock made =
-        philox_block(task.key, at / philox_words + static_cast<std::uint64_t>(later));
+        philox_block(task.key, at / halves_of_block + static_cast<std::uint64_t>(later));
     const std::uint32_t words[] = {made.w0, made.w1, made.w2, made.w3};
     TRIAX_UNROLL
-    for (int w = 0; w < philox_words; ++w)
-      bits |= static_cast<std::uint32_t>(uniform_from(words[w]) >= task.drop)
-              << (later * philox_words + w);
+    for (int w = 0; w < halves_of_block; ++w) {
+      const std::uint32_t half = half_of(words[w / halves_of_word], static_cast<std::uint64_t>(w));
+      bits |= static_cast<std::uint32_t>(task.dropout.keeps(half)) << (later * halves_of_block + w);
+    }
   }
   return bits >> inside & 15U;
 }
@@ -41,8 +42,8 @@ inline constexpr std::uint64_t lower_of_two = 0x5555555555555555U;
 inline constexpr std::uint64_t lower_two_of_four = 0x3333333333333333U;
 
 /// Which of a lane's scores dropout keeps, bit 4 k + i for element i of the k-th four. kept(row,
-/// column) has a bit for that score and for the three beside it, which share words of the
-/// generator: lanes make each such four once, and hand each other what is theirs. One after
+/// column) has a bit for that score and for the three beside it, which share a block of
+/// the generator: lanes make each such four once, and hand each other what is theirs. One after
 /// another, for the generator takes registers. All lanes of the warp call.
 ///
 /// Four columns, of two neighbouring lanes: each makes those of one of their rows.

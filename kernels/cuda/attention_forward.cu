@@ -104,7 +104,7 @@ struct Forward {
           mask_scores(block.thread_x() % warp, s,
                       [&](int row, int column) { return j0 + column > i0 + own + row; });
         softmax.step(block, factor, s, sums);
-        if (task.drop > 0.0F) drop(block, s, at, i0 + own, j0);
+        if (task.dropout.drops()) drop(block, s, at, i0 + own, j0);
       }
       finish_copies(block);
       block.sync();  // the values are here, and nobody reads the keys
@@ -124,7 +124,7 @@ struct Forward {
     const auto bits = kept_along_rows<strips, columns>(block, [&](int row, int column) {
       return keeps_four(task, at.b, at.h, i0 + row, j0 + column);
     });
-    drop_scores(s, bits, task.kept_factor());
+    drop_scores(s, bits, task.dropout.factor);
   }
 
   // Divides by the sums, which become log-sum-exps, and puts the rows where the queries were.

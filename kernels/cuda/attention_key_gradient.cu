@@ -104,11 +104,11 @@ struct KeyGradient {
     const int i0 = step.i0;
     const int lane = block.thread_x() % warp;
     std::uint64_t bits = 0;
-    if (of.task.drop > 0.0F) {
+    if (of.task.dropout.drops()) {
       bits = kept_along_columns<strips, columns>(block, [&](int row, int column) {
         return keeps_four(of.task, b, step.h, i0 + column, j0 + row);
       });
-      drop_scores(dp, bits, of.task.kept_factor());
+      drop_scores(dp, bits, of.task.dropout.factor);
     }
     if (i0 < j0 + cut.held_by_warp())
       mask_scores(lane, s, [&](int row, int column) { return j0 + row > i0 + column; });
@@ -127,7 +127,7 @@ struct KeyGradient {
         }
       }
     }
-    if (of.task.drop > 0.0F) drop_scores(s, bits, of.task.kept_factor());
+    if (of.task.dropout.drops()) drop_scores(s, bits, of.task.dropout.factor);
   }
 };
 

@@ -19,8 +19,8 @@ struct Max {
 // What dropout multiplies a probability with.
 TRIAX_DEVICE inline float multiplier(const AttentionTask& task, std::int64_t b, int h, int i,
                                      int j) {
-  if (task.drop <= 0.0F) return 1.0F;
-  return task.keeps(b, h, i, j) ? task.kept_factor() : 0.0F;
+  if (!task.dropout.drops()) return 1.0F;
+  return task.keeps(b, h, i, j) ? task.dropout.factor : 0.0F;
 }
 
 template <class T>

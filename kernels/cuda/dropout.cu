@@ -4,7 +4,7 @@
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/cuda/random_words.hpp"
-#include "kernels/random.hpp"
+#include "kernels/dropout_mask.hpp"
 
 namespace triax::cuda {
 namespace {
@@ -15,18 +15,16 @@ struct Dropped {
   const T* x;
   std::uint64_t key;
   std::int64_t first_index;
-  float probability;
-  float kept;
+  DropoutMask mask;
 
   template <int n>
   TRIAX_DEVICE void run(std::int64_t i) const {
     float values[n];
-    std::uint32_t words[n];
+    std::uint32_t halves[n];
     load<n>(values, x + i);
-    words_at<n>(words, key, first_index + i);
+    halves_at<n>(halves, key, first_index + i);
     TRIAX_UNROLL
-    for (int j = 0; j < n; ++j)
-      values[j] *= kept * (uniform_from(words[j]) >= probability ? 1.0F : 0.0F);
+    for (int j = 0; j < n; ++j) values[j] = mask.keeps(halves[j]) ? values[j] * mask.factor : 0.0F;
     store<n>(y + i, values);
   }
 };
@@ -41,9 +39,9 @@ void dropout(const Stream& stream, const Tensor& y, const Tensor& x, const Dropo
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const T* in = device_elements<T>(x, n, "x");
     T* out = device_elements<T>(y, n, "y");
-    const bool allowed = aligned(out) && aligned(in) && first_index % philox_words == 0;
+    const bool allowed = aligned(out) && aligned(in) && first_index % wide<T> == 0;
     pointwise<wide<T>>(stream, n, allowed,
-                       Dropped<T>{out, in, dropout.key, first_index, p, 1.0F / (1.0F - p)});
+                       Dropped<T>{out, in, dropout.key, first_index, dropout_mask(p)});
   });
 }
 

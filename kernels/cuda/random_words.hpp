@@ -4,11 +4,16 @@
 
 #include "kernels/base/host_device.hpp"
 #include "kernels/cuda/launch.hpp"
+#include "kernels/dropout_mask.hpp"
 #include "kernels/philox.hpp"
 
 namespace triax::cuda {
 
 inline constexpr int philox_words = 4;  // of a counter block
+
+TRIAX_DEVICE inline std::uint32_t word_of(const PhiloxBlock& made, int lane) {
+  return lane < 2 ? (lane == 0 ? made.w0 : made.w1) : (lane == 2 ? made.w2 : made.w3);
+}
 
 /// words[j] = word (index + j) of the stream of `key`, as triax::random_words. n is 1, or a
 /// multiple of philox_words as is then `index`.
@@ -17,8 +22,7 @@ TRIAX_DEVICE inline void words_at(std::uint32_t* words, std::uint64_t key, std::
   const auto block = static_cast<std::uint64_t>(index / philox_words);
   if constexpr (n == 1) {
     const PhiloxBlock made = philox_block(key, block);
-    const auto lane = static_cast<int>(index % philox_words);
-    words[0] = lane < 2 ? (lane == 0 ? made.w0 : made.w1) : (lane == 2 ? made.w2 : made.w3);
+    words[0] = word_of(made, static_cast<int>(index % philox_words));
   } else {
     static_assert(n % philox_words == 0);
     TRIAX_UNROLL
@@ -30,6 +34,20 @@ TRIAX_DEVICE inline void words_at(std::uint32_t* words, std::uint64_t key, std::
       words[j + 3] = made.w3;
     }
   }
+}
+
+/// halves[j] = half (index + j) of the stream of `key`: dropout's (dropout_mask.hpp). n is 1, 4 or
+/// 8, and `index` a multiple of it.
+template <int n>
+TRIAX_DEVICE inline void halves_at(std::uint32_t* halves, std::uint64_t key, std::int64_t index) {
+  static_assert(n == 1 || n == halves_of_block / 2 || n == halves_of_block);
+  const auto at = static_cast<std::uint64_t>(index);
+  const PhiloxBlock made = philox_block(key, at / halves_of_block);
+  const auto inside = static_cast<int>(at % halves_of_block / n * n);
+  TRIAX_UNROLL
+  for (int j = 0; j < n; ++j)
+    halves[j] = half_of(word_of(made, (inside + j) / halves_of_word),
+                        static_cast<std::uint64_t>(inside + j));
 }
 
 }  // namespace triax::cuda

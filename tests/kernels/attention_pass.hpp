@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernels/attention.hpp"
-#include "kernels/random.hpp"
 #include "kernels/reference/attention.hpp"
+#include "kernels/reference/dropout.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"
 
@@ -88,7 +88,8 @@ class AttentionPass {
   Buffer scratch_;
 };
 
-/// The multipliers that the dropout options stand for, from the definition in kernels/dropout.hpp.
+/// The multipliers that the dropout options stand for, from the definition in
+/// kernels/dropout_mask.hpp.
 inline reference::Values keep_of(const reference::AttentionSizes& n,
                                  const AttentionOptions& options) {
   reference::Values keep;
@@ -98,10 +99,8 @@ inline reference::Values keep_of(const reference::AttentionSizes& n,
         for (std::int64_t j = 0; j < n.T; ++j) {
           const std::int64_t head =
               (options.first_batch + b) * options.total_heads + options.first_head + h;
-          const auto index = static_cast<std::uint64_t>((head * n.T + i) * n.T + j);
-          const bool kept = uniform_from(philox(options.dropout.key, index / 4)[index % 4]) >=
-                            options.dropout.probability;
-          keep.push_back(kept ? 1.0 / (1.0 - double{options.dropout.probability}) : 0.0);
+          const std::int64_t index = (head * n.T + i) * n.T + j;
+          keep.push_back(reference::dropout_factor(options.dropout, index));
         }
   return keep;
 }

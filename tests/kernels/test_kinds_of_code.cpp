@@ -140,7 +140,8 @@ TEST_P(KindsOfCode, Attention) {
     Array out = empty(count), lse(DType::f32, batch * heads * length);
     Array dq = empty(count), dk = empty(count), dv = empty(count);
     test::Scratch scratch(attention_scratch_bytes(shape), MemorySpace::host);
-    const AttentionOptions options{.scale = 0.2F};
+    const AttentionOptions options{
+        .scale = 0.2F, .dropout = {.probability = 0.3F, .key = 7}, .total_heads = heads};
     attention_forward(stream, out.tensor(shape), lse.tensor({batch, heads, length}),
                       q.tensor(shape), k.tensor(shape), v.tensor(shape), options, scratch.arena());
     attention_backward(stream, dq.tensor(shape), dk.tensor(shape), dv.tensor(shape),

@@ -55,12 +55,6 @@ TEST(MixKey, EveryPartCounts) {
   EXPECT_NE(mix_key(mix_key(1, 2), 3), mix_key(mix_key(1, 3), 2));
 }
 
-TEST(Uniform, StaysBelowOne) {
-  EXPECT_EQ(uniform_from(0), 0.0F);
-  EXPECT_LT(uniform_from(0xffffffff), 1.0F);
-  EXPECT_EQ(uniform_from(0x80000000), 0.5F);
-}
-
 constexpr std::uint64_t key = 42;
 
 std::vector<float> normals(std::int64_t count, std::int64_t first) {
