@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <type_traits>
-#include <utility>
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/past_caches.hpp"
@@ -11,6 +10,7 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/row_order.hpp"
+#include "kernels/row_sums.hpp"
 
 namespace triax {
 namespace {
@@ -21,96 +21,99 @@ constexpr std::int64_t none = -1;  // no row
 // later is asked for while this one is worked on.
 constexpr std::int64_t ahead = 4;
 
-// Rows of dy meet at the same row of the result, so cores share out columns, not rows: each adds
-// its columns in row order, whatever the number of cores.
-template <class Body>
-void for_column_ranges(std::int64_t columns, const Body& body) {
-  constexpr std::int64_t cache_line = 16;  // floats
-  const std::int64_t share = (columns + host_concurrency() - 1) / host_concurrency();
-  const std::int64_t width = (share + cache_line - 1) / cache_line * cache_line;
-  parallel_for_blocks(columns, std::max(width, cache_line), body);
-}
-
 template <class G>
-void clear_columns(const Rows<G>& out, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t r = 0; r < out.rows; ++r) std::fill(out[r] + begin, out[r] + end, G{});
+void clear_rows(const Rows<G>& out) {
+  parallel_for(out.rows, [=](std::int64_t r) { std::fill_n(out[r], out.columns, G{}); });
 }
 
-template <class G, class T, class Later>
-void add_columns(G* to, const T* from, const Later* later, std::int64_t begin, std::int64_t end) {
-  for_vectors(begin, end, [=](std::int64_t c, auto lanes) {
-    prefetch(later + c);
-    lanes.store(to + c, lanes.load(to + c) + lanes.load(from + c));
-  });
-}
-
-template <class To, class From>
-void copy_columns(To* to, const From* from, const From* later, std::int64_t columns) {
-  for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
-    prefetch(later + c);
-    lanes.store(to + c, lanes.load(from + c));
-  });
-}
-
-// Columns [begin, end) of `to` += those of rows r, next(r), ... of dy, up to `none`: summed in
-// float32 and rounded once.
-template <class G, class T, class Next>
-void add_chain(G* to, const G* later_to, const Rows<T>& dy, std::int64_t r, const Next& next,
-               std::int64_t begin, std::int64_t end) {
+// Columns [begin, end) of `to` += those of row_at(first), ..., row_at(last - 1): summed in float32
+// in that order and rounded once. row_at and other_at as add_rows() has them.
+template <class G, class RowAt, class OtherAt>
+void add_run(G* to, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last,
+             const RowAt& row_at, const OtherAt& other_at) {
   constexpr std::int64_t tile = 1024;  // columns whose sums stay in L1
   for (std::int64_t at = begin; at < end; at += tile) {
-    float sums[tile];
-    const std::int64_t count = std::min(tile, end - at);
-    copy_columns(sums, to + at, later_to + at, count);
-    for (std::int64_t row = r; row != none; row = next(row)) {
-      std::int64_t later = next(row);
-      if (later != none) later = next(later);
-      add_columns(sums, dy[row] + at, dy[later == none ? row : later] + at, 0, count);
+    const std::int64_t columns = std::min(tile, end - at);
+    const auto row = [=](std::int64_t i) { return row_at(i) + at; };
+    const auto other = [=](std::int64_t i) { return other_at(i) + at; };
+    const auto add = [=](auto* sums, const auto* from, std::int64_t i) {
+      add_rows(sums, from, columns, i, std::min(rows_at_once, last - i), row, other);
+    };
+    std::int64_t i = first;
+    if constexpr (std::is_same_v<G, float>) {
+      for (; i < last; i += rows_at_once) add(to + at, to + at, i);
+    } else if (last - first <= rows_at_once) {
+      add(to + at, to + at, i);
+    } else {
+      float sums[tile];
+      add(sums, to + at, i);
+      for (i += rows_at_once; i + rows_at_once < last; i += rows_at_once) add(sums, sums, i);
+      add(to + at, sums, i);
     }
-    copy_columns(to + at, sums, sums, count);
   }
 }
 
-// table[target(r)] += dy[r] in row order, for the rows whose target is not `none`. In float32 row
-// by row; in 16 bits all rows of a target at once, from the first of them on: first(target(r)) is
-// the first row with the target of r, and next(r) the next one after r.
-template <class G, class T, class Target, class First, class Next>
-void scatter_rows(const Rows<G>& table, const Rows<T>& dy, bool accumulate, const Target& target,
-                  const First& first, const Next& next) {
-  for_column_ranges(dy.columns, [=](std::int64_t begin, std::int64_t end) {
-    if (!accumulate) clear_columns(table, begin, end);
-    for (std::int64_t r = 0; r < dy.rows; ++r) {
-      const std::int64_t t = target(r);
-      if (t == none) continue;
-      const std::int64_t later = target(std::min(r + ahead, dy.rows - 1));
-      G* to = table[t];
-      // Of rows in order the processor knows by itself.
-      const G* later_to = later == none || later == t + ahead ? to : table[later];
-      if constexpr (std::is_same_v<G, float>)
-        add_columns(to, dy[r], later_to, begin, end);
-      else if (first(t) == r)
-        add_chain(to, later_to, dy, r, next, begin, end);
+// The rows of a batch whose tokens a shard has, by token: those of a token lie together, in their
+// order.
+struct TokenOrder {
+  void take(Arena& scratch, std::int64_t rows, std::int64_t vocabulary) {
+    ends = scratch.take("ends of tokens", DType::i32, {vocabulary + 1}).as<std::int32_t>();
+    row = scratch.take("row order", DType::i32, {rows}).as<std::int32_t>();
+  }
+  // target(r): the token of row r, or `none`.
+  template <class Target>
+  void sort(std::int64_t rows, std::int64_t vocabulary, const Target& target) {
+    std::fill_n(ends, vocabulary + 1, 0);
+    for (std::int64_t r = 0; r < rows; ++r)
+      if (const std::int64_t t = target(r); t != none) ++ends[t + 1];
+    for (std::int64_t t = 0; t < vocabulary; ++t) {
+      longest = std::max(longest, std::int64_t{ends[t + 1]});
+      ends[t + 1] += ends[t];
     }
+    count = ends[vocabulary];
+    // Each begin moves to the end as the rows are placed.
+    for (std::int64_t r = 0; r < rows; ++r)
+      if (const std::int64_t t = target(r); t != none)
+        row[ends[t]++] = static_cast<std::int32_t>(r);
+  }
+
+  std::int32_t* ends = nullptr;  // where the rows of each token end
+  std::int32_t* row = nullptr;
+  std::int64_t count = 0;
+  std::int64_t longest = 0;  // the most rows that a token has
+};
+
+// Columns that cores work on at a time: all, as memory likes best, unless one token has so many
+// rows that its core would work on when the others are done. Sums are the same however it is cut.
+std::int64_t columns_of_a_run(std::int64_t columns, const TokenOrder& order) {
+  constexpr std::int64_t cache_line = 32;  // numbers of 16 bits
+  constexpr std::int64_t parts = 4;        // of a core's work: more than one is too much
+  const std::int64_t cores = host_concurrency();
+  const std::int64_t pieces = std::clamp<std::int64_t>(
+      parts * order.longest * cores / std::max<std::int64_t>(1, order.count), 1, cores);
+  const std::int64_t width = (columns + pieces - 1) / pieces;
+  return std::max(cache_line, (width + cache_line - 1) / cache_line * cache_line);
+}
+
+// table[target(r)] += dy[r] for the rows of `order`. A core takes the runs that begin among its
+// rows.
+template <class G, class T, class Target>
+void scatter_rows(const Rows<G>& table, const Rows<T>& dy, const TokenOrder& order,
+                  const Target& target) {
+  const auto row_number = [=](std::int64_t i) { return order.row[std::min(i, order.count - 1)]; };
+  const auto row_at = [=](std::int64_t i) -> const T* { return dy[row_number(i)]; };
+  const auto other_at = [=](std::int64_t i) -> const G* { return table[target(row_number(i))]; };
+  const std::int64_t width = columns_of_a_run(dy.columns, order);
+  const std::int64_t pieces = (dy.columns + width - 1) / width;
+  parallel_for(pieces * order.count, [=](std::int64_t task) {
+    const std::int64_t i = task % order.count;
+    const std::int64_t t = target(order.row[i]);
+    if (i > 0 && target(order.row[i - 1]) == t) return;
+    const std::int64_t begin = task / order.count * width;
+    add_run(table[t], begin, std::min(dy.columns, begin + width), i, order.ends[t], row_at,
+            other_at);
   });
 }
-
-// The rows of each token of a shard, chained in order: the first, and from each the next.
-struct Chains {
-  void take(Arena& scratch, std::int64_t rows, std::int64_t vocabulary) {
-    first = scratch.take("first rows", DType::i32, {vocabulary}).as<std::int32_t>();
-    next = scratch.take("next rows", DType::i32, {rows}).as<std::int32_t>();
-  }
-  template <class Target>
-  void link(std::int64_t rows, std::int64_t vocabulary, const Target& target) const {
-    std::fill_n(first, vocabulary, std::int32_t{none});
-    for (std::int64_t r = rows - 1; r >= 0; --r)
-      if (const std::int64_t t = target(r); t != none)
-        next[r] = std::exchange(first[t], static_cast<std::int32_t>(r));
-  }
-
-  std::int32_t* first = nullptr;
-  std::int32_t* next = nullptr;
-};
 
 // to = from, bit for bit, while memory fetches the row that is copied later.
 template <class T>
@@ -168,24 +171,20 @@ void embedding_backward(const Stream& stream, const Tensor& dweight, const Tenso
       return ids[r] >= 0 && row >= 0 && row < table.rows ? row : none;
     };
     const ArenaScope scope(scratch);
-    Chains chains;
-    if constexpr (!std::is_same_v<G, float>) {
-      chains.take(scratch, in.rows, table.rows);
-      chains.link(in.rows, table.rows, target);
-    }
-    scatter_rows(
-        table, in, accumulate, target, [=](std::int64_t t) { return chains.first[t]; },
-        [=](std::int64_t r) { return chains.next[r]; });
+    TokenOrder order;
+    order.take(scratch, in.rows, table.rows);
+    order.sort(in.rows, table.rows, target);
+    if (!accumulate) clear_rows(table);
+    scatter_rows(table, in, order, target);
   });
 }
 
-std::size_t embedding_scratch_bytes(DType dweight, const Shape& dy, std::int64_t vocabulary,
-                                    MemorySpace space) {
+std::size_t embedding_scratch_bytes(const Shape& dy, std::int64_t vocabulary, MemorySpace space) {
   Arena measure;
   if (space == MemorySpace::device)
     cuda::RowOrder(measure, dy[0], dy[1]);
-  else if (dweight != DType::f32)
-    Chains().take(measure, dy[0], vocabulary);
+  else
+    TokenOrder().take(measure, dy[0], vocabulary);
   return measure.used();
 }
 
@@ -202,7 +201,9 @@ void position_forward(const Stream& stream, const Tensor& y, const Tensor& weigh
     parallel_for(out.rows, [=](std::int64_t r) {
       T* to = out[r];
       const T* from = table[(first_row + r) % sequence_length];
-      add_columns(to, from, from, 0, out.columns);
+      for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
+        lanes.store(to + c, lanes.load(to + c) + lanes.load(from + c));
+      });
     });
   });
 }
@@ -217,11 +218,17 @@ void position_backward(const Stream& stream, const Tensor& dweight, const Tensor
     check(table.columns == in.columns && table.rows >= sequence_length && sequence_length > 0,
           "positions {} for sequences of {} and {} columns", dweight.shape(), sequence_length,
           in.columns);
+    if (!accumulate) clear_rows(table);
     const std::int64_t start = first_row % sequence_length;  // the position of row 0
-    scatter_rows(
-        table, in, accumulate, [=](std::int64_t r) { return (start + r) % sequence_length; },
-        [=](std::int64_t t) { return t - start + (t < start ? sequence_length : 0); },
-        [=](std::int64_t r) { return r + sequence_length < in.rows ? r + sequence_length : none; });
+    parallel_for(std::min(in.rows, sequence_length), [=](std::int64_t first) {
+      const std::int64_t count = (in.rows - first + sequence_length - 1) / sequence_length;
+      // Behind the rows of this position come those of the next one.
+      const auto row_at = [=](std::int64_t i) -> const T* {
+        return in[std::min(first + i / count + i % count * sequence_length, in.rows - 1)];
+      };
+      add_run(table[(start + first) % sequence_length], 0, in.columns, 0, count, row_at,
+              [](std::int64_t) { return NoRow{}; });
+    });
   });
 }
 

@@ -16,8 +16,8 @@ void embedding_backward(const Stream& stream, const Tensor& dweight, const Tenso
                         const Tensor& dy, std::int64_t first_token, bool accumulate,
                         Arena& scratch);
 /// The most that embedding_backward takes from `scratch`, which lies in `space`, for a dy of this
-/// shape and a dweight of the given type and rows.
-std::size_t embedding_scratch_bytes(DType dweight, const Shape& dy, std::int64_t vocabulary,
+/// shape and a dweight of `vocabulary` rows.
+std::size_t embedding_scratch_bytes(const Shape& dy, std::int64_t vocabulary,
                                     MemorySpace space = MemorySpace::host);
 
 /// y[r] += weight[(first_row + r) % T] for r < rows. y: (N, E); weight: (positions >= T, E).

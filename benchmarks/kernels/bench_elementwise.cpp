@@ -150,9 +150,8 @@ void tokens(const Reporter& report, const RandomArray& y, const RandomArray& dy)
   copy(stream, ids, made);
   report("embedding_forward", 2 * rows * columns,
          [&] { embedding_forward(stream, y, ids, weight, 0); });
-  const Buffer memory(
-      embedding_scratch_bytes(report.dtype(), {rows, columns}, vocabulary, report.place.space()),
-      report.place.space());
+  const Buffer memory(embedding_scratch_bytes({rows, columns}, vocabulary, report.place.space()),
+                      report.place.space());
   Arena scratch(memory);
   report("embedding_backward", 3 * rows * columns,
          [&] { embedding_backward(stream, weight, ids, dy, 0, true, scratch); });

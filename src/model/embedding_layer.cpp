@@ -50,8 +50,7 @@ std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
     arena.take("embedding rows", shape.type, {shape.rows, width_});
     if (dropout_ > 0.0F) arena.take("dropout gradient", shape.type, {shape.local_rows, width_});
   });
-  return rows + embedding_scratch_bytes(shape.gradient_type, {shape.rows, width_}, vocabulary_.rows,
-                                        shape.space);
+  return rows + embedding_scratch_bytes({shape.rows, width_}, vocabulary_.rows, shape.space);
 }
 
 LayerMessages EmbeddingLayer::messages(const BatchShape& shape) const {

@@ -1,10 +1,12 @@
 #include "kernels/elementwise.hpp"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <bit>
 #include <cmath>
 
+#include "kernels/column_sum.hpp"
 #include "kernels/reference/elementwise.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"
@@ -106,11 +108,33 @@ TEST_P(Elementwise, BiasBackwardOfColumnSlice) {
   EXPECT_EQ(dbias, expected);
 }
 
+// Rows in blocks, each in row order in float32: these bits, on any number of threads.
+TEST_P(Elementwise, BiasBackwardAddsRowsInOrder) {
+  std::vector<float> sums(static_cast<std::size_t>(row_blocks(rows) * columns), 0.0F);
+  const std::vector<float> values = x.floats();
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; ++c)
+      sums[static_cast<std::size_t>(r / rows_per_block * columns + c)] +=
+          values[static_cast<std::size_t>(r * columns + c)];
+  test::Array expected(types.gradients, columns);
+  add_partial_rows(expected.tensor(), sums.data(), row_blocks(rows), false);
+  test::Scratch scratch(bias_backward_scratch_bytes(rows, columns), MemorySpace::host);
+  const int threads_before = omp_get_max_threads();
+  for (const int threads : {1, 2, 3}) {
+    omp_set_num_threads(threads);
+    test::Array dbias(types.gradients, columns, 9.0F);
+    bias_backward(Stream(), dbias.tensor(), matrix(x), false, scratch.arena());
+    EXPECT_EQ(dbias, expected) << threads << " threads";
+  }
+  omp_set_num_threads(threads_before);
+}
+
 INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Elementwise,
                          testing::Combine(test::every_type_pair(),
                                           testing::Values(Size{1, 1}, Size{1, 70}, Size{6, 33},
                                                           Size{65, 300}, Size{515, 20},
-                                                          Size{20, 1000})));
+                                                          Size{20, 1000}, Size{127, 49},
+                                                          Size{130, 1100})));
 
 class Convert : public testing::TestWithParam<std::tuple<DType, DType>> {
  protected:

@@ -1,6 +1,11 @@
 #include "kernels/embedding.hpp"
 
 #include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
 
 #include "kernels/reference/embedding.hpp"
 #include "tests/kernels/array.hpp"
@@ -34,12 +39,16 @@ class Embedding : public testing::TestWithParam<std::tuple<test::TypePair, Size>
         .slice(0, first(shard), first(shard + 1) - first(shard));
   }
   void backward(test::Array& dweight, bool accumulate) {
-    test::Scratch scratch(embedding_scratch_bytes(types.gradients, {size.rows, size.columns},
-                                                  size.vocabulary, test::space()));
+    test::Scratch scratch(
+        embedding_scratch_bytes({size.rows, size.columns}, size.vocabulary, test::space()));
     for (std::int64_t s = 0; s < size.shards; ++s)
       test::run(embedding_backward, shard_view(dweight, s), ids(), rows_view(dy), first(s),
                 accumulate, scratch.arena());
     EXPECT_EQ(scratch.arena().used(), 0U);
+    if (size.shards == 1 && test::space() == MemorySpace::host) {
+      EXPECT_EQ(scratch.arena().high_water(),
+                embedding_scratch_bytes({size.rows, size.columns}, size.vocabulary));
+    }
   }
 
   test::TypePair types = std::get<0>(GetParam());
@@ -104,7 +113,7 @@ TEST_P(EmbeddingSums, ManyRowsOfATokenAllCount) {
   std::vector<std::int32_t> tokens(rows, 0);
   test::Array ones(GetParam(), rows, 1.0F);
   test::Array dweight(GetParam(), 1);
-  test::Scratch scratch(embedding_scratch_bytes(GetParam(), {rows, 1}, 1, test::space()));
+  test::Scratch scratch(embedding_scratch_bytes({rows, 1}, 1, test::space()));
   test::run(embedding_backward, dweight.tensor({1, 1}), Tensor(tokens.data(), {rows}),
             ones.tensor({rows, 1}), 0, false, scratch.arena());
   test::expect_close(dweight, {double{rows}}, tolerance, "tokens");
@@ -114,12 +123,12 @@ TEST_P(EmbeddingSums, ManyRowsOfATokenAllCount) {
 
 INSTANTIATE_TEST_SUITE_P(Types, EmbeddingSums, test::every_type());
 
-TEST(EmbeddingScratch, OfADeviceHasASumForEachSegment) {
+TEST(EmbeddingScratch, OfADeviceHasASumForEachSegmentAndOfTheHostNoSums) {
   constexpr std::int64_t rows = 8192;
   constexpr std::int64_t columns = 768;
-  EXPECT_EQ(embedding_scratch_bytes(DType::f32, {rows, columns}, 50257, MemorySpace::device),
+  EXPECT_EQ(embedding_scratch_bytes({rows, columns}, 50257, MemorySpace::device),
             (3 * rows + rows / 64 * columns) * 4 + 2 * rows * 8);
-  EXPECT_EQ(embedding_scratch_bytes(DType::f32, {rows, columns}, 50257), 0U);
+  EXPECT_EQ(embedding_scratch_bytes({rows, columns}, 51199), (rows + 51200) * 4);
 }
 
 class Position : public testing::TestWithParam<test::TypePair> {};
@@ -171,6 +180,93 @@ TEST(PositionShapes, RefusesSequencesLongerThanTheTable) {
   const Tensor y(memory.data(), {2, 4});
   EXPECT_THROW(test::run(position_forward, y, Tensor(memory.data(), {3, 4}), 0, 5), Error);
 }
+
+// table[targets[r]] += dy[r] in row order and float32, rounded at the end: what comes out is these
+// bits, on any number of threads. Rows of target -1 go nowhere.
+class RowOrderOfSums : public testing::TestWithParam<std::tuple<test::TypePair, std::int64_t>> {
+ protected:
+  using Backward = std::function<void(const Tensor& dweight, const Tensor& dy, bool accumulate)>;
+
+  void expect_sums(const std::vector<std::int32_t>& targets, const Backward& backward) {
+    const auto rows = static_cast<std::int64_t>(targets.size());
+    test::Array dy = test::Array::random(types.type, rows * columns, 1);
+    const test::Array before = test::Array::random(types.gradients, table_rows * columns, 2);
+    const std::vector<float> from = dy.floats();
+    const int threads_before = omp_get_max_threads();
+    for (const bool accumulate : {false, true}) {
+      std::vector<float> sums = before.floats();
+      if (!accumulate) std::fill(sums.begin(), sums.end(), 0.0F);
+      for (std::int64_t r = 0; r < rows; ++r)
+        if (const std::int64_t t = targets[static_cast<std::size_t>(r)]; t >= 0)
+          for (std::int64_t c = 0; c < columns; ++c)
+            sums[static_cast<std::size_t>(t * columns + c)] +=
+                from[static_cast<std::size_t>(r * columns + c)];
+      for (const int threads : {1, 2, 3, 7}) {
+        omp_set_num_threads(threads);
+        test::Array dweight = before;
+        backward(dweight.tensor({table_rows, columns}), dy.tensor({rows, columns}), accumulate);
+        EXPECT_EQ(dweight, test::Array(types.gradients, sums)) << threads << " threads";
+      }
+      omp_set_num_threads(threads_before);
+    }
+  }
+  // Of tokens first_token, first_token + 1, ...; others are of another shard.
+  void expect_token_sums(const std::vector<std::int32_t>& targets) {
+    constexpr std::int32_t first_token = 50;
+    std::vector<std::int32_t> tokens;
+    for (std::size_t r = 0; r < targets.size(); ++r)
+      tokens.push_back(targets[r] >= 0 ? first_token + targets[r] : std::array{-1, 49, 90}[r % 3]);
+    const auto rows = static_cast<std::int64_t>(tokens.size());
+    test::Scratch scratch(embedding_scratch_bytes({rows, columns}, table_rows), MemorySpace::host);
+    expect_sums(targets, [&](const Tensor& dweight, const Tensor& dy, bool accumulate) {
+      embedding_backward(stream, dweight, Tensor(tokens.data(), {rows}), dy, first_token,
+                         accumulate, scratch.arena());
+    });
+  }
+
+  static constexpr std::int64_t table_rows = 40;
+  test::TypePair types = std::get<0>(GetParam());
+  std::int64_t columns = std::get<1>(GetParam());
+  Stream stream;
+};
+
+TEST_P(RowOrderOfSums, TokensOfFewRowsAndOfNone) {
+  std::vector<std::int32_t> targets;
+  for (std::int32_t r = 0; r < 67; ++r) targets.push_back(r * r % 43 < 40 ? r * r % 43 : -1);
+  expect_token_sums(targets);
+}
+
+// Cores then share out the columns.
+TEST_P(RowOrderOfSums, ATokenOfMostRows) {
+  std::vector<std::int32_t> targets;
+  for (std::int32_t r = 0; r < 101; ++r) targets.push_back(r % 5 == 0 ? r % 38 - 1 : 17);
+  expect_token_sums(targets);
+}
+
+TEST_P(RowOrderOfSums, ATokenOfAllRows) {
+  for (const std::size_t rows : {1, 3, 4, 5, 8, 9, 70})
+    expect_token_sums(std::vector<std::int32_t>(rows, 39));
+}
+
+TEST_P(RowOrderOfSums, NoTokenOfTheShard) {
+  expect_token_sums(std::vector<std::int32_t>(9, -1));
+}
+
+TEST_P(RowOrderOfSums, Positions) {
+  constexpr std::int64_t length = 13, first_row = 47;
+  for (const std::int64_t rows : {1, 12, 13, 14, 53, 130}) {
+    std::vector<std::int32_t> targets;
+    for (std::int64_t r = 0; r < rows; ++r)
+      targets.push_back(static_cast<std::int32_t>((first_row + r) % length));
+    expect_sums(targets, [&](const Tensor& dweight, const Tensor& dy, bool accumulate) {
+      position_backward(stream, dweight, dy, first_row, length, accumulate);
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(TypesAndColumns, RowOrderOfSums,
+                         testing::Combine(test::every_type_pair(),
+                                          testing::Values(1, 16, 75, 225, 1029)));
 
 TEST(EmbeddingReference, GradientIsThatOfTheForwardPass) {
   const std::vector<std::int32_t> tokens = {1, 0, -1, 1};

@@ -100,8 +100,7 @@ TEST_P(WarmCalls, TokensAndOptimizer) {
   const Buffer master(bytes), m(bytes), v(bytes);
   const Shape all = {rows * columns};
   const Tensor weights = GetParam() == DType::f32 ? Tensor{} : a.flat();
-  test::Scratch scratch(embedding_scratch_bytes(GetParam(), {rows, columns}, rows),
-                        MemorySpace::host);
+  test::Scratch scratch(embedding_scratch_bytes({rows, columns}, rows), MemorySpace::host);
   Arena& arena = scratch.arena();
   EXPECT_EQ(warm_allocations([&] { embedding_forward(stream, a, ids, b, 0); }), 0);
   EXPECT_EQ(warm_allocations([&] { embedding_backward(stream, b, ids, a, 0, true, arena); }), 0);

@@ -1,0 +1,72 @@
+#pragma once
+// Rows added in their order, a few at a time: a column's sum stays in a register from one of them
+// to the next, and is loaded and stored once.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/base/vector_loop.hpp"
+
+namespace triax {
+
+/// Rows that are added at a time.
+inline constexpr std::int64_t rows_at_once = 4;
+
+// A processor that reads several rows at once, or rows from anywhere, does not know by itself which
+// come next: those so many rows later are asked for.
+inline constexpr std::int64_t rows_ahead = 8;
+
+/// A row that nobody asks for.
+struct NoRow {
+  friend constexpr NoRow operator+(NoRow row, std::int64_t /*columns*/) { return row; }
+};
+inline void prefetch(NoRow) {}
+
+namespace detail {
+
+template <std::size_t count, class To, class From, class RowAt, class OtherAt>
+void add_some_rows(To* to, const From* from, std::int64_t columns, std::int64_t i,
+                   const RowAt& row_at, const OtherAt& other_at) {
+  std::array<decltype(row_at(i)), count> rows;
+  std::array<decltype(row_at(i)), count> later;
+  std::array<decltype(other_at(i)), count> others;
+  for (std::size_t k = 0; k < count; ++k, ++i) {
+    rows[k] = row_at(i);
+    later[k] = row_at(i + rows_ahead);
+    others[k] = other_at(i + rows_ahead);
+  }
+  for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
+    FloatVector sum = lanes.load(from + c);
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < count; ++k) {
+      prefetch(later[k] + c);
+      prefetch(others[k] + c);
+      sum += lanes.load(rows[k] + c);
+    }
+    lanes.store(to + c, sum);
+  });
+}
+
+}  // namespace detail
+
+/// to[c] = from[c] + row_at(i)[c] + row_at(i + 1)[c] + ..., of `count` rows, 1 to rows_at_once:
+/// added in float32 and rounded as they are stored. Rows are asked for ahead, so row_at takes
+/// indices up to i + count + rows_ahead and gives the row that is added then, or some row; other_at
+/// gives what else is needed with a row (NoRow where nothing is).
+template <class To, class From, class RowAt, class OtherAt>
+void add_rows(To* to, const From* from, std::int64_t columns, std::int64_t i, std::int64_t count,
+              const RowAt& row_at, const OtherAt& other_at) {
+  static_assert(rows_at_once == 4);
+  switch (count) {
+    case 1:
+      return detail::add_some_rows<1>(to, from, columns, i, row_at, other_at);
+    case 2:
+      return detail::add_some_rows<2>(to, from, columns, i, row_at, other_at);
+    case 3:
+      return detail::add_some_rows<3>(to, from, columns, i, row_at, other_at);
+    default:
+      return detail::add_some_rows<4>(to, from, columns, i, row_at, other_at);
+  }
+}
+
+}  // namespace triax
