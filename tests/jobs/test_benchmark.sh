@@ -52,7 +52,7 @@ benchmark 0 all.jsonl
 [[ $(wc -l <asked) -eq 1 ]] || fail "Slurm is asked at each launch"
 [[ $(wc -l <all.jsonl) -eq $(wc -l <calls) ]] || fail "a line of each program"
 says all.md 'a table of all.jsonl'
-says calls 'ntasks=1 nodes=1 bench_matmul'
+says calls 'ntasks=1 nodes=1 bench_matmul --threads 1'
 says calls 'ntasks=1 nodes=1 bench_generate --directory'
 says calls 'ntasks=6 nodes=2 bench_collectives'
 [[ $(sed -n 's/^ntasks=\([0-9]*\) nodes=\([0-9]*\) step.* --batch \([0-9]*\) .*strong/\1 on \2: \3/p' calls | paste -sd,) == \
@@ -70,7 +70,7 @@ DOES_NOT_FIT=llama-1b benchmark 0 small.jsonl
 [[ $(wc -l <small.jsonl) -eq $((lines - 1)) ]] || fail "all but the model that does not fit"
 FAILS=bench_attention benchmark 1 part.jsonl
 [[ $(wc -l <part.jsonl) -eq $((lines - 1)) ]] || fail "all but the program that failed"
-says log 'bench_attention failed (status 3)'
+says log 'bench_attention --threads 1 failed (status 3)'
 SILENT=bench_checksum benchmark 1 silent.jsonl
 says log 'bench_checksum printed no line of JSON'
 
