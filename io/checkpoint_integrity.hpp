@@ -14,7 +14,7 @@
 namespace triax {
 
 /// Elements that one checksum of a tensor covers, in the files written here.
-constexpr std::int64_t integrity_block = std::int64_t{1} << 20;
+constexpr std::int64_t integrity_block = std::int64_t{1} << 19;
 
 /// The checksums that this rank's part of a checkpoint's tensors adds up to. Added to those of all
 /// other ranks they are the file's.

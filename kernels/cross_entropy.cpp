@@ -38,12 +38,11 @@ struct RunOfRow {
   float sum;  // of exponentials, relative to that of `shift`
 };
 
-// The exponents of 2 that make e^(x - shift). NaN stays.
+// The exponents of 2 that make e^(x - shift): 0 where x is shift, however large. NaN stays.
 template <int n>
 [[gnu::always_inline]] inline VectorGroup<n> binary_exponents(const VectorGroup<n>& x,
                                                               float shift) {
-  constexpr float to_binary = std::numbers::log2e_v<float>;
-  return at_least(-coarse_limit, multiply_add(x, to_binary, -to_binary * shift));
+  return at_least(-coarse_limit, (x - shift) * std::numbers::log2e_v<float>);
 }
 
 template <class T>
@@ -57,13 +56,14 @@ RunOfRow sum_run(const T* run, std::int64_t count, float shift) {
       return binary_exponents(logits, shift);
     });
     return {largest_lane(largest), sum};
+  } else {
+    const float sum = vector_sum(count, [&](std::int64_t c, auto lanes) {
+      const FloatVector logits = lanes.stream(run + c);
+      largest = larger(lanes.only(logits, -infinity), largest);
+      return fast_exp_flushed(logits - shift);
+    });
+    return {largest_lane(largest), sum};
   }
-  const float sum = vector_sum(count, [&](std::int64_t c, auto lanes) {
-    const FloatVector logits = lanes.stream(run + c);
-    largest = larger(lanes.only(logits, -infinity), largest);
-    return fast_exp_flushed(logits - shift);
-  });
-  return {largest_lane(largest), sum};
 }
 
 // One pass: exponentials are taken relative to the maximum of the first logits of the row, or of

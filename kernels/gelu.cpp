@@ -38,16 +38,17 @@ void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
     const bool past = past_caches(y, {&x});
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
       if constexpr (!std::is_same_v<T, float>)
-        return for_coarse_sigmoids(
+        for_coarse_sigmoids(
             begin, end,
             [=](std::int64_t i, auto lanes) { return coarse_sigmoid(lanes.stream(in + i)); },
             [=](std::int64_t i, const auto& of, auto lanes) {
               lanes.write(out + i, of.x * of.value(), past);
             });
-      for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
-        const FloatVector v = lanes.stream(in + i);
-        lanes.write(out + i, v * gelu_sigmoid(exp_of_minus(gelu_argument(v))).value, past);
-      });
+      else
+        for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
+          const FloatVector v = lanes.stream(in + i);
+          lanes.write(out + i, v * gelu_sigmoid(exp_of_minus(gelu_argument(v))).value, past);
+        });
     });
   });
 }
@@ -64,7 +65,7 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
     const bool past_y = past_caches(y, {&dy, &x});
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
       if constexpr (!std::is_same_v<T, float>)
-        return for_coarse_sigmoids(
+        for_coarse_sigmoids(
             begin, end,
             [=](std::int64_t i, auto lanes) { return coarse_sigmoid(lanes.stream(in + i)); },
             [=](std::int64_t i, const auto& of, auto lanes) {
@@ -75,14 +76,15 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
               lanes.write(gradient + i, d * multiply_add(v * rise, s * of.rest(s), s), past);
               lanes.write(out + i, v * s, past_y);
             });
-      for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
-        const FloatVector v = lanes.stream(in + i);
-        const FloatVector d = lanes.stream(upstream + i);
-        const GeluSigmoid s = gelu_sigmoid(exp_of_minus(gelu_argument(v)));
-        const FloatVector slope = s.value + v * gelu_argument_slope(v) * s.derivative;
-        lanes.write(gradient + i, d * slope, past);
-        lanes.write(out + i, v * s.value, past_y);
-      });
+      else
+        for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
+          const FloatVector v = lanes.stream(in + i);
+          const FloatVector d = lanes.stream(upstream + i);
+          const GeluSigmoid s = gelu_sigmoid(exp_of_minus(gelu_argument(v)));
+          const FloatVector slope = s.value + v * gelu_argument_slope(v) * s.derivative;
+          lanes.write(gradient + i, d * slope, past);
+          lanes.write(out + i, v * s.value, past_y);
+        });
     });
   });
 }

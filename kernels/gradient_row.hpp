@@ -1,5 +1,6 @@
 #pragma once
-// What the backward passes of the norms have in common: one row at a time, with a residual to add.
+// What the backward passes of the norms have in common: a row or two at a time, with a
+// residual to add.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
+#include "kernels/base/vector_math.hpp"
 #include "kernels/column_sum.hpp"
 
 namespace triax {
@@ -24,6 +26,14 @@ struct GradientRow {
 /// the columns' sums are read and written once for all. As many as there are registers for.
 inline constexpr std::size_t rows_side_by_side = vector_registers == 32 ? 2 : 1;
 
+/// What a row's gradient is the product of. Products that are added to something are said to be
+/// (multiply_add): where it is left to the compiler, a row beside another is rounded otherwise than
+/// alone.
+struct GradientFactors {
+  float factor;
+  FloatVector rest;
+};
+
 /// dx[c] = residual[c] + gradients(c, lanes)[r] of each row r, a vector from column c on; without a
 /// residual, the gradient alone.
 template <class T, std::size_t n, class Gradients>
@@ -31,16 +41,17 @@ inline void store_gradients(const std::array<GradientRow<T>, n>& rows, std::int6
                             const Gradients& gradients) {
   if (rows[0].residual != nullptr) {
     for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
-      const std::array<FloatVector, n> gradient = gradients(c, lanes);
+      const std::array<GradientFactors, n> of = gradients(c, lanes);
 #pragma GCC unroll 2
       for (std::size_t r = 0; r < n; ++r)
-        lanes.store(rows[r].dx + c, lanes.stream(rows[r].residual + c) + gradient[r]);
+        lanes.store(rows[r].dx + c, detail::multiply_add(FloatVector{} + of[r].factor, of[r].rest,
+                                                         lanes.stream(rows[r].residual + c)));
     });
   } else {
     for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
-      const std::array<FloatVector, n> gradient = gradients(c, lanes);
+      const std::array<GradientFactors, n> of = gradients(c, lanes);
 #pragma GCC unroll 2
-      for (std::size_t r = 0; r < n; ++r) lanes.store(rows[r].dx + c, gradient[r]);
+      for (std::size_t r = 0; r < n; ++r) lanes.store(rows[r].dx + c, of[r].factor * of[r].rest);
     });
   }
 }

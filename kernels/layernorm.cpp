@@ -112,22 +112,25 @@ void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, f
                   add(2 * i + 1, g * ((lanes.load(rows[i].x + c) - mean[i]) * rstd[i]));
                 }
               });
-  std::array<float, n> mean_g, mean_gx;
+  std::array<float, n> minus_g, minus_gx;  // the means
   for (std::size_t i = 0; i < n; ++i) {
-    mean_g[i] = inverse * sums[2 * i];
-    mean_gx[i] = inverse * sums[2 * i + 1];
+    minus_g[i] = -inverse * sums[2 * i];
+    minus_gx[i] = -inverse * sums[2 * i + 1];
   }
   store_gradients(rows, columns, [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes) {
-    std::array<FloatVector, n> gradients;
+    using detail::multiply_add;
+    const FloatVector gain = lanes.load(weight + c), zero{};
+    std::array<GradientFactors, n> gradients;
     FloatVector gain_sum = lanes.load(dweight + c);
     FloatVector shift_sum = lanes.load(dbias + c);
 #pragma GCC unroll 2
     for (std::size_t i = 0; i < n; ++i) {
       const FloatVector d = lanes.load(rows[i].dy + c);
       const FloatVector xhat = (lanes.load(rows[i].x + c) - mean[i]) * rstd[i];
-      gain_sum = gain_sum + d * xhat;
+      gain_sum = multiply_add(d, xhat, gain_sum);
       shift_sum = shift_sum + d;
-      gradients[i] = rstd[i] * (d * lanes.load(weight + c) - mean_g[i] - xhat * mean_gx[i]);
+      gradients[i] = {rstd[i], multiply_add(xhat, zero + minus_gx[i],
+                                            multiply_add(d, gain, zero + minus_g[i]))};
     }
     lanes.store(dweight + c, gain_sum);
     lanes.store(dbias + c, shift_sum);

@@ -6,7 +6,6 @@
 #include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
-#include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -38,7 +37,7 @@ void forward_row(T* y, const T* x, const T* weight, std::int64_t columns, float 
 template <class T, std::size_t n>
 void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, float* dweight,
                    std::int64_t columns, float epsilon) {
-  std::array<float, n> factor, mean_gx;
+  std::array<float, n> factor, minus_gx;  // the mean
   for (std::size_t i = 0; i < n; ++i) factor[i] = reciprocal_rms(rows[i].x, columns, epsilon);
   float sums[n];
   vector_sums(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
@@ -47,17 +46,19 @@ void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, f
       add(i, lanes.stream(rows[i].dy + c) * lanes.load(weight + c) *
                  (lanes.load(rows[i].x + c) * factor[i]));
   });
-  for (std::size_t i = 0; i < n; ++i) mean_gx[i] = sums[i] / static_cast<float>(columns);
+  for (std::size_t i = 0; i < n; ++i) minus_gx[i] = -sums[i] / static_cast<float>(columns);
   store_gradients(rows, columns, [=](std::int64_t c, auto lanes) {
-    std::array<FloatVector, n> gradients;
+    using detail::multiply_add;
+    const FloatVector zero{};
+    std::array<GradientFactors, n> gradients;
     FloatVector sum = lanes.load(dweight + c);
 #pragma GCC unroll 2
     for (std::size_t i = 0; i < n; ++i) {
       const FloatVector d = lanes.load(rows[i].dy + c);
       const FloatVector xhat = lanes.load(rows[i].x + c) * factor[i];
-      sum = sum + d * xhat;
-      const FloatVector less = xhat * mean_gx[i];  // rounded, whatever the compiler makes of it
-      gradients[i] = factor[i] * detail::multiply_add(d, lanes.load(weight + c), -less);
+      sum = multiply_add(d, xhat, sum);
+      gradients[i] = {factor[i],
+                      multiply_add(xhat, zero + minus_gx[i], d * lanes.load(weight + c))};
     }
     lanes.store(dweight + c, sum);
     return gradients;

@@ -46,17 +46,18 @@ void swiglu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
       const T* gates = in[r];
       const T* ups = gates + out.columns;
       if constexpr (!std::is_same_v<T, float>)
-        return for_coarse_sigmoids(
+        for_coarse_sigmoids(
             0, out.columns,
             [=](std::int64_t c, auto lanes) { return coarse_sigmoid(lanes.stream(gates + c)); },
             [=](std::int64_t c, const auto& of, auto lanes) {
               const auto silu = of.x * of.value();
               lanes.write(to + c, silu * lanes.stream(ups + c), past);
             });
-      for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
-        const FloatVector gate = lanes.stream(gates + c);
-        lanes.write(to + c, gate * sigmoid(gate) * lanes.stream(ups + c), past);
-      });
+      else
+        for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
+          const FloatVector gate = lanes.stream(gates + c);
+          lanes.write(to + c, gate * sigmoid(gate) * lanes.stream(ups + c), past);
+        });
     });
   });
 }
@@ -69,7 +70,7 @@ void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, co
     const Rows<T> upstream = rows_like(dy, out, "dy");
     const Rows<T> in = fused_rows(x, out, "x");
     const Rows<T> gradient = fused_rows(dx, out, "dx");
-    // The second half of a row must begin at a whole line too.
+    // The second half of a row must begin as store_two needs too.
     const bool whole_lines = out.columns % (2 * vector_floats) == 0;
     const bool past = whole_lines && past_caches(dx, {&dy, &x});
     const bool past_y = past_caches(y, {&dy, &x});
@@ -82,7 +83,7 @@ void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, co
       T* dup = dgate + columns;
       T* to = out[r];
       if constexpr (!std::is_same_v<T, float>)
-        return for_coarse_sigmoids(
+        for_coarse_sigmoids(
             0, columns,
             [=](std::int64_t c, auto lanes) { return coarse_sigmoid(lanes.stream(gates + c)); },
             [=](std::int64_t c, const auto& of, auto lanes) {
@@ -94,16 +95,17 @@ void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, co
               lanes.write(dup + c, d * silu, past);
               lanes.write(to + c, silu * up, past_y);
             });
-      for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
-        const FloatVector d = lanes.stream(dout + c);
-        const FloatVector gate = lanes.stream(gates + c);
-        const FloatVector up = lanes.stream(ups + c);
-        const FloatVector s = sigmoid(gate);
-        const FloatVector silu = gate * s;
-        lanes.write(dgate + c, d * up * (s + silu * (1.0F - s)), past);
-        lanes.write(dup + c, d * silu, past);
-        lanes.write(to + c, silu * up, past_y);
-      });
+      else
+        for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
+          const FloatVector d = lanes.stream(dout + c);
+          const FloatVector gate = lanes.stream(gates + c);
+          const FloatVector up = lanes.stream(ups + c);
+          const FloatVector s = sigmoid(gate);
+          const FloatVector silu = gate * s;
+          lanes.write(dgate + c, d * up * (s + silu * (1.0F - s)), past);
+          lanes.write(dup + c, d * silu, past);
+          lanes.write(to + c, silu * up, past_y);
+        });
     });
   });
 }

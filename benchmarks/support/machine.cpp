@@ -60,9 +60,11 @@ double measure_fma_peak() {
 }
 
 double measure_triad_bandwidth() {
-  constexpr std::int64_t count = std::int64_t{32} << 20U;  // 128 MiB an array
-  constexpr std::int64_t block = std::int64_t{1} << 20U;
-  const auto array = [] { return Buffer::unwritten(count * sizeof(float)); };
+  const std::int64_t count = (std::int64_t{32} << 20U) * host_concurrency();  // 128 MiB a thread
+  constexpr std::int64_t block = std::int64_t{1} << 14U;
+  const auto array = [=] {
+    return Buffer::unwritten(static_cast<std::size_t>(count) * sizeof(float));
+  };
   const Buffer memory[] = {array(), array(), array()};
   float* const a = static_cast<float*>(memory[0].data());
   float* const b = static_cast<float*>(memory[1].data());

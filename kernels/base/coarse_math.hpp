@@ -18,7 +18,8 @@ struct CoarseExponential {
 };
 
 /// Exponents of 2 that kernels stay within: with a factor or two the results are normal numbers,
-/// which subnormal ones would be slower than.
+/// which subnormal ones would be slower than. So what should vanish is 2^-100 instead: seen only
+/// beside factors of 10^9 and more.
 inline constexpr float coarse_limit = 100.0F;
 
 /// factor 2^t for t in [-126, 127], to 4e-6 and what t itself is off: for results that are rounded
@@ -34,7 +35,7 @@ template <int n>
           detail::each([](FloatVector v) { return detail::power_of_two(v); }, shifted)};
 }
 
-/// 1 / x for x in [1, 2^126], to 5e-5: a quotient takes as long as six products.
+/// 1 / x for x in [1, 2^126], to 5.2e-5: a quotient takes as long as six products.
 template <int n>
 [[gnu::always_inline]] inline VectorGroup<n> coarse_reciprocal(const VectorGroup<n>& x) {
   // 2 - x for x in [1, 2), and so on for every power of two: its bits are those of 1 less x's.
@@ -89,7 +90,9 @@ template <class Exponents>
   FloatVector* sum = lane_sums.vectors;
   for_vectors(rest, n, [&](std::int64_t i, auto lanes) {
     const auto e = coarse_exp2(exponents(i, SingleLanes<decltype(lanes)>{lanes}));
-    *sum = detail::multiply_add(lanes.only(e.fraction.part[0], 0.0F), e.power.part[0], *sum);
+    // Of lanes without an element neither factor need be finite.
+    *sum = detail::multiply_add(lanes.only(e.fraction.part[0], 0.0F),
+                                lanes.only(e.power.part[0], 0.0F), *sum);
     ++sum;
   });
   return lane_sums.total();

@@ -88,19 +88,11 @@ VectorGroup<n> operator-(const VectorGroup<n>& a, float b) {
   return detail::each([=](FloatVector x) { return x - b; }, a);
 }
 template <int n>
-VectorGroup<n> operator-(float a, const VectorGroup<n>& b) {
-  return detail::each([=](FloatVector x) { return a - x; }, b);
-}
-template <int n>
 VectorGroup<n> operator*(const VectorGroup<n>& a, float b) {
   return detail::each([=](FloatVector x) { return x * b; }, a);
 }
-template <int n>
-VectorGroup<n> operator/(float a, const VectorGroup<n>& b) {
-  return detail::each([=](FloatVector x) { return a / x; }, b);
-}
 
-/// Each lane within +-limit; what comes of NaN is a number.
+/// Each lane within +-limit; NaN may become a number.
 template <int n>
 VectorGroup<n> within(float limit, const VectorGroup<n>& x) {
   return detail::each([=](FloatVector v) { return within(limit, v); }, x);

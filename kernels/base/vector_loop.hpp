@@ -45,8 +45,8 @@ struct FirstLanes {
 
   template <class T>
   FloatVector load(const T* p) const {
-    T part[vector_floats];
-    std::fill(std::copy_n(p, count, part), part + vector_floats, T{});
+    T part[vector_floats] = {};
+    std::copy_n(p, count, part);
     return triax::load(part);
   }
   template <class T>

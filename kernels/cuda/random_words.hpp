@@ -15,24 +15,19 @@ TRIAX_DEVICE inline std::uint32_t word_of(const PhiloxBlock& made, int lane) {
   return lane < 2 ? (lane == 0 ? made.w0 : made.w1) : (lane == 2 ? made.w2 : made.w3);
 }
 
-/// words[j] = word (index + j) of the stream of `key`, as triax::random_words. n is 1, or a
-/// multiple of philox_words as is then `index`.
+/// words[j] = word (index + j) of the stream of `key`, as triax::random_words. n is a multiple of
+/// philox_words, as `index` is.
 template <int n>
 TRIAX_DEVICE inline void words_at(std::uint32_t* words, std::uint64_t key, std::int64_t index) {
+  static_assert(n % philox_words == 0);
   const auto block = static_cast<std::uint64_t>(index / philox_words);
-  if constexpr (n == 1) {
-    const PhiloxBlock made = philox_block(key, block);
-    words[0] = word_of(made, static_cast<int>(index % philox_words));
-  } else {
-    static_assert(n % philox_words == 0);
-    TRIAX_UNROLL
-    for (int j = 0; j < n; j += philox_words) {
-      const PhiloxBlock made = philox_block(key, block + static_cast<std::uint64_t>(j / 4));
-      words[j] = made.w0;
-      words[j + 1] = made.w1;
-      words[j + 2] = made.w2;
-      words[j + 3] = made.w3;
-    }
+  TRIAX_UNROLL
+  for (int j = 0; j < n; j += philox_words) {
+    const PhiloxBlock made = philox_block(key, block + static_cast<std::uint64_t>(j / 4));
+    words[j] = made.w0;
+    words[j + 1] = made.w1;
+    words[j + 2] = made.w2;
+    words[j + 3] = made.w3;
   }
 }
 

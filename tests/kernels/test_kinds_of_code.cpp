@@ -23,7 +23,7 @@
 namespace triax {
 namespace {
 
-constexpr std::int64_t rows = 70;
+constexpr std::int64_t rows = 71;      // odd, and no multiple of a block of rows
 constexpr std::int64_t columns = 100;  // no multiple of a vector
 
 using test::Array;
@@ -72,14 +72,15 @@ TEST_P(KindsOfCode, Activations) {
 TEST_P(KindsOfCode, Norms) {
   expect_same([&] {
     Array x = random(1), dy = random(2), weight = random(3, columns), bias = random(4, columns);
+    Array residual = random(5);
     Array y = empty(), dx = empty(), dweight = empty(columns), dbias = empty(columns);
     layernorm_forward(stream, matrix(y), matrix(x), weight.tensor(), bias.tensor(), 1e-5F);
     test::Scratch scratch(layernorm_scratch_bytes(rows, columns), MemorySpace::host);
-    layernorm_backward(stream, matrix(dx), dweight.tensor(), dbias.tensor(), matrix(dy), Tensor(),
-                       matrix(x), weight.tensor(), 1e-5F, false, scratch.arena());
+    layernorm_backward(stream, matrix(dx), dweight.tensor(), dbias.tensor(), matrix(dy),
+                       matrix(residual), matrix(x), weight.tensor(), 1e-5F, false, scratch.arena());
     Array z = empty(), dz = empty(), dother = empty(columns);
     rmsnorm_forward(stream, matrix(z), matrix(x), weight.tensor(), 1e-5F);
-    rmsnorm_backward(stream, matrix(dz), dother.tensor(), matrix(dy), Tensor(), matrix(x),
+    rmsnorm_backward(stream, matrix(dz), dother.tensor(), matrix(dy), matrix(residual), matrix(x),
                      weight.tensor(), 1e-5F, false, scratch.arena());
     return Results{y, dx, dweight, dbias, z, dz, dother};
   });

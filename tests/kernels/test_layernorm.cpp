@@ -184,5 +184,30 @@ TEST(LayerNormReference, GradientsAreThoseOfTheForwardPass) {
                         "dbias");
 }
 
+// Two rows may go side by side: that changes no bit of either.
+TEST(LayerNorm, RowsTogetherAreRowsAlone) {
+  constexpr std::int64_t rows = 7;
+  for (const std::int64_t columns : {5, 17, 100, 108, 1000}) {
+    const std::int64_t count = rows * columns;
+    test::Array x = test::Array::random(DType::f32, count, 1);
+    test::Array dy = test::Array::random(DType::f32, count, 2);
+    test::Array residual = test::Array::random(DType::f32, count, 3);
+    test::Array weight = test::Array::random(DType::f32, columns, 4);
+    test::Array together(DType::f32, count), alone(DType::f32, count);
+    test::Array dweight(DType::f32, columns), dbias(DType::f32, columns);
+    const auto backward = [&](test::Array& dx, std::int64_t first, std::int64_t of) {
+      const auto part = [&](test::Array& array) {
+        return array.tensor({rows, columns}).slice(0, first, of);
+      };
+      test::Scratch scratch(layernorm_scratch_bytes(of, columns, test::space()));
+      test::run(layernorm_backward, part(dx), dweight.tensor(), dbias.tensor(), part(dy),
+                part(residual), part(x), weight.tensor(), 1e-5F, false, scratch.arena());
+    };
+    backward(together, 0, rows);
+    for (std::int64_t row = 0; row < rows; ++row) backward(alone, row, 1);
+    EXPECT_EQ(together, alone) << columns << " columns";
+  }
+}
+
 }  // namespace
 }  // namespace triax
