@@ -21,9 +21,9 @@ inline FloatVector exp_of_minus(FloatVector x) {
   return fast_exp_flushed(smaller(FloatVector{} + 88.75F, -x));
 }
 
-// Where results are rounded to 16 bits: the first stage of sigmoid(2 u) of x.
+// Where results are rounded to 16 bits: of sigmoid(2 u).
 template <int n>
-[[gnu::always_inline]] inline CoarseSigmoid<n> coarse_sigmoid(const VectorGroup<n>& x) {
+[[gnu::always_inline]] inline SigmoidArgument<n> sigmoid_argument(const VectorGroup<n>& x) {
   constexpr float to_binary = -std::numbers::log2e_v<float>;
   return {x, x * multiply_add(x * x, gelu_cubic * to_binary, gelu_linear * to_binary)};
 }
@@ -40,7 +40,7 @@ void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
       if constexpr (!std::is_same_v<T, float>)
         for_coarse_sigmoids(
             begin, end,
-            [=](std::int64_t i, auto lanes) { return coarse_sigmoid(lanes.stream(in + i)); },
+            [=](std::int64_t i, auto lanes) { return sigmoid_argument(lanes.stream(in + i)); },
             [=](std::int64_t i, const auto& of, auto lanes) {
               lanes.write(out + i, of.x * of.value(), past);
             });
@@ -67,7 +67,7 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
       if constexpr (!std::is_same_v<T, float>)
         for_coarse_sigmoids(
             begin, end,
-            [=](std::int64_t i, auto lanes) { return coarse_sigmoid(lanes.stream(in + i)); },
+            [=](std::int64_t i, auto lanes) { return sigmoid_argument(lanes.stream(in + i)); },
             [=](std::int64_t i, const auto& of, auto lanes) {
               const auto d = lanes.stream(upstream + i);
               const auto& v = of.x;

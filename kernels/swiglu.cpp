@@ -18,9 +18,9 @@ inline FloatVector sigmoid(FloatVector x) {
   return sigmoid_from(fast_exp_flushed(smaller(FloatVector{} + 88.75F, -x)));
 }
 
-// Where results are rounded to 16 bits: the first stage.
+// Where results are rounded to 16 bits: of sigmoid(x).
 template <int n>
-[[gnu::always_inline]] inline CoarseSigmoid<n> coarse_sigmoid(const VectorGroup<n>& x) {
+[[gnu::always_inline]] inline SigmoidArgument<n> sigmoid_argument(const VectorGroup<n>& x) {
   return {x, x * -std::numbers::log2e_v<float>};
 }
 
@@ -48,7 +48,7 @@ void swiglu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
       if constexpr (!std::is_same_v<T, float>)
         for_coarse_sigmoids(
             0, out.columns,
-            [=](std::int64_t c, auto lanes) { return coarse_sigmoid(lanes.stream(gates + c)); },
+            [=](std::int64_t c, auto lanes) { return sigmoid_argument(lanes.stream(gates + c)); },
             [=](std::int64_t c, const auto& of, auto lanes) {
               const auto silu = of.x * of.value();
               lanes.write(to + c, silu * lanes.stream(ups + c), past);
@@ -85,7 +85,7 @@ void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, co
       if constexpr (!std::is_same_v<T, float>)
         for_coarse_sigmoids(
             0, columns,
-            [=](std::int64_t c, auto lanes) { return coarse_sigmoid(lanes.stream(gates + c)); },
+            [=](std::int64_t c, auto lanes) { return sigmoid_argument(lanes.stream(gates + c)); },
             [=](std::int64_t c, const auto& of, auto lanes) {
               const auto d = lanes.stream(dout + c);
               const auto up = lanes.stream(ups + c);

@@ -50,30 +50,36 @@ template <int n>
   return guess * multiply_add(multiply_add(y, 0.83587573F, -2.66435386F), y, 2.82842712F);
 }
 
-/// The sigmoid of something of x, on its way through the stages of a loop.
+/// What a sigmoid of x is made of: 1 / (1 + 2^exponent).
+template <int n>
+struct SigmoidArgument {
+  VectorGroup<n> x;
+  VectorGroup<n> exponent;
+};
+
+/// A sigmoid of x before its quotient, which is left to who needs it.
 template <int n>
 struct CoarseSigmoid {
   VectorGroup<n> x;
-  VectorGroup<n> of;  // t, for 1 / (1 + 2^t); behind the second stage 1 + 2^t
+  VectorGroup<n> denominator;  // 1 + 2^exponent
 
-  [[gnu::always_inline]] VectorGroup<n> value() const { return coarse_reciprocal(of); }
+  [[gnu::always_inline]] VectorGroup<n> value() const { return coarse_reciprocal(denominator); }
   /// 1 - value, without cancellation.
   [[gnu::always_inline]] VectorGroup<n> rest(const VectorGroup<n>& value) const {
-    return (of - 1.0F) * value;
+    return (denominator - 1.0F) * value;
   }
 };
 
-/// For all elements from begin to end: last(i, sigmoid, lanes) with that which first(i, lanes)
-/// began.
-template <class First, class Last>
+/// For all elements from begin to end: last(i, sigmoid, lanes) with that of argument(i, lanes).
+template <class Argument, class Last>
 [[gnu::always_inline]] inline void for_coarse_sigmoids(std::int64_t begin, std::int64_t end,
-                                                       const First& first, const Last& last) {
+                                                       const Argument& argument, const Last& last) {
   constexpr int together = 2;
-  const auto second = []<int n>(const CoarseSigmoid<n>& s) -> CoarseSigmoid<n> {
-    const CoarseExponential<n> e = coarse_exp2(within(coarse_limit, s.of));
-    return {s.x, multiply_add(e.fraction, e.power, 1.0F)};
+  const auto second = []<int n>(const SigmoidArgument<n>& of) -> CoarseSigmoid<n> {
+    const CoarseExponential<n> e = coarse_exp2(within(coarse_limit, of.exponent));
+    return {of.x, multiply_add(e.fraction, e.power, 1.0F)};
   };
-  for_staged_vectors<together>(begin, end, first, second, last);
+  for_staged_vectors<together>(begin, end, argument, second, last);
 }
 
 /// The sum over n elements of 2^t, where exponents(i, lanes) gives a group of t from element i on:

@@ -45,7 +45,7 @@ TEST(CoarseMath, Sigmoids) {
         0, n,
         [&](std::int64_t i, auto lanes) {
           const auto v = lanes.stream(x.data() + i);
-          return CoarseSigmoid{v, v * -std::numbers::log2e_v<float>};
+          return SigmoidArgument{v, v * -std::numbers::log2e_v<float>};
         },
         [&](std::int64_t i, const auto& s, auto lanes) {
           lanes.write(y.data() + i, s.value(), false);
