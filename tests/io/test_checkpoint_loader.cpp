@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "io/checkpoint_blocks.hpp"
+#include "io/checkpoint_integrity.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 
@@ -15,8 +16,9 @@ using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::int64_t block = std::int64_t{1} << 20;
-const Shape large{1100, 3000};  // four blocks
+constexpr std::int64_t block = integrity_block;
+constexpr std::int64_t rows = 550;
+const Shape large{rows, 3000};  // four blocks
 
 std::vector<float> counted(const Shape& shape, float first) {
   std::vector<float> values(static_cast<std::size_t>(shape.elements()));
@@ -82,6 +84,31 @@ class LoaderTest : public testing::Test {
     H5Sclose(space);
     H5Fclose(file);
   }
+  // The same file with checksums of so many elements each.
+  void store_checksums(std::int64_t elements) const {
+    const hid_t file = H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t group = H5Gopen2(file, "/integrity", H5P_DEFAULT);
+    const hid_t attribute = H5Aopen(group, "block_elements", H5P_DEFAULT);
+    EXPECT_GE(H5Awrite(attribute, H5T_NATIVE_INT64, &elements), 0);
+    H5Aclose(attribute);
+    H5Gclose(group);
+    for (const CheckpointTensor& tensor : tensors) {
+      std::vector<float> values = counted(tensor.shape, first_of(tensor));
+      const auto blocks = static_cast<hsize_t>(integrity_blocks(std::ssize(values), elements));
+      std::vector<std::uint64_t> sums(blocks);
+      add_checksums(sums, elements, checksum_seed(tensor.name), 0,
+                    Tensor(values.data(), tensor.shape));
+      const std::string name = "/integrity" + tensor.name;
+      H5Ldelete(file, name.c_str(), H5P_DEFAULT);
+      const hid_t space = H5Screate_simple(1, &blocks, nullptr);
+      const hid_t words = H5Dcreate2(file, name.c_str(), H5T_STD_U64LE, space, H5P_DEFAULT,
+                                     H5P_DEFAULT, H5P_DEFAULT);
+      EXPECT_GE(H5Dwrite(words, H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums.data()), 0);
+      H5Dclose(words);
+      H5Sclose(space);
+    }
+    H5Fclose(file);
+  }
   TempDirectory dir_;
   std::string path_ = checkpoint_path(dir_.path(), 50);
 };
@@ -104,21 +131,21 @@ TEST_F(LoaderTest, ReadsFilesInParts) {
 TEST_F(LoaderTest, ReadsWhatIsNotSideBySide) {
   write(1);
   const CheckpointReader reader(path_);
-  CheckpointLoader loader(reader, MPI_COMM_NULL, {.window_bytes = 4 * 5 * (std::int64_t{4} << 20)});
-  const std::vector<hdf5::Box> left = {{{0, 0}, {1100, 1}}};
-  const std::vector<hdf5::Box> right = {{{0, 2000}, {1100, 1000}}};
+  CheckpointLoader loader(reader, MPI_COMM_NULL, {.window_bytes = 5 * 4 * block * 4});
+  const std::vector<hdf5::Box> left = {{{0, 0}, {rows, 1}}};
+  const std::vector<hdf5::Box> right = {{{0, 2000}, {rows, 1000}}};
   loader.want("/model/w", left);
   loader.want("/model/w", right);
-  std::vector<float> one(1100), many(1100 * 1000);
-  loader.read("/model/w", left, Tensor(one.data(), {1100}));
+  std::vector<float> one(rows), many(rows * 1000);
+  loader.read("/model/w", left, Tensor(one.data(), {rows}));
   // In parts, as a staging buffer asks for them.
-  loader.read("/model/w", {{{0, 2000}, {500, 1000}}}, Tensor(many.data(), {500, 1000}));
-  loader.read("/model/w", {{{500, 2000}, {600, 1000}}},
-              Tensor(many.data() + 500 * 1000, {600, 1000}));
+  loader.read("/model/w", {{{0, 2000}, {250, 1000}}}, Tensor(many.data(), {250, 1000}));
+  loader.read("/model/w", {{{250, 2000}, {300, 1000}}},
+              Tensor(many.data() + 250 * 1000, {300, 1000}));
   loader.finish();
   const float first = first_of(tensors[1]);
   std::int64_t wrong = 0;
-  for (std::int64_t row = 0; row < 1100; ++row) {
+  for (std::int64_t row = 0; row < rows; ++row) {
     const auto begin = static_cast<float>(row * 3000);
     wrong += one[static_cast<std::size_t>(row)] != begin + first ? 1 : 0;
     for (std::int64_t column = 0; column < 1000; ++column)
@@ -135,7 +162,7 @@ TEST_F(LoaderTest, WhatIsNotReadIsNotAsked) {
   write(1);
   const CheckpointReader reader(path_);
   CheckpointLoader loader(reader, MPI_COMM_NULL);
-  const std::vector<hdf5::Box> last = {{{1099, 2999}, {1, 1}}};
+  const std::vector<hdf5::Box> last = {{{rows - 1, 2999}, {1, 1}}};
   loader.want("/model/w", last);
   float value = 0;
   loader.read("/model/w", last, Tensor(&value, {1}));
@@ -168,9 +195,11 @@ TEST_F(LoaderTest, ADamagedBlockIsNamed) {
     const std::int64_t hit = blocks.first_of(blocks.find("/model/w")) + 2;
     const FileRange range = blocks.ranges(hit).front();
     flip_bit(blocks.files()[range.file], range.offset + 5, 3);
-    EXPECT_THAT(error_of_loading(), AllOf(HasSubstr(path_ + " is damaged"),
-                                          HasSubstr("/model/w block 2, bytes 8388608 to 12582912"),
-                                          HasSubstr("Use another checkpoint")));
+    EXPECT_THAT(
+        error_of_loading(),
+        AllOf(HasSubstr(path_ + " is damaged"),
+              HasSubstr(fmt::format("/model/w block 2, bytes {} to {}", 8 * block, 12 * block)),
+              HasSubstr("Use another checkpoint")));
   }
 }
 
@@ -215,6 +244,19 @@ TEST_F(LoaderTest, OtherTypesAreReadAsFloat32) {
     EXPECT_EQ(loaded, expected) << name;
   }
   loader.finish();
+}
+
+// Earlier versions wrote 2^20 elements to a checksum.
+TEST_F(LoaderTest, FilesOfOtherBlocksAreRead) {
+  for (const std::int64_t elements : {2 * block, block / 3}) {
+    write(1);
+    store_checksums(elements);
+    EXPECT_EQ(expect_all(), all_bytes());
+    EXPECT_TRUE(require_whole(path_, MPI_COMM_NULL));
+    flip_bit(path_, hdf5::File(path_, hdf5::File::Mode::read).offset("/model/w") + 4 * elements, 1);
+    EXPECT_THAT(error_of_loading(),
+                HasSubstr(fmt::format("/model/w block 1, bytes {} to", 4 * elements)));
+  }
 }
 
 // Format 1 had no checksums.

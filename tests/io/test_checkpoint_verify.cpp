@@ -3,6 +3,7 @@
 #include <random>
 
 #include "io/checkpoint_file.hpp"
+#include "io/checkpoint_integrity.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 
 namespace triax {
@@ -14,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::int64_t block = std::int64_t{1} << 20;
+constexpr std::int64_t block = integrity_block;
 
 class CheckpointVerify : public testing::Test {
  protected:
@@ -50,10 +51,11 @@ TEST_F(CheckpointVerify, DamageIsNamedByTensorBlockAndBytes) {
                           DamagedBlock{"/model/large", 2, 8 * block, 8 * block + 20},
                           DamagedBlock{"/model/small", 0, 0, 24}));
   EXPECT_EQ(text_of({{"/model/small", 0, 0, 24}}), "/model/small block 0, bytes 0 to 24");
-  EXPECT_THAT(error_of([&] { require_whole(path_, MPI_COMM_NULL); }),
-              AllOf(HasSubstr(path_ + " is damaged"), HasSubstr("3 of its blocks"),
-                    HasSubstr("/model/large block 1, bytes 4194304 to 8388608"),
-                    HasSubstr("Use another checkpoint")));
+  EXPECT_THAT(
+      error_of([&] { require_whole(path_, MPI_COMM_NULL); }),
+      AllOf(HasSubstr(path_ + " is damaged"), HasSubstr("3 of its blocks"),
+            HasSubstr(fmt::format("/model/large block 1, bytes {} to {}", 4 * block, 8 * block)),
+            HasSubstr("Use another checkpoint")));
 }
 
 TEST_F(CheckpointVerify, ProgressReachesItsTotal) {

@@ -3,6 +3,7 @@
 
 #include "io/checkpoint_diff.hpp"
 #include "io/checkpoint_inspect.hpp"
+#include "io/checkpoint_integrity.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
@@ -17,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const Shape shape{1100, 3000};  // four blocks
+const Shape shape{550, 3000};  // four blocks
 
 // Written by all ranks, each its columns: runs of one row each, that cross blocks.
 std::string write_columns(const SharedDirectory& dir) {
@@ -80,7 +81,7 @@ TEST(CheckpointVerifyRanks, EveryRankHearsOfDamage) {
     flip_bit(path, base + shape.elements() * 4 - 1, 6);
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  const std::int64_t block = std::int64_t{4} << 20;  // bytes
+  const std::int64_t block = 4 * integrity_block;  // bytes
   EXPECT_THAT(verify_checkpoint(path, MPI_COMM_WORLD).damaged,
               ElementsAre(DamagedBlock{"/model/w", 0, 0, block},
                           DamagedBlock{"/model/w", 3, 3 * block, shape.elements() * 4}));
