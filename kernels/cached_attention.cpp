@@ -71,7 +71,7 @@ struct Attending {
           const T* query = q.of(b, t, h);
           rows.scores[row * CachedCut::block + j] =
               scale * vector_sum(n.head_size, [=](std::int64_t d, auto lanes) {
-                return lanes.load(query + d) * lanes.stream(key + d);
+                return Product{lanes.load(query + d), lanes.stream(key + d)};
               });
         });
       }
@@ -86,7 +86,8 @@ struct Attending {
           const float p = rows.scores[row * CachedCut::block + j];
           float* sums = rows.sums + row * n.head_size;
           for_vectors(0, n.head_size, [=](std::int64_t d, auto lanes) {
-            lanes.store(sums + d, lanes.load(sums + d) + p * lanes.stream(value + d));
+            lanes.store(sums + d, multiply_add(FloatVector{} + p, lanes.stream(value + d),
+                                               lanes.load(sums + d)));
           });
         });
       }

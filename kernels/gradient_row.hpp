@@ -44,8 +44,8 @@ inline void store_gradients(const std::array<GradientRow<T>, n>& rows, std::int6
       const std::array<GradientFactors, n> of = gradients(c, lanes);
 #pragma GCC unroll 2
       for (std::size_t r = 0; r < n; ++r)
-        lanes.store(rows[r].dx + c, detail::multiply_add(FloatVector{} + of[r].factor, of[r].rest,
-                                                         lanes.stream(rows[r].residual + c)));
+        lanes.store(rows[r].dx + c, multiply_add(FloatVector{} + of[r].factor, of[r].rest,
+                                                 lanes.stream(rows[r].residual + c)));
     });
   } else {
     for_vectors(0, columns, [=](std::int64_t c, auto lanes) {

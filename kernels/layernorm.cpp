@@ -38,7 +38,7 @@ RowStatistics statistics_of(const T* x, float sum, std::int64_t columns, float e
   const float variance = inverse * vector_sum(columns, [=](std::int64_t c, auto lanes) {
                            prefetch(later + c);
                            const FloatVector centred = lanes.load(x + c) - mean;
-                           return centred * centred;
+                           return Product{centred, centred};
                          });
   return {mean, 1.0F / std::sqrt(variance + epsilon)};
 }
@@ -57,7 +57,7 @@ void forward_rows(const Rows<T>& y, const Rows<T>& x, const T* weight, const T* 
     const auto [mean, rstd] = statistics_of(from, sum, columns, epsilon, next);
     sum = vector_sum(columns, [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes) {
       const FloatVector xhat = (lanes.load(from + c) - mean) * rstd;
-      const FloatVector out = xhat * lanes.load(weight + c) + lanes.load(bias + c);
+      const FloatVector out = multiply_add(xhat, lanes.load(weight + c), lanes.load(bias + c));
       if constexpr (std::is_same_v<T, float>)
         lanes.write(to + c, out, past);
       else
@@ -88,7 +88,7 @@ StatisticsOfRows<n> statistics_of(const std::array<GradientRow<T>, n>& rows, std
     for (std::size_t i = 0; i < n; ++i) {
       prefetch(reinterpret_cast<const char*>(rows[i].dy + c) + bytes_ahead);
       const FloatVector centred = lanes.load(rows[i].x + c) - mean[i];
-      add(i, centred * centred);
+      add(i, Product{centred, centred});
     }
   });
   for (std::size_t i = 0; i < n; ++i) of.rstd[i] = 1.0F / std::sqrt(inverse * sums[i] + epsilon);
@@ -109,7 +109,7 @@ void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, f
                 for (std::size_t i = 0; i < n; ++i) {
                   const FloatVector g = lanes.load(rows[i].dy + c) * lanes.load(weight + c);
                   add(2 * i, g);
-                  add(2 * i + 1, g * ((lanes.load(rows[i].x + c) - mean[i]) * rstd[i]));
+                  add(2 * i + 1, Product{g, (lanes.load(rows[i].x + c) - mean[i]) * rstd[i]});
                 }
               });
   std::array<float, n> minus_g, minus_gx;  // the means
@@ -118,7 +118,6 @@ void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, f
     minus_gx[i] = -inverse * sums[2 * i + 1];
   }
   store_gradients(rows, columns, [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes) {
-    using detail::multiply_add;
     const FloatVector gain = lanes.load(weight + c), zero{};
     std::array<GradientFactors, n> gradients;
     FloatVector gain_sum = lanes.load(dweight + c);

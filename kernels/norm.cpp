@@ -17,17 +17,17 @@ namespace {
 // shows in the result; it bounds how many cores take part.
 constexpr std::int64_t parts = 256;
 
-// term(x[i]) summed over the elements in double, in the order of vector_sums: terms are dealt
-// out to 64 partial sums in turn. term(0) is 0.
-template <class T, class Term>
-double sum_of_terms(const T* x, std::int64_t n, const Term& term) {
+// sum = add(sum, x[i]) over the elements in double, in the order of vector_sums: they are dealt out
+// to 64 partial sums in turn. A zero adds nothing.
+template <class T, class Add>
+double sum_of_terms(const T* x, std::int64_t n, const Add& add_to) {
   constexpr int lanes = 64;
   constexpr int loads = lanes / vector_floats;
   double sums[lanes] = {};
   DoubleVector vectors[2 * loads] = {};
   const auto add = [&](int at, FloatVector v) {
-    vectors[2 * at] += term(lower_half(v));
-    vectors[2 * at + 1] += term(upper_half(v));
+    vectors[2 * at] = add_to(vectors[2 * at], lower_half(v));
+    vectors[2 * at + 1] = add_to(vectors[2 * at + 1], upper_half(v));
   };
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
@@ -43,14 +43,14 @@ double sum_of_terms(const T* x, std::int64_t n, const Term& term) {
 }
 
 // The same, by all cores.
-template <class T, class Term>
-double sum_in_parts(const T* x, std::int64_t n, const Term& term) {
+template <class T, class Add>
+double sum_in_parts(const T* x, std::int64_t n, const Add& add_to) {
   double partial[parts] = {};
   double* sums = partial;
   const std::int64_t length = (n + parts - 1) / parts;
   parallel_for(parts, [=](std::int64_t part) {
     const std::int64_t begin = std::min(n, part * length);
-    sums[part] = sum_of_terms(x + begin, std::min(n, begin + length) - begin, term);
+    sums[part] = sum_of_terms(x + begin, std::min(n, begin + length) - begin, add_to);
   });
   double total = 0.0;
   for (const double value : partial) total += value;
@@ -64,7 +64,7 @@ void add_sum(const Stream& stream, const Tensor& total, const Tensor& x) {
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     const T* data = elements_of<T>(x, x.elements(), "x");
     *elements_of<double>(total, 1, "total") +=
-        sum_in_parts(data, x.elements(), [](DoubleVector v) { return v; });
+        sum_in_parts(data, x.elements(), [](DoubleVector sum, DoubleVector v) { return sum + v; });
   });
 }
 
@@ -73,7 +73,8 @@ void add_sum_of_squares(const Stream& stream, const Tensor& total, const Tensor&
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     const T* data = elements_of<T>(x, x.elements(), "x");
     *elements_of<double>(total, 1, "total") +=
-        sum_in_parts(data, x.elements(), [](DoubleVector v) { return v * v; });
+        sum_in_parts(data, x.elements(),
+                     [](DoubleVector sum, DoubleVector v) { return multiply_add(v, v, sum); });
   });
 }
 

@@ -19,7 +19,7 @@ template <class T>
 float reciprocal_rms(const T* x, std::int64_t columns, float epsilon) {
   const float squares = vector_sum(columns, [=](std::int64_t c, auto lanes) {
     const FloatVector v = lanes.stream(x + c);
-    return v * v;
+    return Product{v, v};
   });
   return 1.0F / std::sqrt(squares / static_cast<float>(columns) + epsilon);
 }
@@ -43,12 +43,11 @@ void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, f
   vector_sums(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
 #pragma GCC unroll 2
     for (std::size_t i = 0; i < n; ++i)
-      add(i, lanes.stream(rows[i].dy + c) * lanes.load(weight + c) *
-                 (lanes.load(rows[i].x + c) * factor[i]));
+      add(i, Product{lanes.stream(rows[i].dy + c) * lanes.load(weight + c),
+                     lanes.load(rows[i].x + c) * factor[i]});
   });
   for (std::size_t i = 0; i < n; ++i) minus_gx[i] = -sums[i] / static_cast<float>(columns);
   store_gradients(rows, columns, [=](std::int64_t c, auto lanes) {
-    using detail::multiply_add;
     const FloatVector zero{};
     std::array<GradientFactors, n> gradients;
     FloatVector sum = lanes.load(dweight + c);

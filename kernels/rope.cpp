@@ -38,8 +38,8 @@ void rotate(const Tensor& x, const Tensor& table, float sign) {
           const FloatVector b = lanes.load(high + d);
           const FloatVector cosine = lanes.load(c + d);
           const FloatVector sine = sign * lanes.load(s + d);
-          lanes.store(low + d, a * cosine - b * sine);
-          lanes.store(high + d, b * cosine + a * sine);
+          lanes.store(low + d, multiply_add(a, cosine, -b * sine));
+          lanes.store(high + d, multiply_add(b, cosine, a * sine));
         });
       }
     });

@@ -29,7 +29,10 @@ struct FloatKernel {
 #pragma GCC unroll 6
       for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) sum[r][v] += a[r * row_stride] * row[v];
+        for (int v = 0; v < Vectors; ++v) {
+          const FloatVector factor = FloatVector{} + a[r * row_stride];
+          sum[r][v] = multiply_add(factor, row[v], sum[r][v]);
+        }
     }
 #pragma GCC unroll 6
     for (int r = 0; r < Rows; ++r)

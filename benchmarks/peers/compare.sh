@@ -7,7 +7,7 @@
 #
 # Contestants: triax (a rank a core), triax-threads (one rank), triax-f32-gradients (as autocast has them), pytorch,
 #   pytorch-compile, pytorch-bf16-weights,
-#   old-pytorch (another installation), ddp, fsdp, deepspeed (a process a core), llm.c
+#   old-pytorch (another installation), old-pytorch-defaults (the same, nothing tuned), ddp, fsdp, deepspeed (a process a core), llm.c
 # Options: --start DIR (of start.py; made with its defaults where it is not there; default peers-start)
 #   --batch 2   --seq 512   --type f32|bf16   --cores 1   --rounds 5   --steps 3 (timed, a round; llm.c: 2)
 #   --device cpu|gpu (gpu: triax, pytorch, pytorch-compile and pytorch-bf16-weights on one GPU, without MPI's launcher)
@@ -40,7 +40,7 @@ for program in "$@"; do
   case $program in
     triax | triax-threads | triax-f32-gradients | pytorch | pytorch-compile | ddp | fsdp | deepspeed) ;;
     pytorch-bf16-weights) [[ $type == bf16 ]] || refuse "$program is of bf16: give --type bf16" ;;
-    old-pytorch) : "${OLD_PYTHON?python3 of the other installation}" ;;
+    old-pytorch | old-pytorch-defaults) : "${OLD_PYTHON?python3 of the other installation}" ;;
     llm.c)
       : "${LLMC?a checkout of llm.c}"
       [[ $type == f32 ]] || refuse "llm.c's C trainer has float32 alone: leave it out of --type $type"
@@ -101,6 +101,7 @@ contestant() {
     pytorch-compile) pytorch "$python" --compile --warmup 2 ;;
     pytorch-bf16-weights) pytorch "$python" --dtype bf16-weights ;;
     old-pytorch) pytorch "$OLD_PYTHON" ;;
+    old-pytorch-defaults) pytorch "$OLD_PYTHON" --defaults ;;
     ddp | fsdp | deepspeed) distributed "$1" ;;
     llm.c) "$python" "$here/llmc_step.py" "$start" "$LLMC" "${size[@]}" --threads "$cores" "${label[@]}" ;;
   esac

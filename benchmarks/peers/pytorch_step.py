@@ -7,7 +7,8 @@
 START is a directory that start.py made: weights and tokens are the same as triax's, and so is the first loss. One step
 is what a step of triax is: forward, mean cross-entropy, backward, clipping by the global norm, AdamW with decay on
 matrices only. PyTorch is run as well as it runs: fused attention and optimizer, gradients dropped rather than zeroed,
-and a malloc that keeps its blocks (page faults of fresh activations cost it 20-30% of a step otherwise).
+and a malloc that keeps its blocks (page faults of fresh activations cost it 20-30% of a step otherwise). --defaults
+leaves all of that as a user finds it.
 
 Needs PyTorch 1.13 or later (--compile: 2.0), NumPy, for --strategy deepspeed DeepSpeed; it is not part of the build.
 Ranks are those of mpiexec (PMI_RANK, PMI_SIZE) and talk over gloo on this node; --batch is over all ranks.
@@ -28,6 +29,7 @@ import os
 import pathlib
 import resource
 import statistics
+import sys
 import time
 
 
@@ -40,7 +42,8 @@ def keep_freed_memory():
         mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
-keep_freed_memory()  # before PyTorch allocates
+if "--defaults" not in sys.argv:
+    keep_freed_memory()  # before PyTorch allocates
 
 import start  # noqa: E402
 import torch  # noqa: E402
@@ -107,11 +110,11 @@ class Gpt2(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-def make_optimizer(model, fused):
+def make_optimizer(model, **how):  # fused, foreach, or the version's choice
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     vectors = [p for p in model.parameters() if p.dim() < 2]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=6e-4, betas=(0.9, 0.95), eps=1e-8, **{"fused" if fused else "foreach": True})
+    return torch.optim.AdamW(groups, lr=6e-4, betas=(0.9, 0.95), eps=1e-8, **how)
 
 
 def at_least(*version):
@@ -156,8 +159,10 @@ class Plain:
             for block in model.blocks:
                 fully_shard(block)
             fully_shard(model)
-        self.clipping = {"foreach": True} if at_least(2, 0) else {}
-        self.optimizer = make_optimizer(self.model, fused=a.device == "cuda" or at_least(2, 4))  # on the CPU
+        self.clipping = {"foreach": True} if at_least(2, 0) and not a.defaults else {}
+        best = "fused" if a.device == "cuda" or at_least(2, 4) else "foreach"  # fused on the CPU since 2.4
+        self.optimizer = make_optimizer(self.model, **({} if a.defaults else {best: True}))
+        self.zeroing = {} if a.defaults else {"set_to_none": True}
         self.loss_of = torch.compile(self.model) if a.compile else self.model
 
     def step(self, tokens, labels):
@@ -165,7 +170,7 @@ class Plain:
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0, **self.clipping)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(**self.zeroing)
         return loss
 
 
@@ -177,7 +182,7 @@ class DeepSpeed:
 
         config = {"train_micro_batch_size_per_gpu": a.batch // ranks(), "gradient_clipping": 1.0,
                   "zero_optimization": {"stage": 1}, "bf16": {"enabled": a.dtype != "f32"}}
-        self.engine, *_ = deepspeed.initialize(model=model, config=config, optimizer=make_optimizer(model, True),
+        self.engine, *_ = deepspeed.initialize(model=model, config=config, optimizer=make_optimizer(model, fused=True),
                                                dist_init_required=False)
 
     def step(self, tokens, labels):
@@ -211,6 +216,8 @@ def parse_arguments():
                         help="bf16: autocast of float32 weights; bf16-weights: everything, AdamW's moments too")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--compile", action="store_true", help="torch.compile (needs a C++ compiler)")
+    parser.add_argument("--defaults", action="store_true",
+                        help="malloc, optimizer loop and zeroing of gradients as they come, not as they run best")
     parser.add_argument("--strategy", choices=("none", "ddp", "fsdp", "deepspeed"), default="none")
     parser.add_argument("--case", default="", help="name of the case in the line")
     parser.add_argument("--program", default="pytorch")

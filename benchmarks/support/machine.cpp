@@ -38,7 +38,7 @@ float multiply_adds(float start) {
   for (std::size_t i = 0; i < chains; ++i) sum[i] = FloatVector{} + start + static_cast<float>(i);
   for (std::int64_t round = 0; round < rounds; ++round)
 #pragma GCC unroll 12
-    for (std::size_t i = 0; i < chains; ++i) sum[i] = sum[i] * factor + addend;
+    for (std::size_t i = 0; i < chains; ++i) sum[i] = multiply_add(sum[i], factor, addend);
   float total = 0.0F;
 #pragma GCC unroll 12
   for (std::size_t i = 0; i < chains; ++i) total += sum[i][0];

@@ -32,7 +32,7 @@ void row_products(float* delta, const HeadView<E>& x, const HeadView<E>& y, std:
     const E* a = x.row(t);
     const E* b = y.row(t);
     delta[t] = vector_sum(head_size, [=](std::int64_t d, auto lanes) {
-      return lanes.load(a + d) * lanes.load(b + d);
+      return Product{lanes.load(a + d), lanes.load(b + d)};
     });
   }
 }

@@ -39,7 +39,7 @@ void softmax_step(float* scores, float scale, const OnlineSoftmax& state, float*
   for (std::int64_t r = 0; r < tile_size; r += vector_floats)
     store(shrink.data() + r, fast_exp_flushed(load(shrink.data() + r) - load(state.largest + r)));
   for (std::int64_t r = 0; r < rows; ++r, scores += tile_size) {
-    const float largest = state.largest[r];
+    const FloatVector largest = FloatVector{} + state.largest[r];
     const float factor = shrink[static_cast<std::size_t>(r)];
     float* row_sums = state.sum + r * widest_vector;
     FloatVector sum[sum_vectors];
@@ -49,7 +49,8 @@ void softmax_step(float* scores, float scale, const OnlineSoftmax& state, float*
 #pragma GCC unroll 2
       for (int v = 0; v < sum_vectors; ++v) {
         float* at = scores + c + v * vector_floats;
-        const FloatVector probability = fast_exp_flushed(load(at) * scale - largest);
+        const FloatVector probability =
+            fast_exp_flushed(multiply_add(load(at), FloatVector{} + scale, -largest));
         store(at, probability);
         sum[v] += probability;
       }
@@ -70,9 +71,9 @@ float row_sum(const OnlineSoftmax& state, std::int64_t row) {
 
 void probabilities(float* scores, float scale, const float* lse, std::int64_t rows) {
   for (std::int64_t r = 0; r < rows; ++r, scores += tile_size) {
-    const float shift = lse[r];
+    const FloatVector shift = FloatVector{} + lse[r];
     for (std::int64_t c = 0; c < tile_size; c += vector_floats)
-      store(scores + c, fast_exp(load(scores + c) * scale - shift));
+      store(scores + c, fast_exp(multiply_add(load(scores + c), FloatVector{} + scale, -shift)));
   }
 }
 

@@ -97,8 +97,8 @@ template <class Exponents>
   for_vectors(rest, n, [&](std::int64_t i, auto lanes) {
     const auto e = coarse_exp2(exponents(i, SingleLanes<decltype(lanes)>{lanes}));
     // Of lanes without an element neither factor need be finite.
-    *sum = detail::multiply_add(lanes.only(e.fraction.part[0], 0.0F),
-                                lanes.only(e.power.part[0], 0.0F), *sum);
+    *sum =
+        multiply_add(lanes.only(e.fraction.part[0], 0.0F), lanes.only(e.power.part[0], 0.0F), *sum);
     ++sum;
   });
   return lane_sums.total();

@@ -3,6 +3,7 @@
 // elsewhere; for code that is compiled once for each kind of processor alone. Numbers of 16 bits
 // are widened as they are loaded and rounded as they are stored, by the processor's own conversions
 // where it has them.
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -205,6 +206,21 @@ inline float smaller(float a, float b) {
   return a < b ? a : b;
 }
 
+/// a b + c, rounded once, by one instruction: compilers make it of a product and a sum only where
+/// they optimise and nothing is between.
+inline FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+inline float multiply_add(float a, float b, float c) {
+  return std::fma(a, b, c);
+}
+
 /// In each lane that lane of `table` whose number the lowest bits of the lane of `at` say.
 inline FloatVector lookup(FloatVector table, WordVector at) {
 #if defined(__AVX512F__)
@@ -236,6 +252,16 @@ DoubleVector widened_half(FloatVector v, std::integer_sequence<int, Lane...>) {
 }
 
 }  // namespace detail
+
+inline DoubleVector multiply_add(DoubleVector a, DoubleVector b, DoubleVector c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_pd(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_pd(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
 
 /// The lower and the upper half of the lanes, in double.
 inline DoubleVector lower_half(FloatVector v) {

@@ -109,20 +109,17 @@ template <int n>
 VectorGroup<n> multiply_add(const VectorGroup<n>& a, const VectorGroup<n>& b,
                             const VectorGroup<n>& c) {
   return detail::each(
-      [](FloatVector x, FloatVector y, FloatVector z) { return detail::multiply_add(x, y, z); }, a,
-      b, c);
+      [](FloatVector x, FloatVector y, FloatVector z) { return multiply_add(x, y, z); }, a, b, c);
 }
 template <int n>
 VectorGroup<n> multiply_add(const VectorGroup<n>& a, const VectorGroup<n>& b, float c) {
   return detail::each(
-      [=](FloatVector x, FloatVector y) { return detail::multiply_add(x, y, FloatVector{} + c); },
-      a, b);
+      [=](FloatVector x, FloatVector y) { return multiply_add(x, y, FloatVector{} + c); }, a, b);
 }
 template <int n>
 VectorGroup<n> multiply_add(const VectorGroup<n>& a, float b, float c) {
   return detail::each(
-      [=](FloatVector x) { return detail::multiply_add(x, FloatVector{} + b, FloatVector{} + c); },
-      a);
+      [=](FloatVector x) { return multiply_add(x, FloatVector{} + b, FloatVector{} + c); }, a);
 }
 
 /// All lanes of so many vectors (vector_loop.hpp).

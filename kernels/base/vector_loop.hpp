@@ -108,10 +108,36 @@ struct LaneSums {
 
 }  // namespace detail
 
-/// Sums over n elements: term(i, lanes, add) calls add(which, v) once for each of them with the
-/// terms of the elements from i on, to[which] += v. They are dealt out to 64 partial sums in turn,
+/// A term of a sum that is itself a product.
+struct Product {
+  FloatVector a, b;
+};
+
+namespace detail {
+
+// The terms of vector number v of each 64, for those lanes.
+template <class Lanes>
+struct LaneTerms {
+  LaneSums* sums;
+  int v;
+  Lanes lanes;
+
+  void operator()(std::size_t which, FloatVector x) const {
+    sums[which].vectors[v] += lanes.only(x, 0.0F);
+  }
+  void operator()(std::size_t which, Product x) const {
+    FloatVector& sum = sums[which].vectors[v];
+    sum = multiply_add(lanes.only(x.a, 0.0F), lanes.only(x.b, 0.0F), sum);
+  }
+};
+
+}  // namespace detail
+
+/// Sums over n elements: term(i, lanes, add) calls add(which, x) once for each of them with the
+/// terms of the elements from i on, to[which] += x. They are dealt out to 64 partial sums in turn,
 /// which are added in halves: an order that depends on n alone, and short chains, which keep the
-/// rounding error small.
+/// rounding error small. A term that is a product is said to be one: left to the compiler, the last
+/// elements would be rounded otherwise than the rest, and which are the last depends on the width.
 template <std::size_t count, class Term>
 [[gnu::always_inline]] inline void vector_sums(float (&to)[count], std::int64_t n,
                                                const Term& term) {
@@ -120,23 +146,20 @@ template <std::size_t count, class Term>
   for (; i + detail::sum_lanes <= n; i += detail::sum_lanes) {
 #pragma GCC unroll 8
     for (int v = 0; v < detail::sum_vectors; ++v)
-      term(i + v * vector_floats, AllLanes{},
-           [&](std::size_t which, FloatVector x) { sums[which].vectors[v] += x; });
+      term(i + v * vector_floats, AllLanes{}, detail::LaneTerms<AllLanes>{sums, v, {}});
   }
 #pragma GCC unroll 8
   for (int v = 0; v < detail::sum_vectors; ++v, i += vector_floats) {
-    const auto add = [&](std::size_t which, FloatVector x) { sums[which].vectors[v] += x; };
     if (i + vector_floats <= n)
-      term(i, AllLanes{}, add);
+      term(i, AllLanes{}, detail::LaneTerms<AllLanes>{sums, v, {}});
     else if (i < n)
-      term(i, FirstLanes{n - i},
-           [&](std::size_t which, FloatVector x) { add(which, FirstLanes{n - i}.only(x, 0.0F)); });
+      term(i, FirstLanes{n - i}, detail::LaneTerms<FirstLanes>{sums, v, {n - i}});
   }
 #pragma GCC unroll 4
   for (std::size_t which = 0; which < count; ++which) to[which] = sums[which].total();
 }
 
-/// One sum of term(i, lanes).
+/// One sum of term(i, lanes), a vector or a Product.
 template <class Term>
 [[gnu::always_inline]] inline float vector_sum(std::int64_t n, const Term& term) {
   float to[1];

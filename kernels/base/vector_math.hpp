@@ -11,20 +11,6 @@
 namespace triax {
 namespace detail {
 
-inline float multiply_add(float a, float b, float c) {
-  return std::fma(a, b, c);
-}
-// One instruction: compilers make it of a product and a sum only where they optimise.
-inline FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_ps(a, b, c);
-#elif defined(__FMA__)
-  return _mm256_fmadd_ps(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-
 // 2^(i/8), again and again: a register of any width has them all.
 struct Eighths {
   alignas(vector_bytes) float powers[16] = {0x1p+0F,        0x1.172b84p+0F, 0x1.306fe0p+0F,
@@ -125,7 +111,7 @@ inline V fast_exp(V x) {
   const V low = smaller(V{} + 89.0F, x);  // infinite, as beyond; NaN stays
   const V shifted = detail::shifted_exponent(low);
   const V n = shifted - detail::round_to_eighth;
-  const V r = detail::multiply_add(n, V{} - rest_of_ln2, detail::remainder_of(low, n));
+  const V r = multiply_add(n, V{} - rest_of_ln2, detail::remainder_of(low, n));
   const V p = detail::fraction_power(shifted) * detail::exp_near_zero(r);
   return detail::scaled(p, shifted, n, low, V{} - 104.0F);  // the true bound lies closer to zero
 }

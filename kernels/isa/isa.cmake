@@ -21,7 +21,9 @@ function(triax_isa_sources target)
     endif()
     target_link_libraries(${compiled} PRIVATE triax_options ${ARG_LIBS})
     target_compile_definitions(${compiled} PRIVATE TRIAX_VECTOR_CODE)
-    target_compile_options(${compiled} PRIVATE ${ARG_OPTIONS})
+    # A product and a sum are rounded as they are written (multiply_add where once): which of them a compiler joins depends on
+    # the width of the vectors, on what is inlined and on its version, and so would the last bits.
+    target_compile_options(${compiled} PRIVATE -ffp-contract=off ${ARG_OPTIONS})
     add_dependencies(${target} ${compiled})  # which Makefiles do not see in the files below
     list(APPEND objects $<TARGET_OBJECTS:${compiled}>)
   endforeach()

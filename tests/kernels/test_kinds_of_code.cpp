@@ -24,7 +24,7 @@ namespace triax {
 namespace {
 
 constexpr std::int64_t rows = 71;      // odd, and no multiple of a block of rows
-constexpr std::int64_t columns = 100;  // no multiple of a vector
+constexpr std::int64_t columns = 108;  // no multiple of a vector, of either kind
 
 using test::Array;
 using Results = std::vector<Array>;
