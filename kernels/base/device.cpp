@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -66,15 +68,38 @@ std::size_t alignment_of(std::size_t bytes) {
   return bytes >= huge_page ? huge_page : bytes >= page ? page : cache_line;
 }
 
+// Whole huge pages from the system itself: malloc may give out again what it had before, in small
+// pages from all over the machine, which stay small, and a disk fills those at half the speed. Null
+// where there are none.
+void* map_huge_pages(std::size_t bytes) {
+  void* mapped =
+      mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* begin = static_cast<std::byte*>(mapped);
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(begin) % huge_page;
+  const std::size_t before = past == 0 ? 0 : huge_page - past;
+  if (before > 0) munmap(begin, before);
+  munmap(begin + before + bytes, huge_page - before);
+  madvise(begin + before, bytes, MADV_HUGEPAGE);
+  return begin + before;
+}
+
 void* allocate_on_host(std::size_t bytes) {
   const std::size_t alignment = alignment_of(bytes);
   const std::size_t rounded = Buffer::footprint(bytes);
-  void* memory = std::aligned_alloc(alignment, rounded);
+  void* memory =
+      alignment == huge_page ? map_huge_pages(rounded) : std::aligned_alloc(alignment, rounded);
   if (memory == nullptr)
     throw Error(fmt::format("cannot allocate {} bytes of host memory", bytes), "out of memory",
                 "Use more ranks, a smaller micro-batch, or activation checkpointing");
-  if (alignment == huge_page) madvise(memory, rounded, MADV_HUGEPAGE);
   return memory;
+}
+
+void free_on_host(void* memory, std::size_t bytes) {
+  if (memory != nullptr && alignment_of(bytes) == huge_page)
+    munmap(memory, Buffer::footprint(bytes));
+  else
+    std::free(memory);
 }
 }  // namespace
 
@@ -114,7 +139,7 @@ Buffer Buffer::pinned(std::size_t bytes) {
 Buffer::~Buffer() {
   if (pinned_) device_backend::unpin(data_);
   if (space_ == MemorySpace::host)
-    std::free(data_);
+    free_on_host(data_, bytes_);
   else
     device_backend::release(data_);
 }

@@ -70,7 +70,8 @@ class Stream {
 };
 
 /// Owned memory, zeroed. On the host aligned to 64 bytes, to 4096 from that size on (disk I/O past
-/// the page cache), to 2 MiB and marked for huge pages from that size on; on a device to 256.
+/// the page cache), to 2 MiB from that size on: huge pages, which the system gives for it and has
+/// back with it; on a device to 256.
 class Buffer {
  public:
   Buffer() = default;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -37,6 +38,17 @@ TEST(Buffer, UnwrittenHasNoPagesYet) {
   EXPECT_LT(std::ranges::count_if(present, [](unsigned char page) { return (page & 1) != 0; }),
             std::ssize(present) / 8);
   EXPECT_EQ(Buffer::unwritten(0).data(), nullptr);
+}
+
+// What malloc has had before is in small pages, which a disk fills more slowly, and it keeps what
+// it has learned the size of.
+TEST(Buffer, LargeOnesAreGivenBack) {
+  constexpr std::size_t bytes = std::size_t{8} << 20;
+  { const std::vector<char> teaches_malloc(2 * bytes); }
+  void* freed = Buffer(bytes).data();
+  unsigned char present = 0;
+  EXPECT_NE(::mincore(freed, 1, &present), 0);
+  EXPECT_EQ(errno, ENOMEM) << "not mapped";
 }
 
 TEST(Buffer, EmptyHasNoMemory) {
