@@ -47,8 +47,8 @@ class Finder {
 
   void find_one(const CheckpointTensor& tensor, std::size_t number) {
     const std::int64_t elements = tensor.shape.elements();
-    if (const auto offset = reader_.file().plain_offset(tensor.name)) {
-      found_[number] = {{number_of(reader_.path()), 0, elements, *offset}};
+    if (const auto plain = reader_.file().plain_data(tensor.name)) {
+      found_[number] = {{number_of(reader_.path()), 0, elements, plain->offset}};
       return;
     }
     const std::int64_t row = tensor.shape.rank() == 0 ? 1 : elements / tensor.shape[0];
@@ -65,12 +65,9 @@ class Finder {
     const std::size_t file = number_of(path);
     for (const auto& [t, first, end] : shares) {
       const CheckpointTensor& tensor = tensors[t];
-      const bool same = part && part->exists(tensor.name) &&
-                        part->dtype(tensor.name) == tensor.dtype &&
-                        part->shape(tensor.name).elements() == end - first;
-      const auto offset = same ? part->plain_offset(tensor.name) : std::nullopt;
-      if (offset)
-        found_[t].push_back({file, first, end, *offset});
+      const auto plain = part ? part->plain_data(tensor.name) : std::nullopt;
+      if (plain && plain->dtype == tensor.dtype && plain->elements == end - first)
+        found_[t].push_back({file, first, end, plain->offset});
       else
         lost_.push_back(t);
     }

@@ -6,7 +6,13 @@
 #include <string>
 #include <vector>
 
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
 #include "io/agree.hpp"
+
 #include "io/block_file.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/node_memory.hpp"
@@ -27,6 +33,10 @@ struct LoaderOptions {
   /// one is handed out (NodeMemory::parts). Each rank has a block at least, a quarter at most.
   std::int64_t window_bytes = 4 * loading_block_bytes;
   int node = -1;  // ranks with the same number share memory; -1: those of a machine (NodeMemory)
+  /// Of the caller, who uses it for nothing else until the loader is gone: where it is enough it
+  /// takes the place of the rank's own. Memory that was written before saves the time in which the
+  /// system, or the host of a virtual machine, finds new pages.
+  std::span<std::byte> memory = {};
 };
 
 /// Every rank says first what it needs, then asks for the same in the same order. Ranks go in

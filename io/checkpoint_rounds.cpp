@@ -41,7 +41,7 @@ void CheckpointRounds::begin() {
     need.all += bytes;
     need.largest = std::max(need.largest, bytes);
   }
-  memory_ = std::make_unique<NodeMemory>(ranks_, need, options_.node);
+  memory_ = std::make_unique<NodeMemory>(ranks_, need, options_.node, options_.memory);
   planner_.emplace(memory_->nodes(), ranks_.rank,
                    [this](std::int64_t block) { return blocks_.footprint(block); });
   while (ahead_.size() < NodeMemory::parts - 2) ahead_.push_back(start_round());

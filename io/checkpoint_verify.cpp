@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/checkpoint_block_reader.hpp"
+#include "io/checkpoint_loader.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/device.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// A rank's blocks on their way from the disk, in parts: what adjoins in the file is asked for at
-/// once. One part is looked at while the others come (see NodeMemory::parts).
+/// once. One part is looked at while the others come, in as many and as large ones as a load has.
 class BlockStream {
  public:
   /// The arguments outlive it.
@@ -30,8 +31,9 @@ class BlockStream {
       part_bytes_ = std::max(part_bytes_, blocks.footprint(block));
       all += blocks.footprint(block);
     }
-    part_bytes_ = std::max(part_bytes_, std::min(all, bytes_at_once / parts));
-    memory_ = Buffer(static_cast<std::size_t>(parts * part_bytes_));
+    part_bytes_ = std::max(part_bytes_, std::min(all, loading_block_bytes));
+    // The disk fills the first part while there are no pages yet for the others.
+    memory_ = Buffer::unwritten(static_cast<std::size_t>(parts * part_bytes_));
     for (int part = 0; part + 1 < parts; ++part) start();
   }
 
@@ -48,8 +50,7 @@ class BlockStream {
   }
 
  private:
-  static constexpr int parts = 4;
-  static constexpr std::int64_t bytes_at_once = std::int64_t{32} << 20;
+  static constexpr int parts = NodeMemory::parts;
 
   // The next part, in memory that nothing is in any more.
   void start() {

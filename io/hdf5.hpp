@@ -29,6 +29,13 @@ struct VirtualSource {
   std::int64_t begin, end;
 };
 
+/// The elements of a dataset that lie in a file as memory has them.
+struct PlainData {
+  DType dtype;
+  std::int64_t elements;
+  std::int64_t offset;  // of the first one in the file, in bytes
+};
+
 /// An open file of one process.
 class File {
  public:
@@ -80,9 +87,9 @@ class File {
   DType dtype(const std::string& dataset) const;
   /// Where in the file the elements of a contiguous dataset begin, in bytes; 0 where it has none.
   std::int64_t offset(const std::string& dataset) const;
-  /// The same where the file has the elements side by side and as memory has them; nothing where it
-  /// has them otherwise (chunks, filters, other files), so that HDF5 alone can read them.
-  std::optional<std::int64_t> plain_offset(const std::string& dataset) const;
+  /// What it has of a dataset's elements side by side and as memory has them; nothing where it has
+  /// them otherwise (chunks, filters, other files), so that HDF5 alone can read them, or has none.
+  std::optional<PlainData> plain_data(const std::string& dataset) const;
   /// Where the rows of a virtual dataset lie, in order and all of them; empty for any other
   /// dataset, and for a virtual one that create_virtual does not make.
   std::vector<VirtualSource> virtual_sources(const std::string& dataset) const;

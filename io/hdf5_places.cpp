@@ -39,9 +39,10 @@ std::optional<std::pair<std::int64_t, std::int64_t>> rows_of(hid_t space, const 
 
 }  // namespace
 
-std::optional<std::int64_t> File::plain_offset(const std::string& name) const {
+std::optional<PlainData> File::plain_data(const std::string& name) const {
   const auto lock = library_lock();
-  const Handle set = impl_->dataset(name);
+  const Handle set(H5Dopen2(impl_->file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!set) return {};
   const Handle creation(H5Dget_create_plist(set.id()), H5Pclose);
   const Handle type(H5Dget_type(set.id()), H5Tclose);
   const auto dtype = dtype_of_type(type.id());
@@ -53,7 +54,7 @@ std::optional<std::int64_t> File::plain_offset(const std::string& name) const {
   const bool all_there =
       H5Dget_storage_size(set.id()) == static_cast<hsize_t>(size) * size_of(*dtype);
   if (address == HADDR_UNDEF || !all_there) return {};
-  return static_cast<std::int64_t>(address);
+  return PlainData{*dtype, size, static_cast<std::int64_t>(address)};
 }
 
 std::vector<VirtualSource> File::virtual_sources(const std::string& name) const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 
@@ -28,7 +29,7 @@ std::int64_t whole_pages(std::int64_t bytes) {
 
 }  // namespace
 
-NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
+NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node, std::span<std::byte> lent) {
   const std::int64_t place = node == by_machine ? this_machine() : node;
   constexpr std::size_t words = 4;
   const std::vector<std::int64_t> all = gather_over_ranks(
@@ -43,15 +44,19 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node) {
   room_ = nodes_.room[here];
   own_room_ = nodes_.own[here];
   sharing_ = std::ranges::count(nodes_.node_of, nodes_.node_of[own]);
+  const auto bytes = static_cast<std::size_t>(parts * own_room_ + whole_pages(need.largest));
+  void* begin = lent.data();
+  std::size_t room = lent.size();
+  if (std::align(BlockFile::alignment, bytes, begin, room) == nullptr) begin = nullptr;
   agreed(ranks, [&] {
     // The disk fills the first part while there are no pages yet for the others.
-    own_ =
-        Buffer::unwritten(static_cast<std::size_t>(parts * own_room_ + whole_pages(need.largest)));
+    if (begin == nullptr) taken_ = Buffer::unwritten(bytes);
   });
+  own_ = static_cast<std::byte*>(begin != nullptr ? begin : taken_.data());
 }
 
 std::int64_t NodeMemory::bytes() const {
-  const auto own = static_cast<std::int64_t>(own_.bytes());
+  const auto own = static_cast<std::int64_t>(taken_.bytes());
   if (shared_.data() == nullptr) return own;
   return own + shared_parts * room_ / sharing_;
 }

@@ -3,6 +3,7 @@
 // have. Internal to io/.
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,9 @@ class NodeMemory {
   /// two ranks each counts for half of what they share.
   static constexpr int most_blocks = parts + 1 + shared_parts * 2;
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
-  /// a machine do.
-  NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine);
+  /// a machine do. `lent`: the rank's own, where it is enough; outlives the object.
+  NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine,
+             std::span<std::byte> lent = {});
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
 
@@ -44,8 +46,9 @@ class NodeMemory {
   /// Empty; or which rank of a node could not share, and why: the same on all ranks.
   const std::string& refusal() const { return refusal_; }
   /// A part of this rank's own memory, of nodes().own bytes; begins at a page.
-  std::byte* own(int part) const { return static_cast<std::byte*>(own_.data()) + part * own_room_; }
-  /// What this rank takes of memory, with its part of what the node's ranks share.
+  std::byte* own(int part) const { return own_ + part * own_room_; }
+  /// What this rank takes of memory, with its part of what the node's ranks share, without what was
+  /// lent.
   std::int64_t bytes() const;
   /// For a block that this rank keeps longer.
   std::byte* kept() const { return own(parts); }
@@ -67,7 +70,8 @@ class NodeMemory {
   std::string refusal_;
   std::int64_t room_ = 0, own_room_ = 0;  // of this rank's node
   std::int64_t sharing_ = 1;              // ranks there
-  Buffer own_;
+  Buffer taken_;                          // where too little was lent
+  std::byte* own_ = nullptr;              // in one or the other
   SharedMemory shared_;
 };
 

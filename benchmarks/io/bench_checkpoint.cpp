@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -226,7 +227,7 @@ class Bench {
     prepare_read("read " + name, options);
     time("read " + name, "plain read before read " + name, [&] {
       const CheckpointReader reader(path(), MPI_COMM_WORLD);
-      CheckpointLoader loader(reader, MPI_COMM_WORLD);
+      CheckpointLoader loader(reader, MPI_COMM_WORLD, {.memory = idle_});
       state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
                      const Tensor&) { loader.want(tensor, boxes); });
       state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
@@ -256,7 +257,10 @@ class Bench {
   State flat_, columns_, replicated_;
   PlainFile plain_;
   CheckpointSnapshot snapshot_;
-  GatherMemory gather_;  // as a run has it
+  // As a run has them: of the writers, and of steps, which lie idle while a checkpoint is loaded.
+  GatherMemory gather_;
+  Buffer activations_{static_cast<std::size_t>(loading_bytes_at_once)};
+  std::span<std::byte> idle_{static_cast<std::byte*>(activations_.data()), activations_.bytes()};
   std::vector<Case> cases_;
 };
 

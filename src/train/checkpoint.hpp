@@ -1,6 +1,8 @@
 #pragma once
 // Saves and restores the state of a run: every rank its own pieces of one file in global shapes, so
 // that any grid resumes any other's file.
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,9 +62,9 @@ std::vector<std::string> model_changes(const CheckpointHeader& header, const Mod
 /// Fills weights, and moments where `optimizer` is given: with zeros where the file has none; its
 /// model is the store's (check_same_model). Collective: every rank calls it with its own store, and
 /// they share what is read. Error on all ranks alike where that is damaged: the state is then
-/// neither the file's nor what it was.
+/// neither the file's nor what it was. `memory`: LoaderOptions::memory.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
-                        const Ranks& ranks);
+                        const Ranks& ranks, std::span<std::byte> memory = {});
 
 }  // namespace triax

@@ -190,7 +190,7 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model,
 
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
-                        const Ranks& ranks) {
+                        const Ranks& ranks, std::span<std::byte> memory) {
   // A run goes on from what was stepped, whatever the types of both runs; weights that were rounded
   // at random are as they were saved.
   const char* const source = has_group(reader, model, master_group) ? master_group : weight_group;
@@ -199,7 +199,7 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                                                  reader.tensor(weight).dtype == store.type());
   const Restoring what{store, optimizer, as_saved ? weight_group : source, source,
                        has_optimizer(reader, model)};
-  CheckpointLoader loader(reader, ranks);
+  CheckpointLoader loader(reader, ranks, {.memory = memory});
   try {
     want_state(what, loader);
     restore_state(stream, what, loader);

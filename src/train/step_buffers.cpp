@@ -89,6 +89,15 @@ StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int 
     frame_pools_.emplace_back("frames", plan.frame_bytes[pool], plan.frames[pool], plan.source());
 }
 
+std::span<std::byte> StepBuffers::idle() const {
+  if (scratch_memory_.space() != MemorySpace::host) return {};
+  std::span<std::byte> largest(static_cast<std::byte*>(scratch_memory_.data()),
+                               scratch_memory_.bytes());
+  for (const BufferPool& pool : frame_pools_)
+    if (pool.memory().size() > largest.size()) largest = pool.memory();
+  return largest;
+}
+
 StepMemory StepBuffers::memory() const {
   StepMemory total{boundary_pool_.bytes() + part_pool_.bytes(), 0,
                    static_cast<std::int64_t>(scratch_memory_.bytes()), inputs_.bytes()};

@@ -1,6 +1,8 @@
 #pragma once
 // The activations, gradients and frames that a plan keeps between its instructions, and the scratch
 // arena.
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "src/model/stage.hpp"
@@ -79,6 +81,8 @@ class StepBuffers {
   void wait_reload(const Stream& stream, const Op& op);
 
   Arena& scratch() { return scratch_; }
+  /// The largest piece of it on the host, for others until a step begins.
+  std::span<std::byte> idle() const;
   StepMemory memory() const;
 
  private:

@@ -107,7 +107,8 @@ void Trainer::prepare_weights() {
     const CheckpointReader& reader = *opened;
     check_same_model(reader, config_.model, grid_);
     try {
-      restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_, grid_);
+      restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_, grid_,
+                         buffers_.idle());
     } catch (const Error&) {
       check_whole(grid_, reader.path(), config_.checkpoint.directory);  // says which one is
       throw;

@@ -92,6 +92,22 @@ TEST(NodeMemory, TakesSoManyBlocks) {
   }
 }
 
+// Whole pages of what is lent, where they are enough; less is left alone.
+TEST(NodeMemory, TakesWhatIsLent) {
+  const Buffer buffer(static_cast<std::size_t>((NodeMemory::parts + 3) * page));
+  const std::span all(static_cast<std::byte*>(buffer.data()), buffer.bytes());
+  const NodeMemory own(MPI_COMM_WORLD, need),
+      lent(MPI_COMM_WORLD, need, NodeMemory::by_machine, all.subspan(64));
+  EXPECT_EQ(lent.own(0), all.data() + page);
+  EXPECT_EQ(lent.kept(), lent.own(NodeMemory::parts));
+  EXPECT_EQ(own.bytes() - lent.bytes(), (NodeMemory::parts + 1) * page);
+  expect_own(lent);
+  const NodeMemory little(MPI_COMM_WORLD, need, NodeMemory::by_machine,
+                          all.first(static_cast<std::size_t>(NodeMemory::parts * page)));
+  EXPECT_NE(little.own(0), all.data());
+  EXPECT_EQ(little.bytes(), own.bytes());
+}
+
 // A rank that is killed takes no name with it, and no mount has to have room.
 TEST(NodeMemory, WhatIsSharedHasNoName) {
   if (world_size() == 1) GTEST_SKIP() << "nothing is shared";

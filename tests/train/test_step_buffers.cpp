@@ -62,6 +62,16 @@ TEST(BufferPlan, RecomputeKeepsOneFrameOfABlock) {
   EXPECT_EQ(OneStage({.micro = 2, .recompute = 2}).plan.frames[1], 2);
 }
 
+TEST(StepBuffers, LendsItsLargestPiece) {
+  const OneStage setup({.micro = 2});
+  const std::span<std::byte> idle = setup.buffers.idle();
+  const StepMemory memory = setup.plan.memory();
+  EXPECT_GE(idle.size(), 4 * setup.plan.frame_bytes[1]);
+  EXPECT_GE(static_cast<std::int64_t>(idle.size()), memory.scratch);
+  EXPECT_LE(static_cast<std::int64_t>(idle.size()), std::max(memory.scratch, memory.frames));
+  std::ranges::fill(idle, std::byte{7});
+}
+
 // Frames that are smaller have a pool of their own.
 TEST(BufferPlan, SelectiveRecomputeKeepsSmallerFrames) {
   const OneStage setup({.micro = 2, .recompute = 3, .granularity = "selective"});
