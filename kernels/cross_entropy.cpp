@@ -90,6 +90,8 @@ SoftmaxSum softmax_sum(const T* row, std::int64_t columns) {
     so_far.sum += static_cast<double>(run.sum);
   }
   so_far.sum *= std::exp(static_cast<double>(shift) - static_cast<double>(finite(so_far.largest)));
+  // The largest alone has 1, and not what its coarse exponential relative to another came to.
+  if (so_far.largest > -infinity && so_far.sum < 1.0) so_far.sum = 1.0;
   return so_far;
 }
 

@@ -81,7 +81,7 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
           const FloatVector v = lanes.stream(in + i);
           const FloatVector d = lanes.stream(upstream + i);
           const GeluSigmoid s = gelu_sigmoid(exp_of_minus(gelu_argument(v)));
-          const FloatVector slope = s.value + v * gelu_argument_slope(v) * s.derivative;
+          const FloatVector slope = multiply_add(v * gelu_argument_slope(v), s.derivative, s.value);
           lanes.write(gradient + i, d * slope, past);
           lanes.write(out + i, v * s.value, past_y);
         });

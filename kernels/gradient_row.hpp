@@ -26,9 +26,7 @@ struct GradientRow {
 /// the columns' sums are read and written once for all. As many as there are registers for.
 inline constexpr std::size_t rows_side_by_side = vector_registers == 32 ? 2 : 1;
 
-/// What a row's gradient is the product of. Products that are added to something are said to be
-/// (multiply_add): where it is left to the compiler, a row beside another is rounded otherwise than
-/// alone.
+/// What a row's gradient is the product of, so that it is added to a residual by multiply_add.
 struct GradientFactors {
   float factor;
   FloatVector rest;

@@ -173,9 +173,10 @@ int fail(MpiSession& session, const std::string& text, int status) {
 }
 
 // While the memory of messages under way still stands, and before communicators go, which wait for
-// the other ranks. A GPU is waited for as its memory goes, and may be in a message that no other
-// rank joins: there the process ends without that, and the trainer's offload files (if it was made:
-// else they may be another run's) and the lock go here.
+// the other ranks. Where such memory must stay the process ends without giving it back: where
+// messages are under way, and on a GPU, which is waited for as its memory goes and may be in a
+// message that no other rank joins. The trainer's offload files (if it was made: else they may be
+// another run's) and the lock go here then.
 int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config, bool has_trainer,
              std::optional<RunLock>& lock, const std::exception& error) {
   if (dynamic_cast<const DeviceMessagesFailed*>(&error) != nullptr) {
@@ -184,7 +185,8 @@ int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config,
     session.abort(run_time_failure);
   }
   const int status = fail(session, failure_text(error), run_time_failure);
-  if (grid.space() == MemorySpace::host || grid.size() == 1) return status;
+  const bool on_host = grid.space() == MemorySpace::host;
+  if (grid.size() == 1 || (on_host && !grid.has_messages())) return status;
   if (has_trainer) remove_own_offload(grid, config);
   lock.reset();
   (void)session.all_arrive();  // the first that aborts ends the others

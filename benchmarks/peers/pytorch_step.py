@@ -8,7 +8,7 @@ START is a directory that start.py made: weights and tokens are the same as tria
 is what a step of triax is: forward, mean cross-entropy, backward, clipping by the global norm, AdamW with decay on
 matrices only. PyTorch is run as well as it runs: fused attention and optimizer, gradients dropped rather than zeroed,
 and a malloc that keeps its blocks (page faults of fresh activations cost it 20-30% of a step otherwise). --defaults
-leaves all of that as a user finds it.
+leaves malloc, the optimizer's loop and the zeroing of gradients as a user finds them.
 
 Needs PyTorch 1.13 or later (--compile: 2.0), NumPy, for --strategy deepspeed DeepSpeed; it is not part of the build.
 Ranks are those of mpiexec (PMI_RANK, PMI_SIZE) and talk over gloo on this node; --batch is over all ranks.
@@ -208,7 +208,8 @@ def join_ranks():
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     allow_abbrev=False)
     parser.add_argument("start", type=pathlib.Path, help="directory of start.py")
     for name, default in (("batch", 2), ("seq", 512), ("threads", 1), ("steps", 5), ("warmup", 1)):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
@@ -224,6 +225,8 @@ def parse_arguments():
     a = parser.parse_args()
     if a.steps < 1 or a.batch % ranks() != 0:
         parser.error("--steps must be at least 1, --batch a multiple of the ranks")
+    if a.defaults and a.strategy == "deepspeed":
+        parser.error("--defaults leaves the optimizer as it comes, and --strategy deepspeed is given one")
     if a.device == "cuda" and a.strategy != "none":
         parser.error("--device cuda is for one GPU, without --strategy")
     if a.device == "cuda" and not torch.cuda.is_available():

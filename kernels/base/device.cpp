@@ -68,10 +68,10 @@ std::size_t alignment_of(std::size_t bytes) {
   return bytes >= huge_page ? huge_page : bytes >= page ? page : cache_line;
 }
 
-// Whole huge pages from the system itself: malloc may give out again what it had before, in small
-// pages from all over the machine, which stay small, and a disk fills those at half the speed. Null
-// where there are none.
-void* map_huge_pages(std::size_t bytes) {
+// From the system itself, so that it comes in huge pages where the system has them: malloc may give
+// out again what it had before, in small pages from all over the machine, which stay small, and a
+// disk fills those at half the speed. Null where there is no memory.
+void* map_for_huge_pages(std::size_t bytes) {
   void* mapped =
       mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
@@ -88,7 +88,7 @@ void* allocate_on_host(std::size_t bytes) {
   const std::size_t alignment = alignment_of(bytes);
   const std::size_t rounded = Buffer::footprint(bytes);
   void* memory =
-      alignment == huge_page ? map_huge_pages(rounded) : std::aligned_alloc(alignment, rounded);
+      alignment == huge_page ? map_for_huge_pages(rounded) : std::aligned_alloc(alignment, rounded);
   if (memory == nullptr)
     throw Error(fmt::format("cannot allocate {} bytes of host memory", bytes), "out of memory",
                 "Use more ranks, a smaller micro-batch, or activation checkpointing");

@@ -70,8 +70,8 @@ class Stream {
 };
 
 /// Owned memory, zeroed. On the host aligned to 64 bytes, to 4096 from that size on (disk I/O past
-/// the page cache), to 2 MiB from that size on: huge pages, which the system gives for it and has
-/// back with it; on a device to 256.
+/// the page cache), to 2 MiB from that size on, mapped for it alone, marked for huge pages and
+/// given back with it; on a device to 256.
 class Buffer {
  public:
   Buffer() = default;
@@ -79,8 +79,8 @@ class Buffer {
   /// Host memory that is not zeroed: its pages come as they are first written, so that who fills it
   /// bit by bit begins at once.
   static Buffer unwritten(std::size_t bytes);
-  /// Host memory that copies to and from a device pass through at full speed and without holding
-  /// up the host; where there is no device, memory like any other.
+  /// Host memory for copies to and from a device at full speed that do not hold up the host; where
+  /// there is none, like any other. Its end, as that of a device's, waits for what the device does.
   static Buffer pinned(std::size_t bytes);
   /// Host memory through which data come from and go to memory of `space`: pinned for a device's.
   static Buffer beside(MemorySpace space, std::size_t bytes) {

@@ -206,13 +206,17 @@ inline float smaller(float a, float b) {
   return a < b ? a : b;
 }
 
-/// a b + c, rounded once, by one instruction: compilers make it of a product and a sum only where
-/// they optimise and nothing is between.
+/// a b + c, rounded once, by one instruction where the processor has it: compilers are told not to
+/// make it of a product and a sum (kernels/isa).
 inline FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
 #if defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
 #elif defined(__FMA__)
   return _mm256_fmadd_ps(a, b, c);
+#elif defined(__FP_FAST_FMAF)
+  for (int lane = 0; lane < vector_floats; ++lane)  // which compilers make one instruction of
+    c[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+  return c;
 #else
   return a * b + c;
 #endif
@@ -220,6 +224,7 @@ inline FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
 inline float multiply_add(float a, float b, float c) {
   return std::fma(a, b, c);
 }
+double multiply_add(double a, double b, double c) = delete;  // not by the one of float
 
 /// In each lane that lane of `table` whose number the lowest bits of the lane of `at` say.
 inline FloatVector lookup(FloatVector table, WordVector at) {
@@ -258,6 +263,10 @@ inline DoubleVector multiply_add(DoubleVector a, DoubleVector b, DoubleVector c)
   return _mm512_fmadd_pd(a, b, c);
 #elif defined(__FMA__)
   return _mm256_fmadd_pd(a, b, c);
+#elif defined(__FP_FAST_FMA)
+  for (int lane = 0; lane < vector_floats / 2; ++lane)
+    c[lane] = __builtin_fma(a[lane], b[lane], c[lane]);
+  return c;
 #else
   return a * b + c;
 #endif

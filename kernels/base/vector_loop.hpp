@@ -136,8 +136,7 @@ struct LaneTerms {
 /// Sums over n elements: term(i, lanes, add) calls add(which, x) once for each of them with the
 /// terms of the elements from i on, to[which] += x. They are dealt out to 64 partial sums in turn,
 /// which are added in halves: an order that depends on n alone, and short chains, which keep the
-/// rounding error small. A term that is a product is said to be one: left to the compiler, the last
-/// elements would be rounded otherwise than the rest, and which are the last depends on the width.
+/// rounding error small. A term that is a product is said to be one, and added by multiply_add.
 template <std::size_t count, class Term>
 [[gnu::always_inline]] inline void vector_sums(float (&to)[count], std::int64_t n,
                                                const Term& term) {

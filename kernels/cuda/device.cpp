@@ -207,6 +207,7 @@ void pin(void* memory, std::size_t bytes) {
 }
 
 void unpin(void* memory) noexcept {
+  cudaDeviceSynchronize();  // as cudaFree does by itself
   cudaHostUnregister(memory);
 }
 

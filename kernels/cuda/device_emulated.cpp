@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/base/check.hpp"
@@ -47,11 +49,12 @@ class Device {
     return device;
   }
 
-  std::shared_ptr<Queue> make_queue() {
+  // For a stream: what it has to do is done when it is gone, too.
+  std::shared_ptr<void> make_queue() {
     const std::lock_guard lock(mutex_);
     auto queue = std::make_shared<Queue>();
     queues_.push_back(queue);
-    return queue;
+    return {queue.get(), [queue](void*) { const auto kept = std::exchange(queue->kept, {}); }};
   }
 
   // Where the work ends then.
@@ -71,14 +74,13 @@ class Device {
     const std::lock_guard lock(mutex_);
     std::optional<DeviceMemory::Open> open;
     while (queue.done < position && !queue.work.empty()) {
-      const Task& next = queue.work.front();
-      if (next.ready && !next.ready()) return false;
-      const std::function<void()> work = std::move(queue.work.front().work);
+      if (const auto& ready = queue.work.front().ready; ready && !ready()) return false;
+      const Task task = std::move(queue.work.front());
       queue.work.pop_front();
       ++queue.done;
-      if (!work) continue;
+      if (!task.work) continue;
       if (!open) open.emplace(memory_);
-      work();
+      task.work();
     }
     return true;
   }
@@ -87,9 +89,13 @@ class Device {
   bool run_all() {
     const std::lock_guard lock(mutex_);
     bool done = true;
-    for (const auto& known : queues_)
-      if (const auto queue = known.lock()) done &= run(*queue, queue->end());
-    std::erase_if(queues_, [](const auto& known) { return known.expired(); });
+    const std::vector<std::shared_ptr<Queue>> queues =
+        queues_;  // work may free memory, and be here
+    for (const auto& queue : queues) done &= run(*queue, queue->end());
+    std::erase_if(queues_, [](const auto& queue) {
+      constexpr int here = 2;  // in both vectors
+      return queue.use_count() <= here && queue->work.empty();
+    });
     return done;
   }
 
@@ -114,7 +120,8 @@ class Device {
     const std::lock_guard lock(mutex_);
     memory_.unpin(memory);
   }
-  // Copies from and to other memory of the host do not return before they have read or written it.
+  // Copies from and to other memory of the host do not return before they have read or written it:
+  // no promise of CUDA's, whose driver may do so.
   bool waits_for(const void* memory) {
     const std::lock_guard lock(mutex_);
     return !memory_.owns(memory) && !memory_.pinned(memory);
@@ -123,7 +130,7 @@ class Device {
  private:
   std::recursive_mutex mutex_;
   DeviceMemory memory_;
-  std::vector<std::weak_ptr<Queue>> queues_;
+  std::vector<std::shared_ptr<Queue>> queues_;  // of streams, and of those that left work
 };
 
 Queue& queue_of(void* stream) {
@@ -135,6 +142,17 @@ template <class Run>
 void finish(const Run& run) {
   for (Patience patience(WaitPolicy::yield); !run(); patience.pause()) {
   }
+}
+
+// Before memory goes. What fails is nobody's to hear of, as with a GPU.
+void finish_all() noexcept {
+  finish([] {
+    try {
+      return Device::of_process().run_all();
+    } catch (const std::exception&) {
+      return false;  // that piece of work is over
+    }
+  });
 }
 
 }  // namespace
@@ -177,6 +195,7 @@ namespace triax::device_backend {
 using cuda::emulator::Device;
 using cuda::emulator::DeviceMemory;
 using cuda::emulator::finish;
+using cuda::emulator::finish_all;
 using cuda::emulator::Point;
 using cuda::emulator::queue_of;
 
@@ -234,13 +253,14 @@ void* allocate(std::size_t bytes) {
   return Device::of_process().allocate(bytes);
 }
 void release(void* memory) noexcept {
-  finish([] { return Device::of_process().run_all(); });
+  finish_all();
   Device::of_process().release(memory);
 }
 void pin(void* memory, std::size_t bytes) {
   Device::of_process().pin(memory, bytes);
 }
 void unpin(void* memory) noexcept {
+  finish_all();
   Device::of_process().unpin(memory);
 }
 

@@ -39,6 +39,8 @@ class MessageClock {
     if (--calls_ == 0) times_.spent += since(entered_);
   }
 
+  /// Whether no message is under way now.
+  bool idle() const { return messages_ == 0; }
   /// Since the clock was made, without what is under way now.
   const MessageTimes& times() const { return times_; }
 

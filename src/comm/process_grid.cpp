@@ -1,5 +1,7 @@
 #include "src/comm/process_grid.hpp"
 
+#include <algorithm>
+
 #include "src/comm/process_grid_impl.hpp"
 
 namespace triax {
@@ -112,6 +114,10 @@ Communicator& ProcessGrid::across(Axis axis, int parts) {
 
 MessageTimes ProcessGrid::message_times(Axis axis) const {
   return impl_->clocks[index_of(axis)].times();
+}
+
+bool ProcessGrid::has_messages() const {
+  return !std::ranges::all_of(impl_->clocks, &MessageClock::idle);
 }
 void ProcessGrid::choose_messages() {
   impl_->choose_messages();

@@ -32,8 +32,8 @@ class HostStep {
 
   DType type_, gradient_type_;
   WaitForDevice wait_;
-  std::array<Slot, 2> slots_;  // before the streams, which may still copy from them
-  Event before_, after_;       // a step
+  std::array<Slot, 2> slots_;
+  Event before_, after_;  // a step
   Stream down_, up_;
 };
 

@@ -103,6 +103,25 @@ void expect_sum(ProcessGrid& grid) {
   EXPECT_EQ(grid.message_times(Axis::tensor).under_way, 0.0);
 }
 
+TEST(ProcessGrid, KnowsWhetherMessagesAreUnderWay) {
+  ProcessGrid grid(MPI_COMM_WORLD, {.pipeline = world_size()}, one_node());
+  EXPECT_FALSE(grid.has_messages());
+  if (grid.size() == 1) return;
+  std::vector<float> data(1000, static_cast<float>(grid.rank()));
+  const Tensor tensor(data.data(), {std::ssize(data)});
+  if (grid.rank() == 0) {
+    Request request = grid.pipeline().receive(stream, tensor, 1, 7);
+    EXPECT_TRUE(grid.has_messages());
+    grid.world().barrier(stream).wait(stream);
+    request.wait(stream);
+    EXPECT_EQ(data.back(), 1.0F);
+  } else {
+    grid.world().barrier(stream).wait(stream);
+    if (grid.rank() == 1) grid.pipeline().send(stream, tensor, 0, 7).wait(stream);
+  }
+  EXPECT_FALSE(grid.has_messages());
+}
+
 TEST(ProcessGrid, RanksOfANodeShareMemory) {
   const int size = world_size();
   ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node());

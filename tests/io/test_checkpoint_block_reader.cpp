@@ -20,7 +20,7 @@ using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Blocks of 4 MiB, whose ends lie somewhere in a page: neighbours meet there.
+// Several blocks, whose ends lie somewhere in a page: neighbours meet there.
 const std::vector<CheckpointTensor> tensors = {{"/model/a", DType::f32, {2'500'001}},
                                                {"/model/b", DType::f32, {11}},
                                                {"/model/c", DType::f32, {1'200'000}}};

@@ -63,6 +63,19 @@ TEST_P(CrossEntropyEdges, ASureLogitHasNoLoss) {
   }
 }
 
+// Exponentials are relative to the largest of the first 2048 logits: they are coarse in 16 bits,
+// but no loss is below zero.
+TEST_P(CrossEntropyEdges, NoLossIsNegative) {
+  for (float value = 30.0F; value < 60.0F; value += 0.25F) {
+    std::vector<float> row(3000, 0.0F);
+    row[2500] = value;
+    const Results of = results(row, 2500);
+    EXPECT_GE(of.loss, 0.0F) << value;
+    EXPECT_GE(of.loss_in_one_pass, 0.0F) << value;
+    EXPECT_NEAR(of.loss, 0.0, 1e-5) << value;
+  }
+}
+
 // Rows that end within a vector, of whatever logits: lanes without an element count for nothing.
 TEST_P(CrossEntropyEdges, LowRowsOfAnyLength) {
   for (const std::int64_t columns : {1, 17, 100, 2047, 8193, 50257})

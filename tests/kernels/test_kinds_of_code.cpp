@@ -105,6 +105,30 @@ TEST_P(KindsOfCode, LossAndGradientNorm) {
   });
 }
 
+// Rows of several runs, each with a last group that is not whole.
+TEST_P(KindsOfCode, LossOfALargeVocabulary) {
+  constexpr std::int64_t few = 3, vocabulary = 8192 + 2 * 2048 + 203;
+  std::vector<std::int32_t> ids = {5, 9000, vocabulary - 1};
+  const Tensor labels(ids.data(), {few});
+  expect_same([&] {
+    Array logits = random(1, few * vocabulary), loss(DType::f32, few);
+    cross_entropy(stream, loss.tensor(), logits.tensor({few, vocabulary}), labels, vocabulary,
+                  0.25F);
+    return Results{loss, logits};
+  });
+}
+
+TEST_P(KindsOfCode, Rope) {
+  constexpr std::int64_t length = 17, heads = 4, size = 36;
+  Array table(DType::f32, length * size);
+  rope_table(stream, table.tensor({2, length, size / 2}), {.theta = 10'000.0});
+  expect_same([&] {
+    Array x = random(1, length * heads * size);
+    rope_forward(stream, x.tensor({1, length, heads, size}), table.tensor({2, length, size / 2}));
+    return Results{x};
+  });
+}
+
 TEST_P(KindsOfCode, Updates) {
   expect_same([&] {
     const std::int64_t n = rows * columns;

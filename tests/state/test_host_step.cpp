@@ -51,6 +51,7 @@ TEST_P(HostStepTest, StepsAsAdamwDoes) {
   const Tensor w_there = both.slice(0, 0, n), g_there = both.slice(0, n, n);
   copy(stream, w_there, w);
   copy(stream, g_there, g);
+  stream.synchronize();  // w is stepped next
   std::vector<float> master_there = parameter, m_there = m, v_there = v;
   const AdamWOptions options{.learning_rate = 0.01, .weight_decay = 0.1};
   float factor = 0.5F;

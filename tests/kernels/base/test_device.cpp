@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,7 @@ TEST(Buffer, IsAlignedAndZeroed) {
 }
 
 TEST(Buffer, UnwrittenHasNoPagesYet) {
-  constexpr std::size_t bytes = std::size_t{64} << 20;  // more than malloc keeps for itself
+  constexpr std::size_t bytes = std::size_t{64} << 20;
   const Buffer buffer = Buffer::unwritten(bytes);
   EXPECT_EQ(buffer.bytes(), bytes);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % (std::size_t{2} << 20), 0U);
@@ -44,9 +45,17 @@ TEST(Buffer, UnwrittenHasNoPagesYet) {
 // it has learned the size of.
 TEST(Buffer, LargeOnesAreGivenBack) {
   constexpr std::size_t bytes = std::size_t{8} << 20;
-  { const std::vector<char> teaches_malloc(2 * bytes); }
-  void* freed = Buffer(bytes).data();
+  void* volatile teaches_malloc = std::malloc(2 * bytes);
+  std::free(teaches_malloc);
+  Buffer first(bytes);
+  Buffer second(std::move(first));
+  Buffer third(64);  // whose memory is of the other kind
+  third = std::move(second);
+  void* const freed = third.data();
+  EXPECT_EQ(third.bytes(), bytes);
+  third = Buffer();
   unsigned char present = 0;
+  errno = 0;
   EXPECT_NE(::mincore(freed, 1, &present), 0);
   EXPECT_EQ(errno, ENOMEM) << "not mapped";
 }

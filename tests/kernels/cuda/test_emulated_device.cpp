@@ -43,7 +43,8 @@ TEST(EmulatedDevice, WorkIsDoneByWhoWaitsForIt) {
   EXPECT_EQ(done, 2);
 }
 
-// Pageable memory is read before the call returns, as by a GPU's driver.
+// Pageable memory is read before the call returns, as by a GPU's driver that stages it: CUDA
+// promises nothing of the kind, and triax copies through pinned memory alone.
 TEST(EmulatedDevice, CopiesOfPageableMemoryDoNotWait) {
   const Stream stream(MemorySpace::device);
   const Buffer there(sizeof(float), MemorySpace::device);
@@ -52,6 +53,58 @@ TEST(EmulatedDevice, CopiesOfPageableMemoryDoNotWait) {
   value = 4.0F;
   copy(stream, Tensor(&back, {1}), there.tensor(DType::f32, {1}));
   EXPECT_EQ(back, 3.0F);
+}
+
+constexpr std::int64_t many = std::int64_t{1} << 20;  // of floats: memory that the system has back
+
+Tensor floats(const Buffer& memory) {
+  return memory.tensor(DType::f32, {many});
+}
+float& last(const Buffer& memory) {
+  return static_cast<float*>(memory.data())[many - 1];
+}
+
+// What is still to be copied from memory of the host, or to it, is copied before that is given
+// back; so it is where the stream is gone, or where another stream waits for it.
+TEST(EmulatedDevice, MemoryThatIsInUseIsNotGivenBack) {
+  constexpr auto bytes = static_cast<std::size_t>(many) * sizeof(float);
+  const Stream stream(MemorySpace::device);
+  const Buffer there(bytes, MemorySpace::device), back = Buffer::pinned(bytes);
+  Event sent;
+  {
+    const Buffer from = Buffer::pinned(bytes), to = Buffer::pinned(bytes);
+    const Stream other(MemorySpace::device);
+    last(from) = 3.0F;
+    copy(other, floats(there), floats(from));
+    copy(other, floats(to), floats(there));
+    sent.record(other);
+    stream.wait(sent);
+  }
+  copy(stream, floats(back), floats(there));
+  stream.synchronize();
+  EXPECT_EQ(last(back), 3.0F);
+}
+
+TEST(EmulatedDevice, WorkOutlivesItsStream) {
+  int done = 0;
+  {
+    const Stream stream(MemorySpace::device);
+    cuda::emulator::enqueue(stream, [&] { ++done; });
+  }
+  EXPECT_EQ(done, 0) << "nobody has waited";
+  { const Buffer memory(64, MemorySpace::device); }
+  EXPECT_EQ(done, 1);
+}
+
+TEST(EmulatedDevice, WorkThatFailsEndsNoProgramWhereMemoryGoes) {
+  const Stream stream(MemorySpace::device);
+  int done = 0;
+  {
+    const Buffer memory(64, MemorySpace::device);
+    cuda::emulator::enqueue(stream, [] { check(false, "a kernel that fails"); });
+    cuda::emulator::enqueue(stream, [&] { ++done; });
+  }
+  EXPECT_EQ(done, 1);
 }
 
 TEST(EmulatedDevice, AStreamWaitsForAnEventOfAnother) {
