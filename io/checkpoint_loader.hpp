@@ -1,18 +1,14 @@
 #pragma once
 // Reads a checkpoint so that what several ranks need at about the same time leaves the disk once
 // and is checked once.
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
-#include "io/agree.hpp"
 
+#include "io/agree.hpp"
 #include "io/block_file.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/node_memory.hpp"

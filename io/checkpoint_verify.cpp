@@ -10,6 +10,7 @@
 
 #include "io/checkpoint_block_reader.hpp"
 #include "io/checkpoint_loader.hpp"
+#include "io/node_memory.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/device.hpp"
 

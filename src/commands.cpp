@@ -185,8 +185,8 @@ int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config,
     session.abort(run_time_failure);
   }
   const int status = fail(session, failure_text(error), run_time_failure);
-  const bool on_host = grid.space() == MemorySpace::host;
-  if (grid.size() == 1 || (on_host && !grid.has_messages())) return status;
+  if (grid.size() == 1) return status;
+  if (grid.space() == MemorySpace::host && !session.any(grid.has_messages())) return status;
   if (has_trainer) remove_own_offload(grid, config);
   lock.reset();
   (void)session.all_arrive();  // the first that aborts ends the others

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -15,6 +16,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/device_backend.hpp"
+#include "kernels/base/say.hpp"
 #include "kernels/base/wait.hpp"
 #include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/emulated_memory.hpp"
@@ -23,6 +25,11 @@
 
 namespace triax::cuda::emulator {
 namespace {
+
+[[noreturn]] void give_up(std::string_view why) {
+  say("the emulated device: {}\n", why);
+  std::abort();
+}
 
 struct Task {
   std::function<bool()> ready;  // none: at once
@@ -89,14 +96,26 @@ class Device {
   bool run_all() {
     const std::lock_guard lock(mutex_);
     bool done = true;
-    const std::vector<std::shared_ptr<Queue>> queues =
-        queues_;  // work may free memory, and be here
-    for (const auto& queue : queues) done &= run(*queue, queue->end());
-    std::erase_if(queues_, [](const auto& queue) {
-      constexpr int here = 2;  // in both vectors
-      return queue.use_count() <= here && queue->work.empty();
-    });
+    for (const auto& queue : queues_) done &= run(*queue, queue->end());
+    std::erase_if(queues_,
+                  [](const auto& queue) { return queue.use_count() == 1 && queue->work.empty(); });
     return done;
+  }
+  // As run_all(); what fails is kept for who waits next, as an error of a GPU is. Work that is
+  // under way must not free memory: nor may a GPU's.
+  bool run_all_and_keep_failure() {
+    const std::lock_guard lock(mutex_);
+    if (memory_.open()) give_up("work of the device frees memory of the device, or pinned memory");
+    try {
+      return run_all();
+    } catch (const std::exception&) {
+      if (!failure_) failure_ = std::current_exception();
+      return false;
+    }
+  }
+  void throw_failure() {
+    const std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
   void* allocate(std::size_t bytes) {
@@ -120,8 +139,8 @@ class Device {
     const std::lock_guard lock(mutex_);
     memory_.unpin(memory);
   }
-  // Copies from and to other memory of the host do not return before they have read or written it:
-  // no promise of CUDA's, whose driver may do so.
+  // Copies from and to other memory of the host do not return before they have read or written it.
+  // Of reading that is no promise of CUDA's, whose driver may do so.
   bool waits_for(const void* memory) {
     const std::lock_guard lock(mutex_);
     return !memory_.owns(memory) && !memory_.pinned(memory);
@@ -131,6 +150,7 @@ class Device {
   std::recursive_mutex mutex_;
   DeviceMemory memory_;
   std::vector<std::shared_ptr<Queue>> queues_;  // of streams, and of those that left work
+  std::exception_ptr failure_;                  // that nobody has heard of
 };
 
 Queue& queue_of(void* stream) {
@@ -144,14 +164,14 @@ void finish(const Run& run) {
   }
 }
 
-// Before memory goes. What fails is nobody's to hear of, as with a GPU.
+// Before memory goes.
 void finish_all() noexcept {
-  finish([] {
-    try {
-      return Device::of_process().run_all();
-    } catch (const std::exception&) {
-      return false;  // that piece of work is over
-    }
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  finish([&] {
+    if (Clock::now() - begin > std::chrono::minutes(1))
+      give_up("memory goes, and some work never becomes ready");
+    return Device::of_process().run_all_and_keep_failure();
   });
 }
 
@@ -223,6 +243,7 @@ void synchronize_stream(void* stream) {
   auto& queue = queue_of(stream);
   const Point now{queue.shared_from_this(), Device::of_process().end(queue)};
   finish([&] { return Device::of_process().run(now); });
+  Device::of_process().throw_failure();
 }
 void attach_thread(void*) {}
 void* native_stream(void* stream) {
@@ -247,6 +268,7 @@ bool done(void* event) {
 }
 void synchronize_event(void* event) {
   finish([event] { return done(event); });
+  Device::of_process().throw_failure();
 }
 
 void* allocate(std::size_t bytes) {

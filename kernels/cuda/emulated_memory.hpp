@@ -27,6 +27,8 @@ class DeviceMemory {
     DeviceMemory& memory_;
   };
 
+  bool open() const { return open_ > 0; }
+
   /// Zeros. Error where there is no room.
   void* allocate(std::size_t bytes);
   void release(void* memory);

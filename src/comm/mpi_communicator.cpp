@@ -222,6 +222,7 @@ Request MpiCommunicator::started(std::size_t slot, int code) {
   if (record_.clock != nullptr) record_.clock->leave();
   if (code != MPI_SUCCESS) [[unlikely]] {
     slots_.give_back(slot);
+    if (record_.clock != nullptr) record_.clock->ends();
     throw_mpi_error(code, slots_[slot].call, where_);
   }
   return Request(this, slot);

@@ -121,6 +121,15 @@ bool MpiSession::all_arrive(double patience) {
   return arrived_;
 }
 
+bool MpiSession::any(bool own, double patience) const {
+  if (exit_ == MPI_COMM_NULL) return own;
+  const int mine = own ? 1 : 0;
+  int all = 1;
+  MPI_Request request = MPI_REQUEST_NULL;
+  return MPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_MAX, exit_, &request) != MPI_SUCCESS ||
+         !complete_within(request, patience) || all != 0;
+}
+
 void MpiSession::abort(int status) const {
   std::fflush(nullptr);
   if (size_ > 1) end_job(status);

@@ -41,6 +41,9 @@ class MpiSession {
   /// false when some have not within so many seconds, and may be waiting for this rank: abort()
   /// then.
   bool all_arrive(double patience = 2.0);
+  /// After all_arrive() was true: whether any rank says so, or one does not come to say it within
+  /// so many seconds.
+  bool any(bool own, double patience = 2.0) const;
 
   /// How long a rank that has ended waits for the others to end; then the job ends with status 3.
   /// Without: for ever.

@@ -98,7 +98,8 @@ class ProcessGrid {
   /// How long messages of this rank took along `axis` since the start, and how much of that it
   /// spent on them: those of host memory, of the same groups.
   MessageTimes message_times(Axis axis) const;
-  /// Whether any of them is under way now: its memory must stay.
+  /// Whether any of them is under way now: its memory must stay. Those of world() and of devices
+  /// are not looked for.
   bool has_messages() const;
   /// Collective, before messages: finds for each group of ranks that share memory from which size
   /// on its messages go there (measured_thresholds), of the groups that are made so far.

@@ -177,8 +177,9 @@ std::int64_t staging_of(const PlacedConfig& config, const std::vector<ParameterB
   std::int64_t checkpoints = independent_bytes_of(saved);
   if (config.checkpoint.collective) checkpoints += collective_bytes + collective_library_bytes;
   const bool resumes = config.checkpoint.resume != "never";
-  if (resumes)  // blocks of a file: no more than a rank needs
-    checkpoints = std::max(checkpoints, std::min(loading_bytes_at_once, saved));
+  // Blocks of a file: no more than a rank needs, and less where the buffers of steps are enough for
+  // its own (StepBuffers::idle_memory).
+  if (resumes) checkpoints = std::max(checkpoints, std::min(loading_bytes_at_once, saved));
   if (resumes || writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
   checkpoints += staging_bytes(blocks, config.precision.type, config.place.space);
   if (config.model.weights.empty()) return checkpoints;

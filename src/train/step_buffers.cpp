@@ -89,12 +89,16 @@ StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int 
     frame_pools_.emplace_back("frames", plan.frame_bytes[pool], plan.frames[pool], plan.source());
 }
 
-std::span<std::byte> StepBuffers::idle() const {
+std::span<std::byte> StepBuffers::idle_memory() const {
   if (scratch_memory_.space() != MemorySpace::host) return {};
   std::span<std::byte> largest(static_cast<std::byte*>(scratch_memory_.data()),
                                scratch_memory_.bytes());
-  for (const BufferPool& pool : frame_pools_)
+  const auto look_at = [&](const BufferPool& pool) {
     if (pool.memory().size() > largest.size()) largest = pool.memory();
+  };
+  look_at(boundary_pool_);
+  look_at(part_pool_);
+  std::ranges::for_each(frame_pools_, look_at);
   return largest;
 }
 

@@ -81,8 +81,9 @@ class StepBuffers {
   void wait_reload(const Stream& stream, const Op& op);
 
   Arena& scratch() { return scratch_; }
-  /// The largest piece of it on the host, for others until a step begins.
-  std::span<std::byte> idle() const;
+  /// The largest piece of all these buffers where they are the host's, for others until a step
+  /// begins.
+  std::span<std::byte> idle_memory() const;
   StepMemory memory() const;
 
  private:

@@ -108,7 +108,7 @@ void Trainer::prepare_weights() {
     check_same_model(reader, config_.model, grid_);
     try {
       restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_, grid_,
-                         buffers_.idle());
+                         buffers_.idle_memory());
     } catch (const Error&) {
       check_whole(grid_, reader.path(), config_.checkpoint.directory);  // says which one is
       throw;

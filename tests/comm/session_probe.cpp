@@ -19,16 +19,22 @@ int run(int argc, char** argv) {
     triax::ProcessGrid grid(MPI_COMM_WORLD, {.data = session.size()});
     if (way == "abort" && last) throw triax::Error("one rank fails");
     if (way == "escape" && last) throw std::runtime_error("one rank fails in an unforeseen way");
-    if (way == "all-fail" || (way == "last-fails-alone" && last)) throw triax::Error(way.data());
+    if (way == "all-fail" || way == "one-is-asked" || way == "none-is-asked" ||
+        (way == "last-fails-alone" && last))
+      throw triax::Error(way.data());
     grid.data()
         .barrier(triax::Stream{})
         .wait(triax::Stream{});  // where the others wait for the last
-    if (way == "last-fails-at-the-end" && last) throw triax::Error(way.data());
+    if (way.ends_with("at-the-end") && last) throw triax::Error(way.data());
     return 0;
   } catch (const triax::UsageError&) {
     return 2;
   } catch (const triax::Error&) {
-    if (way != "abort" && session.all_arrive()) return 3;
+    const bool all = way != "abort" && session.all_arrive();
+    if (way == "one-is-asked") return all && session.any(last) ? 4 : 1;
+    if (way == "none-is-asked") return all && !session.any(false) ? 4 : 1;
+    if (way == "last-asks-at-the-end") session.abort(all && session.any(false, 0.5) ? 4 : 1);
+    if (all) return 3;
     session.abort(3);
   }
 }

@@ -46,6 +46,15 @@ TEST(MpiSession, RanksLeaveTogetherOrTheJobEnds) {
   EXPECT_EQ(status_of(three_ranks + " last-fails-alone"), 3);
 }
 
+// Those that have ended answer nothing, which counts as yes.
+TEST(MpiSession, AllHearWhatAnyRankSays) {
+  for (const std::string& ranks : {probe, three_ranks}) {
+    EXPECT_EQ(status_of(ranks + " one-is-asked"), 4);
+    EXPECT_EQ(status_of(ranks + " none-is-asked"), 4);
+  }
+  EXPECT_EQ(status_of(three_ranks + " last-asks-at-the-end"), 4);
+}
+
 TEST(MpiSession, FindsRanksThatDidNotMeet) {
   EXPECT_EQ(status_of("env SLURM_NTASKS=4 " + probe + " launch"), 2);
   EXPECT_EQ(status_of("env SLURM_NTASKS=4 SLURM_PROCID=3 " + probe + " launch"), 2);

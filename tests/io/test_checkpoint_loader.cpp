@@ -113,6 +113,20 @@ class LoaderTest : public testing::Test {
   std::string path_ = checkpoint_path(dir_.path(), 50);
 };
 
+// Memory of the caller, from any byte on; too little is not used.
+TEST_F(LoaderTest, ReadsThroughMemoryThatItIsLent) {
+  write(2);
+  constexpr auto enough = static_cast<std::size_t>(loading_bytes_at_once);
+  const Buffer buffer(enough);
+  const std::span all(static_cast<std::byte*>(buffer.data()), enough);
+  for (const std::size_t skip : {std::size_t{0}, std::size_t{1}, enough - 100'000}) {
+    std::ranges::fill(all, std::byte{255});
+    EXPECT_EQ(expect_all({.memory = all.subspan(skip)}), all_bytes());
+    const bool used = !std::ranges::all_of(all, [](std::byte b) { return b == std::byte{255}; });
+    EXPECT_EQ(used, skip < 2) << skip;
+  }
+}
+
 TEST_F(LoaderTest, ReadsEveryByteOnce) {
   write(1);
   EXPECT_EQ(expect_all(), all_bytes());

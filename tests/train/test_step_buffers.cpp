@@ -64,11 +64,13 @@ TEST(BufferPlan, RecomputeKeepsOneFrameOfABlock) {
 
 TEST(StepBuffers, LendsItsLargestPiece) {
   const OneStage setup({.micro = 2});
-  const std::span<std::byte> idle = setup.buffers.idle();
+  const std::span<std::byte> idle = setup.buffers.idle_memory();
   const StepMemory memory = setup.plan.memory();
   EXPECT_GE(idle.size(), 4 * setup.plan.frame_bytes[1]);
   EXPECT_GE(static_cast<std::int64_t>(idle.size()), memory.scratch);
-  EXPECT_LE(static_cast<std::int64_t>(idle.size()), std::max(memory.scratch, memory.frames));
+  EXPECT_GE(static_cast<std::int64_t>(idle.size()), memory.boundaries);
+  EXPECT_LE(static_cast<std::int64_t>(idle.size()),
+            std::max({memory.scratch, memory.frames, memory.boundaries}));
   std::ranges::fill(idle, std::byte{7});
 }
 

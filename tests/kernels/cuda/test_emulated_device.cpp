@@ -1,6 +1,8 @@
 // The emulated device, which other tests train on: as late and as closed as a GPU.
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "kernels/base/mirror.hpp"
 #include "kernels/cuda/emulated_device.hpp"
 
@@ -43,8 +45,8 @@ TEST(EmulatedDevice, WorkIsDoneByWhoWaitsForIt) {
   EXPECT_EQ(done, 2);
 }
 
-// Pageable memory is read before the call returns, as by a GPU's driver that stages it: CUDA
-// promises nothing of the kind, and triax copies through pinned memory alone.
+// Pageable memory is read before the call returns, as by a GPU's driver that stages it, which CUDA
+// does not promise: triax copies through pinned memory alone.
 TEST(EmulatedDevice, CopiesOfPageableMemoryDoNotWait) {
   const Stream stream(MemorySpace::device);
   const Buffer there(sizeof(float), MemorySpace::device);
@@ -96,7 +98,8 @@ TEST(EmulatedDevice, WorkOutlivesItsStream) {
   EXPECT_EQ(done, 1);
 }
 
-TEST(EmulatedDevice, WorkThatFailsEndsNoProgramWhereMemoryGoes) {
+// Where memory goes there is nobody to tell: who waits next hears of it.
+TEST(EmulatedDevice, WorkThatFailedIsToldToWhoWaits) {
   const Stream stream(MemorySpace::device);
   int done = 0;
   {
@@ -105,6 +108,19 @@ TEST(EmulatedDevice, WorkThatFailsEndsNoProgramWhereMemoryGoes) {
     cuda::emulator::enqueue(stream, [&] { ++done; });
   }
   EXPECT_EQ(done, 1);
+  EXPECT_THROW(stream.synchronize(), Error);
+  stream.synchronize();
+}
+
+TEST(EmulatedDevice, WorkFreesNoMemory) {
+  const auto free_within = [] {
+    const Stream stream(MemorySpace::device);
+    auto memory = std::make_shared<Buffer>(64, MemorySpace::device);
+    cuda::emulator::enqueue(stream, [memory] { *memory = Buffer(); });
+    memory.reset();
+    stream.synchronize();
+  };
+  EXPECT_DEATH(free_within(), "frees memory");
 }
 
 TEST(EmulatedDevice, AStreamWaitsForAnEventOfAnother) {
