@@ -101,7 +101,7 @@ bool has_pair_products() {
 }
 
 bool pair_products_pay() {
-  return by_tiles() || !detail::processor_has_tiles();
+  return by_tiles() || !detail::processor_is_slow_at_pairs();
 }
 
 PairRegisters::PairRegisters() {

@@ -12,8 +12,9 @@ namespace triax {
 bool has_pair_products();
 
 /// Whether they are faster than products of the same numbers widened to float32. They are not on
-/// processors with AMX where that cannot be used: there vdpbf16ps takes 2.5 cycles (100 GFLOP/s of
-/// attention beside 170 widened, on a Xeon), and on Zen 4 one and a half times float32's rate.
+/// processors that leave them to AMX where that cannot be used: there vdpbf16ps takes 2.5 cycles
+/// (100 GFLOP/s of attention beside 170 widened, on a Xeon), and on Zen 4 one and a half times
+/// float32's rate.
 bool pair_products_pay();
 
 /// The calling thread multiplies pairs while it lives, and nothing else that has registers for

@@ -54,6 +54,16 @@ void check_processor() {
 using Initialiser = void (*)();
 [[gnu::section(".preinit_array"), gnu::used]] const Initialiser first = check_processor;
 
+// All of these bits of what CPUID's leaf 7 says in EDX.
+bool has_features(unsigned bits) {
+  constexpr unsigned structured_features = 7;
+  unsigned most = 0, a = 0, b = 0, c = 0, d = 0;
+  __cpuid(0, most, b, c, d);
+  if (most < structured_features) return false;
+  __cpuid_count(structured_features, 0, a, b, c, d);
+  return (d & bits) == bits;
+}
+
 // Tiles are 8 KiB that a kernel must keep for each thread, so Linux has a process ask (since 5.16;
 // older ones, and sandboxes, refuse). The leave is for all threads, and asking again does no harm.
 bool leave_for_tiles() {
@@ -75,21 +85,18 @@ int processor_level() {
       __builtin_cpu_supports("avx512vl") != 0;
   if (!avx512) return 0;
   if (__builtin_cpu_supports("avx512bf16") == 0) return 1;
-  return processor_has_tiles() && leave_for_tiles() ? 3 : 2;
-}
-
-bool processor_has_tiles() {
-  constexpr unsigned structured_features = 7, tiles_of_bf16 = 1U << 24U | 1U << 22U;
-  unsigned most = 0, a = 0, b = 0, c = 0, d = 0;
-  __cpuid(0, most, b, c, d);
-  if (most < structured_features) return false;
-  __cpuid_count(structured_features, 0, a, b, c, d);
-  return (d & tiles_of_bf16) == tiles_of_bf16;
+  constexpr unsigned tiles_of_bf16 = 1U << 24U | 1U << 22U;
+  return has_features(tiles_of_bf16) && leave_for_tiles() ? 3 : 2;
 }
 
 bool processor_is_intel() {
   __builtin_cpu_init();
   return __builtin_cpu_is("intel") != 0;
+}
+
+bool processor_is_slow_at_pairs() {
+  constexpr unsigned products_of_f16 = 1U << 23U;
+  return processor_is_intel() && has_features(products_of_f16);
 }
 
 }  // namespace triax::detail
@@ -100,11 +107,11 @@ int triax::detail::processor_level() {
   return 0;
 }
 
-bool triax::detail::processor_has_tiles() {
+bool triax::detail::processor_is_intel() {
   return false;
 }
 
-bool triax::detail::processor_is_intel() {
+bool triax::detail::processor_is_slow_at_pairs() {
   return false;
 }
 

@@ -9,8 +9,10 @@ namespace triax::detail {
 /// where the processor is not of x86-64.
 int processor_level();
 
-/// Whether the processor has AMX, leave or not.
-bool processor_has_tiles();
+/// Whether AVX512-BF16's product of pairs takes several cycles: it does on Intel's processors from
+/// Sapphire Rapids on, which have AMX for them, hidden by a virtual machine or not. Those are told
+/// by AVX512-FP16.
+bool processor_is_slow_at_pairs();
 
 /// Whether Intel made it: which of a library's ways is faster there was measured apart.
 bool processor_is_intel();

@@ -22,7 +22,7 @@ struct Operands {
 };
 
 /// The product by a primitive of oneDNN. False, with nothing done, where oneDNN has none for these
-/// types on this processor; it always has one for float32.
+/// types on this processor, or none that pays; it always has one for float32.
 bool vendor_product(const Operands& x);
 
 /// Weight gradients (a transposed) with fewer columns are taken as they lie by oneDNN's first
