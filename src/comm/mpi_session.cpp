@@ -121,13 +121,12 @@ bool MpiSession::all_arrive(double patience) {
   return arrived_;
 }
 
-bool MpiSession::any(bool own, double patience) const {
+bool MpiSession::any(bool own, double patience) {
   if (exit_ == MPI_COMM_NULL) return own;
-  const int mine = own ? 1 : 0;
-  int all = 1;
+  said_ = own ? 1 : 0;
   MPI_Request request = MPI_REQUEST_NULL;
-  return MPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_MAX, exit_, &request) != MPI_SUCCESS ||
-         !complete_within(request, patience) || all != 0;
+  return MPI_Iallreduce(&said_, &heard_, 1, MPI_INT, MPI_MAX, exit_, &request) != MPI_SUCCESS ||
+         !complete_within(request, patience) || heard_ != 0;
 }
 
 void MpiSession::abort(int status) const {

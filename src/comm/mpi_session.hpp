@@ -43,7 +43,7 @@ class MpiSession {
   bool all_arrive(double patience = 2.0);
   /// After all_arrive() was true: whether any rank says so, or one does not come to say it within
   /// so many seconds.
-  bool any(bool own, double patience = 2.0) const;
+  bool any(bool own, double patience = 2.0);
 
   /// How long a rank that has ended waits for the others to end; then the job ends with status 3.
   /// Without: for ever.
@@ -57,6 +57,7 @@ class MpiSession {
  private:
   MPI_Comm exit_ = MPI_COMM_NULL;  // for leaving together, apart from all other messages
   bool arrived_ = false;
+  int said_ = 0, heard_ = 0;  // of any(): MPI may still use them after it has given up
   double limit_ = std::numeric_limits<double>::infinity();  // seconds
   int exceptions_;                                          // under way when the session began
   int status_ = 0;
