@@ -96,7 +96,7 @@ std::int64_t elements(const std::vector<Box>& boxes) {
 
 std::vector<Box> flat_range_boxes(const Shape& extent, std::int64_t begin, std::int64_t end) {
   check(0 <= begin && begin <= end && end <= extent.elements(), "flat range [{}, {}) of {}", begin,
-        end, extent.text());
+        end, extent);
   std::vector<Box> out;
   append_range(extent, 0, Box{{}, extent}, begin, end, out);
   return out;
@@ -136,11 +136,11 @@ std::vector<Run> runs_of(const Shape& shape, const std::vector<Box>& boxes) {
   std::vector<Run> runs;
   for (const Box& box : boxes) {
     check(box.extent.rank() == shape.rank(), "a box of {} dimensions in {}", box.extent.rank(),
-          shape.text());
+          shape);
     for (int d = 0; d < shape.rank(); ++d) {
       const std::int64_t begin = box.offset[static_cast<std::size_t>(d)];
       check(begin >= 0 && begin + box.extent[d] <= shape[d], "a box [{}, {}) in dimension {} of {}",
-            begin, begin + box.extent[d], d, shape.text());
+            begin, begin + box.extent[d], d, shape);
     }
     append_runs(shape, box, runs);
   }

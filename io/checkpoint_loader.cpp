@@ -9,31 +9,24 @@
 namespace triax {
 namespace {
 
-template <class From, class To>
-void convert(const std::byte* from, To* to, std::int64_t count) {
+template <class From>
+void convert(const std::byte* from, float* to, std::int64_t count) {
   From value;
   for (std::int64_t i = 0; i < count; ++i) {
     std::memcpy(&value, from + static_cast<std::size_t>(i) * sizeof value, sizeof value);
-    to[i] = static_cast<To>(value);
+    to[i] = static_cast<float>(value);
   }
 }
 
-// Consecutive elements.
-void copy(const std::byte* from, DType type, const Tensor& to) {
-  const std::int64_t count = to.elements();
-  if (type == to.dtype()) {
-    std::memcpy(to.data(), from, static_cast<std::size_t>(to.bytes()));
-    return;
-  }
-  check(to.dtype() == DType::f32, "{} read as {}", name_of(type), name_of(to.dtype()));
-  auto* const floats = to.as<float>();
+// Elements of one type as floats.
+void convert(const std::byte* from, DType type, float* to, std::int64_t count) {
   switch (type) {
     case DType::f64:
-      return convert<double>(from, floats, count);
+      return convert<double>(from, to, count);
     case DType::bf16:
-      return convert<Bf16>(from, floats, count);
+      return convert<Bf16>(from, to, count);
     case DType::f16:
-      return convert<F16>(from, floats, count);
+      return convert<F16>(from, to, count);
     default:
       check(false, "{} read as f32", name_of(type));
   }
@@ -75,18 +68,29 @@ void CheckpointLoader::read(const std::string& name, const std::vector<hdf5::Box
         data.elements(), name, hdf5::elements(boxes));
   const CheckpointBlocks& blocks = rounds_->blocks();
   const std::size_t number = blocks.find(name);
-  const CheckpointTensor& tensor = blocks.tensors()[number];
-  const std::size_t width_of = size_of(tensor.dtype);
-  const Tensor all = data.flat();
-  std::int64_t done = 0;
-  for (const auto& [begin, count] : hdf5::runs_of(tensor.shape, boxes))
+  const auto& [_, type, shape] = blocks.tensors()[number];
+  const bool same = type == data.dtype();
+  check(same || data.dtype() == DType::f32, "{} read as {}", name_of(type), name_of(data.dtype()));
+  check(data.contiguous() && data.space() == MemorySpace::host,
+        "{} is read to contiguous host memory", name);
+  const auto width = static_cast<std::int64_t>(size_of(type));
+  const auto width_there = static_cast<std::int64_t>(size_of(data.dtype()));
+  auto* to = static_cast<std::byte*>(data.data());
+  std::int64_t block = -1;  // rows of a matrix are short: most lie in the block of the last one
+  const std::byte* from = nullptr;
+  for (const auto& [begin, count] : hdf5::runs_of(shape, boxes))
     for (std::int64_t at = begin; at < begin + count;) {
-      const std::int64_t block = at / blocks.elements();
+      if (const std::int64_t next = at / blocks.elements(); next != block) {
+        block = next;
+        from = rounds_->data_of(blocks.first_of(number) + block);
+      }
       const std::int64_t end = std::min(begin + count, (block + 1) * blocks.elements());
-      const std::byte* const from = rounds_->data_of(blocks.first_of(number) + block);
-      copy(from + static_cast<std::size_t>(at - block * blocks.elements()) * width_of, tensor.dtype,
-           all.slice(0, done, end - at));
-      done += end - at;
+      const std::byte* const run = from + (at - block * blocks.elements()) * width;
+      if (same)
+        std::memcpy(to, run, static_cast<std::size_t>((end - at) * width));
+      else
+        convert(run, type, reinterpret_cast<float*>(to), end - at);
+      to += (end - at) * width_there;
       at = end;
     }
 }

@@ -26,7 +26,7 @@ constexpr std::int64_t loading_bytes_at_once = NodeMemory::most_blocks * loading
 
 struct LoaderOptions {
   /// Bytes of blocks that a node's ranks have in a round, of which several are on their way while
-  /// one is handed out (NodeMemory::parts). Each rank has a block at least, a quarter at most.
+  /// one is handed out (load_ahead). Each rank has a block at least, a quarter at most.
   std::int64_t window_bytes = 4 * loading_block_bytes;
   int node = -1;  // ranks with the same number share memory; -1: those of a machine (NodeMemory)
   /// Of the caller, who uses it for nothing else until the loader is gone: where it is enough it

@@ -20,13 +20,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// A rank's blocks on their way from the disk, in parts: what adjoins in the file is asked for at
-/// once. One part is looked at while the others come, in as many and as large ones as a load has.
+/// once. One part is looked at while the others come, as many and as large ones as a load has.
 class BlockStream {
  public:
-  /// The arguments outlive it.
+  /// The arguments outlive it. `parts`: >= 2.
   BlockStream(const CheckpointBlocks& blocks, const CheckpointReader& reader,
-              std::span<const std::int64_t> wanted)
-      : blocks_(blocks), disk_(blocks, reader), wanted_(wanted) {
+              std::span<const std::int64_t> wanted, int parts)
+      : blocks_(blocks), disk_(blocks, reader), wanted_(wanted), parts_(parts) {
     std::int64_t all = 0;
     for (const std::int64_t block : wanted) {
       part_bytes_ = std::max(part_bytes_, blocks.footprint(block));
@@ -51,8 +51,6 @@ class BlockStream {
   }
 
  private:
-  static constexpr int parts = NodeMemory::parts;
-
   // The next part, in memory that nothing is in any more.
   void start() {
     const std::size_t first = next_;
@@ -61,7 +59,7 @@ class BlockStream {
       room -= blocks_.footprint(wanted_[next_++]);
     if (next_ == first) return;
     std::byte* const memory =
-        static_cast<std::byte*>(memory_.data()) + started_++ % parts * part_bytes_;
+        static_cast<std::byte*>(memory_.data()) + started_++ % parts_ * part_bytes_;
     ahead_.push_back(disk_.start(wanted_.subspan(first, next_ - first), memory));
   }
 
@@ -71,20 +69,20 @@ class BlockStream {
   std::span<const std::int64_t> wanted_;
   std::size_t next_ = 0;  // of those
   std::int64_t part_bytes_ = 0;
-  int started_ = 0;  // parts
+  int parts_, started_ = 0;
   std::deque<std::vector<BlockReading>> ahead_;
 };
 
 // 1 for each of this rank's blocks whose data do not add up to their checksum.
 std::vector<std::uint64_t> damaged_blocks(const CheckpointBlocks& blocks,
                                           const CheckpointReader& reader,
-                                          const TensorPieces& pieces,
+                                          const TensorPieces& pieces, int parts,
                                           const VerifyProgress& progress) {
   std::vector<std::uint64_t> damaged(static_cast<std::size_t>(pieces.count()));
   std::vector<std::int64_t> own;
   pieces.each_own([&](std::int64_t index, const TensorPiece&) { own.push_back(index); });
   std::int64_t done = 0;
-  BlockStream(blocks, reader, own).each([&](std::int64_t block, const Tensor& data) {
+  BlockStream(blocks, reader, own, parts).each([&](std::int64_t block, const Tensor& data) {
     if (!blocks.matches(block, data)) damaged[static_cast<std::size_t>(block)] = 1;
     done += blocks.bytes(block);
     if (progress) progress(done, pieces.own_bytes());
@@ -104,7 +102,8 @@ Verification verify_checkpoint(const std::string& path, const Ranks& ranks,
   if (!result.has_checksums) return result;
   const TensorPieces pieces(blocks.tensors(), blocks.elements(), ranks);
   std::vector<std::uint64_t> damaged;
-  agreed(ranks, [&] { damaged = damaged_blocks(blocks, reader, pieces, progress); });
+  const int parts = 1 + load_ahead(ranks_on_machine(ranks));  // one is looked at
+  agreed(ranks, [&] { damaged = damaged_blocks(blocks, reader, pieces, parts, progress); });
   sum_over_ranks(ranks, damaged);
   pieces.each([&](std::int64_t index, const TensorPiece& piece) {
     if (damaged[static_cast<std::size_t>(index)] == 0) return;

@@ -38,13 +38,15 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node, std::span
   for (std::size_t at = 0; at < all.size(); at += words)
     members.push_back({all[at], {all[at + 1], all[at + 2], all[at + 3]}});
   number(members);
+  parts_ =
+      2 + load_ahead(most_on_a_node());  // also where they can share no memory: they do the disk
   const auto own = static_cast<std::size_t>(ranks.rank);
   if (ranks.size > 1) share(ranks, members);
   const auto here = static_cast<std::size_t>(nodes_.node_of[own]);
   room_ = nodes_.room[here];
   own_room_ = nodes_.own[here];
   sharing_ = std::ranges::count(nodes_.node_of, nodes_.node_of[own]);
-  const auto bytes = static_cast<std::size_t>(parts * own_room_ + whole_pages(need.largest));
+  const auto bytes = static_cast<std::size_t>(parts_ * own_room_ + whole_pages(need.largest));
   void* begin = lent.data();
   std::size_t room = lent.size();
   if (std::align(BlockFile::alignment, bytes, begin, room) == nullptr) begin = nullptr;
@@ -53,6 +55,12 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node, std::span
     if (begin == nullptr) taken_ = Buffer::unwritten(bytes);
   });
   own_ = static_cast<std::byte*>(begin != nullptr ? begin : taken_.data());
+}
+
+int NodeMemory::most_on_a_node() const {
+  std::vector<int> ranks(nodes_.room.size());
+  for (const int node : nodes_.node_of) ++ranks[static_cast<std::size_t>(node)];
+  return *std::ranges::max_element(ranks);
 }
 
 std::int64_t NodeMemory::bytes() const {
@@ -130,6 +138,12 @@ void NodeMemory::part(const std::vector<std::int64_t>& errors, std::vector<Membe
     if (lost[static_cast<std::size_t>(nodes_.node_of[r])])
       members[r].node = -1 - static_cast<std::int64_t>(r);
   number(members);
+}
+
+int ranks_on_machine(const Ranks& ranks) {
+  const std::int64_t own = this_machine();
+  const std::vector<std::int64_t> all = gather_over_ranks(ranks, std::array{own});
+  return static_cast<int>(std::ranges::count(all, own));
 }
 
 }  // namespace triax

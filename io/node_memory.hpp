@@ -14,6 +14,14 @@
 
 namespace triax {
 
+/// Parts of its memory for which each of so many ranks on a machine has requests at the disk. A
+/// disk may tell of what it has done only when it has nothing left to do (virtual ones do): then it
+/// is given the next at once, and has some more to do meanwhile. But all together not more than a
+/// processor's cache holds: what goes round in 64 MiB comes a third slower than in 16.
+constexpr int load_ahead(int ranks) {
+  return ranks < 4 ? 4 / ranks : 1;
+}
+
 /// SharedMemory, which the node's first rank makes, and memory of each rank's own: in huge pages,
 /// which shared memory seldom has, and which a disk fills up to twice as fast. Where the system
 /// lets a node's ranks share nothing, each has its own and counts as a node.
@@ -26,15 +34,12 @@ class NodeMemory {
     std::int64_t all = 0, largest = 0, window = 0;
   };
   static constexpr int by_machine = -1;
-  /// Of own memory, for rounds: one is handed out, one is free for the next, the others are on
-  /// their way. A disk may tell of what it has done only when it has nothing left to do (virtual
-  /// ones do): then it is given the next at once, and there is some more for it to do meanwhile.
-  static constexpr int parts = 6;
   /// Of shared memory: one is handed out while the next round's blocks come together.
   static constexpr int shared_parts = 2;
-  /// bytes() of a rank whose largest block is a quarter of the window, in such blocks, at most: of
-  /// two ranks each counts for half of what they share.
-  static constexpr int most_blocks = parts + 1 + shared_parts * 2;
+  /// bytes() of a rank whose largest block is a quarter of the window, in such blocks, at most:
+  /// that of two ranks, each of which counts for half of what they share.
+  static constexpr int most_blocks = 2 + load_ahead(2) + 1 + shared_parts * 2;
+  static_assert(most_blocks >= 2 + load_ahead(1) + 1);  // which shares nothing
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
   /// a machine do. `lent`: the rank's own, where it is enough; outlives the object.
   NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine,
@@ -43,6 +48,10 @@ class NodeMemory {
   NodeMemory& operator=(const NodeMemory&) = delete;
 
   const LoadNodes& nodes() const { return nodes_; }
+  /// Rounds on their way at once: load_ahead of the node with most ranks, for all have the same.
+  int ahead() const { return parts_ - 2; }
+  /// Of own memory: one is handed out, one is free for the next, the others are on their way.
+  int parts() const { return parts_; }
   /// Empty; or which rank of a node could not share, and why: the same on all ranks.
   const std::string& refusal() const { return refusal_; }
   /// A part of this rank's own memory, of nodes().own bytes; begins at a page.
@@ -51,7 +60,7 @@ class NodeMemory {
   /// lent.
   std::int64_t bytes() const;
   /// For a block that this rank keeps longer.
-  std::byte* kept() const { return own(parts); }
+  std::byte* kept() const { return own(parts_); }
   /// A part of what the node's ranks share, of nodes().room bytes; null where a rank has its own.
   std::byte* shared(int part) const {
     return shared_.data() == nullptr ? nullptr : shared_.data() + part * room_;
@@ -63,16 +72,21 @@ class NodeMemory {
     Need need;
   };
   void number(const std::vector<Member>& members);
+  int most_on_a_node() const;
   void share(const Ranks& ranks, std::vector<Member>& members);
   void part(const std::vector<std::int64_t>& errors, std::vector<Member>& members);
 
   LoadNodes nodes_;
   std::string refusal_;
+  int parts_ = 0;
   std::int64_t room_ = 0, own_room_ = 0;  // of this rank's node
   std::int64_t sharing_ = 1;              // ranks there
   Buffer taken_;                          // where too little was lent
   std::byte* own_ = nullptr;              // in one or the other
   SharedMemory shared_;
 };
+
+/// Collective: how many ranks are on this rank's machine.
+int ranks_on_machine(const Ranks& ranks);
 
 }  // namespace triax

@@ -53,7 +53,7 @@ bool Tensor::contiguous() const {
 Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t count) const {
   check(dim >= 0 && dim < rank(), "slice of dimension {} of {}", dim, shape_);
   check(begin >= 0 && count >= 0 && begin + count <= size(dim), "slice [{}, {}) of {}", begin,
-        begin + count, shape_.text());
+        begin + count, shape_);
   Tensor out = *this;
   if (data_) {
     const auto offset = begin * stride(dim) * static_cast<std::int64_t>(size_of(dtype_));

@@ -45,12 +45,12 @@ void expect_own(const NodeMemory& memory) {
   const std::int64_t bytes = memory.nodes().own[static_cast<std::size_t>(
       memory.nodes().node_of[static_cast<std::size_t>(world_rank())])];
   EXPECT_GE(bytes, page);
-  for (int part = 0; part < NodeMemory::parts; ++part) {
+  for (int part = 0; part < memory.parts(); ++part) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.own(part)) % page, 0U);
     std::fill_n(memory.own(part), bytes, static_cast<std::byte>(part));
   }
   std::fill_n(memory.kept(), page, std::byte{99});
-  for (int part = 0; part < NodeMemory::parts; ++part)
+  for (int part = 0; part < memory.parts(); ++part)
     EXPECT_THAT(std::span(memory.own(part), static_cast<std::size_t>(bytes)),
                 Each(static_cast<std::byte>(part)));
 }
@@ -81,6 +81,19 @@ TEST(NodeMemory, RanksOfANodeShare) {
   }
 }
 
+// The more ranks on a machine, the fewer each has on their way: all alike, as the fullest node.
+TEST(NodeMemory, HasSoMuchOnItsWay) {
+  EXPECT_EQ(load_ahead(1), 4);
+  EXPECT_EQ(load_ahead(2), 2);
+  for (const int many : {3, 4, 64}) EXPECT_EQ(load_ahead(many), 1) << many;
+  for (const int ranks : {1, 2, 3, 4}) {
+    const NodeMemory memory(MPI_COMM_WORLD, need, world_rank() / ranks);
+    EXPECT_EQ(memory.ahead(), load_ahead(std::min(ranks, world_size()))) << ranks;
+    EXPECT_EQ(memory.parts(), memory.ahead() + 2);
+  }
+  EXPECT_EQ(ranks_on_machine(MPI_COMM_WORLD), world_size());
+}
+
 // What a plan counts for a load (loading_bytes_at_once).
 TEST(NodeMemory, TakesSoManyBlocks) {
   for (const int ranks : {1, 2, 3, 4}) {
@@ -94,16 +107,17 @@ TEST(NodeMemory, TakesSoManyBlocks) {
 
 // Whole pages of what is lent, where they are enough; less is left alone.
 TEST(NodeMemory, TakesWhatIsLent) {
-  const Buffer buffer(static_cast<std::size_t>((NodeMemory::parts + 3) * page));
+  const int parts = 2 + load_ahead(world_size());
+  const Buffer buffer(static_cast<std::size_t>((parts + 3) * page));
   const std::span all(static_cast<std::byte*>(buffer.data()), buffer.bytes());
   const NodeMemory own(MPI_COMM_WORLD, need),
       lent(MPI_COMM_WORLD, need, NodeMemory::by_machine, all.subspan(64));
   EXPECT_EQ(lent.own(0), all.data() + page);
-  EXPECT_EQ(lent.kept(), lent.own(NodeMemory::parts));
-  EXPECT_EQ(own.bytes() - lent.bytes(), (NodeMemory::parts + 1) * page);
+  EXPECT_EQ(lent.kept(), lent.own(parts));
+  EXPECT_EQ(own.bytes() - lent.bytes(), (parts + 1) * page);
   expect_own(lent);
   const NodeMemory little(MPI_COMM_WORLD, need, NodeMemory::by_machine,
-                          all.first(static_cast<std::size_t>(NodeMemory::parts * page)));
+                          all.first(static_cast<std::size_t>(parts * page)));
   EXPECT_NE(little.own(0), all.data());
   EXPECT_EQ(little.bytes(), own.bytes());
 }
