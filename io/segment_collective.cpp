@@ -16,7 +16,6 @@ class CollectiveWriter final : public SegmentWriter {
       : ranks_(ranks),
         stripe_(std::max(stripe, shortest_stripe)),
         exchange_(ranks, round_weight),
-        staging_(std::make_unique_for_overwrite<std::byte[]>(round_weight)),
         own_(independent_writer(std::move(paths), memory)) {}
 
   void write(std::span<const DataSegment> segments, Lifetime memory) override {
@@ -49,18 +48,21 @@ class CollectiveWriter final : public SegmentWriter {
   // What goes to the disk at once: of shorter ones too little is on its way.
   static constexpr std::int64_t shortest_stripe = independent_bytes / independent_parts;
   static constexpr std::int64_t round_weight = collective_bytes / 3;  // staged, packed, received
+  // The first round is a short one: from it on what is staged may lie where the others read it.
+  static constexpr std::int64_t first_weight = 2 * long_segment;
 
   // A piece of one stripe.
   void stage(const DataSegment& piece, Lifetime memory) {
     const std::int64_t weight = SegmentExchange::weight(piece);
-    if (used_ + weight > round_weight) round(true);
+    if (used_ + weight > most_) round(true);
     const auto stripe = piece.offset / stripe_ + static_cast<std::int64_t>(piece.file);
-    OwnedSegment& staged =
-        staged_.emplace_back(OwnedSegment{static_cast<int>(stripe % ranks_.size), piece});
-    if (memory == Lifetime::call) {
-      std::byte* const own = staging_.get() + used_;
+    const auto owner = static_cast<int>(stripe % ranks_.size);
+    OwnedSegment& staged = staged_.emplace_back(OwnedSegment{owner, piece});
+    if (memory == Lifetime::call || (exchange_.shares() && owner != ranks_.rank)) {
+      std::byte* const own = exchange_.staging() + filled_;
       std::memcpy(own, piece.memory, static_cast<std::size_t>(piece.bytes));
       staged.segment.memory = own;
+      filled_ += piece.bytes;
     }
     used_ += weight;
   }
@@ -72,7 +74,8 @@ class CollectiveWriter final : public SegmentWriter {
       attempt([&] { own_->write(segments, Lifetime::call); });
     });
     staged_.clear();
-    used_ = 0;
+    used_ = filled_ = 0;
+    most_ = round_weight;
     return any;
   }
 
@@ -90,8 +93,8 @@ class CollectiveWriter final : public SegmentWriter {
   Ranks ranks_;
   std::int64_t stripe_;
   SegmentExchange exchange_;
-  std::unique_ptr<std::byte[]> staging_;
-  std::int64_t used_ = 0;  // weight of what is staged
+  std::int64_t most_ = first_weight, used_ = 0;  // weight of what is staged
+  std::int64_t filled_ = 0;                      // bytes of it that are copied
   std::vector<OwnedSegment> staged_;
   std::string failure_;
   std::unique_ptr<SegmentWriter> own_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <tuple>
+#include <numeric>
 #include <utility>
 
 #include "kernels/base/check.hpp"
@@ -15,10 +15,6 @@ namespace {
 struct Description {
   std::int64_t file, offset, bytes;
 };
-
-bool before(const DataSegment& a, const DataSegment& b) {
-  return std::tie(a.file, a.offset) < std::tie(b.file, b.offset);
-}
 
 // Share `step` of `steps` of what goes to each owner. `segments`: by owner.
 std::vector<OwnedSegment> share_of(std::span<const OwnedSegment> segments, std::int64_t step,
@@ -67,6 +63,7 @@ SegmentExchange::SegmentExchange(const Ranks& ranks, std::int64_t weight, bool s
       weight_(weight),
       room_(static_cast<std::size_t>(weight + ranks.size)),
       ask_(share),
+      staging_(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(weight))),
       packed_(std::make_unique_for_overwrite<std::byte[]>(room_)),
       received_(std::make_unique_for_overwrite<std::byte[]>(room_)) {}
 
@@ -92,11 +89,35 @@ std::vector<SegmentExchange::Counts> SegmentExchange::received(
   return counts;
 }
 
+// By owner, and each one's as the file has them, which is how they mostly come: there is little to
+// compare.
+void SegmentExchange::order(std::vector<OwnedSegment>& segments) {
+  std::vector<std::size_t> end(static_cast<std::size_t>(ranks_.size) + 1);
+  for (const OwnedSegment& one : segments) ++end[static_cast<std::size_t>(one.owner) + 1];
+  std::partial_sum(end.begin(), end.end(), end.begin());
+  ordered_.resize(segments.size());
+  std::vector<std::size_t> next(end.begin(), end.end() - 1);
+  for (const OwnedSegment& one : segments)
+    ordered_[next[static_cast<std::size_t>(one.owner)]++] = one;
+  for (std::size_t owner = 0; owner + 1 < end.size(); ++owner) {
+    const auto own = std::span(ordered_).subspan(end[owner], end[owner + 1] - end[owner]);
+    if (!std::ranges::is_sorted(own, before, &OwnedSegment::segment))
+      std::ranges::sort(own, before, &OwnedSegment::segment);
+  }
+  segments.swap(ordered_);
+}
+
 bool SegmentExchange::run(std::vector<OwnedSegment>& segments, bool more, const Take& take) {
-  std::ranges::sort(segments, [](const OwnedSegment& a, const OwnedSegment& b) {
-    return a.owner != b.owner ? a.owner < b.owner : before(a.segment, b.segment);
-  });
+  order(segments);
   if (sharing_) return sharing_->run(segments, more, take);
+  const bool any = exchange(segments, more, take);
+  if (sharing_)
+    for (auto* const memory : {&staging_, &packed_, &received_}) memory->reset();
+  return any;
+}
+
+// In messages, until all have been found to share memory.
+bool SegmentExchange::exchange(std::vector<OwnedSegment>& segments, bool more, const Take& take) {
   const std::vector<Counts> out = sent(segments);
   std::vector<Counts> in;
   std::array<std::int64_t, 2> most = {0, more ? 1 : 0};

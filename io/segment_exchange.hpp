@@ -20,6 +20,12 @@ class SegmentExchange {
   /// Of a segment: its bytes, and what is kept beside them on both sides.
   static std::int64_t weight(const DataSegment& segment) { return segment.bytes + beside; }
 
+  /// Memory of `weight` bytes for copies of what the next run is handed; another after each run.
+  std::byte* staging() const { return sharing_ ? sharing_->staging() : staging_.get(); }
+  /// Whether the others read there, from the first run on in which there was something for them:
+  /// then all that goes to others is to lie there, and is copied no more.
+  bool shares() const { return sharing_ != nullptr; }
+
   using Take = SegmentSharing::Take;
   /// Collective. Hands each rank what it is to write, its own segments and the others', by file and
   /// offset; their memory is there until `take` returns, which must not throw. Where a rank gets
@@ -37,6 +43,8 @@ class SegmentExchange {
   };
   std::vector<Counts> received(const std::vector<Counts>& sent) const;
   std::vector<Counts> sent(std::span<const OwnedSegment> segments) const;
+  void order(std::vector<OwnedSegment>& segments);
+  bool exchange(std::vector<OwnedSegment>& segments, bool more, const Take& take);
   void step(std::span<const OwnedSegment> segments, const std::vector<Counts>& out,
             const std::vector<Counts>& in, const Take& take);
 
@@ -45,7 +53,8 @@ class SegmentExchange {
   std::size_t room_;
   bool ask_;                                 // whether all share memory, when it is first wanted
   std::unique_ptr<SegmentSharing> sharing_;  // if so
-  std::unique_ptr<std::byte[]> packed_, received_;
+  std::unique_ptr<std::byte[]> staging_, packed_, received_;  // null where they share
+  std::vector<OwnedSegment> ordered_;
 };
 
 }  // namespace triax

@@ -4,11 +4,30 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <tuple>
+#include <functional>
+#include <utility>
 
 #include "kernels/base/check.hpp"
 
 namespace triax {
+namespace {
+
+// One list of several that lie one behind another, each in the file's order.
+void merge(std::vector<DataSegment>& lists, std::vector<std::size_t> ends) {
+  const auto at = [&](std::size_t i) { return lists.begin() + static_cast<std::ptrdiff_t>(i); };
+  while (ends.size() > 1) {
+    std::vector<std::size_t> merged;
+    std::size_t begin = 0;
+    for (std::size_t i = 1; i < ends.size(); i += 2) {
+      std::inplace_merge(at(begin), at(ends[i - 1]), at(ends[i]), before);
+      merged.push_back(begin = ends[i]);
+    }
+    if (ends.size() % 2 == 1) merged.push_back(ends.back());
+    ends = std::move(merged);
+  }
+}
+
+}  // namespace
 
 std::unique_ptr<SegmentSharing> SegmentSharing::make(const Ranks& ranks, std::int64_t bytes) {
   constexpr std::int64_t line = 64;
@@ -51,37 +70,46 @@ bool SegmentSharing::meet() {
   return refused == 0;
 }
 
-// The part has first what is known of the segments, then their bytes.
 std::vector<SegmentSharing::Told> SegmentSharing::pack(std::span<const OwnedSegment> segments,
                                                        std::vector<DataSegment>& own) {
   std::vector<Told> told(others_.size());
   for (const auto& [owner, segment] : segments)
     if (owner != ranks_.rank) ++told[static_cast<std::size_t>(owner)].count;
-  std::int64_t number = 0;
-  for (Told& one : told) {
-    one.first = number;
-    number += one.count;
-  }
-  std::byte* const part = mine_.data() + part_;
-  auto* packed = reinterpret_cast<Packed*>(part);
-  std::int64_t at = number * beside;
+  std::int64_t all = 0;
+  for (Told& one : told) one.first = std::exchange(all, all + one.count);
+  for (Told& one : told) one.of = all;
+  std::byte* const part = staging();
+  const std::span room(part, static_cast<std::size_t>(bytes_ - all * beside));
+  Packed* next = packed(mine_, all);
+  std::int64_t used = 0;
   for (const auto& [owner, segment] : segments) {
     if (owner == ranks_.rank) {
       own.push_back(segment);
       continue;
     }
-    check(at + segment.bytes <= bytes_, "{} bytes of segments in a part of {}", at + segment.bytes,
-          bytes_);
-    std::memcpy(part + at, segment.memory, static_cast<std::size_t>(segment.bytes));
-    *packed++ = {static_cast<std::int64_t>(segment.file), segment.offset, segment.bytes, at};
-    at += segment.bytes;
+    std::int64_t at = segment.memory - part;
+    if (std::less<>()(segment.memory, part) || at >= bytes_) {
+      at = std::exchange(used, used + segment.bytes);
+      check(used <= std::ssize(room), "{} bytes of segments in {}", used, room.size());
+      std::memcpy(part + at, segment.memory, static_cast<std::size_t>(segment.bytes));
+    }
+    check(at + segment.bytes <= std::ssize(room), "a segment at {} of {} bytes", at, room.size());
+    *next++ = {static_cast<std::int64_t>(segment.file), segment.offset, segment.bytes, at};
   }
   return told;
 }
 
+// What another rank has for this one.
+void SegmentSharing::collect(int rank, const Told& heard,
+                             std::vector<DataSegment>& to_write) const {
+  const SharedMemory& memory = others_[static_cast<std::size_t>(rank)];
+  const Packed* const first = packed(memory, heard.of) + heard.first;
+  for (const auto& [file, offset, bytes, at] :
+       std::span(first, static_cast<std::size_t>(heard.count)))
+    to_write.push_back({static_cast<std::size_t>(file), offset, bytes, memory.data() + part_ + at});
+}
+
 bool SegmentSharing::run(std::span<const OwnedSegment> segments, bool more, const Take& take) {
-  // Who packs into a part has heard of all that they came to the run after the part's last one.
-  part_ = part_ == 0 ? bytes_ : 0;
   std::vector<DataSegment> to_write;
   std::vector<Told> told = pack(segments, to_write);
   for (Told& one : told) one.more = more ? 1 : 0;
@@ -97,19 +125,18 @@ bool SegmentSharing::run(std::span<const OwnedSegment> segments, bool more, cons
     std::atomic_thread_fence(std::memory_order_acquire);
   }
   bool any = more;
-  for (std::size_t rank = 0; rank < heard.size(); ++rank) {
-    any = any || heard[rank].more != 0;
-    if (static_cast<int>(rank) == ranks_.rank) continue;
-    const std::byte* const part = others_[rank].data() + part_;
-    const auto* const packed = reinterpret_cast<const Packed*>(part) + heard[rank].first;
-    for (const auto& [file, offset, bytes, at] :
-         std::span(packed, static_cast<std::size_t>(heard[rank].count)))
-      to_write.push_back({static_cast<std::size_t>(file), offset, bytes, part + at});
+  std::vector<std::size_t> ends = {to_write.size()};  // of each rank's, all in the file's order
+  for (int rank = 0; rank < ranks_.size; ++rank) {
+    const Told& one = heard[static_cast<std::size_t>(rank)];
+    any = any || one.more != 0;
+    if (rank == ranks_.rank) continue;
+    collect(rank, one, to_write);
+    ends.push_back(to_write.size());
   }
-  std::ranges::sort(to_write, [](const DataSegment& a, const DataSegment& b) {
-    return std::tie(a.file, a.offset) < std::tie(b.file, b.offset);
-  });
+  merge(to_write, std::move(ends));
   take(to_write);
+  // All have come to this run, and so have written what was in the other part.
+  part_ = part_ == 0 ? bytes_ : 0;
   return any;
 }
 

@@ -63,10 +63,10 @@ std::unique_ptr<SegmentWriter> collective_writer(std::vector<std::string> paths,
                                                  GatherMemory* memory = nullptr);
 
 /// What a rank keeps of what is to be written together beside independent_bytes: a third of it its
-/// own, as much packed for others, and as much from others, who send in turns what is more; or,
-/// where they read each other's memory, as much packed anew while they read. And about what MPI
-/// takes meanwhile. What goes round so often stays in the processor's cache better:
-/// twice as much is a quarter slower.
+/// own, as much packed for others, and as much from others, who send in turns what is more. Where
+/// they read each other's memory it is two thirds: what is for others they read where it was
+/// staged, while as much is staged anew. And about what MPI takes meanwhile. What goes round so
+/// often stays in the processor's cache better: twice as much is a quarter slower.
 constexpr std::int64_t collective_bytes = std::int64_t{24} << 20;
 constexpr std::int64_t collective_library_bytes = std::int64_t{8} << 20;
 

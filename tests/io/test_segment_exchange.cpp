@@ -31,9 +31,22 @@ std::int64_t offset_of(std::int64_t i, std::int64_t r) {
   return (i * world_size() + r) * length;
 }
 
-// What this rank was given to write, in bytes; `owner` says whose segment i is.
+// What this rank has in a run, in `memory`; `owner` says whose segment i is.
 template <class Owner>
-std::int64_t exchange_all(bool share, Owner&& owner) {
+std::vector<OwnedSegment> segments_of(int run, std::byte* memory, Owner&& owner) {
+  std::vector<OwnedSegment> segments;
+  for (std::int64_t i = 0; i < count; ++i, memory += length) {
+    const std::int64_t offset = offset_of(i, world_rank());
+    for (std::int64_t b = 0; b < length; ++b) memory[b] = expected(offset + b + run);
+    segments.push_back({owner(i), {static_cast<std::size_t>(run), offset, length, memory}});
+  }
+  return segments;
+}
+
+// What this rank was given to write, in bytes. `stage`: where the others read staging(), segments
+// are made there.
+template <class Owner>
+std::int64_t exchange_all(bool share, Owner&& owner, bool stage = false) {
   SegmentExchange exchange(MPI_COMM_WORLD, weight, share);
   std::vector<std::byte> data(static_cast<std::size_t>(count * length));
   std::int64_t got = 0;
@@ -41,12 +54,9 @@ std::int64_t exchange_all(bool share, Owner&& owner) {
   for (int run = 0; any; ++run) {
     const int own_runs = world_rank() == 0 ? runs : runs - 1;
     std::vector<OwnedSegment> segments;
-    for (std::int64_t i = 0; i < count && run < own_runs; ++i) {
-      std::byte* const memory = data.data() + i * length;
-      const std::int64_t offset = offset_of(i, world_rank());
-      for (std::int64_t b = 0; b < length; ++b) memory[b] = expected(offset + b + run);
-      segments.push_back({owner(i), {static_cast<std::size_t>(run), offset, length, memory}});
-    }
+    if (run < own_runs)
+      segments =
+          segments_of(run, stage && exchange.shares() ? exchange.staging() : data.data(), owner);
     any = exchange.run(segments, run + 1 < own_runs, [&](std::span<const DataSegment> taken) {
       std::int64_t end = 0;
       for (const DataSegment& segment : taken) {
@@ -76,9 +86,33 @@ std::int64_t sum(std::int64_t value) {
 }
 
 TEST(SegmentExchange, BringsEachSegmentToItsOwner) {
+  const auto owner = [](std::int64_t i) { return int(i) % world_size(); };
   for (const bool share : {true, false})
-    EXPECT_EQ(sum(exchange_all(share, [](std::int64_t i) { return int(i) % world_size(); })),
-              of_all_runs());
+    for (const bool stage : {true, false})
+      EXPECT_EQ(sum(exchange_all(share, owner, stage)), of_all_runs()) << share << stage;
+}
+
+// What lies where the others read it is not copied: who writes there later changes what they read.
+TEST(SegmentExchange, LeavesWhatIsStagedWhereItLies) {
+  SegmentExchange exchange(MPI_COMM_WORLD, weight);
+  const int next = (world_rank() + 1) % world_size();
+  std::byte first{1}, second{2};
+  std::vector<OwnedSegment> segments = {{next, {0, 0, 1, &first}}};
+  exchange.run(segments, true, [](auto) {});
+  ASSERT_EQ(exchange.shares(), world_size() > 1);
+  if (!exchange.shares()) return;
+  std::byte* const staged = exchange.staging();
+  *staged = second;
+  segments = {{next, {0, 0, 1, staged}}};
+  exchange.run(segments, false, [&](std::span<const DataSegment> taken) {
+    ASSERT_EQ(taken.size(), 1u);
+    EXPECT_EQ(*taken[0].memory, second);
+    MPI_Barrier(MPI_COMM_WORLD);
+    *staged = first;
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(*taken[0].memory, first);
+  });
+  EXPECT_NE(exchange.staging(), staged) << "the others may read it still";
 }
 
 // Each in turn has none, or is of another namespace: all go over to messages together.
