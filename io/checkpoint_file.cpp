@@ -118,6 +118,7 @@ void CheckpointWriter::create(const CheckpointHeader& header,
       places_ = parts_ ? parts_->places() : places_of(datasets, offsets);
       open_data();
     });
+    data_->meet();
   } catch (...) {
     discard();
     throw;
@@ -173,7 +174,7 @@ void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Bo
                        sums_.add(name, segments);
                      });
   } catch (const std::exception& error) {
-    fail(fmt::format("{}: {}", name, error.what()));
+    fail(fmt::format("{}: {}", name, failure_text(error)));
   }
 }
 
@@ -181,7 +182,7 @@ void CheckpointWriter::flush() {
   try {
     data_->finish();
   } catch (const std::exception& error) {
-    fail(error.what());
+    fail(failure_text(error));
   }
 }
 

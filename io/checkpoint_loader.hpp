@@ -22,11 +22,11 @@ constexpr std::int64_t loading_block_bytes =
     integrity_block * std::int64_t{sizeof(float)} + 2 * BlockFile::alignment;
 /// What a rank takes of memory for blocks at most, its part of what a node's ranks share included
 /// (see NodeMemory).
-constexpr std::int64_t loading_bytes_at_once = NodeMemory::most_blocks * loading_block_bytes;
+constexpr std::int64_t loading_bytes_at_once = most_blocks * loading_block_bytes;
 
 struct LoaderOptions {
   /// Bytes of blocks that a node's ranks have in a round, of which several are on their way while
-  /// one is handed out (load_ahead). Each rank has a block at least, a quarter at most.
+  /// one is handed out (parts_ahead). Each rank has a block at least, a quarter at most.
   std::int64_t window_bytes = 4 * loading_block_bytes;
   int node = -1;  // ranks with the same number share memory; -1: those of a machine (NodeMemory)
   /// Of the caller, who uses it for nothing else until the loader is gone: where it is enough it

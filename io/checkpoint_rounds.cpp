@@ -70,7 +70,7 @@ std::byte* CheckpointRounds::place_of(const Round& round, const LoadPlace& place
 CheckpointRounds::Round CheckpointRounds::start_round() {
   Round round;
   round.number = rounds_++;
-  round.shared = memory_->shared(round.number % NodeMemory::shared_parts);
+  round.shared = memory_->shared(round.number % shared_parts);
   on_all(broken_, [&] {  // all ranks plan the same
     if (planner_->wants_offers()) planner_->offer(gather_over_ranks(ranks_, offer()), width);
     round.plan = planner_->next();

@@ -102,7 +102,7 @@ Verification verify_checkpoint(const std::string& path, const Ranks& ranks,
   if (!result.has_checksums) return result;
   const TensorPieces pieces(blocks.tensors(), blocks.elements(), ranks);
   std::vector<std::uint64_t> damaged;
-  const int parts = 1 + load_ahead(ranks_on_machine(ranks));  // one is looked at
+  const int parts = 1 + parts_ahead(ranks_on_machine(ranks));  // one is looked at
   agreed(ranks, [&] { damaged = damaged_blocks(blocks, reader, pieces, parts, progress); });
   sum_over_ranks(ranks, damaged);
   pieces.each([&](std::int64_t index, const TensorPiece& piece) {

@@ -28,7 +28,7 @@ struct Verification {
 using VerifyProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 /// Collective; the same on every rank. The ranks share out the blocks, and each has as many on
-/// their way from the disk as a load has (load_ahead). Error as CheckpointReader's, and where the
+/// their way from the disk as a load has (parts_ahead). Error as CheckpointReader's, and where the
 /// list of tensors is damaged or data cannot be read. MPI_COMM_NULL: one process.
 Verification verify_checkpoint(const std::string& path, const Ranks& ranks,
                                const VerifyProgress& progress = {});

@@ -16,10 +16,14 @@ namespace triax {
 namespace {
 
 // The same on ranks of one home alone; not negative.
-std::int64_t this_machine() {
-  const SharedMemory::Home home = SharedMemory::home();
+std::int64_t number_of(const SharedMemory::Home& home) {
   const std::string_view bytes(reinterpret_cast<const char*>(home.data()), sizeof home);
   return static_cast<std::int64_t>(checksum_of(bytes) >> 1);
+}
+
+// Also of ranks in containers of their own, which share no memory but its disk.
+std::int64_t machine_of(const SharedMemory::Home& home) {
+  return home[0];
 }
 
 std::int64_t whole_pages(std::int64_t bytes) {
@@ -30,16 +34,22 @@ std::int64_t whole_pages(std::int64_t bytes) {
 }  // namespace
 
 NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node, std::span<std::byte> lent) {
-  const std::int64_t place = node == by_machine ? this_machine() : node;
-  constexpr std::size_t words = 4;
+  const SharedMemory::Home home = SharedMemory::home();
+  const bool told = node != by_machine;
+  constexpr std::size_t words = 5;
   const std::vector<std::int64_t> all = gather_over_ranks(
-      ranks, std::array<std::int64_t, words>{place, need.all, need.largest, need.window});
+      ranks,
+      std::array<std::int64_t, words>{told ? node : number_of(home), told ? node : machine_of(home),
+                                      need.all, need.largest, need.window});
   std::vector<Member> members;
-  for (std::size_t at = 0; at < all.size(); at += words)
-    members.push_back({all[at], {all[at + 1], all[at + 2], all[at + 3]}});
+  std::map<std::int64_t, int> on_machine;
+  int most = 1;
+  for (std::size_t at = 0; at < all.size(); at += words) {
+    members.push_back({all[at], {all[at + 2], all[at + 3], all[at + 4]}});
+    most = std::max(most, ++on_machine[all[at + 1]]);
+  }
   number(members);
-  parts_ =
-      2 + load_ahead(most_on_a_node());  // also where they can share no memory: they do the disk
+  parts_ = 1 + parts_ahead(most);
   const auto own = static_cast<std::size_t>(ranks.rank);
   if (ranks.size > 1) share(ranks, members);
   const auto here = static_cast<std::size_t>(nodes_.node_of[own]);
@@ -55,12 +65,6 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node, std::span
     if (begin == nullptr) taken_ = Buffer::unwritten(bytes);
   });
   own_ = static_cast<std::byte*>(begin != nullptr ? begin : taken_.data());
-}
-
-int NodeMemory::most_on_a_node() const {
-  std::vector<int> ranks(nodes_.room.size());
-  for (const int node : nodes_.node_of) ++ranks[static_cast<std::size_t>(node)];
-  return *std::ranges::max_element(ranks);
 }
 
 std::int64_t NodeMemory::bytes() const {
@@ -141,7 +145,7 @@ void NodeMemory::part(const std::vector<std::int64_t>& errors, std::vector<Membe
 }
 
 int ranks_on_machine(const Ranks& ranks) {
-  const std::int64_t own = this_machine();
+  const std::int64_t own = machine_of(SharedMemory::home());
   const std::vector<std::int64_t> all = gather_over_ranks(ranks, std::array{own});
   return static_cast<int>(std::ranges::count(all, own));
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Memory for blocks of files that the ranks of a node share, so that what one of them reads all
 // have. Internal to io/.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,11 +17,25 @@ namespace triax {
 
 /// Parts of its memory for which each of so many ranks on a machine has requests at the disk. A
 /// disk may tell of what it has done only when it has nothing left to do (virtual ones do): then it
-/// is given the next at once, and has some more to do meanwhile. But all together not more than a
-/// processor's cache holds: what goes round in 64 MiB comes a third slower than in 16.
-constexpr int load_ahead(int ranks) {
-  return ranks < 4 ? 4 / ranks : 1;
+/// is given the next at once, and has some more to do meanwhile. But where they can be few, all
+/// together not more than a processor's cache holds: what goes round in 64 MiB comes a third slower
+/// than in 16 (benchmarks/results/2026-11-25-checkpoint.md).
+constexpr int parts_ahead(int ranks) {
+  return std::max(2, 4 / ranks);
 }
+
+/// Of memory that ranks share: one is handed out while the next round's blocks come together.
+constexpr int shared_parts = 2;
+
+/// NodeMemory::bytes() of one of so many ranks of a node, in blocks, each a quarter of the window:
+/// of its own memory, with one that it keeps, and of what they share.
+constexpr int blocks_of(int ranks) {
+  const int shared = ranks == 1 ? 0 : shared_parts * std::max(4, (ranks + 1) / 2);
+  return 1 + parts_ahead(ranks) + 1 + (shared + ranks - 1) / ranks;
+}
+/// The most that is of any number of ranks.
+constexpr int most_blocks = blocks_of(2);
+static_assert(most_blocks >= std::max({blocks_of(1), blocks_of(3), blocks_of(4), blocks_of(5)}));
 
 /// SharedMemory, which the node's first rank makes, and memory of each rank's own: in huge pages,
 /// which shared memory seldom has, and which a disk fills up to twice as fast. Where the system
@@ -34,12 +49,6 @@ class NodeMemory {
     std::int64_t all = 0, largest = 0, window = 0;
   };
   static constexpr int by_machine = -1;
-  /// Of shared memory: one is handed out while the next round's blocks come together.
-  static constexpr int shared_parts = 2;
-  /// bytes() of a rank whose largest block is a quarter of the window, in such blocks, at most:
-  /// that of two ranks, each of which counts for half of what they share.
-  static constexpr int most_blocks = 2 + load_ahead(2) + 1 + shared_parts * 2;
-  static_assert(most_blocks >= 2 + load_ahead(1) + 1);  // which shares nothing
   /// Collective. `node`: ranks that give the same number share memory; by_machine: those that share
   /// a machine do. `lent`: the rank's own, where it is enough; outlives the object.
   NodeMemory(const Ranks& ranks, const Need& need, int node = by_machine,
@@ -48,9 +57,11 @@ class NodeMemory {
   NodeMemory& operator=(const NodeMemory&) = delete;
 
   const LoadNodes& nodes() const { return nodes_; }
-  /// Rounds on their way at once: load_ahead of the node with most ranks, for all have the same.
-  int ahead() const { return parts_ - 2; }
-  /// Of own memory: one is handed out, one is free for the next, the others are on their way.
+  /// Rounds on their way at once: parts_ahead of the machine with most ranks, for all have the
+  /// same.
+  int ahead() const { return parts_ - 1; }
+  /// Of own memory: one is handed out, and is the next's when that is asked for; the others are on
+  /// their way.
   int parts() const { return parts_; }
   /// Empty; or which rank of a node could not share, and why: the same on all ranks.
   const std::string& refusal() const { return refusal_; }
@@ -72,7 +83,6 @@ class NodeMemory {
     Need need;
   };
   void number(const std::vector<Member>& members);
-  int most_on_a_node() const;
   void share(const Ranks& ranks, std::vector<Member>& members);
   void part(const std::vector<std::int64_t>& errors, std::vector<Member>& members);
 

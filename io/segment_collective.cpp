@@ -1,13 +1,17 @@
 #include <algorithm>
 #include <cstring>
-#include <exception>
+#include <utility>
 
+#include "io/first_failure.hpp"
 #include "io/segment_exchange.hpp"
 #include "io/segment_writer.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
 namespace {
+
+// Of staged, packed and received; or, where ranks share memory, of both parts of that.
+constexpr std::int64_t round_weight = collective_bytes / 3;
 
 class CollectiveWriter final : public SegmentWriter {
  public:
@@ -17,6 +21,8 @@ class CollectiveWriter final : public SegmentWriter {
         stripe_(std::max(stripe, shortest_stripe)),
         exchange_(ranks, round_weight),
         own_(independent_writer(std::move(paths), memory)) {}
+
+  void meet() override { exchange_.meet(); }
 
   void write(std::span<const DataSegment> segments, Lifetime memory) override {
     for (DataSegment rest : segments) {
@@ -36,25 +42,18 @@ class CollectiveWriter final : public SegmentWriter {
   void finish() override {
     while (round(false)) {
     }
-    try {
-      own_->finish();  // also after a failure: until then memory is in use
-    } catch (const std::exception& error) {
-      if (failure_.empty()) failure_ = error.what();
-    }
-    if (!failure_.empty()) throw Error(failure_);
+    failure_.of([&] { own_->finish(); });  // also after a failure: until then memory is in use
+    failure_.rethrow();
   }
 
  private:
   // What goes to the disk at once: of shorter ones too little is on its way.
   static constexpr std::int64_t shortest_stripe = independent_bytes / independent_parts;
-  static constexpr std::int64_t round_weight = collective_bytes / 3;  // staged, packed, received
-  // The first round is a short one: from it on what is staged may lie where the others read it.
-  static constexpr std::int64_t first_weight = 2 * long_segment;
 
   // A piece of one stripe.
   void stage(const DataSegment& piece, Lifetime memory) {
     const std::int64_t weight = SegmentExchange::weight(piece);
-    if (used_ + weight > most_) round(true);
+    if (used_ + weight > round_weight) round(true);
     const auto stripe = piece.offset / stripe_ + static_cast<std::int64_t>(piece.file);
     const auto owner = static_cast<int>(stripe % ranks_.size);
     OwnedSegment& staged = staged_.emplace_back(OwnedSegment{owner, piece});
@@ -68,35 +67,30 @@ class CollectiveWriter final : public SegmentWriter {
   }
 
   // Writes what all ranks have staged. `more`: this rank comes to another round; returns whether
-  // any does.
+  // any does. A failure, of the disk or of memory, is kept for finish: the others go on.
   bool round(bool more) {
-    const bool any = exchange_.run(staged_, more, [&](std::span<const DataSegment> segments) {
-      attempt([&] { own_->write(segments, Lifetime::call); });
-    });
+    const SegmentExchange::Outcome outcome =
+        exchange_.run(staged_, more, [&](std::span<const DataSegment> segments) {
+          attempt([&] { own_->write(segments, Lifetime::call); });
+        });
+    failure_.keep(outcome.failure);
     staged_.clear();
     used_ = filled_ = 0;
-    most_ = round_weight;
-    return any;
+    return outcome.any_more;
   }
 
-  // A failure, of the disk or of memory, is kept for finish: the others go on.
   template <class Action>
   void attempt(Action&& action) {
-    if (!failure_.empty()) return;
-    try {
-      action();
-    } catch (const std::exception& error) {
-      failure_ = error.what();
-    }
+    if (!failure_.met()) failure_.of(std::forward<Action>(action));
   }
 
   Ranks ranks_;
   std::int64_t stripe_;
   SegmentExchange exchange_;
-  std::int64_t most_ = first_weight, used_ = 0;  // weight of what is staged
-  std::int64_t filled_ = 0;                      // bytes of it that are copied
+  std::int64_t used_ = 0;    // weight of what is staged
+  std::int64_t filled_ = 0;  // bytes of it that are copied
   std::vector<OwnedSegment> staged_;
-  std::string failure_;
+  FirstFailure failure_;
   std::unique_ptr<SegmentWriter> own_;
 };
 

@@ -11,11 +11,6 @@
 namespace triax {
 namespace {
 
-// What is told of a segment to who writes it.
-struct Description {
-  std::int64_t file, offset, bytes;
-};
-
 // Share `step` of `steps` of what goes to each owner. `segments`: by owner.
 std::vector<OwnedSegment> share_of(std::span<const OwnedSegment> segments, std::int64_t step,
                                    std::int64_t steps) {
@@ -40,148 +35,170 @@ std::vector<OwnedSegment> share_of(std::span<const OwnedSegment> segments, std::
   return share;
 }
 
-// Counts of a collective operation, and the places that follow from them.
-struct Layout {
-  std::vector<int> counts, places;
-  void add(std::int64_t count) {
-    places.push_back(counts.empty() ? 0 : places.back() + counts.back());
-    counts.push_back(static_cast<int>(count));
-  }
-  std::size_t total() const { return static_cast<std::size_t>(places.back() + counts.back()); }
-};
-
-int start(const void* from, const Layout& sending, void* to, const Layout& receiving, MPI_Comm comm,
-          MPI_Request& request) {
-  return MPI_Ialltoallv(from, sending.counts.data(), sending.places.data(), MPI_BYTE, to,
-                        receiving.counts.data(), receiving.places.data(), MPI_BYTE, comm, &request);
-}
-
 }  // namespace
 
-SegmentExchange::SegmentExchange(const Ranks& ranks, std::int64_t weight, bool share)
+// By rank, from 0 on.
+void SegmentExchange::Layout::set(std::size_t rank, std::int64_t count) {
+  if (rank == 0) total = 0;
+  places[rank] = static_cast<int>(total);
+  counts[rank] = static_cast<int>(count);
+  total += static_cast<std::size_t>(count);
+}
+
+SegmentExchange::Messages::Messages(std::size_t ranks, std::int64_t weight, std::size_t room)
+    : packed(std::make_unique_for_overwrite<std::byte[]>(room)),
+      received(std::make_unique_for_overwrite<std::byte[]>(room)),
+      // A step cuts one segment for each rank, and from each.
+      most(static_cast<std::size_t>(weight / beside) + ranks),
+      told(std::make_unique_for_overwrite<Description[]>(most)),
+      heard(std::make_unique_for_overwrite<Description[]>(most)),
+      out(ranks),
+      in(ranks) {
+  for (Layout* const layout : {&telling, &hearing, &sending, &receiving}) {
+    layout->counts.resize(ranks);
+    layout->places.resize(ranks);
+  }
+}
+
+SegmentExchange::SegmentExchange(const Ranks& ranks, std::int64_t weight)
     : ranks_(ranks),
       weight_(weight),
       room_(static_cast<std::size_t>(weight + ranks.size)),
-      ask_(share),
       staging_(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(weight))),
-      packed_(std::make_unique_for_overwrite<std::byte[]>(room_)),
-      received_(std::make_unique_for_overwrite<std::byte[]>(room_)) {}
+      messages_(std::make_unique<Messages>(static_cast<std::size_t>(ranks.size), weight, room_)) {}
 
-std::vector<SegmentExchange::Counts> SegmentExchange::sent(
-    std::span<const OwnedSegment> segments) const {
-  std::vector<Counts> counts(static_cast<std::size_t>(ranks_.size));
-  for (const auto& [owner, segment] : segments) {
-    if (owner == ranks_.rank) continue;
-    Counts& of_owner = counts[static_cast<std::size_t>(owner)];
-    of_owner.bytes += segment.bytes;
-    ++of_owner.segments;
-  }
-  return counts;
-}
-
-std::vector<SegmentExchange::Counts> SegmentExchange::received(
-    const std::vector<Counts>& sent) const {
-  std::vector<Counts> counts(sent.size());
-  MPI_Request request = MPI_REQUEST_NULL;
-  require_mpi(MPI_Ialltoall(sent.data(), 2, MPI_INT64_T, counts.data(), 2, MPI_INT64_T, ranks_.comm,
-                            &request));
-  wait_yielding(request);
-  return counts;
+void SegmentExchange::meet() {
+  sharing_ = SegmentSharing::make(ranks_, weight_);
+  if (!sharing_) return;
+  staging_.reset();
+  messages_.reset();
 }
 
 // By owner, and each one's as the file has them, which is how they mostly come: there is little to
 // compare.
 void SegmentExchange::order(std::vector<OwnedSegment>& segments) {
-  std::vector<std::size_t> end(static_cast<std::size_t>(ranks_.size) + 1);
-  for (const OwnedSegment& one : segments) ++end[static_cast<std::size_t>(one.owner) + 1];
-  std::partial_sum(end.begin(), end.end(), end.begin());
+  std::vector<std::size_t> begin(static_cast<std::size_t>(ranks_.size) + 1);
+  for (const OwnedSegment& one : segments) ++begin[static_cast<std::size_t>(one.owner) + 1];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
   ordered_.resize(segments.size());
-  std::vector<std::size_t> next(end.begin(), end.end() - 1);
+  std::vector<std::size_t> next = begin;
   for (const OwnedSegment& one : segments)
     ordered_[next[static_cast<std::size_t>(one.owner)]++] = one;
-  for (std::size_t owner = 0; owner + 1 < end.size(); ++owner) {
-    const auto own = std::span(ordered_).subspan(end[owner], end[owner + 1] - end[owner]);
-    if (!std::ranges::is_sorted(own, before, &OwnedSegment::segment))
-      std::ranges::sort(own, before, &OwnedSegment::segment);
+  for (std::size_t owner = 0; owner + 1 < begin.size(); ++owner) {
+    const auto its = std::span(ordered_).subspan(begin[owner], begin[owner + 1] - begin[owner]);
+    if (!std::ranges::is_sorted(its, before_in_file, &OwnedSegment::segment))
+      std::ranges::sort(its, before_in_file, &OwnedSegment::segment);
   }
   segments.swap(ordered_);
 }
 
-bool SegmentExchange::run(std::vector<OwnedSegment>& segments, bool more, const Take& take) {
-  order(segments);
-  if (sharing_) return sharing_->run(segments, more, take);
-  const bool any = exchange(segments, more, take);
-  if (sharing_)
-    for (auto* const memory : {&staging_, &packed_, &received_}) memory->reset();
-  return any;
+SegmentExchange::Outcome SegmentExchange::run(std::vector<OwnedSegment>& segments, bool more,
+                                              const Take& take) {
+  FirstFailure failure;
+  failure.of([&] { order(segments); });
+  if (failure.met()) segments.clear();
+  if (!sharing_) {
+    const bool any_more = exchange(segments, more, take, failure);
+    return {any_more, failure.first()};
+  }
+  Outcome outcome = sharing_->run(segments, more, take);
+  failure.keep(outcome.failure);
+  return {outcome.any_more, failure.first()};
 }
 
-// In messages, until all have been found to share memory.
-bool SegmentExchange::exchange(std::vector<OwnedSegment>& segments, bool more, const Take& take) {
-  const std::vector<Counts> out = sent(segments);
-  std::vector<Counts> in;
-  std::array<std::int64_t, 2> most = {0, more ? 1 : 0};
-  {
-    const WaitScope waiting(ranks_.watch);
-    in = received(out);
-    for (const Counts& counts : in) most[0] += counts.bytes + beside * counts.segments;
-    MPI_Request request = MPI_REQUEST_NULL;
-    require_mpi(
-        MPI_Iallreduce(MPI_IN_PLACE, most.data(), 2, MPI_INT64_T, MPI_MAX, ranks_.comm, &request));
-    wait_yielding(request);
+// What goes out, and what comes in.
+void SegmentExchange::count(std::span<const OwnedSegment> segments) {
+  std::ranges::fill(messages_->out, Counts{});
+  for (const auto& [owner, segment] : segments) {
+    if (owner == ranks_.rank) continue;
+    Counts& of_owner = messages_->out[static_cast<std::size_t>(owner)];
+    of_owner.bytes += segment.bytes;
+    ++of_owner.segments;
   }
-  if (most[0] > 0 && std::exchange(ask_, false)) {
-    sharing_ = SegmentSharing::make(ranks_, weight_);
-    if (sharing_) return sharing_->run(segments, more, take);
-  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  require_mpi(MPI_Ialltoall(messages_->out.data(), 2, MPI_INT64_T, messages_->in.data(), 2,
+                            MPI_INT64_T, ranks_.comm, &request));
+  wait_yielding(request);
+}
+
+// In messages.
+bool SegmentExchange::exchange(std::span<const OwnedSegment> segments, bool more, const Take& take,
+                               FirstFailure& failure) {
   const WaitScope waiting(ranks_.watch);
+  count(segments);
+  std::array<std::int64_t, 2> most = {0, more ? 1 : 0};
+  for (const Counts& counts : messages_->in) most[0] += counts.bytes + beside * counts.segments;
+  MPI_Request request = MPI_REQUEST_NULL;
+  require_mpi(
+      MPI_Iallreduce(MPI_IN_PLACE, most.data(), 2, MPI_INT64_T, MPI_MAX, ranks_.comm, &request));
+  wait_yielding(request);
   const std::int64_t steps = std::max<std::int64_t>(1, (most[0] + weight_ - 1) / weight_);
-  if (steps == 1) step(segments, out, in, take);
+  if (steps == 1) step(segments, take, failure);
   for (std::int64_t i = 0; i < steps && steps > 1; ++i) {
-    const std::vector<OwnedSegment> share = share_of(segments, i, steps);
-    const std::vector<Counts> share_out = sent(share);
-    step(share, share_out, received(share_out), take);
+    std::vector<OwnedSegment> share;
+    failure.of([&] { share = share_of(segments, i, steps); });
+    count(share);
+    step(share, take, failure);
   }
   return most[1] > 0;
 }
 
-// `segments`: by owner.
-void SegmentExchange::step(std::span<const OwnedSegment> segments, const std::vector<Counts>& out,
-                           const std::vector<Counts>& in, const Take& take) {
-  std::vector<DataSegment> to_write;
-  std::vector<Description> told;
-  std::byte* packed = packed_.get();  // MPI takes several times as long to gather them itself
+// What is counted. `segments`: by owner.
+void SegmentExchange::step(std::span<const OwnedSegment> segments, const Take& take,
+                           FirstFailure& failure) {
+  Messages& m = *messages_;
+  constexpr auto width = std::int64_t{sizeof(Description)};
+  for (std::size_t rank = 0; rank < m.out.size(); ++rank) {
+    m.sending.set(rank, m.out[rank].bytes);
+    m.receiving.set(rank, m.in[rank].bytes);
+    m.telling.set(rank, m.out[rank].segments * width);
+    m.hearing.set(rank, m.in[rank].segments * width);
+  }
+  const std::size_t told = m.telling.total / sizeof(Description);
+  const std::size_t heard = m.hearing.total / sizeof(Description);
+  check(std::max(m.sending.total, m.receiving.total) <= room_ && std::max(told, heard) <= m.most,
+        "{} bytes in {} pieces are sent and {} in {} received, {} in {} expected", m.sending.total,
+        told, m.receiving.total, heard, room_, m.most);
+  pack(segments);
+  const auto start = [&](const void* from, const Layout& sending, void* to, const Layout& receiving,
+                         MPI_Request& request) {
+    require_mpi(MPI_Ialltoallv(from, sending.counts.data(), sending.places.data(), MPI_BYTE, to,
+                               receiving.counts.data(), receiving.places.data(), MPI_BYTE,
+                               ranks_.comm, &request));
+  };
+  std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  start(m.told.get(), m.telling, m.heard.get(), m.hearing, requests[0]);
+  start(m.packed.get(), m.sending, m.received.get(), m.receiving, requests[1]);
+  for (MPI_Request& request : requests) wait_yielding(request);
+  failure.of([&] {
+    collect(segments, heard);
+    take(to_write_);
+  });
+}
+
+// MPI takes several times as long to gather them itself.
+void SegmentExchange::pack(std::span<const OwnedSegment> segments) {
+  std::byte* packed = messages_->packed.get();
+  Description* told = messages_->told.get();
   for (const auto& [owner, segment] : segments) {
-    if (owner == ranks_.rank) {
-      to_write.push_back(segment);
-      continue;
-    }
-    told.push_back({static_cast<std::int64_t>(segment.file), segment.offset, segment.bytes});
+    if (owner == ranks_.rank) continue;
+    *told++ = {static_cast<std::int64_t>(segment.file), segment.offset, segment.bytes};
     std::memcpy(packed, segment.memory, static_cast<std::size_t>(segment.bytes));
     packed += segment.bytes;
   }
-  Layout telling, hearing, sending, receiving;
-  for (std::size_t rank = 0; rank < out.size(); ++rank) {
-    sending.add(out[rank].bytes);
-    receiving.add(in[rank].bytes);
-    telling.add(out[rank].segments * std::int64_t{sizeof(Description)});
-    hearing.add(in[rank].segments * std::int64_t{sizeof(Description)});
-  }
-  check(sending.total() <= room_ && receiving.total() <= room_,
-        "{} bytes are sent and {} received, {} expected", sending.total(), receiving.total(),
-        room_);
-  std::vector<Description> heard(hearing.total() / sizeof(Description));
-  std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  require_mpi(start(told.data(), telling, heard.data(), hearing, ranks_.comm, requests[0]));
-  require_mpi(start(packed_.get(), sending, received_.get(), receiving, ranks_.comm, requests[1]));
-  for (MPI_Request& request : requests) wait_yielding(request);
-  const std::byte* memory = received_.get();
-  for (const auto& [file, offset, bytes] : heard) {
-    to_write.push_back({static_cast<std::size_t>(file), offset, bytes, memory});
+}
+
+// What this rank is to write, of its own segments and of so many that came.
+void SegmentExchange::collect(std::span<const OwnedSegment> segments, std::size_t heard) {
+  to_write_.clear();
+  for (const auto& [owner, segment] : segments)
+    if (owner == ranks_.rank) to_write_.push_back(segment);
+  const std::byte* memory = messages_->received.get();
+  for (const auto& [file, offset, bytes] : std::span(messages_->heard.get(), heard)) {
+    to_write_.push_back({static_cast<std::size_t>(file), offset, bytes, memory});
     memory += bytes;
   }
-  std::ranges::sort(to_write, before);
-  take(to_write);
+  std::ranges::sort(to_write_, before_in_file);
 }
 
 }  // namespace triax

@@ -1,12 +1,12 @@
 #pragma once
 // Brings pieces of files to the ranks that write them. Internal to io/.
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "io/agree.hpp"
+#include "io/first_failure.hpp"
 #include "io/segment_sharing.hpp"
 
 namespace triax {
@@ -14,25 +14,30 @@ namespace triax {
 class SegmentExchange {
  public:
   /// What a rank takes at a time: so much weight, and as many bytes more as there are ranks.
-  /// Without `share` all goes in messages, as between machines.
-  SegmentExchange(const Ranks& ranks, std::int64_t weight, bool share = true);
+  SegmentExchange(const Ranks& ranks, std::int64_t weight);
+  /// Collective, before the first run: finds out whether all ranks can read each other's memory.
+  /// Where they cannot, or were not asked, all goes in messages.
+  void meet();
 
   /// Of a segment: its bytes, and what is kept beside them on both sides.
   static std::int64_t weight(const DataSegment& segment) { return segment.bytes + beside; }
 
-  /// Memory of `weight` bytes for copies of what the next run is handed; another after each run.
+  /// Memory for copies of what the next run is handed, another in each run where ranks share
+  /// memory: of the weight less `beside` for each segment.
   std::byte* staging() const { return sharing_ ? sharing_->staging() : staging_.get(); }
-  /// Whether the others read there, from the first run on in which there was something for them:
-  /// then all that goes to others is to lie there, and is copied no more.
+  /// Whether the others read there. Then a run has all that goes to others there, and copies
+  /// nothing; or has nothing there, and copies it.
   bool shares() const { return sharing_ != nullptr; }
 
   using Take = SegmentSharing::Take;
+  using Outcome = SegmentSharing::Outcome;
   /// Collective. Hands each rank what it is to write, its own segments and the others', by file and
-  /// offset; their memory is there until `take` returns, which must not throw. Where a rank gets
-  /// more than it takes at a time, all go in steps, each sending as large a share in each. `more`:
-  /// this rank comes to another run. Returns whether any rank does. Waiting yields the core. Ranks
-  /// that share memory need neither steps nor messages for the data.
-  bool run(std::vector<OwnedSegment>& segments, bool more, const Take& take);
+  /// offset; their memory is there until `take` returns. Where a rank gets more than it takes at a
+  /// time, all go in steps, each sending as large a share in each. `more`: this rank comes to
+  /// another run. Waiting yields the core. Ranks that share memory need neither steps nor messages
+  /// for the data. What fails on a rank, `take` too, is in its outcome, and the others go on:
+  /// what it had for them or they for it is then not written.
+  Outcome run(std::vector<OwnedSegment>& segments, bool more, const Take& take);
 
  private:
   static constexpr std::int64_t beside = 64;
@@ -41,20 +46,42 @@ class SegmentExchange {
   struct Counts {
     std::int64_t bytes = 0, segments = 0;
   };
-  std::vector<Counts> received(const std::vector<Counts>& sent) const;
-  std::vector<Counts> sent(std::span<const OwnedSegment> segments) const;
+  /// What is told of a segment to who writes it.
+  struct Description {
+    std::int64_t file, offset, bytes;
+  };
+  /// Counts of a collective operation, and the places that follow from them.
+  struct Layout {
+    std::vector<int> counts, places;
+    std::size_t total = 0;
+    void set(std::size_t rank, std::int64_t count);
+  };
+  /// What messages need: made before the first, for who has no memory left then would leave the
+  /// others waiting.
+  struct Messages {
+    Messages(std::size_t ranks, std::int64_t weight, std::size_t room);
+    std::unique_ptr<std::byte[]> packed, received;
+    std::size_t most;  // descriptions
+    std::unique_ptr<Description[]> told, heard;
+    std::vector<Counts> out, in;
+    Layout telling, hearing, sending, receiving;
+  };
   void order(std::vector<OwnedSegment>& segments);
-  bool exchange(std::vector<OwnedSegment>& segments, bool more, const Take& take);
-  void step(std::span<const OwnedSegment> segments, const std::vector<Counts>& out,
-            const std::vector<Counts>& in, const Take& take);
+  bool exchange(std::span<const OwnedSegment> segments, bool more, const Take& take,
+                FirstFailure& failure);
+  void count(std::span<const OwnedSegment> segments);
+  void step(std::span<const OwnedSegment> segments, const Take& take, FirstFailure& failure);
+  void pack(std::span<const OwnedSegment> segments);
+  void collect(std::span<const OwnedSegment> segments, std::size_t heard);
 
   Ranks ranks_;
   std::int64_t weight_;
   std::size_t room_;
-  bool ask_;                                 // whether all share memory, when it is first wanted
-  std::unique_ptr<SegmentSharing> sharing_;  // if so
-  std::unique_ptr<std::byte[]> staging_, packed_, received_;  // null where they share
+  std::unique_ptr<SegmentSharing> sharing_;  // where they share memory; else the others
+  std::unique_ptr<std::byte[]> staging_;
+  std::unique_ptr<Messages> messages_;
   std::vector<OwnedSegment> ordered_;
+  std::vector<DataSegment> to_write_;
 };
 
 }  // namespace triax

@@ -6,11 +6,11 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
-#include <exception>
 #include <utility>
 
 #include "io/block_file.hpp"
 #include "io/durable.hpp"
+#include "io/first_failure.hpp"
 #include "io/segment_writer.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/device.hpp"
@@ -125,25 +125,6 @@ class Places {
   GatherMemory& memory_;
   std::array<BlockRequest, count> requests_;
   std::size_t at_ = 0;
-};
-
-// Does one thing after another, whatever fails, and then throws the first failure.
-class FirstFailure {
- public:
-  template <class Action>
-  void of(Action&& action) {
-    try {
-      action();
-    } catch (const std::exception&) {
-      if (!first_) first_ = std::current_exception();
-    }
-  }
-  void rethrow() const {
-    if (first_) std::rethrow_exception(first_);
-  }
-
- private:
-  std::exception_ptr first_;
 };
 
 class IndependentWriter final : public SegmentWriter {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "io/first_failure.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
@@ -19,7 +20,7 @@ void merge(std::vector<DataSegment>& lists, std::vector<std::size_t> ends) {
     std::vector<std::size_t> merged;
     std::size_t begin = 0;
     for (std::size_t i = 1; i < ends.size(); i += 2) {
-      std::inplace_merge(at(begin), at(ends[i - 1]), at(ends[i]), before);
+      std::inplace_merge(at(begin), at(ends[i - 1]), at(ends[i]), before_in_file);
       merged.push_back(begin = ends[i]);
     }
     if (ends.size() % 2 == 1) merged.push_back(ends.back());
@@ -28,6 +29,13 @@ void merge(std::vector<DataSegment>& lists, std::vector<std::size_t> ends) {
 }
 
 }  // namespace
+
+SegmentSharing::SegmentSharing(const Ranks& ranks, std::int64_t bytes)
+    : ranks_(ranks),
+      bytes_(bytes),
+      others_(static_cast<std::size_t>(ranks.size)),
+      told_(others_.size()),
+      heard_(others_.size()) {}
 
 std::unique_ptr<SegmentSharing> SegmentSharing::make(const Ranks& ranks, std::int64_t bytes) {
   constexpr std::int64_t line = 64;
@@ -56,7 +64,6 @@ bool SegmentSharing::meet() {
     std::copy_n(&names[rank * name.size()], name.size(), name.begin());
     return name;
   };
-  others_.resize(static_cast<std::size_t>(ranks_.size));
   const auto own = static_cast<std::size_t>(ranks_.rank);
   bool all = mine_.data() != nullptr;
   for (std::size_t rank = 0; rank < others_.size() && all; ++rank) {
@@ -70,74 +77,84 @@ bool SegmentSharing::meet() {
   return refused == 0;
 }
 
-std::vector<SegmentSharing::Told> SegmentSharing::pack(std::span<const OwnedSegment> segments,
-                                                       std::vector<DataSegment>& own) {
-  std::vector<Told> told(others_.size());
+bool SegmentSharing::is_staged(const DataSegment& segment) const {
+  return !std::less<>()(segment.memory, staging()) &&
+         std::less<>()(segment.memory, staging() + bytes_);
+}
+
+// What is for others, which is copied where nothing lies in the part yet.
+void SegmentSharing::list(std::span<const OwnedSegment> segments) {
+  std::ranges::fill(told_, Told{});
   for (const auto& [owner, segment] : segments)
-    if (owner != ranks_.rank) ++told[static_cast<std::size_t>(owner)].count;
-  std::int64_t all = 0;
-  for (Told& one : told) one.first = std::exchange(all, all + one.count);
-  for (Told& one : told) one.of = all;
-  std::byte* const part = staging();
-  const std::span room(part, static_cast<std::size_t>(bytes_ - all * beside));
-  Packed* next = packed(mine_, all);
+    if (owner != ranks_.rank) ++told_[static_cast<std::size_t>(owner)].count;
+  std::int64_t length = 0;
+  for (Told& one : told_) one.first = std::exchange(length, length + one.count);
+  for (Told& one : told_) one.length = length;
+  const std::int64_t room = bytes_ - length * beside;
+  check(room >= 0, "{} segments in a part of {} bytes", length, bytes_);
+  const bool staged = std::ranges::any_of(
+      segments, [&](const OwnedSegment& one) { return is_staged(one.segment); });
+  auto next = listed(mine_, part_, length).begin();
   std::int64_t used = 0;
   for (const auto& [owner, segment] : segments) {
-    if (owner == ranks_.rank) {
-      own.push_back(segment);
-      continue;
-    }
-    std::int64_t at = segment.memory - part;
-    if (std::less<>()(segment.memory, part) || at >= bytes_) {
-      at = std::exchange(used, used + segment.bytes);
-      check(used <= std::ssize(room), "{} bytes of segments in {}", used, room.size());
-      std::memcpy(part + at, segment.memory, static_cast<std::size_t>(segment.bytes));
-    }
-    check(at + segment.bytes <= std::ssize(room), "a segment at {} of {} bytes", at, room.size());
+    const std::int64_t at = staged ? segment.memory - staging() : used;
+    if (owner == ranks_.rank) continue;
+    check(at >= 0 && at + segment.bytes <= room, "a segment of {} bytes at {} of {}", segment.bytes,
+          at, room);
+    if (!staged)
+      std::memcpy(staging() + at, segment.memory, static_cast<std::size_t>(segment.bytes));
+    used += segment.bytes;
     *next++ = {static_cast<std::int64_t>(segment.file), segment.offset, segment.bytes, at};
   }
-  return told;
 }
 
-// What another rank has for this one.
-void SegmentSharing::collect(int rank, const Told& heard,
-                             std::vector<DataSegment>& to_write) const {
-  const SharedMemory& memory = others_[static_cast<std::size_t>(rank)];
-  const Packed* const first = packed(memory, heard.of) + heard.first;
-  for (const auto& [file, offset, bytes, at] :
-       std::span(first, static_cast<std::size_t>(heard.count)))
-    to_write.push_back({static_cast<std::size_t>(file), offset, bytes, memory.data() + part_ + at});
+// What this rank is to write, of its own segments and of what the others have in the part.
+void SegmentSharing::collect(std::int64_t part, std::span<const OwnedSegment> segments) {
+  to_write_.clear();
+  for (const auto& [owner, segment] : segments)
+    if (owner == ranks_.rank) to_write_.push_back(segment);
+  std::vector<std::size_t> ends = {to_write_.size()};  // of each rank's
+  for (std::size_t rank = 0; rank < heard_.size(); ++rank) {
+    if (static_cast<int>(rank) == ranks_.rank) continue;
+    const Told& one = heard_[rank];
+    const SharedMemory& memory = others_[rank];
+    for (const auto& [file, offset, bytes, at] :
+         listed(memory, part, one.length)
+             .subspan(static_cast<std::size_t>(one.first), static_cast<std::size_t>(one.count)))
+      to_write_.push_back(
+          {static_cast<std::size_t>(file), offset, bytes, memory.data() + part + at});
+    ends.push_back(to_write_.size());
+  }
+  merge(to_write_, std::move(ends));
 }
 
-bool SegmentSharing::run(std::span<const OwnedSegment> segments, bool more, const Take& take) {
-  std::vector<DataSegment> to_write;
-  std::vector<Told> told = pack(segments, to_write);
-  for (Told& one : told) one.more = more ? 1 : 0;
-  std::vector<Told> heard(told.size());
-  constexpr int words = sizeof(Told) / sizeof(std::int64_t);
+// A rank that fails has nothing for the others, or does not write what they have for it; it comes
+// to the same messages as they.
+SegmentSharing::Outcome SegmentSharing::run(std::span<const OwnedSegment> segments, bool more,
+                                            const Take& take) {
+  FirstFailure failure;
+  failure.of([&] { list(segments); });
+  if (failure.met()) std::ranges::fill(told_, Told{});
+  for (Told& one : told_) one.more = more ? 1 : 0;
+  std::atomic_thread_fence(std::memory_order_release);
   {
     const WaitScope waiting(ranks_.watch);
-    std::atomic_thread_fence(std::memory_order_release);
+    constexpr int words = sizeof(Told) / sizeof(std::int64_t);
     MPI_Request request = MPI_REQUEST_NULL;
-    require_mpi(MPI_Ialltoall(told.data(), words, MPI_INT64_T, heard.data(), words, MPI_INT64_T,
+    require_mpi(MPI_Ialltoall(told_.data(), words, MPI_INT64_T, heard_.data(), words, MPI_INT64_T,
                               ranks_.comm, &request));
     wait_yielding(request);
     std::atomic_thread_fence(std::memory_order_acquire);
   }
-  bool any = more;
-  std::vector<std::size_t> ends = {to_write.size()};  // of each rank's, all in the file's order
-  for (int rank = 0; rank < ranks_.size; ++rank) {
-    const Told& one = heard[static_cast<std::size_t>(rank)];
-    any = any || one.more != 0;
-    if (rank == ranks_.rank) continue;
-    collect(rank, one, to_write);
-    ends.push_back(to_write.size());
-  }
-  merge(to_write, std::move(ends));
-  take(to_write);
-  // All have come to this run, and so have written what was in the other part.
-  part_ = part_ == 0 ? bytes_ : 0;
-  return any;
+  // All have come to this run, and so their take of the run before has returned: the part that
+  // they read there is free.
+  const std::int64_t part = std::exchange(part_, part_ == 0 ? bytes_ : 0);
+  failure.of([&] {
+    collect(part, segments);
+    take(to_write_);
+  });
+  const bool any_more = std::ranges::any_of(heard_, [](const Told& one) { return one.more != 0; });
+  return {any_more, failure.first()};
 }
 
 }  // namespace triax

@@ -2,6 +2,7 @@
 // The exchange of SegmentExchange where all ranks share memory. Internal to io/.
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -20,8 +21,7 @@ struct OwnedSegment {
   DataSegment segment;
 };
 
-/// The file's order.
-inline bool before(const DataSegment& a, const DataSegment& b) {
+inline bool before_in_file(const DataSegment& a, const DataSegment& b) {
   return std::tie(a.file, a.offset) < std::tie(b.file, b.offset);
 }
 
@@ -30,6 +30,10 @@ inline bool before(const DataSegment& a, const DataSegment& b) {
 class SegmentSharing {
  public:
   using Take = std::function<void(std::span<const DataSegment>)>;
+  struct Outcome {
+    bool any_more = false;       // some rank comes to another run
+    std::exception_ptr failure;  // of this rank alone; null where there was none
+  };
   /// Collective. Null, on all ranks alike, where some rank cannot open another's memory: ranks of
   /// several machines, or the system forbids it. `bytes`: what a rank puts there at a time, with
   /// `beside` for each segment.
@@ -38,30 +42,33 @@ class SegmentSharing {
   SegmentSharing(const SegmentSharing&) = delete;
   SegmentSharing& operator=(const SegmentSharing&) = delete;
 
-  /// Where it puts the bytes of the next run: they begin here.
+  /// See SegmentExchange. The bytes of the next run begin here.
   std::byte* staging() const { return mine_.data() + part_; }
   /// As SegmentExchange::run; the segments are in the order of owners, each one's in the file's.
-  /// Those for others lie in staging(), or none does: then they are copied there.
-  bool run(std::span<const OwnedSegment> segments, bool more, const Take& take);
+  Outcome run(std::span<const OwnedSegment> segments, bool more, const Take& take);
 
  private:
-  // Where a segment lies in the file, and in the part of the memory, which ends with these.
-  struct Packed {
+  // Where a segment lies in the file, and in the part of the memory, which ends with a list of
+  // these.
+  struct Listed {
     std::int64_t file, offset, bytes, at;
   };
-  static_assert(sizeof(Packed) == beside);
-  // What one rank tells another: which of those are for it.
+  static_assert(sizeof(Listed) == beside);
+  // What one rank tells another: how long its list is, and what of that is for the other.
   struct Told {
-    std::int64_t of = 0, first = 0, count = 0, more = 0;
+    std::int64_t length = 0, first = 0, count = 0, more = 0;
   };
-  SegmentSharing(const Ranks& ranks, std::int64_t bytes) : ranks_(ranks), bytes_(bytes) {}
+  SegmentSharing(const Ranks& ranks, std::int64_t bytes);
   bool same_home() const;
   bool meet();
-  std::vector<Told> pack(std::span<const OwnedSegment> segments, std::vector<DataSegment>& own);
-  void collect(int rank, const Told& heard, std::vector<DataSegment>& to_write) const;
-  // The first of what is known of so many segments.
-  Packed* packed(const SharedMemory& of, std::int64_t count) const {
-    return reinterpret_cast<Packed*>(of.data() + part_ + bytes_) - count;
+  bool is_staged(const DataSegment& segment) const;
+  void list(std::span<const OwnedSegment> segments);
+  void collect(std::int64_t part, std::span<const OwnedSegment> segments);
+  // Of a part of somebody's memory.
+  std::span<Listed> listed(const SharedMemory& memory, std::int64_t part,
+                           std::int64_t length) const {
+    return {reinterpret_cast<Listed*>(memory.data() + part + bytes_) - length,
+            static_cast<std::size_t>(length)};
   }
 
   Ranks ranks_;
@@ -69,6 +76,8 @@ class SegmentSharing {
   SharedMemory mine_;                 // this rank's
   std::vector<SharedMemory> others_;  // of the ranks
   std::int64_t part_ = 0;             // of the next run: where it begins
+  std::vector<Told> told_, heard_;    // by rank
+  std::vector<DataSegment> to_write_;
 };
 
 }  // namespace triax

@@ -20,6 +20,8 @@ enum class Lifetime : std::uint8_t { call, finish };
 class SegmentWriter {
  public:
   virtual ~SegmentWriter() = default;
+  /// Before the first write: collective where ranks write together.
+  virtual void meet() {}
   /// Error with the system's reason.
   virtual void write(std::span<const DataSegment> segments, Lifetime memory) = 0;
   /// Waits until all that was written is on disk. Error with the system's reason.
@@ -56,7 +58,7 @@ std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths
 /// the long runs that file systems like. A stripe is `stripe` bytes, and 4 MiB at least. `write`
 /// keeps short segments until their bytes fill a third of collective_bytes; then, and in `finish`,
 /// ranks wait for each other: each rank must call `finish`, also after an Error. A failure of one
-/// rank's disk is thrown by its `finish`, and meanwhile the others go on.
+/// rank, of its disk or of memory, is thrown by its `finish`, and meanwhile the others go on.
 /// `memory`: as above.
 std::unique_ptr<SegmentWriter> collective_writer(std::vector<std::string> paths, const Ranks& ranks,
                                                  std::int64_t stripe,

@@ -27,13 +27,13 @@ void expect_shared(const NodeMemory& memory, int first, int last) {
   const auto value = [](int rank, int part) {
     return static_cast<std::byte>(10 * rank + part + 1);
   };
-  for (int part = 0; part < NodeMemory::shared_parts; ++part) {
+  for (int part = 0; part < shared_parts; ++part) {
     ASSERT_NE(memory.shared(part), nullptr);
     std::fill_n(memory.shared(part) + (world_rank() - first) * page, page,
                 value(world_rank(), part));
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int part = 0; part < NodeMemory::shared_parts; ++part)
+  for (int part = 0; part < shared_parts; ++part)
     for (int rank = first; rank < last; ++rank) {
       const std::span block(memory.shared(part) + (rank - first) * page, page);
       EXPECT_THAT(block, Each(value(rank, part))) << "of rank " << rank;
@@ -81,15 +81,15 @@ TEST(NodeMemory, RanksOfANodeShare) {
   }
 }
 
-// The more ranks on a machine, the fewer each has on their way: all alike, as the fullest node.
+// The more ranks on a machine, the fewer each has on their way: all alike, as the fullest one.
 TEST(NodeMemory, HasSoMuchOnItsWay) {
-  EXPECT_EQ(load_ahead(1), 4);
-  EXPECT_EQ(load_ahead(2), 2);
-  for (const int many : {3, 4, 64}) EXPECT_EQ(load_ahead(many), 1) << many;
+  EXPECT_EQ(parts_ahead(1), 4);
+  EXPECT_EQ(parts_ahead(2), 2);
+  for (const int many : {3, 4, 64}) EXPECT_EQ(parts_ahead(many), 2) << many;
   for (const int ranks : {1, 2, 3, 4}) {
     const NodeMemory memory(MPI_COMM_WORLD, need, world_rank() / ranks);
-    EXPECT_EQ(memory.ahead(), load_ahead(std::min(ranks, world_size()))) << ranks;
-    EXPECT_EQ(memory.parts(), memory.ahead() + 2);
+    EXPECT_EQ(memory.ahead(), parts_ahead(std::min(ranks, world_size()))) << ranks;
+    EXPECT_EQ(memory.parts(), memory.ahead() + 1);
   }
   EXPECT_EQ(ranks_on_machine(MPI_COMM_WORLD), world_size());
 }
@@ -98,16 +98,17 @@ TEST(NodeMemory, HasSoMuchOnItsWay) {
 TEST(NodeMemory, TakesSoManyBlocks) {
   for (const int ranks : {1, 2, 3, 4}) {
     const NodeMemory memory(MPI_COMM_WORLD, need, world_rank() / ranks);
-    EXPECT_LE(memory.bytes(), NodeMemory::most_blocks * page) << ranks;
-    if (ranks == 2 && world_size() % 2 == 0) {
-      EXPECT_EQ(memory.bytes(), NodeMemory::most_blocks * page);
+    EXPECT_LE(memory.bytes(), most_blocks * page) << ranks;
+    if (world_size() % ranks == 0) {
+      EXPECT_LE(memory.bytes(), blocks_of(ranks) * page) << ranks;
+      EXPECT_GT(memory.bytes(), (blocks_of(ranks) - 1) * page) << ranks;
     }
   }
 }
 
 // Whole pages of what is lent, where they are enough; less is left alone.
 TEST(NodeMemory, TakesWhatIsLent) {
-  const int parts = 2 + load_ahead(world_size());
+  const int parts = 1 + parts_ahead(world_size());
   const Buffer buffer(static_cast<std::size_t>((parts + 3) * page));
   const std::span all(static_cast<std::byte*>(buffer.data()), buffer.bytes());
   const NodeMemory own(MPI_COMM_WORLD, need),

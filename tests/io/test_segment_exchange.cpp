@@ -5,8 +5,9 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <numeric>
+#include <new>
 #include <vector>
 
 #include "tests/io/rank_fixtures.hpp"
@@ -22,13 +23,23 @@ constexpr std::int64_t length = 1111;  // of a segment
 constexpr std::int64_t count = 40;     // of segments in a run
 constexpr int runs = 5;                // of the first rank, the others have one less
 
+enum class Way : std::uint8_t {
+  messages,
+  copied,  // by the exchange to where the others read it
+  staged   // made there
+};
+
 std::byte expected(std::int64_t offset) {
   return static_cast<std::byte>(offset * 2654435761 >> 16);
 }
 
-// Rank r's segment i of a run, in a file of the run's number.
+// Rank r's segment i of a run, in file i % 2 of the run, from the last to the first.
 std::int64_t offset_of(std::int64_t i, std::int64_t r) {
-  return (i * world_size() + r) * length;
+  return ((count - 1 - i) * world_size() + r) * length;
+}
+
+std::size_t file_of(std::int64_t i, int run) {
+  return static_cast<std::size_t>(2 * run + i % 2);
 }
 
 // What this rank has in a run, in `memory`; `owner` says whose segment i is.
@@ -38,16 +49,34 @@ std::vector<OwnedSegment> segments_of(int run, std::byte* memory, Owner&& owner)
   for (std::int64_t i = 0; i < count; ++i, memory += length) {
     const std::int64_t offset = offset_of(i, world_rank());
     for (std::int64_t b = 0; b < length; ++b) memory[b] = expected(offset + b + run);
-    segments.push_back({owner(i), {static_cast<std::size_t>(run), offset, length, memory}});
+    segments.push_back({owner(i), {file_of(i, run), offset, length, memory}});
   }
   return segments;
 }
 
-// What this rank was given to write, in bytes. `stage`: where the others read staging(), segments
-// are made there.
+// Takes what this rank is to write, whose bytes are added to `got`.
+SegmentExchange::Take takes(int run, std::int64_t& got) {
+  return [run, &got](std::span<const DataSegment> taken) {
+    DataSegment last{file_of(0, run), 0, 0, nullptr};
+    for (const DataSegment& segment : taken) {
+      EXPECT_LE(segment.file, file_of(1, run));
+      EXPECT_FALSE(before_in_file(segment, last)) << "not in the file's order";
+      EXPECT_TRUE(segment.file != last.file || segment.offset >= last.offset + last.bytes);
+      last = segment;
+      std::int64_t wrong = 0;
+      for (std::int64_t b = 0; b < segment.bytes; ++b)
+        wrong += segment.memory[b] != expected(segment.offset + b + run) ? 1 : 0;
+      EXPECT_EQ(wrong, 0) << "at " << segment.offset << " of run " << run;
+      got += segment.bytes;
+    }
+  };
+}
+
+// What this rank was given to write, in bytes.
 template <class Owner>
-std::int64_t exchange_all(bool share, Owner&& owner, bool stage = false) {
-  SegmentExchange exchange(MPI_COMM_WORLD, weight, share);
+std::int64_t exchange_all(Way way, Owner&& owner) {
+  SegmentExchange exchange(MPI_COMM_WORLD, weight);
+  if (way != Way::messages) exchange.meet();
   std::vector<std::byte> data(static_cast<std::size_t>(count * length));
   std::int64_t got = 0;
   bool any = true;
@@ -55,21 +84,10 @@ std::int64_t exchange_all(bool share, Owner&& owner, bool stage = false) {
     const int own_runs = world_rank() == 0 ? runs : runs - 1;
     std::vector<OwnedSegment> segments;
     if (run < own_runs)
-      segments =
-          segments_of(run, stage && exchange.shares() ? exchange.staging() : data.data(), owner);
-    any = exchange.run(segments, run + 1 < own_runs, [&](std::span<const DataSegment> taken) {
-      std::int64_t end = 0;
-      for (const DataSegment& segment : taken) {
-        EXPECT_EQ(segment.file, static_cast<std::size_t>(run));
-        EXPECT_GE(segment.offset, end) << "not in the file's order";
-        end = segment.offset + segment.bytes;
-        std::int64_t wrong = 0;
-        for (std::int64_t b = 0; b < segment.bytes; ++b)
-          wrong += segment.memory[b] != expected(segment.offset + b + run) ? 1 : 0;
-        EXPECT_EQ(wrong, 0) << "at " << segment.offset << " of run " << run;
-        got += segment.bytes;
-      }
-    });
+      segments = segments_of(run, way == Way::staged ? exchange.staging() : data.data(), owner);
+    const auto outcome = exchange.run(segments, run + 1 < own_runs, takes(run, got));
+    EXPECT_EQ(outcome.failure, nullptr);
+    any = outcome.any_more;
     // What was handed out is the others' again: a slow rank may not find the next run's bytes.
     std::ranges::fill(data, std::byte{0xee});
   }
@@ -85,43 +103,113 @@ std::int64_t sum(std::int64_t value) {
   return value;
 }
 
+constexpr std::array ways = {Way::messages, Way::copied, Way::staged};
+
+int dealt(std::int64_t i) {
+  return static_cast<int>(i / 2) % world_size();
+}
+
 TEST(SegmentExchange, BringsEachSegmentToItsOwner) {
-  const auto owner = [](std::int64_t i) { return int(i) % world_size(); };
-  for (const bool share : {true, false})
-    for (const bool stage : {true, false})
-      EXPECT_EQ(sum(exchange_all(share, owner, stage)), of_all_runs()) << share << stage;
+  for (const Way way : ways) EXPECT_EQ(sum(exchange_all(way, dealt)), of_all_runs()) << int(way);
 }
 
 // What lies where the others read it is not copied: who writes there later changes what they read.
 TEST(SegmentExchange, LeavesWhatIsStagedWhereItLies) {
   SegmentExchange exchange(MPI_COMM_WORLD, weight);
-  const int next = (world_rank() + 1) % world_size();
-  std::byte first{1}, second{2};
-  std::vector<OwnedSegment> segments = {{next, {0, 0, 1, &first}}};
-  exchange.run(segments, true, [](auto) {});
-  ASSERT_EQ(exchange.shares(), world_size() > 1);
-  if (!exchange.shares()) return;
+  exchange.meet();
+  ASSERT_TRUE(exchange.shares());
   std::byte* const staged = exchange.staging();
-  *staged = second;
-  segments = {{next, {0, 0, 1, staged}}};
+  *staged = std::byte{2};
+  std::vector<OwnedSegment> segments = {{(world_rank() + 1) % world_size(), {0, 0, 1, staged}}};
   exchange.run(segments, false, [&](std::span<const DataSegment> taken) {
     ASSERT_EQ(taken.size(), 1u);
-    EXPECT_EQ(*taken[0].memory, second);
+    EXPECT_EQ(*taken[0].memory, std::byte{2});
     MPI_Barrier(MPI_COMM_WORLD);
-    *staged = first;
+    *staged = std::byte{1};
     MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT_EQ(*taken[0].memory, first);
+    EXPECT_EQ(*taken[0].memory, std::byte{1});
   });
   EXPECT_NE(exchange.staging(), staged) << "the others may read it still";
 }
 
+// The most that fits, of segments so short that their list is longer than they.
+TEST(SegmentExchange, TakesAllThatItsWeightAllows) {
+  constexpr std::int64_t bytes = 3;
+  for (const Way way : ways) {
+    SegmentExchange exchange(MPI_COMM_WORLD, weight);
+    if (way != Way::messages) exchange.meet();
+    std::vector<std::byte> data(static_cast<std::size_t>(weight));
+    std::byte* const memory = way == Way::staged ? exchange.staging() : data.data();
+    std::vector<OwnedSegment> segments;
+    std::int64_t used = 0;
+    const auto next = [&] {
+      const auto i = std::ssize(segments);
+      return DataSegment{0, i * bytes, bytes, memory + i * bytes};
+    };
+    for (; used + SegmentExchange::weight(next()) <= weight;
+         used += SegmentExchange::weight(next()))
+      segments.push_back({(world_rank() + 1) % world_size(), next()});
+    for (std::int64_t i = 0; i < std::ssize(segments) * bytes; ++i) memory[i] = expected(i);
+    const auto all = std::ssize(segments);
+    std::int64_t right = 0;
+    const auto outcome = exchange.run(segments, false, [&](std::span<const DataSegment> taken) {
+      EXPECT_EQ(std::ssize(taken), all);
+      for (const DataSegment& one : taken)
+        for (std::int64_t b = 0; b < one.bytes; ++b)
+          right += one.memory[b] == expected(one.offset + b) ? 1 : 0;
+    });
+    EXPECT_EQ(outcome.failure, nullptr);
+    EXPECT_EQ(right, all * bytes) << int(way);
+  }
+}
+
+// Each in turn fails, in what it does with its own or what it has for the others: they go on.
+TEST(SegmentExchange, AFailureOfOneIsItsOwn) {
+  for (const Way way : ways)
+    for (int rank = 0; rank < world_size(); ++rank) {
+      SegmentExchange exchange(MPI_COMM_WORLD, weight);
+      if (way != Way::messages) exchange.meet();
+      std::vector<std::byte> data(static_cast<std::size_t>(count * length));
+      for (int run = 0; run < 4; ++run) {
+        const bool fails = run == 1 && world_rank() == rank;
+        auto segments =
+            segments_of(run, way == Way::staged ? exchange.staging() : data.data(), dealt);
+        std::int64_t got = 0;
+        const SegmentExchange::Take take = takes(run, got);
+        const auto outcome =
+            exchange.run(segments, run < 3, [&](std::span<const DataSegment> taken) {
+              if (fails) throw std::bad_alloc();
+              take(taken);
+            });
+        EXPECT_EQ(outcome.failure != nullptr, fails);
+        EXPECT_EQ(outcome.any_more, run < 3);
+        const std::int64_t all = sum(got);
+        if (run != 1) {
+          EXPECT_EQ(all, count * length * world_size());
+        }
+      }
+    }
+}
+
+TEST(SegmentExchange, ARankThatHasTooMuchFailsAlone) {
+  SegmentExchange exchange(MPI_COMM_WORLD, weight);
+  exchange.meet();
+  std::vector<std::byte> data(static_cast<std::size_t>(2 * weight));
+  const bool fails = world_rank() == 0 && world_size() > 1;
+  std::vector<OwnedSegment> segments;
+  if (fails) segments.push_back({1, {0, 0, 2 * weight, data.data()}});
+  const auto outcome = exchange.run(
+      segments, false, [](std::span<const DataSegment> taken) { EXPECT_TRUE(taken.empty()); });
+  EXPECT_EQ(outcome.failure != nullptr, fails);
+  EXPECT_FALSE(outcome.any_more);
+}
+
 // Each in turn has none, or is of another namespace: all go over to messages together.
 TEST(SegmentExchange, SendsMessagesWhereARankHasNoMemoryToShare) {
-  const auto owner = [](std::int64_t i) { return int(i) % world_size(); };
   for (const auto call : {std::uint32_t{SYS_fallocate}, std::uint32_t{SYS_readlinkat}})
     for (int rank = 0; rank < world_size(); ++rank) {
       std::int64_t got = 0;
-      const auto body = [&] { got = exchange_all(true, owner); };
+      const auto body = [&] { got = exchange_all(Way::copied, dealt); };
       if (world_rank() == rank)
         with_refused(call, {}, ENOSPC, body);
       else
@@ -133,8 +221,8 @@ TEST(SegmentExchange, SendsMessagesWhereARankHasNoMemoryToShare) {
 // Who gets more than it takes at a time is sent it in steps, where it is sent.
 TEST(SegmentExchange, BringsAllToOneOwner) {
   const int last = world_size() - 1;
-  for (const bool share : {true, false})
-    EXPECT_EQ(exchange_all(share, [&](std::int64_t) { return last; }),
+  for (const Way way : ways)
+    EXPECT_EQ(exchange_all(way, [&](std::int64_t) { return last; }),
               world_rank() == last ? of_all_runs() : 0);
 }
 

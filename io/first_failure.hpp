@@ -1,0 +1,33 @@
+#pragma once
+// Does one thing after another, whatever fails. Internal to io/.
+#include <exception>
+#include <utility>
+
+namespace triax {
+
+class FirstFailure {
+ public:
+  /// Keeps what `action` throws, where nothing failed before.
+  template <class Action>
+  void of(Action&& action) noexcept {
+    try {
+      std::forward<Action>(action)();
+    } catch (...) {
+      keep(std::current_exception());
+    }
+  }
+  void keep(std::exception_ptr failure) noexcept {
+    if (!first_) first_ = std::move(failure);
+  }
+  bool met() const { return first_ != nullptr; }
+  /// Null where nothing failed.
+  const std::exception_ptr& first() const { return first_; }
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_;
+};
+
+}  // namespace triax
