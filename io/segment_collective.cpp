@@ -20,9 +20,16 @@ class CollectiveWriter final : public SegmentWriter {
       : ranks_(ranks),
         stripe_(std::max(stripe, shortest_stripe)),
         exchange_(ranks, round_weight),
-        own_(independent_writer(std::move(paths), memory)) {}
+        memory_(memory != nullptr ? *memory : own_memory_),
+        own_(independent_writer(std::move(paths), &memory_)) {}
 
-  void meet() override { exchange_.meet(); }
+  // A rank sees what all others share, which may take the last of its addresses: what it writes
+  // from comes first.
+  void meet() override {
+    FirstFailure lack;
+    lack.of([&] { take_all(memory_); });
+    exchange_.meet(!lack.met());
+  }
 
   void write(std::span<const DataSegment> segments, Lifetime memory) override {
     for (DataSegment rest : segments) {
@@ -91,6 +98,8 @@ class CollectiveWriter final : public SegmentWriter {
   std::int64_t filled_ = 0;  // bytes of it that are copied
   std::vector<OwnedSegment> staged_;
   FirstFailure failure_;
+  GatherMemory own_memory_;  // where it was given none
+  GatherMemory& memory_;
   std::unique_ptr<SegmentWriter> own_;
 };
 

@@ -67,8 +67,8 @@ SegmentExchange::SegmentExchange(const Ranks& ranks, std::int64_t weight)
       staging_(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(weight))),
       messages_(std::make_unique<Messages>(static_cast<std::size_t>(ranks.size), weight, room_)) {}
 
-void SegmentExchange::meet() {
-  sharing_ = SegmentSharing::make(ranks_, weight_);
+void SegmentExchange::meet(bool willing) {
+  sharing_ = SegmentSharing::make(ranks_, weight_, willing);
   if (!sharing_) return;
   staging_.reset();
   messages_.reset();

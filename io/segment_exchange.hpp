@@ -15,9 +15,9 @@ class SegmentExchange {
  public:
   /// What a rank takes at a time: so much weight, and as many bytes more as there are ranks.
   SegmentExchange(const Ranks& ranks, std::int64_t weight);
-  /// Collective, before the first run: finds out whether all ranks can read each other's memory.
-  /// Where they cannot, or were not asked, all goes in messages.
-  void meet();
+  /// Collective, before the first run: finds out whether all ranks can read each other's memory,
+  /// and all are `willing`. Where not, or where they were not asked, all goes in messages.
+  void meet(bool willing = true);
 
   /// Of a segment: its bytes, and what is kept beside them on both sides.
   static std::int64_t weight(const DataSegment& segment) { return segment.bytes + beside; }

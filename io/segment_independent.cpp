@@ -108,13 +108,15 @@ class Places {
   static_assert(bytes == block_bytes && bytes % page == 0 && bytes >= long_segment);
 
   explicit Places(GatherMemory& memory) : memory_(memory) {}
+  static void take(Buffer& part) {
+    if (part.bytes() == 0) part = Buffer::unwritten(static_cast<std::size_t>(bytes));
+  }
 
   // A place that is free to be filled: the last one where nothing is written from it.
   std::byte* next() {
     if (requests_[at_].pending()) at_ = (at_ + 1) % requests_.size();
     requests_[at_].wait();
-    if (memory_[at_].bytes() == 0)
-      memory_[at_] = Buffer::unwritten(static_cast<std::size_t>(bytes));
+    take(memory_[at_]);
     return static_cast<std::byte*>(memory_[at_].data());
   }
   // Of the place that next() gave last.
@@ -245,6 +247,10 @@ class IndependentWriter final : public SegmentWriter {
 };
 
 }  // namespace
+
+void take_all(GatherMemory& memory) {
+  std::ranges::for_each(memory, Places::take);
+}
 
 std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths,
                                                   GatherMemory* memory) {

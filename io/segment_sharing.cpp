@@ -37,10 +37,11 @@ SegmentSharing::SegmentSharing(const Ranks& ranks, std::int64_t bytes)
       told_(others_.size()),
       heard_(others_.size()) {}
 
-std::unique_ptr<SegmentSharing> SegmentSharing::make(const Ranks& ranks, std::int64_t bytes) {
+std::unique_ptr<SegmentSharing> SegmentSharing::make(const Ranks& ranks, std::int64_t bytes,
+                                                     bool willing) {
   constexpr std::int64_t line = 64;
   std::unique_ptr<SegmentSharing> made(new SegmentSharing(ranks, (bytes + line - 1) / line * line));
-  return made->meet() ? std::move(made) : nullptr;
+  return made->meet(willing) ? std::move(made) : nullptr;
 }
 
 // Whether all ranks are of one home. Asked before memory is made, which would be of no use.
@@ -54,10 +55,10 @@ bool SegmentSharing::same_home() const {
 }
 
 // Whether every rank could open every other's memory.
-bool SegmentSharing::meet() {
+bool SegmentSharing::meet(bool willing) {
   if (!same_home()) return false;
   const auto bytes = static_cast<std::size_t>(2 * bytes_);
-  mine_ = SharedMemory::make("triax-save", bytes);
+  if (willing) mine_ = SharedMemory::make("triax-save", bytes);
   const std::vector<std::int64_t> names = gather_over_ranks(ranks_, mine_.name());
   const auto name_of_rank = [&](std::size_t rank) {
     SharedMemory::Name name{};

@@ -35,9 +35,10 @@ class SegmentSharing {
     std::exception_ptr failure;  // of this rank alone; null where there was none
   };
   /// Collective. Null, on all ranks alike, where some rank cannot open another's memory: ranks of
-  /// several machines, or the system forbids it. `bytes`: what a rank puts there at a time, with
-  /// `beside` for each segment.
-  static std::unique_ptr<SegmentSharing> make(const Ranks& ranks, std::int64_t bytes);
+  /// several machines, or the system forbids it; or where one is not `willing`. `bytes`: what a
+  /// rank puts there at a time, with `beside` for each segment.
+  static std::unique_ptr<SegmentSharing> make(const Ranks& ranks, std::int64_t bytes,
+                                              bool willing = true);
   static constexpr std::int64_t beside = 32;
   SegmentSharing(const SegmentSharing&) = delete;
   SegmentSharing& operator=(const SegmentSharing&) = delete;
@@ -60,7 +61,7 @@ class SegmentSharing {
   };
   SegmentSharing(const Ranks& ranks, std::int64_t bytes);
   bool same_home() const;
-  bool meet();
+  bool meet(bool willing);
   bool is_staged(const DataSegment& segment) const;
   void list(std::span<const OwnedSegment> segments);
   void collect(std::int64_t part, std::span<const OwnedSegment> segments);

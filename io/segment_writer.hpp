@@ -44,6 +44,8 @@ constexpr std::int64_t independent_bytes_of(std::int64_t bytes) {
 /// after another keeps it for all of them: where the host of a virtual machine has to find memory
 /// anew, that takes longer than to fill it.
 using GatherMemory = std::array<Buffer, independent_parts>;
+/// All parts now, where a rank has to know that they are there. Error where they are not.
+void take_all(GatherMemory& memory);
 
 /// Each rank for itself. Segments that adjoin in a file are gathered; where they are long they go
 /// past the page cache (BlockFile), straight from their memory where it stays and lies as the disk

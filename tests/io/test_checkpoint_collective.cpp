@@ -1,5 +1,9 @@
 // Ranks that write a checkpoint together leave the file that each would have written for itself.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cerrno>
+#include <fstream>
 #include <numeric>
 #include <optional>
 
@@ -102,6 +106,45 @@ TEST(CheckpointCollective, IsTheSameWhereOneCannotShareMemory) {
   }
   for (const CheckpointTensor& tensor : tensors)
     EXPECT_EQ(read(dir.path("step-000001.h5"), tensor), read(dir.path("step-000003.h5"), tensor));
+}
+
+// A process that may have so much more of addresses than it has, while the object lives.
+class RoomForMore {
+ public:
+  explicit RoomForMore(std::int64_t bytes) {
+    ::getrlimit(RLIMIT_AS, &before_);
+    std::int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + bytes);
+    ::setrlimit(RLIMIT_AS, &limit);
+  }
+  ~RoomForMore() { ::setrlimit(RLIMIT_AS, &before_); }
+  RoomForMore(const RoomForMore&) = delete;
+  RoomForMore& operator=(const RoomForMore&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// What ranks share takes the place of nothing that one needs: it is done without.
+TEST(CheckpointCollective, ARankWithLittleRoomWritesWithWhatItHas) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer needs all addresses";
+#endif
+  const SharedDirectory dir;
+  constexpr auto mebi = std::int64_t{1} << 20;
+  // What write_part makes, what messages take, what is written from, and 16 MiB for libraries.
+  const std::int64_t least = 64 * mebi / world_size() + collective_bytes + independent_bytes +
+                             2 * collective_library_bytes;
+  for (std::int64_t more = 0; more <= 96; more += 6) {
+    std::optional<RoomForMore> room;
+    if (world_rank() == 0) room.emplace(least + more * mebi);
+    CheckpointWriter writer(dir.path("step-000001.h5"), MPI_COMM_WORLD, {.collective = true});
+    writer.create(example_header(), tensors);
+    write_part(writer);
+    EXPECT_NO_THROW(writer.publish()) << more;
+  }
 }
 
 // One rank has nothing more to write and waits for the others in publish.
