@@ -98,32 +98,42 @@ using Description = dnnl::matmul::primitive_desc;
 // columns and 512 rows on (768x1024x768 200, 203, and within a step 178, 203). Products of bf16 by
 // AMX gain at depths of 2048 and more, alone, and nothing within a step. On Zen 4 the first choice
 // is within 5% of what packed operands reach.
-[[maybe_unused]] bool better_packed(const Key& key) {
+bool better_packed(const Key& key) {
   const bool transposed = key.a.column_stride != 1;
   const bool wide =
       transposed ? key.m >= 512 && key.n >= narrow_columns : key.m >= 32 && key.n >= 128;
   return wide && key.type == DType::f32 && detail::processor_is_intel();
 }
 
-// The description of a product with or without a bias, which oneDNN 3 makes in one step and oneDNN
-// 2 in two. Empty where oneDNN has no such product.
-Description describe(const Key& key, const dnnl::engine& engine,
-                     const dnnl::primitive_attr& attributes, const Memory::desc& a,
-                     const Memory::desc& b, const Memory::desc* bias, const Memory::desc& c) {
+// What a product works on; `bias` is null where it has none.
+struct Shapes {
+  Memory::desc a, b, c;
+  const Memory::desc* bias;
+};
+
+// oneDNN's first choice, which oneDNN 3 makes in one step and oneDNN 2 in two. Empty where oneDNN
+// has no such product.
+Description first_choice(const Shapes& of, const dnnl::engine& engine,
+                         const dnnl::primitive_attr& attributes) {
   constexpr bool may_be_empty = true;
 #if DNNL_VERSION_MAJOR >= 3
-  if (bias != nullptr) return {engine, a, b, *bias, c, attributes, may_be_empty};
-  return {engine, a, b, c, attributes, may_be_empty};
+  if (of.bias != nullptr) return {engine, of.a, of.b, *of.bias, of.c, attributes, may_be_empty};
+  return {engine, of.a, of.b, of.c, attributes, may_be_empty};
 #else
-  const auto operation =
-      bias != nullptr ? dnnl::matmul::desc(a, b, *bias, c) : dnnl::matmul::desc(a, b, c);
-  Description first(operation, attributes, engine, may_be_empty);
+  const auto operation = of.bias != nullptr ? dnnl::matmul::desc(of.a, of.b, *of.bias, of.c)
+                                            : dnnl::matmul::desc(of.a, of.b, of.c);
+  return {operation, attributes, engine, may_be_empty};
+#endif
+}
+
+Description describe(const Key& key, const Shapes& of, const dnnl::engine& engine,
+                     const dnnl::primitive_attr& attributes) {
+  Description first = first_choice(of, engine, attributes);
   if (!first || !better_packed(key)) return first;
-  Description other(operation, attributes, engine, may_be_empty);
+  Description other = first_choice(of, engine, attributes);
   while (other.next_impl())
     if (std::string_view(other.impl_info_str()).starts_with("gemm")) return other;
   return first;
-#endif
 }
 
 Description describe(const Key& key, const dnnl::engine& engine) {
@@ -139,7 +149,7 @@ Description describe(const Key& key, const dnnl::engine& engine) {
     add_to_c.append_sum(1.0F);
     attributes.set_post_ops(add_to_c);
   }
-  return describe(key, engine, attributes, a, b, key.bias ? &bias : nullptr, c);
+  return describe(key, {a, b, c, key.bias ? &bias : nullptr}, engine, attributes);
 }
 
 // A compiled product with its arguments, so that a call sets pointers and nothing else. It calls
