@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "io/block_engine.hpp"
 #include "kernels/base/check.hpp"
@@ -17,9 +19,17 @@ constexpr int max_threads = 8;
 
 class ThreadEngine final : public BlockEngine {
  public:
+  // Where the system gives fewer threads than are wanted, those do it more slowly.
   ThreadEngine(int file, BlockQueue& queue, int depth) : file_(file), queue_(&queue) {
-    for (int i = 0; i < std::min(depth, max_threads); ++i)
-      threads_.push_back(start_quiet_thread([this] { run(); }));
+    const int wanted = std::min(depth, max_threads);
+    threads_.reserve(static_cast<std::size_t>(wanted));
+    try {
+      for (int i = 0; i < wanted; ++i) threads_.push_back(start_quiet_thread([this] { run(); }));
+    } catch (const std::system_error& error) {
+      if (threads_.empty())
+        throw Error("cannot start a thread that moves blocks of a file", error.what(),
+                    "Raise the limits on processes and on addresses (ulimit -u, ulimit -v)");
+    }
   }
   ~ThreadEngine() override {
     queue_->stop();

@@ -34,7 +34,7 @@ void BackgroundWrite::write(CheckpointWriter& writer, CheckpointSnapshot& snapsh
       return writer.offset(name, boxes);
     });
   } catch (const std::exception& error) {
-    writer.fail(error.what());
+    writer.fail(failure_text(error));
   }
   copied_.store(true, std::memory_order_release);
   copied_.notify_all();

@@ -93,7 +93,7 @@ void CheckpointRounds::start_readings(Round& round) {
       round.readings = disk_.start(from_disk, own);
       for (const std::int64_t block : from_disk) own += blocks_.footprint(block);
     } catch (const std::exception& error) {
-      failure_ = error.what();
+      failure_ = failure_text(error);
     }
   std::size_t reading = 0;
   for (const LoadDuty& duty : round.plan.duties) {
@@ -117,7 +117,7 @@ void CheckpointRounds::check_block(BlockReading reading, std::byte* place) {
         fmt::format("its data do not match their checksum in {}", blocks_.text(reading.block)),
         "Use another checkpoint");
   } catch (const std::exception& error) {
-    if (failure_.empty()) failure_ = error.what();
+    if (failure_.empty()) failure_ = failure_text(error);
   }
 }
 

@@ -19,7 +19,7 @@ namespace triax {
 /// disk may tell of what it has done only when it has nothing left to do (virtual ones do): then it
 /// is given the next at once, and has some more to do meanwhile. But where they can be few, all
 /// together not more than a processor's cache holds: what goes round in 64 MiB comes a third slower
-/// than in 16 (benchmarks/results/2026-11-25-checkpoint.md).
+/// than in 16 (benchmarks/results/2026-11-25-checkpoint-2.md).
 constexpr int parts_ahead(int ranks) {
   return std::max(2, 4 / ranks);
 }

@@ -5,7 +5,6 @@
 #include "io/first_failure.hpp"
 #include "io/segment_exchange.hpp"
 #include "io/segment_writer.hpp"
-#include "kernels/base/check.hpp"
 
 namespace triax {
 namespace {
@@ -24,10 +23,14 @@ class CollectiveWriter final : public SegmentWriter {
         own_(independent_writer(std::move(paths), &memory_)) {}
 
   // A rank sees what all others share, which may take the last of its addresses: what it writes
-  // from comes first.
+  // from, and what the libraries want for that, comes first.
   void meet() override {
     FirstFailure lack;
-    lack.of([&] { take_all(memory_); });
+    Buffer for_libraries;
+    lack.of([&] {
+      take_all(memory_);
+      for_libraries = Buffer::unwritten(static_cast<std::size_t>(collective_library_bytes));
+    });
     exchange_.meet(!lack.met());
   }
 

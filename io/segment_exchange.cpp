@@ -64,14 +64,22 @@ SegmentExchange::SegmentExchange(const Ranks& ranks, std::int64_t weight)
     : ranks_(ranks),
       weight_(weight),
       room_(static_cast<std::size_t>(weight + ranks.size)),
+      sharing_(std::make_unique<SegmentSharing>(ranks, weight)),
       staging_(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(weight))),
       messages_(std::make_unique<Messages>(static_cast<std::size_t>(ranks.size), weight, room_)) {}
 
 void SegmentExchange::meet(bool willing) {
-  sharing_ = SegmentSharing::make(ranks_, weight_, willing);
-  if (!sharing_) return;
+  shares_ = sharing_->meet(willing);
+  if (!shares_) return sharing_.reset();
   staging_.reset();
   messages_.reset();
+}
+
+void SegmentExchange::check_weight(std::span<const OwnedSegment> segments) const {
+  std::int64_t out = 0;
+  for (const auto& [owner, segment] : segments)
+    if (owner != ranks_.rank) out += weight(segment);
+  check(out <= weight_, "{} bytes for other ranks where {} are taken", out, weight_);
 }
 
 // By owner, and each one's as the file has them, which is how they mostly come: there is little to
@@ -95,9 +103,12 @@ void SegmentExchange::order(std::vector<OwnedSegment>& segments) {
 SegmentExchange::Outcome SegmentExchange::run(std::vector<OwnedSegment>& segments, bool more,
                                               const Take& take) {
   FirstFailure failure;
-  failure.of([&] { order(segments); });
+  failure.of([&] {
+    check_weight(segments);
+    order(segments);
+  });
   if (failure.met()) segments.clear();
-  if (!sharing_) {
+  if (!shares_) {
     const bool any_more = exchange(segments, more, take, failure);
     return {any_more, failure.first()};
   }

@@ -24,10 +24,10 @@ class SegmentExchange {
 
   /// Memory for copies of what the next run is handed, another in each run where ranks share
   /// memory: of the weight less `beside` for each segment.
-  std::byte* staging() const { return sharing_ ? sharing_->staging() : staging_.get(); }
+  std::byte* staging() const { return shares_ ? sharing_->staging() : staging_.get(); }
   /// Whether the others read there. Then a run has all that goes to others there, and copies
   /// nothing; or has nothing there, and copies it.
-  bool shares() const { return sharing_ != nullptr; }
+  bool shares() const { return shares_; }
 
   using Take = SegmentSharing::Take;
   using Outcome = SegmentSharing::Outcome;
@@ -36,7 +36,7 @@ class SegmentExchange {
   /// time, all go in steps, each sending as large a share in each. `more`: this rank comes to
   /// another run. Waiting yields the core. Ranks that share memory need neither steps nor messages
   /// for the data. What fails on a rank, `take` too, is in its outcome, and the others go on:
-  /// what it had for them or they for it is then not written.
+  /// what it had, or they had for it, is then not written.
   Outcome run(std::vector<OwnedSegment>& segments, bool more, const Take& take);
 
  private:
@@ -66,6 +66,7 @@ class SegmentExchange {
     std::vector<Counts> out, in;
     Layout telling, hearing, sending, receiving;
   };
+  void check_weight(std::span<const OwnedSegment> segments) const;
   void order(std::vector<OwnedSegment>& segments);
   bool exchange(std::span<const OwnedSegment> segments, bool more, const Take& take,
                 FirstFailure& failure);
@@ -77,8 +78,9 @@ class SegmentExchange {
   Ranks ranks_;
   std::int64_t weight_;
   std::size_t room_;
-  std::unique_ptr<SegmentSharing> sharing_;  // where they share memory; else the others
-  std::unique_ptr<std::byte[]> staging_;
+  bool shares_ = false;
+  std::unique_ptr<SegmentSharing> sharing_;  // until it is known that they do not share
+  std::unique_ptr<std::byte[]> staging_;     // until it is known that they do; and so the next
   std::unique_ptr<Messages> messages_;
   std::vector<OwnedSegment> ordered_;
   std::vector<DataSegment> to_write_;

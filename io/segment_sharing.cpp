@@ -13,6 +13,8 @@
 namespace triax {
 namespace {
 
+constexpr std::int64_t line = 64;
+
 // One list of several that lie one behind another, each in the file's order.
 void merge(std::vector<DataSegment>& lists, std::vector<std::size_t> ends) {
   const auto at = [&](std::size_t i) { return lists.begin() + static_cast<std::ptrdiff_t>(i); };
@@ -32,21 +34,13 @@ void merge(std::vector<DataSegment>& lists, std::vector<std::size_t> ends) {
 
 SegmentSharing::SegmentSharing(const Ranks& ranks, std::int64_t bytes)
     : ranks_(ranks),
-      bytes_(bytes),
+      bytes_((bytes + line - 1) / line * line),
       others_(static_cast<std::size_t>(ranks.size)),
       told_(others_.size()),
       heard_(others_.size()) {}
 
-std::unique_ptr<SegmentSharing> SegmentSharing::make(const Ranks& ranks, std::int64_t bytes,
-                                                     bool willing) {
-  constexpr std::int64_t line = 64;
-  std::unique_ptr<SegmentSharing> made(new SegmentSharing(ranks, (bytes + line - 1) / line * line));
-  return made->meet(willing) ? std::move(made) : nullptr;
-}
-
 // Whether all ranks are of one home. Asked before memory is made, which would be of no use.
-bool SegmentSharing::same_home() const {
-  const SharedMemory::Home own = SharedMemory::home();
+bool SegmentSharing::same_home(const SharedMemory::Home& own) const {
   const std::vector<std::int64_t> all = gather_over_ranks(ranks_, own);
   for (std::size_t at = 0; at < all.size(); at += own.size())
     if (!std::equal(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(at)))
@@ -54,25 +48,32 @@ bool SegmentSharing::same_home() const {
   return true;
 }
 
-// Whether every rank could open every other's memory.
-bool SegmentSharing::meet(bool willing) {
-  if (!same_home()) return false;
-  const auto bytes = static_cast<std::size_t>(2 * bytes_);
-  if (willing) mine_ = SharedMemory::make("triax-save", bytes);
-  const std::vector<std::int64_t> names = gather_over_ranks(ranks_, mine_.name());
-  const auto name_of_rank = [&](std::size_t rank) {
+// `names`: of all ranks' memory, by rank.
+bool SegmentSharing::open_others(std::span<const std::int64_t> names) {
+  if (mine_.data() == nullptr) return false;
+  for (std::size_t rank = 0; rank < others_.size(); ++rank) {
+    if (static_cast<int>(rank) == ranks_.rank) continue;
     SharedMemory::Name name{};
     std::copy_n(&names[rank * name.size()], name.size(), name.begin());
-    return name;
-  };
-  const auto own = static_cast<std::size_t>(ranks_.rank);
-  bool all = mine_.data() != nullptr;
-  for (std::size_t rank = 0; rank < others_.size() && all; ++rank) {
-    if (rank == own) continue;
-    others_[rank] = SharedMemory::open(name_of_rank(rank), bytes);
-    all = others_[rank].data() != nullptr;
+    others_[rank] = SharedMemory::open(name, static_cast<std::size_t>(2 * bytes_));
+    if (others_[rank].data() == nullptr) return false;
   }
-  std::uint64_t refused = all ? 0 : 1;
+  return true;
+}
+
+// What fails on one rank is a refusal for all.
+bool SegmentSharing::meet(bool willing) {
+  FirstFailure failure;
+  SharedMemory::Home home{};
+  failure.of([&] { home = SharedMemory::home(); });
+  if (!same_home(home)) return false;
+  failure.of([&] {
+    if (willing) mine_ = SharedMemory::make("triax-save", static_cast<std::size_t>(2 * bytes_));
+  });
+  const std::vector<std::int64_t> names = gather_over_ranks(ranks_, mine_.name());
+  bool all = false;
+  failure.of([&] { all = open_others(names); });
+  std::uint64_t refused = all && !failure.met() ? 0 : 1;
   sum_over_ranks(ranks_, std::span(&refused, 1));
   mine_.close_to_others();
   return refused == 0;
@@ -98,8 +99,8 @@ void SegmentSharing::list(std::span<const OwnedSegment> segments) {
   auto next = listed(mine_, part_, length).begin();
   std::int64_t used = 0;
   for (const auto& [owner, segment] : segments) {
-    const std::int64_t at = staged ? segment.memory - staging() : used;
     if (owner == ranks_.rank) continue;
+    const std::int64_t at = staged ? segment.memory - staging() : used;
     check(at >= 0 && at + segment.bytes <= room, "a segment of {} bytes at {} of {}", segment.bytes,
           at, room);
     if (!staged)

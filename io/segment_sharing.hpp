@@ -34,11 +34,11 @@ class SegmentSharing {
     bool any_more = false;       // some rank comes to another run
     std::exception_ptr failure;  // of this rank alone; null where there was none
   };
-  /// Collective. Null, on all ranks alike, where some rank cannot open another's memory: ranks of
-  /// several machines, or the system forbids it; or where one is not `willing`. `bytes`: what a
-  /// rank puts there at a time, with `beside` for each segment.
-  static std::unique_ptr<SegmentSharing> make(const Ranks& ranks, std::int64_t bytes,
-                                              bool willing = true);
+  /// `bytes`: what a rank puts there at a time, with `beside` for each segment.
+  SegmentSharing(const Ranks& ranks, std::int64_t bytes);
+  /// Collective, before all else. False, on all ranks alike, where some rank cannot open another's
+  /// memory: ranks of several machines, or the system forbids it; or where one is not `willing`.
+  bool meet(bool willing);
   static constexpr std::int64_t beside = 32;
   SegmentSharing(const SegmentSharing&) = delete;
   SegmentSharing& operator=(const SegmentSharing&) = delete;
@@ -59,9 +59,8 @@ class SegmentSharing {
   struct Told {
     std::int64_t length = 0, first = 0, count = 0, more = 0;
   };
-  SegmentSharing(const Ranks& ranks, std::int64_t bytes);
-  bool same_home() const;
-  bool meet(bool willing);
+  bool same_home(const SharedMemory::Home& own) const;
+  bool open_others(std::span<const std::int64_t> names);
   bool is_staged(const DataSegment& segment) const;
   void list(std::span<const OwnedSegment> segments);
   void collect(std::int64_t part, std::span<const OwnedSegment> segments);

@@ -61,7 +61,8 @@ std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths
 /// keeps short segments until their bytes fill a third of collective_bytes; then, and in `finish`,
 /// ranks wait for each other: each rank must call `finish`, also after an Error. A failure of one
 /// rank, of its disk or of memory, is thrown by its `finish`, and meanwhile the others go on.
-/// `memory`: as above.
+/// Without `meet` all goes in messages. `memory`: as above; all of its addresses are taken in
+/// `meet`.
 std::unique_ptr<SegmentWriter> collective_writer(std::vector<std::string> paths, const Ranks& ranks,
                                                  std::int64_t stripe,
                                                  GatherMemory* memory = nullptr);

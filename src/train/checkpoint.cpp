@@ -140,7 +140,7 @@ std::string save_checkpoint(const Stream& stream, const std::string& path,
   try {
     write_state(stream, store, optimizer, writer);
   } catch (const std::exception& error) {
-    writer.fail(error.what());  // the other ranks are on their way to publish()
+    writer.fail(failure_text(error));  // the other ranks are on their way to publish()
   }
   return writer.publish();
 }

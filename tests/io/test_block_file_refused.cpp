@@ -1,10 +1,14 @@
 // A system that refuses io_uring, O_DIRECT or locked memory, as old kernels, containers and file
 // systems do.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <barrier>
 #include <cerrno>
+#include <thread>
+#include <vector>
 
 #include "tests/io/block_fixtures.hpp"
 #include "tests/io/refused.hpp"
@@ -37,6 +41,31 @@ TEST(BlockFileRefused, WithoutIoUringThreadsDoIt) {
                         HasSubstr(fmt::format("(io_uring: {})", std::strerror(error)))));
       expect_round_trip(file);
     });
+}
+
+TEST(BlockFileRefused, WithoutAnyThreadItSaysSo) {
+  const TempDirectory dir;
+  const std::string path = dir.file("blocks", "");
+  with_refused(SYS_clone3, {}, EAGAIN, [&] {
+    EXPECT_THAT(error_of([&] { BlockFile(path, {.memory = {}, .io_uring = false}); }),
+                AllOf(HasSubstr("cannot start a thread"), HasSubstr("ulimit -u")));
+  });
+}
+
+// Those whose stacks there are already.
+TEST(BlockFileRefused, WithFewThreadsThoseDoIt) {
+  const TempDirectory dir;
+  const std::string path = dir.file("blocks", "");
+  {
+    std::barrier all(3);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 3; ++i) threads.emplace_back([&] { all.arrive_and_wait(); });
+  }
+  with_refused(SYS_mmap, {.number = 3, .has = MAP_STACK}, ENOMEM, [&] {
+    BlockFile file(path, {.queue_depth = 8, .memory = {}, .io_uring = false});
+    EXPECT_THAT(file.description(), AllOf(HasSubstr("threads with"), Not(StartsWith("8"))));
+    expect_round_trip(file);
+  });
 }
 
 TEST(BlockFileRefused, WithoutDirectTransfersThePageCacheDoes) {

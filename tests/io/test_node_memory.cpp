@@ -198,6 +198,9 @@ TEST(NodeMemory, RanksOfAnotherNamespaceAreANodeOfTheirOwn) {
       EXPECT_EQ(memory.nodes().node_of[static_cast<std::size_t>(rank)], rank == last ? 1 : 0);
     EXPECT_EQ(memory.shared(0) != nullptr, world_rank() < last && world_size() > 2);
     expect_own(memory);
+    // They are at one disk all the same.
+    EXPECT_EQ(memory.ahead(), parts_ahead(world_size()));
+    EXPECT_EQ(ranks_on_machine(MPI_COMM_WORLD), world_size());
   };
   if (world_rank() == last)
     with_refused(SYS_readlinkat, {}, EACCES, body);

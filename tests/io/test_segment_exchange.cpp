@@ -163,45 +163,51 @@ TEST(SegmentExchange, TakesAllThatItsWeightAllows) {
   }
 }
 
-// Each in turn fails, in what it does with its own or what it has for the others: they go on.
+// Each in turn fails at what it has for the others, then at what they have for it: they go on.
 TEST(SegmentExchange, AFailureOfOneIsItsOwn) {
   for (const Way way : ways)
     for (int rank = 0; rank < world_size(); ++rank) {
       SegmentExchange exchange(MPI_COMM_WORLD, weight);
       if (way != Way::messages) exchange.meet();
-      std::vector<std::byte> data(static_cast<std::size_t>(count * length));
-      for (int run = 0; run < 4; ++run) {
-        const bool fails = run == 1 && world_rank() == rank;
+      std::vector<std::byte> data(static_cast<std::size_t>(2 * weight));
+      for (int run = 0; run < 5; ++run) {
+        const bool fails = world_rank() == rank && run % 2 == 1;
         auto segments =
             segments_of(run, way == Way::staged ? exchange.staging() : data.data(), dealt);
+        // More than it may have for another.
+        if (fails && run == 1 && world_size() > 1)
+          segments.push_back({(rank + 1) % world_size(), {0, 0, 2 * weight, data.data()}});
         std::int64_t got = 0;
         const SegmentExchange::Take take = takes(run, got);
         const auto outcome =
-            exchange.run(segments, run < 3, [&](std::span<const DataSegment> taken) {
-              if (fails) throw std::bad_alloc();
+            exchange.run(segments, run < 4, [&](std::span<const DataSegment> taken) {
+              if (fails && (run == 3 || world_size() == 1)) throw std::bad_alloc();
               take(taken);
             });
         EXPECT_EQ(outcome.failure != nullptr, fails);
-        EXPECT_EQ(outcome.any_more, run < 3);
-        const std::int64_t all = sum(got);
-        if (run != 1) {
-          EXPECT_EQ(all, count * length * world_size());
-        }
+        EXPECT_EQ(outcome.any_more, run < 4);
+        std::int64_t lost = 0;  // all of its own, or all that was dealt to it
+        for (std::int64_t i = 0; i < count && run % 2 == 1; ++i)
+          lost += run == 1 || world_size() == 1 ? length
+                  : dealt(i) == rank            ? length * world_size()
+                                                : 0;
+        EXPECT_EQ(sum(got), count * length * world_size() - lost) << run;
       }
     }
 }
 
-TEST(SegmentExchange, ARankThatHasTooMuchFailsAlone) {
-  SegmentExchange exchange(MPI_COMM_WORLD, weight);
-  exchange.meet();
-  std::vector<std::byte> data(static_cast<std::size_t>(2 * weight));
-  const bool fails = world_rank() == 0 && world_size() > 1;
-  std::vector<OwnedSegment> segments;
-  if (fails) segments.push_back({1, {0, 0, 2 * weight, data.data()}});
-  const auto outcome = exchange.run(
-      segments, false, [](std::span<const DataSegment> taken) { EXPECT_TRUE(taken.empty()); });
-  EXPECT_EQ(outcome.failure != nullptr, fails);
-  EXPECT_FALSE(outcome.any_more);
+// Each in turn has no room for what the others show: all go over to messages together.
+TEST(SegmentExchange, SendsMessagesWhereARankIsNotWilling) {
+  for (int rank = 0; rank < world_size(); ++rank) {
+    SegmentExchange exchange(MPI_COMM_WORLD, weight);
+    exchange.meet(world_rank() != rank);
+    EXPECT_FALSE(exchange.shares());
+    std::vector<std::byte> data(static_cast<std::size_t>(count * length));
+    auto segments = segments_of(0, data.data(), dealt);
+    std::int64_t got = 0;
+    EXPECT_EQ(exchange.run(segments, false, takes(0, got)).failure, nullptr);
+    EXPECT_EQ(sum(got), count * length * world_size());
+  }
 }
 
 // Each in turn has none, or is of another namespace: all go over to messages together.
