@@ -17,6 +17,7 @@ namespace triax {
 /// Ranks that act on files together: MPI_COMM_NULL stands for one process. `watch` is told of their
 /// waits for each other; null: nobody is.
 struct Ranks {
+  // NOLINTNEXTLINE(google-explicit-constructor): a communicator is its ranks
   Ranks(MPI_Comm ranks, WaitWatch* waits = nullptr);
   /// All ranks of a grid.
   template <class Grid>
@@ -24,6 +25,7 @@ struct Ranks {
     { grid.mpi() } -> std::same_as<MPI_Comm>;
     { grid.watch() } -> std::same_as<WaitWatch*>;
   }
+  // NOLINTNEXTLINE(google-explicit-constructor): likewise
   Ranks(const Grid& grid) : Ranks(grid.mpi(), grid.watch()) {}
 
   MPI_Comm comm;

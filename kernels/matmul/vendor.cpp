@@ -111,26 +111,26 @@ struct Shapes {
   const Memory::desc* bias;
 };
 
-// oneDNN's first choice, which oneDNN 3 makes in one step and oneDNN 2 in two. Empty where oneDNN
-// has no such product.
-Description first_choice(const Shapes& of, const dnnl::engine& engine,
-                         const dnnl::primitive_attr& attributes) {
+// Empty where oneDNN has no such product. oneDNN 3 describes one in one step and oneDNN 2 in two,
+// the first of which has to live while the second's other choices are walked through.
+Description describe(const Key& key, const Shapes& of, const dnnl::engine& engine,
+                     const dnnl::primitive_attr& attributes) {
   constexpr bool may_be_empty = true;
 #if DNNL_VERSION_MAJOR >= 3
-  if (of.bias != nullptr) return {engine, of.a, of.b, *of.bias, of.c, attributes, may_be_empty};
-  return {engine, of.a, of.b, of.c, attributes, may_be_empty};
+  const auto first_choice = [&]() -> Description {
+    if (of.bias != nullptr) return {engine, of.a, of.b, *of.bias, of.c, attributes, may_be_empty};
+    return {engine, of.a, of.b, of.c, attributes, may_be_empty};
+  };
 #else
   const auto operation = of.bias != nullptr ? dnnl::matmul::desc(of.a, of.b, *of.bias, of.c)
                                             : dnnl::matmul::desc(of.a, of.b, of.c);
-  return {operation, attributes, engine, may_be_empty};
+  const auto first_choice = [&]() -> Description {
+    return {operation, attributes, engine, may_be_empty};
+  };
 #endif
-}
-
-Description describe(const Key& key, const Shapes& of, const dnnl::engine& engine,
-                     const dnnl::primitive_attr& attributes) {
-  Description first = first_choice(of, engine, attributes);
+  Description first = first_choice();
   if (!first || !better_packed(key)) return first;
-  Description other = first_choice(of, engine, attributes);
+  Description other = first_choice();
   while (other.next_impl())
     if (std::string_view(other.impl_info_str()).starts_with("gemm")) return other;
   return first;
