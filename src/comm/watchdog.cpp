@@ -152,7 +152,8 @@ void Watchdog::end(double waited, const StallExchange::Answers& others) {
   // Where the nodes do not hear each other, or not yet, a rank of each says what its node knows.
   if (board_.has_other_nodes() && (!exchange_ || !others.problem.empty()))
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(30.0, seconds_ / 10.0)));
-  if (exchange_) exchange_->take_back();
+  // What was asked is not taken back: a rank of another node whose wait lasts too long before the
+  // launcher has ended it finds that this one has asked, and says no more.
   end_job(run_time_failure, board_.processes_of_node());
 }
 

@@ -29,7 +29,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-train() { timeout 60 "$mpiexec" "$flag" "$ranks" "$@" "$triax" train job.json \
+train() { timeout 300 "$mpiexec" "$flag" "$ranks" "$@" "$triax" train job.json \
   --set checkpoint.files="$files" --set checkpoint.async="$async" > out 2>&1; }
 names() { (cd "$1" && find . ! -name .lock | sort); }
 text_of() { [ "$1" = 5 ] && echo "Input/output error" || echo "No space left on device"; }

@@ -1,5 +1,5 @@
 // Preloaded into triax (LD_PRELOAD): a network that hangs as MPI ends. MPI_Finalize of rank 1 does
-// not return for a minute; that of the others waits for it.
+// not return for five minutes; that of the others waits for it.
 #include <mpi.h>
 
 #include <chrono>
@@ -8,6 +8,6 @@
 extern "C" int MPI_Finalize() {
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank == 1) std::this_thread::sleep_for(std::chrono::minutes(1));
+  if (rank == 1) std::this_thread::sleep_for(std::chrono::minutes(5));
   return PMPI_Finalize();
 }

@@ -26,7 +26,7 @@ train() {  # files async VARIABLE=VALUE...
   local files=$1 async=$2
   shift 2
   rm -rf run log gate
-  timeout 100 "$mpiexec" "$flag" 2 env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" "$@" \
+  timeout 300 "$mpiexec" "$flag" 2 env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" "$@" \
     "$triax" train job.json --set checkpoint.files="$files" --set checkpoint.async="$async" > out 2>&1 &
   launcher=$!
 }

@@ -23,7 +23,7 @@ says() { grep -q "$1" out || die "it is not said: $1"; }
 begin() {  # what async rank kind nth more...
   what=$1
   rm -rf run log gate
-  timeout 100 "$mpiexec" "$flag" 2 env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" FAIL_RANK="$3" \
+  timeout 300 "$mpiexec" "$flag" 2 env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" FAIL_RANK="$3" \
     FAIL_KIND="$4" FAIL_NTH="$5" FAIL_HOLD="$work/gate" "$triax" train job.json --set checkpoint.async="$2" "${@:6}" > out 2>&1 &
   launcher=$!
   wait_for "a call to be held" held
@@ -63,10 +63,9 @@ says "did not join: rank 1 .*: works on files"
 begin "a rank is stopped that the others wait for" false 1 write 1 --set run.collective_timeout=5s
 lost=$(for p in $(ranks); do tr '\0' '\n' < "/proc/$p/environ" | grep -qx PMI_RANK=1 && echo "$p"; done)
 kill -STOP "$lost"
-begin=$SECONDS
 wait "$launcher"
 status=$?
 [ "$status" -eq 3 ] || die "status $status"
-[ $((SECONDS - begin)) -le 15 ] || die "it took $((SECONDS - begin)) s"
+says "has waited [5-9][.0-9]* s"  # not six times as long
 says "its process $lost is stopped by a signal"
 echo passed

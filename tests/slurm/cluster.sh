@@ -77,7 +77,7 @@ start() {
   slurmd -N n1
   slurmd -N n2
   for _ in $(seq 100); do
-    [[ $(timeout 5 sinfo --noheader --format=%D --states=idle 2>/dev/null) != 2 ]] || return 0
+    [[ $(timeout 30 sinfo --noheader --format=%D --states=idle 2>/dev/null) != 2 ]] || return 0
     sleep 0.1
   done
   echo "cluster.sh: the nodes do not come up" >&2

@@ -13,7 +13,7 @@ endfunction()
 function(add_unit_test name)
   add_test_program(${name} ${ARGN})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "${TRIAX_TEST_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900 ENVIRONMENT "${TRIAX_TEST_ENVIRONMENT}")
 endfunction()
 
 # add_rank_test(NAME sources... LIBS libs... NP 1 2 4 8)
@@ -23,7 +23,7 @@ function(add_rank_test name)
   foreach(ranks IN LISTS ARG_NP)
     add_test(NAME ${name}.np${ranks}
              COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${name}>)
-    set_tests_properties(${name}.np${ranks} PROPERTIES PROCESSORS ${ranks} TIMEOUT 300
+    set_tests_properties(${name}.np${ranks} PROPERTIES PROCESSORS ${ranks} TIMEOUT 900
                          ENVIRONMENT "${TRIAX_TEST_ENVIRONMENT}")
   endforeach()
 endfunction()
