@@ -46,3 +46,10 @@ ranks() {
     [ "$(readlink "$p/exe")" = "$(readlink -f "$triax")" ] && [ "$(readlink "$p/cwd")" = "$work" ] && echo "${p#/proc/}"
   done 2> /dev/null
 }
+
+# The process of a rank, by the number that the launcher gave it.
+process_of() {
+  for p in $(ranks); do
+    tr '\0' '\n' < "/proc/$p/environ" 2> /dev/null | grep -qx "PMI_RANK=$1" && echo "$p"
+  done
+}

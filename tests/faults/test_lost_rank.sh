@@ -29,13 +29,6 @@ job() {  # tensor pipeline interval
  \"checkpoint\": {\"interval\": $3, \"keep\": 1}, \"gradient_accumulation_steps\": 2,"
 }
 
-# The process of a rank, by the number that the launcher gave it.
-process_of() {
-  for p in $(ranks); do
-    tr '\0' '\n' < "/proc/$p/environ" 2> /dev/null | grep -qx "PMI_RANK=$1" && echo "$p"
-  done
-}
-
 # Time in which a process is stopped is not of its wait, but for two looks of its watchdog (0.4 s): its report is due in the
 # moment between another's and the end of the job.
 hold_up() {

@@ -61,7 +61,7 @@ status=$?
 says "did not join: rank 1 .*: works on files"
 
 begin "a rank is stopped that the others wait for" false 1 write 1 --set run.collective_timeout=5s
-lost=$(for p in $(ranks); do tr '\0' '\n' < "/proc/$p/environ" | grep -qx PMI_RANK=1 && echo "$p"; done)
+lost=$(process_of 1)
 kill -STOP "$lost"
 wait "$launcher"
 status=$?
