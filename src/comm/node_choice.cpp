@@ -10,10 +10,11 @@ namespace {
 
 constexpr int repetitions = 3;
 
-// Across nodes small gathers may be faster and large ones slower: what counts is the largest.
-std::vector<std::uint64_t> sizes_for(const NodeCommunicator& node) {
-  std::vector<std::uint64_t> sizes = {16 << 10, 64 << 10, 256 << 10, node::most_bytes_by_mpi};
-  if (node.ranks_sharing() < node.size()) sizes.push_back(std::uint64_t{16} << 20);
+// Small ones may be faster and large ones slower, between nodes as between caches: what counts is
+// the largest. Smaller sums than the least are MPI's, which may add in another order.
+std::vector<std::uint64_t> sizes_for(int ranks) {
+  std::vector<std::uint64_t> sizes = {16 << 10, 64 << 10, 256 << 10, 2 << 20, 16 << 20};
+  std::erase_if(sizes, [&](std::uint64_t bytes) { return bytes < direct::least_bytes(ranks); });
   return sizes;
 }
 
@@ -65,7 +66,7 @@ NodeThresholds measured_thresholds(MpiCommunicator& mpi, NodeCommunicator& node,
                                    const NodeThresholds& fixed) {
   if (!all_spin(mpi, policy)) return fixed;
   const Stream host;
-  const std::vector<std::uint64_t> sizes = sizes_for(node);
+  const std::vector<std::uint64_t> sizes = sizes_for(node.size());
   const Buffer memory(sizes.back());
   const Tensor data =
       memory.tensor(DType::f32, {static_cast<std::int64_t>(sizes.back() / sizeof(float))});
@@ -82,11 +83,10 @@ NodeThresholds measured_thresholds(MpiCommunicator& mpi, NodeCommunicator& node,
   found.gathers = measured([&](Communicator& way, const Tensor& whole, const Tensor& own) {
     way.all_gather(host, whole, own).wait(host);
   });
-  if (mpi.size() == 2)  // what goes by messages takes memory, as planned
-    found.sums = std::min(node::most_bytes_by_mpi,
-                          measured([&](Communicator& way, const Tensor& whole, const Tensor&) {
-                            way.all_reduce(host, whole).wait(host);
-                          }));
+  if (node.ranks_sharing() == node.size())
+    found.sums = measured([&](Communicator& way, const Tensor& whole, const Tensor&) {
+      way.all_reduce(host, whole).wait(host);
+    });
   node.set_thresholds(found);
   mpi.release_held();  // that of sums which no step may have: no plan counts it
   return found;

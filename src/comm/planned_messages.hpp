@@ -95,9 +95,6 @@ namespace node {
 
 /// From so many bytes on, where nothing else was found (measured_thresholds).
 inline constexpr std::uint64_t least_bytes = std::uint64_t{64} << 10;
-/// Larger sums never go by messages, whatever was measured: they would take memory that no plan
-/// has.
-inline constexpr std::uint64_t most_bytes_by_mpi = std::uint64_t{2} << 20;
 /// Rounds that a rank's slot has room for: one that others read, one that they wait for, and some
 /// for a rank that is ahead.
 inline constexpr int depth = 4;

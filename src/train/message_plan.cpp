@@ -236,18 +236,18 @@ std::int64_t SharingGroups::Group::slot_bytes() const {
   return sharing == ranks ? node::slot_bytes(ranks) : 2 * node::slot_bytes(sharing);
 }
 
-// Small sums go by messages although the ranks share memory, and those that a node's ranks cannot
+// Where all ranks share memory, any sum may go by messages: which way is faster is found as a run
+// starts (measured_thresholds). Across nodes small ones do, and those that a node's ranks cannot
 // cut.
 SharingGroups::Group::Held SharingGroups::Group::held_for(const Messages& messages) const {
   const std::uint64_t part = messages.part;
-  const bool shared = sharing > 1;
-  const bool across = shared && sharing < ranks;
-  const bool uncut = across && messages.all_reduce.messages > 0 &&
+  const bool across = sharing > 1 && sharing < ranks;
+  if (!across) return {direct::held_bytes(ranks, part), 0};
+  const bool uncut = messages.all_reduce.messages > 0 &&
                      messages.staged % static_cast<std::uint64_t>(sharing) != 0;
-  const std::uint64_t small =
-      std::min(part, node::most_bytes_by_mpi / static_cast<std::uint64_t>(ranks));
-  return {direct::held_bytes(ranks, shared && !uncut ? small : part),
-          across ? direct::held_bytes(ranks / sharing, part) : 0};
+  const std::uint64_t small = std::min(part, direct::part_bytes(ranks, node::least_bytes));
+  return {direct::held_bytes(ranks, uncut ? part : small),
+          direct::held_bytes(ranks / sharing, part)};
 }
 
 std::int64_t shared_slot_bytes(const PlacedConfig& config) {
