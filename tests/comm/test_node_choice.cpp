@@ -24,10 +24,7 @@ TEST(NodeChoice, IsTheSizeFromWhichOnAllAreFaster) {
 struct World {
   MessageProgress progress;
   MpiCommunicator mpi = world_communicator();
-  NodeCommunicator node{mpi,
-                        exchange_of(mpi.mpi()),
-                        WaitPolicy::yield,
-                        {.progress = &progress}};
+  NodeCommunicator node{mpi, exchange_of(mpi.mpi()), WaitPolicy::yield, {.progress = &progress}};
 };
 
 TEST(NodeChoice, IsTheSameOnAllRanksAndInEffect) {
