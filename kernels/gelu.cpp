@@ -1,13 +1,12 @@
 #include "kernels/gelu.hpp"
 
-#include <numbers>
 #include <type_traits>
 
-#include "kernels/base/coarse_math.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/coarse_gelu.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/formulas.hpp"
 
@@ -21,13 +20,6 @@ inline FloatVector exp_of_minus(FloatVector x) {
   return fast_exp_flushed(smaller(FloatVector{} + 88.75F, -x));
 }
 
-// Where results are rounded to 16 bits: of sigmoid(2 u).
-template <int n>
-[[gnu::always_inline]] inline SigmoidArgument<n> sigmoid_argument(const VectorGroup<n>& x) {
-  constexpr float to_binary = -std::numbers::log2e_v<float>;
-  return {x, x * multiply_add(x * x, gelu_cubic * to_binary, gelu_linear * to_binary)};
-}
-
 }  // namespace
 
 void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
@@ -38,11 +30,10 @@ void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
     const bool past = past_caches(y, {&x});
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
       if constexpr (!std::is_same_v<T, float>)
-        for_coarse_sigmoids(
-            begin, end,
-            [=](std::int64_t i, auto lanes) { return sigmoid_argument(lanes.stream(in + i)); },
-            [=](std::int64_t i, const auto& of, auto lanes) {
-              lanes.write(out + i, of.x * of.value(), past);
+        for_coarse_gelus(
+            begin, end, [=](std::int64_t i, auto lanes) { return lanes.stream(in + i); },
+            [=](std::int64_t i, const auto& gelu, auto lanes) {
+              lanes.write(out + i, gelu.value, past);
             });
       else
         for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
@@ -65,16 +56,11 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
     const bool past_y = past_caches(y, {&dy, &x});
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
       if constexpr (!std::is_same_v<T, float>)
-        for_coarse_sigmoids(
-            begin, end,
-            [=](std::int64_t i, auto lanes) { return sigmoid_argument(lanes.stream(in + i)); },
-            [=](std::int64_t i, const auto& of, auto lanes) {
-              const auto d = lanes.stream(upstream + i);
-              const auto& v = of.x;
-              const auto s = of.value();
-              const auto rise = multiply_add(v * v, 3.0F * gelu_cubic, gelu_linear);  // of 2 u
-              lanes.write(gradient + i, d * multiply_add(v * rise, s * of.rest(s), s), past);
-              lanes.write(out + i, v * s, past_y);
+        for_coarse_gelus(
+            begin, end, [=](std::int64_t i, auto lanes) { return lanes.stream(in + i); },
+            [=](std::int64_t i, const auto& gelu, auto lanes) {
+              lanes.write(gradient + i, lanes.stream(upstream + i) * gelu.slope, past);
+              lanes.write(out + i, gelu.value, past_y);
             });
       else
         for_vectors(begin, end, [=](std::int64_t i, auto lanes) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/base/parallel.hpp"
+#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
 #include "kernels/base/vector_math.hpp"
@@ -13,18 +14,23 @@
 
 namespace triax {
 
-/// The pointers of one row of the backward pass; residual may be null.
+/// One row of the backward pass; residual may be null, and dx is written past the caches or not.
 template <class T>
 struct GradientRow {
   T* dx;
   const T* dy;
   const T* residual;
   const T* x;
+  bool past;
 };
 
-/// Rows whose backward passes go side by side: while the sums of one end, the others' go on, and
-/// the columns' sums are read and written once for all. As many as there are registers for.
-inline constexpr std::size_t rows_side_by_side = vector_registers == 32 ? 2 : 1;
+/// Rows that go side by side: while the sums of one end, the others' go on, the weights are widened
+/// and the columns' sums read and written once for all. As many as there are registers for; but one
+/// of float32, where memory is what takes the time, and has fewer streams so.
+template <class T>
+inline constexpr std::size_t rows_side_by_side = vector_registers == 32 && sizeof(T) < sizeof(float)
+                                                     ? 2
+                                                     : 1;
 
 /// What a row's gradient is the product of, so that it is added to a residual by multiply_add.
 struct GradientFactors {
@@ -42,20 +48,23 @@ inline void store_gradients(const std::array<GradientRow<T>, n>& rows, std::int6
       const std::array<GradientFactors, n> of = gradients(c, lanes);
 #pragma GCC unroll 2
       for (std::size_t r = 0; r < n; ++r)
-        lanes.store(rows[r].dx + c, multiply_add(FloatVector{} + of[r].factor, of[r].rest,
-                                                 lanes.stream(rows[r].residual + c)));
+        lanes.write(rows[r].dx + c,
+                    multiply_add(FloatVector{} + of[r].factor, of[r].rest,
+                                 lanes.stream(rows[r].residual + c)),
+                    rows[r].past);
     });
   } else {
     for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
       const std::array<GradientFactors, n> of = gradients(c, lanes);
 #pragma GCC unroll 2
-      for (std::size_t r = 0; r < n; ++r) lanes.store(rows[r].dx + c, of[r].factor * of[r].rest);
+      for (std::size_t r = 0; r < n; ++r)
+        lanes.write(rows[r].dx + c, of[r].factor * of[r].rest, rows[r].past);
     });
   }
 }
 
 /// Calls backward_rows(array of GradientRow<T>, sums) for all rows of dx, dy, residual (may be
-/// empty) and x, all of one shape: rows_side_by_side at a time, or one. `sums`, an array of
+/// empty) and x, all of one shape: rows_side_by_side<T> at a time, or one. `sums`, an array of
 /// pointers, are the columns' sums so far of each of `partials`, (row_blocks, columns) each, of
 /// which a block of rows has a row.
 template <class T, std::size_t count, class BackwardRows>
@@ -66,15 +75,16 @@ void for_each_gradient_row(const Tensor& dx, const Tensor& dy, const Tensor& res
   const Rows<T> upstream = rows_like(dy, out, "dy");
   const Rows<T> in = rows_like(x, out, "x");
   const Rows<T> skip = residual.empty() ? Rows<T>{} : rows_like(residual, out, "residual");
+  const bool past = past_caches(dx, {&dy, &residual, &x});
   parallel_for(row_blocks(out.rows), [=](std::int64_t b) {
     std::array<float*, count> sums = partials;
     for (float*& block : sums) std::fill_n(block += b * out.columns, out.columns, 0.0F);
     const std::int64_t end = std::min(out.rows, (b + 1) * rows_per_block);
     const auto row = [=](std::int64_t r) {
-      return GradientRow<T>{out[r], upstream[r], skip.data ? skip[r] : nullptr, in[r]};
+      return GradientRow<T>{out[r], upstream[r], skip.data ? skip[r] : nullptr, in[r], past};
     };
     std::int64_t r = b * rows_per_block;
-    if constexpr (rows_side_by_side == 2)
+    if constexpr (rows_side_by_side<T> == 2)
       for (; r + 2 <= end; r += 2) backward_rows(std::array{row(r), row(r + 1)}, sums);
     for (; r < end; ++r) backward_rows(std::array{row(r)}, sums);
   });

@@ -1,8 +1,8 @@
 #include "kernels/layernorm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <type_traits>
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/past_caches.hpp"
@@ -18,81 +18,133 @@ namespace triax {
 namespace {
 
 constexpr std::int64_t rows_together = 16;  // of a parallel task of the forward pass
+constexpr int sum_lanes = 32;               // partial sums of each sum: registers are short of more
 
+// What xhat = x rstd + offset, which is (x - mean) rstd, and its derivative are made of.
 struct RowStatistics {
-  float mean;
   float rstd;
+  float offset;
+  float mean_less_shift;
 };
 
+// A number near the mean, from which deviations are taken so that their squares do not cancel: the
+// mean of the first 64 elements. It differs from the mean of n elements by sqrt(n / 64) standard
+// deviations at most, whatever they are, so that the variance is right to n / 64 roundings.
 template <class T>
-float sum_of_row(const T* x, std::int64_t columns) {
-  return vector_sum(columns, [=](std::int64_t c, auto lanes) { return lanes.stream(x + c); });
+float shift_of(const T* x, std::int64_t columns) {
+  const std::int64_t first = std::min<std::int64_t>(columns, 64);
+  const float sum =
+      vector_sum(first, [=](std::int64_t c, auto lanes) { return lanes.load(x + c); });
+  return sum / static_cast<float>(first);
 }
 
-// From the sum of the row x. Memory gets ready meanwhile what lies at `later`.
-template <class T>
-RowStatistics statistics_of(const T* x, float sum, std::int64_t columns, float epsilon,
-                            const T* later) {
-  const float inverse = 1.0F / static_cast<float>(columns);
-  const float mean = inverse * sum;
-  const float variance = inverse * vector_sum(columns, [=](std::int64_t c, auto lanes) {
-                           prefetch(later + c);
-                           const FloatVector centred = lanes.load(x + c) - mean;
-                           return Product{centred, centred};
-                         });
-  return {mean, 1.0F / std::sqrt(variance + epsilon)};
+// From the sums of x - shift and of its square, which one pass makes.
+RowStatistics statistics_of(float shift, float sum, float squares, float inverse, float epsilon) {
+  const float mean_less_shift = inverse * sum;
+  const float variance = inverse * squares - mean_less_shift * mean_less_shift;
+  const float rstd = 1.0F / std::sqrt(larger(0.0F, variance) + epsilon);  // NaN stays
+  return {rstd, -(shift + mean_less_shift) * rstd, mean_less_shift};
 }
 
-// Rows [begin, end) of y. The next row is read first while this one is written, so that memory is
-// busy both ways.
-template <class T>
-void forward_rows(const Rows<T>& y, const Rows<T>& x, const T* weight, const T* bias, float epsilon,
-                  [[maybe_unused]] bool past, std::int64_t begin, std::int64_t end) {
-  const std::int64_t columns = y.columns;
-  float sum = sum_of_row(x[begin], columns);
-  for (std::int64_t r = begin; r < end; ++r) {
-    T* to = y[r];
-    const T* from = x[r];
-    const T* next = x[std::min(r + 1, end - 1)];
-    const auto [mean, rstd] = statistics_of(from, sum, columns, epsilon, next);
-    sum = vector_sum(columns, [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes) {
-      const FloatVector xhat = (lanes.load(from + c) - mean) * rstd;
-      const FloatVector out = multiply_add(xhat, lanes.load(weight + c), lanes.load(bias + c));
-      if constexpr (std::is_same_v<T, float>)
-        lanes.write(to + c, out, past);
-      else
-        lanes.store(to + c, out);  // past the caches it takes longer
-      return lanes.load(next + c);
-    });
-  }
+// x rstd + offset.
+template <class Vector>
+Vector normalised(Vector x, const RowStatistics& of) {
+  return multiply_add(x, Vector{} + of.rstd, Vector{} + of.offset);
+}
+
+// n rows side by side.
+template <std::size_t n>
+using Statistics = std::array<RowStatistics, n>;
+
+template <class T, std::size_t n>
+std::array<float, n> shifts_of(const std::array<const T*, n>& x, std::int64_t columns) {
+  std::array<float, n> shifts;
+  for (std::size_t i = 0; i < n; ++i) shifts[i] = shift_of(x[i], columns);
+  return shifts;
 }
 
 template <std::size_t n>
-struct StatisticsOfRows {
-  std::array<float, n> mean, rstd;
-};
+Statistics<n> statistics_of(const std::array<float, n>& shifts, const float (&sums)[2 * n],
+                            std::int64_t columns, float epsilon) {
+  const float inverse = 1.0F / static_cast<float>(columns);
+  Statistics<n> of;
+  for (std::size_t i = 0; i < n; ++i)
+    of[i] = statistics_of(shifts[i], sums[2 * i], sums[2 * i + 1], inverse, epsilon);
+  return of;
+}
 
 template <class T, std::size_t n>
-StatisticsOfRows<n> statistics_of(const std::array<GradientRow<T>, n>& rows, std::int64_t columns,
-                                  float epsilon) {
-  const float inverse = 1.0F / static_cast<float>(columns);
-  StatisticsOfRows<n> of;
-  float sums[n];
-  vector_sums(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
-#pragma GCC unroll 2
-    for (std::size_t i = 0; i < n; ++i) add(i, lanes.stream(rows[i].x + c));
-  });
-  for (std::size_t i = 0; i < n; ++i) of.mean[i] = inverse * sums[i];
-  vector_sums(sums, columns, [=, mean = of.mean](std::int64_t c, auto lanes, const auto& add) {
+Statistics<n> statistics_of(const std::array<const T*, n>& x, std::int64_t columns, float epsilon) {
+  const std::array<float, n> shifts = shifts_of(x, columns);
+  float sums[2 * n];
+  vector_sums<sum_lanes>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
 #pragma GCC unroll 2
     for (std::size_t i = 0; i < n; ++i) {
-      prefetch(reinterpret_cast<const char*>(rows[i].dy + c) + bytes_ahead);
-      const FloatVector centred = lanes.load(rows[i].x + c) - mean[i];
-      add(i, Product{centred, centred});
+      const FloatVector deviation = lanes.stream(x[i] + c) - shifts[i];
+      add(2 * i, deviation);
+      add(2 * i + 1, Product{deviation, deviation});
     }
   });
-  for (std::size_t i = 0; i < n; ++i) of.rstd[i] = 1.0F / std::sqrt(inverse * sums[i] + epsilon);
-  return of;
+  return statistics_of(shifts, sums, columns, epsilon);
+}
+
+template <class T>
+struct ForwardRows {
+  Rows<T> y, x;
+  const T *weight, *bias;
+  float epsilon;
+  bool past;
+};
+
+template <std::size_t n, class T>
+std::array<T*, n> rows_from(const Rows<T>& rows, std::int64_t r) {
+  std::array<T*, n> from;
+  for (std::size_t i = 0; i < n; ++i) from[i] = rows[r + static_cast<std::int64_t>(i)];
+  return from;
+}
+
+// As many of rows [begin, end) as groups of n make, and where they end. The next rows are read
+// while these are written, so that memory is busy both ways; the last ones are read again.
+template <std::size_t n, class T>
+std::int64_t forward_groups(const ForwardRows<T>& rows, std::int64_t begin, std::int64_t end) {
+  constexpr auto step = static_cast<std::int64_t>(n);
+  if (begin + step > end) return begin;
+  const std::int64_t columns = rows.y.columns;
+  const T* weight = rows.weight;
+  const T* bias = rows.bias;
+  const bool past = rows.past;
+  const auto inputs = [&](std::int64_t r) {
+    std::array<const T*, n> x;
+    std::ranges::copy(rows_from<n>(rows.x, r), x.begin());
+    return x;
+  };
+  Statistics<n> statistics = statistics_of(inputs(begin), columns, rows.epsilon);
+  std::int64_t r = begin;
+  for (; r + step <= end; r += step) {
+    const std::array<T*, n> to = rows_from<n>(rows.y, r);
+    const std::array<const T*, n> from = inputs(r), next = inputs(std::min(r + step, end - step));
+    const std::array<float, n> shifts = shifts_of(next, columns);
+    float sums[2 * n];
+    vector_sums<sum_lanes>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
+      const FloatVector gain = lanes.load(weight + c), shift = lanes.load(bias + c);
+#pragma GCC unroll 2
+      for (std::size_t i = 0; i < n; ++i) {
+        const FloatVector xhat = normalised(lanes.load(from[i] + c), statistics[i]);
+        lanes.write(to[i] + c, multiply_add(xhat, gain, shift), past);
+        const FloatVector deviation = lanes.stream(next[i] + c) - shifts[i];
+        add(2 * i, deviation);
+        add(2 * i + 1, Product{deviation, deviation});
+      }
+    });
+    statistics = statistics_of(shifts, sums, columns, rows.epsilon);
+  }
+  return r;
+}
+
+template <class T>
+void forward_rows(const ForwardRows<T>& rows, std::int64_t begin, std::int64_t end) {
+  begin = forward_groups<rows_side_by_side<T>>(rows, begin, end);
+  forward_groups<1>(rows, begin, end);
 }
 
 // With xhat = (x - mean) rstd and g = dy weight:
@@ -100,24 +152,31 @@ StatisticsOfRows<n> statistics_of(const std::array<GradientRow<T>, n>& rows, std
 template <class T, std::size_t n>
 void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, float* dweight,
                    float* dbias, std::int64_t columns, float epsilon) {
-  const auto [mean, rstd] = statistics_of(rows, columns, epsilon);
-  const float inverse = 1.0F / static_cast<float>(columns);
-  float sums[2 * n];  // of g and of g xhat
-  vector_sums(sums, columns,
-              [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes, const auto& add) {
+  std::array<float, n> shifts;
+  for (std::size_t i = 0; i < n; ++i) shifts[i] = shift_of(rows[i].x, columns);
+  float sums[4 * n];  // of x - shift, of its square, of g and of g (x - shift)
+  vector_sums<sum_lanes>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
+    const FloatVector gain = lanes.load(weight + c);
 #pragma GCC unroll 2
-                for (std::size_t i = 0; i < n; ++i) {
-                  const FloatVector g = lanes.load(rows[i].dy + c) * lanes.load(weight + c);
-                  add(2 * i, g);
-                  add(2 * i + 1, Product{g, (lanes.load(rows[i].x + c) - mean[i]) * rstd[i]});
-                }
-              });
+    for (std::size_t i = 0; i < n; ++i) {
+      const FloatVector deviation = lanes.stream(rows[i].x + c) - shifts[i];
+      const FloatVector g = lanes.stream(rows[i].dy + c) * gain;
+      add(4 * i, deviation);
+      add(4 * i + 1, Product{deviation, deviation});
+      add(4 * i + 2, g);
+      add(4 * i + 3, Product{g, deviation});
+    }
+  });
+  const float inverse = 1.0F / static_cast<float>(columns);
+  Statistics<n> statistics;
   std::array<float, n> minus_g, minus_gx;  // the means
   for (std::size_t i = 0; i < n; ++i) {
-    minus_g[i] = -inverse * sums[2 * i];
-    minus_gx[i] = -inverse * sums[2 * i + 1];
+    const float* of = sums + 4 * i;
+    statistics[i] = statistics_of(shifts[i], of[0], of[1], inverse, epsilon);
+    minus_g[i] = -inverse * of[2];
+    minus_gx[i] = -inverse * statistics[i].rstd * (of[3] - statistics[i].mean_less_shift * of[2]);
   }
-  store_gradients(rows, columns, [=, mean = mean, rstd = rstd](std::int64_t c, auto lanes) {
+  store_gradients(rows, columns, [=](std::int64_t c, auto lanes) {
     const FloatVector gain = lanes.load(weight + c), zero{};
     std::array<GradientFactors, n> gradients;
     FloatVector gain_sum = lanes.load(dweight + c);
@@ -125,11 +184,11 @@ void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, f
 #pragma GCC unroll 2
     for (std::size_t i = 0; i < n; ++i) {
       const FloatVector d = lanes.load(rows[i].dy + c);
-      const FloatVector xhat = (lanes.load(rows[i].x + c) - mean[i]) * rstd[i];
+      const FloatVector xhat = normalised(lanes.load(rows[i].x + c), statistics[i]);
       gain_sum = multiply_add(d, xhat, gain_sum);
       shift_sum = shift_sum + d;
-      gradients[i] = {rstd[i], multiply_add(xhat, zero + minus_gx[i],
-                                            multiply_add(d, gain, zero + minus_g[i]))};
+      gradients[i] = {statistics[i].rstd, multiply_add(xhat, zero + minus_gx[i],
+                                                       multiply_add(d, gain, zero + minus_g[i]))};
     }
     lanes.store(dweight + c, gain_sum);
     lanes.store(dbias + c, shift_sum);
@@ -147,9 +206,9 @@ void layernorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, c
     const Rows<T> in = rows_like(x, out, "x");
     const T* gain = elements_of<T>(weight, out.columns, "weight");
     const T* shift = elements_of<T>(bias, out.columns, "bias");
-    const bool past = past_caches(y, {&x});
+    const ForwardRows<T> all{out, in, gain, shift, epsilon, past_caches(y, {&x})};
     parallel_for_blocks(out.rows, rows_together, [=](std::int64_t begin, std::int64_t end) {
-      forward_rows(out, in, gain, shift, epsilon, past, begin, end);
+      forward_rows(all, begin, end);
     });
   });
 }
@@ -165,10 +224,10 @@ void residual_layernorm_forward(const Stream& stream, const Tensor& y, const Ten
     const Rows<T> out = rows_like(y, in.sum, "y");
     const T* gain = elements_of<T>(weight, out.columns, "weight");
     const T* shift = elements_of<T>(bias, out.columns, "bias");
-    const bool past = past_caches(y, {&sum});
+    const ForwardRows<T> all{out, in.sum, gain, shift, epsilon, past_caches(y, {&sum})};
     parallel_for_blocks(out.rows, rows_together, [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) add_residual(in, r, false);
-      forward_rows(out, in.sum, gain, shift, epsilon, past, begin, end);
+      forward_rows(all, begin, end);
     });
   });
 }

@@ -91,7 +91,7 @@ template <class Exponents>
   const std::int64_t rest = for_staged_groups<detail::sum_vectors>(
       0, n, exponents, powers,
       [&](std::int64_t, const auto& e, auto) { sums = multiply_add(e.fraction, e.power, sums); });
-  detail::LaneSums lane_sums;
+  detail::LaneSums<> lane_sums;
   std::copy_n(sums.part, detail::sum_vectors, lane_sums.vectors);
   FloatVector* sum = lane_sums.vectors;
   for_vectors(rest, n, [&](std::int64_t i, auto lanes) {

@@ -240,6 +240,30 @@ inline FloatVector lookup(FloatVector table, WordVector at) {
 #endif
 }
 
+/// Sixteen floats in registers.
+struct TableOf16 {
+  FloatVector parts[16 / vector_floats];
+};
+inline TableOf16 table_of_16(const float* p) {
+#ifdef __AVX512F__
+  return {{load(p)}};
+#else
+  return {{load(p), load(p + vector_floats)}};
+#endif
+}
+/// In each lane that float of `table` whose number the lowest four bits of the lane of `at` say.
+inline FloatVector lookup(const TableOf16& table, WordVector at) {
+#if defined(__AVX512F__)
+  return lookup(table.parts[0], at);
+#elif defined(__AVX2__)
+  const auto upper = detail::same_bits<FloatVector>(at << 28U);  // its sign
+  return _mm256_blendv_ps(lookup(table.parts[0], at), lookup(table.parts[1], at), upper);
+#else
+  const LaneVector upper = (at & 8U) != 0U;
+  return upper ? lookup(table.parts[1], at) : lookup(table.parts[0], at);
+#endif
+}
+
 using DoubleVector [[gnu::vector_size(vector_bytes)]] = double;
 
 namespace detail {

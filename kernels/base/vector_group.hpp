@@ -21,6 +21,17 @@ inline FloatVector within(float limit, FloatVector x) {
 #endif
 }
 
+/// The magnitude of x, but `limit` where it is larger. NaN may become a number within.
+inline FloatVector magnitude_within(float limit, FloatVector x) {
+#if defined(__AVX512DQ__)
+  constexpr int smaller_magnitude = 2, no_sign = 2 << 2;
+  return _mm512_maskz_range_ps(0xffff, x, FloatVector{} + limit, smaller_magnitude | no_sign);
+#else
+  const WordVector bits = detail::same_bits<WordVector>(x) & 0x7fffffffU;
+  return smaller(FloatVector{} + limit, detail::same_bits<FloatVector>(bits));
+#endif
+}
+
 /// Two vectors one behind the other, as each alone is stored; past the caches to a `p` that is
 /// aligned to both.
 template <class T>
@@ -98,6 +109,12 @@ VectorGroup<n> within(float limit, const VectorGroup<n>& x) {
   return detail::each([=](FloatVector v) { return within(limit, v); }, x);
 }
 
+/// Each lane's magnitude, `limit` at most; NaN may become a number.
+template <int n>
+VectorGroup<n> magnitude_within(float limit, const VectorGroup<n>& x) {
+  return detail::each([=](FloatVector v) { return magnitude_within(limit, v); }, x);
+}
+
 /// Each lane not below `least`; NaN stays.
 template <int n>
 VectorGroup<n> at_least(float least, const VectorGroup<n>& x) {
@@ -120,6 +137,11 @@ template <int n>
 VectorGroup<n> multiply_add(const VectorGroup<n>& a, float b, float c) {
   return detail::each(
       [=](FloatVector x) { return multiply_add(x, FloatVector{} + b, FloatVector{} + c); }, a);
+}
+template <int n>
+VectorGroup<n> multiply_add(const VectorGroup<n>& a, float b, const VectorGroup<n>& c) {
+  return detail::each(
+      [=](FloatVector x, FloatVector z) { return multiply_add(x, FloatVector{} + b, z); }, a, c);
 }
 
 /// All lanes of so many vectors (vector_loop.hpp).

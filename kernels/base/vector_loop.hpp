@@ -94,12 +94,14 @@ float sum_of_lanes(FloatVector v) {
 }
 
 // The partial sums of one sum.
+template <int lanes = sum_lanes>
 struct LaneSums {
-  FloatVector vectors[sum_vectors] = {};
+  static constexpr int count = lanes / vector_floats;  // of vectors
+  FloatVector vectors[count] = {};
 
   float total() {
 #pragma GCC unroll 4
-    for (int half = sum_vectors / 2; half > 0; half /= 2)
+    for (int half = count / 2; half > 0; half /= 2)
 #pragma GCC unroll 4
       for (int v = 0; v < half; ++v) vectors[v] += vectors[v + half];
     return sum_of_lanes<vector_floats>(vectors[0]);
@@ -115,10 +117,10 @@ struct Product {
 
 namespace detail {
 
-// The terms of vector number v of each 64, for those lanes.
-template <class Lanes>
+// The terms of vector number v of each round of partial sums, for those lanes.
+template <class Sums, class Lanes>
 struct LaneTerms {
-  LaneSums* sums;
+  Sums* sums;
   int v;
   Lanes lanes;
 
@@ -137,22 +139,24 @@ struct LaneTerms {
 /// terms of the elements from i on, to[which] += x. They are dealt out to 64 partial sums in turn,
 /// which are added in halves: an order that depends on n alone, and short chains, which keep the
 /// rounding error small. A term that is a product is said to be one, and added by multiply_add.
-template <std::size_t count, class Term>
+/// Where many sums would not fit the registers each may have 32 partial sums.
+template <int sum_lanes = detail::sum_lanes, std::size_t count, class Term>
 [[gnu::always_inline]] inline void vector_sums(float (&to)[count], std::int64_t n,
                                                const Term& term) {
-  detail::LaneSums sums[count];
+  using Sums = detail::LaneSums<sum_lanes>;
+  Sums sums[count];
   std::int64_t i = 0;
-  for (; i + detail::sum_lanes <= n; i += detail::sum_lanes) {
+  for (; i + sum_lanes <= n; i += sum_lanes) {
 #pragma GCC unroll 8
-    for (int v = 0; v < detail::sum_vectors; ++v)
-      term(i + v * vector_floats, AllLanes{}, detail::LaneTerms<AllLanes>{sums, v, {}});
+    for (int v = 0; v < Sums::count; ++v)
+      term(i + v * vector_floats, AllLanes{}, detail::LaneTerms<Sums, AllLanes>{sums, v, {}});
   }
 #pragma GCC unroll 8
-  for (int v = 0; v < detail::sum_vectors; ++v, i += vector_floats) {
+  for (int v = 0; v < Sums::count; ++v, i += vector_floats) {
     if (i + vector_floats <= n)
-      term(i, AllLanes{}, detail::LaneTerms<AllLanes>{sums, v, {}});
+      term(i, AllLanes{}, detail::LaneTerms<Sums, AllLanes>{sums, v, {}});
     else if (i < n)
-      term(i, FirstLanes{n - i}, detail::LaneTerms<FirstLanes>{sums, v, {n - i}});
+      term(i, FirstLanes{n - i}, detail::LaneTerms<Sums, FirstLanes>{sums, v, {n - i}});
   }
 #pragma GCC unroll 4
   for (std::size_t which = 0; which < count; ++which) to[which] = sums[which].total();

@@ -184,29 +184,64 @@ TEST(LayerNormReference, GradientsAreThoseOfTheForwardPass) {
                         "dbias");
 }
 
-// Two rows may go side by side: that changes no bit of either.
+// Rows may go side by side: that changes no bit of either.
 TEST(LayerNorm, RowsTogetherAreRowsAlone) {
   constexpr std::int64_t rows = 7;
-  for (const std::int64_t columns : {5, 17, 100, 108, 1000}) {
-    const std::int64_t count = rows * columns;
-    test::Array x = test::Array::random(DType::f32, count, 1);
-    test::Array dy = test::Array::random(DType::f32, count, 2);
-    test::Array residual = test::Array::random(DType::f32, count, 3);
-    test::Array weight = test::Array::random(DType::f32, columns, 4);
-    test::Array together(DType::f32, count), alone(DType::f32, count);
-    test::Array dweight(DType::f32, columns), dbias(DType::f32, columns);
-    const auto backward = [&](test::Array& dx, std::int64_t first, std::int64_t of) {
-      const auto part = [&](test::Array& array) {
-        return array.tensor({rows, columns}).slice(0, first, of);
+  for (const DType type : {DType::f32, DType::bf16, DType::f16})
+    for (const std::int64_t columns : {5, 17, 100, 108, 1000}) {
+      const std::int64_t count = rows * columns;
+      test::Array x = test::Array::random(type, count, 1);
+      test::Array dy = test::Array::random(type, count, 2);
+      test::Array residual = test::Array::random(type, count, 3);
+      test::Array weight = test::Array::random(type, columns, 4);
+      test::Array bias = test::Array::random(type, columns, 5);
+      test::Array together(type, count), alone(type, count);
+      test::Array y_together(type, count), y_alone(type, count);
+      test::Array dweight(DType::f32, columns), dbias(DType::f32, columns);
+      const auto both_ways = [&](test::Array& y, test::Array& dx, std::int64_t first,
+                                 std::int64_t of) {
+        const auto part = [&](test::Array& array) {
+          return array.tensor({rows, columns}).slice(0, first, of);
+        };
+        test::Scratch scratch(layernorm_scratch_bytes(of, columns, test::space()));
+        test::run(layernorm_forward, part(y), part(x), weight.tensor(), bias.tensor(), epsilon);
+        test::run(layernorm_backward, part(dx), dweight.tensor(), dbias.tensor(), part(dy),
+                  part(residual), part(x), weight.tensor(), epsilon, false, scratch.arena());
       };
-      test::Scratch scratch(layernorm_scratch_bytes(of, columns, test::space()));
-      test::run(layernorm_backward, part(dx), dweight.tensor(), dbias.tensor(), part(dy),
-                part(residual), part(x), weight.tensor(), 1e-5F, false, scratch.arena());
-    };
-    backward(together, 0, rows);
-    for (std::int64_t row = 0; row < rows; ++row) backward(alone, row, 1);
-    EXPECT_EQ(together, alone) << columns << " columns";
-  }
+      both_ways(y_together, together, 0, rows);
+      for (std::int64_t row = 0; row < rows; ++row) both_ways(y_alone, alone, row, 1);
+      EXPECT_EQ(y_together, y_alone) << columns << " columns";
+      EXPECT_EQ(together, alone) << columns << " columns";
+    }
+}
+
+// Squares of deviations from anything but about the mean would cancel.
+TEST(LayerNorm, KeepsItsPrecisionWhateverTheMean) {
+  constexpr std::int64_t columns = 1000;
+  const test::Array weight(DType::f32, std::vector<float>(columns, 1.0F));
+  const test::Array bias(DType::f32, std::vector<float>(columns, 0.0F));
+  const auto worst_error = [&](std::vector<float> values) {
+    test::Array x(DType::f32, values), y(DType::f32, columns);
+    test::Array gain = weight, shift = bias;
+    test::run(layernorm_forward, y.tensor({1, columns}), x.tensor({1, columns}), gain.tensor(),
+              shift.tensor(), epsilon);
+    const auto expected =
+        reference::layernorm_forward(x.doubles(), gain.doubles(), shift.doubles(), epsilon);
+    double worst = 0.0;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      worst = std::max(worst, std::fabs(y.doubles()[i] - expected[i]));
+    return worst;
+  };
+  std::vector<float> far = test::random_values(columns, 1);
+  for (float& value : far) value += 4096.0F;
+  EXPECT_LT(worst_error(far), 3e-4) << "a rounding of the mean is 2.4e-4 standard deviations";
+  // The first elements, from which deviations are taken, say little about the others.
+  std::vector<float> outliers = test::random_values(columns, 2);
+  for (std::size_t i = 0; i < 64; ++i) outliers[i] += 1e4F;
+  EXPECT_LT(worst_error(outliers), 4e-6);
+  std::vector<float> ramp(columns);
+  for (std::size_t i = 0; i < ramp.size(); ++i) ramp[i] = 1e3F + static_cast<float>(i * i);
+  EXPECT_LT(worst_error(ramp), 4e-6);
 }
 
 }  // namespace

@@ -30,6 +30,19 @@ TEST(Simd, LookupTakesTheLowestBits) {
     EXPECT_EQ(found[lane], static_cast<float>((5 * lane + 1) % vector_floats));
 }
 
+TEST(Simd, LookupOfSixteen) {
+  float values[16];
+  for (int i = 0; i < 16; ++i) values[i] = static_cast<float>(i) + 0.5F;
+  const TableOf16 table = table_of_16(values);
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    WordVector at = WordVector{} + 0xffffff00U;
+    at[i % vector_floats] = 0xabcdef00U + i;
+    const FloatVector found = lookup(table, at);
+    EXPECT_EQ(found[i % vector_floats], values[i % 16]) << i;
+    EXPECT_EQ(found[(i + 1) % vector_floats], values[0]) << i;
+  }
+}
+
 template <class T>
 void expect_stored_past_caches() {
   FloatVector v;

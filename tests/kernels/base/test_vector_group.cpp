@@ -23,6 +23,8 @@ TEST(VectorGroup, ArithmeticIsThatOfEachPart) {
   EXPECT_EQ(parts(multiply_add(a, b, a)), (std::vector<float>{6, 16, 30}));
   EXPECT_EQ(parts(multiply_add(a, b, 1.0F)), (std::vector<float>{6, 15, 28}));
   EXPECT_EQ(parts(multiply_add(a, 2.0F, 1.0F)), (std::vector<float>{3, 5, 7}));
+  EXPECT_EQ(parts(multiply_add(a, 2.0F, b)), (std::vector<float>{7, 11, 15}));
+  EXPECT_EQ(parts(magnitude_within(5.5F, b - 12.0F)), (std::vector<float>{5.5F, 5, 3}));
 }
 
 // Every element once and in order, in place, whatever the length; groups may not see what an

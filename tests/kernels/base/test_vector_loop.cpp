@@ -38,12 +38,12 @@ TEST(VectorLoop, LanesWithoutElementsAreWhatIsAsked) {
   EXPECT_EQ(lanes.only(FloatVector{} + 2.0F, 3.0F)[vector_floats - 1], 3.0F);
 }
 
-// The order of sums, in plain loops: terms are dealt out to 64 lanes in turn.
+// The order of sums, in plain loops: terms are dealt out to the lanes in turn.
 template <class Term>
-float lane_sum(std::int64_t n, const Term& term) {
-  std::vector<float> lanes(64, 0.0F);
-  for (std::int64_t i = 0; i < n; ++i) lanes[static_cast<std::size_t>(i % 64)] += term(i);
-  for (std::size_t half = 32; half > 0; half /= 2)
+float lane_sum(std::int64_t n, const Term& term, std::size_t count = 64) {
+  std::vector<float> lanes(count, 0.0F);
+  for (std::int64_t i = 0; i < n; ++i) lanes[static_cast<std::size_t>(i) % count] += term(i);
+  for (std::size_t half = count / 2; half > 0; half /= 2)
     for (std::size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
   return lanes[0];
 }
@@ -89,6 +89,13 @@ TEST(VectorLoop, SumsHaveTheBitsOfLaneSums) {
     });
     EXPECT_EQ(both[0], lane_sum(n, [=](std::int64_t i) { return p[i]; })) << n;
     EXPECT_EQ(both[1], expected) << n;
+    float shorter[1];
+    vector_sums<32>(shorter, n, [=](std::int64_t i, auto lanes, const auto& add) {
+      add(0, shifted(i, lanes));
+    });
+    EXPECT_EQ(shorter[0], lane_sum(
+                              n, [=](std::int64_t i) { return p[i] + 0.7F; }, 32))
+        << n;
   }
 }
 
