@@ -203,7 +203,7 @@ template <int n, class First, class Second, class Last>
                                                              const First& first,
                                                              const Second& second,
                                                              const Last& last) {
-  constexpr std::int64_t step = n * vector_floats;
+  constexpr std::int64_t step = std::int64_t{n} * vector_floats;
   constexpr GroupLanes<n> lanes;
   std::int64_t i = begin;
   if (i + 2 * step > end) {

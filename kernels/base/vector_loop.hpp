@@ -149,7 +149,7 @@ template <int sum_lanes = detail::sum_lanes, std::size_t count, class Term>
   for (; i + sum_lanes <= n; i += sum_lanes) {
 #pragma GCC unroll 8
     for (int v = 0; v < Sums::count; ++v)
-      term(i + v * vector_floats, AllLanes{}, detail::LaneTerms<Sums, AllLanes>{sums, v, {}});
+      term(i + std::int64_t{v} * vector_floats, AllLanes{}, detail::LaneTerms<Sums, AllLanes>{sums, v, {}});
   }
 #pragma GCC unroll 8
   for (int v = 0; v < Sums::count; ++v, i += vector_floats) {
