@@ -5,9 +5,10 @@
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/splitmix.hpp"
+#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/formulas.hpp"
+#include "kernels/normal_vectors.hpp"
 #include "kernels/philox.hpp"
 #include "kernels/philox_vectors.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 
 using Word = std::uint32_t;
 
-constexpr std::int64_t parallel_block = 4096;  // elements of a parallel task; even
+constexpr std::int64_t parallel_block = 4096;  // elements of a parallel task; whole vectors
 
 }  // namespace
 
@@ -56,13 +57,18 @@ void fill_normal(const Stream& stream, const Tensor& out, std::uint64_t key,
     T* values = elements_of<T>(out, out.elements(), "out");
     parallel_for_blocks(
         out.elements() + lead, parallel_block, [=](std::int64_t begin, std::int64_t end) {
-          Word words[parallel_block + 1];
-          random_words(words, end - begin + 1, key, first_index - lead + begin);
-          for (std::int64_t i = begin; i < end; i += 2) {
-            const auto [even, odd] = box_muller(words[i - begin], words[i - begin + 1]);
-            if (i >= lead) values[i - lead] = mean + deviation * static_cast<float>(even);
-            if (i + 1 < end) values[i + 1 - lead] = mean + deviation * static_cast<float>(odd);
-          }
+          Word words[parallel_block];
+          float normal[parallel_block];
+          const std::int64_t count =
+              (end - begin + vector_floats - 1) / vector_floats * vector_floats;
+          random_words(words, count, key, first_index - lead + begin);
+          for (std::int64_t i = 0; i < count; i += vector_floats)
+            store(normal + i, normal_numbers(load_words(words + i)));
+          const std::int64_t skip = begin == 0 ? lead : 0;
+          T* const to = values + begin + skip - lead;
+          for_vectors(0, end - begin - skip, [=, from = normal + skip](std::int64_t i, auto lanes) {
+            lanes.store(to + i, mean + deviation * lanes.load(from + i));
+          });
         });
   });
 }

@@ -296,6 +296,17 @@ inline DoubleVector multiply_add(DoubleVector a, DoubleVector b, DoubleVector c)
 #endif
 }
 
+inline DoubleVector square_root(DoubleVector v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_sqrt_pd(0xff, v);
+#elif defined(__AVX__)
+  return _mm256_sqrt_pd(v);
+#else
+  for (int lane = 0; lane < vector_floats / 2; ++lane) v[lane] = std::sqrt(v[lane]);
+  return v;
+#endif
+}
+
 /// The lower and the upper half of the lanes, in double.
 inline DoubleVector lower_half(FloatVector v) {
   return detail::widened_half<0>(v, std::make_integer_sequence<int, vector_floats / 2>{});
