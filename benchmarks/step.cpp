@@ -204,7 +204,7 @@ void measure(const Options& options, const MpiSession& session) {
   check_fits(plan.config, plan.memory, grid);
   Trainer trainer(job, grid, std::move(plan));
   const double first_loss = trainer.train_step(0).loss;  // takes the pages, compiles the GEMMs
-  grid.choose_messages();
+  trainer.choose_messages();
   Timed timed = time_steps(options, grid, trainer);
   timed.first_loss = first_loss;
   if (session.rank() == 0) report(options, grid, job.config.model, timed, peak, cores);

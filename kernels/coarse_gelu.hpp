@@ -1,6 +1,7 @@
 #pragma once
-// GELU and its derivative where results are rounded to 16 bits: by a table of polynomials, in half
-// the instructions of a sigmoid. The same bits on every kind of processor.
+// GELU and its derivative where results are rounded to 16 bits: by a table of polynomials, where a
+// register has it (AVX-512) in fewer instructions than a sigmoid. The same bits on every kind of
+// processor.
 #include "kernels/base/vector_group.hpp"
 
 namespace triax {
@@ -78,7 +79,7 @@ struct CoarseGelu {
   VectorGroup<n> value, slope;
 };
 
-/// GELU (tanh approximation) of x and its derivative, to 8e-7 and 4e-5. NaN stays in the value.
+/// GELU (tanh approximation) of x and its derivative, to 8e-7 and 4e-5. Both are NaN where x is.
 template <int n>
 [[gnu::always_inline]] inline CoarseGelu<n> coarse_gelu(const detail::BegunGelu<n>& of) {
   using detail::shortfall_coefficient;

@@ -25,12 +25,8 @@ struct GradientRow {
 };
 
 /// Rows that go side by side: while the sums of one end, the others' go on, the weights are widened
-/// and the columns' sums read and written once for all. As many as there are registers for; but one
-/// of float32, where memory is what takes the time, and has fewer streams so.
-template <class T>
-inline constexpr std::size_t rows_side_by_side = vector_registers == 32 && sizeof(T) < sizeof(float)
-                                                     ? 2
-                                                     : 1;
+/// and the columns' sums read and written once for all. As many as there are registers for.
+inline constexpr std::size_t rows_side_by_side = vector_registers == 32 ? 2 : 1;
 
 /// What a row's gradient is the product of, so that it is added to a residual by multiply_add.
 struct GradientFactors {
@@ -64,7 +60,7 @@ inline void store_gradients(const std::array<GradientRow<T>, n>& rows, std::int6
 }
 
 /// Calls backward_rows(array of GradientRow<T>, sums) for all rows of dx, dy, residual (may be
-/// empty) and x, all of one shape: rows_side_by_side<T> at a time, or one. `sums`, an array of
+/// empty) and x, all of one shape: rows_side_by_side at a time, or one. `sums`, an array of
 /// pointers, are the columns' sums so far of each of `partials`, (row_blocks, columns) each, of
 /// which a block of rows has a row.
 template <class T, std::size_t count, class BackwardRows>
@@ -84,7 +80,7 @@ void for_each_gradient_row(const Tensor& dx, const Tensor& dy, const Tensor& res
       return GradientRow<T>{out[r], upstream[r], skip.data ? skip[r] : nullptr, in[r], past};
     };
     std::int64_t r = b * rows_per_block;
-    if constexpr (rows_side_by_side<T> == 2)
+    if constexpr (rows_side_by_side == 2)
       for (; r + 2 <= end; r += 2) backward_rows(std::array{row(r), row(r + 1)}, sums);
     for (; r < end; ++r) backward_rows(std::array{row(r)}, sums);
   });

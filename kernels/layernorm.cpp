@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/past_caches.hpp"
@@ -20,72 +21,39 @@ namespace {
 constexpr std::int64_t rows_together = 16;  // of a parallel task of the forward pass
 constexpr int sum_lanes = 32;               // partial sums of each sum: registers are short of more
 
-// What xhat = x rstd + offset, which is (x - mean) rstd, and its derivative are made of.
+// Deviations are taken from a pivot near the mean, so that their squares do not cancel, nor the
+// digits of a row whose mean is large.
 struct RowStatistics {
+  float pivot;
+  float rest;  // of the mean: it is pivot + rest
   float rstd;
-  float offset;
-  float mean_less_shift;
+  float offset;  // - rest * rstd
 };
 
-// A number near the mean, from which deviations are taken so that their squares do not cancel: the
-// mean of the first 64 elements. It differs from the mean of n elements by sqrt(n / 64) standard
-// deviations at most, whatever they are, so that the variance is right to n / 64 roundings.
+// The mean of the first 64 elements. It differs from that of all n by sqrt(n / 64) standard
+// deviations at most, whatever they are: cancellation costs the variance a factor of n / 64 at
+// most.
 template <class T>
-float shift_of(const T* x, std::int64_t columns) {
+float pivot_of(const T* x, std::int64_t columns) {
   const std::int64_t first = std::min<std::int64_t>(columns, 64);
   const float sum =
       vector_sum(first, [=](std::int64_t c, auto lanes) { return lanes.load(x + c); });
   return sum / static_cast<float>(first);
 }
 
-// From the sums of x - shift and of its square, which one pass makes.
-RowStatistics statistics_of(float shift, float sum, float squares, float inverse, float epsilon) {
-  const float mean_less_shift = inverse * sum;
-  const float variance = inverse * squares - mean_less_shift * mean_less_shift;
-  const float rstd = 1.0F / std::sqrt(larger(0.0F, variance) + epsilon);  // NaN stays
-  return {rstd, -(shift + mean_less_shift) * rstd, mean_less_shift};
-}
-
-// x rstd + offset.
-template <class Vector>
-Vector normalised(Vector x, const RowStatistics& of) {
-  return multiply_add(x, Vector{} + of.rstd, Vector{} + of.offset);
-}
-
-// n rows side by side.
-template <std::size_t n>
-using Statistics = std::array<RowStatistics, n>;
-
-template <class T, std::size_t n>
-std::array<float, n> shifts_of(const std::array<const T*, n>& x, std::int64_t columns) {
-  std::array<float, n> shifts;
-  for (std::size_t i = 0; i < n; ++i) shifts[i] = shift_of(x[i], columns);
-  return shifts;
-}
-
-template <std::size_t n>
-Statistics<n> statistics_of(const std::array<float, n>& shifts, const float (&sums)[2 * n],
-                            std::int64_t columns, float epsilon) {
+// From the sums of x - pivot and of its square.
+RowStatistics statistics_of(float pivot, float sum, float squares, std::int64_t columns,
+                            float epsilon) {
   const float inverse = 1.0F / static_cast<float>(columns);
-  Statistics<n> of;
-  for (std::size_t i = 0; i < n; ++i)
-    of[i] = statistics_of(shifts[i], sums[2 * i], sums[2 * i + 1], inverse, epsilon);
-  return of;
+  const float rest = inverse * sum;
+  const float variance = inverse * squares - rest * rest;
+  const float rstd = 1.0F / std::sqrt(larger(0.0F, variance) + epsilon);  // NaN stays
+  return {pivot, rest, rstd, -rest * rstd};
 }
 
-template <class T, std::size_t n>
-Statistics<n> statistics_of(const std::array<const T*, n>& x, std::int64_t columns, float epsilon) {
-  const std::array<float, n> shifts = shifts_of(x, columns);
-  float sums[2 * n];
-  vector_sums<sum_lanes>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
-#pragma GCC unroll 2
-    for (std::size_t i = 0; i < n; ++i) {
-      const FloatVector deviation = lanes.stream(x[i] + c) - shifts[i];
-      add(2 * i, deviation);
-      add(2 * i + 1, Product{deviation, deviation});
-    }
-  });
-  return statistics_of(shifts, sums, columns, epsilon);
+// (x - mean) rstd.
+FloatVector normalised(FloatVector x, const RowStatistics& of) {
+  return multiply_add(x - of.pivot, FloatVector{} + of.rstd, FloatVector{} + of.offset);
 }
 
 template <class T>
@@ -103,47 +71,62 @@ std::array<T*, n> rows_from(const Rows<T>& rows, std::int64_t r) {
   return from;
 }
 
+// The statistics of n rows side by side, in one pass, in which meanwhile(c, lanes) goes on.
+template <std::size_t n, class T, class Meanwhile>
+std::array<RowStatistics, n> statistics_of(const std::array<T*, n>& x, std::int64_t columns,
+                                           float epsilon, const Meanwhile& meanwhile) {
+  std::array<float, n> pivots;
+  for (std::size_t i = 0; i < n; ++i) pivots[i] = pivot_of(x[i], columns);
+  float sums[2 * n];
+  vector_sums<sum_lanes>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
+    meanwhile(c, lanes);
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < n; ++i) {
+      const FloatVector deviation = lanes.stream(x[i] + c) - pivots[i];
+      add(2 * i, deviation);
+      add(2 * i + 1, Product{deviation, deviation});
+    }
+  });
+  std::array<RowStatistics, n> of;
+  for (std::size_t i = 0; i < n; ++i)
+    of[i] = statistics_of(pivots[i], sums[2 * i], sums[2 * i + 1], columns, epsilon);
+  return of;
+}
+
 // As many of rows [begin, end) as groups of n make, and where they end. The next rows are read
-// while these are written, so that memory is busy both ways; the last ones are read again.
+// while these are written, so that memory is busy both ways.
 template <std::size_t n, class T>
 std::int64_t forward_groups(const ForwardRows<T>& rows, std::int64_t begin, std::int64_t end) {
   constexpr auto step = static_cast<std::int64_t>(n);
   if (begin + step > end) return begin;
   const std::int64_t columns = rows.y.columns;
-  const T* weight = rows.weight;
-  const T* bias = rows.bias;
-  const bool past = rows.past;
-  const auto inputs = [&](std::int64_t r) {
-    std::array<const T*, n> x;
-    std::ranges::copy(rows_from<n>(rows.x, r), x.begin());
-    return x;
-  };
-  Statistics<n> statistics = statistics_of(inputs(begin), columns, rows.epsilon);
-  std::int64_t r = begin;
-  for (; r + step <= end; r += step) {
-    const std::array<T*, n> to = rows_from<n>(rows.y, r);
-    const std::array<const T*, n> from = inputs(r), next = inputs(std::min(r + step, end - step));
-    const std::array<float, n> shifts = shifts_of(next, columns);
-    float sums[2 * n];
-    vector_sums<sum_lanes>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
+  const auto nothing = [](std::int64_t, auto) {};
+  auto statistics = statistics_of(rows_from<n>(rows.x, begin), columns, rows.epsilon, nothing);
+  for (std::int64_t r = begin;; r += step) {
+    const auto write = [=, weight = rows.weight, bias = rows.bias, past = rows.past,
+                        from = rows_from<n>(rows.x, r),
+                        to = rows_from<n>(rows.y, r)](std::int64_t c, auto lanes) {
       const FloatVector gain = lanes.load(weight + c), shift = lanes.load(bias + c);
 #pragma GCC unroll 2
       for (std::size_t i = 0; i < n; ++i) {
         const FloatVector xhat = normalised(lanes.load(from[i] + c), statistics[i]);
         lanes.write(to[i] + c, multiply_add(xhat, gain, shift), past);
-        const FloatVector deviation = lanes.stream(next[i] + c) - shifts[i];
-        add(2 * i, deviation);
-        add(2 * i + 1, Product{deviation, deviation});
       }
-    });
-    statistics = statistics_of(shifts, sums, columns, rows.epsilon);
+    };
+    if (r + 2 * step > end) {
+      for_vectors(0, columns, write);
+      return r + step;
+    }
+    statistics = statistics_of(rows_from<n>(rows.x, r + step), columns, rows.epsilon, write);
   }
-  return r;
 }
 
+// Two share what it takes to widen the weights. In float32 that is nothing, and memory what takes
+// the time: one has fewer streams.
 template <class T>
 void forward_rows(const ForwardRows<T>& rows, std::int64_t begin, std::int64_t end) {
-  begin = forward_groups<rows_side_by_side<T>>(rows, begin, end);
+  if constexpr (!std::is_same_v<T, float>)
+    begin = forward_groups<rows_side_by_side>(rows, begin, end);
   forward_groups<1>(rows, begin, end);
 }
 
@@ -152,14 +135,14 @@ void forward_rows(const ForwardRows<T>& rows, std::int64_t begin, std::int64_t e
 template <class T, std::size_t n>
 void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, float* dweight,
                    float* dbias, std::int64_t columns, float epsilon) {
-  std::array<float, n> shifts;
-  for (std::size_t i = 0; i < n; ++i) shifts[i] = shift_of(rows[i].x, columns);
-  float sums[4 * n];  // of x - shift, of its square, of g and of g (x - shift)
+  std::array<float, n> pivots;
+  for (std::size_t i = 0; i < n; ++i) pivots[i] = pivot_of(rows[i].x, columns);
+  float sums[4 * n];  // of deviations x - pivot, of their squares, of g and of g (x - pivot)
   vector_sums<sum_lanes>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
     const FloatVector gain = lanes.load(weight + c);
 #pragma GCC unroll 2
     for (std::size_t i = 0; i < n; ++i) {
-      const FloatVector deviation = lanes.stream(rows[i].x + c) - shifts[i];
+      const FloatVector deviation = lanes.stream(rows[i].x + c) - pivots[i];
       const FloatVector g = lanes.stream(rows[i].dy + c) * gain;
       add(4 * i, deviation);
       add(4 * i + 1, Product{deviation, deviation});
@@ -168,13 +151,13 @@ void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, f
     }
   });
   const float inverse = 1.0F / static_cast<float>(columns);
-  Statistics<n> statistics;
+  std::array<RowStatistics, n> statistics;
   std::array<float, n> minus_g, minus_gx;  // the means
   for (std::size_t i = 0; i < n; ++i) {
     const float* of = sums + 4 * i;
-    statistics[i] = statistics_of(shifts[i], of[0], of[1], inverse, epsilon);
+    statistics[i] = statistics_of(pivots[i], of[0], of[1], columns, epsilon);
     minus_g[i] = -inverse * of[2];
-    minus_gx[i] = -inverse * statistics[i].rstd * (of[3] - statistics[i].mean_less_shift * of[2]);
+    minus_gx[i] = -inverse * statistics[i].rstd * (of[3] - statistics[i].rest * of[2]);
   }
   store_gradients(rows, columns, [=](std::int64_t c, auto lanes) {
     const FloatVector gain = lanes.load(weight + c), zero{};

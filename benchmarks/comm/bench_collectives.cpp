@@ -173,7 +173,7 @@ struct Node {
                                                                "a benchmark");
     if (!exchange->usable()) return;
     ranks.emplace(*mpi, std::move(exchange), grid.wait_policy(), record);
-    ranks->set_thresholds({0, 0});
+    ranks->set_sizes({});
   }
   triax::MessageProgress progress;
   std::optional<triax::MpiCommunicator> mpi;

@@ -21,15 +21,10 @@ inline FloatVector within(float limit, FloatVector x) {
 #endif
 }
 
-/// The magnitude of x, but `limit` where it is larger. NaN may become a number within.
+/// The magnitude of x, but `limit` where it is larger. NaN stays.
 inline FloatVector magnitude_within(float limit, FloatVector x) {
-#if defined(__AVX512DQ__)
-  constexpr int smaller_magnitude = 2, no_sign = 2 << 2;
-  return _mm512_maskz_range_ps(0xffff, x, FloatVector{} + limit, smaller_magnitude | no_sign);
-#else
   const WordVector bits = detail::same_bits<WordVector>(x) & 0x7fffffffU;
   return smaller(FloatVector{} + limit, detail::same_bits<FloatVector>(bits));
-#endif
 }
 
 /// Two vectors one behind the other, as each alone is stored; past the caches to a `p` that is
@@ -109,7 +104,7 @@ VectorGroup<n> within(float limit, const VectorGroup<n>& x) {
   return detail::each([=](FloatVector v) { return within(limit, v); }, x);
 }
 
-/// Each lane's magnitude, `limit` at most; NaN may become a number.
+/// Each lane's magnitude, `limit` at most; NaN stays.
 template <int n>
 VectorGroup<n> magnitude_within(float limit, const VectorGroup<n>& x) {
   return detail::each([=](FloatVector v) { return magnitude_within(limit, v); }, x);

@@ -2,6 +2,7 @@
 // Loops over elements of any type in vectors of float32, and sums of them whose order depends on
 // the length alone. Every element goes through the same instructions, wherever it lies.
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -97,6 +98,8 @@ float sum_of_lanes(FloatVector v) {
 template <int lanes = sum_lanes>
 struct LaneSums {
   static constexpr int count = lanes / vector_floats;  // of vectors
+  static_assert(lanes >= 16 && std::has_single_bit(static_cast<unsigned>(lanes)),
+                "as many on every kind of processor, added in halves");
   FloatVector vectors[count] = {};
 
   float total() {
@@ -149,7 +152,8 @@ template <int sum_lanes = detail::sum_lanes, std::size_t count, class Term>
   for (; i + sum_lanes <= n; i += sum_lanes) {
 #pragma GCC unroll 8
     for (int v = 0; v < Sums::count; ++v)
-      term(i + std::int64_t{v} * vector_floats, AllLanes{}, detail::LaneTerms<Sums, AllLanes>{sums, v, {}});
+      term(i + std::int64_t{v} * vector_floats, AllLanes{},
+           detail::LaneTerms<Sums, AllLanes>{sums, v, {}});
   }
 #pragma GCC unroll 8
   for (int v = 0; v < Sums::count; ++v, i += vector_floats) {

@@ -187,8 +187,8 @@ class Product {
   int used_;
 };
 
-// Than oneDNN's products of bf16: of pairs at 83 GFLOP/s beside float32's 160 on a Xeon without AMX,
-// and by shifts and sums at 39 beside 105 on Zen 4 held to AVX-512, which has no pairs.
+// Than oneDNN's products of bf16: of pairs at 83 GFLOP/s beside float32's 160 on a Xeon without
+// AMX, and by shifts and sums at 39 beside 105 on Zen 4 held to AVX-512, which has no pairs.
 bool widening_is_faster() {
 #ifdef __x86_64__
   return !pair_products_pay();

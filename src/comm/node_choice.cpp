@@ -1,6 +1,8 @@
 #include "src/comm/node_choice.hpp"
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/device.hpp"
@@ -9,24 +11,32 @@ namespace triax {
 namespace {
 
 constexpr int repetitions = 3;
+constexpr std::array<std::uint64_t, 6> tried_sizes = {16 << 10, 64 << 10, 256 << 10,
+                                                      1 << 20,  4 << 20,  16 << 20};
 
-// Small ones may be faster and large ones slower, between nodes as between caches: what counts is
-// the largest. Smaller sums than the least are MPI's, which may add in another order.
-std::vector<std::uint64_t> sizes_for(int ranks) {
-  std::vector<std::uint64_t> sizes = {16 << 10, 64 << 10, 256 << 10, 2 << 20, 16 << 20};
-  std::erase_if(sizes, [&](std::uint64_t bytes) { return bytes < direct::least_bytes(ranks); });
+// Of so many bytes and a little more: all ranks' parts are equal.
+std::int64_t part_of(std::uint64_t bytes, int ranks) {
+  const auto n = static_cast<std::int64_t>(ranks);
+  return (static_cast<std::int64_t>(bytes / sizeof(float)) + n - 1) / n;
+}
+
+std::vector<std::uint64_t> sizes_within(std::uint64_t least, std::uint64_t most, int ranks) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::uint64_t size : tried_sizes)
+    if (size >= least &&
+        static_cast<std::uint64_t>(part_of(size, ranks) * ranks) * sizeof(float) <= most)
+      sizes.push_back(size);
   return sizes;
 }
 
 // The best time of each size, of the slowest rank.
 std::vector<double> times_of(MpiCommunicator& mpi, const std::vector<std::uint64_t>& sizes,
-                             const Tensor& memory, const auto& call) {
+                             std::byte* memory, const auto& call) {
   const Stream host;
   std::vector<double> times;
   for (const std::uint64_t bytes : sizes) {
-    const auto ranks = static_cast<std::int64_t>(mpi.size());
-    const auto part = static_cast<std::int64_t>(bytes / sizeof(float)) / ranks;
-    const Tensor data = memory.slice(0, 0, part * ranks);
+    const std::int64_t part = part_of(bytes, mpi.size());
+    const Tensor data(reinterpret_cast<float*>(memory), {part * mpi.size()});
     const Tensor own = data.slice(0, mpi.rank() * part, part);
     call(data, own);  // memory and connections are there from here on
     double best = 1e9;
@@ -43,53 +53,63 @@ std::vector<double> times_of(MpiCommunicator& mpi, const std::vector<std::uint64
   return times;
 }
 
-// Of all ranks, which may be on nodes that differ in cores: to measure is collective.
-bool all_spin(MpiCommunicator& mpi, WaitPolicy policy) {
+// The least memory that a rank has for it; none where ranks of any node share cores, for nodes may
+// differ.
+std::uint64_t agreed_memory(MpiCommunicator& mpi, WaitPolicy policy, std::size_t bytes) {
   const Stream host;
-  std::int32_t yields = policy == WaitPolicy::yield ? 1 : 0;
-  mpi.all_reduce(host, Tensor(&yields, {1}), ReduceOp::max).wait(host);
-  return yields == 0;
+  std::int64_t minus = policy == WaitPolicy::yield ? 0 : -static_cast<std::int64_t>(bytes);
+  mpi.all_reduce(host, Tensor(&minus, {1}), ReduceOp::max).wait(host);
+  return static_cast<std::uint64_t>(-minus);
 }
 
 }  // namespace
 
-std::uint64_t faster_from(const std::vector<std::uint64_t>& sizes, const std::vector<double>& mpi,
-                          const std::vector<double>& node) {
+NodeSizes::Range faster_range(std::span<const std::uint64_t> sizes, std::span<const double> mpi,
+                              std::span<const double> node) {
   check(mpi.size() == sizes.size() && node.size() == sizes.size(), "{} and {} times of {} sizes",
         mpi.size(), node.size(), sizes.size());
-  std::uint64_t from = NodeThresholds::never;
-  for (std::size_t i = sizes.size(); i-- > 0 && node[i] < mpi[i];) from = sizes[i];
-  return from;
+  NodeSizes::Range best = NodeSizes::none;
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    std::size_t end = i;
+    while (end < sizes.size() && node[end] < mpi[end]) ++end;
+    if (end == i || end - i < longest) continue;
+    longest = end - i;
+    best = {sizes[i], end < sizes.size() ? sizes[end] : NodeSizes::Range::unlimited};
+    i = end;
+  }
+  return best;
 }
 
-NodeThresholds measured_thresholds(MpiCommunicator& mpi, NodeCommunicator& node, WaitPolicy policy,
-                                   const NodeThresholds& fixed) {
-  if (!all_spin(mpi, policy)) return fixed;
+void choose_sizes(MpiCommunicator& mpi, NodeCommunicator& node, WaitPolicy policy,
+                  std::span<std::byte> memory) {
+  const std::uint64_t most = agreed_memory(mpi, policy, memory.size());
+  std::ranges::fill(
+      memory.first(std::min(memory.size(), tried_sizes.back() + node.size() * sizeof(float))),
+      std::byte{});
   const Stream host;
-  const std::vector<std::uint64_t> sizes = sizes_for(node.size());
-  const Buffer memory(sizes.back());
-  const Tensor data =
-      memory.tensor(DType::f32, {static_cast<std::int64_t>(sizes.back() / sizeof(float))});
-  node.set_thresholds({.sums = 0, .gathers = 0});
-  const auto measured = [&](const auto& call) {
+  NodeSizes found = node.sizes();
+  node.set_sizes({});
+  const auto measure = [&](NodeSizes::Range& range, std::uint64_t least, const auto& call) {
+    const std::vector<std::uint64_t> sizes = sizes_within(least, most, mpi.size());
+    if (sizes.empty()) return;
     const auto by = [&](Communicator& way) {
-      return times_of(mpi, sizes, data,
+      return times_of(mpi, sizes, memory.data(),
                       [&](const Tensor& whole, const Tensor& own) { call(way, whole, own); });
     };
     const std::vector<double> by_mpi = by(mpi);
-    return faster_from(sizes, by_mpi, by(node));
+    range = faster_range(sizes, by_mpi, by(node));
   };
-  NodeThresholds found = fixed;
-  found.gathers = measured([&](Communicator& way, const Tensor& whole, const Tensor& own) {
+  measure(found.gathers, 0, [&](Communicator& way, const Tensor& whole, const Tensor& own) {
     way.all_gather(host, whole, own).wait(host);
   });
   if (node.ranks_sharing() == node.size())
-    found.sums = measured([&](Communicator& way, const Tensor& whole, const Tensor&) {
-      way.all_reduce(host, whole).wait(host);
-    });
-  node.set_thresholds(found);
+    measure(found.sums, direct::least_bytes(node.size()),
+            [&](Communicator& way, const Tensor& whole, const Tensor&) {
+              way.all_reduce(host, whole).wait(host);
+            });
+  node.set_sizes(found);
   mpi.release_held();  // that of sums which no step may have: no plan counts it
-  return found;
 }
 
 }  // namespace triax

@@ -1,5 +1,6 @@
 #include "src/comm/node_communicator.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/comm/message_checks.hpp"
@@ -27,8 +28,11 @@ NodeCommunicator::NodeCommunicator(MpiCommunicator& mpi, std::unique_ptr<Exchang
     : mpi_(mpi), exchange_(std::move(exchange)), policy_(policy), record_(record) {
   check(exchange_->usable(), "messages of a node without shared memory");
   check(record_.progress != nullptr, "messages of a node that nothing moves on");
+  // What is less MPI may add in another order, so that no choice may be made there.
+  sizes_.sums.from = std::max(node::least_bytes, direct::least_bytes(size()));
+  sizes_.gathers.from = node::least_bytes;
   // Between nodes they are faster only where that was measured.
-  if (exchange_->ranks_sharing() < size()) thresholds_.gathers = NodeThresholds::never;
+  if (exchange_->ranks_sharing() < size()) sizes_.gathers = NodeSizes::none;
   record_.progress->add(*this);
 }
 
@@ -37,7 +41,7 @@ NodeCommunicator::~NodeCommunicator() {
 }
 
 bool NodeCommunicator::sums_here(const Tensor& tensor) const {
-  return tensor.elements() > 0 && byte_count(tensor) >= thresholds_.sums &&
+  return tensor.elements() > 0 && sizes_.sums.has(byte_count(tensor)) &&
          has_rank_order_sum(tensor.dtype());
 }
 
@@ -61,7 +65,7 @@ Request NodeCommunicator::reduce_scatter(const Stream& stream, const Tensor& out
 
 Request NodeCommunicator::all_gather(const Stream& stream, const Tensor& output,
                                      const Tensor& input) {
-  if (output.elements() == 0 || byte_count(output) < thresholds_.gathers)
+  if (output.elements() == 0 || !sizes_.gathers.has(byte_count(output)))
     return mpi_.all_gather(stream, output, input);
   check_part(input, output, rank(), size());
   return started(stream, CallKind::all_gather, byte_count(output),
@@ -77,7 +81,7 @@ Request NodeCommunicator::all_gather_run(const Stream& stream, const Tensor& who
   const std::int64_t part = check_run(whole, size(), begin, count);
   const auto width = static_cast<std::int64_t>(size_of(whole.dtype()));
   const auto bytes = static_cast<std::uint64_t>(size() * count * width);
-  if (count == 0 || bytes < thresholds_.gathers)
+  if (count == 0 || !sizes_.gathers.has(bytes))
     return mpi_.all_gather_run(stream, whole, begin, count);
   const auto* const own =
       static_cast<const std::byte*>(whole.data()) + (rank() * part + begin) * width;

@@ -13,13 +13,18 @@
 
 namespace triax {
 
-/// From how many bytes on (of the tensor that all ranks together fill or sum) a collective goes
+/// Of how many bytes (of the tensor that all ranks together fill or sum) a collective is that goes
 /// through shared memory. The same on all ranks of a group.
-struct NodeThresholds {
-  static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t sums = node::least_bytes;
-  std::uint64_t gathers = node::least_bytes;
-  bool operator==(const NodeThresholds&) const = default;
+struct NodeSizes {
+  struct Range {
+    static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t from = 0, to = unlimited;  // less than `to`
+    bool has(std::uint64_t bytes) const { return bytes >= from && bytes < to; }
+    bool operator==(const Range&) const = default;
+  };
+  static constexpr Range none{.from = 0, .to = 0};
+  Range sums, gathers;
+  bool operator==(const NodeSizes&) const = default;
 };
 
 /// Sums of a node are made in the order of the ranks and in float32, 16-bit ones rounded once:
@@ -58,9 +63,9 @@ class NodeCommunicator final : public Communicator, private MovesMessages {
   Traffic traffic() const override { return mpi_.traffic() + traffic_; }
 
   int ranks_sharing() const { return exchange_->ranks_sharing(); }
-  const NodeThresholds& thresholds() const { return thresholds_; }
+  const NodeSizes& sizes() const { return sizes_; }
   /// The same on all ranks, while no message is under way.
-  void set_thresholds(const NodeThresholds& thresholds) { thresholds_ = thresholds; }
+  void set_sizes(const NodeSizes& sizes) { sizes_ = sizes; }
 
  protected:
   void wait(std::uintptr_t handle, const Stream& stream) override;
@@ -82,7 +87,7 @@ class NodeCommunicator final : public Communicator, private MovesMessages {
   std::unique_ptr<Exchange> exchange_;
   WaitPolicy policy_;
   GroupRecord record_;
-  NodeThresholds thresholds_;
+  NodeSizes sizes_;
   Traffic traffic_;
   SlotPool<Message> messages_;
 };

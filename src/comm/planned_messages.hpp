@@ -93,7 +93,7 @@ constexpr std::uint64_t held_bytes(int ranks, std::uint64_t part) {
 /// Collectives through memory that the ranks of a node share (NodeExchange).
 namespace node {
 
-/// From so many bytes on, where nothing else was found (measured_thresholds).
+/// From so many bytes on, where nothing else was found (choose_sizes).
 inline constexpr std::uint64_t least_bytes = std::uint64_t{64} << 10;
 /// Rounds that a rank's slot has room for: one that others read, one that they wait for, and some
 /// for a rank that is ahead.

@@ -119,8 +119,8 @@ MessageTimes ProcessGrid::message_times(Axis axis) const {
 bool ProcessGrid::has_messages() const {
   return !std::ranges::all_of(impl_->clocks, &MessageClock::idle);
 }
-void ProcessGrid::choose_messages() {
-  impl_->choose_messages();
+void ProcessGrid::choose_messages(std::span<std::byte> memory) {
+  impl_->choose_messages(memory);
 }
 std::vector<std::string> ProcessGrid::shared_messages() const {
   return impl_->shared_messages();

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -101,11 +102,12 @@ class ProcessGrid {
   /// Whether any of them is under way now: its memory must stay. Those of world() and of devices
   /// are not looked for.
   bool has_messages() const;
-  /// Collective, before messages: finds for each group of ranks that share memory from which size
-  /// on its messages go there (measured_thresholds), of the groups that are made so far.
-  void choose_messages();
+  /// Collective, before messages: finds for each group of ranks that share memory of which sizes
+  /// its messages go there (choose_sizes), of the groups that are made so far. It tries them in
+  /// `memory`, which nobody uses meanwhile; in less than a megabyte of its own where that is less.
+  void choose_messages(std::span<std::byte> memory);
   /// What it found, a line for each group of this rank: "messages of the data axis: sums from 64
-  /// KiB and gathers from 16 KiB on go through memory that its 2 ranks share".
+  /// KiB on and gathers from 16 KiB on go through memory that its 2 ranks share".
   std::vector<std::string> shared_messages() const;
   /// Why ranks of a node share no memory, so that MPI has all messages, on every node alike; empty:
   /// nothing hinders them. The same on all ranks.

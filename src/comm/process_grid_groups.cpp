@@ -67,9 +67,14 @@ void ProcessGrid::Impl::agree_on_sharing() {
 }
 
 // One group after another, in the order in which all ranks made them.
-void ProcessGrid::Impl::choose_messages() {
+void ProcessGrid::Impl::choose_messages(std::span<std::byte> memory) {
+  Buffer own;
+  if (constexpr std::size_t least = 900 << 10; memory.size() < least) {
+    own = Buffer(least);
+    memory = {static_cast<std::byte*>(own.data()), own.bytes()};
+  }
   const auto choose = [&](Group& group) {
-    if (group.node) measured_thresholds(*group.mpi, *group.node, policy);
+    if (group.node) choose_sizes(*group.mpi, *group.node, policy, memory);
   };
   for (Group& group : axes) choose(group);
   choose(embedding);
@@ -81,17 +86,20 @@ void ProcessGrid::Impl::choose_messages() {
 
 std::vector<std::string> ProcessGrid::Impl::shared_messages() const {
   std::vector<std::string> lines;
-  const auto size = [](std::uint64_t bytes) {
-    return bytes == NodeThresholds::never ? std::string("no size")
-                                          : fmt::format("{} KiB", bytes >> 10);
+  const auto sizes = [](const NodeSizes::Range& of) {
+    if (of == NodeSizes::none) return std::string("of no size");
+    const std::string from = fmt::format("from {} KiB on", of.from >> 10);
+    return of.to == NodeSizes::Range::unlimited
+               ? from
+               : fmt::format("from {} to {} KiB", of.from >> 10, of.to >> 10);
   };
   const auto add = [&](const Group& group) {
     if (!group.node) return;
-    const NodeThresholds& from = group.node->thresholds();
+    const NodeSizes& of = group.node->sizes();
     const int sharing = group.node->ranks_sharing();
     lines.push_back(fmt::format(
-        "messages of the {}: sums from {} and gathers from {} on go through memory that {}",
-        group.name, size(from.sums), size(from.gathers),
+        "messages of the {}: sums {} and gathers {} go through memory that {}", group.name,
+        sizes(of.sums), sizes(of.gathers),
         sharing == group.node->size()
             ? fmt::format("its {} ranks share", sharing)
             : fmt::format("{} ranks of each node share, and by messages between nodes", sharing)));

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,7 @@ struct ProcessGrid::Impl {
   // groups of its kind. In which order a sum is made follows from it, and what several tensor ranks
   // hold alike is summed by each of them in a data group of its own.
   void add_node(Group& group, int run, const GroupRecord& record);
-  void choose_messages();
+  void choose_messages(std::span<std::byte> memory);
   std::vector<std::string> shared_messages() const;
   // Gives it a communicator for device memory, where tensors are there. `parent`: of whose ranks
   // these are some, all of which make such groups; null: of all.

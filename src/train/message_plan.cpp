@@ -131,14 +131,18 @@ std::uint64_t OpMessages::peak_scratch(const Plan& plan) const {
 
 std::uint64_t OpMessages::held(const Plan& plan) const {
   std::map<const SharingGroups::Group*, SharingGroups::Group::Held> held;
-  for (const Op& op : plan) {
-    const Sent sent = of(op);
-    if (sent.messages.part == 0) continue;
-    const SharingGroups::Group& group = groups_.of(op.kind, sent.axis);
-    const SharingGroups::Group::Held own = group.held_for(sent.messages);
+  const auto add = [&](const SharingGroups::Group& group, const Messages& messages) {
+    const SharingGroups::Group::Held own = group.held_for(messages);
     SharingGroups::Group::Held& most = held[&group];
     most.all = std::max(most.all, own.all);
     most.between_nodes = std::max(most.between_nodes, own.between_nodes);
+  };
+  for (const Op& op : plan) {
+    const Sent sent = of(op);
+    if (sent.messages.part == 0) continue;
+    add(groups_.of(op.kind, sent.axis), sent.messages);
+    // Of a block some are over all tensor ranks, and some over those with the same heads.
+    if (op.kind == OpKind::TensorSum) add(groups_.same_heads, sent.messages);
   }
   std::uint64_t bytes = 0;
   for (const auto& [group, most] : held) bytes += most.all + most.between_nodes;
@@ -213,6 +217,10 @@ SharingGroups::SharingGroups(const PlacedConfig& config) {
   const int data = sharing(Axis::data);
   shard = {cut.size, run_of_groups(data, 1, cut.size)};
   across_shards = {cut.groups, run_of_groups(data, cut.size, cut.groups)};
+  // With one key and value head it is the axis itself.
+  const int heads = config.model.kv_heads;
+  const int same = heads > 1 && grid.tensor > heads ? grid.tensor / heads : 1;
+  same_heads = {same, run_of_groups(sharing(Axis::tensor), 1, same)};
   const int last = grid.pipeline > 1 ? 2 : 1;
   ends = {last, sharing(Axis::pipeline) == grid.pipeline ? last : 1};
 }
@@ -237,14 +245,12 @@ std::int64_t SharingGroups::Group::slot_bytes() const {
 }
 
 // Where all ranks share memory, any sum may go by messages: which way is faster is found as a run
-// starts (measured_thresholds). Across nodes small ones do, and those that a node's ranks cannot
-// cut.
+// starts (choose_sizes). Across nodes small ones do, and those that a node's ranks cannot cut: any
+// all-reduce may be one.
 SharingGroups::Group::Held SharingGroups::Group::held_for(const Messages& messages) const {
   const std::uint64_t part = messages.part;
-  const bool across = sharing > 1 && sharing < ranks;
-  if (!across) return {direct::held_bytes(ranks, part), 0};
-  const bool uncut = messages.all_reduce.messages > 0 &&
-                     messages.staged % static_cast<std::uint64_t>(sharing) != 0;
+  if (sharing == 1 || sharing == ranks) return {direct::held_bytes(ranks, part), 0};
+  const bool uncut = messages.all_reduce.messages > 0;
   const std::uint64_t small = std::min(part, direct::part_bytes(ranks, node::least_bytes));
   return {direct::held_bytes(ranks, uncut ? part : small),
           direct::held_bytes(ranks / sharing, part)};
@@ -252,7 +258,7 @@ SharingGroups::Group::Held SharingGroups::Group::held_for(const Messages& messag
 
 std::int64_t shared_slot_bytes(const PlacedConfig& config) {
   const SharingGroups groups(config);
-  std::int64_t bytes = groups.ends.slot_bytes();
+  std::int64_t bytes = groups.ends.slot_bytes() + groups.same_heads.slot_bytes();
   for (const SharingGroups::Group& axis : groups.axes) bytes += axis.slot_bytes();
   const bool hybrid = groups.shard.ranks > 1 && groups.across_shards.ranks > 1;
   return hybrid ? bytes + groups.shard.slot_bytes() + groups.across_shards.slot_bytes() : bytes;

@@ -25,6 +25,7 @@ struct SharingGroups {
   std::array<Group, all_axes.size()> axes;
   Group shard, across_shards;  // ranks of a shard group; those at one place of each
   Group ends;                  // first and last stage
+  Group same_heads;            // tensor ranks with the same key and value heads
   explicit SharingGroups(const PlacedConfig& config);
   const Group& of(OpKind kind, Axis axis) const;
 };

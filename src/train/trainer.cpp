@@ -132,7 +132,7 @@ void Trainer::prepare_weights() {
 RunEnd Trainer::run(RunRequests::Clock::time_point started) {
   if (!has_steps()) return end_again(started);
   const std::vector<std::string> hosts = gather_hosts(grid_);
-  grid_.choose_messages();
+  choose_messages();
   agreed(grid_, [&] {
     if (leader()) open_outputs(hosts, started);
   });

@@ -47,6 +47,8 @@ class Trainer {
   /// One step, counted from 0. Everything but the seconds is the same on every rank.
   /// Where loss or gradient is not finite it changes nothing, and says which layer began it.
   StepMetrics train_step(std::int64_t step);
+  /// Collective, before steps or between them: ProcessGrid::choose_messages in the steps' memory.
+  void choose_messages() { grid_.choose_messages(buffers_.idle_memory()); }
   std::int64_t first_step() const { return start_.step; }
   const PlacedConfig& config() const { return config_; }
   /// This rank's plan of a step.

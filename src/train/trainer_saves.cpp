@@ -82,7 +82,7 @@ RunEnd Trainer::end_again(RunRequests::Clock::time_point started) {
     record_.emplace(config_, start_.step);
   });
   if (leader_says(record_.has_value())) {
-    grid_.choose_messages();
+    choose_messages();
     if (evaluate_if_missing() == RunEnd::stopped) return RunEnd::stopped;
     agreed(grid_, [&] {
       if (leader()) record_->close(true);

@@ -35,7 +35,7 @@ struct NodeGroup {
       : mpi(split(color), WaitPolicy::yield, "a rank of the test",
             {board, number, &progress, clock}),
         node(mpi, exchange_of(mpi.mpi()), WaitPolicy::yield, {board, number, &progress, clock}) {
-    node.set_thresholds({.sums = 0, .gathers = 0});
+    node.set_sizes({});
   }
   static MPI_Comm split(int color) {
     int rank = 0;

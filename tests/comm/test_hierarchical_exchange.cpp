@@ -50,7 +50,7 @@ TEST_F(Hierarchy, WhatDoesNotDivideGoesByMpi) {
 TEST_F(Hierarchy, NodesMayBeLarger) {
   NodeCommunicator halves(group.mpi, exchange_of(group.mpi.mpi(), size / 2), WaitPolicy::yield,
                           {.progress = &progress});
-  halves.set_thresholds({.sums = 0, .gathers = 0});
+  halves.set_sizes({});
   EXPECT_EQ(halves.ranks_sharing(), size / 2);
   std::vector<float> data(8000, static_cast<float>(rank)), parts(80'000), part(parts.size() / 8);
   part.resize(parts.size() / static_cast<std::size_t>(size), static_cast<float>(rank));

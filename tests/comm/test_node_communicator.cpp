@@ -41,7 +41,8 @@ TEST_F(Node, SumsAreThoseInTheOrderOfTheRanksBitForBit) {
 
 TEST_F(Node, SmallMessagesOtherOperationsAndTypesGoByMpi) {
   constexpr std::int64_t n = 1000;
-  comm.set_thresholds({.sums = 4 * n * static_cast<std::uint64_t>(size), .gathers = 4 * n});
+  comm.set_sizes(
+      {.sums = {.from = 4 * n * static_cast<std::uint64_t>(size)}, .gathers = {.from = 4 * n}});
   const auto sent_by_mpi = [&](const auto& call) {
     const std::uint64_t before = group.mpi.traffic().messages;
     call();

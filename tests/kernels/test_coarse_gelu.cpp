@@ -85,6 +85,7 @@ TEST(CoarseGelu, Edges) {
     EXPECT_NEAR(of.slope[i], 0.0F, 1e-7) << "at " << x[i];
   }
   EXPECT_TRUE(std::isnan(of.value[10]));
+  EXPECT_TRUE(std::isnan(of.slope[10]));
 }
 
 }  // namespace

@@ -215,33 +215,58 @@ TEST(LayerNorm, RowsTogetherAreRowsAlone) {
     }
 }
 
-// Squares of deviations from anything but about the mean would cancel.
-TEST(LayerNorm, KeepsItsPrecisionWhateverTheMean) {
-  constexpr std::int64_t columns = 1000;
-  const test::Array weight(DType::f32, std::vector<float>(columns, 1.0F));
-  const test::Array bias(DType::f32, std::vector<float>(columns, 0.0F));
-  const auto worst_error = [&](std::vector<float> values) {
-    test::Array x(DType::f32, values), y(DType::f32, columns);
-    test::Array gain = weight, shift = bias;
-    test::run(layernorm_forward, y.tensor({1, columns}), x.tensor({1, columns}), gain.tensor(),
-              shift.tensor(), epsilon);
-    const auto expected =
-        reference::layernorm_forward(x.doubles(), gain.doubles(), shift.doubles(), epsilon);
-    double worst = 0.0;
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      worst = std::max(worst, std::fabs(y.doubles()[i] - expected[i]));
-    return worst;
-  };
+// Rows that lie far from zero, whose first elements (from which deviations are taken) say little
+// about the others, that only rise, or that are one number.
+std::vector<std::vector<float>> awkward_rows(std::int64_t columns) {
   std::vector<float> far = test::random_values(columns, 1);
   for (float& value : far) value += 4096.0F;
-  EXPECT_LT(worst_error(far), 3e-4) << "a rounding of the mean is 2.4e-4 standard deviations";
-  // The first elements, from which deviations are taken, say little about the others.
   std::vector<float> outliers = test::random_values(columns, 2);
   for (std::size_t i = 0; i < 64; ++i) outliers[i] += 1e4F;
-  EXPECT_LT(worst_error(outliers), 4e-6);
-  std::vector<float> ramp(columns);
+  std::vector<float> ramp(static_cast<std::size_t>(columns));
   for (std::size_t i = 0; i < ramp.size(); ++i) ramp[i] = 1e3F + static_cast<float>(i * i);
-  EXPECT_LT(worst_error(ramp), 4e-6);
+  return {far, outliers, ramp, std::vector<float>(ramp.size(), 949.1F)};
+}
+
+double largest_difference(const test::Array& found, const std::vector<double>& expected) {
+  double worst = 0.0;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    worst = std::max(worst, std::fabs(found.doubles()[i] - expected[i]));
+  return worst;
+}
+
+TEST(LayerNorm, KeepsItsPrecisionWhateverTheRow) {
+  constexpr std::int64_t columns = 1000;
+  for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+    test::Array weight = test::Array::random(type, columns, 3),
+                dy = test::Array::random(type, columns, 4);
+    test::Array bias(type, columns), y(type, columns), dx(type, columns);
+    test::Array dweight(DType::f32, columns), dbias(DType::f32, columns);
+    // The device subtracts the whole mean, which is rounded.
+    const double rounding = type == DType::f32
+                                ? (test::space() == MemorySpace::host ? 5e-6 : 1.5e-3)
+                            : type == DType::bf16 ? 1e-2
+                                                  : 2e-3;
+    for (std::vector<float>& values : awkward_rows(columns)) {
+      if (type == DType::f16)
+        for (float& value : values) value = std::min(value, 6e4F);
+      test::Array x(type, values);
+      const auto matrix = [&](test::Array& of) { return of.tensor({1, columns}); };
+      test::run(layernorm_forward, matrix(y), matrix(x), weight.tensor(), bias.tensor(), epsilon);
+      const auto expected =
+          reference::layernorm_forward(x.doubles(), weight.doubles(), bias.doubles(), epsilon);
+      double size = 1.0;
+      for (const double value : expected) size = std::max(size, std::fabs(value));
+      EXPECT_LT(largest_difference(y, expected), rounding * size) << values[0];
+      test::Scratch scratch(layernorm_scratch_bytes(1, columns, test::space()));
+      test::run(layernorm_backward, matrix(dx), dweight.tensor(), dbias.tensor(), matrix(dy),
+                Tensor{}, matrix(x), weight.tensor(), epsilon, false, scratch.arena());
+      const auto gradients =
+          reference::layernorm_backward(dy.doubles(), x.doubles(), weight.doubles(), epsilon);
+      size = 1e-3;
+      for (const double value : gradients.dx) size = std::max(size, std::fabs(value));
+      EXPECT_LT(largest_difference(dx, gradients.dx), 2 * rounding * size) << values[0];
+    }
+  }
 }
 
 }  // namespace

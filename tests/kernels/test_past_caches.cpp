@@ -100,6 +100,36 @@ TEST_P(PastCaches, NormsAndSums) {
   });
 }
 
+TEST_P(PastCaches, GradientsOfNorms) {
+  test::Array dy = test::Array::random(dtype, rows * columns, 4);
+  test::Array residual = test::Array::random(dtype, rows * columns, 5), sum(dtype, rows * columns);
+  test::Array dweight(DType::f32, columns), dbias(DType::f32, columns);
+  const Tensor gain = weight.tensor(), shift = bias.tensor();
+  const auto part = [&](test::Array& of, std::int64_t first, std::int64_t count) {
+    return matrix(of).slice(0, first, count);
+  };
+  expect_same([&](const Tensor& y, std::int64_t first, std::int64_t count) {
+    residual_layernorm_forward(stream, y, part(sum, first, count), part(x, first, count),
+                               part(dy, first, count), shift, gain, shift, 1e-5F);
+  });
+  for (const bool adds : {false, true}) {
+    const auto skip = [&](std::int64_t first, std::int64_t count) {
+      return adds ? part(residual, first, count) : Tensor{};
+    };
+    expect_same([&](const Tensor& dx, std::int64_t first, std::int64_t count) {
+      test::Scratch scratch(layernorm_scratch_bytes(count, columns));
+      layernorm_backward(stream, dx, dweight.tensor(), dbias.tensor(), part(dy, first, count),
+                         skip(first, count), part(x, first, count), gain, 1e-5F, false,
+                         scratch.arena());
+    });
+    expect_same([&](const Tensor& dx, std::int64_t first, std::int64_t count) {
+      test::Scratch scratch(rmsnorm_scratch_bytes(count, columns));
+      rmsnorm_backward(stream, dx, dweight.tensor(), part(dy, first, count), skip(first, count),
+                       part(x, first, count), gain, 1e-5F, false, scratch.arena());
+    });
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, PastCaches, test::every_type());
 
 // The gradient of `up` begins in the middle of a row.

@@ -113,8 +113,9 @@ TEST(OpMessages, ReductionsUnderWayAreCountedTogether) {
 }
 
 // What a rank of `data` comes to hold for the sum of a block of 16 MiB.
-std::uint64_t held_for(int data, int sharing) {
+std::uint64_t held_for(int data, int sharing, int zero = 0) {
   PlacedConfig config = golden_config({.data = 2, .micro = 1});
+  config.zero.stage = zero;
   config.parallel.data = data;
   config.place.ranks_sharing = {sharing, 1, 1};
   const Stage stage = make_stage(config, 0, 0);
@@ -138,8 +139,10 @@ TEST(OpMessages, SumsOfOneNodeOrOfRanksApartMayAllGoByMessages) {
 // nodes.
 TEST(OpMessages, AcrossNodesThereAreFewerPartners) {
   constexpr std::uint64_t block = std::uint64_t{16} << 20;
-  EXPECT_EQ(held_for(8, 4),
-            direct::held_bytes(2, block / 8) + direct::held_bytes(8, node::least_bytes / 8));
+  const std::uint64_t between = direct::held_bytes(2, block / 8);
+  EXPECT_EQ(held_for(8, 4, 1), between + direct::held_bytes(8, node::least_bytes / 8));
+  EXPECT_EQ(held_for(8, 4, 0), between + direct::held_bytes(8, block / 8))
+      << "an all-reduce need not divide by the ranks of a node";
 }
 
 TEST(OpMessages, WhatIsHeldIsBoundedHoweverManyRanks) {
@@ -177,6 +180,43 @@ TEST(SharingGroups, EndsOfAPipelineOnTwoNodesShareNothing) {
   EXPECT_EQ(SharingGroups(config).axes[1].sharing, 2);
   config.place.ranks_sharing = {1, 4, 1};
   EXPECT_EQ(SharingGroups(config).ends.sharing, 2);
+}
+
+TEST(SharingGroups, OfTensorRanksWithTheSameHeads) {
+  PlacedConfig config = golden_config({.tensor = 4, .micro = 1});
+  config.place.ranks_sharing = {1, 1, 4};
+  const auto same_heads = [&](int kv_heads) {
+    config.model.kv_heads = kv_heads;
+    return SharingGroups(config).same_heads;
+  };
+  EXPECT_EQ(same_heads(4).ranks, 1) << "each has its own";
+  EXPECT_EQ(same_heads(1).ranks, 1) << "all have it: the axis";
+  EXPECT_EQ(same_heads(2).ranks, 2);
+  EXPECT_EQ(same_heads(2).sharing, 2);
+  EXPECT_EQ(shared_slot_bytes(config), node::slot_bytes(4) + node::slot_bytes(2));
+}
+
+// What they sum apart from the axis is held by a group of their own.
+TEST(OpMessages, SumsOfTheSameHeadsAreHeldTwice) {
+  PlacedConfig config = golden_config({.tensor = 4, .micro = 1}, "llama-tiny");
+  config.place.ranks_sharing = {1, 1, 4};
+  const auto held = [&](int kv_heads) {
+    config.model.kv_heads = kv_heads;
+    const Stage stage = make_stage(config, 0, 0);
+    const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
+    const OpMessages messages(config, stage, blocks);
+    std::uint64_t most = 0;
+    for (int block = 0; block < std::ssize(blocks); ++block) {
+      const Op op{.kind = OpKind::TensorSum, .block = block};
+      const std::uint64_t part = messages.of(op).messages.part;
+      const std::uint64_t axis = part == 0 ? 0 : direct::held_bytes(4, part);
+      EXPECT_GE(messages.held({op}), axis);
+      most = std::max(most, messages.held({op}) - axis);
+    }
+    return most;
+  };
+  EXPECT_EQ(held(4), 0U);
+  EXPECT_GT(held(2), 0U);
 }
 
 TEST(SharedSlotBytes, AreThoseOfTheGroupsOfARank) {
