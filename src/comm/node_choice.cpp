@@ -84,6 +84,7 @@ NodeSizes::Range faster_range(std::span<const std::uint64_t> sizes, std::span<co
 void choose_sizes(MpiCommunicator& mpi, NodeCommunicator& node, WaitPolicy policy,
                   std::span<std::byte> memory) {
   const std::uint64_t most = agreed_memory(mpi, policy, memory.size());
+  if (most == 0) return;
   std::ranges::fill(
       memory.first(std::min(memory.size(), tried_sizes.back() + node.size() * sizeof(float))),
       std::byte{});

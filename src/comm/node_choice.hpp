@@ -6,9 +6,13 @@
 
 namespace triax {
 
+/// Enough memory to see how large messages do: for one of 4 MiB and a little more.
+inline constexpr std::size_t least_trial_bytes = (std::size_t{4} << 20) + (std::size_t{64} << 10);
+
 /// Collective, with no message of the group under way. Sets the sizes of `node`, the same on all
-/// its ranks, and takes some tens of milliseconds. Messages of up to the size of `memory` (of the
-/// rank that has the least) are tried, in it; what sums by messages hold is given back.
+/// its ranks; takes some tens of milliseconds where ranks are few, and a few hundred where they are
+/// many. Messages of up to the size of `memory` (of the rank that has the least) are tried, in it;
+/// what sums by messages hold is given back.
 ///
 /// A run must repeat itself bit for bit though its measurements do not. So only that is measured
 /// which cannot change a result: what moves data, and sums within a node from direct::least_bytes

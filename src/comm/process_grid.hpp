@@ -104,7 +104,7 @@ class ProcessGrid {
   bool has_messages() const;
   /// Collective, before messages: finds for each group of ranks that share memory of which sizes
   /// its messages go there (choose_sizes), of the groups that are made so far. It tries them in
-  /// `memory`, which nobody uses meanwhile; in less than a megabyte of its own where that is less.
+  /// `memory`, which nobody uses meanwhile; in least_trial_bytes of its own where that is less.
   void choose_messages(std::span<std::byte> memory);
   /// What it found, a line for each group of this rank: "messages of the data axis: sums from 64
   /// KiB on and gathers from 16 KiB on go through memory that its 2 ranks share".

@@ -68,17 +68,19 @@ void ProcessGrid::Impl::agree_on_sharing() {
 
 // One group after another, in the order in which all ranks made them.
 void ProcessGrid::Impl::choose_messages(std::span<std::byte> memory) {
-  Buffer own;
-  if (constexpr std::size_t least = 900 << 10; memory.size() < least) {
-    own = Buffer(least);
+  std::vector<Group*> all;
+  const auto add = [&](Group& group) {
+    if (group.node) all.push_back(&group);
+  };
+  for (Group& group : axes) add(group);
+  add(embedding);
+  for (auto& [part, group] : groups) add(group);
+  Buffer own;  // of pages that go back to the system
+  if (!all.empty() && memory.size() < least_trial_bytes) {
+    own = Buffer(least_trial_bytes);
     memory = {static_cast<std::byte*>(own.data()), own.bytes()};
   }
-  const auto choose = [&](Group& group) {
-    if (group.node) choose_sizes(*group.mpi, *group.node, policy, memory);
-  };
-  for (Group& group : axes) choose(group);
-  choose(embedding);
-  for (auto& [part, group] : groups) choose(group);
+  for (Group* group : all) choose_sizes(*group->mpi, *group->node, policy, memory);
 #ifdef __GLIBC__
   malloc_trim(0);  // else freed memory stays with the process (MpiSession), and nothing needs this
 #endif

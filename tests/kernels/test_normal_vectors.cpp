@@ -36,7 +36,7 @@ TEST(NormalVectors, AreTheFloatsOfBoxMuller) {
   std::vector<std::uint32_t> words(count);
   std::uint64_t state = 1;
   for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(splitmix64(state++) >> 32U);
-  EXPECT_LE(differing(words), 10);
+  EXPECT_LE(differing(words), 2);
 }
 
 // The least and the largest radius, and both sides of every turn of a quarter and between two.
