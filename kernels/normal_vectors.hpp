@@ -5,13 +5,10 @@
 #include <cstdint>
 #include <numbers>
 
-#include "kernels/base/simd.hpp"
+#include "kernels/base/simd_double.hpp"
 
 namespace triax {
 namespace detail {
-
-using LongVector [[gnu::vector_size(vector_bytes)]] = std::uint64_t;
-inline constexpr int vector_doubles = vector_bytes / 8;
 
 // Lanes of whole numbers in [-2^51, 2^51), two's complement.
 inline DoubleVector to_double(LongVector whole) {
@@ -81,7 +78,7 @@ template <int... Lane>
 FloatVector interleaved(DoubleVector even, DoubleVector odd, std::integer_sequence<int, Lane...>) {
   const auto a = __builtin_convertvector(even, HalfFloatVector);
   const auto b = __builtin_convertvector(odd, HalfFloatVector);
-  return __builtin_shufflevector(a, b, (Lane / 2 + Lane % 2 * vector_doubles)...);
+  return __builtin_shufflevector(a, b, (Lane / 2 + Lane % 2 * vector_longs)...);
 }
 
 }  // namespace detail

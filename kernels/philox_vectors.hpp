@@ -14,8 +14,8 @@ namespace detail {
 
 // A word of each of several counter blocks, in the lower halves of the lanes. What the upper halves
 // have does not matter: multiplication reads the lower ones alone.
-using WordOfBlocks [[gnu::vector_size(vector_bytes)]] = std::uint64_t;
-inline constexpr int block_lanes = vector_bytes / 8;
+using WordOfBlocks = LongVector;
+inline constexpr int block_lanes = vector_longs;
 using BlockLanes = std::make_integer_sequence<int, block_lanes>;
 
 // Words that are made together by `chains` vectors worked on in turn: one would wait for its own

@@ -36,6 +36,10 @@ using FloatVector [[gnu::vector_size(vector_bytes)]] = float;
 using WordVector [[gnu::vector_size(vector_bytes)]] = std::uint32_t;
 using LaneVector [[gnu::vector_size(vector_bytes)]] = std::int32_t;
 
+/// Half as many of 64 bits.
+using LongVector [[gnu::vector_size(vector_bytes)]] = std::uint64_t;
+constexpr int vector_longs = vector_bytes / 8;
+
 namespace detail {
 
 // The bits of as many 16-bit numbers as a register has floats.
@@ -262,58 +266,6 @@ inline FloatVector lookup(const TableOf16& table, WordVector at) {
   const LaneVector upper = (at & 8U) != 0U;
   return upper ? lookup(table.parts[1], at) : lookup(table.parts[0], at);
 #endif
-}
-
-using DoubleVector [[gnu::vector_size(vector_bytes)]] = double;
-
-namespace detail {
-
-using HalfFloatVector [[gnu::vector_size(vector_bytes / 2)]] = float;
-
-template <int First, int... Lane>
-DoubleVector widened_half(FloatVector v, std::integer_sequence<int, Lane...>) {
-  const HalfFloatVector half = __builtin_shufflevector(v, v, (First + Lane)...);
-#ifdef __AVX512F__
-  return _mm512_maskz_cvtps_pd(0xff, half);
-#else
-  return __builtin_convertvector(half, DoubleVector);
-#endif
-}
-
-}  // namespace detail
-
-inline DoubleVector multiply_add(DoubleVector a, DoubleVector b, DoubleVector c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_pd(a, b, c);
-#elif defined(__FMA__)
-  return _mm256_fmadd_pd(a, b, c);
-#elif defined(__FP_FAST_FMA)
-  for (int lane = 0; lane < vector_floats / 2; ++lane)
-    c[lane] = __builtin_fma(a[lane], b[lane], c[lane]);
-  return c;
-#else
-  return a * b + c;
-#endif
-}
-
-inline DoubleVector square_root(DoubleVector v) {
-#if defined(__AVX512F__)
-  return _mm512_maskz_sqrt_pd(0xff, v);
-#elif defined(__AVX__)
-  return _mm256_sqrt_pd(v);
-#else
-  for (int lane = 0; lane < vector_floats / 2; ++lane) v[lane] = std::sqrt(v[lane]);
-  return v;
-#endif
-}
-
-/// The lower and the upper half of the lanes, in double.
-inline DoubleVector lower_half(FloatVector v) {
-  return detail::widened_half<0>(v, std::make_integer_sequence<int, vector_floats / 2>{});
-}
-inline DoubleVector upper_half(FloatVector v) {
-  return detail::widened_half<vector_floats / 2>(
-      v, std::make_integer_sequence<int, vector_floats / 2>{});
 }
 
 namespace detail {

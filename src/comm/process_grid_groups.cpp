@@ -66,21 +66,25 @@ void ProcessGrid::Impl::agree_on_sharing() {
   embedding.node.reset();
 }
 
-// One group after another, in the order in which all ranks made them.
-void ProcessGrid::Impl::choose_messages(std::span<std::byte> memory) {
-  std::vector<Group*> all;
-  const auto add = [&](Group& group) {
-    if (group.node) all.push_back(&group);
+std::vector<const ProcessGrid::Impl::Group*> ProcessGrid::Impl::sharing_groups() const {
+  std::vector<const Group*> sharing;
+  const auto add = [&](const Group& group) {
+    if (group.node) sharing.push_back(&group);
   };
-  for (Group& group : axes) add(group);
+  for (const Group& group : axes) add(group);
   add(embedding);
-  for (auto& [part, group] : groups) add(group);
+  for (const auto& [part, group] : groups) add(group);
+  return sharing;
+}
+
+void ProcessGrid::Impl::choose_messages(std::span<std::byte> memory) {
+  const std::vector<const Group*> sharing = sharing_groups();
   Buffer own;  // of pages that go back to the system
-  if (!all.empty() && memory.size() < least_trial_bytes) {
+  if (!sharing.empty() && memory.size() < least_trial_bytes) {
     own = Buffer(least_trial_bytes);
     memory = {static_cast<std::byte*>(own.data()), own.bytes()};
   }
-  for (Group* group : all) choose_sizes(*group->mpi, *group->node, policy, memory);
+  for (const Group* group : sharing) choose_sizes(*group->mpi, *group->node, policy, memory);
 #ifdef __GLIBC__
   malloc_trim(0);  // else freed memory stays with the process (MpiSession), and nothing needs this
 #endif
@@ -90,25 +94,19 @@ std::vector<std::string> ProcessGrid::Impl::shared_messages() const {
   std::vector<std::string> lines;
   const auto sizes = [](const NodeSizes::Range& of) {
     if (of == NodeSizes::none) return std::string("of no size");
-    const std::string from = fmt::format("from {} KiB on", of.from >> 10);
-    return of.to == NodeSizes::Range::unlimited
-               ? from
-               : fmt::format("from {} to {} KiB", of.from >> 10, of.to >> 10);
+    if (of.to == NodeSizes::Range::unlimited) return fmt::format("from {} KiB on", of.from >> 10);
+    return fmt::format("from {} to {} KiB", of.from >> 10, of.to >> 10);
   };
-  const auto add = [&](const Group& group) {
-    if (!group.node) return;
-    const NodeSizes& of = group.node->sizes();
-    const int sharing = group.node->ranks_sharing();
+  for (const Group* group : sharing_groups()) {
+    const NodeSizes& of = group->node->sizes();
+    const int sharing = group->node->ranks_sharing();
     lines.push_back(fmt::format(
-        "messages of the {}: sums {} and gathers {} go through memory that {}", group.name,
+        "messages of the {}: sums {} and gathers {} go through memory that {}", group->name,
         sizes(of.sums), sizes(of.gathers),
-        sharing == group.node->size()
+        sharing == group->node->size()
             ? fmt::format("its {} ranks share", sharing)
             : fmt::format("{} ranks of each node share, and by messages between nodes", sharing)));
-  };
-  for (const Group& group : axes) add(group);
-  add(embedding);
-  for (const auto& [part, group] : groups) add(group);
+  }
   return lines;
 }
 

@@ -75,6 +75,8 @@ struct ProcessGrid::Impl {
   // groups of its kind. In which order a sum is made follows from it, and what several tensor ranks
   // hold alike is summed by each of them in a data group of its own.
   void add_node(Group& group, int run, const GroupRecord& record);
+  // This rank's groups that share memory, in the order in which all ranks made them.
+  std::vector<const Group*> sharing_groups() const;
   void choose_messages(std::span<std::byte> memory);
   std::vector<std::string> shared_messages() const;
   // Gives it a communicator for device memory, where tensors are there. `parent`: of whose ranks

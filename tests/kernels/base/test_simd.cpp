@@ -7,6 +7,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/base/simd_double.hpp"
+
 namespace triax {
 namespace {
 
