@@ -44,7 +44,7 @@ status=0
 run_tests() {
   local temporary=$build_folder/Testing/Temporary
   mkdir -p "$temporary"
-  ctest --test-dir "$build_folder" --output-on-failure --no-tests=error -j "$(nproc)" "$@" | tee "$temporary/output.log" || status=1
+  ctest --test-dir "$build_folder" --output-on-failure --no-tests=error --timeout 900 -j "$(nproc)" "$@" | tee "$temporary/output.log" || status=1
   count_cases "$temporary/LastTest.log"
   list_skips "$temporary/output.log" "$temporary/LastTest.log" >>"$skips"
 }

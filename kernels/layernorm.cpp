@@ -19,7 +19,7 @@ namespace triax {
 namespace {
 
 constexpr std::int64_t rows_together = 16;  // of a parallel task of the forward pass
-constexpr int sum_lanes = 32;               // partial sums of each sum: registers are short of more
+constexpr int partial_sums = 32;            // of each sum: registers are short of more
 
 // Deviations are taken from a pivot near the mean, so that their squares do not cancel, nor the
 // digits of a row whose mean is large.
@@ -78,7 +78,7 @@ std::array<RowStatistics, n> statistics_of(const std::array<T*, n>& x, std::int6
   std::array<float, n> pivots;
   for (std::size_t i = 0; i < n; ++i) pivots[i] = pivot_of(x[i], columns);
   float sums[2 * n];
-  vector_sums<sum_lanes>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
+  vector_sums<partial_sums>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
     meanwhile(c, lanes);
 #pragma GCC unroll 2
     for (std::size_t i = 0; i < n; ++i) {
@@ -138,7 +138,7 @@ void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, f
   std::array<float, n> pivots;
   for (std::size_t i = 0; i < n; ++i) pivots[i] = pivot_of(rows[i].x, columns);
   float sums[4 * n];  // of deviations x - pivot, of their squares, of g and of g (x - pivot)
-  vector_sums<sum_lanes>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
+  vector_sums<partial_sums>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
     const FloatVector gain = lanes.load(weight + c);
 #pragma GCC unroll 2
     for (std::size_t i = 0; i < n; ++i) {

@@ -82,8 +82,8 @@ template <class Body>
 
 namespace detail {
 
-constexpr int sum_lanes = 64;  // partial sums that elements are dealt out to in turn
-constexpr int sum_vectors = sum_lanes / vector_floats;
+constexpr int most_partial_sums = 64;  // that elements are dealt out to in turn
+constexpr int sum_vectors = most_partial_sums / vector_floats;
 
 template <int Lanes>
 float sum_of_lanes(FloatVector v) {
@@ -95,10 +95,10 @@ float sum_of_lanes(FloatVector v) {
 }
 
 // The partial sums of one sum.
-template <int lanes = sum_lanes>
+template <int partial_sums = most_partial_sums>
 struct LaneSums {
-  static constexpr int count = lanes / vector_floats;  // of vectors
-  static_assert(lanes >= 16 && std::has_single_bit(static_cast<unsigned>(lanes)),
+  static constexpr int count = partial_sums / vector_floats;  // of vectors
+  static_assert(partial_sums >= 16 && std::has_single_bit(static_cast<unsigned>(partial_sums)),
                 "as many on every kind of processor, added in halves");
   FloatVector vectors[count] = {};
 
@@ -143,13 +143,13 @@ struct LaneTerms {
 /// which are added in halves: an order that depends on n alone, and short chains, which keep the
 /// rounding error small. A term that is a product is said to be one, and added by multiply_add.
 /// Where many sums would not fit the registers each may have 32 partial sums.
-template <int sum_lanes = detail::sum_lanes, std::size_t count, class Term>
+template <int partial_sums = detail::most_partial_sums, std::size_t count, class Term>
 [[gnu::always_inline]] inline void vector_sums(float (&to)[count], std::int64_t n,
                                                const Term& term) {
-  using Sums = detail::LaneSums<sum_lanes>;
+  using Sums = detail::LaneSums<partial_sums>;
   Sums sums[count];
   std::int64_t i = 0;
-  for (; i + sum_lanes <= n; i += sum_lanes) {
+  for (; i + partial_sums <= n; i += partial_sums) {
 #pragma GCC unroll 8
     for (int v = 0; v < Sums::count; ++v)
       term(i + std::int64_t{v} * vector_floats, AllLanes{},

@@ -97,7 +97,7 @@ int nccl_groups(const PlacedConfig& config) {
   if (groups > 0) ++groups;                               // all ranks
   if (parallel.pipeline > 1) ++groups;                    // of the embedding
   if (data_shard(config, 0).groups > 1) groups += 2;      // shards, and those alike
-  if (parallel.tensor > config.model.kv_heads) ++groups;  // ranks with the same heads
+  if (SharingGroups(config).same_heads.ranks > 1) ++groups;
   return groups;
 }
 
@@ -106,7 +106,7 @@ int nccl_groups(const PlacedConfig& config) {
 std::int64_t nccl_bytes(const PlacedConfig& config) {
   const int data = config.place.data_ranks_of_node, tensor = config.parallel.tensor;
   const DataShard shard = data_shard(config, 0);
-  std::vector<int> on_a_node = {data, tensor, tensor / config.model.kv_heads};
+  std::vector<int> on_a_node = {data, tensor, SharingGroups(config).same_heads.ranks};
   if (shard.groups > 1)
     on_a_node.insert(on_a_node.end(), {std::min(shard.size, data), data / shard.size});
   // A stage exchanges messages with the one before and the one after; of two there is one other.

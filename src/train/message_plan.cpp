@@ -4,6 +4,7 @@
 #include <map>
 
 #include "src/comm/staging_memory.hpp"
+#include "src/model/architecture.hpp"
 #include "src/train/step_buffers.hpp"
 
 namespace triax {
@@ -218,8 +219,8 @@ SharingGroups::SharingGroups(const PlacedConfig& config) {
   shard = {cut.size, run_of_groups(data, 1, cut.size)};
   across_shards = {cut.groups, run_of_groups(data, cut.size, cut.groups)};
   // With one key and value head it is the axis itself.
-  const int heads = config.model.kv_heads;
-  const int same = heads > 1 && grid.tensor > heads ? grid.tensor / heads : 1;
+  const int copies = head_shard(config.model, {grid.tensor, 0}).kv_copies;
+  const int same = copies < grid.tensor ? copies : 1;
   same_heads = {same, run_of_groups(sharing(Axis::tensor), 1, same)};
   const int last = grid.pipeline > 1 ? 2 : 1;
   ends = {last, sharing(Axis::pipeline) == grid.pipeline ? last : 1};

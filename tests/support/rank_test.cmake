@@ -13,7 +13,7 @@ endfunction()
 function(add_unit_test name)
   add_test_program(${name} ${ARGN})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 900 ENVIRONMENT "${TRIAX_TEST_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${TRIAX_TEST_ENVIRONMENT}")
 endfunction()
 
 # add_rank_test(NAME sources... LIBS libs... NP 1 2 4 8)
@@ -23,7 +23,7 @@ function(add_rank_test name)
   foreach(ranks IN LISTS ARG_NP)
     add_test(NAME ${name}.np${ranks}
              COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${name}>)
-    set_tests_properties(${name}.np${ranks} PROPERTIES PROCESSORS ${ranks} TIMEOUT 900
+    set_tests_properties(${name}.np${ranks} PROPERTIES PROCESSORS ${ranks}
                          ENVIRONMENT "${TRIAX_TEST_ENVIRONMENT}")
   endforeach()
 endfunction()
@@ -33,9 +33,6 @@ function(add_emulated_rank_test name)
   cmake_parse_arguments(ARG "" "" "LIBS;NP" ${ARGN})
   add_rank_test(${name} ${ARG_UNPARSED_ARGUMENTS} NP ${ARG_NP}
                 LIBS triax_emulated_kernels triax_emulated_device ${ARG_LIBS})
-  foreach(ranks IN LISTS ARG_NP)
-    set_tests_properties(${name}.np${ranks} PROPERTIES TIMEOUT 900)
-  endforeach()
 endfunction()
 
 # add_fake_nccl_rank_test(NAME sources... LIBS libs... NP 2 4 [CASES cases...]): there too, each rank with a device of its own, and

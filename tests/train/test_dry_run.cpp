@@ -106,6 +106,17 @@ TEST(NcclBytes, AreMoreForEachNeighbourOfAStage) {
   EXPECT_EQ(nccl_bytes(config), 3 * nccl_reserve + 2 * nccl_peer_reserve);
 }
 
+// Ranks with the same key and value heads sum their gradients: with one such head those are all
+// tensor ranks, who have a group already.
+TEST(NcclGroups, CountRanksWithTheSameHeads) {
+  PlacedConfig config = golden_config({.tensor = 4, .micro = 1});
+  config.model.heads = 8;
+  for (const auto& [heads, groups] : {std::pair{8, 2}, {4, 2}, {2, 3}, {1, 2}}) {
+    config.model.kv_heads = heads;
+    EXPECT_EQ(nccl_groups(config), groups) << heads << " key and value heads";
+  }
+}
+
 TEST(MemoryText, LeavesOutWhatIsNotThere) {
   KindBytes bytes;
   bytes.gradients = 3 << 20;
