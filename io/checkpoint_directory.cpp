@@ -36,16 +36,24 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 
 constexpr std::string_view set_aside = ".superseded";
 
+Error cannot_list(const std::string& directory, const std::error_code& error) {
+  return Error("cannot list the checkpoints in " + directory, error.message(),
+               "Check that it is a readable directory");
+}
+
 // False for one that another process has just removed.
 bool is_file(const fs::directory_entry& entry) {
-  std::error_code ignored;
-  return entry.is_regular_file(ignored);
+  std::error_code error;
+  const bool file = entry.is_regular_file(error);
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw cannot_list(entry.path().parent_path().string(), error);
+  return file;
 }
 
 // A link to a file on a disk that is not here now: it may be a checkpoint, and is never replaced.
-bool leads_nowhere(const fs::directory_entry& entry) {
+bool leads_nowhere(const fs::path& path) {
   std::error_code ignored;
-  return entry.is_symlink(ignored) && !entry.exists(ignored);
+  return fs::is_symlink(path, ignored) && !fs::exists(path, ignored);
 }
 
 // What the rest of a name says after "step-000050.h5".
@@ -90,12 +98,10 @@ std::vector<CheckpointPath> find_checkpoints(const std::string& directory) {
     if (suffix == name.npos) continue;
     const auto step = step_of(std::string_view(name).substr(0, suffix + 3));
     const auto state = state_of(std::string_view(name).substr(suffix + 3));
-    if (step && state && (is_file(*entry) || leads_nowhere(*entry)))
+    if (step && state && (leads_nowhere(entry->path()) || is_file(*entry)))
       found.push_back({entry->path().string(), *step, *state});
   }
-  if (error)
-    throw Error("cannot list the checkpoints in " + directory, error.message(),
-                "Check that it is a readable directory");
+  if (error) throw cannot_list(directory, error);
   std::ranges::sort(found, [](const CheckpointPath& a, const CheckpointPath& b) {
     return std::tie(a.step, a.path) < std::tie(b.step, b.path);
   });
@@ -148,7 +154,7 @@ std::set<std::string> shown_parts(const std::vector<std::string>& files,
   return shown;
 }
 
-// Directories of parts that no file shows.
+// Directories of parts that no file shows; none where not all files are seen.
 std::vector<std::string> stray_parts(const std::string& directory) {
   std::vector<std::string> parts;
   std::vector<std::string> files;
@@ -158,10 +164,10 @@ std::vector<std::string> stray_parts(const std::string& directory) {
     std::string master;
     if (is_parts_directory(entry->path().filename().string(), master) && step_of(master))
       parts.push_back(entry->path().string());
-    else if (is_file(*entry) || leads_nowhere(*entry))
+    else if (std::error_code unknown; !entry->is_directory(unknown) && !entry->is_other(unknown))
       files.push_back(entry->path().string());
   }
-  if (parts.empty()) return {};
+  if (error || parts.empty()) return {};
   const std::set<std::string> shown = shown_parts(files, parts);
   std::erase_if(parts, [&](const std::string& path) { return shown.contains(path); });
   return parts;
@@ -187,13 +193,21 @@ std::vector<std::string> remove_unfinished(const std::string& directory) {
 void prune_checkpoints(const std::string& directory, int keep) {
   if (keep <= 0) return;
   std::vector<std::string> paths = list_checkpoints(directory);
-  std::erase_if(paths,
-                [](const std::string& path) { return leads_nowhere(fs::directory_entry(path)); });
+  std::erase_if(paths, leads_nowhere);
+  std::set<std::string> unused;
   for (std::size_t i = static_cast<std::size_t>(keep); i < paths.size(); ++i) {
-    const std::string parts = parts_directory_of(paths[i]).value_or("");
+    // The parts of a file elsewhere lie there, and are not this directory's.
+    std::error_code unknown;
+    const bool link = fs::is_symlink(paths[i], unknown) || unknown;
+    if (const auto parts = link ? std::nullopt : parts_directory_of(paths[i]);
+        parts && !parts->empty())
+      unused.insert(*parts);
     remove_file(paths[i], "old");
-    std::error_code ignored;  // what stays is found by remove_unfinished
-    if (!parts.empty()) fs::remove_all(parts, ignored);
+  }
+  if (unused.empty()) return;
+  for (const std::string& parts : stray_parts(directory)) {  // a copy of a master shows them too
+    std::error_code ignored;                                 // what stays goes as a run begins
+    if (unused.contains(parts)) fs::remove_all(parts, ignored);
   }
 }
 

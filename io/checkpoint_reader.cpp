@@ -82,7 +82,8 @@ void CheckpointReader::unpack(const std::string& text) {
 }
 
 const hdf5::File& CheckpointReader::file() const {
-  if (!file_) file_.emplace(open_sealed(path_));
+  // By its own name: beside the one that it was opened by HDF5 may find another's parts.
+  if (!file_) file_.emplace(open_sealed(real_path_));
   return *file_;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string_view>
 
 #include "kernels/base/check.hpp"
@@ -76,6 +77,9 @@ std::string last_error() {
 
 std::unique_lock<std::recursive_mutex> library_lock() {
   static std::recursive_mutex mutex;  // as many as there are HDF5 libraries in the process: one
+  // Before the library's first call, which looks: parts of a file would be sought there first, and
+  // another's be found.
+  [[maybe_unused]] static const int removed = ::unsetenv("HDF5_VDS_PREFIX");
   return std::unique_lock(mutex);
 }
 

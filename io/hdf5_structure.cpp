@@ -58,7 +58,9 @@ void File::write_attribute(const std::string& object, const std::string& name, s
 
 bool File::has_attribute(const std::string& object, const std::string& name) const {
   const auto lock = library_lock();
-  return H5Aexists(impl_->object(object).id(), name.c_str()) > 0;
+  const htri_t found = H5Aexists(impl_->object(object).id(), name.c_str());
+  impl_->require(found >= 0, "look for attribute", name);
+  return found > 0;
 }
 
 std::string File::string_attribute(const std::string& object, const std::string& name) const {

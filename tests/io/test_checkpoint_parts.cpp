@@ -65,6 +65,19 @@ const std::vector<CheckpointTensor> tensors = {{"/model/wte", DType::f32, {50, 7
                                                {"/optimizer/exp_avg/wte", DType::f32, {50, 7}},
                                                {"/optimizer/exp_avg/w", DType::f32, {9, 4}}};
 
+// Of which dataset it was.
+std::string damage_first_value(const std::string& part) {
+  std::string name;
+  std::int64_t offset = 0;
+  {  // closed again: a part that is open by itself too is not read through the master
+    const hdf5::File file(part, hdf5::File::Mode::read);
+    name = file.datasets("/").front();
+    offset = file.offset(name);
+  }
+  flip_bit(part, offset + 2, 1);
+  return name;
+}
+
 class Parts : public testing::Test {
  protected:
   static std::vector<float> values(std::size_t tensor) {
@@ -129,6 +142,18 @@ TEST_F(Parts, AreReadByPlainTools) {
   EXPECT_THAT(contents(out), HasSubstr("/model/w                 Dataset {9, 4}"));
 }
 
+// A run's checkpoint and a link to it in the directory of another, which has parts of that name.
+TEST_F(Parts, BesideALinkAreNotTheFiles) {
+  write(path_, 2);
+  const std::string other = dir_.path("other");
+  std::filesystem::create_directory(other);
+  std::filesystem::copy(path_ + ".parts", other + "/step-000050.h5.parts");
+  damage_first_value(other + "/step-000050.h5.parts/part-000.h5");
+  const std::string link = other + "/kept.h5";
+  std::filesystem::create_symlink(path_, link);
+  expect_all(link);
+}
+
 TEST_F(Parts, ThatAreMissingOrShortAreErrors) {
   write(path_, 2);
   const std::string part = path_ + ".parts/part-001.h5";
@@ -142,15 +167,7 @@ TEST_F(Parts, ThatAreMissingOrShortAreErrors) {
 
 TEST_F(Parts, DamageInThemIsFound) {
   write(path_, 2);
-  const std::string part = path_ + ".parts/part-000.h5";
-  std::string name;
-  std::int64_t offset = 0;
-  {  // closed again: a part that is open by itself too is not read through the master
-    const hdf5::File file(part, hdf5::File::Mode::read);
-    name = file.datasets("/").front();
-    offset = file.offset(name);
-  }
-  flip_bit(part, offset + 2, 1);
+  const std::string name = damage_first_value(path_ + ".parts/part-000.h5");
   const auto damaged = verify_checkpoint(path_, MPI_COMM_NULL).damaged;
   ASSERT_THAT(damaged, SizeIs(1));
   EXPECT_EQ(damaged.front().tensor, name);
@@ -178,6 +195,22 @@ TEST_F(Parts, GoWithTheirCheckpoint) {
               ElementsAre(again + ".parts-1", dir_.path("step-000099.h5.parts")));
   expect_all(again);
   expect_all(again + ".superseded");
+}
+
+// What is deleted with an old file is its own: neither the parts that lie beside a link to a file
+// elsewhere, nor those that a copy of it shows.
+TEST_F(Parts, OfOthersStayWhenOldFilesGo) {
+  const std::string elsewhere = dir_.path("elsewhere");
+  std::filesystem::create_directory(elsewhere);
+  write(checkpoint_path(elsewhere, 30), 2);
+  std::filesystem::create_symlink(checkpoint_path(elsewhere, 30), checkpoint_path(dir_.path(), 10));
+  for (const int step : {20, 30}) write(checkpoint_path(dir_.path(), step), 2);
+  std::filesystem::copy_file(checkpoint_path(dir_.path(), 20), dir_.path("best.h5"));
+  prune_checkpoints(dir_.path(), 1);
+  EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(checkpoint_path(dir_.path(), 30)));
+  expect_all(checkpoint_path(dir_.path(), 30));
+  expect_all(checkpoint_path(elsewhere, 30));
+  expect_all(dir_.path("best.h5"));
 }
 
 TEST_F(Parts, StayWhereTheirCheckpointGotAnotherName) {
