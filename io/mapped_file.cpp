@@ -98,7 +98,8 @@ void name_unreadable_files() {
 }
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK a pipe would wait here for who writes it.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail(path, errno);
   struct stat status {};
   int error = ::fstat(fd, &status) != 0 ? errno : 0;

@@ -159,30 +159,35 @@ const std::map<std::string, SafetensorsEntry>& SafetensorsReader::entries() cons
 }
 
 bool SafetensorsReader::contains(const std::string& name) const {
-  return impl_->entries.contains(name);
+  return impl_->tensors.contains(name);
 }
 
-void SafetensorsReader::read(const std::string& name, std::int64_t begin, const Tensor& out) const {
-  check(out.contiguous() && out.dtype() == DType::f32 && out.space() == MemorySpace::host,
-        "tensor {} read into a tensor that is not contiguous f32 in host memory", name);
+const SafetensorsEntry& SafetensorsReader::entry(const std::string& name) const {
   const auto found = impl_->tensors.find(name);
   if (found == impl_->tensors.end())
     throw Error(fmt::format("tensor {} is missing from {}", name, impl_->path), "",
                 "Check that the weights belong to this model");
   const SafetensorsInfo& info = found->second.info;
+  const std::string& file = found->second.file->path();
   if (!is_float(info.dtype))
-    throw Error(
-        fmt::format("tensor {} of {} cannot be read as float32", name, found->second.file->path()),
-        fmt::format("its type is {}", info.type), "Export the weights as F32, F16, BF16 or F64");
+    throw Error(fmt::format("tensor {} of {} cannot be read as float32", name, file),
+                fmt::format("its type is {}", info.type),
+                "Export the weights as F32, F16, BF16 or F64");
   if (info.shape.size() > Shape::max_rank)
-    throw Error(fmt::format("tensor {} of {} has {} dimensions", name, found->second.file->path(),
-                            info.shape.size()),
+    throw Error(fmt::format("tensor {} of {} has {} dimensions", name, file, info.shape.size()),
                 fmt::format("at most {} are supported", Shape::max_rank), "");
-  const auto width = static_cast<std::int64_t>(size_of(*info.dtype));
+  return impl_->entries.at(name);
+}
+
+void SafetensorsReader::read(const std::string& name, std::int64_t begin, const Tensor& out) const {
+  check(out.contiguous() && out.dtype() == DType::f32 && out.space() == MemorySpace::host,
+        "tensor {} read into a tensor that is not contiguous f32 in host memory", name);
+  const auto width = static_cast<std::int64_t>(size_of(entry(name).dtype));
+  const auto& [file, info] = impl_->tensors.at(name);
   const std::int64_t size = static_cast<std::int64_t>(info.end - info.begin) / width;
   check(begin >= 0 && begin + out.elements() <= size, "elements [{}, {}) of {} with {}", begin,
         begin + out.elements(), name, size);
-  const std::byte* const from = found->second.file->data() + info.begin + begin * width;
+  const std::byte* const from = file->data() + info.begin + begin * width;
   const auto bytes = static_cast<std::size_t>(out.elements() * width);
   constexpr std::size_t at_once = most_mapped / 2;
   for (std::size_t done = 0; done < bytes; done += at_once) {

@@ -34,7 +34,10 @@ class SafetensorsReader {
   /// Tensors of a DType and of at most Shape::max_rank dimensions; others are an Error only when
   /// they are read.
   const std::map<std::string, SafetensorsEntry>& entries() const;
+  /// Tensors of any type and shape.
   bool contains(const std::string& name) const;
+  /// Of a tensor that can be read; an Error that says why where it cannot.
+  const SafetensorsEntry& entry(const std::string& name) const;
   /// Elements [begin, begin + out.elements()) in row-major order, converted to float32 (f32, f16,
   /// bf16, f64 on disk). out: contiguous f32 in host memory. Error: no such tensor, or not a
   /// floating-point one. Safe from several threads.

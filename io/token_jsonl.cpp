@@ -16,8 +16,12 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Behind the mark that some editors begin UTF-8 with.
 std::string_view text_of(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.data()), file.size()};
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());
+  if (all.starts_with(mark)) all.remove_prefix(mark.size());
+  return all;
 }
 
 // The line that starts at `offset`, without its end.
@@ -140,16 +144,24 @@ class JsonlFile : public TokenFile {
     }
   }
 
+  // Of a line's text as it was when the file was opened.
+  std::int64_t length_of(std::size_t line) const {
+    const std::int64_t end = line + 1 < lines_.size() ? lines_[line + 1].begin - 1 : size_;
+    return end - lines_[line].begin;
+  }
+
   const std::string& cached(std::size_t line) const {
     if (cached_line_ != line) {
-      auto text = decoded(line_at(text_of(file_), lines_[line].offset));
-      if (!text) file_.check_length();
-      if (!text)
+      const std::size_t offset = lines_[line].offset;
+      auto text = decoded(line_at(text_of(file_), offset));
+      if (!text || std::ssize(*text) != length_of(line)) {
+        file_.check_length();
         throw Error("cannot read " + file_.path(),
-                    fmt::format("byte {} begins no JSON line with a \"text\" any more: it was "
+                    fmt::format("the JSON line at byte {} is another than it was: the file was "
                                 "changed while it was in use",
-                                lines_[line].offset),
+                                offset),
                     unreadable_remedy);
+      }
       cached_text_ = *std::move(text);
       cached_line_ = line;
     }

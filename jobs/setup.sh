@@ -30,7 +30,7 @@ name_requirements() {
   cat >&2 <<'END'
 setup: this system has no apt, so nothing is installed. triax needs, where CMake and pkg-config find them:
   a C++20 compiler (GCC 12, Clang 15 or newer), CMake 3.22, Ninja or make, pkg-config,
-  an MPI library, parallel HDF5 1.10 or newer on that MPI, Kokkos 3.4 or newer, oneDNN 2.6 or newer,
+  an MPI library, parallel HDF5 1.10.7 or newer on that MPI, Kokkos 3.4 or newer, oneDNN 2.6 or newer,
   hwloc 2, liburing 2.2 or newer, fmt, spdlog, nlohmann-json 3, CLI11 2, OpenMP, GoogleTest 1.12.
 END
 }

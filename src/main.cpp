@@ -14,6 +14,7 @@
 
 #include "io/agree.hpp"
 #include "io/mapped_file.hpp"
+#include "io/open_files.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/isa.hpp"
 #include "kernels/base/say.hpp"
@@ -255,6 +256,7 @@ int main(int argc, char** argv) {
   // A file at the limit of ulimit -f is an error of its write (EFBIG), which has a text.
   std::signal(SIGXFSZ, SIG_IGN);
   name_unreadable_files();
+  allow_more_open_files();
   spdlog::set_default_logger(spdlog::stderr_color_st("triax"));
   spdlog::set_pattern("%v");
   try {

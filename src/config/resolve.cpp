@@ -62,7 +62,9 @@ void check_moved(Settings& s, ErrorList& missing) {
 }
 
 // By its name, or by a zero byte where a header is: every token format has one there, and no text.
+// What is no file is for its reader to refuse.
 bool is_token_file(const std::string& path) {
+  if (std::error_code unknown; !fs::is_regular_file(path, unknown)) return true;
   const auto extension = fs::path(path).extension();
   if (extension == ".bin" || extension == ".h5" || extension == ".hdf5" || extension == ".idx")
     return true;

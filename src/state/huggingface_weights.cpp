@@ -35,7 +35,7 @@ HuggingfaceWeights::HuggingfaceWeights(const std::string& directory, const Model
       throw Error(fmt::format("{}: tensor {} is missing", directory, tensor.name),
                   "the model of config.json needs it",
                   "Check that weights and config.json belong together");
-    const Shape& shape = reader_.entries().at(name).shape;
+    const Shape& shape = reader_.entry(name).shape;
     if (shape != tensor.shape)
       throw Error(fmt::format("{}: tensor {} has shape {}", directory, name, shape.text()),
                   fmt::format("config.json asks for {}", tensor.shape.text()),

@@ -1,10 +1,11 @@
 #include "src/train/huggingface_export.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <deque>
 #include <filesystem>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "io/agree.hpp"
@@ -14,11 +15,10 @@
 #include "io/safetensors.hpp"
 #include "io/safetensors_writer.hpp"
 #include "io/tensor_pieces.hpp"
-#include "kernels/elementwise.hpp"
-#include "kernels/norm.hpp"
 #include "src/config/load.hpp"
 #include "src/model/stage.hpp"
 #include "src/train/checkpoint.hpp"
+#include "src/train/convert_weights.hpp"
 #include "src/train/output_target.hpp"
 
 namespace triax {
@@ -105,8 +105,7 @@ class Export {
         reader_.read(name, hdf5::flat_range_boxes(tensor.shape, begin, end), from);
         const bool same = stored == type_;
         const Tensor to = same ? from : staging(converted_, type_, end - begin);
-        if (!same) convert(Stream{}, to, from);
-        if (!same) require_finite(tensor.name, from, to);
+        if (!same) convert_weights(tensor.name, to, from);
         writer.write(tensor.name, begin, to);
       }
     }
@@ -119,17 +118,6 @@ class Export {
     if (!types_.contains(name) || reader_.shape(name) != tensor.shape)
       throw Error(fmt::format("{} has no tensor {} of shape {}", file, name, tensor.shape.text()),
                   "its attribute `model` asks for one", "Use another checkpoint of the run");
-  }
-  // float16 ends at 65504: what is beyond it would be written as infinite.
-  void require_finite(const std::string& name, const Tensor& from, const Tensor& to) const {
-    if (type_ != DType::f16 || all_finite(to) || !all_finite(from)) return;
-    throw Error(fmt::format("{} has values that float16 cannot hold", name),
-                "they are larger than 65504", "Export with --dtype bf16 or f32");
-  }
-  static bool all_finite(const Tensor& values) {
-    double squares = 0.0;
-    add_sum_of_squares(Stream{}, Tensor(&squares, {1}), values);
-    return std::isfinite(squares);
   }
   static Tensor staging(std::vector<std::byte>& memory, DType type, std::int64_t elements) {
     memory.resize(static_cast<std::size_t>(elements) * size_of(type));
@@ -144,6 +132,23 @@ class Export {
   std::vector<SafetensorsShard> shards_;
   std::vector<std::byte> stored_, converted_;
 };
+
+// By one rank: files of others come to be seen after a while on some file systems, and never where
+// the nodes have a directory of this name each.
+void require_all_here(const Export& weights, const std::string& directory) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::seconds(10);
+  for (const SafetensorsShard& shard : weights.shards()) {
+    std::error_code unknown;
+    while (!fs::exists(fs::path(directory) / shard.file, unknown) && Clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!fs::exists(fs::path(directory) / shard.file, unknown))
+      throw Error(fmt::format("rank 0 does not see {} in {}, which another rank has written there",
+                              shard.file, directory),
+                  "the nodes do not share that directory",
+                  "Name one that all nodes share, or export with one process");
+  }
+}
 
 // By one rank, when every rank's own files have their names: removes what is left of a former
 // model, where it is to be replaced, and says what there is now.
@@ -198,7 +203,9 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
       file.publish(options.replace ? Existing::replaced : Existing::kept);
   });
   agreed(ranks, [&] {
-    if (rank == 0) complete(*weights, directory, options.replace);
+    if (rank != 0) return;
+    require_all_here(*weights, directory);
+    complete(*weights, directory, options.replace);
   });
   return sum;
 }

@@ -8,10 +8,10 @@
 #include "io/checkpoint_file.hpp"
 #include "io/mapped_file.hpp"
 #include "io/tensor_pieces.hpp"
-#include "kernels/elementwise.hpp"
 #include "src/config/load.hpp"
 #include "src/state/huggingface_weights.hpp"
 #include "src/train/checkpoint.hpp"
+#include "src/train/convert_weights.hpp"
 #include "src/train/output_target.hpp"
 #include "src/train/version.hpp"
 
@@ -37,7 +37,7 @@ void write_tensor(CheckpointWriter& writer, const HuggingfaceWeights& weights,
     rounded.resize(type == DType::f32 ? 0 : static_cast<std::size_t>(count));
     const Tensor out =
         type == DType::f32 ? values : Tensor(static_cast<void*>(rounded.data()), type, {count});
-    if (type != DType::f32) convert(Stream{}, out, values);
+    if (type != DType::f32) convert_weights(tensor.name, out, values);
     writer.write(weight_group + tensor.name, hdf5::flat_range_boxes(tensor.shape, begin, end), out);
   }
 }

@@ -31,6 +31,9 @@ OutputTarget::OutputTarget(const std::string& path, Kind kind) {
   if (file && (fs::is_directory(path, absent) || !fs::path(path).has_filename()))
     throw UsageError(fmt::format("{} is a directory", path), "a file is to be written",
                      "Give the name of a file");
+  if (file && fs::exists(path, absent) && !fs::is_regular_file(path, absent))
+    throw UsageError(fmt::format("{} is a pipe or a device", path), "a file would take its place",
+                     "Give the name of a file");
   const std::string directory = file ? directory_of(path) : path;
   try {
     make(directory);

@@ -86,7 +86,7 @@ void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
     if (!unsafe.empty()) return spdlog::warn("{}. Older ones stay", unsafe);
     try {
       prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
-    } catch (const Error& error) {  // the run is worth more than room on the disk
+    } catch (const std::exception& error) {  // the run is worth more than room on the disk
       spdlog::warn("{}", error.what());
     }
   });

@@ -1,6 +1,7 @@
 #include "io/mapped_file.hpp"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/io/fixtures.hpp"
@@ -19,6 +20,12 @@ TEST(MappedFile, HoldsTheFile) {
   const MappedFile moved = std::move(file);
   EXPECT_EQ(moved.size(), 5u);
   EXPECT_EQ(load<std::uint16_t>(moved.data() + 1), 'e' + 256 * 'l');
+}
+
+TEST(MappedFile, OfAPipeIsAnErrorAndDoesNotWait) {
+  const TempDirectory dir;
+  ASSERT_EQ(::mkfifo(dir.path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(test::error_of([&] { MappedFile{dir.path("pipe")}; }), HasSubstr("pipe"));
 }
 
 TEST(MappedFile, WhatIsDroppedIsReadAgain) {

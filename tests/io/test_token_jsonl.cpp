@@ -28,6 +28,26 @@ TEST(JsonlTokens, OneLine) {
   expect_every_range(*open_tokens(dir.file("a", "{\"text\":\"abc\"}\n")), bytes("abc"));
 }
 
+TEST(JsonlTokens, BeginBehindTheMarkOfUtf8) {
+  const TempDirectory dir;
+  const auto file =
+      open_tokens(dir.file("a.jsonl", "\xef\xbb\xbf{\"text\":\"abc\"}\n{\"text\":\"d\"}"));
+  EXPECT_EQ(file->format(), "jsonl");
+  expect_every_range(*file, bytes("abc\nd"));
+}
+
+// "ab" became "\b", one byte: the lines behind are where they were, their tokens are not.
+TEST(JsonlTokens, ALineOfAnotherLengthIsAnErrorThatNamesTheFile) {
+  const TempDirectory dir;
+  for (const std::string lines : {"{\"text\":\"ab\"}\n{\"text\":\"def\"}\n", "{\"text\":\"ab\"}"}) {
+    const std::string path = dir.file("a.jsonl", lines);
+    const auto file = open_tokens(path);
+    std::fstream(path, std::ios::in | std::ios::out).seekp(9).put('\\');
+    EXPECT_THAT(error_of([&] { tokens_at(*file, 1, 1); }),
+                AllOf(HasSubstr("cannot read " + path), HasSubstr("changed while it was in use")));
+  }
+}
+
 TEST(JsonlTokens, ALineThatWasCutOffInUseIsAnErrorThatNamesTheFile) {
   const TempDirectory dir;
   const std::string path = dir.file("a.jsonl", "{\"text\":\"abc\"}\n{\"text\":\"def\"}\n");

@@ -78,6 +78,29 @@ TEST_F(HuggingfaceImport, WeightsOfAnotherModelAreRefused) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path("c.h5")));
 }
 
+TEST_F(HuggingfaceImport, WhatCannotBeReadIsNotCalledMissing) {
+  const std::string from = changed("gpt2-odd", "n_layer", 6);
+  std::string weights = contents(from + "/model.safetensors");
+  weights.replace(weights.find("F32"), 3, "I32");
+  directory_.file("gpt2-odd/model.safetensors", weights);
+  EXPECT_THAT(error(from), HasSubstr("its type is I32"));
+}
+
+TEST_F(HuggingfaceImport, ValuesBeyondFloat16AreRefused) {
+  const std::string from = changed("gpt2-odd", "n_layer", 6);
+  std::string weights = contents(from + "/model.safetensors");
+  const float large = 1e5F;
+  std::memcpy(weights.data() + weights.size() - sizeof large, &large, sizeof large);
+  directory_.file("gpt2-odd/model.safetensors", weights);
+  const auto import_as = [&](DType type) {
+    return [&, type] { import_huggingface(from, directory_.path("c.h5"), {.type = type}); };
+  };
+  EXPECT_THAT(error_of(import_as(DType::f16)),
+              AllOf(HasSubstr("float16 cannot hold"), HasSubstr("--dtype bf16")));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("c.h5")));
+  import_as(DType::bf16)();
+}
+
 TEST_F(HuggingfaceImport, NamesThatTheModelHasNotAreSaid) {
   const std::string from = changed("gpt2-odd", "n_layer", 5);
   const auto sum = import_huggingface(from, directory_.path("c.h5"), {});

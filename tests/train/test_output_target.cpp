@@ -69,6 +69,7 @@ TEST(OutputTarget, RefusesWhatCannotBeWritten) {
   EXPECT_THAT(mistake(look(dir.path("link"), Kind::directory)), HasSubstr("link to nothing"));
   EXPECT_THAT(mistake(look(dir.path(), Kind::file)), HasSubstr("is a directory"));
   EXPECT_THAT(mistake(look(dir.path("new/"), Kind::file)), HasSubstr("is a directory"));
+  EXPECT_THAT(mistake(look("/dev/null", Kind::file)), HasSubstr("/dev/null is a pipe or a device"));
   EXPECT_THAT(error_of(look("/proc/triax/out", Kind::directory)),
               HasSubstr("cannot create the directory /proc/triax/out"));
   EXPECT_EQ(contents(file), "words");
