@@ -50,16 +50,21 @@ HeadLayer::HeadLayer(const ModelConfig& model, const TensorShard& shard)
 
 // Rows whose logits stand in memory at once: enough for an efficient GEMM, few enough to stay
 // small. Each chunk reads, adds to and rounds the whole gradient of the weights: on a GPU, where
-// memory is not what is short, chunks are larger, and whole tiles.
+// memory is not what is short, chunks are larger, and whole tiles. Where that gradient has 16 bits
+// there are not many of them: a sum in bf16 no longer grows when it is 512 times what is added.
 std::int64_t HeadLayer::chunk_rows(const BatchShape& shape) const {
+  constexpr std::int64_t most_chunks = 32;
+  const auto divided = [](std::int64_t rows, std::int64_t by) { return (rows + by - 1) / by; };
   const bool device = shape.space == MemorySpace::device;
   const std::int64_t logit_bytes = std::int64_t{device ? 1024 : 64} << 20;
   const std::int64_t least = device ? 128 : 64;
   const std::int64_t fit =
       logit_bytes / (vocabulary_.rows * static_cast<std::int64_t>(size_of(shape.type)));
-  const std::int64_t chunks = (shape.rows + std::max(fit, least) - 1) / std::max(fit, least);
-  const std::int64_t equal = (shape.rows + chunks - 1) / chunks;
-  return device && chunks > 1 ? std::min((equal + least - 1) / least * least, shape.rows) : equal;
+  const std::int64_t any = divided(shape.rows, std::max(fit, least));
+  const bool rounded = size_of(shape.gradient_type) < sizeof(float);
+  const std::int64_t chunks = rounded ? std::min(any, most_chunks) : any;
+  const std::int64_t equal = divided(shape.rows, chunks);
+  return device && chunks > 1 ? std::min(divided(equal, least) * least, shape.rows) : equal;
 }
 
 std::size_t HeadLayer::frame_bytes(const BatchShape& shape) const {

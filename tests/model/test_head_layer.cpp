@@ -104,6 +104,20 @@ TEST_P(HeadLayerTest, LogitsAreThoseOfARow) {
 INSTANTIATE_TEST_SUITE_P(Architectures, HeadLayerTest,
                          testing::Values(Architecture::gpt2, Architecture::llama));
 
+// Each chunk rounds the weights' gradient: in 16 bits many would lose what they add.
+TEST(HeadLayerChunks, AreFewWhereGradientsHave16Bits) {
+  ModelConfig model = small_model(Architecture::llama);
+  model.vocabulary = 1 << 19;
+  const TensorShard shard = {2, 0};
+  const HeadLayer layer(model, shard);
+  const auto chunks = [&](DType gradients) {  // one message each
+    const BatchShape shape = batch_shape(1, 32768, shard, DType::bf16, gradients);
+    return layer.messages(shape).forward.all_gather.messages;
+  };
+  EXPECT_EQ(chunks(DType::f32), 256U);
+  EXPECT_EQ(chunks(DType::bf16), 32U);
+}
+
 // A vocabulary so large that the rows are classified in several chunks.
 TEST(HeadLayerChunks, AreOneHead) {
   ModelConfig model = small_model(Architecture::llama);
