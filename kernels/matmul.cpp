@@ -109,6 +109,10 @@ void product(const gemm::Operands& x) {
 
 }  // namespace
 
+std::int64_t matmul_block_bytes(DType type, std::int64_t longest) {
+  return gemm::vendor_multiplies(type) ? 0 : gemm::widened_product_bytes(longest);
+}
+
 void matmul(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
             const MatmulOptions& options) {
   if (on_device(stream)) return cuda::matmul(stream, c, a, b, options);

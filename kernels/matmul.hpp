@@ -46,4 +46,8 @@ struct MatmulOptions {
 void matmul(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
             const MatmulOptions& options = {});
 
+/// Host memory that the thread which multiplies matrices of `type`, none longer than `longest`,
+/// keeps for blocks that are widened.
+std::int64_t matmul_block_bytes(DType type, std::int64_t longest);
+
 }  // namespace triax

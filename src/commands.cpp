@@ -203,15 +203,18 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
   const RunRequests early;  // signals wait from here on, for the trainer's own
   const LoadedJob job = load_on_all_ranks(
       session, [&] { return load_job(arguments.job, arguments.overrides, session.size()); });
-  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {},
-                   job.config.run.collective_timeout, job.config.run.space);
+  std::string cores;
+  ProcessGrid grid(
+      MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, job.config.run.collective_timeout,
+      job.config.run.space,
+      [&](const CoreShare& share, MemorySpace space) { cores = settle_on_cores(share, space); });
   const std::string code = [&] {
     const WaitScope agreeing(grid.watch());
     return agree_on_isa(grid.mpi());
   }();
   PlacedConfig config = on_grid(job.config, grid);
   if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
-  spdlog::info("{}; {}", settle_on_cores(grid), code);
+  spdlog::info("{}; {}", cores, code);
   const KernelRuntime runtime(threads_of_rank(grid));
   std::optional<RunLock> lock;  // rank 0's, to the end of the run
   agreed(grid, [&] {

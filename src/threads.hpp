@@ -18,6 +18,6 @@ int threads_of_planned_rank(int ranks);
 
 /// Pins this rank to its share of the node's cores, unless the user said otherwise; what was
 /// chosen, in words.
-std::string settle_on_cores(const ProcessGrid& grid);
+std::string settle_on_cores(const CoreShare& share, MemorySpace space);
 
 }  // namespace triax

@@ -24,6 +24,8 @@ struct Operands {
 /// The product by a primitive of oneDNN. False, with nothing done, where oneDNN has none for these
 /// types on this processor, or none that pays; it always has one for float32.
 bool vendor_product(const Operands& x);
+/// Whether it has one for matrices of `type`.
+bool vendor_multiplies(DType type);
 
 /// Weight gradients (a transposed) with fewer columns are taken as they lie by oneDNN's first
 /// choice on Intel's processors, not packed: see better_packed.
@@ -45,7 +47,8 @@ bool blocked_product(const Operands& x);
 
 /// The product of 16-bit matrices where there is no primitive: block by block a and b are widened
 /// to float32 and multiplied, and the sum is rounded to c once. The blocks lie in memory that a
-/// thread keeps.
+/// thread keeps: so many bytes where no matrix is longer than `longest`.
 void widened_product(const Operands& x);
+std::int64_t widened_product_bytes(std::int64_t longest);
 
 }  // namespace triax::gemm

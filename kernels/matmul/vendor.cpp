@@ -211,6 +211,8 @@ class Products {
     return true;
   }
 
+  bool has(const Operands& x) const { return compile(key_of(x)).has_value(); }
+
  private:
   std::optional<Product> compile(const Key& key) const {
     if (key.type == DType::bf16 && widening_is_faster()) return {};
@@ -228,6 +230,12 @@ class Products {
 };
 
 }  // namespace
+
+bool vendor_multiplies(DType type) {
+  alignas(std::max_align_t) std::array<std::byte, std::size_t{16} * 16 * sizeof(float)> memory{};
+  const Tensor square(static_cast<void*>(memory.data()), type, {16, 16});
+  return Products().has({.c = square, .a = square, .b = square});
+}
 
 bool vendor_product(const Operands& x) {
   thread_local Products products;

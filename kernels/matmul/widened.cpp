@@ -51,6 +51,11 @@ void block_product(Blocks& blocks, Operands x) {
 
 }  // namespace
 
+std::int64_t widened_product_bytes(std::int64_t longest) {
+  const std::int64_t side = std::min(block_size, longest), depth = std::min(block_depth, longest);
+  return side * (2 * depth + side) * std::int64_t{sizeof(float)};
+}
+
 void widened_product(const Operands& x) {
   thread_local Blocks blocks;
   for (std::int64_t n = 0; n < x.c.size(1); n += block_size)

@@ -247,7 +247,7 @@ void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& stat
   MPI_Count bytes = 0;
   check_mpi(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x", where_);
   check(bytes == slot.expected_bytes,
-        "{} received {} bytes from rank {} with tag {}, and expected {}", where_,
+        "{} received {} bytes from rank {} of the group with tag {}, and expected {}", where_,
         static_cast<std::int64_t>(bytes), status.MPI_SOURCE, status.MPI_TAG, slot.expected_bytes);
 }
 

@@ -8,8 +8,8 @@ namespace triax {
 
 ProcessGrid::ProcessGrid(MPI_Comm world, const GridShape& shape,
                          const std::vector<int>& node_of_rank, double timeout,
-                         std::optional<MemorySpace> space)
-    : impl_(std::make_unique<Impl>(world, shape, node_of_rank, timeout, space)) {}
+                         std::optional<MemorySpace> space, const Settle& settle)
+    : impl_(std::make_unique<Impl>(world, shape, node_of_rank, timeout, space, settle)) {}
 ProcessGrid::~ProcessGrid() = default;
 
 ProgressBoard& ProcessGrid::board() {

@@ -2,6 +2,7 @@
 // The 3D grid of ranks: tensor x pipeline x data, by MPI's Cartesian topology.
 #include <mpi.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,8 +28,12 @@ class ProcessGrid {
   /// `space`: where the tensors of messages are; none: on GPUs where every rank finds one. Each
   /// rank is bound to one then, round robin on its node; UsageError where GPUs are asked for and a
   /// rank finds none.
+  /// `settle` is called when this rank's share of the cores and that space are known, and before
+  /// there is memory that ranks share, which lies near the core that it is made on.
+  using Settle = std::function<void(const CoreShare& share, MemorySpace space)>;
   ProcessGrid(MPI_Comm world, const GridShape& shape, const std::vector<int>& node_of_rank = {},
-              double timeout = 0.0, std::optional<MemorySpace> space = MemorySpace::host);
+              double timeout = 0.0, std::optional<MemorySpace> space = MemorySpace::host,
+              const Settle& settle = {});
   ~ProcessGrid();
   ProcessGrid(const ProcessGrid&) = delete;
   ProcessGrid& operator=(const ProcessGrid&) = delete;

@@ -24,7 +24,7 @@ std::string host_name() {
 
 ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
                         const std::vector<int>& node_of_rank, double timeout,
-                        std::optional<MemorySpace> asked)
+                        std::optional<MemorySpace> asked, const Settle& settle)
     : shape(grid_shape) {
   if (timeout > 0.0) watchdog.emplace(board, timeout);
   const WaitScope making(&board);
@@ -61,6 +61,7 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
   world = communicator(std::exchange(*copy.address(), MPI_COMM_NULL), "all ranks", nullptr, 1);
   find_devices(asked);
   add_device(world, nullptr);
+  if (settle) settle(cores, space);
   make_axes();
   make_embedding();
   agree_on_sharing();

@@ -38,7 +38,7 @@ struct ProcessGrid::Impl {
   };
 
   Impl(MPI_Comm user_world, const GridShape& grid_shape, const std::vector<int>& node_of_rank,
-       double timeout, std::optional<MemorySpace> asked);
+       double timeout, std::optional<MemorySpace> asked, const Settle& settle);
 
   void find_node(const std::vector<int>& node_of_rank);
   void find_devices(std::optional<MemorySpace> asked);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "src/comm/mpi_error.hpp"
+#include "src/comm/owned_handle.hpp"
 #include "src/comm/wait.hpp"
 
 namespace triax {
@@ -23,6 +24,17 @@ std::vector<std::array<std::int64_t, N>> gathered(MPI_Comm ranks, int size,
             "MPI_Iallgather", where);
   check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Iallgather", where);
   return all;
+}
+
+// What the launcher calls rank `rank` of `ranks`.
+int rank_of_job(MPI_Comm ranks, int rank, const std::string& where) {
+  OwnedGroup all, some;
+  check_mpi(MPI_Comm_group(MPI_COMM_WORLD, all.address()), "MPI_Comm_group", where);
+  check_mpi(MPI_Comm_group(ranks, some.address()), "MPI_Comm_group", where);
+  int found = rank;
+  check_mpi(MPI_Group_translate_ranks(some.get(), 1, &rank, all.get(), &found),
+            "MPI_Group_translate_ranks", where);
+  return found;
 }
 
 }  // namespace
@@ -47,7 +59,8 @@ SharedSlots::SharedSlots(MPI_Comm ranks, const char* label, std::size_t bytes,
   mine.close_to_others();  // now that all have opened it
   for (std::size_t r = 0; r < slots.size() && refusal_.empty(); ++r)
     if (errors[r][0] != 0)
-      refusal_ = fmt::format("rank {}: {}", r, std::strerror(static_cast<int>(errors[r][0])));
+      refusal_ = fmt::format("rank {}: {}", rank_of_job(ranks, static_cast<int>(r), where),
+                             std::strerror(static_cast<int>(errors[r][0])));
   if (refusal_.empty()) slots_ = std::move(slots);
 }
 

@@ -29,8 +29,16 @@ Topology load_topology(bool devices = false) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) throw Error("hwloc does not start (out of memory)");
   Topology topology(raw);
-  // Cores that only other ranks of the node may use count too.
-  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  // Cores that only other ranks of the node may use count too. hwloc 2.0 to 2.4 would ask each
+  // hardware thread of x86 what it is, for which it moves there: all ranks through all of them, to
+  // end on the last.
+  unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+#if HWLOC_API_VERSION >= 0x00020500
+  flags |= HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
+#elif HWLOC_API_VERSION >= 0x00020100
+  hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+#endif
+  hwloc_topology_set_flags(raw, flags);
   if (devices) {
     hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   } else {

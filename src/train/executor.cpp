@@ -12,11 +12,12 @@ using Kind = StepBuffers::Kind;
 using Payload = PipelineMessages::Payload;
 }  // namespace
 
-Executor::Executor(const Stream& stream, Plan plan, const Stage& stage, const StageLayout& layout,
-                   const BatchShape& shape, StepBuffers& buffers, PipelineMessages& messages,
-                   ParameterStore& store, Optimizer* optimizer, ProcessGrid& grid)
+Executor::Executor(const Stream& stream, const Plan& plan, const Stage& stage,
+                   const StageLayout& layout, const BatchShape& shape, StepBuffers& buffers,
+                   PipelineMessages& messages, ParameterStore& store, Optimizer* optimizer,
+                   ProcessGrid& grid)
     : stream_(stream),
-      plan_(std::move(plan)),
+      plan_(plan),
       stage_(stage),
       layout_(layout),
       shape_(shape),

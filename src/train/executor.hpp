@@ -39,9 +39,9 @@ struct StepOutput {
 
 class Executor {
  public:
-  /// `plan`: this stage's, verified; `optimizer` is null for evaluation plans. All references
-  /// outlive the executor.
-  Executor(const Stream& stream, Plan plan, const Stage& stage, const StageLayout& layout,
+  /// `plan`: this stage's, verified, and long; `optimizer` is null for evaluation plans. All
+  /// references outlive the executor.
+  Executor(const Stream& stream, const Plan& plan, const Stage& stage, const StageLayout& layout,
            const BatchShape& shape, StepBuffers& buffers, PipelineMessages& messages,
            ParameterStore& store, Optimizer* optimizer, ProcessGrid& grid);
 
@@ -66,7 +66,7 @@ class Executor {
   Context context(const Op& op);
 
   const Stream& stream_;  // of the compute
-  Plan plan_;
+  const Plan& plan_;
   const Stage& stage_;
   StageLayout layout_;
   BatchShape shape_;

@@ -1,16 +1,40 @@
 #include "src/train/job_plan.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "kernels/base/parallel.hpp"
+#include "kernels/matmul.hpp"
 #include "src/train/process_memory.hpp"
 
 namespace triax {
 
+namespace {
+
+std::int64_t longest_side(const Config& config) {
+  const ModelConfig& model = config.model;
+  return std::max({config.batch.micro * config.data.sequence_length, std::int64_t{model.hidden},
+                   2 * std::int64_t{model.intermediate}, std::int64_t{model.vocabulary},
+                   3 * std::int64_t{model.heads} * model.head_size});
+}
+
+// What libraries take when a step first runs them: code and data that were on disk only, and the
+// kernels that oneDNN generates (5 to 16 MiB, measured on 1 to 8 ranks); and what oneDNN packs
+// matrices into, by all threads at once, of which the heap keeps a place for each size: 0.7 MiB a
+// thread for sides up to 1024, 3.8 to 6 for longer ones (8 to 64 threads). And ours.
+std::int64_t library_bytes(const PlacedConfig& config) {
+  constexpr std::int64_t mib = 1 << 20, code = 12 * mib, most_of_a_thread = 6 * mib;
+  if (config.place.space == MemorySpace::device) return code;
+  const std::int64_t longest = longest_side(config);
+  const std::int64_t of_a_thread = std::min(mib + longest * 1024, most_of_a_thread);
+  return code + host_concurrency() * of_a_thread +
+         matmul_block_bytes(config.precision.type, longest);
+}
+
+}  // namespace
+
 JobPlan plan_job(const PlacedConfig& config) {
-  // What libraries take when a step first runs them: code and data that were on disk only, and the
-  // kernels that oneDNN generates. Measured on 1 to 8 ranks: 5 to 8 MiB, whatever the model.
-  constexpr std::int64_t libraries = 6 << 20;
-  const std::int64_t program = resident_bytes() + libraries;
+  const std::int64_t program = resident_bytes() + library_bytes(config);
   StepPlans steps = step_plans(config);
   MemoryPlan memory(config, steps, program);
   MessagePlan messages = plan_messages(config, steps);

@@ -22,7 +22,7 @@ std::int64_t most_of_a_rank(const PlacedConfig& config) {
 
 // A plan that is made in about a second.
 bool is_short(const Config& config) {
-  constexpr double instructions = 500'000;
+  constexpr double instructions = 2'500'000;
   return planning_bytes(config) < instructions * sizeof(Op);
 }
 

@@ -87,7 +87,14 @@ double count_parameters(const ModelConfig& model) {
 
 double planning_bytes(const Config& config) {
   const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
-  double instructions = 2.0 * config.model.layers * static_cast<double>(config.batch.accumulation);
+  // Of a layer and a micro-batch; embedding and head count as two more.
+  double of_a_layer = 2.0;                                           // forward and backward
+  if (config.recompute.what == Recompute::layer) of_a_layer += 2.0;  // and what is dropped
+  if (config.zero.stage >= 2) of_a_layer += 2.0;                     // reductions start and end
+  if (config.zero.stage >= 3) of_a_layer += 6.0;                     // gathers, for each pass
+  if (!config.data.valid.empty()) of_a_layer += config.zero.stage >= 3 ? 4.0 : 1.0;
+  double instructions =
+      of_a_layer * (config.model.layers + 2.0) * static_cast<double>(config.batch.accumulation);
   if (offload.device == OffloadDevice::nvme) {
     constexpr double of_a_part = 5.0;  // fetched, stepped and stored
     const double shards = config.zero.stage > 0 ? config.parallel.data : 1.0;
@@ -95,7 +102,8 @@ double planning_bytes(const Config& config) {
     instructions +=
         of_a_part * count_parameters(config.model) / (part * shards * config.parallel.tensor);
   }
-  return instructions * sizeof(Op);
+  constexpr double at_once = 2.0;  // a pass makes a plan from another
+  return at_once * instructions * sizeof(Op);
 }
 
 void check_plannable(const Config& config, double bytes) {

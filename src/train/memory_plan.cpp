@@ -57,6 +57,19 @@ KindBytes named_host(const PlacedConfig& config, const StepPlans& plans, const S
   return host;
 }
 
+// What sums come to take. Under ZeRO 2 and 3 a data rank sums those of its gradients that tensor
+// ranks have parts of: they lie last in a block, and the last ranks but padding have the most.
+std::int64_t bytes_of_sums(const PlacedConfig& config, const Stage& stage, const Plan& plan) {
+  std::uint64_t most = 0;
+  const int last = config.parallel.data - 1;
+  for (const int rank : {0, std::max(last - 1, 0), last}) {
+    const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, rank));
+    const OpMessages messages(config, stage, blocks);
+    most = std::max(most, messages.peak_scratch(plan) + messages.held(plan));
+  }
+  return static_cast<std::int64_t>(most);
+}
+
 RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int stage_index,
                       int tensor_rank, std::int64_t program) {
   const Stage stage = make_stage(config, stage_index, tensor_rank, StageUse::plan);
@@ -68,7 +81,7 @@ RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int st
   memory.space = allocations.space;
   const Plan& plan = plans.training[static_cast<std::size_t>(stage_index)];
   const std::int64_t slots = shared_slot_bytes(config);
-  const auto sums = static_cast<std::int64_t>(messages.peak_scratch(plan) + messages.held(plan));
+  const std::int64_t sums = bytes_of_sums(config, stage, plan);
   if (memory.space == MemorySpace::host) {
     memory.host = named_host(config, plans, stage, blocks, allocations);
     memory.device = by_kind(allocations, program);
@@ -94,9 +107,9 @@ int nccl_groups(const PlacedConfig& config) {
   const ParallelConfig& parallel = config.parallel;
   int groups = 0;
   for (const int size : {parallel.data, parallel.pipeline, parallel.tensor}) groups += size > 1;
-  if (groups > 0) ++groups;                               // all ranks
-  if (parallel.pipeline > 1) ++groups;                    // of the embedding
-  if (data_shard(config, 0).groups > 1) groups += 2;      // shards, and those alike
+  if (groups > 0) ++groups;                           // all ranks
+  if (parallel.pipeline > 1) ++groups;                // of the embedding
+  if (data_shard(config, 0).groups > 1) groups += 2;  // shards, and those alike
   if (SharingGroups(config).same_heads.ranks > 1) ++groups;
   return groups;
 }

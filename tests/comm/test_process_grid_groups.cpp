@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <fstream>
 #include <numeric>
 
 #include "kernels/base/check.hpp"
@@ -178,6 +179,31 @@ TEST(ProcessGrid, RanksOfOtherNodesShareNothing) {
   EXPECT_EQ(grid.not_shared(), "");
   EXPECT_TRUE(grid.shared_messages().empty());
   expect_sum(grid);
+}
+
+// Where memory that ranks share lies follows from the core that it is made on.
+TEST(ProcessGrid, RanksSettleBeforeTheyShareMemory) {
+  const int size = world_size();
+  if (size == 1) GTEST_SKIP() << "nothing is shared";
+  const auto shared = [] {  // pieces of it
+    std::ifstream maps("/proc/self/maps");
+    int found = 0;
+    for (std::string line; std::getline(maps, line);) found += line.find("memfd:") != line.npos;
+    return found;
+  };
+  int calls = 0, then = 0;
+  const auto settle = [&](const CoreShare& share, MemorySpace space) {
+    ++calls;
+    then = shared();
+    EXPECT_GE(share.cores, 1);
+    EXPECT_EQ(space, MemorySpace::host);
+  };
+  const int before = shared();
+  const ProcessGrid grid(MPI_COMM_WORLD, {.data = size}, one_node(), 0.0, MemorySpace::host,
+                         settle);
+  EXPECT_EQ(calls, 1);
+  EXPECT_LE(then, before + size) << "the progress board's";
+  EXPECT_GT(shared(), then);
 }
 
 // As in a container that lets processes share no memory: all is as before, by MPI.

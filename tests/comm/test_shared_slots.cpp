@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "src/comm/owned_handle.hpp"
 #include "tests/comm/rank_world.hpp"
 #include "tests/io/refused.hpp"
 
@@ -55,10 +56,14 @@ TEST(SharedSlots, HaveNoName) {
 TEST(SharedSlots, NobodyHasAnyWhereOneRankCannotShare) {
   const World world;
   const int last = world.size - 1;
+  OwnedComm backwards;  // whose rank 0 is the last of the job
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -world.rank, backwards.address());
   const auto body = [&] {
-    const SharedSlots slots(MPI_COMM_WORLD, "triax-test", 100, "a test");
-    EXPECT_TRUE(slots.empty());
-    EXPECT_EQ(slots.refusal(), "rank " + std::to_string(last) + ": " + std::strerror(ENOSYS));
+    for (const MPI_Comm ranks : {MPI_COMM_WORLD, backwards.get()}) {
+      const SharedSlots slots(ranks, "triax-test", 100, "a test");
+      EXPECT_TRUE(slots.empty());
+      EXPECT_EQ(slots.refusal(), "rank " + std::to_string(last) + ": " + std::strerror(ENOSYS));
+    }
   };
   if (world.rank == last)
     test::with_refused(SYS_memfd_create, {}, ENOSYS, body);
