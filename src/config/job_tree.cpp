@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "src/config/file_look.hpp"
 #include "src/config/json_lines.hpp"
 
 namespace triax {
@@ -41,7 +42,7 @@ void overlay(JobTree& tree, json& base, const json& over, const std::string& pre
 void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
               ErrorList& errors) {
   const auto file = path.string();
-  chain.push_back(fs::weakly_canonical(path));
+  chain.push_back(path);
   auto document = parse_json(read_text(file), file, errors);
   const auto origin_of = [&](const std::string& key) {
     const auto line = document.lines.find(key);
@@ -56,9 +57,11 @@ void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
       fail("expected a path, got " + extends->dump());
     if (extends->is_string()) {
       const auto base = path.parent_path() / extends->get<std::string>();
-      if (std::ranges::find(chain, fs::weakly_canonical(base)) != chain.end())
+      if (const auto problem = look_at(base).problem; !problem.empty()) fail(problem);
+      std::error_code no;
+      if (std::ranges::any_of(chain, [&](const auto& f) { return fs::equivalent(f, base, no); }))
         fail(base.string() + " is extended in a circle. Break the chain");
-      if (!fs::is_regular_file(base))
+      if (!fs::is_regular_file(base, no))
         fail("no such file: " + base.string() + " (relative to " + file + ")");
       add_file(tree, base, chain, errors);
     }
@@ -104,7 +107,9 @@ Origin JobTree::origin(const std::string& path) const {
 
 JobTree read_job(const std::string& path, const std::vector<std::string>& overrides,
                  ErrorList& errors) {
-  if (!fs::exists(path)) throw UsageError(path + ": no such job file");
+  const FileLook look = look_at(path);
+  if (!look.problem.empty()) throw UsageError(look.problem);
+  if (!look.there) throw UsageError(path + ": no such job file");
   JobTree tree;
   tree.file = path;
   std::vector<fs::path> chain;

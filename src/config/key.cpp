@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
 #include "src/config/duration.hpp"
+#include "src/config/file_look.hpp"
 
 namespace triax {
 namespace {
@@ -114,7 +114,7 @@ std::optional<std::string> problem_with_path(const json& v) {
   }
   const auto path = v.get<std::string>();
   const std::string word = left_to_a_shell(path);
-  if (word.empty() || std::filesystem::exists(path)) return {};
+  if (word.empty() || look_at(path).there) return {};
   return fmt::format("{}: paths are taken as they are, {} too. Write the path out{}", shown(v),
                      word, word.front() == '~' ? ", or ./" + path + " if that is its name" : "");
 }

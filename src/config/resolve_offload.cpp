@@ -1,13 +1,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
-
+#include "src/config/file_look.hpp"
 #include "src/config/resolve.hpp"
 
 namespace triax {
 namespace {
-namespace fs = std::filesystem;
 
 void check_directory(Settings& s, const std::string& section, ErrorList& errors,
                      ErrorList& missing) {
@@ -19,10 +17,12 @@ void check_directory(Settings& s, const std::string& section, ErrorList& errors,
     return;
   }
   const std::string path = s.string(key);
-  std::error_code ignored;
-  if (!fs::exists(path, ignored))
+  const FileLook look = look_at(path);
+  if (!look.problem.empty())
+    s.error(missing, key, look.problem);
+  else if (!look.there)
     s.error(missing, key, "no such directory: " + path + ". Make it on every node");
-  else if (!fs::is_directory(path, ignored))
+  else if (!look.directory)
     s.error(missing, key, path + " is no directory. Name one");
   else if (::access(path.c_str(), W_OK | X_OK) != 0)
     s.error(missing, key, path + " cannot be written. Change its permissions, or name another");

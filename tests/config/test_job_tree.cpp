@@ -65,5 +65,14 @@ TEST_F(JobTreeTest, RefusesCyclesAndMissingBases) {
   EXPECT_THAT(error_of(path("nothing.json")), testing::HasSubstr("no such job file"));
 }
 
+TEST_F(JobTreeTest, FilesThatCannotBeLookedAtAreRefused) {
+  std::filesystem::create_symlink("loopy", path("loopy"));
+  EXPECT_THAT(error_of(path("loopy")), testing::StartsWith("loopy: cannot read (Too many levels"));
+  EXPECT_THAT(error_of(path(std::string(300, 'n'))),
+              testing::EndsWith("n: cannot read (File name too long)"));
+  EXPECT_THAT(error_of(write("job.json", "{\n\"extends\": \"loopy\"}")),
+              testing::StartsWith("job.json:2: extends: loopy: cannot read (Too many levels"));
+}
+
 }  // namespace
 }  // namespace triax

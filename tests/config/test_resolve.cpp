@@ -90,6 +90,22 @@ TEST_F(Resolve, OtherOptimizersAreRefusedByName) {
               HasSubstr("optimizer.params.bias_correction: false is refused"));
 }
 
+TEST_F(Resolve, ParametersOfAWrongTypeAreJudged) {
+  EXPECT_EQ(
+      error(R"(, "optimizer": {"type": "Frob", "params": {"lrr": 1, "lr": -1, "eps": 1e-8}})"),
+      "job.json:3: optimizer.type: \"Frob\" is not allowed (allowed: \"AdamW\", \"Adam\")\n"
+      "job.json:3: optimizer.params.lr: -1 is not allowed (allowed: >= 0, or \"auto\")\n"
+      "job.json:3: optimizer.params.lrr: unknown key (nearest: optimizer.params.lr)");
+  const auto text = error(R"(, "scheduler": {"type": "Warmup", "params": {"warmup_num_step": 3,
+      "warmup_max_lr": "high", "total_num_steps": 0, "cycle_max_lr": 1, "min_lr": null}})");
+  EXPECT_THAT(text, HasSubstr("scheduler.type: \"Warmup\" is not allowed"));
+  EXPECT_THAT(text, HasSubstr("warmup_num_step: unknown key (nearest: "
+                              "scheduler.params.warmup_num_steps)"));
+  EXPECT_THAT(text, HasSubstr("warmup_max_lr: expected number or \"auto\", got \"high\""));
+  EXPECT_THAT(text, HasSubstr("total_num_steps: 0 is not allowed"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("cycle_max_lr")));
+}
+
 TEST_F(Resolve, ClippingDefaultsToNone) {
   EXPECT_EQ(config("").gradient_clipping, 0.0);
   EXPECT_EQ(config(R"(, "gradient_clipping": "auto")").gradient_clipping, 1.0);
