@@ -7,6 +7,7 @@
 #include "kernels/base/check.hpp"
 #include "src/config/file_look.hpp"
 #include "src/config/json_lines.hpp"
+#include "src/config/key.hpp"
 
 namespace triax {
 namespace {
@@ -39,6 +40,11 @@ void overlay(JobTree& tree, json& base, const json& over, const std::string& pre
   }
 }
 
+// No row of the table: what it names is read before there are settings.
+Key extends_key() {
+  return obeyed("extends", KeyType::path, nullptr, anything(), "the job file under this one");
+}
+
 void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
               ErrorList& errors) {
   const auto file = path.string();
@@ -53,8 +59,7 @@ void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
     const auto fail = [&](const std::string& why) {
       throw UsageError(where.text() + ": extends: " + why);
     };
-    if (!extends->is_null() && !extends->is_string())
-      fail("expected a path, got " + extends->dump());
+    if (const auto problem = problem_with(extends_key(), *extends)) fail(*problem);
     if (extends->is_string()) {
       const auto base = path.parent_path() / extends->get<std::string>();
       if (const auto problem = look_at(base).problem; !problem.empty()) fail(problem);
@@ -82,9 +87,10 @@ void add_override(JobTree& tree, const std::string& text, ErrorList& errors) {
         text + ": expected KEY=VALUE (KEY is a dotted path). For example: --set parallel.tensor=2");
     return;
   }
-  const auto given = text.substr(equals + 1);
-  auto value = json::parse(given, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) value = given;
+  if (key == "extends")
+    return errors.add(
+        origin, "extends: only a job file can extend another, not --set. Write it into the file");
+  auto value = parse_override(key, text.substr(equals + 1), errors);
   for (auto end = key.size(), dot = end; end > 0; end = dot) {
     dot = key.rfind('.', end - 1);
     const bool top = dot == std::string::npos;

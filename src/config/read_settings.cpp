@@ -60,6 +60,14 @@ struct Reader {
     return types;
   }
 
+  // Of a key that stands under a type which another source says.
+  std::string way_out(const std::string& path, const std::string& type_key) const {
+    const Origin type = origin_of(type_key);
+    if (origin_of(path).file == type.file) return {};
+    return ", which " + type.text() +
+           " says. Objects are merged key by key: set this one to null there to remove it";
+  }
+
   void unknown(const std::string& path) const {
     if (!strict) return settings.pass_over(path, origin_of(path));
     const auto& table = settings.table();
@@ -69,7 +77,8 @@ struct Reader {
     else if (type.empty())
       fail(path, "unused without " + type_key + ". Say " + type_key + " or leave this out");
     else
-      fail(path, "a key of " + other_types(path) + ", not of " + type_key + " \"" + type + "\"");
+      fail(path, "a key of " + other_types(path) + ", not of " + type_key + " \"" + type + "\"" +
+                     way_out(path, type_key));
   }
 
   void walk(const json& node, const std::string& prefix) const {

@@ -37,13 +37,6 @@ void resolve_scheduler(Settings& s, ErrorList& errors) {
   replace_auto(s, p + "cycle_second_stair_count", s.at(p + "cycle_first_stair_count").value);
 }
 
-// An empty name would be the root of the file system in "<directory>/metrics.jsonl".
-void check_directories(Settings& s, ErrorList& errors) {
-  for (const char* key : {"run.directory", "checkpoint.directory"})
-    if (s.has(key) && s.string(key).empty())
-      s.error(errors, key, "is empty. Name a directory; \".\" is the working directory");
-}
-
 // The job.json of a run names the run's directory as it was: there a run that was moved would begin
 // anew. A copy that is another's template leaves the directory where it is.
 void check_moved(Settings& s, ErrorList& missing) {
@@ -231,7 +224,6 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
             "nothing to validate on. Name data.valid, or set run.eval_interval to 0");
   if (s.has("data.train")) s.resolve("data.train", std::move(train), s.at("data.train").source);
   if (s.has("data.valid")) s.resolve("data.valid", std::move(valid), s.at("data.valid").source);
-  check_directories(s, errors);
   check_moved(s, missing);
   if (s.is_auto("checkpoint.directory"))
     s.resolve("checkpoint.directory",

@@ -11,7 +11,8 @@ void check_directory(Settings& s, const std::string& section, ErrorList& errors,
                      ErrorList& missing) {
   if (s.string(section + "device") != "nvme") return;
   const std::string key = section + "nvme_path";
-  if (!s.has(key) || s.string(key).empty()) {
+  if (!s.sound({key})) return;
+  if (!s.has(key)) {
     s.error(errors, section + "device",
             "\"nvme\" needs " + key + ". Name a directory on the fastest disk of each node");
     return;

@@ -100,6 +100,22 @@ TEST_F(Paths, NamesForAShellAreRefused) {
   }
 }
 
+TEST_F(Paths, PathsHaveNames) {
+  for (const std::string key : {"run.directory", "checkpoint.directory", "checkpoint.resume",
+                                "data.train", "data.valid", "model.from", "model.config"}) {
+    EXPECT_EQ(error("", 1, {key + "=\"\""}),
+              "--set: " + key +
+                  ": an empty path. Name a file or a directory (\".\" is the working directory)");
+    EXPECT_EQ(
+        error("", 1, {key + "=\"a\\u0000b\""}),
+        "--set: " + key + ": \"a\\u0000b\": no path has a NUL character in it. Leave that out");
+  }
+  EXPECT_EQ(error(R"(, "zero_optimization": {"offload_optimizer": {"device": "nvme",
+                                                "nvme_path": ""}})"),
+            "job.json:4: zero_optimization.offload_optimizer.nvme_path: an empty path. Name a file "
+            "or a directory (\".\" is the working directory)");
+}
+
 TEST_F(Paths, MissingFilesAreNamed) {
   EXPECT_EQ(error(", \"run\": {}", 1, {"data.train=nothing.txt"}),
             "--set: data.train: no such file: nothing.txt");

@@ -20,12 +20,6 @@ class Resolve : public testing_support::JobFiles {
   }
 };
 
-TEST_F(Resolve, DirectoriesHaveNames) {
-  EXPECT_THAT(error("", 1, {"run.directory=\"\""}), HasSubstr("run.directory: is empty"));
-  EXPECT_THAT(error("", 1, {"checkpoint.directory=\"\""}),
-              HasSubstr("checkpoint.directory: is empty"));
-}
-
 TEST_F(Resolve, TimesLeaveRoomForAStep) {
   const auto times = [&](const std::string& leave, const std::string& limit) {
     return error("", 1, {"run.stop_before_end=" + leave, "run.time_limit=" + limit});
@@ -88,22 +82,6 @@ TEST_F(Resolve, OtherOptimizersAreRefusedByName) {
   EXPECT_THAT(error(R"(, "optimizer": {"params": {"betas": [0.9, 1]}})"), HasSubstr("0 <= x < 1"));
   EXPECT_THAT(error(R"(, "optimizer": {"params": {"bias_correction": false}})"),
               HasSubstr("optimizer.params.bias_correction: false is refused"));
-}
-
-TEST_F(Resolve, ParametersOfAWrongTypeAreJudged) {
-  EXPECT_EQ(
-      error(R"(, "optimizer": {"type": "Frob", "params": {"lrr": 1, "lr": -1, "eps": 1e-8}})"),
-      "job.json:3: optimizer.type: \"Frob\" is not allowed (allowed: \"AdamW\", \"Adam\")\n"
-      "job.json:3: optimizer.params.lr: -1 is not allowed (allowed: >= 0, or \"auto\")\n"
-      "job.json:3: optimizer.params.lrr: unknown key (nearest: optimizer.params.lr)");
-  const auto text = error(R"(, "scheduler": {"type": "Warmup", "params": {"warmup_num_step": 3,
-      "warmup_max_lr": "high", "total_num_steps": 0, "cycle_max_lr": 1, "min_lr": null}})");
-  EXPECT_THAT(text, HasSubstr("scheduler.type: \"Warmup\" is not allowed"));
-  EXPECT_THAT(text, HasSubstr("warmup_num_step: unknown key (nearest: "
-                              "scheduler.params.warmup_num_steps)"));
-  EXPECT_THAT(text, HasSubstr("warmup_max_lr: expected number or \"auto\", got \"high\""));
-  EXPECT_THAT(text, HasSubstr("total_num_steps: 0 is not allowed"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("cycle_max_lr")));
 }
 
 TEST_F(Resolve, ClippingDefaultsToNone) {
