@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "src/config/file_look.hpp"
 #include "src/config/json_lines.hpp"
+#include "src/config/key.hpp"
 
 namespace triax {
 namespace {
@@ -38,10 +40,15 @@ void overlay(JobTree& tree, json& base, const json& over, const std::string& pre
   }
 }
 
+// No row of the table: what it names is read before there are settings.
+Key extends_key() {
+  return obeyed("extends", KeyType::path, nullptr, anything(), "the job file under this one");
+}
+
 void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
               ErrorList& errors) {
   const auto file = path.string();
-  chain.push_back(fs::weakly_canonical(path));
+  chain.push_back(path);
   auto document = parse_json(read_text(file), file, errors);
   const auto origin_of = [&](const std::string& key) {
     const auto line = document.lines.find(key);
@@ -52,13 +59,14 @@ void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
     const auto fail = [&](const std::string& why) {
       throw UsageError(where.text() + ": extends: " + why);
     };
-    if (!extends->is_null() && !extends->is_string())
-      fail("expected a path, got " + extends->dump());
+    if (const auto problem = problem_with(extends_key(), *extends)) fail(*problem);
     if (extends->is_string()) {
       const auto base = path.parent_path() / extends->get<std::string>();
-      if (std::ranges::find(chain, fs::weakly_canonical(base)) != chain.end())
+      if (const auto problem = look_at(base).problem; !problem.empty()) fail(problem);
+      std::error_code no;
+      if (std::ranges::any_of(chain, [&](const auto& f) { return fs::equivalent(f, base, no); }))
         fail(base.string() + " is extended in a circle. Break the chain");
-      if (!fs::is_regular_file(base))
+      if (!fs::is_regular_file(base, no))
         fail("no such file: " + base.string() + " (relative to " + file + ")");
       add_file(tree, base, chain, errors);
     }
@@ -79,9 +87,10 @@ void add_override(JobTree& tree, const std::string& text, ErrorList& errors) {
         text + ": expected KEY=VALUE (KEY is a dotted path). For example: --set parallel.tensor=2");
     return;
   }
-  const auto given = text.substr(equals + 1);
-  auto value = json::parse(given, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) value = given;
+  if (key == "extends")
+    return errors.add(
+        origin, "extends: only a job file can extend another, not --set. Write it into the file");
+  auto value = parse_override(key, text.substr(equals + 1), errors);
   for (auto end = key.size(), dot = end; end > 0; end = dot) {
     dot = key.rfind('.', end - 1);
     const bool top = dot == std::string::npos;
@@ -104,7 +113,9 @@ Origin JobTree::origin(const std::string& path) const {
 
 JobTree read_job(const std::string& path, const std::vector<std::string>& overrides,
                  ErrorList& errors) {
-  if (!fs::exists(path)) throw UsageError(path + ": no such job file");
+  const FileLook look = look_at(path);
+  if (!look.problem.empty()) throw UsageError(look.problem);
+  if (!look.there) throw UsageError(path + ": no such job file");
   JobTree tree;
   tree.file = path;
   std::vector<fs::path> chain;

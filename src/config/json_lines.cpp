@@ -1,5 +1,7 @@
 #include "src/config/json_lines.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -67,9 +69,11 @@ class LineCounter {
 
 class Builder final : public nlohmann::json_sax<json> {
  public:
-  Builder(const std::string& text, std::string file, ErrorList& errors)
+  // Of a file, or (`key` not empty) of one key's value, which has no lines.
+  Builder(const std::string& text, std::string file, std::string key, ErrorList& errors)
       : text_(text),
         file_(std::move(file)),
+        root_(std::move(key)),
         errors_(errors),
         lines_(text.data()),
         at_(text.data()) {}
@@ -90,7 +94,7 @@ class Builder final : public nlohmann::json_sax<json> {
   bool end_array() override { return close(); }
 
   bool key(std::string& name) override {
-    const int line = lines_.line(at_);
+    const int line = line_here();
     auto& level = levels_.back();
     level.key = name;
     if (!level.seen.insert(name).second)
@@ -101,18 +105,23 @@ class Builder final : public nlohmann::json_sax<json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string& /*token*/,
+  bool parse_error(std::size_t position, const std::string& token,
                    const json::exception& e) override {
     const auto end = std::min(position > 0 ? position - 1 : 0, text_.size());
     const auto before = text_.substr(0, end);
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
     const auto newline = before.rfind('\n');
     const auto column = newline == std::string::npos ? before.size() + 1 : before.size() - newline;
+    const auto place = fmt::format("{}:{}:{}: ", file_, line, column);
+    constexpr int number_overflow = 406;  // of nlohmann's exceptions
+    if (e.id == number_overflow)
+      throw UsageError(fmt::format("{}the number {}{} is too large", place, token.substr(0, 20),
+                                   token.size() > 20 ? "..." : ""),
+                       {}, "Write one below 1.8e308");
     std::string what = e.what();
     if (const auto colon = what.find(": "); colon != std::string::npos)
       what = what.substr(colon + 2);
-    throw UsageError(
-        file_ + ":" + std::to_string(line) + ":" + std::to_string(column) + ": not JSON", what);
+    throw UsageError(place + "not JSON", what);
   }
 
  private:
@@ -124,6 +133,7 @@ class Builder final : public nlohmann::json_sax<json> {
     std::set<std::string> seen;
   };
 
+  int line_here() { return root_.empty() ? lines_.line(at_) : 0; }
   json* place(json v) {
     if (levels_.empty()) {
       document_.root = std::move(v);
@@ -144,14 +154,15 @@ class Builder final : public nlohmann::json_sax<json> {
   }
   bool open(json v) {
     if (levels_.size() == max_depth)
-      throw UsageError(Origin{file_, lines_.line(at_)}.text() + ": nested deeper than " +
+      throw UsageError(Origin{file_, line_here()}.text() + ": nested deeper than " +
                        std::to_string(max_depth) + " levels");
-    if (levels_.empty()) document_.lines[""] = lines_.line(at_);
-    std::string path;
+    if (levels_.empty()) document_.lines[""] = line_here();
+    std::string path = root_;
     bool in_array = v.is_array();
     if (!levels_.empty()) {
       const auto& parent = levels_.back();
-      path = parent.path.empty() ? parent.key : parent.path + "." + parent.key;
+      path = parent.path;
+      if (!parent.node->is_array()) path += (path.empty() ? "" : ".") + parent.key;
       in_array = in_array || parent.in_array;
     }
     json* node = place(std::move(v));
@@ -164,7 +175,7 @@ class Builder final : public nlohmann::json_sax<json> {
   }
 
   const std::string& text_;
-  std::string file_;
+  std::string file_, root_;
   ErrorList& errors_;
   LineCounter lines_;
   const char* at_;
@@ -172,19 +183,27 @@ class Builder final : public nlohmann::json_sax<json> {
   std::vector<Level> levels_;
 };
 
-}  // namespace
-
-JsonDocument parse_json(const std::string& text, const std::string& file, ErrorList& errors) {
-  Builder builder(text, file, errors);
+JsonDocument parse(const std::string& text, Builder builder, bool ignore_comments) {
   const TrackingIterator begin(text.data(), builder.position());
   const TrackingIterator end(text.data() + text.size(), builder.position());
   json::sax_parse(begin, end, &builder, json::input_format_t::json, /*strict=*/true,
-                  /*ignore_comments=*/true);
-  auto document = builder.take();
+                  ignore_comments);
+  return builder.take();
+}
+
+}  // namespace
+
+JsonDocument parse_json(const std::string& text, const std::string& file, ErrorList& errors) {
+  auto document = parse(text, Builder(text, file, {}, errors), true);
   if (!document.root.is_object())
     throw UsageError(file + ": the file holds no JSON object",
                      std::string("it is ") + document.root.type_name());
   return document;
+}
+
+json parse_override(const std::string& key, const std::string& text, ErrorList& errors) {
+  if (!json::accept(text)) return text;
+  return parse(text, Builder(text, "--set", key, errors), false).root;
 }
 
 std::string read_text(const std::string& path) {

@@ -20,6 +20,10 @@ struct JsonDocument {
 /// added to `errors`.
 JsonDocument parse_json(const std::string& text, const std::string& file, ErrorList& errors);
 
+/// The value of "--set KEY=TEXT": JSON, without comments, or where the text is none, the text
+/// itself. Keys written twice in it are added to `errors`.
+nlohmann::json parse_override(const std::string& key, const std::string& text, ErrorList& errors);
+
 /// The file's text; UsageError where it cannot be read.
 std::string read_text(const std::string& path);
 

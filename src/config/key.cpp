@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
 #include "src/config/duration.hpp"
+#include "src/config/file_look.hpp"
 
 namespace triax {
 namespace {
@@ -105,7 +105,8 @@ std::string left_to_a_shell(const std::string& path) {
   return {};
 }
 
-// A new directory of the name "~" or "$SCRATCH" is never meant.
+// A new directory of the name "~" or "$SCRATCH" is never meant. The system's calls would take a
+// path up to its NUL.
 std::optional<std::string> problem_with_path(const json& v) {
   if (v.is_array()) {
     for (const json& each : v)
@@ -113,8 +114,12 @@ std::optional<std::string> problem_with_path(const json& v) {
     return {};
   }
   const auto path = v.get<std::string>();
+  if (path.empty())
+    return "an empty path. Name a file or a directory (\".\" is the working directory)";
+  if (path.find('\0') != std::string::npos)
+    return shown(v) + ": no path has a NUL character in it. Leave that out";
   const std::string word = left_to_a_shell(path);
-  if (word.empty() || std::filesystem::exists(path)) return {};
+  if (word.empty() || look_at(path).there) return {};
   return fmt::format("{}: paths are taken as they are, {} too. Write the path out{}", shown(v),
                      word, word.front() == '~' ? ", or ./" + path + " if that is its name" : "");
 }

@@ -30,15 +30,14 @@ class KeyTable {
   /// The first row of `path`, whatever its scope; null: no such key. A row "amp.*" stands for all
   /// keys below amp.
   const Key* find(const std::string& path) const;
+  /// The rows of `path`, one a type; those of "amp.*" for a key below amp.
+  std::vector<const Key*> rows(const std::string& path) const;
   /// Whether keys lie below `path`.
   bool is_section(const std::string& path) const;
   /// The key that is not refused, or section, that is spelled most like `path`; `type` as in find.
   std::string nearest(const std::string& path, const std::string& type) const;
 
  private:
-  /// The rows of `path`, one a type; those of "amp.*" for a key below amp.
-  std::vector<const Key*> rows(const std::string& path) const;
-
   std::vector<Key> keys_;
   std::unordered_map<std::string, std::vector<const Key*>> rows_;
 };

@@ -10,7 +10,8 @@ const char* const zero = "zero_optimization.";
 void add_zero(Keys& k) {
   k.push_back(obeyed(std::string(zero) + "stage", integer, 0, from_to(0, 3),
                      "ZeRO stage: what is cut over the data ranks. 0 nothing, 1 optimizer state, 2 "
-                     "gradients too, 3 parameters too"));
+                     "gradients too, 3 parameters too; auto: 0, or what fsdp says")
+                  .or_auto());
   k.push_back(obeyed(std::string(zero) + "overlap_comm", boolean, true, anything(),
                      "reduce and gather while compute goes on")
                   .or_auto());
@@ -86,11 +87,13 @@ void add_export(Keys& k) {
       obeyed(name, boolean, false, anything(),
              "after the last step, write the whole model for Hugging Face to huggingface in "
              "run.directory, in the type of the training (float32: in bfloat16); at any "
-             "stage, and also where checkpoint.at_end is false"));
+             "stage, and also where checkpoint.at_end is false; auto: false")
+          .or_auto());
   for (const auto* other :
        {"gather_16bit_weights_on_model_save", "stage3_gather_fp16_weights_on_model_save"})
     k.push_back(obeyed(std::string(zero) + other, boolean, false, anything(),
-                       "the same as stage3_gather_16bit_weights_on_model_save"));
+                       "the same as stage3_gather_16bit_weights_on_model_save")
+                    .or_auto());
 }
 
 // Hybrid sharding: the state is cut over groups of data ranks, and each group has all of it.
@@ -149,7 +152,8 @@ void add_offload_place(Keys& k, const std::string& path, const std::string& what
   k.push_back(obeyed(path + "device", string, "none", one_of({"none", "cpu", "nvme"}),
                      "where " + what +
                          ": none, beside the compute; cpu, in host memory (the same in a build for "
-                         "the CPU); nvme, in a file of each rank in nvme_path"));
+                         "the CPU); nvme, in a file of each rank in nvme_path; auto: none")
+                  .or_auto());
   k.push_back(obeyed(path + "nvme_path", KeyType::path, nullptr, anything(),
                      "directory for the files of device nvme, on the fastest disk of each node; "
                      "they are removed at the end of the run"));

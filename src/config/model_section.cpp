@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "src/config/file_look.hpp"
 #include "src/config/json_lines.hpp"
 #include "src/config/load.hpp"
 #include "src/config/model_source.hpp"
@@ -38,47 +39,67 @@ void put_defaults(Settings& settings, const std::vector<ModelSource>& sources) {
   if (said_null) put(settings, path, nullptr, {}, "default");  // derive() knows the number
 }
 
-// Lays the sources over each other, the later on top, then the defaults. False where no family is
-// named or two are.
-bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const Origin& section,
-                  ErrorList& errors) {
+// Puts the family that the sources name; false where none is named, or two are.
+bool take_family(Settings& settings, const std::vector<ModelSource>& sources, const Origin& section,
+                 ErrorList& errors) {
   const Family* chosen = nullptr;
-  bool named_wrongly = false;
   Origin origin;
-  for (auto& source : sources) {
-    normalise(source);
-    const auto* named = named_family(source, errors);
-    if (named == nullptr) {
-      named_wrongly = named_wrongly || source.root.contains("architecture") ||
-                      source.root.contains("model_type") || source.root.contains("architectures");
-      continue;
-    }
-    const auto key = source.root.contains("architecture") ? "model.architecture"
-                     : source.root.contains("model_type") ? "model.model_type"
-                                                          : "model.architectures";
+  ErrorList wrong;
+  for (const auto& source : sources) {
+    const auto* named = named_family(source, wrong);
+    if (named == nullptr) continue;
+    const Origin here = origin_of_family(source);
     if (chosen != nullptr && chosen != named) {
-      errors.add(source.origin_of(key), std::string("model.architecture: ") + named->name +
-                                            " contradicts " + chosen->name + " (" + origin.text() +
-                                            ")");
-      return false;
+      wrong.add(here, std::string("model.architecture: ") + named->name + " contradicts " +
+                          chosen->name + " (" + origin.text() + ")");
+      chosen = nullptr;
+      break;
     }
     chosen = named;
-    origin = source.origin_of(key);
+    origin = here;
   }
-  if (chosen == nullptr) {
-    if (!named_wrongly)
-      errors.add(section,
-                 "model.architecture: missing. Say gpt2, llama or qwen2, or name a config.json in "
-                 "model.config");
+  if (chosen == nullptr && wrong.empty())
+    wrong.add(section,
+              "model.architecture: missing. Say gpt2, llama or qwen2, or name a config.json in "
+              "model.config");
+  errors.add(wrong);
+  if (chosen == nullptr) return false;
+  put(settings, "model.architecture", chosen->name, origin, origin.text());
+  return true;
+}
+
+// Lays the sources over each other, the later on top.
+void take_keys(Settings& settings, const std::vector<ModelSource>& sources, ErrorList& errors) {
+  for (const auto& source : sources) {
+    json keys = source.root;
+    for (const auto* key : {"architecture", "model_type", "architectures", "from", "config"})
+      keys.erase(key);
+    const OriginOf origin_of = [&](const std::string& path) { return source.origin_of(path); };
+    take_values(settings, keys, "model", origin_of, source.strict, errors);
+  }
+}
+
+// What the job's own section says where the rest is not known: a file, or (null) the family.
+void judge_alone(Settings& settings, const ModelSource& own, const Family* family,
+                 ErrorList& errors) {
+  if (family == nullptr)
+    settings.mark_wrong("model.architecture");
+  else
+    put(settings, "model.architecture", family->name, origin_of_family(own), {});
+  take_keys(settings, {own}, errors);
+}
+
+// The family, its keys from the sources, and the defaults. False where no family is named or two
+// are.
+bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const Origin& section,
+                  ErrorList& errors) {
+  for (auto& source : sources) normalise(source);
+  if (!take_family(settings, sources, section, errors)) {
+    for (const auto& source : sources)
+      if (source.strict) judge_alone(settings, source, nullptr, errors);
     return false;
   }
-  put(settings, "model.architecture", chosen->name, origin, origin.text());
-  for (auto& source : sources) {
-    for (const auto* key : {"architecture", "model_type", "architectures", "from", "config"})
-      source.root.erase(key);
-    const OriginOf origin_of = [&](const std::string& path) { return source.origin_of(path); };
-    take_values(settings, source.root, "model", origin_of, source.strict, errors);
-  }
+  take_keys(settings, sources, errors);
   settings.place_unsaid(
       "model.", [sources](const std::string& path) { return place_of_unsaid(sources, path); });
   judge_unknown_keys(settings, errors);
@@ -87,9 +108,10 @@ bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const O
   return true;
 }
 
-void need(bool ok, Settings& settings, const std::string& path, const std::string& text,
-          ErrorList& errors) {
-  if (!ok) settings.error(errors, path, text);
+// `of`: the keys that `ok` is about. Where one of them is wrong itself there is nothing to compare.
+void need(bool ok, const std::vector<std::string>& of, Settings& settings, const std::string& path,
+          const std::string& text, ErrorList& errors) {
+  if (!ok && settings.sound(of)) settings.error(errors, path, text);
 }
 
 // The keys whose default is another's value.
@@ -105,7 +127,7 @@ void gpt2_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.intermediate = static_cast<int>(s.integer("model.n_inner"));
   m.positions = static_cast<int>(s.integer("model.n_positions"));
   m.head_size = m.hidden / m.heads;
-  need(m.hidden % m.heads == 0, s, "model.n_embd",
+  need(m.hidden % m.heads == 0, {"model.n_embd", "model.n_head"}, s, "model.n_embd",
        fmt::format("{} is not a multiple of model.n_head {}", m.hidden, m.heads), errors);
   m.norm_epsilon = static_cast<float>(s.number("model.layer_norm_epsilon"));
   m.qkv_bias = true;
@@ -118,22 +140,27 @@ void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.layers = static_cast<int>(s.integer("model.num_hidden_layers"));
   m.heads = static_cast<int>(s.integer("model.num_attention_heads"));
   m.hidden = static_cast<int>(s.integer("model.hidden_size"));
-  need(s.has("model.head_dim") || m.hidden % m.heads == 0, s, "model.hidden_size",
+  const std::string heads = "model.num_attention_heads", kv_heads = "model.num_key_value_heads";
+  const std::string width = "model.hidden_size", head_dim = "model.head_dim";
+  const bool own_width = s.has(head_dim) || !s.sound({head_dim});
+  const auto width_of_head = own_width ? std::vector{head_dim} : std::vector{width, heads};
+  need(own_width || m.hidden % m.heads == 0, {width, heads}, s, width,
        fmt::format("{} is not a multiple of model.num_attention_heads {}", m.hidden, m.heads),
        errors);
-  derive(s, "model.num_key_value_heads", m.heads);
-  derive(s, "model.head_dim", std::max(1, m.hidden / m.heads));
-  m.kv_heads = static_cast<int>(s.integer("model.num_key_value_heads"));
-  const bool said = s.at("model.num_key_value_heads").source != "default";
-  need(m.heads % m.kv_heads == 0, s, "model.num_key_value_heads",
+  derive(s, kv_heads, m.heads);
+  derive(s, head_dim, std::max(1, m.hidden / m.heads));
+  m.kv_heads = static_cast<int>(s.integer(kv_heads));
+  const bool said = s.at(kv_heads).source != "default";
+  need(m.heads % m.kv_heads == 0, {heads, kv_heads}, s, kv_heads,
        fmt::format("{}{} does not divide model.num_attention_heads {}", m.kv_heads,
                    said ? "" : ", Hugging Face's default,", m.heads),
        errors);
-  m.head_size = static_cast<int>(s.integer("model.head_dim"));
-  need(m.head_size % 2 == 0, s, "model.head_dim",
+  m.head_size = static_cast<int>(s.integer(head_dim));
+  need(m.head_size % 2 == 0, width_of_head, s, head_dim,
        fmt::format("{} is odd (rotary positions turn pairs)", m.head_size), errors);
   constexpr double widest = std::numeric_limits<int>::max();
-  need((m.heads + 2.0 * m.kv_heads) * m.head_size <= widest, s, "model.head_dim",
+  need((m.heads + 2.0 * m.kv_heads) * m.head_size <= widest, {head_dim, width, heads, kv_heads}, s,
+       head_dim,
        fmt::format("{} x {} heads is wider than {:.0f}, the most that a matrix may be", m.head_size,
                    m.heads, widest),
        errors);
@@ -180,15 +207,49 @@ std::string named_path(const Settings& settings, const json& node, const std::st
     errors.add(origin, path + ": " + *problem);
     return {};
   }
-  const auto found = find_input(node[key], origin.line > 0 ? origin.file : tree.file);
-  if (!found)
+  const auto [found, problem] = find_input(node[key], origin.line > 0 ? origin.file : tree.file);
+  if (!problem.empty())
+    errors.add(origin, path + ": " + problem);
+  else if (found.empty())
     errors.add(origin, path + ": no such file or directory: " + node[key].get<std::string>());
-  return found.value_or("");
+  return found;
 }
 
-bool has_weights(const fs::path& directory) {
-  return fs::exists(directory / "model.safetensors") ||
-         fs::exists(directory / "model.safetensors.index.json");
+// What is wrong with the weights in the directory of model.from; empty: nothing.
+std::string problem_with_weights(const std::string& directory) {
+  for (const auto* name : {"model.safetensors", "model.safetensors.index.json"}) {
+    const FileLook look = look_at(fs::path(directory) / name);
+    if (look.there || !look.problem.empty()) return look.problem;
+  }
+  return "no model.safetensors in " + directory + ". For the shape alone, say model.config";
+}
+
+// Adds the config.json in the directory `from`, else `config`; false where it cannot be read.
+bool add_named(std::vector<ModelSource>& sources, const std::string& from,
+               const std::string& config, const JobTree& tree, ErrorList& errors) {
+  const std::string key = from.empty() ? "model.config" : "model.from";
+  const auto file = from.empty() ? config : (fs::path(from) / "config.json").string();
+  const auto fail = [&](const std::string& problem) {
+    errors.add(tree.origin(key), key + ": " + problem);
+    return false;
+  };
+  if (const FileLook look = look_at(file); !look.there)
+    return fail(look.problem.empty() ? "no config.json in " + from : look.problem);
+  if (const auto problem = from.empty() ? "" : problem_with_weights(from); !problem.empty())
+    fail(problem);
+  std::string text;
+  try {
+    text = read_text(file);
+  } catch (const UsageError& e) {
+    return fail(std::string(e.what()) + ". Name a config.json that can be read");
+  }
+  try {
+    sources.push_back(file_source(text, file, errors));
+  } catch (const UsageError& e) {  // names the file and its line
+    errors.add({}, e.what());
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -207,25 +268,16 @@ ModelConfig read_model(Settings& settings, const JobTree& tree, ErrorList& error
   const auto config = named_path(settings, node, "config", tree, errors);
   if (!from.empty() && !config.empty())
     errors.add(tree.origin("model.config"), "model.config: model.from is given too. Leave one out");
-  const auto file = from.empty() ? config : (fs::path(from) / "config.json").string();
-  if (!from.empty() && !fs::exists(file))
-    errors.add(tree.origin("model.from"), "model.from: no config.json in " + from);
-  else if (!from.empty() && !has_weights(from))
-    errors.add(tree.origin("model.from"), "model.from: no model.safetensors in " + from +
-                                              ". For the shape alone, say model.config");
+  ModelSource own{node, [&tree](const std::string& path) { return tree.origin(path); }, true, {}};
   std::vector<ModelSource> sources;
-  try {
-    if (!file.empty() && fs::exists(file))
-      sources.push_back(file_source(read_text(file), file, errors));
-  } catch (const UsageError& e) {
-    errors.add({}, e.what());
+  const auto says = [&](const char* key) { return node.contains(key) && !node[key].is_null(); };
+  const bool named = !from.empty() || !config.empty();
+  if (named ? !add_named(sources, from, config, tree, errors) : says("from") || says("config")) {
+    normalise(own);
+    judge_alone(settings, own, named_family(own, errors), errors);
     return {};
   }
-  const bool file_missing =
-      sources.empty() && (node.contains("from") || node.contains("config")) && !errors.empty();
-  sources.push_back(
-      {node, [&tree](const std::string& path) { return tree.origin(path); }, true, {}});
-  if (file_missing && !node.contains("architecture")) return {};
+  sources.push_back(own);
   if (!take_sources(settings, sources, section, errors)) return {};
   for (const auto& [key, path] : {std::pair{"model.from", from}, std::pair{"model.config", config}})
     if (!path.empty()) put(settings, key, path, tree.origin(key), tree.origin(key).text());

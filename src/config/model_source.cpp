@@ -186,6 +186,13 @@ const Family* named_family(const ModelSource& source, ErrorList& errors) {
   return known;
 }
 
+Origin origin_of_family(const ModelSource& source) {
+  std::string key = "architectures";
+  for (const char* other : {"model_type", "architecture"})
+    if (source.root.contains(other) && !source.root[other].is_null()) key = other;
+  return source.origin_of(section + key);
+}
+
 Origin place_of_unsaid(const std::vector<ModelSource>& sources, const std::string& path) {
   const std::string own = path.substr(0, path.rfind('.'));
   for (auto source = sources.rbegin(); source != sources.rend(); ++source)

@@ -40,6 +40,8 @@ void normalise(ModelSource& source);
 /// The family that the source names; null where it names none. Names that contradict each other or
 /// are unknown are errors.
 const Family* named_family(const ModelSource& source, ErrorList& errors);
+/// Where it names it.
+Origin origin_of_family(const ModelSource& source);
 
 /// Where a key of the model that no source says would stand: in its section where one has that,
 /// else in the config.json, or in the job's own section where there is none.

@@ -6,21 +6,20 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "src/config/file_look.hpp"
 #include "src/config/load.hpp"
 
 namespace triax {
 namespace {
 namespace fs = std::filesystem;
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 // The .bin of the Megatron pair that `file` is the .idx of; other files as they are.
 std::string data_of(const std::string& file) {
@@ -28,21 +27,40 @@ std::string data_of(const std::string& file) {
   return path.extension() == ".idx" ? fs::path(path).replace_extension(".bin").string() : file;
 }
 
+struct Matches {
+  std::vector<std::string> files;
+  std::string unseen;    // the first match that cannot be looked at, and why
+  std::string unlisted;  // the first directory that cannot be listed, and why
+};
+
+// glob() hands its callback no context.
+thread_local std::string first_unlisted;
+int note_unlisted(const char* directory, int why) {
+  if (why != ENOENT && why != ENOTDIR && first_unlisted.empty())
+    first_unlisted = fmt::format("{}: cannot list ({})", directory, std::strerror(why));
+  return 0;
+}
+
 // What `pattern` matches, sorted; directories left out, and each .idx whose .bin is there too: one
 // of them names the pair.
-std::vector<std::string> expand(const std::string& pattern) {
+Matches expand(const std::string& pattern) {
   glob_t found{};
-  std::vector<std::string> files;
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
-    for (std::size_t i = 0; i < found.gl_pathc; ++i)
-      if (!fs::is_directory(found.gl_pathv[i])) files.emplace_back(found.gl_pathv[i]);
+  Matches matches;
+  first_unlisted.clear();
+  const bool any = glob(pattern.c_str(), 0, note_unlisted, &found) == 0;
+  matches.unlisted = first_unlisted;
+  for (std::size_t i = 0; any && i < found.gl_pathc; ++i) {
+    const FileLook look = look_at(found.gl_pathv[i]);
+    if (matches.unseen.empty()) matches.unseen = look.problem;
+    if (look.problem.empty() && !look.directory) matches.files.emplace_back(found.gl_pathv[i]);
+  }
   globfree(&found);
-  const std::set<std::string> all(files.begin(), files.end());
-  std::erase_if(files, [&](const std::string& file) {
+  const std::set<std::string> all(matches.files.begin(), matches.files.end());
+  std::erase_if(matches.files, [&](const std::string& file) {
     const std::string data = data_of(file);
     return data != file && all.contains(data);
   });
-  return files;
+  return matches;
 }
 
 std::vector<std::string> patterns(const nlohmann::json& value) {
@@ -51,11 +69,12 @@ std::vector<std::string> patterns(const nlohmann::json& value) {
 }
 
 // What `pattern` matches here, else beside the file that names it.
-std::vector<std::string> matches_of(const std::string& pattern, const std::string& naming_file) {
-  auto matches = expand(pattern);
-  if (matches.empty() && fs::path(pattern).is_relative())
-    matches = expand((fs::path(naming_file).parent_path() / pattern).string());
-  return matches;
+Matches matches_of(const std::string& pattern, const std::string& naming_file) {
+  auto here = expand(pattern);
+  if (!here.files.empty() || !here.unseen.empty() || fs::path(pattern).is_absolute()) return here;
+  auto beside = expand((fs::path(naming_file).parent_path() / pattern).string());
+  if (beside.files.empty() && beside.unlisted.empty()) beside.unlisted = here.unlisted;
+  return beside;
 }
 
 // The files themselves, whatever their names and links to them: those that are there.
@@ -72,6 +91,40 @@ std::string no_match(const std::string& pattern) {
   return fs::path(pattern).has_extension()
              ? text
              : text + ", nor " + pattern + ".idx, if a Megatron pair is meant";
+}
+
+// The files of one pattern; what is wrong goes to `settings` with `key`.
+std::vector<std::string> files_of(Settings& settings, const std::string& key,
+                                  const std::string& pattern, const std::string& naming_file,
+                                  ErrorList& errors, ErrorList& missing) {
+  const FoundInput named = find_input(pattern, naming_file);
+  if (!named.path.empty() && look_at(named.path).directory) {
+    settings.error(errors, key,
+                   pattern + " is a directory. Name its files, for example " + pattern + "/*.txt");
+    return {};
+  }
+  if (!named.path.empty()) return {named.path};
+  if (const auto index = find_input(pattern + ".idx", naming_file).path; !index.empty())
+    return {fs::path(index).replace_extension(".bin").string()};
+  if (pattern.find("**") != std::string::npos) {
+    settings.error(errors, key,
+                   pattern +
+                       ": ** is not known here: a * matches names of one level. Name each "
+                       "level, as in [\"corpus/*.bin\", \"corpus/*/*.bin\"]");
+    return {};
+  }
+  const Matches found = matches_of(pattern, naming_file);
+  if (found.files.empty() || !found.unseen.empty()) {
+    std::string why = no_match(pattern);
+    for (const auto* other : {&named.problem, &found.unlisted, &found.unseen})
+      if (!other->empty()) why = *other;
+    settings.error(missing, key, why);
+    return {pattern};
+  }
+  if (!found.unlisted.empty())  // lost+found, say
+    settings.warn(key,
+                  fmt::format("{}: what {} matches there is left out", found.unlisted, pattern));
+  return found.files;
 }
 
 void make_absolute(nlohmann::ordered_json& value) {
@@ -98,51 +151,28 @@ std::string with_absolute_paths(const std::string& job) {
   return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::optional<std::string> find_input(const std::string& path, const std::string& naming_file) {
+FoundInput find_input(const std::string& path, const std::string& naming_file) {
   if (path.empty()) return {};
-  if (is_there(path)) return path;
+  const FileLook here = look_at(path);
+  if (here.there) return {path, {}};
+  if (!here.problem.empty() || fs::path(path).is_absolute()) return {{}, here.problem};
   const auto beside = fs::path(naming_file).parent_path() / path;
-  if (fs::path(path).is_relative() && is_there(beside)) return beside.string();
-  return {};
+  const FileLook there = look_at(beside);
+  return {there.there ? beside.string() : std::string(), there.problem};
 }
 
 std::vector<std::string> data_files(Settings& settings, const std::string& key,
                                     const std::string& job_file, ErrorList& errors,
                                     ErrorList& missing) {
-  std::vector<std::string> files;
-  if (!settings.has(key)) return files;
-  const auto& origin = settings.at(key).origin;
+  std::vector<std::string> all;
+  if (!settings.has(key)) return all;
+  const Origin origin = settings.at(key).origin;
   const auto& naming_file = origin.line > 0 ? origin.file : job_file;
-  const auto value = settings.at(key).value;
-  for (const auto& pattern : patterns(value)) {
-    if (const auto file = find_input(pattern, naming_file)) {
-      if (fs::is_directory(*file))
-        settings.error(
-            errors, key,
-            pattern + " is a directory. Name its files, for example " + pattern + "/*.txt");
-      else
-        files.push_back(*file);
-      continue;
-    }
-    if (const auto index = find_input(pattern + ".idx", naming_file)) {
-      files.push_back(fs::path(*index).replace_extension(".bin").string());
-      continue;
-    }
-    if (pattern.find("**") != std::string::npos) {
-      settings.error(errors, key,
-                     pattern +
-                         ": ** is not known here: a * matches names of one level. Name each "
-                         "level, as in [\"corpus/*.bin\", \"corpus/*/*.bin\"]");
-      continue;
-    }
-    auto matches = matches_of(pattern, naming_file);
-    if (matches.empty()) {
-      settings.error(missing, key, no_match(pattern));
-      matches = {pattern};
-    }
-    files.insert(files.end(), matches.begin(), matches.end());
+  for (const auto& pattern : patterns(settings.at(key).value)) {
+    const auto files = files_of(settings, key, pattern, naming_file, errors, missing);
+    all.insert(all.end(), files.begin(), files.end());
   }
-  return files;
+  return all;
 }
 
 void warn_of_repeated(Settings& settings, const std::vector<std::string>& train,

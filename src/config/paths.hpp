@@ -1,6 +1,5 @@
 #pragma once
 // Where the files that a job names are found.
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,14 +7,18 @@
 
 namespace triax {
 
+struct FoundInput {
+  std::string path;     // empty: not found
+  std::string problem;  // why the system does not say whether it is there (see FileLook)
+};
 /// `path` as written when it exists (so relative to the working directory); else, when relative,
 /// below the directory of the file that names it when it exists there; else nothing.
-std::optional<std::string> find_input(const std::string& path, const std::string& naming_file);
+FoundInput find_input(const std::string& path, const std::string& naming_file);
 
 /// The files of data.train or data.valid: globs expanded, each pattern's matches sorted (of a
 /// Megatron pair the .bin alone; ** is an error). A Megatron prefix, which names its .bin and .idx
-/// and no file itself, stands for the pair. What matches nothing is kept as written, and named in
-/// `missing`.
+/// and no file itself, stands for the pair. What matches nothing, or cannot be looked at, is kept
+/// as written, and named in `missing`.
 std::vector<std::string> data_files(Settings& settings, const std::string& key,
                                     const std::string& job_file, ErrorList& errors,
                                     ErrorList& missing);

@@ -38,12 +38,34 @@ struct Reader {
     settings.put(path, {canonical(key, value), origin.text(), origin, strict, key.treatment});
   }
 
+  bool type_is_known(const std::string& path) const {
+    return settings.sound({discriminator(path)});
+  }
+
+  // Under a type that is itself wrong: what no type has, or would take, is wrong all the same.
+  void judge(const std::string& path, const json& value) const {
+    const auto rows = settings.table().rows(path);
+    if (rows.empty()) return unknown(path);
+    const auto takes = [&](const Key* key) {
+      return key->treatment == Treatment::refused || !problem_with(*key, value);
+    };
+    if (std::ranges::none_of(rows, takes)) fail(path, *problem_with(*rows.front(), value));
+  }
+
   std::string other_types(const std::string& path) const {
     std::string types;
     for (const auto& key : settings.table().keys())
       if (key.path == path)
         for (const auto& type : key.scope) types += (types.empty() ? "" : ", ") + type;
     return types;
+  }
+
+  // Of a key that stands under a type which another source says.
+  std::string way_out(const std::string& path, const std::string& type_key) const {
+    const Origin type = origin_of(type_key);
+    if (origin_of(path).file == type.file) return {};
+    return ", which " + type.text() +
+           " says. Objects are merged key by key: set this one to null there to remove it";
   }
 
   void unknown(const std::string& path) const {
@@ -55,7 +77,8 @@ struct Reader {
     else if (type.empty())
       fail(path, "unused without " + type_key + ". Say " + type_key + " or leave this out");
     else
-      fail(path, "a key of " + other_types(path) + ", not of " + type_key + " \"" + type + "\"");
+      fail(path, "a key of " + other_types(path) + ", not of " + type_key + " \"" + type + "\"" +
+                     way_out(path, type_key));
   }
 
   void walk(const json& node, const std::string& prefix) const {
@@ -69,10 +92,12 @@ struct Reader {
           fail(path, "unknown key. Write nested objects, {\"a\": {\"b\": ...}}, for a.b");
         else
           unknown(path);
-      } else if (const auto* key = table.find(path, settings.type_of(path))) {
-        take(*key, path, value);
       } else if (table.is_section(path)) {
         section(path, value);
+      } else if (!type_is_known(path)) {
+        judge(path, value);
+      } else if (const auto* key = table.find(path, settings.type_of(path))) {
+        take(*key, path, value);
       } else if (!value.is_null() || (strict && table.find(path) == nullptr)) {
         unknown(path);
       }
@@ -80,8 +105,7 @@ struct Reader {
   }
 
   void section(const std::string& path, const json& value) const {
-    const auto type_key = discriminator(path + ".");
-    if (value.is_null() || !settings.sound({type_key})) return;
+    if (value.is_null()) return;
     if (value.is_object())
       walk(value, path);
     else if (value != false)  // "zero_optimization": false

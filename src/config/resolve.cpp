@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "src/config/file_look.hpp"
 #include "src/config/paths.hpp"
 
 namespace triax {
@@ -36,13 +37,6 @@ void resolve_scheduler(Settings& s, ErrorList& errors) {
   replace_auto(s, p + "cycle_second_stair_count", s.at(p + "cycle_first_stair_count").value);
 }
 
-// An empty name would be the root of the file system in "<directory>/metrics.jsonl".
-void check_directories(Settings& s, ErrorList& errors) {
-  for (const char* key : {"run.directory", "checkpoint.directory"})
-    if (s.has(key) && s.string(key).empty())
-      s.error(errors, key, "is empty. Name a directory; \".\" is the working directory");
-}
-
 // The job.json of a run names the run's directory as it was: there a run that was moved would begin
 // anew. A copy that is another's template leaves the directory where it is.
 void check_moved(Settings& s, ErrorList& missing) {
@@ -52,8 +46,9 @@ void check_moved(Settings& s, ErrorList& missing) {
   if (origin.file != s.at("triax").origin.file) return;  // named anew
   const fs::path named = s.string(key);
   const fs::path here = fs::absolute(origin.file).lexically_normal().parent_path();
+  const FileLook job = look_at(named / "job.json");
   std::error_code absent;
-  if (fs::exists(named / "job.json", absent) || fs::equivalent(named, here, absent)) return;
+  if (job.there || !job.problem.empty() || fs::equivalent(named, here, absent)) return;
   s.error(missing, key,
           fmt::format("there is no run in {0} any more, the directory of the run that wrote {1}. "
                       "Where it was moved to {2}, go on with --set run.directory={2}; for another "
@@ -229,7 +224,6 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
             "nothing to validate on. Name data.valid, or set run.eval_interval to 0");
   if (s.has("data.train")) s.resolve("data.train", std::move(train), s.at("data.train").source);
   if (s.has("data.valid")) s.resolve("data.valid", std::move(valid), s.at("data.valid").source);
-  check_directories(s, errors);
   check_moved(s, missing);
   if (s.is_auto("checkpoint.directory"))
     s.resolve("checkpoint.directory",
@@ -239,11 +233,13 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
 void check_resume(Settings& s, ErrorList& missing, ErrorList& no_checkpoint) {
   const auto resume = s.string("checkpoint.resume");
   if (resume == "auto" || resume == "never" || resume == "must") return;
-  if (fs::is_directory(resume))
+  const FileLook look = look_at(resume);
+  if (!look.problem.empty()) return s.error(missing, "checkpoint.resume", look.problem);
+  if (look.directory)
     return s.error(
         missing, "checkpoint.resume",
         resume + " is a directory. Name a file in it, or set checkpoint.directory to it");
-  if (fs::exists(resume)) return;
+  if (look.there) return;
   s.error(no_checkpoint, "checkpoint.resume",
           "no such file: " + resume + ". Say auto, never, must or a checkpoint file");
 }

@@ -35,7 +35,8 @@ void resolve_files(Settings& settings, const ModelConfig& model, const std::stri
 /// The Config that resolved settings describe.
 Config to_config(const Settings& settings, const ModelConfig& model);
 
-/// checkpoint.resume names a file: a directory is `missing`, no file at all `no_checkpoint`.
+/// checkpoint.resume names a file: a directory, or what cannot be looked at, is `missing`, no file
+/// at all `no_checkpoint`.
 void check_resume(Settings& settings, ErrorList& missing, ErrorList& no_checkpoint);
 
 }  // namespace triax

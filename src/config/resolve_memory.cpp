@@ -9,19 +9,31 @@ namespace {
 
 const std::string zero = "zero_optimization.";
 
+void replace_auto(Settings& s, const std::string& key, const nlohmann::json& value) {
+  if (s.is_auto(zero + key)) s.resolve(zero + key, value);
+}
+
+// "auto" where Accelerate's plugin would fill in what its own defaults leave off.
+void resolve_choices(Settings& s) {
+  replace_auto(s, "stage", 0);
+  replace_auto(s, "offload_optimizer.device", "none");
+  replace_auto(s, "offload_param.device", "none");
+  for (const char* name :
+       {"stage3_gather_16bit_weights_on_model_save", "gather_16bit_weights_on_model_save",
+        "stage3_gather_fp16_weights_on_model_save"})
+    replace_auto(s, name, false);
+}
+
 // As Hugging Face's Trainer resolves them, which has the model's width to go by.
 void resolve_sizes(Settings& s, const ModelConfig& m) {
   const auto width = static_cast<std::int64_t>(m.hidden);
-  const auto replace_auto = [&](const std::string& path, const nlohmann::json& value) {
-    if (s.is_auto(path)) s.resolve(path, value);
-  };
-  replace_auto(zero + "overlap_comm", true);
+  replace_auto(s, "overlap_comm", true);
   for (const char* name : {"reduce_bucket_size", "allgather_bucket_size"})
-    replace_auto(zero + name, std::max<std::int64_t>(1, width * width));
-  for (const std::string& prefix : {zero, zero + "stage3_"}) {
-    replace_auto(prefix + "prefetch_bucket_size", width * width * 9 / 10);
-    replace_auto(prefix + "param_persistence_threshold", 10 * width);
-    replace_auto(prefix + "max_live_parameters", 1'000'000'000);
+    replace_auto(s, name, std::max<std::int64_t>(1, width * width));
+  for (const std::string prefix : {"", "stage3_"}) {
+    replace_auto(s, prefix + "prefetch_bucket_size", width * width * 9 / 10);
+    replace_auto(s, prefix + "param_persistence_threshold", 10 * width);
+    replace_auto(s, prefix + "max_live_parameters", 1'000'000'000);
   }
 }
 
@@ -55,7 +67,8 @@ void resolve_fsdp(Settings& s, ErrorList& errors) {
   const std::string strategy = "fsdp.sharding_strategy";
   if (!s.has(strategy)) return;
   const std::int64_t stage = stage_of(s.string(strategy));
-  if (s.given(zero + "stage") && s.integer(zero + "stage") != stage)
+  if (const Setting& zeros = s.at(zero + "stage");
+      zeros.given && !zeros.automatic && zeros.value != stage)
     s.error(errors, strategy,
             fmt::format("{} is ZeRO stage {}, and {}stage says {}. Say one of the two",
                         s.string(strategy), stage, zero, s.integer(zero + "stage")));
@@ -125,6 +138,7 @@ void check_shard_size(Settings& s, ErrorList& errors) {
 }  // namespace
 
 void resolve_memory(Settings& s, const ModelConfig& m, ErrorList& errors) {
+  resolve_choices(s);
   resolve_sizes(s, m);
   unite_names(s, errors);
   resolve_fsdp(s, errors);

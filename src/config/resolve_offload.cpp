@@ -1,28 +1,29 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
-
+#include "src/config/file_look.hpp"
 #include "src/config/resolve.hpp"
 
 namespace triax {
 namespace {
-namespace fs = std::filesystem;
 
 void check_directory(Settings& s, const std::string& section, ErrorList& errors,
                      ErrorList& missing) {
   if (s.string(section + "device") != "nvme") return;
   const std::string key = section + "nvme_path";
-  if (!s.has(key) || s.string(key).empty()) {
+  if (!s.sound({key})) return;
+  if (!s.has(key)) {
     s.error(errors, section + "device",
             "\"nvme\" needs " + key + ". Name a directory on the fastest disk of each node");
     return;
   }
   const std::string path = s.string(key);
-  std::error_code ignored;
-  if (!fs::exists(path, ignored))
+  const FileLook look = look_at(path);
+  if (!look.problem.empty())
+    s.error(missing, key, look.problem);
+  else if (!look.there)
     s.error(missing, key, "no such directory: " + path + ". Make it on every node");
-  else if (!fs::is_directory(path, ignored))
+  else if (!look.directory)
     s.error(missing, key, path + " is no directory. Name one");
   else if (::access(path.c_str(), W_OK | X_OK) != 0)
     s.error(missing, key, path + " cannot be written. Change its permissions, or name another");

@@ -106,6 +106,10 @@ std::vector<std::string> surprises(const PlacedConfig& config) {
   if (!config.data.valid.empty() && config.run.eval_interval == 0)
     lines.push_back(
         "data.valid is never read: run.eval_interval is 0. Say each how many steps to validate");
+  if (config.run.time_limit > 0.0 && config.run.stop_before_end == 0.0)
+    lines.push_back(
+        "run.time_limit has no effect: run.stop_before_end is 0. Say how long before the limit to "
+        "stop: time for a step and two checkpoints");
   for (std::string& line : rate_surprises(config)) lines.push_back(std::move(line));
   return lines;
 }

@@ -50,6 +50,8 @@ TEST_F(JobTreeTest, RefusesBadOverrides) {
   const auto file = write("job.json", "{}");
   for (const auto* bad : {"novalue", "=1", ".a=1", "a.=1", "a..b=1"})
     EXPECT_THROW(read(file, {bad}), UsageError) << bad;
+  EXPECT_EQ(error("", 1, {R"(run={"steps":1,"steps":2})", R"(data={"seed":1})"}),
+            "--set: run.steps: written twice in this object");
 }
 
 TEST_F(JobTreeTest, RefusesCyclesAndMissingBases) {
@@ -61,8 +63,23 @@ TEST_F(JobTreeTest, RefusesCyclesAndMissingBases) {
       error_of(write("c.json", "{\"extends\": \"none.json\"}")),
       testing::HasSubstr("c.json:1: extends: no such file: none.json (relative to c.json)"));
   EXPECT_THAT(error_of(write("d.json", "{\"extends\": 3}")),
-              testing::HasSubstr("d.json:1: extends: expected a path, got 3"));
+              testing::HasSubstr("d.json:1: extends: expected path, got 3"));
+  EXPECT_THAT(error_of(write("e.json", "{\"extends\": \"d.json\\u0000\"}")),
+              testing::HasSubstr("e.json:1: extends: \"d.json\\u0000\": no path has a NUL"));
+  EXPECT_EQ(
+      error("", 1, {"extends=d.json", "run.steps=0"}),
+      "--set: extends: only a job file can extend another, not --set. Write it into the file\n"
+      "--set: run.steps: 0 is not allowed (allowed: >= 1)");
   EXPECT_THAT(error_of(path("nothing.json")), testing::HasSubstr("no such job file"));
+}
+
+TEST_F(JobTreeTest, FilesThatCannotBeLookedAtAreRefused) {
+  std::filesystem::create_symlink("loopy", path("loopy"));
+  EXPECT_THAT(error_of(path("loopy")), testing::StartsWith("loopy: cannot read (Too many levels"));
+  EXPECT_THAT(error_of(path(std::string(300, 'n'))),
+              testing::EndsWith("n: cannot read (File name too long)"));
+  EXPECT_THAT(error_of(write("job.json", "{\n\"extends\": \"loopy\"}")),
+              testing::StartsWith("job.json:2: extends: loopy: cannot read (Too many levels"));
 }
 
 }  // namespace

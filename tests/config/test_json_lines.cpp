@@ -47,7 +47,12 @@ TEST(JsonLines, SaysWhereTheSyntaxIsWrong) {
   EXPECT_THAT(failure("{\"a\": 1"), StartsWith("f.json:1:8: not JSON"));
   EXPECT_THAT(failure(""), StartsWith("f.json:1:1: not JSON"));
   EXPECT_THAT(failure("{} {}"), StartsWith("f.json:1:4: not JSON"));
-  EXPECT_THAT(failure("{\"a\": 1e999}"), StartsWith("f.json:1:"));
+  EXPECT_EQ(failure("{\n\"a\": 1e999}"),
+            "f.json:2:10: the number 1e999 is too large. Write one below 1.8e308");
+  EXPECT_THAT(
+      failure("{\"a\": " + std::string(400, '7') + "}"),
+      testing::EndsWith(": the number 77777777777777777777... is too large. Write one below "
+                        "1.8e308"));
 }
 
 TEST(JsonLines, RefusesWhatIsNoObject) {
@@ -57,6 +62,21 @@ TEST(JsonLines, RefusesWhatIsNoObject) {
 TEST(JsonLines, RefusesKeysWrittenTwice) {
   EXPECT_EQ(failure("{\"a\": {\"b\": 1,\n\"b\": 2}, \"c\": {\"b\": 1}}"),
             "f.json:2: a.b: written twice in this object");
+  EXPECT_EQ(failure("{\"a\": [{\"b\": 1, \"b\": 2}]}"),
+            "f.json:1: a.b: written twice in this object");
+}
+
+TEST(JsonLines, TheValueOfAnOverrideIsJsonOrElseText) {
+  ErrorList errors;
+  EXPECT_EQ(parse_override("a", "[1, {\"b\": null}]", errors),
+            nlohmann::json::parse("[1, {\"b\": null}]"));
+  for (const std::string text : {"word", "{\"b\": 1", "1 // one", "", "1e999"})
+    EXPECT_EQ(parse_override("a", text, errors), text);
+  EXPECT_TRUE(errors.empty());
+  parse_override("a.b", "{\"c\": 1,\n\"d\": {\"c\": 2, \"c\": 3}}", errors);
+  EXPECT_THAT(errors.texts(), testing::ElementsAre("--set: a.b.d.c: written twice in this object"));
+  EXPECT_THROW(parse_override("a", std::string(99, '[') + std::string(99, ']'), errors),
+               UsageError);
 }
 
 TEST(JsonLines, BoundsTheDepth) {

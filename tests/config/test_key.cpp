@@ -47,6 +47,16 @@ TEST(Key, PathsWithNamesThatAShellReplacesAreRefused) {
   EXPECT_EQ(problem(obeyed("k", KeyType::string, nullptr, anything(), "m"), "$a"), "none");
 }
 
+TEST(Key, PathsNameSomething) {
+  using namespace std::string_literals;
+  const auto key = obeyed("k", KeyType::paths, nullptr, anything(), "m");
+  for (const json& empty : {json(""), json::array({"a", ""})})
+    EXPECT_EQ(problem(key, empty),
+              "an empty path. Name a file or a directory (\".\" is the working directory)");
+  EXPECT_EQ(problem(key, json::array({"a", "runs/b\0x"s})),
+            "\"runs/b\\u0000x\": no path has a NUL character in it. Leave that out");
+}
+
 TEST(Key, ChecksRanges) {
   const auto key = [](Allowed allowed) {
     return obeyed("k", KeyType::number, nullptr, std::move(allowed), "m");

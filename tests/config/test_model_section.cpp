@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "tests/config/job_files.hpp"
 #include "tests/config/model_texts.hpp"
 #include "tests/config/same_config.hpp"
@@ -141,6 +143,50 @@ TEST_F(ModelSection, SaysWhatIsMissing) {
               HasSubstr("Leave one out"));
   EXPECT_THAT(error_of(with_model(R"({"config": "hf/config.json", "architecture": "gpt2"})")),
               HasSubstr("gpt2 contradicts llama"));
+}
+
+TEST_F(ModelSection, WhatTheJobSaysIsJudgedWithoutItsFamilyAndFiles) {
+  const std::string wrong = R"("n_layres": 2, "initializer_range": "big", "vocab_size": 256})";
+  const auto errors = AllOf(HasSubstr("model.n_layres: unknown key (nearest: model.n_layer)"),
+                            HasSubstr("model.initializer_range: expected number, got \"big\""));
+  for (const char* what :
+       {R"("from": "nowhere")", R"("config": "nowhere")", R"("architecture": "gpt3")",
+        R"("architecture": "gpt2", "model_type": "llama")", R"("architecture": null)"}) {
+    const auto text = error_of(with_model(std::string("{") + what + ", " + wrong));
+    EXPECT_THAT(text, errors) << what;
+    EXPECT_EQ(std::ranges::count(text, '\n'), 2) << text;
+  }
+  EXPECT_EQ(error_of(with_model(R"({"architecture": "gpt3", "n_layer": 2, "hidden_size": 0})")),
+            "job.json:1: model.architecture: \"gpt3\" is not known (known: gpt2, llama, qwen2)\n"
+            "job.json:1: model.hidden_size: 0 is not allowed (allowed: 1 <= x <= 10000000)")
+      << "of any family";
+  EXPECT_THAT(error_of(with_model(R"({"from": "no", "architecture": "llama", "n_layer": 2})")),
+              HasSubstr("model.n_layer: a key of gpt2, not of model.architecture \"llama\""));
+}
+
+TEST_F(ModelSection, FilesThatCannotBeReadHaveTheJobsLine) {
+  hf();
+  EXPECT_EQ(
+      error_of(with_model("{\n\"config\": \"hf\"}")),
+      "job.json:2: model.config: hf: cannot read (it is a directory). Name a config.json that "
+      "can be read");
+  std::filesystem::create_symlink("model.safetensors", path("hf/model.safetensors"));
+  EXPECT_THAT(error_of(with_model("{\n\"from\": \"hf\"}")),
+              HasSubstr("job.json:2: model.from: hf/model.safetensors: cannot read (Too many"));
+}
+
+TEST_F(ModelSection, WrongSizesAreNotCompared) {
+  EXPECT_EQ(error_of(with_model(R"({"architecture": "gpt2", "n_head": 0, "n_embd": 8})")),
+            "job.json:1: model.n_head: 0 is not allowed (allowed: 1 <= x <= 1000000)");
+  const std::string llama = R"({"architecture": "llama", "hidden_size": 36)";
+  const auto lines = [&](const std::string& more) {
+    const auto text = error_of(with_model(llama + more));
+    return std::ranges::count(text, '\n') + (text.empty() ? 0 : 1);
+  };
+  EXPECT_EQ(lines(R"(, "num_attention_heads": 0, "num_key_value_heads": 3})"), 1);
+  EXPECT_EQ(lines(R"(, "num_attention_heads": 4, "num_key_value_heads": 0})"), 2) << "9 is odd";
+  EXPECT_EQ(lines(R"(, "num_attention_heads": 4, "head_dim": 0})"), 1);
+  EXPECT_EQ(lines(R"(, "num_attention_heads": 0, "head_dim": 3})"), 2);
 }
 
 TEST_F(ModelSection, ErrorsInTheFileHaveItsLines) {

@@ -1,6 +1,9 @@
 #include "src/config/paths.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "tests/config/job_files.hpp"
 
@@ -97,6 +100,22 @@ TEST_F(Paths, NamesForAShellAreRefused) {
   }
 }
 
+TEST_F(Paths, PathsHaveNames) {
+  for (const std::string key : {"run.directory", "checkpoint.directory", "checkpoint.resume",
+                                "data.train", "data.valid", "model.from", "model.config"}) {
+    EXPECT_EQ(error("", 1, {key + "=\"\""}),
+              "--set: " + key +
+                  ": an empty path. Name a file or a directory (\".\" is the working directory)");
+    EXPECT_EQ(
+        error("", 1, {key + "=\"a\\u0000b\""}),
+        "--set: " + key + ": \"a\\u0000b\": no path has a NUL character in it. Leave that out");
+  }
+  EXPECT_EQ(error(R"(, "zero_optimization": {"offload_optimizer": {"device": "nvme",
+                                                "nvme_path": ""}})"),
+            "job.json:4: zero_optimization.offload_optimizer.nvme_path: an empty path. Name a file "
+            "or a directory (\".\" is the working directory)");
+}
+
 TEST_F(Paths, MissingFilesAreNamed) {
   EXPECT_EQ(error(", \"run\": {}", 1, {"data.train=nothing.txt"}),
             "--set: data.train: no such file: nothing.txt");
@@ -109,6 +128,70 @@ TEST_F(Paths, MissingFilesAreNamed) {
   EXPECT_THAT(
       error_of(write("job.json", "{\"model\": {\"architecture\": \"gpt2\"},\n\"data\": {}}")),
       HasSubstr("job.json:2: data.train: missing."));
+}
+
+// As where a directory may not be searched, which root always may.
+TEST_F(Paths, WhatCannotBeLookedAtIsAnErrorWithTheSystemsReason) {
+  std::filesystem::create_symlink("loopy", path("loopy"));
+  const std::string loop = path("loopy"), why = "loopy: cannot read (Too many levels of symbolic";
+  for (const std::string set :
+       {"data.train=", "data.valid=", "model.from=", "model.config=", "checkpoint.resume="})
+    EXPECT_THAT(error("", 1, {set + loop}),
+                HasSubstr("--set: " + set.substr(0, set.size() - 1) + ": " + why))
+        << set;
+  EXPECT_THAT(error("", 1,
+                    {R"(zero_optimization.offload_optimizer={"device":"nvme","nvme_path":")" +
+                     loop + "\"}"}),
+              HasSubstr("offload_optimizer.nvme_path: " + why));
+  EXPECT_THAT(error("", 1, {"checkpoint.resume=" + std::string(300, 'n'), "run.stepz=1"}),
+              testing::AllOf(HasSubstr("--set: checkpoint.resume: nnn"),
+                             HasSubstr("n: cannot read (File name too long)"),
+                             HasSubstr("run.stepz: unknown key")));
+  EXPECT_THAT(error("", 1, {"run.directory=$" + std::string(300, 'n')}),
+              HasSubstr("paths are taken as they are"));
+}
+
+// Root may look everywhere.
+class Unprivileged {
+ public:
+  Unprivileged() {
+    if (was_ == 0 && ::seteuid(65534) != 0) std::abort();
+  }
+  ~Unprivileged() {
+    if (::seteuid(was_) != 0) std::abort();
+  }
+  Unprivileged(const Unprivileged&) = delete;
+  Unprivileged& operator=(const Unprivileged&) = delete;
+
+ private:
+  uid_t was_ = ::geteuid();
+};
+
+TEST_F(Paths, WhatAPatternCannotSeeIsNotPassedOver) {
+  namespace fs = std::filesystem;
+  const auto file = job();
+  for (const char* name : {"c/a/1.txt", "c/b/2.txt", "c/shut/3.txt"}) write(name, "x");
+  const auto of = [&](const std::string& pattern) {
+    const Unprivileged user;
+    return error_of(file, 1, {"data.train=" + path(pattern)});
+  };
+  fs::permissions(path("c/shut"), fs::perms::none);
+  EXPECT_EQ(of("c/shut/*.txt"), "--set: data.train: c/shut: cannot list (Permission denied)");
+  EXPECT_EQ(of("c/shut/3.txt"), "--set: data.train: c/shut/3.txt: cannot read (Permission denied)");
+  // Names are seen, files are not.
+  fs::permissions(path("c/shut"),
+                  fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
+  EXPECT_EQ(of("c/*/*.txt"), "--set: data.train: c/shut/3.txt: cannot read (Permission denied)");
+  fs::permissions(path("c/shut"), fs::perms::none);
+  {
+    const Unprivileged user;
+    const auto loaded = load_job(file, {"data.train=" + path("c/*/*.txt")}, 1);
+    EXPECT_THAT(loaded.config.data.train, ElementsAre(path("c/a/1.txt"), path("c/b/2.txt")));
+    EXPECT_THAT(loaded.warnings, ElementsAre("--set: data.train: " + path("c/shut") +
+                                             ": cannot list (Permission denied): what " +
+                                             path("c/*/*.txt") + " matches there is left out"));
+  }
+  fs::permissions(path("c/shut"), fs::perms::owner_all);  // to be removed
 }
 
 }  // namespace

@@ -20,12 +20,6 @@ class Resolve : public testing_support::JobFiles {
   }
 };
 
-TEST_F(Resolve, DirectoriesHaveNames) {
-  EXPECT_THAT(error("", 1, {"run.directory=\"\""}), HasSubstr("run.directory: is empty"));
-  EXPECT_THAT(error("", 1, {"checkpoint.directory=\"\""}),
-              HasSubstr("checkpoint.directory: is empty"));
-}
-
 TEST_F(Resolve, TimesLeaveRoomForAStep) {
   const auto times = [&](const std::string& leave, const std::string& limit) {
     return error("", 1, {"run.stop_before_end=" + leave, "run.time_limit=" + limit});

@@ -40,6 +40,22 @@ TEST_F(ResolveMemory, BucketsAreTaken) {
   EXPECT_THAT(refusal(R"("stage": 1, "allgather_bucket_size": 0)"), HasSubstr("0 is not allowed"));
 }
 
+// Where Hugging Face Accelerate's guide puts it.
+TEST_F(ResolveMemory, AutoIsTheDefault) {
+  const std::string text = R"(, "zero_optimization": {"stage": "auto",
+      "offload_optimizer": {"device": "auto"}, "offload_param": {"device": "auto"},
+      "stage3_gather_16bit_weights_on_model_save": "auto", "gather_16bit_weights_on_model_save": "auto",
+      "stage3_gather_fp16_weights_on_model_save": "auto"})";
+  const Config c = config(text);
+  EXPECT_EQ(c.zero.stage, 0);
+  EXPECT_EQ(c.zero.offload_optimizer.device, OffloadDevice::none);
+  EXPECT_EQ(c.zero.offload_param.device, OffloadDevice::none);
+  EXPECT_FALSE(c.checkpoint.export_at_end);
+  EXPECT_EQ(config(text + R"(, "fsdp": {"sharding_strategy": "FULL_SHARD"})").zero.stage, 3)
+      << "no contradiction";
+  EXPECT_THAT(refusal(R"("stage": "all")"), HasSubstr("expected integer or \"auto\""));
+}
+
 TEST_F(ResolveMemory, TwoSizesOfAShardGroupAreRefused) {
   EXPECT_THAT(refusal(R"("stage": 3, "zero_hpz_partition_size": 2, "mics_shard_size": 4)"),
               AllOf(HasSubstr("zero_optimization.zero_hpz_partition_size: 2"),

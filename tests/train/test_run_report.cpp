@@ -90,6 +90,14 @@ TEST(Surprises, ValidationDataThatAreNeverRead) {
   EXPECT_THAT(surprises(config), IsEmpty());
 }
 
+TEST(Surprises, ALimitThatNothingStopsBefore) {
+  PlacedConfig config;
+  config.run.time_limit = 600.0;
+  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("run.stop_before_end is 0")));
+  config.run.stop_before_end = 60.0;
+  EXPECT_THAT(surprises(config), IsEmpty());
+}
+
 TEST(ValidationText, SaysHowMuchIsReadAndWhen) {
   Config config;
   config.batch.global = 64;
