@@ -1,4 +1,6 @@
 // Tokens in an HDF5 file, read by hyperslabs.
+#include <algorithm>
+
 #include "io/hdf5.hpp"
 #include "io/token_formats.hpp"
 #include "kernels/base/check.hpp"
@@ -36,24 +38,27 @@ bool holds_tokens(const hdf5::File& file, const std::string& dataset) {
 }  // namespace
 
 std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path) {
+  const std::string named = "/tokens";
   hdf5::File file(path, hdf5::File::Mode::read);
-  std::vector<std::string> found;
-  for (const std::string& name : file.datasets("/")) {
-    if (!holds_tokens(file, name)) continue;
-    if (name == "/tokens") {
-      found = {name};
-      break;
-    }
-    found.push_back(name);
+  std::vector<std::string> found = file.datasets("/");
+  if (std::ranges::find(found, named) != found.end()) {
+    if (!holds_tokens(file, named))
+      throw UsageError(
+          path + " is not an HDF5 token file",
+          fmt::format("its dataset \"tokens\" is of {} and has {} dimension(s)",
+                      file.is_integer(named) ? "integers" : "no integers", file.rank(named)),
+          "Store the token ids one after another, as integers in one dimension");
+    found = {named};
   }
+  std::erase_if(found, [&](const std::string& name) { return !holds_tokens(file, name); });
   if (found.size() != 1)
-    throw Error(
+    throw UsageError(
         path + " is not an HDF5 token file",
         fmt::format("{} one-dimensional integer datasets, none of them \"tokens\"", found.size()),
         "Name the dataset of token ids \"tokens\"");
   if (file.shape(found.front()).elements() == 0)
-    throw Error(path + " holds no tokens", "its dataset " + found.front() + " is empty",
-                "Give a file with tokens in it");
+    throw UsageError(path + " holds no tokens", "its dataset " + found.front() + " is empty",
+                     "Give a file with tokens in it");
   return std::make_unique<Hdf5Tokens>(std::move(file), path, found.front());
 }
 

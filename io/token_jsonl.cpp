@@ -80,8 +80,8 @@ class JsonlFile : public TokenFile {
     add(find_together(ranks), ranks);
     --size_;  // no separator after the last text
     if (size_ == 0)
-      throw Error(file_.path() + " holds no text", "every \"text\" is empty",
-                  "Give a file with text in it");
+      throw UsageError(file_.path() + " holds no text", "every \"text\" is empty",
+                       "Give a file with text in it");
   }
   std::int64_t size() const override { return size_; }
   void check_length() const override { file_.check_length(); }
@@ -119,9 +119,9 @@ class JsonlFile : public TokenFile {
     const std::vector<std::int64_t> all = gather_over_ranks(ranks, own);
     for (std::size_t r = 0; r < all.size(); r += own.size()) {
       if (all[r + 1] > 0)
-        throw Error(fmt::format("{}:{} is not a JSON object with a string \"text\"", file_.path(),
-                                before + all[r + 1]),
-                    "the file's first line is one", "Repair or remove the line");
+        throw UsageError(fmt::format("{}:{} is not a JSON object with a string \"text\"",
+                                     file_.path(), before + all[r + 1]),
+                         "the file's first line is one", "Repair or remove the line");
       before += all[r];
     }
     return found;

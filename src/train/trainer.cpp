@@ -208,12 +208,15 @@ std::int64_t Trainer::tokens_per_step() const {
   return config_.batch.global * config_.data.sequence_length;
 }
 
+void Trainer::write_line(const StepMetrics& metrics) {
+  if (!leader()) return;
+  const FileScope working(grid_.watch());
+  record_->step(metrics);
+}
+
 // Whether the step was used.
 bool Trainer::record(const StepMetrics& metrics) {
-  if (leader()) {
-    const FileScope working(grid_.watch());
-    record_->step(metrics);
-  }
+  write_line(metrics);
   if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(metrics.step + 1);
   return !metrics.skipped;
 }

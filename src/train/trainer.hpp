@@ -77,6 +77,7 @@ class Trainer {
   void tell(RunningStep& running);
   void name_straggler(std::int64_t step);
   StepMetrics settle(RunningStep& running);
+  void write_line(const StepMetrics& metrics);
   bool record(const StepMetrics& metrics);
   StepInput step_input(std::int64_t step, const LossScaler& scaler);
   /// What is to be done behind a step. It is settled before any of that.
@@ -101,7 +102,7 @@ class Trainer {
   void report_stop(std::int64_t steps_done, RunRequest request, const std::string& unsaved);
   bool evaluation_ends(std::int64_t steps_done) const;
   bool leader_says(bool what) const;
-  void update_loss_scale(std::int64_t step, bool overflow);
+  void update_loss_scale(const StepMetrics& metrics);
   RunPosition position(std::int64_t steps_done) const;
   void report_skipped(const StepMetrics& metrics, StepInput input);
   [[noreturn]] void stop_after_bad_steps(std::int64_t steps_done);

@@ -98,7 +98,7 @@ StepMetrics Trainer::settle(RunningStep& running) {
                   training_flops_per_token(config_.model, config_.data.sequence_length) /
                   (config_.run.peak_flops * grid_.size());
   metrics.skipped = !std::isfinite(metrics.grad_norm);
-  update_loss_scale(metrics.step, metrics.skipped);
+  update_loss_scale(metrics);
   if (metrics.skipped) report_skipped(metrics, running.input);
   if (metrics.skipped && running.output.late.pending()) optimizer_.go_on(stream_);
   bad_steps_.count(metrics, loss_scaler_);
@@ -125,12 +125,14 @@ void Trainer::report_skipped(const StepMetrics& metrics, StepInput input) {
 }
 
 // It fails on all ranks alike. The step that was skipped has left the weights as they were.
-void Trainer::update_loss_scale(std::int64_t step, bool overflow) {
+void Trainer::update_loss_scale(const StepMetrics& metrics) {
+  const std::int64_t step = metrics.step;
   const LossScaler before = loss_scaler_;
   try {
-    loss_scaler_.update(overflow);
+    loss_scaler_.update(metrics.skipped);
   } catch (const Error&) {
     loss_scaler_ = before;
+    if (record_) write_line(metrics);  // steps may be made outside of a run
     const bool trained = step > start_.step && before.skipped() < step;
     // Where the weights are not finite, an older file is to stay the newest.
     const bool worth = trained && finite_weights(finite_, stream_, store_, grid_);

@@ -67,11 +67,17 @@ TEST(Hdf5Tokens, AmbiguousOrEmptyAreRefused) {
     add(file, "/a", DType::i32, {1}, {1});
     add(file, "/b", DType::i32, {1}, {1});
     hdf5::File none(dir.path("none.h5"), hdf5::File::Mode::create);
+    hdf5::File table(dir.path("table.h5"), hdf5::File::Mode::create);
+    add(table, "/tokens", DType::i32, {1, 2}, {1, 2});
+    add(table, "/others", DType::i32, {1}, {1});
     hdf5::File empty(dir.path("empty.h5"), hdf5::File::Mode::create);
     add(empty, "/tokens", DType::i32, {0}, {});
   }
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("two.h5")); }), HasSubstr("2 one-dimensional"));
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("none.h5")); }), HasSubstr("0 one-dimensional"));
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("table.h5")); }),
+              HasSubstr("\"tokens\" is of integers and has 2 dimension(s)"));
+  EXPECT_THROW(open_tokens(dir.path("table.h5")), UsageError) << "again it would be the same";
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("empty.h5")); }), HasSubstr("no tokens"));
 }
 
