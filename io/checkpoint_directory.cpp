@@ -45,8 +45,10 @@ Error cannot_list(const std::string& directory, const std::error_code& error) {
 bool is_file(const fs::directory_entry& entry) {
   std::error_code error;
   const bool file = entry.is_regular_file(error);
-  if (error && error != std::errc::no_such_file_or_directory)
-    throw cannot_list(entry.path().parent_path().string(), error);
+  const bool gone = error == std::errc::no_such_file_or_directory || error.value() == ESTALE;
+  if (error && !gone)
+    throw Error("cannot look at " + entry.path().string(), error.message(),
+                "Check the file system; move the file elsewhere if it is to be passed over");
   return file;
 }
 

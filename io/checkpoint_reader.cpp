@@ -57,9 +57,7 @@ std::string CheckpointReader::packed() const {
     for (int d = 0; d < tensor.shape.rank(); ++d) shape.push_back(tensor.shape[d]);
     tensors.push_back({tensor.name, static_cast<int>(tensor.dtype), shape});
   }
-  nlohmann::json all = {{"real_path", real_path_},
-                        {"has_checksums", has_checksums_},
-                        {"tensors", std::move(tensors)}};
+  nlohmann::json all = {{"has_checksums", has_checksums_}, {"tensors", std::move(tensors)}};
   for_each_attribute(header_,
                      [&](const char* name, const auto& value) { all["header"][name] = value; });
   const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(all);
@@ -68,7 +66,7 @@ std::string CheckpointReader::packed() const {
 
 void CheckpointReader::unpack(const std::string& text) {
   const nlohmann::json all = nlohmann::json::from_cbor(text);
-  real_path_ = all["real_path"].get<std::string>();
+  real_path_ = behind_links(path_);  // as this rank's node has it
   has_checksums_ = all["has_checksums"].get<bool>();
   for_each_attribute(header_, [&](const char* name, auto& value) {
     value = all["header"][name].get<std::remove_cvref_t<decltype(value)>>();

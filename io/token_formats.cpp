@@ -52,9 +52,12 @@ class LlmcFile : public TokenFile {
   bool wide_;  // uint32 rather than uint16
 };
 
+// What is there but cannot be looked at is for its reader to say.
 bool has_index(const std::string& prefix) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(prefix + ".idx", ignored);
+  std::error_code error;
+  const auto status = std::filesystem::status(prefix + ".idx", error);
+  return status.type() != std::filesystem::file_type::directory &&
+         (error ? error != std::errc::no_such_file_or_directory : std::filesystem::exists(status));
 }
 
 bool has_sound_index(const std::string& prefix) {
@@ -62,7 +65,7 @@ bool has_sound_index(const std::string& prefix) {
 }
 
 [[noreturn]] void not_tokens(const std::string& path, std::ptrdiff_t zero) {
-  throw UsageError(
+  throw Error(
       fmt::format("{} is not a token file", path),
       fmt::format("byte {} is zero, so it is not text; it has no llm.c magic ({} or {}), is not "
                   "HDF5, and has no Megatron .idx beside it",
@@ -91,25 +94,24 @@ bool is_llmc(const MappedFile& file) {
 std::unique_ptr<TokenFile> open_llmc(MappedFile file) {
   const std::string remedy = "Write the shard again, or fetch the whole of it";
   if (file.size() < llmc_header_bytes)
-    throw UsageError(
-        fmt::format("{} is a truncated llm.c shard", file.path()),
-        fmt::format("{} bytes, the header alone has {}", file.size(), llmc_header_bytes), remedy);
+    throw Error(fmt::format("{} is a truncated llm.c shard", file.path()),
+                fmt::format("{} bytes, the header alone has {}", file.size(), llmc_header_bytes),
+                remedy);
   const bool wide = load<std::int32_t>(file.data()) == magic_llama3;
   const auto version = load<std::int32_t>(file.data() + 4);
   const std::int64_t count = load<std::int32_t>(file.data() + 8);
   const int expected_version = wide ? 7 : 1;
   if (version != expected_version)
-    throw UsageError(fmt::format("{} is an llm.c shard of version {}", file.path(), version),
-                     fmt::format("only version {} is known", expected_version),
-                     "Write it with a matching llm.c");
+    throw Error(fmt::format("{} is an llm.c shard of version {}", file.path(), version),
+                fmt::format("only version {} is known", expected_version),
+                "Write it with a matching llm.c");
   const std::int64_t expected =
       static_cast<std::int64_t>(llmc_header_bytes) + count * (wide ? 4 : 2);
   if (count <= 0 || static_cast<std::int64_t>(file.size()) != expected)
-    throw UsageError(
-        fmt::format("{} is a damaged llm.c shard", file.path()),
-        fmt::format("the header counts {} tokens, which make {} bytes; the file has {}", count,
-                    expected, file.size()),
-        remedy);
+    throw Error(fmt::format("{} is a damaged llm.c shard", file.path()),
+                fmt::format("the header counts {} tokens, which make {} bytes; the file has {}",
+                            count, expected, file.size()),
+                remedy);
   return std::make_unique<LlmcFile>(std::move(file), count, wide);
 }
 
@@ -135,7 +137,7 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ran
   if (is_llmc(file)) return open_llmc(std::move(file));
   if (bin && has_index(stem)) return open_megatron(stem);  // which says what is wrong with it
   if (file.size() == 0)
-    throw UsageError(path + " is empty", "0 bytes", "Give a file with text or tokens in it");
+    throw Error(path + " is empty", "0 bytes", "Give a file with text or tokens in it");
   // Text has no zero bytes; token ids of two or four bytes have them within a few.
   constexpr std::size_t probe = 65536;
   const auto head = file.bytes().first(std::min(probe, file.size()));
@@ -143,10 +145,9 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ran
   if (zero != head.end()) not_tokens(path, zero - head.begin());
   if (is_jsonl(file)) return open_jsonl(std::move(file), ranks);
   if (path.ends_with(".jsonl") && starts_with_json_object(file))
-    throw UsageError(
-        path + " is not JSON lines of text",
-        "its first line is no JSON object with a string \"text\"",
-        "Give objects with \"text\", or another name to train on its bytes as they are");
+    throw Error(path + " is not JSON lines of text",
+                "its first line is no JSON object with a string \"text\"",
+                "Give objects with \"text\", or another name to train on its bytes as they are");
   return open_text(std::move(file));
 }
 

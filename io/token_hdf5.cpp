@@ -43,7 +43,7 @@ std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path) {
   std::vector<std::string> found = file.datasets("/");
   if (std::ranges::find(found, named) != found.end()) {
     if (!holds_tokens(file, named))
-      throw UsageError(
+      throw Error(
           path + " is not an HDF5 token file",
           fmt::format("its dataset \"tokens\" is of {} and has {} dimension(s)",
                       file.is_integer(named) ? "integers" : "no integers", file.rank(named)),
@@ -52,13 +52,13 @@ std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path) {
   }
   std::erase_if(found, [&](const std::string& name) { return !holds_tokens(file, name); });
   if (found.size() != 1)
-    throw UsageError(
+    throw Error(
         path + " is not an HDF5 token file",
         fmt::format("{} one-dimensional integer datasets, none of them \"tokens\"", found.size()),
         "Name the dataset of token ids \"tokens\"");
   if (file.shape(found.front()).elements() == 0)
-    throw UsageError(path + " holds no tokens", "its dataset " + found.front() + " is empty",
-                     "Give a file with tokens in it");
+    throw Error(path + " holds no tokens", "its dataset " + found.front() + " is empty",
+                "Give a file with tokens in it");
   return std::make_unique<Hdf5Tokens>(std::move(file), path, found.front());
 }
 

@@ -80,8 +80,8 @@ class JsonlFile : public TokenFile {
     add(find_together(ranks), ranks);
     --size_;  // no separator after the last text
     if (size_ == 0)
-      throw UsageError(file_.path() + " holds no text", "every \"text\" is empty",
-                       "Give a file with text in it");
+      throw Error(file_.path() + " holds no text", "every \"text\" is empty",
+                  "Give a file with text in it");
   }
   std::int64_t size() const override { return size_; }
   void check_length() const override { file_.check_length(); }
@@ -119,9 +119,9 @@ class JsonlFile : public TokenFile {
     const std::vector<std::int64_t> all = gather_over_ranks(ranks, own);
     for (std::size_t r = 0; r < all.size(); r += own.size()) {
       if (all[r + 1] > 0)
-        throw UsageError(fmt::format("{}:{} is not a JSON object with a string \"text\"",
-                                     file_.path(), before + all[r + 1]),
-                         "the file's first line is one", "Repair or remove the line");
+        throw Error(fmt::format("{}:{} is not a JSON object with a string \"text\"", file_.path(),
+                                before + all[r + 1]),
+                    "the file's first line is one", "Repair or remove the line");
       before += all[r];
     }
     return found;
@@ -159,7 +159,7 @@ class JsonlFile : public TokenFile {
         throw Error("cannot read " + file_.path(),
                     fmt::format("the JSON line at byte {} is another than it was: the file was "
                                 "changed while it was in use",
-                                offset),
+                                offset + file_.size() - text_of(file_).size()),
                     unreadable_remedy);
       }
       cached_text_ = *std::move(text);

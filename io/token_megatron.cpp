@@ -40,10 +40,10 @@ TokenType type_of(int code, const std::string& path) {
     case 8:
       return {2, convert_tokens<std::uint16_t>};
     default:
-      throw UsageError(fmt::format("{} does not hold token ids", path),
-                       fmt::format("its type code is {}{}; integers are 1 to 5 and 8", code,
-                                   code == 6 || code == 7 ? ", a floating-point type" : ""),
-                       remedy);
+      throw Error(fmt::format("{} does not hold token ids", path),
+                  fmt::format("its type code is {}{}; integers are 1 to 5 and 8", code,
+                              code == 6 || code == 7 ? ", a floating-point type" : ""),
+                  remedy);
   }
 }
 
@@ -97,18 +97,18 @@ class MegatronFile : public TokenFile {
 
   void parse_header() {
     if (!is_megatron_index(index_))
-      throw UsageError(index_.path() + " is not a Megatron index",
-                       fmt::format("{} bytes, which do not begin with \"MMIDIDX\"", index_.size()),
-                       remedy);
+      throw Error(index_.path() + " is not a Megatron index",
+                  fmt::format("{} bytes, which do not begin with \"MMIDIDX\"", index_.size()),
+                  remedy);
     if (index_.size() < header_bytes)
-      throw UsageError(
-          index_.path() + " is a truncated Megatron index",
-          fmt::format("{} bytes, the header alone has {}", index_.size(), header_bytes), remedy);
+      throw Error(index_.path() + " is a truncated Megatron index",
+                  fmt::format("{} bytes, the header alone has {}", index_.size(), header_bytes),
+                  remedy);
     const std::byte* const p = index_.data();
     const auto version = load<std::uint64_t>(p + 9);
     if (version != 1)
-      throw UsageError(fmt::format("{} is a Megatron index of version {}", index_.path(), version),
-                       "only version 1 is known", remedy);
+      throw Error(fmt::format("{} is a Megatron index of version {}", index_.path(), version),
+                  "only version 1 is known", remedy);
     type_ = type_of(load<std::uint8_t>(p + 17), index_.path());
     const auto sequences = load<std::uint64_t>(p + 18);
     const auto documents = load<std::uint64_t>(p + 26);
@@ -117,11 +117,10 @@ class MegatronFile : public TokenFile {
     const bool fits = sequences <= room / 12 && documents <= room / 8;
     const std::uint64_t expected = fits ? sequences * 12 + documents * 8 : 0;
     if (!fits || (room != expected && room != expected + sequences))
-      throw UsageError(
-          index_.path() + " is a damaged Megatron index",
-          fmt::format("{} sequences and {} document boundaries do not make its {} bytes", sequences,
-                      documents, index_.size()),
-          remedy);
+      throw Error(index_.path() + " is a damaged Megatron index",
+                  fmt::format("{} sequences and {} document boundaries do not make its {} bytes",
+                              sequences, documents, index_.size()),
+                  remedy);
     sequences_ = static_cast<std::int64_t>(sequences);
   }
 
@@ -131,7 +130,7 @@ class MegatronFile : public TokenFile {
       const std::int64_t count = length(s);
       const std::int64_t from = offset(s);
       if (count < 0 || from < 0 || from > bytes || count > (bytes - from) / width())
-        throw UsageError(
+        throw Error(
             fmt::format("{} does not fit {}", tokens_.path(), index_.path()),
             fmt::format("sequence {} is {} tokens of {} bytes at byte {}, the file has {} bytes", s,
                         count, width(), from, bytes),
@@ -142,8 +141,8 @@ class MegatronFile : public TokenFile {
       size_ += count;
     }
     if (size_ == 0)
-      throw UsageError(tokens_.path() + " holds no tokens",
-                       fmt::format("{} sequences, all of them empty", sequences_), remedy);
+      throw Error(tokens_.path() + " holds no tokens",
+                  fmt::format("{} sequences, all of them empty", sequences_), remedy);
     if (contiguous_) block_begin_ = {};
   }
 
@@ -164,11 +163,10 @@ bool is_megatron_index(const MappedFile& file) {
 
 std::unique_ptr<TokenFile> open_megatron(const std::string& prefix) {
   for (const auto& [file, other] : {std::pair{".bin", ".idx"}, std::pair{".idx", ".bin"}})
-    if (std::error_code ignored; !std::filesystem::exists(prefix + file, ignored))
-      throw UsageError(
-          fmt::format("there is no {}{} beside {}{}", prefix, file, prefix, other),
-          "a Megatron data set is a pair: .bin has the tokens, .idx says where they are",
-          "Copy both files, or correct the name");
+    if (std::error_code error; !std::filesystem::exists(prefix + file, error) && !error)
+      throw Error(fmt::format("there is no {}{} beside {}{}", prefix, file, prefix, other),
+                  "a Megatron data set is a pair: .bin has the tokens, .idx says where they are",
+                  "Copy both files, or correct the name");
   return std::make_unique<MegatronFile>(MappedFile(prefix + ".idx"), MappedFile(prefix + ".bin"));
 }
 

@@ -60,8 +60,7 @@ TokenReader::TokenReader(const std::vector<std::string>& paths, int sequence_len
                          std::uint64_t seed, const Ranks& ranks)
     : impl_(std::make_unique<Impl>()) {
   check(sequence_length >= 1, "sequences of {} tokens", sequence_length);
-  if (paths.empty())
-    throw UsageError("no data files were given", "", "Name at least one in data.train");
+  if (paths.empty()) throw Error("no data files were given", "", "Name at least one in data.train");
   impl_->length = sequence_length;
   impl_->shuffle = shuffle;
   impl_->seed = seed;
@@ -70,7 +69,7 @@ TokenReader::TokenReader(const std::vector<std::string>& paths, int sequence_len
     impl_->tokens += impl_->parts.back().file->size();
   }
   if (impl_->samples() < 1)
-    throw UsageError(
+    throw Error(
         fmt::format("too little data for one sample of data.seq_length {}", sequence_length),
         fmt::format("{}{} {} {} tokens, a sample needs {}", paths.front(),
                     paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "",

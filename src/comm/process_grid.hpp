@@ -29,7 +29,7 @@ class ProcessGrid {
   /// rank is bound to one then, round robin on its node; UsageError where GPUs are asked for and a
   /// rank finds none.
   /// `settle` is called when this rank's share of the cores and that space are known, and before
-  /// there is memory that ranks share, which lies near the core that it is made on.
+  /// there is the memory that large messages go through: it lies near the core that it is made on.
   using Settle = std::function<void(const CoreShare& share, MemorySpace space)>;
   ProcessGrid(MPI_Comm world, const GridShape& shape, const std::vector<int>& node_of_rank = {},
               double timeout = 0.0, std::optional<MemorySpace> space = MemorySpace::host,

@@ -181,6 +181,11 @@ Key&& Key::only(std::vector<std::string> types) && {
   scope = std::move(types);
   return std::move(*this);
 }
+Key&& Key::or_empty() && {
+  may_be_empty = true;
+  return std::move(*this);
+}
+
 Key&& Key::or_auto() && {
   automatic = true;
   return std::move(*this);
@@ -285,6 +290,7 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
   if (!is_allowed(key.allowed, in_unit))
     return fmt::format("{} is not allowed (allowed: {}{})", shown(value), key.allowed.text(),
                        key.takes_auto_too() ? ", or \"auto\"" : "");
+  if (key.may_be_empty && value == "") return {};
   if (key.type == KeyType::path || key.type == KeyType::paths) return problem_with_path(value);
   return {};
 }

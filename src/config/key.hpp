@@ -64,12 +64,14 @@ struct Key {
   /// empty: all.
   std::vector<std::string> scope;
   bool automatic = false;                 // "auto" is a value
+  bool may_be_empty = false;              // a path: "" is none
   std::vector<nlohmann::json> not_built;  // allowed by the interface, refused by name
 
   bool takes_auto_too() const;                    // beside what `allowed` says
   Key&& in(std::string name) &&;                  // unit
   Key&& only(std::vector<std::string> types) &&;  // scope
   Key&& or_auto() &&;
+  Key&& or_empty() &&;
   Key&& without(std::vector<nlohmann::json> values) &&;  // not_built
 };
 

@@ -10,7 +10,7 @@ const char* const zero = "zero_optimization.";
 void add_zero(Keys& k) {
   k.push_back(obeyed(std::string(zero) + "stage", integer, 0, from_to(0, 3),
                      "ZeRO stage: what is cut over the data ranks. 0 nothing, 1 optimizer state, 2 "
-                     "gradients too, 3 parameters too; auto: 0, or what fsdp says")
+                     "gradients too, 3 parameters too; auto: 2, or what fsdp says")
                   .or_auto());
   k.push_back(obeyed(std::string(zero) + "overlap_comm", boolean, true, anything(),
                      "reduce and gather while compute goes on")
@@ -156,7 +156,8 @@ void add_offload_place(Keys& k, const std::string& path, const std::string& what
                   .or_auto());
   k.push_back(obeyed(path + "nvme_path", KeyType::path, nullptr, anything(),
                      "directory for the files of device nvme, on the fastest disk of each node; "
-                     "they are removed at the end of the run"));
+                     "they are removed at the end of the run")
+                  .or_empty());
   k.push_back(accepted(path + "pin_memory", boolean, nullptr,
                        "buffers of device nvme are registered with the kernel where it lets them"));
 }

@@ -13,9 +13,9 @@ void replace_auto(Settings& s, const std::string& key, const nlohmann::json& val
   if (s.is_auto(zero + key)) s.resolve(zero + key, value);
 }
 
-// "auto" where Accelerate's plugin would fill in what its own defaults leave off.
+// As Accelerate's plugin fills them in where its own settings say nothing.
 void resolve_choices(Settings& s) {
-  replace_auto(s, "stage", 0);
+  replace_auto(s, "stage", 2);
   replace_auto(s, "offload_optimizer.device", "none");
   replace_auto(s, "offload_param.device", "none");
   for (const char* name :

@@ -12,7 +12,7 @@ void check_directory(Settings& s, const std::string& section, ErrorList& errors,
   if (s.string(section + "device") != "nvme") return;
   const std::string key = section + "nvme_path";
   if (!s.sound({key})) return;
-  if (!s.has(key)) {
+  if (!s.has(key) || s.string(key).empty()) {
     s.error(errors, section + "device",
             "\"nvme\" needs " + key + ". Name a directory on the fastest disk of each node");
     return;

@@ -39,8 +39,8 @@ struct StepOutput {
 
 class Executor {
  public:
-  /// `plan`: this stage's, verified, and long; `optimizer` is null for evaluation plans. All
-  /// references outlive the executor.
+  /// `plan`: this stage's, verified, not copied: it may be long; `optimizer` is null for evaluation
+  /// plans. All references outlive the executor.
   Executor(const Stream& stream, const Plan& plan, const Stage& stage, const StageLayout& layout,
            const BatchShape& shape, StepBuffers& buffers, PipelineMessages& messages,
            ParameterStore& store, Optimizer* optimizer, ProcessGrid& grid);

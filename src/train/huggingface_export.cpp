@@ -133,16 +133,35 @@ class Export {
   std::vector<std::byte> stored_, converted_;
 };
 
+// Bytes of a file; 0: it is not there.
+std::uint64_t bytes_of(const std::string& directory, const SafetensorsShard& shard) {
+  std::error_code absent;
+  const auto bytes = fs::file_size(fs::path(directory) / shard.file, absent);
+  return absent ? 0 : bytes;
+}
+
+// Collective, of the files as the ranks that wrote them see them.
+std::vector<std::uint64_t> bytes_written(const Export& weights, const std::string& directory,
+                                         const Ranks& ranks) {
+  std::vector<std::uint64_t> bytes(weights.shards().size());
+  for (auto i = static_cast<std::size_t>(ranks.rank); i < bytes.size();
+       i += static_cast<std::size_t>(ranks.size))
+    bytes[i] = bytes_of(directory, weights.shards()[i]);
+  sum_over_ranks(ranks, bytes);
+  return bytes;
+}
+
 // By one rank: files of others come to be seen after a while on some file systems, and never where
 // the nodes have a directory of this name each.
-void require_all_here(const Export& weights, const std::string& directory) {
+void require_all_here(const Export& weights, const std::string& directory,
+                      const std::vector<std::uint64_t>& written) {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + std::chrono::seconds(10);
-  for (const SafetensorsShard& shard : weights.shards()) {
-    std::error_code unknown;
-    while (!fs::exists(fs::path(directory) / shard.file, unknown) && Clock::now() < until)
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const SafetensorsShard& shard = weights.shards()[i];
+    while (bytes_of(directory, shard) != written[i] && Clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    if (!fs::exists(fs::path(directory) / shard.file, unknown))
+    if (bytes_of(directory, shard) != written[i])
       throw Error(fmt::format("rank 0 does not see {} in {}, which another rank has written there",
                               shard.file, directory),
                   "the nodes do not share that directory",
@@ -202,9 +221,10 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
     for (SafetensorsWriter& file : files)
       file.publish(options.replace ? Existing::replaced : Existing::kept);
   });
+  const std::vector<std::uint64_t> written = bytes_written(*weights, directory, ranks);
   agreed(ranks, [&] {
     if (rank != 0) return;
-    require_all_here(*weights, directory);
+    require_all_here(*weights, directory, written);
     complete(*weights, directory, options.replace);
   });
   return sum;

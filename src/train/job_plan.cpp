@@ -21,7 +21,8 @@ std::int64_t longest_side(const Config& config) {
 // What libraries take when a step first runs them: code and data that were on disk only, and the
 // kernels that oneDNN generates (5 to 16 MiB, measured on 1 to 8 ranks); and what oneDNN packs
 // matrices into, by all threads at once, of which the heap keeps a place for each size: 0.7 MiB a
-// thread for sides up to 1024, 3.8 to 6 for longer ones (8 to 64 threads). And ours.
+// thread for sides up to 1024, 3.8 to 6 for longer ones (8 to 64 threads). And the blocks that
+// widened products keep.
 std::int64_t library_bytes(const PlacedConfig& config) {
   constexpr std::int64_t mib = 1 << 20, code = 12 * mib, most_of_a_thread = 6 * mib;
   if (config.place.space == MemorySpace::device) return code;
@@ -34,7 +35,8 @@ std::int64_t library_bytes(const PlacedConfig& config) {
 }  // namespace
 
 JobPlan plan_job(const PlacedConfig& config) {
-  const std::int64_t program = resident_bytes() + library_bytes(config);
+  const std::int64_t now = resident_bytes();  // before the libraries are asked
+  const std::int64_t program = now + library_bytes(config);
   StepPlans steps = step_plans(config);
   MemoryPlan memory(config, steps, program);
   MessagePlan messages = plan_messages(config, steps);

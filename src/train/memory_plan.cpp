@@ -1,6 +1,7 @@
 #include "src/train/memory_plan.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "io/checkpoint_loader.hpp"
 #include "src/state/initial_weights.hpp"
@@ -58,11 +59,12 @@ KindBytes named_host(const PlacedConfig& config, const StepPlans& plans, const S
 }
 
 // What sums come to take. Under ZeRO 2 and 3 a data rank sums those of its gradients that tensor
-// ranks have parts of: they lie last in a block, and the last ranks but padding have the most.
+// ranks have parts of: they lie last in a block, and the last ranks have the most, but for padding
+// (of more than one rank in blocks of a few elements only).
 std::int64_t bytes_of_sums(const PlacedConfig& config, const Stage& stage, const Plan& plan) {
   std::uint64_t most = 0;
   const int last = config.parallel.data - 1;
-  for (const int rank : {0, std::max(last - 1, 0), last}) {
+  for (const int rank : std::set<int>{0, std::max(last - 1, 0), last}) {
     const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, rank));
     const OpMessages messages(config, stage, blocks);
     most = std::max(most, messages.peak_scratch(plan) + messages.held(plan));
@@ -74,7 +76,6 @@ RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int st
                       int tensor_rank, std::int64_t program) {
   const Stage stage = make_stage(config, stage_index, tensor_rank, StageUse::plan);
   const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
-  const OpMessages messages(config, stage, blocks);
   const Allocations allocations = planned_allocations(config, plans, stage);
   RankMemory memory;
   memory.nvme = stored_by_kind(allocations);
@@ -93,11 +94,13 @@ RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int st
   memory.host = by_kind(allocations, program);
   memory.host -= memory.device;
   memory.device.buffers += cuda_reserve;
-  if (config.place.staged_messages)
+  if (config.place.staged_messages) {
+    const OpMessages messages(config, stage, blocks);
     memory.host.communication =
         sums + slots + static_cast<std::int64_t>(messages.peak_staged(plan));
-  else
+  } else {
     memory.device.communication = nccl_bytes(config);
+  }
   return memory;
 }
 

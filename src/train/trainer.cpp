@@ -209,7 +209,7 @@ std::int64_t Trainer::tokens_per_step() const {
 }
 
 void Trainer::write_line(const StepMetrics& metrics) {
-  if (!leader()) return;
+  if (!leader() || !record_) return;  // tests make steps outside of a run
   const FileScope working(grid_.watch());
   record_->step(metrics);
 }

@@ -132,7 +132,7 @@ void Trainer::update_loss_scale(const StepMetrics& metrics) {
     loss_scaler_.update(metrics.skipped);
   } catch (const Error&) {
     loss_scaler_ = before;
-    if (record_) write_line(metrics);  // steps may be made outside of a run
+    write_line(metrics);
     const bool trained = step > start_.step && before.skipped() < step;
     // Where the weights are not finite, an older file is to stay the newest.
     const bool worth = trained && finite_weights(finite_, stream_, store_, grid_);

@@ -72,8 +72,8 @@ TEST_F(Hierarchy, IsNotUsableWhereOneNodeSharesNothing) {
         fmt::format("rank {} on n{}", rank, rank / ranks_of_a_node));
     EXPECT_FALSE(exchange.usable());
     EXPECT_EQ(exchange.refusal(),
-              fmt::format("rank {0} on n{1}: on its node rank {2}: {3}", size - ranks_of_a_node,
-                          size / ranks_of_a_node - 1, ranks_of_a_node - 1, std::strerror(ENOSYS)));
+              fmt::format("rank {} on n{}: on its node rank {}: {}", size - ranks_of_a_node,
+                          size / ranks_of_a_node - 1, size - 1, std::strerror(ENOSYS)));
   };
   if (rank == size - 1)
     test::with_refused(SYS_memfd_create, {}, ENOSYS, body);

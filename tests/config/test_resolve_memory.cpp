@@ -41,13 +41,13 @@ TEST_F(ResolveMemory, BucketsAreTaken) {
 }
 
 // Where Hugging Face Accelerate's guide puts it.
-TEST_F(ResolveMemory, AutoIsTheDefault) {
+TEST_F(ResolveMemory, AutoIsWhatAccelerateFillsIn) {
   const std::string text = R"(, "zero_optimization": {"stage": "auto",
       "offload_optimizer": {"device": "auto"}, "offload_param": {"device": "auto"},
       "stage3_gather_16bit_weights_on_model_save": "auto", "gather_16bit_weights_on_model_save": "auto",
       "stage3_gather_fp16_weights_on_model_save": "auto"})";
   const Config c = config(text);
-  EXPECT_EQ(c.zero.stage, 0);
+  EXPECT_EQ(c.zero.stage, 2);
   EXPECT_EQ(c.zero.offload_optimizer.device, OffloadDevice::none);
   EXPECT_EQ(c.zero.offload_param.device, OffloadDevice::none);
   EXPECT_FALSE(c.checkpoint.export_at_end);

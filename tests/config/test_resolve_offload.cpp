@@ -86,6 +86,9 @@ TEST_F(ResolveOffload, DirectoriesMustBeThere) {
   EXPECT_THAT(error_with(""),
               AllOf(HasSubstr("zero_optimization.offload_optimizer.device"),
                     HasSubstr("needs zero_optimization.offload_optimizer.nvme_path")));
+  EXPECT_EQ(error_with(R"(, "nvme_path": "")"), error_with(""));
+  EXPECT_EQ(config(zero(R"("offload_optimizer": {"nvme_path": ""})")).zero.offload_optimizer.device,
+            OffloadDevice::none);
   EXPECT_THAT(error_with(R"(, "nvme_path": "/nowhere/at/all")"),
               HasSubstr("no such directory: /nowhere/at/all"));
   EXPECT_THAT(error_with(R"(, "nvme_path": ")" + path("text.txt") + "\""),

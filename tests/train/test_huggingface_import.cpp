@@ -1,5 +1,7 @@
 #include "src/train/huggingface_import.hpp"
 
+#include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint_file.hpp"
@@ -89,8 +91,8 @@ TEST_F(HuggingfaceImport, WhatCannotBeReadIsNotCalledMissing) {
 TEST_F(HuggingfaceImport, ValuesBeyondFloat16AreRefused) {
   const std::string from = changed("gpt2-odd", "n_layer", 6);
   std::string weights = contents(from + "/model.safetensors");
-  const float large = 1e5F;
-  std::memcpy(weights.data() + weights.size() - sizeof large, &large, sizeof large);
+  const std::array values = {std::numeric_limits<float>::infinity(), 1e5F};
+  std::memcpy(weights.data() + weights.size() - sizeof values, values.data(), sizeof values);
   directory_.file("gpt2-odd/model.safetensors", weights);
   const auto import_as = [&](DType type) {
     return [&, type] { import_huggingface(from, directory_.path("c.h5"), {.type = type}); };
