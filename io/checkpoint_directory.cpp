@@ -36,11 +36,6 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 
 constexpr std::string_view set_aside = ".superseded";
 
-Error cannot_list(const std::string& directory, const std::error_code& error) {
-  return Error("cannot list the checkpoints in " + directory, error.message(),
-               "Check that it is a readable directory");
-}
-
 // False for one that another process has just removed.
 bool is_file(const fs::directory_entry& entry) {
   std::error_code error;
@@ -103,7 +98,9 @@ std::vector<CheckpointPath> find_checkpoints(const std::string& directory) {
     if (step && state && (leads_nowhere(entry->path()) || is_file(*entry)))
       found.push_back({entry->path().string(), *step, *state});
   }
-  if (error) throw cannot_list(directory, error);
+  if (error)
+    throw Error("cannot list the checkpoints in " + directory, error.message(),
+                "Check that it is a readable directory");
   std::ranges::sort(found, [](const CheckpointPath& a, const CheckpointPath& b) {
     return std::tie(a.step, a.path) < std::tie(b.step, b.path);
   });
