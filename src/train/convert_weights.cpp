@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/with_type.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/norm.hpp"
 
@@ -18,16 +19,22 @@ bool all_finite(const Tensor& values) {
   return std::isfinite(squares);
 }
 
+// Finite values that float16 makes infinities of.
+bool overflows(const Tensor& values) {
+  return with_type(values.dtype(), [&]<class T>(Type<T>) {
+    return std::any_of(values.as<T>(), values.as<T>() + values.elements(), [](T element) {
+      const auto value = static_cast<float>(element);
+      return std::isfinite(value) && std::abs(value) >= first_beyond;
+    });
+  });
+}
+
 }  // namespace
 
 void convert_weights(const std::string& tensor, const Tensor& out, const Tensor& values) {
   convert(Stream{}, out, values);
   if (out.dtype() != DType::f16 || all_finite(out)) return;
-  const auto* const given = values.as<float>();
-  const bool overflows = std::any_of(given, given + values.elements(), [](float value) {
-    return std::isfinite(value) && std::abs(value) >= first_beyond;
-  });
-  if (!overflows) return;
+  if (!overflows(values)) return;
   throw Error(fmt::format("{} has values that float16 cannot hold", tensor),
               "they are larger than 65504", "Choose --dtype bf16 or f32");
 }

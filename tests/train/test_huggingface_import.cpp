@@ -101,6 +101,11 @@ TEST_F(HuggingfaceImport, ValuesBeyondFloat16AreRefused) {
               AllOf(HasSubstr("float16 cannot hold"), HasSubstr("--dtype bf16")));
   EXPECT_FALSE(std::filesystem::exists(directory_.path("c.h5")));
   import_as(DType::bf16)();
+  const auto export_as_f16 = [&] {
+    export_huggingface(directory_.path("c.h5"), directory_.path("out"), {.type = DType::f16},
+                       MPI_COMM_NULL);
+  };
+  EXPECT_THAT(error_of(export_as_f16), HasSubstr("float16 cannot hold")) << "from bf16, too";
 }
 
 TEST_F(HuggingfaceImport, NamesThatTheModelHasNotAreSaid) {
