@@ -120,7 +120,8 @@ void print_plan(const JobArguments& arguments, const JobPlan& plan) {
     print_as_text(arguments, plan);
   if (!arguments.dry_run) return;
   const PlacedConfig& config = plan.config;
-  for (const std::string& line : gpu_notes(config, device_count() > 0)) spdlog::info("{}", line);
+  const bool present = config.place.space == MemorySpace::device && device_count() > 0;
+  for (const std::string& line : gpu_notes(config, present)) spdlog::info("{}", line);
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
 }
 
