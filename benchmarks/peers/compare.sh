@@ -64,19 +64,25 @@ if mpiexec --version 2>&1 | grep -iE 'open ?(mpi|rte)' >/dev/null; then launch+=
 # Glibc's part is also llm.c's, PyTorch's its allocator's (2.2 and later).
 export GLIBC_TUNABLES=${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.malloc.hugetlb=1 THP_MEM_ALLOC_ENABLE=1
 # The first hardware thread of each core among those that are allowed: the next number may be the same core's.
-first=$({
-  awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | tr ',' '\n' |
-    awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); ++i) print i }'
-  lscpu -p=CPU,CORE,SOCKET | grep -v '^#'
-} | awk -F, -v cores="$cores" '
-  NF == 1 { allowed[$1] = 1 }
-  NF == 3 && allowed[$1] && !seen[$2, $3]++ && n++ < cores { print $1 }' | paste -sd,)
-[[ $(tr ',' '\n' <<<"$first" | grep -c .) -eq $cores ]] || refuse "--cores $cores: of a core each this shell may use $first alone"
+first_threads() {
+  {
+    awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | tr ',' '\n' |
+      awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); ++i) print i }'
+    lscpu -p=CPU,CORE,SOCKET | grep -v '^#'
+  } | awk -F, -v cores="$cores" '
+    NF == 1 { allowed[$1] = 1 }
+    NF == 3 && allowed[$1] && !seen[$2, $3]++ && n++ < cores { print $1 }' | paste -sd,
+}
+if [[ $device == cpu ]]; then
+  first=$(first_threads)
+  [[ $(tr ',' '\n' <<<"$first" | grep -c .) -eq $cores ]] || refuse "--cores $cores: of a core each this shell may use $first alone"
+  taskset -pc "$first" $$ >/dev/null
+fi
 # Each step reads new tokens, and one token behind them; what is not timed is one step.
 tokens=$((batch * seq * (1 + (steps > 2 ? steps : 2)) + 1))
 [[ -e $start/config.json ]] || "$python" "$here/start.py" "$start" --tokens $((tokens > 1 << 20 ? tokens : 1 << 20))
 has=$((($(stat -Lc %s "$start/tokens.bin") - 1024) / 2))
-[[ $has -ge $tokens ]] || refuse "$start has $has tokens, and the steps take $tokens: $here/start.py $start --tokens $tokens"
+[[ $has -ge $tokens ]] || refuse "$start has $has tokens, and the steps take $tokens: make it again, by start.py with --tokens $tokens"
 
 triax() { # RANKS THREADS OPTION...
   if [[ $device == gpu ]]; then
@@ -129,11 +135,10 @@ contestant() {
 
 failed=0
 echo "huge pages: $(cat /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null || echo none)" >&2
-[[ $device == gpu ]] || taskset -pc "$first" $$ >/dev/null
 for ((round = 1; round <= rounds; ++round)); do
   for program in "$@"; do
     echo "round $round of $rounds: $program" >&2
-    contestant "$program" | grep '^{' | tee -a "$lines" || {
+    contestant "$program" | awk '/^[{]/ { print } /^[{]"benchmark": *"step"/ { step = 1 } END { exit !step }' | tee -a "$lines" || {
       echo "compare.sh: $program failed" >&2
       failed=1
     }
