@@ -14,7 +14,7 @@ echo "about $command"
 [[ -z ${DOES_NOT_FIT:-} || $command != *"$DOES_NOT_FIT"* ]] || exit 2
 [[ -z ${FAILS:-} || $command != *"$FAILS"* ]] || exit 3
 [[ -z ${SILENT:-} || $command != *"$SILENT"* ]] || exit 0
-[[ -z ${MACHINE_ONLY:-} || $command != *"$MACHINE_ONLY"* ]] || { echo '{"benchmark":"machine"}'; exit 0; }
+[[ -z ${BEFORE_ALONE:-} || $command != *"$BEFORE_ALONE"* ]] || { printf '%s\n' '{"benchmark":"machine"}' '{"benchmark":"limits"}'; exit 0; }
 printf '%s{"command": "%s"}%b' "${LABEL:-}" "$command" "${LAST-\n}"
 STUB
 printf '#!/bin/sh\necho "a table of $3"\ncp "$3" summarized\n' >programs/summarize
@@ -42,7 +42,7 @@ exec "$@"
 STUB
 cp bin/squeue bin/triax
 chmod +x bin/* programs/*
-for program in bench_matmul bench_attention bench_elementwise bench_checksum bench_block_file bench_generate bench_collectives bench_model_state bench_checkpoint; do
+for program in bench_limits bench_matmul bench_attention bench_elementwise bench_checksum bench_block_file bench_generate bench_collectives bench_model_state bench_checkpoint; do
   cp programs/step "programs/$program"
 done
 
@@ -113,8 +113,10 @@ says part.md '| `bench_attention --threads 1` | 1 | failed (status 3) |'
 SILENT=bench_checksum benchmark 1 silent.jsonl
 says log 'bench_checksum: printed no line of JSON'
 says silent.md '| `bench_checksum` | 1 | printed no line of JSON |'
-MACHINE_ONLY=bench_checksum benchmark 1 silent.jsonl bench_checksum
+BEFORE_ALONE=bench_checksum benchmark 1 silent.jsonl bench_checksum
 says silent.md '| `bench_checksum` | 1 | printed no line of JSON |'
+BEFORE_ALONE=bench_limits benchmark 0 limits.jsonl bench_limits
+says calls 'ntasks=6 nodes=2 bench_limits --threads 1'
 
 # A job that is ended amid its work has a table of what it did.
 printf '#!/bin/sh\nkill -KILL "$(cat job)"\n' >programs/bench_last
