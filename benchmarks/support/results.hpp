@@ -19,22 +19,29 @@ struct Run {
 /// What a file says of a case: all its runs.
 struct Case {
   std::string benchmark, name, program, series;
+  std::string limit;      // what its peak_fraction is of; empty where the line does not say
   std::size_t file = 0;   // of the list
   std::vector<Run> runs;  // fastest first, at least one
   /// The run of median time; of an even number the faster of the two.
   const Run& median() const { return runs[(runs.size() - 1) / 2]; }
 };
 
+/// A line of the benchmark "machine": what a program ran on, by name.
+struct Machine {
+  std::size_t file = 0;
+  std::vector<std::pair<std::string, std::string>> facts;
+};
+
 /// What files of lines hold.
 struct Results {
   std::vector<Case> cases;
+  std::vector<Machine> machines;
   std::vector<std::string> refused;  // what and where: lines that are not a benchmark's
 };
 
 /// The cases of all files, each file's in the order of their first lines; lines of one file with
 /// the same benchmark, case, program, cores and series are runs of one case. A line that is not a
-/// benchmark's, as of a job that was cut, is left out. Error where a file cannot be read or has no
-/// line.
+/// benchmark's, as of a job that was cut, is left out, and so is a file without lines.
 Results read_results(const std::vector<std::string>& files);
 
 }  // namespace triax::benchmark
