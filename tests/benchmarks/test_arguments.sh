@@ -30,6 +30,8 @@ refused() { # PROGRAM ARGUMENT...
   rm out error
   [[ -z $(ls) ]] || fail "$* left $(ls)"
 }
+refused bench_checkpoint . 1 "wrte flat"
+refused bench_collectives 100
 refused step --batch 0
 refused bench_matmul --threads 0
 
