@@ -108,13 +108,7 @@ std::vector<std::string> worse(const Results& results, double percent) {
       lines.push_back(name + " is not there");
       continue;
     }
-    // Not the time alone: what a case moves may be of another size on another machine.
-    const Run& before = c.median();
-    const Run& after = other->median();
-    const bool rates = before.rate().second > 0 && after.rate().second > 0 &&
-                       before.rate().first == after.rate().first;
-    const double slower =
-        rates ? before.rate().second / after.rate().second : after.seconds / before.seconds;
+    const double slower = times_as_long(other->median(), c.median());
     if (slower > 1.0 + percent / 100.0)
       lines.push_back(fmt::format("{} takes {:.2f} times as long", name, slower));
   }

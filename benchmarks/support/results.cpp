@@ -13,7 +13,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Run run_of(const Json& line) {
-  Run run{.seconds = line.at("seconds"), .spread = line.value("spread", 0.0), .figures = {}};
+  Run run{.seconds = line.at("seconds"),
+          .spread = line.value("spread", 0.0),
+          .figures = {},
+          .slowest = line.value("slowest", "")};
   for (const auto& [name, value] : line.items())
     if (value.is_number() && name != "seconds" && name != "spread")
       run.figures.emplace_back(name, value);
@@ -67,6 +70,13 @@ std::pair<std::string, double> Run::rate() const {
   for (const auto& figure : figures)
     if (figure.first.ends_with("_per_second")) return figure;
   return {};
+}
+
+double times_as_long(const Run& run, const Run& other) {
+  const auto [unit, rate] = run.rate();
+  const auto [other_unit, other_rate] = other.rate();
+  const bool rates = rate > 0 && other_rate > 0 && unit == other_unit;
+  return rates ? other_rate / rate : run.seconds / other.seconds;
 }
 
 Results read_results(const std::vector<std::string>& files) {

@@ -10,11 +10,16 @@ namespace triax::benchmark {
 struct Run {
   double seconds = 0, spread = 0;
   std::vector<std::pair<std::string, double>> figures;  // the other numbers, in the line's order
+  std::string slowest;  // host, of what several measured; empty where the line does not say
   /// A figure of this name; `otherwise` where the line has none.
   double figure(const std::string& name, double otherwise = 0.0) const;
   /// The first figure whose name ends in "_per_second"; its name is empty where there is none.
   std::pair<std::string, double> rate() const;
 };
+
+/// How many times as long a run takes as another: by their rates where both have the same, for what
+/// a case moves may be of another size on another machine.
+double times_as_long(const Run& run, const Run& other);
 
 /// What a file says of a case: all its runs.
 struct Case {

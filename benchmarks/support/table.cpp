@@ -53,6 +53,7 @@ std::string more_text(const Run& run) {
   for (const auto& [name, value] : run.figures)
     if (name != shown && name != "peak_fraction" && name != "cores")
       texts.push_back(name + " " + figure_text(name, value));
+  if (!run.slowest.empty()) texts.push_back("slowest on " + run.slowest);
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
@@ -106,7 +107,7 @@ std::vector<std::string> cells_of(const Case& c, const Columns& columns,
   if (!columns.file)
     cells.push_back(more_text(run));
   else if (first != nullptr)
-    cells.push_back(fmt::format("{:.2f}", first->median().seconds / run.seconds));
+    cells.push_back(fmt::format("{:.2f}", times_as_long(first->median(), run)));
   else
     cells.emplace_back();
   return cells;

@@ -72,6 +72,12 @@ says out '| case | cores | seconds | spread | rate | of triad | more |'
 says out '| qkv | 1 | 1 s | 0% | 1 TFLOP/s | 0.80 |  |'
 says out '| qkv | 2 | 1234 s | 0% | 4 GFLOP/s | 0.70 |  |'
 
+cat >limits.jsonl <<'LINES'
+{"benchmark":"limits","case":"triad ranks=2 threads=1","seconds":0.1,"bytes_per_second":3e9,"least_bytes_per_second":1e9,"slowest":"n7"}
+LINES
+"$summarize" limits.jsonl >out
+says out '3 GB/s |  | least_bytes_per_second 1 GB/s, slowest on n7 |'
+
 # A series whose first point has no rate has no efficiency.
 cat >rateless.jsonl <<'LINES'
 {"benchmark":"step","case":"one","seconds":1.0,"cores":1,"series":"strong"}
@@ -98,6 +104,8 @@ LINES
 "$summarize" before.jsonl after.jsonl >out 2>error
 [[ $(head -n 1 out) == "## machine" ]] || fail "the machine is not first: $(cat out)"
 says out '| processor | Zen 4 | Zen 5 |'
+# By rates, for the second did more: its tensors are larger.
+says out '| qkv | after.jsonl | 2 s | 0% | 98 FLOP/s |  | 0.98 |'
 says out '| ranks | 1, 2 | 1 |'
 says error 'WARNING: processor differs: Zen 4 in before.jsonl; Zen 5 in after.jsonl'
 ! grep -qE 'host|ranks' error || fail "what is of a run differs: $(cat error)"
