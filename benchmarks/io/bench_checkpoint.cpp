@@ -279,6 +279,7 @@ int main(int argc, char** argv) {
   const World world;
   std::string place = ".";
   int repetitions = 5;
+  std::vector<Kind> cases = kinds_of(world.size);
   std::vector<std::string> names;
   CLI::App app{
       "Checkpoints written and read by all ranks (mpiexec -n N), against plain O_DIRECT writes and "
@@ -288,14 +289,18 @@ int main(int argc, char** argv) {
   app.add_option("repetitions", repetitions, "Of each case")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("case", names, "Those to run (default: all)")->check(CLI::IsMember(all_names()));
+  app.add_option("case", names, "Those to run (default: all)")
+      ->check(CLI::IsMember(names_of(cases)));
   int status = 0;
   if (const auto refused = benchmark::refused(app, argc, argv, world.rank == 0)) {
     MPI_Finalize();
     return *refused;
   }
   try {
-    std::vector<Kind> cases = chosen(names, world.size);
+    if (!names.empty())
+      std::erase_if(cases, [&](const Kind& kind) {
+        return std::ranges::find(names, kind.name) == names.end();
+      });
     if (left_out(cases, world)) status = 2;
     const std::string directory = place + "/bench_checkpoint-files";
     std::filesystem::create_directories(directory);

@@ -2,12 +2,12 @@
 // The cases of bench_checkpoint.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "benchmarks/io/checkpoint_state.hpp"
 #include "io/checkpoint_file.hpp"
-#include "kernels/base/check.hpp"
 
 namespace triax {
 
@@ -43,22 +43,18 @@ constexpr std::array kinds = {
     Kind{"verify", Kind::Action::verify},
     Kind{"read flat files=4", Kind::Action::read, Cut::flat, 4}};
 
-inline std::vector<std::string> all_names() {
+/// Those that so many ranks can have.
+inline std::vector<Kind> kinds_of(int ranks) {
+  std::vector<Kind> some;
+  std::ranges::copy_if(kinds, std::back_inserter(some),
+                       [&](const Kind& kind) { return ranks > 1 || !kind.collective; });
+  return some;
+}
+
+inline std::vector<std::string> names_of(const std::vector<Kind>& kinds) {
   std::vector<std::string> names;
   for (const Kind& kind : kinds) names.emplace_back(kind.name);
   return names;
-}
-
-/// Those that are named, or all; collective ones are of several ranks.
-inline std::vector<Kind> chosen(const std::vector<std::string>& names, int ranks) {
-  std::vector<Kind> some;
-  for (const Kind& kind : kinds) {
-    const bool named = std::ranges::find(names, kind.name) != names.end();
-    if (kind.collective && ranks == 1 && named)
-      throw UsageError(fmt::format("\"{}\" is of several ranks", kind.name), "", "Start 2 or more");
-    if (named || (names.empty() && !(kind.collective && ranks == 1))) some.push_back(kind);
-  }
-  return some;
 }
 
 }  // namespace triax
