@@ -198,7 +198,8 @@ int run(int argc, char** argv, MpiSession& session, std::optional<StartSignals>&
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
       "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running; 75 "
       "stopped by "
-      "SIGUSR1, SIGTERM or the clock with a checkpoint written, or by a signal before the first "
+      "SIGUSR1, SIGTERM, SIGHUP or the clock with a checkpoint written, or by a signal before the "
+      "first "
       "step: run it again.");
   Arguments arguments{{}, start};
   arguments.job.started = started;

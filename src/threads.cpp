@@ -69,13 +69,14 @@ Settled settle_on_cores(const CoreShare& share, MemorySpace space, int threads) 
   if (threads == 0 && threads_asked() > 0)
     return {false, fmt::format("{} thread(s) a rank, as OMP_NUM_THREADS says", threads_asked())};
   if (threads == 0) threads = share.cores;
+  const CoreShare used = share.first(threads);
   if (threads > share.cores || !share.own() || places_asked() || space == MemorySpace::device ||
-      !pin_to(share))
+      !pin_to(used))
     return {false, fmt::format("{} thread(s) a rank, on {}, not pinned", threads, share.text())};
   return {
       true,
       fmt::format("{} thread(s) a rank, pinned; rank 0 on {}. OMP_NUM_THREADS sets another number",
-                  threads, share.text())};
+                  threads, used.text())};
 }
 
 }  // namespace triax

@@ -185,13 +185,10 @@ struct Node {
 // UsageError on all ranks where a node lacks memory for the two tensors of each of its ranks, and a
 // copy that they share; smaller sizes are printed then. Collective.
 void require_room(std::int64_t bytes) {
-  const std::string lacking = triax::benchmark::lacking_memory(
-      fmt::format("a case of {} bytes", bytes), 3.0 * static_cast<double>(bytes),
-      triax::benchmark::ranks_of_node());
-  int lacks = lacking.empty() ? 0 : 1;
-  MPI_Allreduce(MPI_IN_PLACE, &lacks, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (lacks == 1)
-    throw triax::UsageError(lacking.empty() ? "another node lacks memory" : lacking, "",
+  const std::string lacking = triax::benchmark::lacking_on_any_node(
+      fmt::format("a case of {} bytes", bytes), 3.0 * static_cast<double>(bytes));
+  if (!lacking.empty())
+    throw triax::UsageError(lacking, "",
                             "Start fewer ranks a node, or give a smaller largest case");
 }
 

@@ -258,18 +258,18 @@ class Bench {
   std::vector<Case> cases_;
 };
 
-// Leaves out what no node has memory for, and says so. Collective.
+// Leaves out what some node has no memory for, and says so. Collective.
 bool left_out(std::vector<Kind>& cases, const World& world) {
+  const auto is_replicated = [](const Kind& kind) { return kind.cut == Cut::replicated; };
   const auto all = static_cast<double>(state_bytes());
   const double of_rank = 3.0 * all / world.size + loading_bytes_at_once + independent_bytes;
   const int ranks = benchmark::ranks_of_node();
   benchmark::require_memory("a checkpoint's state, cut two ways and copied", of_rank, ranks);
-  std::string lacking = benchmark::lacking_memory("\"read replicated\"", of_rank + all, ranks);
-  int lacks = lacking.empty() ? 0 : 1;
-  MPI_Allreduce(MPI_IN_PLACE, &lacks, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (!lacking.empty()) fmt::print(stderr, "{}: it is left out\n", lacking);
-  return lacks == 1 &&
-         std::erase_if(cases, [](const Kind& kind) { return kind.cut == Cut::replicated; }) > 0;
+  if (std::ranges::none_of(cases, is_replicated)) return false;
+  const std::string lacking = benchmark::lacking_on_any_node("\"read replicated\"", of_rank + all);
+  if (lacking.empty()) return false;
+  if (world.rank == 0) fmt::print(stderr, "{}: it is left out\n", lacking);
+  return std::erase_if(cases, is_replicated) > 0;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "benchmarks/support/node_memory.hpp"
 #include "kernels/base/host_name.hpp"
 #include "src/comm/isa_of_job.hpp"
 #include "src/comm/launcher.hpp"
@@ -36,8 +37,7 @@ Ranks settle(int threads, MemorySpace space) {
   Ranks ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks.all);
-  MPI_Comm node = MPI_COMM_NULL;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.rank, MPI_INFO_NULL, &node);
+  MPI_Comm node = ranks_of_own_node();
   MPI_Comm_size(node, &ranks.of_node);
   const CoreShare share = share_of_cores(node);
   MPI_Comm_free(&node);
@@ -100,6 +100,10 @@ std::string today() {
 
 OwnCores::OwnCores(int threads, MemorySpace space)
     : ranks_(settle(threads, space)), runtime_(ranks_.threads) {}
+
+void OwnCores::require_one_rank() const {
+  if (ranks_.all > 1) throw UsageError("this benchmark is of one rank", "", "Start one");
+}
 
 void OwnCores::print_machine(const std::string& devices) const {
   if (ranks_.rank != 0) return;

@@ -25,6 +25,8 @@ class OwnCores {
   explicit OwnCores(int threads, MemorySpace space = MemorySpace::host);
 
   const Ranks& ranks() const { return ranks_; }
+  /// UsageError where there are more.
+  void require_one_rank() const;
 
   /// Rank 0 prints the line of the benchmark "machine": its machine, what the program was built
   /// from, and how many compute. `devices`: what computes in place of the host; empty: nothing.

@@ -76,8 +76,11 @@ Timing Place::time(const std::function<void()>& body) const {
   return timing_of(std::move(seconds));
 }
 
+// Ranks of a node measure together, and fill its caches together.
 std::int64_t Place::bytes_beyond_caches() const {
-  return bytes_beyond(cache_bytes(), ranks_.threads);
+  const std::int64_t caches =
+      ranks_.of_node > 1 ? cache_bytes(CachesOf::node) / ranks_.of_node : cache_bytes();
+  return bytes_beyond(caches, ranks_.threads);
 }
 
 Limit Place::memory_bandwidth() const {
@@ -154,7 +157,7 @@ namespace {
 void run_on_one_rank(bool on_device, int threads, void (*body)(const Place& place)) {
   const MemorySpace space = on_device ? MemorySpace::device : MemorySpace::host;
   const OwnCores cores(threads, space);
-  if (cores.ranks().all > 1) throw UsageError("this benchmark is of one rank", "", "Start one");
+  cores.require_one_rank();
   const Place place(space, cores.ranks());
   cores.print_machine(on_device ? device_facts().name : "");
   body(place);
@@ -179,12 +182,21 @@ int run_at_place(int argc, char** argv, const char* what, void (*body)(const Pla
     return 0;
   } catch (const Error& error) {
     if (session.rank() == 0) fmt::print(stderr, "{}\n", error.what());
-    return 2;
+    return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 3;
   }
 }
 
+namespace {
+
+// On the host in pages that are where the threads are which first write them.
+Buffer made(MemorySpace space, std::size_t bytes) {
+  return space == MemorySpace::host ? Buffer::unwritten(bytes) : Buffer(bytes, space);
+}
+
+}  // namespace
+
 RandomArray::RandomArray(const Place& place, DType dtype, const Shape& shape)
-    : buffer_(static_cast<std::size_t>(shape.elements()) * size_of(dtype), place.space()),
+    : buffer_(made(place.space(), static_cast<std::size_t>(shape.elements()) * size_of(dtype))),
       view_(buffer_.tensor(dtype, shape)) {
   fill_normal(place.stream(), view_, 1, 0, 0.0F, 1.0F);
 }

@@ -83,6 +83,7 @@ double bytes_of_token(const ModelConfig& model, double past) {
 
 void run(const Options& options) {
   const benchmark::OwnCores cores(options.threads);
+  cores.require_one_rank();
   cores.print_machine();
   const benchmark::Place place(MemorySpace::host, cores.ranks());
   const ModelConfig& model = benchmark::model_shapes().at(options.model);
@@ -143,6 +144,9 @@ int main(int argc, char** argv) {
   try {
     run(options);
     return 0;
+  } catch (const UsageError& error) {
+    if (session.rank() == 0) std::fprintf(stderr, "%s\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     session.abort(3);

@@ -40,7 +40,21 @@ std::string runs_of(const std::vector<int>& numbers) {
 
 std::string CoreShare::text() const {
   const std::string some = fmt::format("{} of the node's {} core(s)", cores, of_node);
-  return own() ? fmt::format("{} (hardware threads {})", some, runs_of(threads)) : some;
+  return own() ? fmt::format("{} (hardware threads {})", some, runs_of(threads())) : some;
+}
+
+std::vector<int> CoreShare::threads() const {
+  std::vector<int> all;
+  for (const std::vector<int>& core : own_cores) all.insert(all.end(), core.begin(), core.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+CoreShare CoreShare::first(int count) const {
+  CoreShare some = *this;
+  some.cores = std::min(cores, count);
+  if (own()) some.own_cores.resize(static_cast<std::size_t>(some.cores));
+  return some;
 }
 
 std::pair<int, int> equal_run(int count, int index, int sharers) {
@@ -71,11 +85,7 @@ CoreShare share_of_masks(const Cores& cores, const std::vector<ThreadMask>& mask
   }
   const auto [first, last] = equal_run(count, before, sharers);
   share.cores = last - first;
-  for (int core = first; core < last; ++core) {
-    const std::vector<int>& threads = usable[static_cast<std::size_t>(core)];
-    share.threads.insert(share.threads.end(), threads.begin(), threads.end());
-  }
-  std::sort(share.threads.begin(), share.threads.end());
+  share.own_cores.assign(usable.begin() + first, usable.begin() + last);
   return share;
 }
 

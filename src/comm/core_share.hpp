@@ -22,11 +22,14 @@ using Cores = std::vector<std::vector<int>>;
 
 /// The cores of its node that a rank computes on.
 struct CoreShare {
-  int cores = 1;             // of this rank, one thread on each
-  int of_node = 1;           // physical ones that any rank of the node may use, cut to the quota
-  std::vector<int> threads;  // hardware threads of those cores, ascending; empty where the rank
-                             // shares its cores with others and is better left unbound
-  bool own() const { return !threads.empty(); }
+  int cores = 1;    // of this rank, one thread on each
+  int of_node = 1;  // physical ones that any rank of the node may use, cut to the quota
+  Cores own_cores;  // those; empty where the rank shares its cores with others and is
+                    // better left unbound
+  bool own() const { return !own_cores.empty(); }
+  std::vector<int> threads() const;  // hardware threads of its own cores, ascending
+  /// The first so many of its cores.
+  CoreShare first(int count) const;
   std::string text() const;  // "2 of the node's 8 cores (hardware threads 0-1)"
 };
 

@@ -46,7 +46,7 @@ class NcclProgress final : public MovesMessages {
   void begun(std::size_t call);
   /// Tells the board what is complete.
   void note();
-  /// DeviceMessagesFailed where messages have failed: there are no communicators any more.
+  /// DeviceMessagesFailed where messages or the GPU have failed.
   void check_usable() const {
     if (!failure_.empty()) throw DeviceMessagesFailed(failure_);
   }

@@ -146,13 +146,13 @@ CoreShare share_of_cores(MPI_Comm node) {
 bool pin_to(const CoreShare& share) {
   const Topology topology = load_topology();
   const Bitmap threads(hwloc_bitmap_alloc());
-  for (const int thread : share.threads)
+  for (const int thread : share.threads())
     hwloc_bitmap_set(threads.get(), static_cast<unsigned>(thread));
   return share.own() &&
          hwloc_set_cpubind(topology.get(), threads.get(), HWLOC_CPUBIND_PROCESS) == 0;
 }
 
-std::int64_t cache_bytes() {
+std::int64_t cache_bytes(CachesOf which) {
   const Topology topology = load_topology(Beside::caches);
   const ThreadMask mask = own_threads(topology.get());
   std::int64_t bytes = 0;
@@ -161,7 +161,8 @@ std::int64_t cache_bytes() {
     for (hwloc_obj_t cache = nullptr;
          (cache = hwloc_get_next_obj_by_type(topology.get(), level, cache)) != nullptr;)
       for (unsigned thread = 0; thread < max_hardware_threads; ++thread)
-        if (has(mask, thread) && hwloc_bitmap_isset(cache->cpuset, thread) != 0) {
+        if ((which == CachesOf::node || has(mask, thread)) &&
+            hwloc_bitmap_isset(cache->cpuset, thread) != 0) {
           bytes += static_cast<std::int64_t>(cache->attr->cache.size);
           break;
         }

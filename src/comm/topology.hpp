@@ -19,9 +19,10 @@ CoreShare share_of_cores(MPI_Comm node);
 /// its own. False where the system does not let it.
 bool pin_to(const CoreShare& share);
 
-/// Bytes that the data caches of the hardware threads which this process may use hold together, of
-/// all levels; 0 where the system names none.
-std::int64_t cache_bytes();
+/// Bytes that the data caches of the hardware threads which this process may use, or those of the
+/// whole node, hold together, of all levels; 0 where the system names none.
+enum class CachesOf : std::uint8_t { process, node };
+std::int64_t cache_bytes(CachesOf which = CachesOf::process);
 
 /// How near this process is to each device of `places`: of the hardware threads that it may use,
 /// those of the device's own package or NUMA node, in parts of 1000; 0 where nothing is known of

@@ -194,19 +194,20 @@ JsonDocument parse(const std::string& text, Builder builder, bool ignore_comment
 // DeepSpeed reads its files as Hjson. Of that, comments from # to the end of the line and a comma
 // behind the last element are blanked, so that all else stays in its place.
 std::string without_hjson(std::string text) {
-  const auto skip_to = [&](std::size_t from, std::string_view end) {
-    return std::min(text.find(end, from), text.size());
+  const auto end_of_line = [&](std::size_t from) {  // as nlohmann's parser has it
+    return std::min(text.find_first_of("\r\n", from), text.size());
   };
   char before = 0;        // the last character that is neither blank nor comment
   std::size_t comma = 0;  // where it stands, if it is one behind an element
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '#') {
-      const std::size_t end = skip_to(i, "\n");
+      const std::size_t end = end_of_line(i);
       std::fill(text.begin() + static_cast<std::ptrdiff_t>(i),
                 text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
     } else if (c == '/') {
-      i = text.compare(i, 2, "/*") == 0 ? skip_to(i + 2, "*/") + 1 : skip_to(i, "\n");
+      i = text.compare(i, 2, "/*") == 0 ? std::min(text.find("*/", i + 2), text.size()) + 1
+                                        : end_of_line(i);
     } else if (std::string_view(" \t\r\n").find(c) == std::string_view::npos) {
       if (c == '"')
         for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;

@@ -16,6 +16,10 @@ void Settings::resolve(const std::string& path, nlohmann::json value, const std:
   setting.source = source;
 }
 
+void Settings::default_for_auto(const std::string& path) {
+  if (is_auto(path)) resolve(path, table_->find(path)->fallback);
+}
+
 std::vector<std::string> Settings::paths() const {
   std::vector<std::string> ordered;
   std::set<std::string> seen;

@@ -31,6 +31,8 @@ class Settings {
   void put(const std::string& path, Setting setting) { settings_[path] = std::move(setting); }
   /// A value that was worked out; `source` says how.
   void resolve(const std::string& path, nlohmann::json value, const std::string& source = "auto");
+  /// "auto" becomes the key's default.
+  void default_for_auto(const std::string& path);
   bool has(const std::string& path) const {
     return settings_.contains(path) && !settings_.at(path).value.is_null();
   }

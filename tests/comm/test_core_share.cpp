@@ -63,7 +63,10 @@ TEST(CoreShare, RanksThatMayUseTheSameCoresGetAnEqualRunEach) {
   const CoreShare second = share_of_masks(cores, masks, 1, unlimited);
   EXPECT_EQ(second.cores, 4);
   EXPECT_EQ(second.of_node, 8);
-  EXPECT_THAT(second.threads, ElementsAre(4, 5, 6, 7, 12, 13, 14, 15));
+  EXPECT_THAT(second.threads(), ElementsAre(4, 5, 6, 7, 12, 13, 14, 15));
+  EXPECT_THAT(second.first(1).threads(), ElementsAre(4, 12));
+  EXPECT_EQ(second.first(1).cores, 1);
+  EXPECT_EQ(second.first(9).threads(), second.threads());
   EXPECT_THAT(
       cores_of_ranks(cores_of(7), std::vector<ThreadMask>(2, whole_cores(0, 7, 7)), unlimited),
       ElementsAre(3, 3));
@@ -75,7 +78,7 @@ TEST(CoreShare, GroupsOfRanksWithCoresOfTheirOwnShareThose) {
   EXPECT_THAT(cores_of_ranks(cores_of(8), masks, unlimited), ElementsAre(1, 3, 1, 3));
   std::set<int> owned;
   for (int rank = 0; rank < 4; ++rank)
-    for (const int thread : share_of_masks(cores_of(8), masks, rank, unlimited).threads)
+    for (const int thread : share_of_masks(cores_of(8), masks, rank, unlimited).threads())
       EXPECT_TRUE(owned.insert(thread).second) << thread;
   EXPECT_EQ(owned.size(), 16U);
 }
@@ -107,7 +110,7 @@ TEST(CoreShare, OneThreadOfACoreIsACore) {
   const std::vector<ThreadMask> masks = {mask_of({0, 1}), mask_of({10, 11})};
   const CoreShare share = share_of_masks(cores_of(8), masks, 1, unlimited);
   EXPECT_EQ(share.cores, 2);
-  EXPECT_THAT(share.threads, ElementsAre(10, 11));
+  EXPECT_THAT(share.threads(), ElementsAre(10, 11));
 }
 
 TEST(CoreShare, SaysWhichCoresItChose) {

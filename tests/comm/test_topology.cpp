@@ -77,12 +77,13 @@ TEST(Topology, GivesEachRankItsShare) {
   EXPECT_EQ(share.cores, std::max(1, share.cores));
   if (share.own()) {
     EXPECT_LE(share.cores * ranks, share.of_node + ranks);
-    EXPECT_TRUE(std::is_sorted(share.threads.begin(), share.threads.end()));
+    const std::vector<int> threads = share.threads();
+    EXPECT_TRUE(std::is_sorted(threads.begin(), threads.end()));
   } else {
     EXPECT_EQ(share.cores, std::max(1, share.of_node / ranks));
   }
   std::vector<int> owners(1024, 0);
-  for (const int thread : share.threads)
+  for (const int thread : share.threads())
     if (thread < std::ssize(owners)) ++owners[static_cast<std::size_t>(thread)];
   MPI_Allreduce(MPI_IN_PLACE, owners.data(), static_cast<int>(owners.size()), MPI_INT, MPI_SUM,
                 MPI_COMM_WORLD);
@@ -97,8 +98,8 @@ TEST(Topology, PinsTheProcessToItsShare) {
   if (share.own()) {
     cpu_set_t bound;
     ASSERT_EQ(sched_getaffinity(0, sizeof bound, &bound), 0);
-    EXPECT_EQ(CPU_COUNT(&bound), std::ssize(share.threads));
-    for (const int thread : share.threads) EXPECT_TRUE(CPU_ISSET(thread, &bound));
+    EXPECT_EQ(CPU_COUNT(&bound), std::ssize(share.threads()));
+    for (const int thread : share.threads()) EXPECT_TRUE(CPU_ISSET(thread, &bound));
   }
   MPI_Barrier(MPI_COMM_WORLD);
   bind_process(before);

@@ -56,6 +56,7 @@ TEST(JsonLines, CommentsAndLastCommasOfHjsonAreTaken) {
   EXPECT_EQ(document.root, nlohmann::json::parse(
                                R"({"a":"x # no comment, }","c":[1,2],"d":{"e":"\\","f":"\"#"}})"));
   EXPECT_EQ(document.lines.at("d"), 6);
+  EXPECT_EQ(parse_json("{\"a\": [1, # one\r2]}", "f.json", errors).root["a"].size(), 2U);
   for (const char* text : {R"({"a": [,]})", R"({,})", R"({"a": 1,,})", R"({"a": ,})", "{\"a\": 1,"})
     EXPECT_THROW(parse_json(text, "f.json", errors), UsageError) << text;
 }

@@ -135,8 +135,14 @@ TEST_F(Load, DisabledFeaturesAreFine) {
           R"(, "bf16": {"enabled": false}, "fp16": {"enabled": false, "loss_scale": 0}, "amp": {"enabled": false, "opt_level": "O1"}, "lora": null,
     "run": {"tensorboard": false, "trace_steps": null}, "wandb": {"enabled": false}, "curriculum_learning": {"enabled": false, "curriculum_type": "seqlen"},
     "zero_optimization": false, "sparse_attention": null, "elasticity": {"enabled": false, "max_train_batch_size": 2000, "micro_batch_sizes": [2, 4, 6]},
-    "checkpoint": {"tag_validation": "Ignore", "parallel_write": {"pipeline_stage": true}, "keep": 2}, "autotuning": {"enabled": false, "arg_mappings": {"a": "--b"}})"),
+    "checkpoint": {"tag_validation": "Ignore", "parallel_write": {"pipeline_stage": true}, "keep": 2}, "autotuning": {"enabled": false, "arg_mappings": {"a": "--b"}},
+    "weight_quantization": {}, "sequence_parallel_size": 1, "steps_per_print": "auto")"),
       "");
+  EXPECT_THAT(error(R"(, "sequence_parallel_size": 2)"), HasSubstr("2 is refused (not built;"));
+  EXPECT_EQ(
+      config(R"(, "zero_optimization": {"stage": 3, "offload_param": {"buffer_size": "auto"}})")
+          .zero.offload_param.buffer_size,
+      100'000'000);
 }
 
 TEST_F(Load, ReportsAllErrorsTogetherInTheOrderOfTheFile) {

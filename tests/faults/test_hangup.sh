@@ -16,13 +16,20 @@ die() {
   tail -n 20 out | cut -c1-400
   exit 1
 }
-steps() { grep -c '"loss"' run/metrics.jsonl 2> /dev/null || true; }
+steps() {
+  local count
+  count=$(grep -c '"loss"' run/metrics.jsonl 2> /dev/null)
+  echo "${count:-0}"
+}
+gone() { ! kill -0 "$1" 2> /dev/null || grep -q '^State:.Z' "/proc/$1/status"; }
 more_than() { [ "$(steps)" -gt "$1" ]; }
 
-"$triax" train job.json > out 2>&1 &
+# Whatever the tests themselves were started with.
+env --default-signal=HUP "$triax" train job.json > out 2>&1 &
 run=$!
 wait_for "a step" more_than 0
 kill -HUP "$run"
+wait_for "the end" gone "$run"
 wait "$run"
 status=$?
 [ "$status" = 75 ] || die "status $status of a run whose terminal closed"
@@ -37,6 +44,7 @@ kill -HUP "$run"
 before=$(steps)
 wait_for "steps after SIGHUP" more_than $((before + 20))
 kill -TERM "$run"
+wait_for "the end of the second run" gone "$run"
 wait "$run"
 status=$?
 [ "$status" = 75 ] || die "status $status of a run that nohup started"
