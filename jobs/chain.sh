@@ -16,9 +16,8 @@
 
 set -euo pipefail
 jobs=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
-# shellcheck source=jobs/slurm.sh
-. "$jobs/slurm.sh"
-# shellcheck disable=SC2034  # for fail
+# shellcheck source=jobs/messages.sh
+. "$jobs/messages.sh"
 name=chain.sh
 segments=4 stop=180s after=any previous=
 options=()
