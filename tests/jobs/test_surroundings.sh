@@ -132,4 +132,12 @@ printf '#!/bin/sh\n[ "$1" != config ] || kill -USR1 "$(cat script)"\nexec ./bin/
 TRIAX_JOBS=$source/jobs PROGRAM=$work/waiting EXPECTED=75 job 0 signalled.sbatch; comes_back
 says log 'signalled before the ranks were started'
 rm -f submit/.triax-7.failures
+
+# Each index of a sweep has its own checkpoints, whatever the job file says.
+printf 'optimizer.params.lr=1 run.seed=2\nrun.directory=there run.seed=3\n' >list
+sweep() { SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=$1 LISTED="7 7_$1" job 0 "$source/jobs/array-sweep.sbatch" list; }
+sweep 0
+says ran '--set run.directory=list.runs/0 --set checkpoint.directory=list.runs/0/checkpoints --set optimizer.params.lr=1'
+sweep 1
+says ran '--set checkpoint.directory=there/checkpoints --set run.directory=there'
 echo passed
