@@ -101,7 +101,7 @@ SLURM_CPUS_PER_TASK=4 OMP_NUM_THREADS=2 job 0
 [[ $(<threads) == 2 ]] || fail "threads of a rank that the user set: $(<threads)"
 
 # A chain whose segments would stop before they begin is not submitted; without a limit that it can read it is.
-printf '#!/bin/sh\necho 7\n' >bin/sbatch
+printf '#!/bin/sh\necho "$@" >>submitted\n[ -z "$BANNER" ] || echo "$BANNER"\necho ${NUMBER-7}\n' >bin/sbatch
 chmod +x bin/sbatch
 printf '{}' >chained.json
 chain() { PATH="$work/bin:$PATH" "$source/jobs/chain.sh" --segments 2 "$@" chained.json >log 2>&1; }
@@ -110,7 +110,21 @@ for times in '3' '00:03:00' '3:00' '0-0:3 --stop-before-end 3m' '1-1:00:00 --sto
   if chain --time=$times; then fail "a chain of segments without time: $times"; fi
   says log 'no segment would come to a step'
 done
-for times in '4' '00:03:01' '3:01' '0-0:4 --stop-before-end 3m59s' '1-1:00:01 --stop-before-end 1d1h' UNLIMITED; do
+if chain --stop-before-end 4h; then fail "a chain of segments without time, by the limit of train.sbatch"; fi
+if SBATCH_TIMELIMIT=3 chain; then fail "a chain of segments without time, by SBATCH_TIMELIMIT"; fi
+SBATCH_TIMELIMIT=3 chain --time=4 || fail "an option does not overrule the variable: $(cat log)"
+for stop in 3x 180,5 m 3m2; do
+  if chain --stop-before-end "$stop"; then fail "a chain is submitted that stops before its end by $stop"; fi
+  says log 'is no duration'
+done
+# What a site has sbatch say is no job.
+rm submitted
+BANNER='Welcome' NUMBER='7;cluster' chain || fail "a chain beside a banner: $(cat log)"
+says submitted '--dependency=afterany:7 --kill'
+[[ $(grep -cx 7 log) -eq 2 ]] || fail "the jobs of a chain: $(cat log)"
+if NUMBER='' chain; then fail "a chain goes on behind a job without a number"; fi
+says log 'where the number of a job should be'
+for times in '4' '00:03:01' '3:01' '0-0:4 --stop-before-end 3m59s' '1-1:00:01 --stop-before-end 1d1h' UNLIMITED 0; do
   # shellcheck disable=SC2086
   chain --time=$times || fail "a chain is refused: $times: $(cat log)"
   [[ $(grep -cx 7 log) -eq 2 ]] || fail "the jobs of a chain: $(cat log)"
