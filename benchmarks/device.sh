@@ -133,7 +133,8 @@ step() { # NAME OPTION...
 
 steps() {
   step "124M" --model gpt2-124m --batch 32 --seq 1024
-  step "124M, float32 gradients" --model gpt2-124m --batch 32 --seq 1024 --gradients f32
+  # Named as compare.sh names it, so that it is no run of the line above.
+  step "124M, float32 gradients" --model gpt2-124m --batch 32 --seq 1024 --gradients f32 --program triax-f32-gradients
   step "1.5B" --model gpt2-1.5b --batch 8 --seq 1024
   step "Llama 1B" --model llama-1b --batch 8 --seq 2048
   step "Llama 8B, 24 of 32 layers" --model llama-8b --layers 24 --batch 2 --seq 4096
@@ -181,9 +182,11 @@ run() { # OUT PART...
     exit 2
   fi
   local rate=${PEAK_FLOPS-}
-  case "$rate,$gpu" in # dense bf16, as NVIDIA's data sheets have it
+  case "$rate,$gpu" in # dense bf16, as NVIDIA's data sheets have it: the first that fits
+    ,*H100*NVL* | ,*H200*NVL*) rate=835.5e12 ;;
     ,*H200* | ,*H100*HBM3* | ,*H100*SXM*) rate=989.4e12 ;;
     ,*A100*) rate=312e12 ;;
+    ,*GB200*) rate=2500e12 ;;
     ,*B200*) rate=2250e12 ;;
   esac
   peak=(${rate:+--peak-flops "$rate"})

@@ -2,13 +2,16 @@
 //   benchmarks/summarize out.jsonl                      one machine
 //   benchmarks/summarize before.jsonl after.jsonl       side by side
 //   benchmarks/summarize --svg plots out.jsonl          and plots/BENCHMARK.svg
+//   benchmarks/summarize --within 5 ref.jsonl new.jsonl status 1 where a case of ref is 5 % slower
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "benchmarks/support/arguments.hpp"
+#include "benchmarks/support/compare.hpp"
 #include "benchmarks/support/plot.hpp"
 #include "benchmarks/support/results.hpp"
 #include "benchmarks/support/table.hpp"
@@ -84,8 +87,8 @@ std::string bars_of(const std::string& benchmark, const Cases& cases,
     bars.push_back(std::move(bar));
   }
   const std::string unit = cases.front()->median().rate().first;
-  return bar_plot(benchmark + (limit ? ": fraction of the limit" : ": " + unit), files, bars,
-                  limit);
+  return bar_plot(benchmark + ": " + (limit ? "fraction of " + benchmark::limit_of(cases) : unit),
+                  files, bars, limit);
 }
 
 std::string peer_bars(const std::string& name, const Cases& programs) {
@@ -151,26 +154,56 @@ void show(const std::string& benchmark, const Cases& cases, const std::vector<st
     plots.write(benchmark + "-scaling", [&] { return curves_of(benchmark, parts.scaling); });
 }
 
+// What the programs ran on, first: numbers of another processor or build are not to be compared.
+void show_machines(const benchmark::Results& results, const std::vector<std::string>& files) {
+  if (results.machines.empty()) return;
+  fmt::print("## machine\n\n{}\n", benchmark::machine_table(results, files));
+  for (const std::string& line : benchmark::differences(results, files))
+    fmt::print(stderr, "summarize: WARNING: {}\n", line);
+}
+
+// The program's status: 2 where lines were left out, 1 where a case is worse than it may be.
+int summarize(const std::vector<std::string>& paths, const Plots& plots,
+              std::optional<double> percent) {
+  const benchmark::Results results = benchmark::read_results(paths);
+  const std::vector<std::string> files = benchmark::short_names(paths);
+  Cases all;
+  for (const Case& c : results.cases) all.push_back(&c);
+  show_machines(results, files);
+  for (const auto& [name, group] : grouped(all, [](const Case& c) { return c.benchmark; }))
+    show(name, group, files, plots);
+  for (const std::string& line : results.refused) fmt::print(stderr, "summarize: {}\n", line);
+  std::vector<std::string> beyond;
+  if (percent) beyond = benchmark::worse(results, *percent);
+  for (const std::string& line : beyond)
+    fmt::print(stderr, "summarize: beyond {} % of {}: {}\n", *percent, files[0], line);
+  if (!results.refused.empty()) return 2;
+  return beyond.empty() ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::string> files;
   std::string directory;
-  CLI::App app{"Tables and plots of benchmarks' JSON lines."};
+  std::optional<double> percent;
+  CLI::App app{
+      "Tables and plots of benchmarks' JSON lines. Status 2 where a line is not a benchmark's."};
   app.add_option("files", files, "Files of JSON lines, a machine or a build each")
       ->required()
       ->check(CLI::ExistingFile);
   app.add_option("--svg", directory, "Directory for plots, made where it is not there");
+  app.add_option(
+         "--within", percent,
+         "Of two files: status 1 where the second lacks a case of the first, or is slower by "
+         "more than so many per cent; standard error names them")
+      ->check(CLI::NonNegativeNumber);
   if (const auto status = benchmark::refused(app, argc, argv)) return *status;
   try {
-    const benchmark::Results results = benchmark::read_results(files);
-    Cases all;
-    for (const Case& c : results.cases) all.push_back(&c);
-    const Plots plots(directory);
-    for (const auto& [name, group] : grouped(all, [](const Case& c) { return c.benchmark; }))
-      show(name, group, files, plots);
-    for (const std::string& line : results.refused) fmt::print(stderr, "summarize: {}\n", line);
-    return results.refused.empty() ? 0 : 2;
+    if (percent && files.size() != 2)
+      throw UsageError("--within is of two files", "",
+                       "Name a reference and what is held against it");
+    return summarize(files, Plots(directory), percent);
   } catch (const std::exception& error) {
     fmt::print(stderr, "summarize: {}\n", error.what());
     return 2;

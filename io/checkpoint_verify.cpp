@@ -93,14 +93,14 @@ std::vector<std::uint64_t> damaged_blocks(const CheckpointBlocks& blocks,
 }  // namespace
 
 Verification verify_checkpoint(const std::string& path, const Ranks& ranks,
-                               const VerifyProgress& progress) {
+                               const VerifyProgress& progress, const std::string& group) {
   const auto start = Clock::now();
   const CheckpointReader reader(path, ranks);
   const CheckpointBlocks blocks(reader, ranks);
   Verification result;
   result.has_checksums = blocks.has_checksums();
   if (!result.has_checksums) return result;
-  const TensorPieces pieces(blocks.tensors(), blocks.elements(), ranks);
+  const TensorPieces pieces(blocks.tensors(), blocks.elements(), ranks, group);
   std::vector<std::uint64_t> damaged;
   const int parts = 1 + parts_ahead(ranks_on_machine(ranks));  // one is looked at
   agreed(ranks, [&] { damaged = damaged_blocks(blocks, reader, pieces, parts, progress); });
@@ -126,8 +126,8 @@ std::string text_of(const std::vector<DamagedBlock>& damaged) {
   return text;
 }
 
-bool require_whole(const std::string& path, const Ranks& ranks) {
-  const Verification result = verify_checkpoint(path, ranks);
+bool require_whole(const std::string& path, const Ranks& ranks, const std::string& group) {
+  const Verification result = verify_checkpoint(path, ranks, {}, group);
   if (result.damaged.empty()) return result.has_checksums;
   throw Error(fmt::format("{} is damaged", path),
               fmt::format("{} of its blocks do not match their checksums, the first is {}",

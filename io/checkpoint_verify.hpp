@@ -29,15 +29,17 @@ using VerifyProgress = std::function<void(std::int64_t done, std::int64_t total)
 
 /// Collective; the same on every rank. The ranks share out the blocks, and each has as many on
 /// their way from the disk as a load has (parts_ahead). Error as CheckpointReader's, and where the
-/// list of tensors is damaged or data cannot be read. MPI_COMM_NULL: one process.
+/// list of tensors is damaged or data cannot be read. MPI_COMM_NULL: one process. `group`: of the
+/// tensors whose names begin so alone; empty: all.
 Verification verify_checkpoint(const std::string& path, const Ranks& ranks,
-                               const VerifyProgress& progress = {});
+                               const VerifyProgress& progress = {}, const std::string& group = {});
 
 /// The damage, for people: the first ten blocks, a line each, and how many more there are.
 std::string text_of(const std::vector<DamagedBlock>& damaged);
 
 /// Collective. verify_checkpoint, and an Error that names damaged blocks where there are any.
-/// False where the file has no checksums.
-bool require_whole(const std::string& path, const Ranks& ranks);
+/// `group`: of the tensors whose names begin so alone; empty: all. False where the file has no
+/// checksums.
+bool require_whole(const std::string& path, const Ranks& ranks, const std::string& group = {});
 
 }  // namespace triax

@@ -100,9 +100,14 @@ std::string why_unreadable(const std::string& path) {
 
 void File::Impl::require(bool ok, const char* what, const std::string& object) const {
   if (ok) return;
-  throw Error(fmt::format("cannot {} {} in {}", what, object, path), last_error(),
-              "The file may be damaged: use another one. Where it is being written, check the "
-              "disk's free space and quota");
+  const std::string why = last_error();
+  const bool no_filter = why.find("plugin") != std::string::npos;  // where it looked for one
+  throw Error(fmt::format("cannot {} {} in {}", what, object, path), why,
+              no_filter ? "Its data are compressed in a way that this HDF5 has not (h5dump -p says "
+                          "which): h5repack -f GZIP=4 makes a file that it reads, or "
+                          "HDF5_PLUGIN_PATH names the directory of its filters"
+                        : "The file may be damaged: use another one. Where it is being written, "
+                          "check the disk's free space and quota");
 }
 
 Handle File::Impl::dataset(const std::string& name) const {

@@ -1,23 +1,27 @@
 #include "io/tensor_pieces.hpp"
 
+#include <utility>
+
 namespace triax {
 
 TensorPieces::TensorPieces(std::span<const CheckpointTensor> tensors, std::int64_t elements,
-                           const Ranks& ranks)
-    : tensors_(tensors), elements_(elements) {
+                           const Ranks& ranks, std::string group)
+    : tensors_(tensors), elements_(elements), group_(std::move(group)) {
   const int rank = ranks.rank;
   const int size = ranks.size;
-  for (const CheckpointTensor& tensor : tensors_) bytes_ += tensor.bytes();
+  for (const CheckpointTensor& tensor : tensors_)
+    if (shared_out(tensor)) bytes_ += tensor.bytes();
   // A piece is the rank's whose share its first byte lies in.
   const double share = static_cast<double>(bytes_) / size;
   std::int64_t before = 0;
   each([&](std::int64_t index, const TensorPiece& piece) {
+    ++count_;
+    if (!shared_out(tensors_[piece.tensor])) return;
     const int owner = std::min(size - 1, static_cast<int>(static_cast<double>(before) / share));
     if (owner < rank) first_ = index + 1;
     if (owner <= rank) last_ = index + 1;
     if (owner == rank) own_bytes_ += bytes_of(piece);
     before += bytes_of(piece);
-    ++count_;
   });
 }
 

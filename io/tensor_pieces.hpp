@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "io/checkpoint_file.hpp"
@@ -17,13 +18,14 @@ struct TensorPiece {
 };
 
 /// All pieces of at most `elements` elements (>= 1), in the order of the tensors; each rank sees a
-/// run of neighbours of about as many bytes as any other's.
+/// run of neighbours of about as many bytes as any other's. Of tensors whose names do not begin
+/// with `group` no rank has any.
 class TensorPieces {
  public:
-  TensorPieces(std::span<const CheckpointTensor> tensors, std::int64_t elements,
-               const Ranks& ranks);
-  /// Of all ranks.
+  TensorPieces(std::span<const CheckpointTensor> tensors, std::int64_t elements, const Ranks& ranks,
+               std::string group = {});
   std::int64_t count() const { return count_; }
+  /// Of all ranks.
   std::int64_t bytes() const { return bytes_; }
   /// The bytes of this rank's.
   std::int64_t own_bytes() const { return own_bytes_; }
@@ -43,14 +45,18 @@ class TensorPieces {
   template <class Visit>
   void each_own(Visit&& visit) const {
     each([&](std::int64_t index, const TensorPiece& piece) {
-      if (first_ <= index && index < last_) visit(index, piece);
+      if (first_ <= index && index < last_ && shared_out(tensors_[piece.tensor]))
+        visit(index, piece);
     });
   }
   std::int64_t bytes_of(const TensorPiece& piece) const;
 
  private:
+  bool shared_out(const CheckpointTensor& tensor) const { return tensor.name.starts_with(group_); }
+
   std::span<const CheckpointTensor> tensors_;
   std::int64_t elements_;
+  std::string group_;
   std::int64_t count_ = 0, bytes_ = 0, own_bytes_ = 0;
   std::int64_t first_ = 0, last_ = 0;  // own pieces
 };

@@ -167,11 +167,12 @@ mpi_option() {
   fi
 }
 
-# launch PROGRAM...: on every rank of the job, or on $RANKS of them on as few nodes as hold so many; the status is the
-# launcher's, or 75. Signals that reach the script (sbatch --signal=B:USR1@180, scancel --batch) go on to the ranks; $forwarded
-# says if one to stop did.
+# launch PROGRAM...: on every rank of the job, or on $RANKS of them on as few nodes as hold so many, with $CPUS_A_RANK where
+# that is not the job's --cpus-per-task; the status is the launcher's, or 75. Signals that reach the script (sbatch
+# --signal=B:USR1@180, scancel --batch) go on to the ranks; $forwarded says if one to stop did.
 launch() {
   local ranks=${RANKS:-$SLURM_NTASKS} nodes=${SLURM_JOB_NUM_NODES:-1} launcher status signalled=yes
+  local cpus=${CPUS_A_RANK:-${SLURM_CPUS_PER_TASK:-}}
   local -a options=(${mpi[@]+"${mpi[@]}"})
   forwarded=
   if [[ -n $early ]]; then  # the job's time is over, or somebody wants its nodes
@@ -180,13 +181,17 @@ launch() {
   fi
   case ${LAUNCHER:-srun} in
     srun)
-      if [[ -n ${SLURM_CPUS_PER_TASK:-} ]]; then options+=(--cpus-per-task="$SLURM_CPUS_PER_TASK"); fi
+      if [[ -n $cpus ]]; then options+=(--cpus-per-task="$cpus"); fi
       # Without --nodes, fewer ranks than the job has would be spread over all of its nodes; with sbatch --export=NONE they
       # would not see what is set here.
       srun --ntasks="$ranks" --nodes="$(((ranks * nodes + SLURM_NTASKS - 1) / SLURM_NTASKS))" --kill-on-bad-exit=1 \
         --export=ALL ${options[@]+"${options[@]}"} bash -c "$as_rank" rank "$@" &
       ;;
-    mpiexec) mpiexec -n "$ranks" bash -c "$as_rank" rank "$@" & ;;
+    mpiexec)
+      # Open MPI binds each of few ranks to one core, whatever threads it has; triax finds its cores itself.
+      if mpiexec --version 2>&1 | grep -iE 'open ?(mpi|rte)' >/dev/null; then options=(--bind-to none); fi
+      mpiexec -n "$ranks" ${options[@]+"${options[@]}"} bash -c "$as_rank" rank "$@" &
+      ;;
     *) fail "LAUNCHER=$LAUNCHER is neither srun nor mpiexec" ;;
   esac
   launcher=$!

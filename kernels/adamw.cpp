@@ -55,8 +55,9 @@ void adamw(const Stream& stream, const Tensor& parameter, const Tensor& weights,
     });
   };
   const auto update = [&](const auto* g, auto* copy) {
-    step(g, copy);
-    if (options.stochastic && copy != nullptr) round(copy, p, n, *options.stochastic);
+    if (!options.stochastic || copy == nullptr) return step(g, copy);
+    step(g, static_cast<float*>(nullptr));
+    round(copy, p, n, *options.stochastic);
   };
   with_type(gradient.dtype(), [&]<class G>(Type<G>) {
     const G* g = elements_of<G>(gradient, n, "gradient");

@@ -79,7 +79,8 @@ struct CoarseGelu {
   VectorGroup<n> value, slope;
 };
 
-/// GELU (tanh approximation) of x and its derivative, to 8e-7 and 4e-5. Both are NaN where x is.
+/// GELU (tanh approximation) of x and its derivative, to 8e-7 and 4e-5. Both are NaN where x is. Of
+/// minus infinity they are zero to that precision, which in float32 is NaN.
 template <int n>
 [[gnu::always_inline]] inline CoarseGelu<n> coarse_gelu(const detail::BegunGelu<n>& of) {
   using detail::shortfall_coefficient;

@@ -53,6 +53,12 @@ constexpr V sigmoid_from(V e) {
   return 1.0F / (1.0F + e);
 }
 
+/// 1 / sqrt(mean_square + epsilon), by which a norm scales a row. NaN where the square is infinite:
+/// of a row so large that it overflows, zeros would come, and nobody would notice.
+TRIAX_HOST_DEVICE inline float norm_scale(float mean_square, float epsilon) {
+  return 1.0F / std::sqrt(mean_square + epsilon + (mean_square - mean_square));
+}
+
 /// All of an AdamW step that does not depend on the element, rounded to float once.
 struct AdamWFactors {
   explicit AdamWFactors(const AdamWOptions& o)

@@ -12,15 +12,8 @@
 
 namespace triax {
 namespace {
-
 constexpr std::int64_t block = 8192;  // elements of a parallel task
-
-// The exponential of minus x, infinite beyond 88.68.
-inline FloatVector exp_of_minus(FloatVector x) {
-  return fast_exp_flushed(smaller(FloatVector{} + 88.75F, -x));
 }
-
-}  // namespace
 
 void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {
   if (on_device(stream)) return cuda::gelu_forward(stream, y, x);

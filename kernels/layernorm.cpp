@@ -12,6 +12,7 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/formulas.hpp"
 #include "kernels/gradient_row.hpp"
 #include "kernels/residual_row.hpp"
 
@@ -47,7 +48,7 @@ RowStatistics statistics_of(float pivot, float sum, float squares, std::int64_t 
   const float inverse = 1.0F / static_cast<float>(columns);
   const float rest = inverse * sum;
   const float variance = inverse * squares - rest * rest;
-  const float rstd = 1.0F / std::sqrt(larger(0.0F, variance) + epsilon);  // NaN stays
+  const float rstd = norm_scale(larger(0.0F, variance), epsilon);  // NaN stays
   return {pivot, rest, rstd, -rest * rstd};
 }
 

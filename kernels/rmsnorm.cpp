@@ -1,7 +1,5 @@
 #include "kernels/rmsnorm.hpp"
 
-#include <cmath>
-
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
@@ -9,6 +7,7 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/formulas.hpp"
 #include "kernels/gradient_row.hpp"
 #include "kernels/residual_row.hpp"
 
@@ -21,7 +20,7 @@ float reciprocal_rms(const T* x, std::int64_t columns, float epsilon) {
     const FloatVector v = lanes.stream(x + c);
     return Product{v, v};
   });
-  return 1.0F / std::sqrt(squares / static_cast<float>(columns) + epsilon);
+  return norm_scale(squares / static_cast<float>(columns), epsilon);
 }
 
 template <class T>

@@ -10,7 +10,8 @@
 namespace triax {
 
 /// `value` rounded to a number that T has exactly: away from zero where the low bits of `word` and
-/// the part that T has no room for make a whole step. What is not finite stays as it is.
+/// the part that T has no room for make a whole step. What is not finite stays as it is; beyond the
+/// largest number of T it may become infinite.
 template <class T>
 TRIAX_HOST_DEVICE constexpr float rounded_stochastically(float value, std::uint32_t word);
 

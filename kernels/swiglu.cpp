@@ -15,7 +15,7 @@ namespace triax {
 namespace {
 
 inline FloatVector sigmoid(FloatVector x) {
-  return sigmoid_from(fast_exp_flushed(smaller(FloatVector{} + 88.75F, -x)));
+  return sigmoid_from(exp_of_minus(x));
 }
 
 // Where results are rounded to 16 bits: of sigmoid(x).

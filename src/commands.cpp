@@ -120,7 +120,8 @@ void print_plan(const JobArguments& arguments, const JobPlan& plan) {
     print_as_text(arguments, plan);
   if (!arguments.dry_run) return;
   const PlacedConfig& config = plan.config;
-  for (const std::string& line : gpu_notes(config, device_count() > 0)) spdlog::info("{}", line);
+  const bool present = config.place.space == MemorySpace::device && device_count() > 0;
+  for (const std::string& line : gpu_notes(config, present)) spdlog::info("{}", line);
   for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
 }
 
@@ -204,10 +205,11 @@ int train(const JobArguments& arguments, MpiSession& session, std::optional<Star
   const LoadedJob job = load_on_all_ranks(
       session, [&] { return load_job(arguments.job, arguments.overrides, session.size()); });
   std::string cores;
-  ProcessGrid grid(
-      MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, job.config.run.collective_timeout,
-      job.config.run.space,
-      [&](const CoreShare& share, MemorySpace space) { cores = settle_on_cores(share, space); });
+  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {},
+                   job.config.run.collective_timeout, job.config.run.space,
+                   [&](const CoreShare& share, MemorySpace space) {
+                     cores = settle_on_cores(share, space).text;
+                   });
   const std::string code = [&] {
     const WaitScope agreeing(grid.watch());
     return agree_on_isa(grid.mpi());

@@ -19,7 +19,14 @@ constexpr int byte_tokens = 256;  // the only tokenizer: a token a byte
 struct Arguments {
   std::string checkpoint, prompt;
   SamplingOptions sampling{.tokens = byte_tokens};
+  std::string device = "auto";
 };
+
+// None: where there is a GPU, there.
+std::optional<MemorySpace> space_of(const std::string& device) {
+  if (device == "auto") return {};
+  return device == "gpu" ? MemorySpace::device : MemorySpace::host;
+}
 
 // The prompt as tokens of the model: its bytes.
 std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig& model) {
@@ -50,10 +57,10 @@ void generate(const Arguments& arguments) {
       static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
   // It has not met what lies further apart; position embeddings there have never been trained.
   if (const std::int64_t trained = trained_length(reader.header()); trained < length) {
-    spdlog::info("the model was trained on sequences of {0} tokens: it sees the last {0}", trained);
+    spdlog::info("the model takes sequences of {0} tokens: it sees the last {0}", trained);
     length = trained;
   }
-  Generator generator(reader, length);
+  Generator generator(reader, length, space_of(arguments.device));
   const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, generator.model());
   print_out(arguments.prompt);
   generator.generate(tokens, arguments.sampling, [](std::int32_t token) {
@@ -97,6 +104,10 @@ void add_generate(CLI::App& app, const MpiSession& session) {
                    "Seed of the draws: the same seed gives the same text again")
       ->type_name("S")
       ->check(whole_number(0, 9e18))
+      ->capture_default_str();
+  command->add_option("--device", arguments->device, "cpu, gpu, or auto: the GPU if there is one")
+      ->type_name("DEVICE")
+      ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
       ->capture_default_str();
   command->callback([arguments, &session] {
     if (session.rank() == 0) generate(*arguments);

@@ -111,7 +111,7 @@ void add_import(CLI::App& parent, const MpiSession& session) {
   command->add_option("HF_DIR", arguments->from, "config.json and safetensors")
       ->type_name("")
       ->required();
-  command->add_option("--out", arguments->to, "The checkpoint to write")
+  command->add_option("--out", arguments->to, "The checkpoint to write; its directory is made")
       ->type_name("FILE")
       ->required();
   add_type(command, arguments,

@@ -24,6 +24,7 @@
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
 #include "src/generate_command.hpp"
+#include "src/hangup.hpp"
 #include "src/huggingface_commands.hpp"
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"
@@ -244,6 +245,7 @@ int start_and_run(int argc, char** argv, std::chrono::system_clock::time_point s
           : MpiSession(MpiSession::Alone{argc > 1 ? 0 : launched_process().number});
   if (start) start->mpi_started(session.rank(), session.size());
   name_unreadable_files();  // what MPI loads may have put a handler of its own
+  restore_hangup();
   const int status = run(argc, argv, session, start, started);
   session.ends_with(status);
   return status;
@@ -255,6 +257,7 @@ int main(int argc, char** argv) {
   const auto started = std::chrono::system_clock::now();  // run.time_limit counts from here
   // A file at the limit of ulimit -f is an error of its write (EFBIG), which has a text.
   std::signal(SIGXFSZ, SIG_IGN);
+  restore_hangup();
   name_unreadable_files();
   allow_more_open_files();
   spdlog::set_default_logger(spdlog::stderr_color_st("triax"));

@@ -65,14 +65,17 @@ int threads_of_planned_rank(int ranks) {
 }
 
 // Beside a GPU the host's threads have little to do.
-std::string settle_on_cores(const CoreShare& share, MemorySpace space) {
-  if (threads_asked() > 0)
-    return fmt::format("{} thread(s) a rank, as OMP_NUM_THREADS says", threads_asked());
-  if (!share.own() || places_asked() || space == MemorySpace::device || !pin_to(share))
-    return fmt::format("{} thread(s) a rank, on {}, not pinned", share.cores, share.text());
-  return fmt::format(
-      "{} thread(s) a rank, pinned; rank 0 on {}. OMP_NUM_THREADS sets another number", share.cores,
-      share.text());
+Settled settle_on_cores(const CoreShare& share, MemorySpace space, int threads) {
+  if (threads == 0 && threads_asked() > 0)
+    return {false, fmt::format("{} thread(s) a rank, as OMP_NUM_THREADS says", threads_asked())};
+  if (threads == 0) threads = share.cores;
+  if (threads > share.cores || !share.own() || places_asked() || space == MemorySpace::device ||
+      !pin_to(share))
+    return {false, fmt::format("{} thread(s) a rank, on {}, not pinned", threads, share.text())};
+  return {
+      true,
+      fmt::format("{} thread(s) a rank, pinned; rank 0 on {}. OMP_NUM_THREADS sets another number",
+                  threads, share.text())};
 }
 
 }  // namespace triax

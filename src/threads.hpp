@@ -16,8 +16,15 @@ int threads_of_rank(const ProcessGrid& grid);
 /// As a rank of a run on machines like this one would have; nodes of `ranks` ranks.
 int threads_of_planned_rank(int ranks);
 
-/// Pins this rank to its share of the node's cores, unless the user said otherwise; what was
-/// chosen, in words.
-std::string settle_on_cores(const CoreShare& share, MemorySpace space);
+/// Where a rank's threads run.
+struct Settled {
+  bool pinned = false;
+  std::string text;  // what was chosen, in words
+};
+
+/// Pins this rank to its share of the node's cores, unless the user said otherwise. `threads`: what
+/// a command line asks for, which counts before OMP_NUM_THREADS, and are pinned where they are no
+/// more than the share has cores; 0: nothing.
+Settled settle_on_cores(const CoreShare& share, MemorySpace space, int threads = 0);
 
 }  // namespace triax

@@ -14,6 +14,7 @@
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "benchmarks/support/arguments.hpp"
+#include "benchmarks/support/node_memory.hpp"
 #include "benchmarks/support/report.hpp"
 #include "src/comm/hierarchical_exchange.hpp"
 #include "src/comm/mpi_session.hpp"
@@ -180,21 +182,41 @@ struct Node {
   std::optional<triax::NodeCommunicator> ranks;
 };
 
+// UsageError on all ranks where a node lacks memory for the two tensors of each of its ranks, and a
+// copy that they share; smaller sizes are printed then. Collective.
+void require_room(std::int64_t bytes) {
+  const std::string lacking = triax::benchmark::lacking_memory(
+      fmt::format("a case of {} bytes", bytes), 3.0 * static_cast<double>(bytes),
+      triax::benchmark::ranks_of_node());
+  int lacks = lacking.empty() ? 0 : 1;
+  MPI_Allreduce(MPI_IN_PLACE, &lacks, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (lacks == 1)
+    throw triax::UsageError(lacking.empty() ? "another node lacks memory" : lacking, "",
+                            "Start fewer ranks a node, or give a smaller largest case");
+}
+
 void run(const triax::MpiSession& session, std::int64_t largest, std::int64_t smallest) {
   triax::ProcessGrid grid(MPI_COMM_WORLD, {.data = session.size()});
   Node node(grid);
+  bool measured = false;
   for (const std::int64_t bytes :
        {4'000LL, 16'000LL, 64'000LL, 250'000LL, 1'000'000LL, 25'000'000LL, 500'000'000LL}) {
     if (bytes > largest) break;
     if (bytes < smallest) continue;
     const std::int64_t elements =
         bytes / static_cast<std::int64_t>(sizeof(float)) / session.size() * session.size();
+    require_room(bytes);
     const auto allocated = static_cast<std::size_t>(elements) * sizeof(float);
     const triax::Buffer data(allocated);
     const triax::Buffer other(allocated);
     run_size(grid, node.ranks ? &*node.ranks : nullptr, data.tensor(DType::f32, {elements}),
              other.tensor(DType::f32, {elements}));
+    measured = true;
   }
+  if (!measured)
+    throw triax::UsageError(
+        fmt::format("no size from {} to {} bytes is measured", smallest, largest), "",
+        "See --help");
 }
 
 }  // namespace
@@ -208,7 +230,7 @@ int main(int argc, char** argv) {
       "share, "
       "from 4 KB to 500 MB: one JSON line a case. Start it by mpiexec -n N or srun."};
   app.add_option("largest", largest, "Bytes of the largest case")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(std::int64_t{4000}, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
   app.add_option("smallest", smallest, "Bytes of the smallest case")
       ->check(CLI::NonNegativeNumber)
@@ -220,6 +242,9 @@ int main(int argc, char** argv) {
       throw triax::UsageError("one rank has no collectives", "", "Start 2 or more");
     run(session, largest, smallest);
     return 0;
+  } catch (const triax::UsageError& error) {  // on all ranks
+    if (session.rank() == 0) std::fprintf(stderr, "%s\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     session.abort(3);

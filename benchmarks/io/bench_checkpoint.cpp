@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -24,8 +25,11 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/io/checkpoint_kinds.hpp"
 #include "benchmarks/io/checkpoint_state.hpp"
+#include "benchmarks/io/plain_file.hpp"
 #include "benchmarks/support/arguments.hpp"
+#include "benchmarks/support/node_memory.hpp"
 #include "benchmarks/support/report.hpp"
 #include "io/checkpoint_background.hpp"
 #include "io/checkpoint_loader.hpp"
@@ -36,36 +40,6 @@
 namespace {
 
 using namespace triax;
-
-/// What one would write by hand: each rank its run of a new file, in blocks past the page cache.
-class PlainFile {
- public:
-  PlainFile(const std::string& path, const World& world, std::int64_t bytes)
-      : path_(path), bytes_(bytes / world.size / block * block), begin_(world.rank * bytes_) {}
-  ~PlainFile() { ::unlink(path_.c_str()); }
-  PlainFile(const PlainFile&) = delete;
-  PlainFile& operator=(const PlainFile&) = delete;
-
-  const std::string& path() const { return path_; }
-  void run(bool write) {
-    const int fd = ::open(path_.c_str(), (write ? O_CREAT | O_WRONLY : O_RDONLY) | O_DIRECT, 0666);
-    check(fd >= 0, "no O_DIRECT for {}", path_);
-    if (write) (void)::posix_fallocate(fd, begin_, bytes_);
-    for (std::int64_t done = 0; done < bytes_; done += block) {
-      const ssize_t moved = write ? ::pwrite(fd, memory_.data(), block, begin_ + done)
-                                  : ::pread(fd, memory_.data(), block, begin_ + done);
-      check(moved == block, "a short block");
-    }
-    if (write) check(::fdatasync(fd) == 0, "sync");
-    ::close(fd);
-  }
-
- private:
-  static constexpr std::int64_t block = std::int64_t{16} << 20;
-  std::string path_;
-  std::int64_t bytes_, begin_;
-  Buffer memory_{static_cast<std::size_t>(block)};
-};
 
 // A barrier. MPICH's own spins: where ranks share cores, it takes 10 ms.
 void meet() {
@@ -94,28 +68,37 @@ void forget_cached(const std::string& path) {
 
 class Bench {
  public:
-  Bench(const World& world, std::string directory, std::vector<std::string> cases)
+  Bench(const World& world, std::string directory, std::vector<Kind> cases)
       : world_(world),
         directory_(std::move(directory)),
         wanted_(std::move(cases)),
         flat_(world, State::Cut::flat),
-        columns_(world, State::Cut::columns),
-        replicated_(world, State::Cut::replicated),
-        plain_(directory_ + "/bench_checkpoint-plain", world, flat_.bytes()),
+        columns_(world, Cut::columns),
+        plain_(directory_ + "/bench_checkpoint-plain", world, state_bytes()),
         snapshot_(flat_.snapshot_bytes()) {}
 
   void round() {
-    write("independent", flat_, {});
-    write("independent columns", columns_, {});
-    write("independent files=4", flat_, {.files = 4});
-    if (world_.size > 1) write("collective", flat_, {.collective = true});
-    if (world_.size > 1) write("collective columns", columns_, {.collective = true});
-    write_behind();
-    read("flat", flat_, {});
-    read("columns", columns_, {});
-    read("replicated", replicated_, {});
-    verify();
-    read("flat files=4", flat_, {.files = 4});
+    for (const Kind& kind : wanted_) {
+      State& state = kind.cut == Cut::columns ? columns_ : flat_;
+      switch (kind.action) {
+        case Kind::Action::write:
+          write(kind, state);
+          break;
+        case Kind::Action::write_behind:
+          write_behind(kind);
+          break;
+        case Kind::Action::verify:
+          verify(kind);
+          break;
+        case Kind::Action::read:
+          if (kind.cut == Cut::replicated) {  // takes most memory: no longer than it has to
+            State replicated(world_, kind.cut);
+            read(kind, replicated);
+          } else {
+            read(kind, state);
+          }
+      }
+    }
   }
 
   void print() const {
@@ -127,13 +110,19 @@ class Bench {
     };
     for (const Case& one : cases_) {
       const benchmark::Timing own = timing(one.name);
-      std::vector<std::pair<std::string_view, double>> figures = {
-          {"bytes_per_second", static_cast<double>(flat_.bytes()) / own.seconds}};
-      if (!one.limit.empty())
-        figures.emplace_back("peak_fraction", timing(one.limit).seconds / own.seconds);
-      if (const double write = timing(write_before + one.name).seconds;
-          write > 0.0 && one.limit != write_before + one.name)
-        figures.emplace_back("write_fraction", write / own.seconds);
+      const double rate = static_cast<double>(one.bytes) / own.seconds;
+      // By rates: plain files have whole pages alone.
+      const auto fraction_of = [&](const std::string& name) {
+        const double seconds = timing(name).seconds;
+        const std::int64_t bytes = name.starts_with("plain") ? plain_.bytes() : state_bytes();
+        return seconds > 0.0 ? rate * seconds / static_cast<double>(bytes) : 0.0;
+      };
+      std::vector<std::pair<std::string_view, double>> figures = {{"bytes_per_second", rate}};
+      if (const double fraction = fraction_of(one.limit); fraction > 0.0)
+        figures.emplace_back("peak_fraction", fraction);
+      const std::string write = write_before + one.name;
+      if (const double fraction = fraction_of(write); fraction > 0.0 && one.limit != write)
+        figures.emplace_back("write_fraction", fraction);
       benchmark::print_result("checkpoint", fmt::format("{} ranks={}", one.name, world_.size), own,
                               figures);
     }
@@ -141,17 +130,20 @@ class Bench {
 
  private:
   static inline const std::string write_before = "plain write before ";
+  static inline const std::string read_before = "plain read before ";
 
   struct Case {
     std::string name;
     std::string limit;  // the case that is the measure of this one
+    std::int64_t bytes;
     std::vector<double> seconds;
   };
 
   void record(const std::string& name, const std::string& limit, double seconds) {
     for (Case& one : cases_)
       if (one.name == name) return one.seconds.push_back(seconds);
-    cases_.push_back({name, limit, {seconds}});
+    const std::int64_t bytes = name.starts_with("plain") ? plain_.bytes() : state_bytes();
+    cases_.push_back({name, limit, bytes, {seconds}});
   }
   void time(const std::string& name, const std::string& limit, const std::function<void()>& body) {
     record(name, limit, seconds_of(body));
@@ -159,14 +151,9 @@ class Bench {
 
   std::string path() const { return checkpoint_path(directory_, 1); }
 
-  bool wanted(const std::string& name) const {
-    return wanted_.empty() || std::ranges::find(wanted_, name) != wanted_.end();
-  }
-
-  void write(const std::string& name, State& state, const CheckpointOptions& options) {
-    if (!wanted("write " + name)) return;
-    prepare_write("write " + name);
-    time("write " + name, write_before + ("write " + name), [&] { write_file(state, options); });
+  void write(const Kind& kind, State& state) {
+    prepare_write(kind.name);
+    time(kind.name, write_before + kind.name, [&] { write_file(state, kind.options()); });
   }
 
   // No file of the round before, and a plain write of as many bytes into a new file: the disk
@@ -192,9 +179,8 @@ class Bench {
 
   // What a run does with checkpoint.async: the file's structure, a copy and the data behind the
   // training, and at the end the file's name.
-  void write_behind() {
-    if (!wanted("async")) return;
-    prepare_write("async");
+  void write_behind(const Kind& kind) {
+    prepare_write(kind.name);
     std::optional<CheckpointWriter> writer;
     std::optional<BackgroundWrite> background;
     const double begin = seconds_of([&] {
@@ -224,7 +210,7 @@ class Bench {
       write_file(flat_, options);
     }
     plain_write(name);
-    time("plain read before " + name, "", [&] { plain_.run(false); });
+    time(read_before + name, "", [&] { plain_.run(false); });
     forget_cached(path());
     if (options.files > 1)
       for (const auto& part : std::filesystem::directory_iterator(parts))
@@ -232,10 +218,9 @@ class Bench {
   }
 
   // What a resume does.
-  void read(const std::string& name, State& state, const CheckpointOptions& options) {
-    if (!wanted("read " + name)) return;
-    prepare_read("read " + name, options);
-    time("read " + name, "plain read before read " + name, [&] {
+  void read(const Kind& kind, State& state) {
+    prepare_read(kind.name, kind.options());
+    time(kind.name, read_before + kind.name, [&] {
       const CheckpointReader reader(path(), MPI_COMM_WORLD);
       CheckpointLoader loader(reader, MPI_COMM_WORLD, {.memory = idle_});
       state.each([&](const std::string& tensor, const std::vector<hdf5::Box>& boxes,
@@ -246,10 +231,9 @@ class Bench {
     });
   }
 
-  void verify() {
-    if (!wanted("verify")) return;
-    prepare_read("verify", {});
-    time("verify", "plain read before verify",
+  void verify(const Kind& kind) {
+    prepare_read(kind.name, {});
+    time(kind.name, read_before + kind.name,
          [&] { check(require_whole(path(), MPI_COMM_WORLD), "a checkpoint without checksums"); });
   }
 
@@ -263,8 +247,8 @@ class Bench {
 
   const World& world_;
   std::string directory_;
-  std::vector<std::string> wanted_;  // cases; none: all
-  State flat_, columns_, replicated_;
+  std::vector<Kind> wanted_;
+  State flat_, columns_;
   PlainFile plain_;
   CheckpointSnapshot snapshot_;
   // As a run has them: of the writers, and of steps, which lie idle while a checkpoint is loaded.
@@ -274,6 +258,20 @@ class Bench {
   std::vector<Case> cases_;
 };
 
+// Leaves out what no node has memory for, and says so. Collective.
+bool left_out(std::vector<Kind>& cases, const World& world) {
+  const auto all = static_cast<double>(state_bytes());
+  const double of_rank = 3.0 * all / world.size + loading_bytes_at_once + independent_bytes;
+  const int ranks = benchmark::ranks_of_node();
+  benchmark::require_memory("a checkpoint's state, cut two ways and copied", of_rank, ranks);
+  std::string lacking = benchmark::lacking_memory("\"read replicated\"", of_rank + all, ranks);
+  int lacks = lacking.empty() ? 0 : 1;
+  MPI_Allreduce(MPI_IN_PLACE, &lacks, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (!lacking.empty()) fmt::print(stderr, "{}: it is left out\n", lacking);
+  return lacks == 1 &&
+         std::erase_if(cases, [](const Kind& kind) { return kind.cut == Cut::replicated; }) > 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -281,7 +279,8 @@ int main(int argc, char** argv) {
   const World world;
   std::string place = ".";
   int repetitions = 5;
-  std::vector<std::string> cases;
+  std::vector<Kind> cases = kinds_of(world.size);
+  std::vector<std::string> names;
   CLI::App app{
       "Checkpoints written and read by all ranks (mpiexec -n N), against plain O_DIRECT writes and "
       "reads of as many bytes on the same disk: one JSON line a case. The state is GPT-2 124M's "
@@ -290,15 +289,19 @@ int main(int argc, char** argv) {
   app.add_option("repetitions", repetitions, "Of each case")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("case", cases,
-                 "Those to run (default: all): \"write collective\", \"async\", \"read flat\", "
-                 "\"verify\", ...");
+  app.add_option("case", names, "Those to run (default: all)")
+      ->check(CLI::IsMember(names_of(cases)));
   int status = 0;
   if (const auto refused = benchmark::refused(app, argc, argv, world.rank == 0)) {
     MPI_Finalize();
     return *refused;
   }
   try {
+    if (!names.empty())
+      std::erase_if(cases, [&](const Kind& kind) {
+        return std::ranges::find(names, kind.name) == names.end();
+      });
+    if (left_out(cases, world)) status = 2;
     const std::string directory = place + "/bench_checkpoint-files";
     std::filesystem::create_directories(directory);
     {
@@ -310,7 +313,7 @@ int main(int argc, char** argv) {
     if (world.rank == 0) std::filesystem::remove_all(directory);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
-    status = 3;
+    status = dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 3;
     MPI_Abort(MPI_COMM_WORLD, status);
   }
   MPI_Finalize();

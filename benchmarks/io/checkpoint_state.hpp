@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/support/random_bits.hpp"
 #include "io/checkpoint_header.hpp"
 #include "io/checkpoint_snapshot.hpp"
 #include "kernels/base/device.hpp"
@@ -49,6 +50,14 @@ inline Layers gpt2_124m() {
   return layers;
 }
 
+/// Of all ranks.
+inline std::int64_t state_bytes() {
+  std::int64_t bytes = 0;
+  for (const std::vector<CheckpointTensor>& layer : gpt2_124m())
+    for (const CheckpointTensor& tensor : layer) bytes += tensor.bytes();
+  return bytes;
+}
+
 /// This rank's part of the state, in memory of its own.
 class State {
  public:
@@ -64,7 +73,6 @@ class State {
         std::vector<hdf5::Box> boxes = cut == Cut::flat ? run(tensor.shape, share(world, all, -at))
                                                         : part(world, tensor.shape, cut);
         at += tensor.shape.elements();
-        bytes_ += tensor.bytes();
         elements += hdf5::elements(boxes);
         snapshot_bytes_ += CheckpointSnapshot::footprint(hdf5::elements(boxes) * 4);
         tensors_.push_back(tensor);
@@ -72,7 +80,7 @@ class State {
       }
     }
     memory_ = Buffer(static_cast<std::size_t>(elements) * sizeof(float));
-    std::iota(begin(), begin() + elements, 0.0F);
+    benchmark::fill_random_bits(memory_, static_cast<std::uint64_t>(world.rank));
   }
   template <class Visit>
   void each(Visit&& visit) {
@@ -84,7 +92,6 @@ class State {
     }
   }
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
-  std::int64_t bytes() const { return bytes_; }  // of all ranks
   std::int64_t snapshot_bytes() const { return snapshot_bytes_; }
 
  private:
@@ -109,7 +116,7 @@ class State {
   }
   std::vector<CheckpointTensor> tensors_;
   std::vector<std::vector<hdf5::Box>> parts_;
-  std::int64_t bytes_ = 0, snapshot_bytes_ = 0;
+  std::int64_t snapshot_bytes_ = 0;
   Buffer memory_;
 };
 

@@ -18,7 +18,7 @@ struct Case {
   DType type = DType::f32;
 };
 
-void run(const benchmark::Place& place, const Case& n, double peak) {
+void run(const benchmark::Place& place, const Case& n, const benchmark::Limit& peak) {
   const std::int64_t all_heads = n.heads + 2 * n.key_heads;
   // q, k and v are columns of one matrix, as the layers have them.
   const auto slices = [&](const Tensor& fused, std::int64_t first, std::int64_t heads) {
@@ -44,11 +44,10 @@ void run(const benchmark::Place& place, const Case& n, double peak) {
                                  static_cast<double>(n.length) * static_cast<double>(n.length + 1) /
                                  2;
     const double flops = 2 * products * multiply_adds / timing.seconds;
-    benchmark::print_result(
-        "attention",
-        fmt::format("{} B={} T={} H={} Hkv={} D={} {}", direction, n.batch, n.length, n.heads,
-                    n.key_heads, n.head_size, name_of(n.type)),
-        timing, {{"flops_per_second", flops}, {"peak_fraction", flops / peak}});
+    place.report("attention",
+                 fmt::format("{} B={} T={} H={} Hkv={} D={} {}", direction, n.batch, n.length,
+                             n.heads, n.key_heads, n.head_size, name_of(n.type)),
+                 timing, {"flops_per_second", flops}, peak);
   };
   const Stream& stream = place.stream();
   const auto forward = [&] { attention_forward(stream, out, lse, q, k, v, options, arena); };
@@ -67,7 +66,7 @@ void run(const benchmark::Place& place, const Case& n, double peak) {
 
 void run(const benchmark::Place& place) {
   for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
-    const double peak = place.product_rate(type);
+    const benchmark::Limit peak = place.product_rate(type);
     if (place.device()) {
       for (std::int64_t length : {1024, 4096, 16384})
         run(place, {32768 / length, length, 12, 12, 64, type}, peak);

@@ -1,9 +1,12 @@
 // The operations between the matrix products, on tensors beyond the caches: what counts is memory
 // traffic. Bytes are those that must move (each operand read or written once), as STREAM counts its
-// triad. On a device, with the argument "device", a copy is the limit.
+// triad, which those that write where they read can pass (support/machine). On a device, with the
+// argument "device", a copy is the limit.
 #include <functional>
+#include <set>
 #include <string_view>
 
+#include "benchmarks/support/node_memory.hpp"
 #include "benchmarks/support/place.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/cross_entropy.hpp"
@@ -29,11 +32,21 @@ constexpr std::int64_t stored_vocabulary = 50272;  // of a row of logits, as the
 constexpr std::int64_t head_size = 64;
 constexpr std::int64_t sequence = 1024;
 
+// Whole sequences, and rows of logits.
+std::int64_t rows_beyond_caches(const benchmark::Place& place, DType dtype) {
+  if (place.device()) return 262144;
+  const std::int64_t of_sequence = sequence * columns * static_cast<std::int64_t>(size_of(dtype));
+  return (place.bytes_beyond_caches() + of_sequence - 1) / of_sequence * sequence;
+}
+
 // Reports under the name of the operation and the type of activations and weights.
 class Reporter {
  public:
-  Reporter(const benchmark::Place& where, DType dtype, double bandwidth)
-      : place(where), rows(where.device() ? 262144 : 32768), dtype_(dtype), bandwidth_(bandwidth) {}
+  Reporter(const benchmark::Place& where, DType dtype, const benchmark::Limit& bandwidth)
+      : place(where),
+        rows(rows_beyond_caches(where, dtype)),
+        dtype_(dtype),
+        bandwidth_(bandwidth) {}
   const benchmark::Place& place;
   const std::int64_t rows;
   DType dtype() const { return dtype_; }
@@ -47,14 +60,13 @@ class Reporter {
     const auto timing = place.time(body);
     const double bytes = static_cast<double>(moves) * static_cast<double>(size_of(dtype_)) +
                          static_cast<double>(float_moves) * sizeof(float);
-    const double rate = bytes / timing.seconds;
-    benchmark::print_result("elementwise", fmt::format("{} {}", name, name_of(dtype_)), timing,
-                            {{"bytes_per_second", rate}, {"peak_fraction", rate / bandwidth_}});
+    place.report("elementwise", fmt::format("{} {}", name, name_of(dtype_)), timing,
+                 {"bytes_per_second", bytes / timing.seconds}, bandwidth_);
   }
 
  private:
   DType dtype_;
-  double bandwidth_;
+  benchmark::Limit bandwidth_;
 };
 
 void pointwise(const Reporter& report, const RandomArray& x, const RandomArray& y,
@@ -153,7 +165,10 @@ void tokens(const Reporter& report, const RandomArray& y, const RandomArray& dy)
   const Buffer memory(embedding_scratch_bytes({rows, columns}, vocabulary, report.place.space()),
                       report.place.space());
   Arena scratch(memory);
-  report("embedding_backward", 3 * rows * columns,
+  // Rows of the table that come several times stay in the caches.
+  const auto* const id = made.as<std::int32_t>();
+  const auto distinct = static_cast<std::int64_t>(std::set(id, id + rows).size());
+  report("embedding_backward", (rows + 2 * distinct) * columns,
          [&] { embedding_backward(stream, weight, ids, dy, 0, true, scratch); });
   report("position_backward", rows * columns,
          [&] { position_backward(stream, weight, dy, 0, sequence, true); });
@@ -176,9 +191,14 @@ void tokens(const Reporter& report, const RandomArray& y, const RandomArray& dy)
 }
 
 void run(const benchmark::Place& place) {
-  const double bandwidth = place.memory_bandwidth();
+  const benchmark::Limit bandwidth = place.memory_bandwidth();
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     const Reporter report(place, dtype, bandwidth);
+    // Four tensors of the type, and the optimizer's three.
+    const auto bytes = static_cast<double>(report.rows * columns);
+    if (!place.device())
+      benchmark::require_memory(fmt::format("tensors of {} beyond the caches", name_of(dtype)),
+                                bytes * (4.0 * static_cast<double>(size_of(dtype)) + 3.0 * 4.0), 1);
     const Shape shape = {report.rows, columns};
     const RandomArray a = report.array(shape);
     const RandomArray b = report.array(shape);

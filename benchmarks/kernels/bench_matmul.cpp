@@ -1,7 +1,7 @@
 // Matrix products at the shapes of transformer blocks in every type: forward, input gradient,
-// weight gradient. On the host GPT-2's (768 wide, 1024 rows), and the fraction is of the float32
-// peak of one core; on a device (argument "device") GPT-2's and Llama 8B's, and the fraction is of
-// the rate of a large square product of the type.
+// weight gradient. On the host GPT-2's (768 wide, 1024 rows), and in float32 a large square one,
+// which has work enough for all cores of a node; on a device (argument "device") GPT-2's and Llama
+// 8B's. The fraction is of Place::product_rate.
 #include <fmt/core.h>
 
 #include <string>
@@ -31,8 +31,14 @@ struct Layer {
 
 class Benchmark {
  public:
-  Benchmark(const benchmark::Place& place, std::int64_t rows, Types types, double peak)
-      : place_(place), rows_(rows), types_(types), peak_(peak) {}
+  Benchmark(const benchmark::Place& place, std::int64_t rows, Types types)
+      : place_(place), rows_(rows), types_(types), peak_(place.product_rate(types.type)) {}
+
+  void run_large() const {
+    const benchmark::Measured large = place_.large_product(types_.type);
+    place_.report("matmul", fmt::format("a large square product, {}", types_.text()),
+                  {large.seconds, 0.0}, {"flops_per_second", large.per_second()}, peak_);
+  }
 
   // The weight is stored (outputs, inputs), or (inputs, outputs) as GPT-2's are.
   void run(const Layer& layer, bool input_first) const {
@@ -61,21 +67,21 @@ class Benchmark {
               const MatmulOptions& options) const {
     const auto timing = place_.time([&] { matmul(place_.stream(), c, a, b, options); });
     const double flops = 2.0 * static_cast<double>(c.elements() * a.size(1)) / timing.seconds;
-    benchmark::print_result("matmul", name, timing,
-                            {{"flops_per_second", flops}, {"peak_fraction", flops / peak_}});
+    place_.report("matmul", name, timing, {"flops_per_second", flops}, peak_);
   }
 
   const benchmark::Place& place_;
   std::int64_t rows_;
   Types types_;
-  double peak_;
+  benchmark::Limit peak_;
 };
 
 void run(const benchmark::Place& place) {
   const std::int64_t rows = place.device() ? 16384 : 1024;
   for (const Types types : {Types{DType::f32, DType::f32}, Types{DType::bf16, DType::bf16},
                             Types{DType::bf16, DType::f32}, Types{DType::f16, DType::f16}}) {
-    const Benchmark benchmark(place, rows, types, place.product_rate(types.type));
+    const Benchmark benchmark(place, rows, types);
+    if (!place.device() && types.type == DType::f32) benchmark.run_large();
     for (const bool input_first : {true, false})
       for (const Layer& layer :
            {Layer{"qkv 768 to 2304", 768, 2304}, Layer{"projection 768 to 768", 768, 768},

@@ -5,17 +5,18 @@
 #   benchmarks/peers/compare.sh [OPTION VALUE]... CONTESTANT... >lines.jsonl
 #   build/benchmarks/summarize lines.jsonl
 #
-# Contestants: triax (a rank a core), triax-threads (one rank), triax-f32-gradients (as autocast has them), pytorch,
-#   pytorch-compile, pytorch-bf16-weights,
+# Contestants: triax (a rank a core), triax-threads (one rank), triax-f32-gradients (as autocast has them), triax-zero1 and
+#   triax-zero3 (state cut over the ranks, as deepspeed and fsdp have it), pytorch, pytorch-compile, pytorch-bf16-weights,
 #   old-pytorch (another installation), old-pytorch-defaults (the same, nothing tuned), ddp, fsdp, deepspeed (a process a core), llm.c
 # Options: --start DIR (of start.py; made with its defaults where it is not there; default peers-start)
-#   --batch 2   --seq 512   --type f32|bf16   --cores 1   --rounds 5   --steps 3 (timed, a round; llm.c: 2)
+#   --batch 2   --seq 512   --type f32|bf16   --cores 1   --rounds 5   --steps 3 (timed, a round, behind one that is not; llm.c: 2)
 #   --device cpu|gpu (gpu: triax, pytorch, pytorch-compile and pytorch-bf16-weights on one GPU, without MPI's launcher)
 # Variables: PYTHON (python3), OLD_PYTHON (python3 of the other installation), LLMC (a checkout of llm.c),
 #   BENCHMARKS (build/benchmarks of this checkout)
 #
-# Each runs on the first CORES cores that this shell may use. Where a contestant fails, why is on stderr. Ends with status
-# 1 where one failed, or where the first losses in float32 are not the same to 1e-5.
+# Each runs on the first CORES cores that this shell may use, on one hardware thread of each. All ask for huge pages, as
+# triax does by itself, but old-pytorch-defaults. Where a contestant fails, why is on stderr. Ends with status 1 where one
+# failed or printed no first loss that is finite, or where the first losses in float32 are not the same to 1e-5.
 
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -38,7 +39,7 @@ refuse() {
 }
 for program in "$@"; do
   case $program in
-    triax | triax-threads | triax-f32-gradients | pytorch | pytorch-compile | ddp | fsdp | deepspeed) ;;
+    triax | triax-threads | triax-f32-gradients | triax-zero1 | triax-zero3 | pytorch | pytorch-compile | ddp | fsdp | deepspeed) ;;
     pytorch-bf16-weights) [[ $type == bf16 ]] || refuse "$program is of bf16: give --type bf16" ;;
     old-pytorch | old-pytorch-defaults) : "${OLD_PYTHON?python3 of the other installation}" ;;
     llm.c)
@@ -58,10 +59,30 @@ size=(--batch "$batch" --seq "$seq")
 lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
 export OMP_NUM_THREADS=1
-first=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | tr ',' '\n' |
-  awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); ++i) print i }' | head -n "$cores" | paste -sd,)
-[[ $(tr ',' '\n' <<<"$first" | grep -c .) -eq $cores ]] || refuse "--cores $cores: this shell may use $first alone"
-[[ -e $start/config.json ]] || "$python" "$here/start.py" "$start"
+launch=(mpiexec)  # Open MPI's binds each of few ranks to one core, whatever threads it has
+if mpiexec --version 2>&1 | grep -iE 'open ?(mpi|rte)' >/dev/null; then launch+=(--bind-to none); fi
+# Glibc's part is also llm.c's, PyTorch's its allocator's (2.2 and later).
+export GLIBC_TUNABLES=${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.malloc.hugetlb=1 THP_MEM_ALLOC_ENABLE=1
+# The first hardware thread of each core among those that are allowed: the next number may be the same core's.
+first_threads() {
+  {
+    awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | tr ',' '\n' |
+      awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); ++i) print i }'
+    lscpu -p=CPU,CORE,SOCKET | grep -v '^#'
+  } | awk -F, -v cores="$cores" '
+    NF == 1 { allowed[$1] = 1 }
+    NF == 3 && allowed[$1] && !seen[$2, $3]++ && n++ < cores { print $1 }' | paste -sd,
+}
+if [[ $device == cpu ]]; then
+  first=$(first_threads)
+  [[ $(tr ',' '\n' <<<"$first" | grep -c .) -eq $cores ]] || refuse "--cores $cores: of a core each this shell may use $first alone"
+  taskset -pc "$first" $$ >/dev/null
+fi
+# Each step reads new tokens, and one token behind them; what is not timed is one step.
+tokens=$((batch * seq * (1 + (steps > 2 ? steps : 2)) + 1))
+[[ -e $start/config.json ]] || "$python" "$here/start.py" "$start" --tokens $((tokens > 1 << 20 ? tokens : 1 << 20))
+has=$((($(stat -Lc %s "$start/tokens.bin") - 1024) / 2))
+[[ $has -ge $tokens ]] || refuse "$start has $has tokens, and the steps take $tokens: make it again, by start.py with --tokens $tokens"
 
 triax() { # RANKS THREADS OPTION...
   if [[ $device == gpu ]]; then
@@ -69,7 +90,7 @@ triax() { # RANKS THREADS OPTION...
       --steps $((steps + 1)) "${label[@]}" "${@:3}"
     return
   fi
-  mpiexec -n "$1" "$programs/step" --from "$start" --tokens "$start/tokens.bin" "${size[@]}" --type "$type" --data "$1" \
+  "${launch[@]}" -n "$1" "$programs/step" --from "$start" --tokens "$start/tokens.bin" "${size[@]}" --type "$type" --data "$1" \
     --threads "$2" --steps $((steps + 1)) "${label[@]}" "${@:3}"
 }
 
@@ -83,7 +104,7 @@ pytorch() { # PYTHON OPTION...
 }
 
 distributed() { # STRATEGY
-  mpiexec -n "$cores" "$python" "$here/pytorch_step.py" "$start" "${size[@]}" --dtype "$type" --threads 1 \
+  "${launch[@]}" -n "$cores" "$python" "$here/pytorch_step.py" "$start" "${size[@]}" --dtype "$type" --threads 1 --ranks "$cores" \
     --steps "$steps" --strategy "$1" "${label[@]}"
 }
 
@@ -96,29 +117,36 @@ contestant() {
   case $1 in
     triax) triax "$cores" 1 ;;
     triax-f32-gradients) triax "$cores" 1 --gradients f32 ;;
+    triax-zero1) triax "$cores" 1 --zero 1 ;;
+    triax-zero3) triax "$cores" 1 --zero 3 ;;
     triax-threads) triax 1 "$cores" ;;
-    pytorch) pytorch "$python" --warmup 2 ;;
-    pytorch-compile) pytorch "$python" --compile --warmup 2 ;;
+    pytorch) pytorch "$python" ;;
+    pytorch-compile) pytorch "$python" --compile ;;
     pytorch-bf16-weights) pytorch "$python" --dtype bf16-weights ;;
     old-pytorch) pytorch "$OLD_PYTHON" ;;
-    old-pytorch-defaults) pytorch "$OLD_PYTHON" --defaults ;;
+    old-pytorch-defaults) # in this round's own shell
+      unset GLIBC_TUNABLES THP_MEM_ALLOC_ENABLE
+      pytorch "$OLD_PYTHON" --defaults
+      ;;
     ddp | fsdp | deepspeed) distributed "$1" ;;
     llm.c) "$python" "$here/llmc_step.py" "$start" "$LLMC" "${size[@]}" --threads "$cores" "${label[@]}" ;;
   esac
 }
 
 failed=0
-[[ $device == gpu ]] || taskset -pc "$first" $$ >/dev/null
+echo "huge pages: $(cat /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null || echo none)" >&2
 for ((round = 1; round <= rounds; ++round)); do
   for program in "$@"; do
     echo "round $round of $rounds: $program" >&2
-    contestant "$program" | grep '^{' | tee -a "$lines" || {
+    contestant "$program" | awk '/^[{]/ { print } /^[{]"benchmark": *"step"/ { step = 1 } END { exit !step }' | tee -a "$lines" || {
       echo "compare.sh: $program failed" >&2
       failed=1
     }
   done
 done
 
+awk '/"benchmark": *"step"/ && !/"first_loss": *[0-9]/ { print "compare.sh: no finite first loss: " $0; none = 1 }
+  END { exit none }' "$lines" >&2 || failed=1
 if [[ $type == f32 ]]; then
   sed -n 's/.*"first_loss": *\([0-9.e+-]*\).*/\1/p' "$lines" | sort -g | awk '
     NR == 1 { least = $1 }

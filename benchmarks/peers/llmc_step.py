@@ -10,12 +10,12 @@ pytorch_step.py does.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import pathlib
 import re
 import resource
-import statistics
 import subprocess
 
 import numpy as np
@@ -32,7 +32,8 @@ def write_model(path, directory):
     header = np.zeros(MODEL_HEADER, np.int32)
     header[:8] = (MODEL_MAGIC, MODEL_VERSION, config["n_positions"], vocab, layers, config["n_head"],
                   config["n_embd"], padded)
-    with open(path, "wb") as file:
+    aside = path.with_suffix(".part")  # one that was cut off is not taken for whole
+    with open(aside, "wb") as file:
         file.write(header.tobytes())
         file.write(np.pad(tensors["wte.weight"], ((0, padded - vocab), (0, 0))).tobytes())
         file.write(tensors["wpe.weight"].tobytes())
@@ -41,6 +42,7 @@ def write_model(path, directory):
                 for layer in range(layers):
                     file.write(np.ascontiguousarray(tensors[f"h.{layer}.{name}.{part}"].T).tobytes())
         file.write(tensors["ln_f.weight"].tobytes() + tensors["ln_f.bias"].tobytes())
+    aside.rename(path)
 
 
 def replaced(text, changes):
@@ -52,10 +54,7 @@ def replaced(text, changes):
 
 
 def build(folder, source, steps):
-    """The trainer, for any batch and length (arguments 1 and 2), made once a folder."""
-    program = folder / f"train_gpt2-{steps}"
-    if program.exists():
-        return program
+    """The trainer, for any batch and length (arguments 1 and 2), made once a folder and source."""
     main = (source / "train_gpt2.c").read_text()
     main = replaced(main, ((r"int main\(\) \{", "int main(int argc, char** argv) {"),
                            (r"int B = 4;", "int B = atoi(argv[1]);"), (r"int T = 64;", "int T = atoi(argv[2]);"),
@@ -63,9 +62,16 @@ def build(folder, source, steps):
                            (r"step <= 40;", f"step < {steps};"), (r"if \(step % 10 == 0\)", "if (0)"),
                            (r"if \(step > 0 && step % 20 == 0\)", "if (0)"),
                            (r"train loss %f", "train loss %.9g")))
-    (folder / "train_gpt2.c").write_text(main)
-    subprocess.run([os.environ.get("CC", "cc"), "-Ofast", "-march=native", "-fopenmp", "-DOMP", "-w", f"-I{source}",
-                    folder / "train_gpt2.c", "-lm", "-o", program], check=True)
+    command = [os.environ.get("CC", "cc"), "-Ofast", "-march=native", "-fopenmp", "-DOMP", "-w", f"-I{source}",
+               folder / "train_gpt2.c", "-lm", "-o"]
+    headers = [file.read_text() for file in sorted((source / "llmc").glob("*.h"))]
+    digest = hashlib.sha256("\0".join([main, *headers, *map(str, command)]).encode()).hexdigest()
+    program = folder / f"train_gpt2-{steps}-{digest[:12]}"
+    if not program.exists():
+        (folder / "train_gpt2.c").write_text(main)
+        aside = program.with_suffix(".part")
+        subprocess.run([*command, aside], check=True)
+        aside.rename(program)
     return program
 
 
@@ -81,18 +87,20 @@ def main():
     folder = a.start / "llmc"
     data = folder / "dev/data/tinyshakespeare"
     data.mkdir(parents=True, exist_ok=True)
-    if not (folder / "gpt2_124M.bin").exists():
-        write_model(folder / "gpt2_124M.bin", a.start)
-        for name in ("train", "val"):  # the names that it looks for
-            (data / f"tiny_shakespeare_{name}.bin").symlink_to((a.start / "tokens.bin").resolve())
+    model = folder / "gpt2_124M.bin"
+    if not model.exists() or model.stat().st_mtime < (a.start / "model.safetensors").stat().st_mtime:
+        write_model(model, a.start)
+    for name in ("train", "val"):  # the names that it looks for
+        link = data / f"tiny_shakespeare_{name}.bin"
+        if not link.is_symlink():
+            link.symlink_to((a.start / "tokens.bin").resolve())
     program = build(folder.resolve(), a.source.resolve(), a.warmup + a.steps)
     text = subprocess.run([program, str(a.batch), str(a.seq)], cwd=folder, check=True, capture_output=True, text=True,
                           env={**os.environ, "OMP_NUM_THREADS": str(a.threads)}).stdout
     steps = re.findall(r"train loss (\S+) \(took (\S+) ms\)", text)
-    seconds = [float(milliseconds) / 1000 for _, milliseconds in steps[a.warmup :]]
-    median = statistics.median(seconds)
-    print(json.dumps({"benchmark": "step", "case": a.case or f"B={a.batch} T={a.seq} f32", "seconds": median,
-                      "spread": (max(seconds) - min(seconds)) / median, "tokens_per_second": a.batch * a.seq / median,
+    timing = start.timing([float(milliseconds) / 1000 for _, milliseconds in steps[a.warmup :]])
+    print(json.dumps({"benchmark": "step", "case": a.case or f"B={a.batch} T={a.seq} f32", **timing,
+                      "tokens_per_second": a.batch * a.seq / timing["seconds"],
                       "peak_memory_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
                       "cores": a.threads, "first_loss": float(steps[0][0]), "program": a.program}))
 

@@ -10,13 +10,14 @@ matrices only. PyTorch is run as well as it runs: fused attention and optimizer,
 and a malloc that keeps its blocks (page faults of fresh activations cost it 20-30% of a step otherwise). --defaults
 leaves malloc, the optimizer's loop and the zeroing of gradients as a user finds them.
 
-Needs PyTorch 1.13 or later (--compile: 2.0), NumPy, for --strategy deepspeed DeepSpeed; it is not part of the build.
-Ranks are those of mpiexec (PMI_RANK, PMI_SIZE) and talk over gloo on this node; --batch is over all ranks.
+Needs PyTorch 1.13 or later (--compile: 2.0, --strategy fsdp: 2.6), NumPy, for --strategy deepspeed DeepSpeed; it is not
+part of the build. Ranks of a --strategy are those of mpiexec (MPICH's, Open MPI's) or srun and talk over gloo on this
+node; --batch is over all ranks.
 
 On a GPU (one, without --strategy) steps are timed by CUDA events, each waited for as a step of triax is; the first
 --warmup of them, which compile, are not counted.
 
-Prints one JSON line: seconds is the median over the timed steps, spread is (slowest - fastest) / median, and
+Prints one JSON line: seconds is the median over the timed steps, spread is (third quartile - first) / median, and
 peak_memory_bytes is the peak resident set of a process (the largest rank's), Python and PyTorch included; on a GPU
 device_bytes is the most that PyTorch has reserved of its memory.
 """
@@ -28,7 +29,6 @@ import json
 import os
 import pathlib
 import resource
-import statistics
 import sys
 import time
 
@@ -121,6 +121,11 @@ def at_least(*version):
     return tuple(int(n) for n in torch.__version__.split(".")[:2]) >= version
 
 
+def best_loop(device):
+    """How AdamW runs best: fused, which the CPU has since 2.4."""
+    return {"fused" if device == "cuda" or at_least(2, 4) else "foreach": True}
+
+
 class HostClock:
     """Seconds of a step on the CPU, which is over when the call returns."""
 
@@ -152,7 +157,8 @@ class Plain:
     def __init__(self, model, a):
         self.model = model
         if a.strategy == "ddp":
-            self.model = nn.parallel.DistributedDataParallel(model)
+            # Gradients are views of what is sent: no copy of them, in memory or time.
+            self.model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=not a.defaults)
         elif a.strategy == "fsdp":
             from torch.distributed.fsdp import fully_shard
 
@@ -160,8 +166,7 @@ class Plain:
                 fully_shard(block)
             fully_shard(model)
         self.clipping = {"foreach": True} if at_least(2, 0) and not a.defaults else {}
-        best = "fused" if a.device == "cuda" or at_least(2, 4) else "foreach"  # fused on the CPU since 2.4
-        self.optimizer = make_optimizer(self.model, **({} if a.defaults else {best: True}))
+        self.optimizer = make_optimizer(self.model, **({} if a.defaults else best_loop(a.device)))
         self.zeroing = {} if a.defaults else {"set_to_none": True}
         self.loss_of = torch.compile(self.model) if a.compile else self.model
 
@@ -175,14 +180,15 @@ class Plain:
 
 
 class DeepSpeed:
-    """ZeRO stage 1, its own AdamW where it builds (else PyTorch's)."""
+    """ZeRO stage 1 with PyTorch's AdamW."""
 
     def __init__(self, model, a):
         import deepspeed
 
         config = {"train_micro_batch_size_per_gpu": a.batch // ranks(), "gradient_clipping": 1.0,
                   "zero_optimization": {"stage": 1}, "bf16": {"enabled": a.dtype != "f32"}}
-        self.engine, *_ = deepspeed.initialize(model=model, config=config, optimizer=make_optimizer(model, fused=True),
+        self.engine, *_ = deepspeed.initialize(model=model, config=config, 
+                                               optimizer=make_optimizer(model, **best_loop(a.device)),
                                                dist_init_required=False)
 
     def step(self, tokens, labels):
@@ -192,12 +198,22 @@ class DeepSpeed:
         return loss
 
 
+def launched():
+    """Rank and number of ranks as the launcher says them; of one process alone 0 and 1."""
+    # Slurm's number of a step's processes: a batch script, which is in no step of its own, has not got it.
+    for names in (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+                  ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")):
+        if all(name in os.environ for name in names):
+            return tuple(int(os.environ[name]) for name in names)
+    return 0, 1
+
+
 def rank():
-    return int(os.environ.get("PMI_RANK", 0))
+    return launched()[0]
 
 
 def ranks():
-    return int(os.environ.get("PMI_SIZE", 1))
+    return launched()[1]
 
 
 def join_ranks():
@@ -220,11 +236,18 @@ def parse_arguments():
     parser.add_argument("--defaults", action="store_true",
                         help="malloc, optimizer loop and zeroing of gradients as they come, not as they run best")
     parser.add_argument("--strategy", choices=("none", "ddp", "fsdp", "deepspeed"), default="none")
+    parser.add_argument("--ranks", type=int, help="of the strategy: refuse where the launcher says another number")
     parser.add_argument("--case", default="", help="name of the case in the line")
     parser.add_argument("--program", default="pytorch")
     a = parser.parse_args()
     if a.steps < 1 or a.batch % ranks() != 0:
         parser.error("--steps must be at least 1, --batch a multiple of the ranks")
+    if a.ranks and a.ranks != ranks():
+        parser.error(f"--ranks {a.ranks}, but the launcher's variables (PMI_, OMPI_COMM_WORLD_, SLURM_) say {ranks()}")
+    if a.strategy == "fsdp" and not at_least(2, 6):
+        parser.error(f"--strategy fsdp needs PyTorch 2.6, this is {torch.__version__}")
+    if a.strategy == "none" and ranks() > 1:
+        parser.error(f"{ranks()} ranks without a --strategy")
     if a.defaults and a.strategy == "deepspeed":
         parser.error("--defaults leaves the optimizer as it comes, and --strategy deepspeed is given one")
     if a.device == "cuda" and a.strategy != "none":
@@ -271,11 +294,11 @@ def main():
         dist.all_reduce(memory, dist.ReduceOp.MAX)
         dist.destroy_process_group()
     if rank() == 0:
-        median = statistics.median(seconds)
+        timing = start.timing(seconds)
         on_gpu = {"device_bytes": torch.cuda.max_memory_reserved()} if a.device == "cuda" else {}
-        print(json.dumps({"benchmark": "step", "case": a.case or f"B={a.batch} T={a.seq} {a.dtype}", "seconds": median,
-                          "spread": (max(seconds) - min(seconds)) / median,
-                          "tokens_per_second": a.batch * a.seq / median, "peak_memory_bytes": memory.item(),
+        print(json.dumps({"benchmark": "step", "case": a.case or f"B={a.batch} T={a.seq} {a.dtype}", **timing,
+                          "tokens_per_second": a.batch * a.seq / timing["seconds"],
+                          "peak_memory_bytes": memory.item(),
                           "cores": ranks() * a.threads, "first_loss": losses[0], "program": a.program,
                           "version": torch.__version__, **on_gpu}))
 

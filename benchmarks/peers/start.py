@@ -5,7 +5,7 @@
 
 writes DIR/config.json and DIR/model.safetensors (GPT-2 as Hugging Face names and lays it out: matrices are (inputs,
 outputs)), and DIR/tokens.bin (llm.c's shard: 256 int32 of header, uint16 tokens). Needs NumPy. `read_tensors` and
-`read_tokens` are what the contestants' scripts read it by.
+`read_tokens` are what the contestants' scripts read it by, `timing` what they report their steps by.
 """
 
 import argparse
@@ -83,6 +83,18 @@ def write_tokens(path, count, vocab):
     tokens = np.random.default_rng(4321).integers(min(vocab, 65536), size=count, dtype=np.uint16)
     with open(path, "wb") as file:
         file.write(header.tobytes() + tokens.tobytes())
+
+
+def timing(seconds):
+    """Median and spread of timed steps, as triax has them (benchmarks/support/report): quartiles between the two
+    nearest steps, and the spread their distance over the median. Beside them, whether the system gives huge pages."""
+    low, median, high = (float(x) for x in np.quantile(seconds, (0.25, 0.5, 0.75)))
+    try:
+        text = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
+        pages = {"huge_pages": text[text.index("[") + 1 : text.index("]")]}
+    except (OSError, ValueError):
+        pages = {}
+    return {"seconds": median, "spread": (high - low) / median, **pages}
 
 
 def main():

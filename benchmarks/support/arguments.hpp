@@ -18,4 +18,11 @@ inline std::optional<int> refused(CLI::App& app, int argc, const char* const* ar
   }
 }
 
+/// The option --threads, of OwnCores; `threads` stays as it is without.
+inline void add_threads(CLI::App& app, int& threads) {
+  app.add_option("--threads", threads,
+                 "Of a rank (default: as triax train, one on each physical core of its own)")
+      ->check(CLI::PositiveNumber);
+}
+
 }  // namespace triax::benchmark

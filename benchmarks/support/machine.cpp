@@ -47,7 +47,7 @@ float multiply_adds(float start) {
 
 }  // namespace
 
-double measure_fma_peak() {
+Measured measure_fma_peak() {
   const std::int64_t threads = host_concurrency();
   const double seconds = best_seconds([=] {
     parallel_for(threads, [](std::int64_t thread) {
@@ -55,12 +55,13 @@ double measure_fma_peak() {
       static_cast<void>(keep);
     });
   });
-  return 2.0 * static_cast<double>(chains * vector_floats) * static_cast<double>(rounds) *
-         static_cast<double>(threads) / seconds;
+  return {2.0 * static_cast<double>(chains * vector_floats) * static_cast<double>(rounds) *
+              static_cast<double>(threads),
+          seconds};
 }
 
-double measure_triad_bandwidth() {
-  const std::int64_t count = (std::int64_t{32} << 20U) * host_concurrency();  // 128 MiB a thread
+Measured measure_triad(std::int64_t array_bytes) {
+  const auto count = array_bytes / static_cast<std::int64_t>(sizeof(float));
   constexpr std::int64_t block = std::int64_t{1} << 14U;
   const auto array = [=] {
     return Buffer::unwritten(static_cast<std::size_t>(count) * sizeof(float));
@@ -82,7 +83,7 @@ double measure_triad_bandwidth() {
     });
     asm volatile("" : : "r"(a) : "memory");
   });
-  return 3.0 * sizeof(float) * static_cast<double>(count) / seconds;
+  return {3.0 * sizeof(float) * static_cast<double>(count), seconds};
 }
 
 }  // namespace triax::benchmark

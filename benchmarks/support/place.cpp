@@ -1,20 +1,57 @@
 #include "benchmarks/support/place.hpp"
 
+#include <mpi.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "benchmarks/support/arguments.hpp"
-#include "benchmarks/support/machine.hpp"
-#include "kernels/base/runtime.hpp"
+#include "benchmarks/support/node_memory.hpp"
+#include "kernels/base/host_name.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/random.hpp"
+#include "src/comm/mpi_session.hpp"
+#include "src/comm/topology.hpp"
 
 namespace triax::benchmark {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// On rank 0.
+std::vector<double> of_all_ranks(double value, const Ranks& ranks) {
+  std::vector<double> values(static_cast<std::size_t>(ranks.all));
+  MPI_Gather(&value, 1, MPI_DOUBLE, values.data(), 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  return values;
+}
+
+// The host of the rank with the least value, on rank 0.
+std::string host_of_least(double value, const Ranks& ranks) {
+  struct {
+    double value;
+    int rank;
+  } least = {value, ranks.rank};
+  MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD);
+  std::string host = host_name();
+  host.resize(256);
+  if (least.rank != 0 && ranks.rank == least.rank)
+    MPI_Send(host.data(), 256, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+  if (least.rank != 0 && ranks.rank == 0)
+    MPI_Recv(host.data(), 256, MPI_CHAR, least.rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return host.c_str();
+}
+
 }  // namespace
+
+std::int64_t bytes_beyond(std::int64_t cache_bytes, int threads) {
+  constexpr std::int64_t mebi = std::int64_t{1} << 20;
+  return std::max({4 * cache_bytes, 32 * mebi * threads, 128 * mebi});
+}
+
+Place::Place(MemorySpace space, const Ranks& ranks) : stream_(space), ranks_(ranks) {}
 
 Timing Place::time(const std::function<void()>& body) const {
   if (!device()) return time_median(body);
@@ -39,46 +76,109 @@ Timing Place::time(const std::function<void()>& body) const {
   return timing_of(std::move(seconds));
 }
 
-double Place::memory_bandwidth() const {
-  if (!device()) return measure_triad_bandwidth();
+std::int64_t Place::bytes_beyond_caches() const {
+  return bytes_beyond(cache_bytes(), ranks_.threads);
+}
+
+Limit Place::memory_bandwidth() const {
+  if (!device()) {
+    const std::int64_t bytes = bytes_beyond_caches();
+    require_memory("triad beyond the caches", 3.0 * static_cast<double>(bytes), ranks_.of_node);
+    return measured("triad", "bytes_per_second", [=] { return measure_triad(bytes); });
+  }
   constexpr std::int64_t bytes = std::int64_t{1} << 30;
   const Buffer from(bytes, space());
   const Buffer to(bytes, space());
   const Tensor source = from.tensor(DType::u8, {bytes});
   const Tensor target = to.tensor(DType::u8, {bytes});
-  return 2.0 * bytes / time([&] { copy(stream_, target, source); }).seconds;
+  return measured("copy", "bytes_per_second", [&] {
+    return Measured{2.0 * bytes, time([&] { copy(stream_, target, source); }).seconds};
+  });
 }
 
-double Place::product_rate(DType type) const {
-  if (!device()) return measure_fma_peak();
-  constexpr std::int64_t size = 8192;
+Limit Place::product_rate(DType type) const {
+  if (!device() && type == DType::f32)
+    return measured("float32 multiply-adds", "flops_per_second", measure_fma_peak);
+  return measured(fmt::format("a large {} product", name_of(type)), "flops_per_second",
+                  [=, this] { return large_product(type); });
+}
+
+Measured Place::large_product(DType type) const {
+  // On the host so large that a thread has the work of 2048 x 2048 x 2048.
+  const std::int64_t size = device() ? 8192 : 256 * std::lround(8.0 * std::cbrt(ranks_.threads));
   const RandomArray a(*this, type, {size, size});
   const RandomArray b(*this, type, {size, size});
   const RandomArray c(*this, type, {size, size});
   const auto timing = time([&] { matmul(stream_, c, a, b); });
-  return 2.0 * static_cast<double>(size * size) * size / timing.seconds;
+  return {2.0 * static_cast<double>(size * size) * static_cast<double>(size), timing.seconds};
 }
 
-int run_at_place(int argc, const char* const* argv, const char* what,
-                 void (*body)(const Place& place)) {
+void Place::report(std::string_view benchmark, const std::string& name, const Timing& timing,
+                   std::pair<std::string_view, double> rate, const Limit& limit) const {
+  std::vector<std::pair<std::string_view, double>> figures = {
+      rate, {"peak_fraction", rate.second / limit.per_second}};
+  if (!device()) figures.emplace_back("cores", ranks_.cores);
+  if (ranks_.rank == 0) print_result(benchmark, name, timing, figures, {{"limit", limit.name}});
+}
+
+Limit Place::measured(const std::string& name, std::string_view unit,
+                      const std::function<Measured()>& measure) const {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const Measured own = measure();
+  double all = own.per_second();
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  const std::vector<double> rates = of_all_ranks(own.per_second(), ranks_);
+  const std::vector<double> seconds = of_all_ranks(own.seconds, ranks_);
+  const std::string slowest = host_of_least(own.per_second(), ranks_);
+  if (ranks_.rank != 0) return {name, all};
+  std::vector<std::pair<std::string_view, double>> figures = {{unit, all}};
+  std::vector<std::pair<std::string_view, std::string>> words;
+  const Timing of_ranks = timing_of(rates);  // median and spread of rates
+  const std::string least = fmt::format("least_{}", unit), middle = fmt::format("median_{}", unit),
+                    most = fmt::format("most_{}", unit);
+  if (ranks_.all > 1) {
+    const auto [low, high] = std::ranges::minmax(rates);
+    figures.insert(figures.end(), {{least, low}, {middle, of_ranks.seconds}, {most, high}});
+    words.emplace_back("slowest", slowest);
+  }
+  if (!device()) figures.emplace_back("cores", ranks_.cores);
+  print_result("limits",
+               fmt::format("{} ranks={}{}", name, ranks_.all,
+                           device() ? "" : fmt::format(" threads={}", ranks_.threads)),
+               {std::ranges::max(seconds), of_ranks.spread}, figures, words);
+  return {name, all};
+}
+
+namespace {
+
+void run_on_one_rank(bool on_device, int threads, void (*body)(const Place& place)) {
+  const MemorySpace space = on_device ? MemorySpace::device : MemorySpace::host;
+  const OwnCores cores(threads, space);
+  if (cores.ranks().all > 1) throw UsageError("this benchmark is of one rank", "", "Start one");
+  const Place place(space, cores.ranks());
+  cores.print_machine(on_device ? device_facts().name : "");
+  body(place);
+}
+
+}  // namespace
+
+int run_at_place(int argc, char** argv, const char* what, void (*body)(const Place& place)) {
+  const MpiSession session(&argc, &argv);
   std::string place = "host";
-  int threads = 1;
+  int threads = 0;
   CLI::App app{std::string(what) +
                ": one JSON line a case, with the fraction of the limit that is "
                "measured in the same run."};
   app.add_option("place", place, "Where they run: cores of the host, or a GPU")
       ->check(CLI::IsMember({"host", "device"}))
       ->capture_default_str();
-  app.add_option("--threads", threads, "Cores of the host, which the limits are measured on too")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  if (const auto status = refused(app, argc, argv)) return *status;
+  add_threads(app, threads);
+  if (const auto status = refused(app, argc, argv, session.rank() == 0)) return *status;
   try {
-    const KernelRuntime runtime(threads);
-    body(Place(place == "device" ? MemorySpace::device : MemorySpace::host));
+    run_on_one_rank(place == "device", threads, body);
     return 0;
   } catch (const Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    if (session.rank() == 0) fmt::print(stderr, "{}\n", error.what());
     return 2;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -9,10 +10,13 @@ namespace triax::benchmark {
 
 Timing timing_of(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
-  const auto quantile = [&](std::size_t quarter) {
-    return seconds[(seconds.size() - 1) * quarter / 4];
+  const auto quantile = [&](double part) {
+    const double at = static_cast<double>(seconds.size() - 1) * part;
+    const auto below = static_cast<std::size_t>(at);
+    const std::size_t above = std::min(below + 1, seconds.size() - 1);
+    return std::lerp(seconds[below], seconds[above], at - static_cast<double>(below));
   };
-  return {quantile(2), (quantile(3) - quantile(1)) / quantile(2)};
+  return {quantile(0.5), (quantile(0.75) - quantile(0.25)) / quantile(0.5)};
 }
 
 Timing time_median(const std::function<void()>& body, double total_seconds) {

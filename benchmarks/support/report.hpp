@@ -17,7 +17,8 @@ struct Timing {
 /// least seven times.
 Timing time_median(const std::function<void()>& body, double total_seconds = 0.5);
 
-/// The median and spread of times measured by the caller. Not empty.
+/// The median and spread of times measured by the caller, which are not empty: quantiles between
+/// two of them are interpolated, as numpy's are.
 Timing timing_of(std::vector<double> seconds);
 
 /// Prints {"benchmark":, "case":, "seconds":, "spread":, the figures and the words, in their

@@ -9,8 +9,14 @@
 namespace triax::benchmark {
 namespace {
 
+// To three digits: before a unit is chosen, which 999.7 has another of than 1000.
+double rounded(double value) {
+  return std::stod(fmt::format("{:.2e}", value));
+}
+
 std::string with_prefix(double value, const char* unit) {
   constexpr std::array<const char*, 6> prefixes = {"", "k", "M", "G", "T", "P"};
+  value = rounded(value);
   std::size_t prefix = 0;
   for (; std::fabs(value) >= 1000.0 && prefix + 1 < prefixes.size(); ++prefix) value /= 1000.0;
   return fmt::format("{:.3g} {}{}", value, prefixes[prefix], unit);
@@ -30,16 +36,6 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-std::string row(std::vector<std::string> cells) {
-  for (std::string& cell : cells) cell = escaped(cell);
-  return fmt::format("| {} |\n", fmt::join(cells, " | "));
-}
-
-std::string head(const std::vector<std::string>& names) {
-  return row(names) +
-         fmt::format("|{}\n", fmt::join(std::vector<std::string>(names.size(), "---|"), ""));
-}
-
 std::string fraction_text(const Run& run) {
   const double fraction = run.figure("peak_fraction", -1.0);
   return fraction < 0 ? "" : fmt::format("{:.2f}", fraction);
@@ -57,6 +53,7 @@ std::string more_text(const Run& run) {
   for (const auto& [name, value] : run.figures)
     if (name != shown && name != "peak_fraction" && name != "cores")
       texts.push_back(name + " " + figure_text(name, value));
+  if (!run.slowest.empty()) texts.push_back("slowest on " + run.slowest);
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
@@ -67,10 +64,53 @@ std::string range_text(const Case& c) {
                      seconds_text(c.runs.back().seconds));
 }
 
+double cores_of(const Case& c) {
+  return c.median().figure("cores");
+}
+
+bool of_one_name(const Case& a, const Case& b) {
+  return a.name == b.name && a.program == b.program;
+}
+
+// The case of the first file that another is held against: on as many cores, or the only one.
 const Case* first_of_file(const std::vector<const Case*>& cases, const Case& like) {
+  std::vector<const Case*> found;
   for (const Case* c : cases)
-    if (c->file == 0 && c->name == like.name && c->program == like.program) return c;
-  return nullptr;
+    if (c->file == 0 && of_one_name(*c, like)) found.push_back(c);
+  for (const Case* c : found)
+    if (cores_of(*c) == cores_of(like)) return c;
+  return found.size() == 1 ? found.front() : nullptr;
+}
+
+// Those of a table of cases that not all have.
+struct Columns {
+  bool file, cores;
+};
+
+std::vector<std::string> names_of(const Columns& columns, const std::string& limit) {
+  std::vector<std::string> names = {"case"};
+  if (columns.file) names.emplace_back("file");
+  if (columns.cores) names.emplace_back("cores");
+  names.insert(names.end(), {"seconds", "spread", "rate", "of " + limit});
+  names.emplace_back(columns.file ? "times the first" : "more");
+  return names;
+}
+
+std::vector<std::string> cells_of(const Case& c, const Columns& columns,
+                                  const std::vector<std::string>& files, const Case* first) {
+  const Run& run = c.median();
+  std::vector<std::string> cells = {c.name};
+  if (columns.file) cells.push_back(files[c.file]);
+  if (columns.cores) cells.push_back(cores_of(c) > 0 ? fmt::format("{:.0f}", cores_of(c)) : "");
+  cells.insert(cells.end(),
+               {seconds_text(run.seconds), range_text(c), rate_text(run), fraction_text(run)});
+  if (!columns.file)
+    cells.push_back(more_text(run));
+  else if (first != nullptr)
+    cells.push_back(fmt::format("{:.2f}", times_as_long(first->median(), run)));
+  else
+    cells.emplace_back();
+  return cells;
 }
 
 std::string losses_text(const std::vector<const Case*>& programs) {
@@ -82,48 +122,67 @@ std::string losses_text(const std::vector<const Case*>& programs) {
       least = std::min(least, loss);
       most = std::max(most, loss);
     }
-  if (least > most) return "";
+  if (least > most || least <= 0.0) return "";
   return fmt::format("\nFirst losses: {:.6f} to {:.6f}, {:.1e} apart.\n", least, most,
                      (most - least) / least);
 }
 
 }  // namespace
 
+std::string row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = escaped(cell);
+  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
+
+std::string head(const std::vector<std::string>& names) {
+  return row(names) +
+         fmt::format("|{}\n", fmt::join(std::vector<std::string>(names.size(), "---|"), ""));
+}
+
 std::string seconds_text(double seconds) {
-  if (seconds >= 1.0) return fmt::format("{:.3g} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
-  return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds >= 1000.0) return fmt::format("{:.0f} s", seconds);
+  const double value = rounded(seconds);
+  if (value >= 1.0) return fmt::format("{:.4g} s", value);
+  if (value >= 1e-3) return fmt::format("{:.3g} ms", value * 1e3);
+  return fmt::format("{:.3g} us", value * 1e6);
 }
 
 std::string figure_text(const std::string& name, double value) {
   if (name == "tokens_per_second") return fmt::format("{:.0f} tokens/s", value);
-  if (name == "flops_per_second") return with_prefix(value, "FLOP/s");
-  if (name == "bytes_per_second") return with_prefix(value, "B/s");
+  if (name.ends_with("flops_per_second")) return with_prefix(value, "FLOP/s");
+  if (name.ends_with("bytes_per_second")) return with_prefix(value, "B/s");
   if (name.ends_with("_bytes")) return with_prefix(value, "B");
   return fmt::format("{:.4g}", value);
 }
 
+std::string limit_of(const std::vector<const Case*>& cases) {
+  const std::string& limit = cases.front()->limit;
+  const bool common = std::ranges::all_of(cases, [&](const Case* c) { return c->limit == limit; });
+  return common && !limit.empty() ? limit : "the limit";
+}
+
 std::string case_table(const std::vector<const Case*>& cases,
                        const std::vector<std::string>& files) {
-  const bool several = files.size() > 1;
-  std::vector<std::string> names = {"case"};
-  if (several) names.emplace_back("file");
-  names.insert(names.end(), {"seconds", "spread", "rate", "of the limit"});
-  names.emplace_back(several ? "times the first" : "more");
+  const Columns columns{files.size() > 1,
+                        std::ranges::any_of(cases, [](const Case* c) { return cores_of(*c) > 0; })};
+  const std::vector<std::string> names = names_of(columns, limit_of(cases));
   std::string text = head(names);
-  for (const Case* c : cases) {
-    std::vector<std::string> cells = {c->name};
-    if (several) cells.push_back(files[c->file]);
-    const Run& run = c->median();
-    cells.insert(cells.end(),
-                 {seconds_text(run.seconds), range_text(*c), rate_text(run), fraction_text(run)});
-    const Case* first = several ? first_of_file(cases, *c) : nullptr;
-    if (!several)
-      cells.push_back(more_text(run));
-    else
-      cells.push_back(
-          first == nullptr ? "" : fmt::format("{:.2f}", first->median().seconds / run.seconds));
-    text += row(cells);
+  for (std::vector<const Case*> left = cases; !left.empty();) {
+    const Case& name = *left.front();
+    for (std::size_t file = 0; file < files.size(); ++file) {
+      bool there = false;
+      for (const Case* c : left) {
+        if (c->file != file || !of_one_name(*c, name)) continue;
+        text += row(cells_of(*c, columns, files, first_of_file(cases, *c)));
+        there = true;
+      }
+      if (there) continue;
+      std::vector<std::string> cells(names.size());
+      cells[0] = name.name;
+      cells[1] = "not in " + files[file];
+      text += row(std::move(cells));
+    }
+    std::erase_if(left, [&](const Case* c) { return of_one_name(*c, name); });
   }
   return text;
 }
@@ -151,11 +210,14 @@ std::string scaling_table(std::vector<const Case*> points) {
   std::stable_sort(points.begin(), points.end(),
                    [&](const Case* a, const Case* b) { return cores(a) < cores(b); });
   const double of_a_core = rate(points.front()) / cores(points.front());
+  const auto efficiency = [&](const Case* c) {
+    return of_a_core > 0 && rate(c) > 0 ? fmt::format("{:.2f}", rate(c) / cores(c) / of_a_core)
+                                        : "";
+  };
   std::string text = head({"cores", "seconds", "spread", "rate", "efficiency", "case"});
   for (const Case* c : points)
     text += row({fmt::format("{:.0f}", cores(c)), seconds_text(c->median().seconds), range_text(*c),
-                 rate_text(c->median()), fmt::format("{:.2f}", rate(c) / cores(c) / of_a_core),
-                 c->name});
+                 rate_text(c->median()), efficiency(c), c->name});
   return text;
 }
 

@@ -7,12 +7,22 @@
 
 namespace triax::benchmark {
 
-/// "1.2 ms", "273 GFLOP/s", "1.3 GB": three digits, and the unit that the name of a figure says.
+/// "1.2 ms", "273 GFLOP/s", "1.3 GB": three digits, of seconds from 1000 all, and the unit that the
+/// name of a figure says.
 std::string seconds_text(double seconds);
 std::string figure_text(const std::string& name, double value);
 
+/// A row of a Markdown table.
+std::string row(std::vector<std::string> cells);
+/// Its first row, and the line below.
+std::string head(const std::vector<std::string>& names);
+
+/// What the fractions of these cases are of: "triad", or "the limit" where they do not all say one.
+std::string limit_of(const std::vector<const Case*>& cases);
+
 /// One row a case: time, how far runs lie apart, rate and fraction of the limit. Of several files:
-/// a row a file, and the time of the first file over its own.
+/// for each case a row a file, one that says so where a file lacks it, and the time of the first
+/// file over its own.
 std::string case_table(const std::vector<const Case*>& cases,
                        const std::vector<std::string>& files);
 

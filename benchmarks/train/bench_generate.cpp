@@ -14,10 +14,9 @@
 #include <vector>
 
 #include "benchmarks/support/arguments.hpp"
-#include "benchmarks/support/machine.hpp"
+#include "benchmarks/support/place.hpp"
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/training_job.hpp"
-#include "kernels/base/runtime.hpp"
 #include "kernels/random.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/config/load.hpp"
@@ -32,7 +31,7 @@ using namespace triax;
 struct Options {
   std::string model = "gpt2-124m";
   std::int64_t prompt = 512, tokens = 64;
-  int threads = 1;
+  int threads = 0;  // of OwnCores
   std::string directory = std::filesystem::temp_directory_path();
 };
 
@@ -83,6 +82,9 @@ double bytes_of_token(const ModelConfig& model, double past) {
 }
 
 void run(const Options& options) {
+  const benchmark::OwnCores cores(options.threads);
+  cores.print_machine();
+  const benchmark::Place place(MemorySpace::host, cores.ranks());
   const ModelConfig& model = benchmark::model_shapes().at(options.model);
   const RandomCheckpoint file(model, options.directory);
   Generator generator(CheckpointReader(file.path()), options.prompt + options.tokens,
@@ -93,12 +95,13 @@ void run(const Options& options) {
                                                static_cast<std::uint32_t>(model.vocabulary)));
   const auto name = [&](const char* what) {
     return fmt::format("{} {} prompt={} threads={}", options.model, what, options.prompt,
-                       options.threads);
+                       cores.ranks().threads);
   };
   const benchmark::Timing first = benchmark::time_median([&] { generator.logits(prompt); });
   benchmark::print_result(
       "generate", name("prompt"), first,
-      {{"tokens_per_second", static_cast<double>(options.prompt) / first.seconds}});
+      {{"tokens_per_second", static_cast<double>(options.prompt) / first.seconds},
+       {"cores", cores.ranks().cores}});
   std::vector<double> seconds;
   for (std::int64_t i = 0; i < options.tokens; ++i)
     seconds.push_back(seconds_of(
@@ -106,11 +109,13 @@ void run(const Options& options) {
   const benchmark::Timing each = benchmark::timing_of(seconds);
   const double bytes = bytes_of_token(
       model, static_cast<double>(options.prompt) + static_cast<double>(options.tokens) / 2);
-  benchmark::print_result(
-      "generate", name("token"), each,
-      {{"tokens_per_second", 1.0 / each.seconds},
-       {"bytes_per_second", bytes / each.seconds},
-       {"peak_fraction", bytes / each.seconds / benchmark::measure_triad_bandwidth()}});
+  const benchmark::Limit limit = place.memory_bandwidth();
+  benchmark::print_result("generate", name("token"), each,
+                          {{"tokens_per_second", 1.0 / each.seconds},
+                           {"bytes_per_second", bytes / each.seconds},
+                           {"peak_fraction", bytes / each.seconds / limit.per_second},
+                           {"cores", cores.ranks().cores}},
+                          {{"limit", limit.name}});
 }
 
 }  // namespace
@@ -132,13 +137,10 @@ int main(int argc, char** argv) {
   app.add_option("--tokens", options.tokens, "Tokens behind it")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--threads", options.threads, "Cores")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  benchmark::add_threads(app, options.threads);
   app.add_option("--directory", options.directory, "Where the file is")->capture_default_str();
   if (const auto status = benchmark::refused(app, argc, argv, session.rank() == 0)) return *status;
   try {
-    const KernelRuntime runtime(options.threads);
     run(options);
     return 0;
   } catch (const std::exception& error) {

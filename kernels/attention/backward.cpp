@@ -109,7 +109,7 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   attention::check_views({&dk, &dv, &k, &v}, k.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
-  if (pair_products_pay() &&
+  if (q.dtype() == DType::bf16 && pair_products_pay() &&
       attention::pair_backward(n, dq, dk, dv, dout, out, lse, q, k, v, options, scratch))
     return;
   const attention::BackwardScratch tiles(scratch, attention::workers_for(n.batch * n.key_heads),

@@ -12,6 +12,7 @@ struct CachedCut {
   static constexpr std::int64_t most_parts = 64;
 
   explicit CachedCut(std::int64_t positions) {
+    if (positions == 0) return;
     const std::int64_t blocks = (positions + block - 1) / block;
     const std::int64_t of_part = (blocks + most_parts - 1) / most_parts;
     part = of_part * block;

@@ -90,7 +90,8 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   attention::check_views({&k, &v}, k.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
   const ArenaScope scope(scratch);
-  if (pair_products_pay() && attention::pair_forward(n, out, lse, q, k, v, options, scratch))
+  if (q.dtype() == DType::bf16 && pair_products_pay() &&
+      attention::pair_forward(n, out, lse, q, k, v, options, scratch))
     return;
   const attention::ForwardScratch tiles(scratch, attention::workers_for(n.batch * n.heads),
                                         n.length, n.head_size);

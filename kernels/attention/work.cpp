@@ -29,7 +29,7 @@ void for_each_item(std::int64_t count,
 Scratch::Scratch(Arena& arena, std::int64_t workers, std::string_view name, std::int64_t floats)
     : floats_(floats) {
   const Tensor memory = arena.take(name, DType::f32, {workers, floats});
-  if (!arena.measuring()) data_ = memory.as<float>();
+  data_ = memory.as<float>();
 }
 
 const float* fill_keep(float* keep, const AttentionOptions& options, const Sizes& n, std::int64_t b,

@@ -8,30 +8,20 @@ constexpr std::size_t alignment = 64;
 }
 
 Arena::Arena(void* memory, std::size_t bytes, MemorySpace space)
-    : memory_(static_cast<char*>(memory)), bytes_(bytes), space_(space) {}
+    : measuring_(false), memory_(static_cast<char*>(memory)), bytes_(bytes), space_(space) {}
 
 Tensor Arena::take(std::string_view name, DType dtype, const Shape& shape) {
   Tensor view(nullptr, dtype, shape, space_);
   const auto bytes =
       (static_cast<std::size_t>(view.bytes()) + alignment - 1) / alignment * alignment;
-  if (memory_) {
+  if (!measuring_) {
     check(used_ + bytes <= bytes_, "arena is full: {} needs {} bytes of {} with {} in use", name,
           bytes, bytes_, used_);
     view = Tensor(memory_ + used_, dtype, shape, space_);
   }
   used_ += bytes;
   high_water_ = std::max(high_water_, used_);
-  if (measuring()) record(name, bytes);
   return view;
-}
-
-void Arena::record(std::string_view name, std::size_t bytes) {
-  const auto entry = std::find_if(by_name_.begin(), by_name_.end(),
-                                  [&](const auto& item) { return item.first == name; });
-  if (entry == by_name_.end())
-    by_name_.emplace_back(name, bytes);
-  else
-    entry->second = std::max(entry->second, bytes);
 }
 
 }  // namespace triax

@@ -3,8 +3,6 @@
 // an Arena without memory hands out null views and counts, so a size is written in one place only.
 #include <cstddef>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "kernels/base/device.hpp"
 
@@ -29,21 +27,15 @@ class Arena {
   std::size_t used() const { return used_; }
   std::size_t high_water() const { return high_water_; }
   std::size_t capacity() const { return bytes_; }
-  bool measuring() const { return memory_ == nullptr; }
-  /// While measuring: the largest single piece taken under each name, in order of first use.
-  const std::vector<std::pair<std::string_view, std::size_t>>& high_water_by_name() const {
-    return by_name_;
-  }
+  bool measuring() const { return measuring_; }
 
  private:
-  void record(std::string_view name, std::size_t bytes);
-
+  bool measuring_ = true;
   char* memory_ = nullptr;
   std::size_t bytes_ = 0;
   MemorySpace space_ = MemorySpace::host;
   std::size_t used_ = 0;
   std::size_t high_water_ = 0;
-  std::vector<std::pair<std::string_view, std::size_t>> by_name_;
 };
 
 /// Rewinds the arena to where it stood when the scope ends.

@@ -28,7 +28,8 @@ void detail::run_on_threads(std::int64_t n, void (*loop)(const void*, std::int64
   const std::int64_t threads = host_concurrency();
   const auto part = [=](std::int64_t begin, std::int64_t end) {
     loop(body, begin, end);
-    // What it wrote past the caches no other order of memory holds back.
+    // What it wrote past the caches no other order of memory holds back: not by C++, but by what
+    // x86's compilers make of this.
     std::atomic_thread_fence(std::memory_order_seq_cst);
   };
   if (n <= 1 || threads <= 1) return part(0, n);

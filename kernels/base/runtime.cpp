@@ -9,6 +9,11 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/isa.hpp"
 
+// Products run on the threads that OpenMP is told of, and are complete when the call returns.
+static_assert(DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP,
+              "this oneDNN is built for other threads than OpenMP's (DNNL_CPU_RUNTIME): give CMake "
+              "another by -Ddnnl_DIR");
+
 namespace triax {
 namespace {
 

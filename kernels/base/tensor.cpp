@@ -42,6 +42,7 @@ Tensor::Tensor(void* data, DType dtype, const Shape& shape, MemorySpace space)
     : data_(data), dtype_(dtype), space_(space), shape_(shape), stride_(row_major(shape)) {}
 
 bool Tensor::contiguous() const {
+  if (elements() == 0) return true;
   std::int64_t step = 1;
   for (int d = rank() - 1; d >= 0; --d) {
     if (size(d) != 1 && stride(d) != step) return false;

@@ -1,7 +1,8 @@
 #pragma once
 // exp in float32, free of branches, of one float (put `#pragma omp simd` before a loop,
 // and the compiler makes vector code of it) or of a vector of them, which gives the same bits.
-// Relative errors stay below 2e-7. Infinities and NaN come out as from the standard library.
+// Relative errors stay below 2e-7, those of fast_exp_flushed below 4e-7. Infinities and NaN come
+// out as from the standard library.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -102,6 +103,12 @@ inline V fast_exp_flushed(V x) {
   const V shifted = detail::shifted_exponent(low);
   const V r = detail::remainder_of(low, shifted - detail::round_to_eighth);
   return detail::power_of_two(shifted) * detail::exp_near_zero(r);
+}
+
+/// e^-x of a float or a vector, quickly: infinite beyond 88.68, as above below.
+template <class V>
+inline V exp_of_minus(V x) {
+  return fast_exp_flushed(smaller(V{} + 88.75F, -x));
 }
 
 /// e^x of a float or a vector, with gradual underflow.

@@ -6,13 +6,32 @@
 
 namespace triax::cuda {
 
+/// What to do about a failure.
+inline const char* remedy_of(cudaError_t status) {
+  switch (status) {
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+      return "This program has no code for this GPU: build it with "
+             "-DCMAKE_CUDA_ARCHITECTURES=native "
+             "on a node that has one, or run with run.device cpu";
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorSystemNotReady:
+    case cudaErrorSystemDriverMismatch:
+      return "The node's GPU or its driver is not ready, or another process has the GPU for "
+             "itself: "
+             "nvidia-smi -q says more; run on another node, or with run.device cpu";
+    default:
+      return "A kernel's own error shows at a later call: CUDA_LAUNCH_BLOCKING=1 or "
+             "compute-sanitizer tells which kernel it was";
+  }
+}
+
 /// Throws an Error that names the call, unless it succeeded.
 inline void check_call(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   throw Error(fmt::format("{} failed", call),
               fmt::format("{}: {}", cudaGetErrorName(status), cudaGetErrorString(status)),
-              "A kernel's own error shows at a later call: CUDA_LAUNCH_BLOCKING=1 or "
-              "compute-sanitizer tells which kernel it was");
+              remedy_of(status));
 }
 
 }  // namespace triax::cuda

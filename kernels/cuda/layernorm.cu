@@ -1,11 +1,10 @@
 #include "kernels/layernorm.hpp"
 
-#include <cmath>
-
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/held_row.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/formulas.hpp"
 
 namespace triax::cuda {
 namespace {
@@ -43,7 +42,7 @@ TRIAX_DEVICE inline Moments moments_of(const Block& block, float* slots, const H
     }
   });
   row_sums<1>(block, slots, &variance);
-  return {mean, 1.0F / std::sqrt(variance * inverse + epsilon)};
+  return {mean, norm_scale(variance * inverse, epsilon)};
 }
 
 // y = the norm of rows that Input gives.

@@ -1,11 +1,10 @@
 #include "kernels/rmsnorm.hpp"
 
-#include <cmath>
-
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/held_row.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/formulas.hpp"
 
 namespace triax::cuda {
 namespace {
@@ -22,7 +21,7 @@ TRIAX_DEVICE inline float reciprocal_rms(const Block& block, float* slots, const
     for (int i = 0; i < wide<T>; ++i) squares += values[i] * values[i];
   });
   row_sums<1>(block, slots, &squares);
-  return 1.0F / std::sqrt(squares / static_cast<float>(columns) + epsilon);
+  return norm_scale(squares / static_cast<float>(columns), epsilon);
 }
 
 // y = the norm of rows that Input gives.

@@ -52,11 +52,20 @@ endfunction()
 
 # triax_processor_features(FILE): a line FEATURE("avx2") for each feature that code of TRIAX_MARCH needs of a processor,
 # of those that compilers can ask for by name.
+include(CheckCXXSourceCompiles)
 function(triax_processor_features file)
+  set(asked "")
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=${TRIAX_MARCH} -dM -E -x c++ /dev/null
                   OUTPUT_VARIABLE macros COMMAND_ERROR_IS_FATAL ANY)
   set(text "")
-  foreach(feature avx avx2 fma bmi bmi2 avx512f avx512cd avx512bw avx512dq avx512vl avx512bf16 avx512vnni avx512ifma
+  # Those that not all compilers can ask for. A processor without lzcnt would compute something else.
+  foreach(feature f16c lzcnt movbe popcnt)
+    check_cxx_source_compiles("int main() { return __builtin_cpu_supports(\"${feature}\"); }" TRIAX_ASKS_FOR_${feature})
+    if(TRIAX_ASKS_FOR_${feature})
+      list(APPEND asked ${feature})
+    endif()
+  endforeach()
+  foreach(feature avx avx2 fma bmi bmi2 ${asked} avx512f avx512cd avx512bw avx512dq avx512vl avx512bf16 avx512vnni avx512ifma
                   avx512vbmi avx512vbmi2 avx512bitalg avx512vpopcntdq gfni)
     string(TOUPPER ${feature} name)
     if(macros MATCHES "#define __${name}__ ")

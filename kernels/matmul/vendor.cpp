@@ -144,6 +144,8 @@ Description describe(const Key& key, const dnnl::engine& engine) {
   const Memory::desc bias({1, key.n}, vendor_type(key.bias_type), {key.n, 1});
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  // Whatever ONEDNN_DEFAULT_FPMATH_MODE says, of a rank's node or its modules.
+  attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
   if (key.accumulate) {
     dnnl::post_ops add_to_c;
     add_to_c.append_sum(1.0F);

@@ -29,11 +29,12 @@ struct Blocks {
 void add_depth_blocks(Blocks& blocks, const Operands& x) {
   for (std::int64_t k = 0; k < x.a.size(1); k += block_depth) {
     const std::int64_t depth = std::min(block_depth, x.a.size(1) - k);
-    vendor_product({.c = x.c,
-                    .a = widened(blocks.a, x.a.slice(1, k, depth)),
-                    .b = widened(blocks.b, x.b.slice(0, k, depth)),
-                    .bias = k == 0 ? x.bias : Tensor(),
-                    .accumulate = x.accumulate || k > 0});
+    const bool done = vendor_product({.c = x.c,
+                                      .a = widened(blocks.a, x.a.slice(1, k, depth)),
+                                      .b = widened(blocks.b, x.b.slice(0, k, depth)),
+                                      .bias = k == 0 ? x.bias : Tensor(),
+                                      .accumulate = x.accumulate || k > 0});
+    check(done, "oneDNN has no product of float32");
   }
 }
 

@@ -84,7 +84,7 @@ MpiSession::~MpiSession() {
   if (std::uncaught_exceptions() > exceptions_) abort(run_time_failure);
   // Under srun --kill-on-bad-exit the first rank that leaves with status 75 ends the step: SIGTERM
   // must not change the status of those that leave beside it.
-  for (const int late : {SIGTERM, SIGUSR1, SIGUSR2}) (void)::signal(late, SIG_IGN);
+  for (const int late : {SIGTERM, SIGUSR1, SIGUSR2, SIGHUP}) (void)::signal(late, SIG_IGN);
   // MPI_Finalize spins for the last rank; this does not. A rank that all_arrive() saw leave with
   // the others has met their barrier there.
   MPI_Request request = MPI_REQUEST_NULL;

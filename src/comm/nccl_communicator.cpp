@@ -71,7 +71,7 @@ Request NcclCommunicator::start(const Stream& stream, const char* name, CallKind
   NcclProgress::Call& call = progress_.at(index);
   call.message = board_.start(board_group_, kind, bytes);
   launch(stream, call, name, enqueue);
-  under_way(call);
+  begin_under_way(index);
   return Request(this, index);
 }
 
@@ -87,10 +87,11 @@ void NcclCommunicator::launch(const Stream& stream, NcclProgress::Call& call, co
              name, where_);
 }
 
-void NcclCommunicator::under_way(NcclProgress::Call& call) {
+void NcclCommunicator::begin_under_way(std::size_t index) {
+  NcclProgress::Call& call = progress_.at(index);
   call.end.record(stream_);
   call.board = &board_;
-  call.noted = true;
+  progress_.begun(index);
 }
 
 bool NcclCommunicator::begun(std::uintptr_t handle) const {
@@ -238,7 +239,7 @@ void NcclCommunicator::end_exchange(const Stream& stream) {
   progress_.check_usable();
   launch(stream, progress_.at(exchange_.front().call), "ncclSend and ncclRecv",
          [this](cudaStream_t on) { return enqueue_exchange(on); });
-  for (const PeerMessage& message : exchange_) under_way(progress_.at(message.call));
+  for (const PeerMessage& message : exchange_) begin_under_way(message.call);
   exchange_.clear();
 }
 

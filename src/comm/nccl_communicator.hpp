@@ -62,7 +62,7 @@ class NcclCommunicator final : public Communicator {
   template <class Enqueue>
   void launch(const Stream& stream, NcclProgress::Call& call, const char* name,
               const Enqueue& enqueue);
-  void under_way(NcclProgress::Call& call);
+  void begin_under_way(std::size_t index);
 
   ncclComm_t comm_;
   Communicator& host_;

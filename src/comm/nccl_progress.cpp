@@ -6,37 +6,70 @@
 
 namespace triax {
 
-void check_nccl(ncclResult_t result, const char* call, const std::string& where) {
-  if (result == ncclSuccess || result == ncclInProgress) return;
-  throw DeviceMessagesFailed(
+namespace {
+
+DeviceMessagesFailed failure_of(ncclResult_t result, const char* call, const std::string& where) {
+  return DeviceMessagesFailed(
       fmt::format("{} failed on {}", call, where),
       fmt::format("{}: {}", ncclGetErrorString(result), ncclGetLastError(nullptr)),
       "NCCL_DEBUG=INFO says more; with run.device cpu the job needs no NCCL");
 }
 
+}  // namespace
+
+void check_nccl(ncclResult_t result, const char* call, const std::string& where) {
+  if (result != ncclSuccess && result != ncclInProgress) throw failure_of(result, call, where);
+}
+
 std::size_t NcclProgress::take() {
   const auto free = std::find_if(calls_.begin(), calls_.end(),
-                                 [](const Call& call) { return call.waited && !call.noted; });
+                                 [](const Call& call) { return call.waited && !call.under_way; });
   const auto index = static_cast<std::size_t>(free - calls_.begin());
   if (free == calls_.end()) calls_.emplace_back();
-  calls_[index].order = begun_++;
   calls_[index].waited = false;
   return index;
 }
 
-void NcclProgress::note() {
-  for (Call& call : calls_)
-    if (call.noted && call.end.done()) {
-      call.board->finish(call.message);
-      call.noted = false;
-    }
+void NcclProgress::begun(std::size_t call) {
+  calls_[call].under_way = true;
+  under_way_.push_back(call);
 }
 
-const NcclProgress::Call* NcclProgress::oldest() const {
-  const Call* first = nullptr;
-  for (const Call& call : calls_)
-    if (call.noted && (first == nullptr || call.order < first->order)) first = &call;
-  return first;
+// The messages of a group are complete in the order in which they began: of each, one question at
+// the GPU that is answered no. A GPU that has failed ends messages of MPI too, from within whose
+// waits this is called.
+void NcclProgress::note() {
+  behind_.clear();
+  const auto complete = [this](std::size_t index) {
+    Call& call = calls_[index];
+    const int group = call.message.group;
+    if (std::ranges::find(behind_, group) != behind_.end()) return false;
+    if (!call.end.done()) {
+      behind_.push_back(group);
+      return false;
+    }
+    call.board->finish(call.message);
+    call.under_way = false;
+    return true;
+  };
+  try {
+    std::erase_if(under_way_, complete);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+void NcclProgress::fail(const std::string& why) {
+  failure_ = why;
+  throw DeviceMessagesFailed(failure_);
+}
+
+// Kernels spin until they are aborted, and memory cannot be freed before. As a group: what is
+// aborted waits for its kernels, which may come behind those of a communicator that is not yet.
+void NcclProgress::abort_all() {
+  ncclGroupStart();
+  for (const Known& each : std::exchange(comms_, {})) ncclCommAbort(each.comm);
+  ncclGroupEnd();
 }
 
 void NcclProgress::check_comms() {
@@ -44,15 +77,9 @@ void NcclProgress::check_comms() {
     ncclResult_t error = ncclSuccess;
     check_nccl(ncclCommGetAsyncError(known.comm, &error), "ncclCommGetAsyncError", known.where);
     if (error == ncclSuccess || error == ncclInProgress) continue;
-    // Its kernels spin until they are aborted, and memory cannot be freed before.
-    const std::string where = known.where;
-    for (const Known& each : std::exchange(comms_, {})) ncclCommAbort(each.comm);
-    try {
-      check_nccl(error, "a message of NCCL", where);
-    } catch (const DeviceMessagesFailed& failed) {
-      failure_ = failed.what();
-      throw;
-    }
+    const std::string why = failure_of(error, "a message of NCCL", known.where).what();
+    abort_all();
+    fail(why);
   }
 }
 
@@ -73,13 +100,13 @@ void NcclProgress::end(ncclComm_t comm) {
 // The board sees who is waited for, so that the watchdog ends a wait that lasts too long.
 void NcclProgress::drain(const Event& event) {
   note();
-  const Call* const call = oldest();
+  const auto awaited =
+      under_way_.empty() ? ProgressBoard::of_device() : calls_[under_way_.front()].message;
   const auto done = [&] {
     check_comms();
     return event.done();
   };
-  wait_for_device(done, policy_, board_, &messages_,
-                  call != nullptr ? call->message : ProgressBoard::of_device());
+  wait_for_device(done, policy_, board_, &messages_, awaited);
   note();
 }
 

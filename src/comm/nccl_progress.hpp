@@ -36,13 +36,14 @@ class NcclProgress final : public MovesMessages {
     Event begin, end;  // on the stream that it was started on; on the communicator's
     ProgressBoard* board = nullptr;
     ProgressBoard::Message message;
-    std::uint64_t order = 0;
-    bool waited = true;  // nobody will wait for it any more
-    bool noted = false;  // the board has it
+    bool waited = true;      // nobody will wait for it any more
+    bool under_way = false;  // as far as the board knows
   };
   /// A call that is free.
   std::size_t take();
   Call& at(std::size_t call) { return calls_[call]; }
+  /// It has been given to NCCL: the board is told when it is complete.
+  void begun(std::size_t call);
   /// Tells the board what is complete.
   void note();
   /// DeviceMessagesFailed where messages have failed: there are no communicators any more.
@@ -61,14 +62,17 @@ class NcclProgress final : public MovesMessages {
     std::string where;
   };
   void check_comms();
-  const Call* oldest() const;
+  void abort_all();
+  /// For this call and all later ones.
+  [[noreturn]] void fail(const std::string& why);
 
   WaitPolicy policy_;
   MessageProgress& messages_;
   ProgressBoard* board_ = nullptr;
-  std::string failure_;  // of a message: all communicators are aborted
+  std::string failure_;  // of a message, or of the GPU
   std::deque<Call> calls_;
-  std::uint64_t begun_ = 0;
+  std::vector<std::size_t> under_way_;  // calls, the oldest first
+  std::vector<int> behind_;             // of note(): groups whose oldest call is not complete
   std::vector<Known> comms_;
 };
 

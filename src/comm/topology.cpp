@@ -25,7 +25,9 @@ struct FreeBitmap {
 };
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 
-Topology load_topology(bool devices = false) {
+enum class Beside { nothing, devices, caches };  // what is wanted beside the cores
+
+Topology load_topology(Beside wanted = Beside::nothing) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) throw Error("hwloc does not start (out of memory)");
   Topology topology(raw);
@@ -39,11 +41,13 @@ Topology load_topology(bool devices = false) {
   hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
 #endif
   hwloc_topology_set_flags(raw, flags);
-  if (devices) {
+  if (wanted == Beside::devices) {
     hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   } else {
     hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    if (wanted == Beside::caches)
+      hwloc_topology_set_cache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
   }
   if (hwloc_topology_load(raw) != 0)
     throw Error("the cores of this machine are not known", "hwloc cannot read its topology",
@@ -85,7 +89,7 @@ Cores cores_in(hwloc_topology_t topology, const ThreadMask& mask) {
 }  // namespace
 
 std::vector<int> nearness(const std::vector<DevicePlace>& places) {
-  const Topology topology = load_topology(true);
+  const Topology topology = load_topology(Beside::devices);
   const ThreadMask mask = own_threads(topology.get());
   std::vector<int> near;
   for (const DevicePlace& place : places) {
@@ -146,6 +150,22 @@ bool pin_to(const CoreShare& share) {
     hwloc_bitmap_set(threads.get(), static_cast<unsigned>(thread));
   return share.own() &&
          hwloc_set_cpubind(topology.get(), threads.get(), HWLOC_CPUBIND_PROCESS) == 0;
+}
+
+std::int64_t cache_bytes() {
+  const Topology topology = load_topology(Beside::caches);
+  const ThreadMask mask = own_threads(topology.get());
+  std::int64_t bytes = 0;
+  for (const hwloc_obj_type_t level : {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
+                                       HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE})
+    for (hwloc_obj_t cache = nullptr;
+         (cache = hwloc_get_next_obj_by_type(topology.get(), level, cache)) != nullptr;)
+      for (unsigned thread = 0; thread < max_hardware_threads; ++thread)
+        if (has(mask, thread) && hwloc_bitmap_isset(cache->cpuset, thread) != 0) {
+          bytes += static_cast<std::int64_t>(cache->attr->cache.size);
+          break;
+        }
+  return bytes;
 }
 
 }  // namespace triax

@@ -2,6 +2,7 @@
 // Which cores the ranks of a node may run on.
 #include <mpi.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "kernels/base/device.hpp"
@@ -17,6 +18,10 @@ CoreShare share_of_cores(MPI_Comm node);
 /// Binds all threads of this process, and those that they start, to the cores of `share`, which are
 /// its own. False where the system does not let it.
 bool pin_to(const CoreShare& share);
+
+/// Bytes that the data caches of the hardware threads which this process may use hold together, of
+/// all levels; 0 where the system names none.
+std::int64_t cache_bytes();
 
 /// How near this process is to each device of `places`: of the hardware threads that it may use,
 /// those of the device's own package or NUMA node, in parts of 1000; 0 where nothing is known of

@@ -191,10 +191,40 @@ JsonDocument parse(const std::string& text, Builder builder, bool ignore_comment
   return builder.take();
 }
 
+// DeepSpeed reads its files as Hjson. Of that, comments from # to the end of the line and a comma
+// behind the last element are blanked, so that all else stays in its place.
+std::string without_hjson(std::string text) {
+  const auto skip_to = [&](std::size_t from, std::string_view end) {
+    return std::min(text.find(end, from), text.size());
+  };
+  char before = 0;        // the last character that is neither blank nor comment
+  std::size_t comma = 0;  // where it stands, if it is one behind an element
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '#') {
+      const std::size_t end = skip_to(i, "\n");
+      std::fill(text.begin() + static_cast<std::ptrdiff_t>(i),
+                text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+    } else if (c == '/') {
+      i = text.compare(i, 2, "/*") == 0 ? skip_to(i + 2, "*/") + 1 : skip_to(i, "\n");
+    } else if (std::string_view(" \t\r\n").find(c) == std::string_view::npos) {
+      if (c == '"')
+        for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+      if ((c == '}' || c == ']') && before == ',') text[comma] = ' ';
+      if (c == ',') comma = i;
+      // One with nothing before it is an error.
+      before =
+          c == ',' && std::string_view("[{,:").find(before) != std::string_view::npos ? ':' : c;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 JsonDocument parse_json(const std::string& text, const std::string& file, ErrorList& errors) {
-  auto document = parse(text, Builder(text, file, {}, errors), true);
+  const std::string plain = without_hjson(text);
+  auto document = parse(plain, Builder(plain, file, {}, errors), true);
   if (!document.root.is_object())
     throw UsageError(file + ": the file holds no JSON object",
                      std::string("it is ") + document.root.type_name());

@@ -1,5 +1,5 @@
 #pragma once
-// JSON with comments, and the line on which each key was written.
+// JSON with what people put into configurations, and the line on which each key was written.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,7 +15,8 @@ struct JsonDocument {
   std::map<std::string, int> lines;
 };
 
-/// Parses an object; // and /* */ comments are allowed. A syntax error ("file:line:column: ..."), a
+/// Parses an object; comments (//, /* */ and #) and a comma behind the last element are allowed. A
+/// syntax error ("file:line:column: ..."), a
 /// root that is no object and nesting beyond 64 levels throw UsageError; keys written twice are
 /// added to `errors`.
 JsonDocument parse_json(const std::string& text, const std::string& file, ErrorList& errors);

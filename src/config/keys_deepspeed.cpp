@@ -16,6 +16,9 @@ void add_communication(Keys& k) {
                      one_of_any_case({"fp32", "bf16", "fp16"}),
                      "type in which gradients are summed between ranks. It is the type in which "
                      "they are kept (data_types.grad_accum_dtype); another is refused"));
+  k.push_back(refused("sequence_parallel_size", integer, 1, "ranks that share a sequence (Ulysses)",
+                      "not built; parallel.tensor with parallel.sequence_parallel cuts activations "
+                      "over ranks"));
   k.push_back(accepted("seq_parallel_communication_data_type", string, nullptr,
                        "of DeepSpeed-Ulysses, which is not built"));
   k.push_back(obeyed("gradient_allreduce_op", string, "mean", one_of({"mean"}),

@@ -54,9 +54,9 @@ void add_run(Keys& k) {
   k.push_back(obeyed("run.seed", integer, 1234, at_least(0), "seed of fresh weights and dropout"));
   k.push_back(obeyed("run.directory", path, "runs/triax", anything(),
                      "where the run leaves its files; relative to the working directory"));
-  k.push_back(
-      obeyed("run.eval_interval", integer, 0, at_least(0), "validate each so many steps; 0: never")
-          .in("steps"));
+  k.push_back(obeyed("run.eval_interval", integer, 0, at_least(0),
+                     "validate each so many steps and at the end of a run; 0: never")
+                  .in("steps"));
   k.push_back(obeyed("run.eval_steps", integer, 0, at_least(0),
                      "global batches a validation reads; 0: all of data.valid")
                   .in("steps"));

@@ -192,7 +192,8 @@ void add_offload(Keys& k) {
           .in("layers"));
   k.push_back(obeyed(param + "buffer_size", integer, 100'000'000, at_least(1),
                      "elements of each of these buffers: together they bound what is loaded ahead")
-                  .in("elements"));
+                  .in("elements")
+                  .or_auto());
   k.push_back(obeyed(param + "max_in_cpu", integer, 1'000'000'000, at_least(0),
                      "of device nvme, parameters of a rank that stay in the host's memory all the "
                      "time; those beyond go to nvme_path")

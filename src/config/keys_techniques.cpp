@@ -53,8 +53,8 @@ void add_compression(Keys& k) {
     k.push_back(accepted(section + ".different_groups", object, nullptr,
                          "unused while shared_parameters.enabled is false"));
   }
-  k.push_back(refused("weight_quantization", object, nullptr, "quantized weights at the start",
-                      "not built: it would change the training"));
+  k.push_back(refused("weight_quantization", object, nlohmann::json::object(),
+                      "quantized weights at the start", "not built: it would change the training"));
   add_feature(k, "quantize_training", "quantization while training (MoQ)",
               {"quantize_verbose", "quantizer_kernel", "quantize_type", "quantize_bits",
                "quantize_schedule", "quantize_groups", "quantize_algo", "fp16_mixed_quantize",

@@ -236,7 +236,8 @@ Keys training_keys() {
   add_precision(k);
   k.push_back(
       obeyed("steps_per_print", integer, 10, at_least(1), "a line of progress each so many steps")
-          .in("steps"));
+          .in("steps")
+          .or_auto());
   k.push_back(
       obeyed("dump_state", boolean, false, anything(), "print the resolved job at the start"));
   return k;

@@ -171,6 +171,7 @@ void resolve_training(Settings& s, ErrorList& errors) {
   replace_auto(s, "optimizer.params.eps", 1e-8);
   replace_auto(s, "optimizer.params.weight_decay", 0.0);
   replace_auto(s, "gradient_clipping", 1.0);  // max_grad_norm
+  replace_auto(s, "steps_per_print", 10);
   const std::string betas = "optimizer.params.betas";
   if (s.at(betas).value.size() != 2) {
     s.error(errors, betas, "expected two numbers, got " + s.at(betas).value.dump());

@@ -22,6 +22,7 @@ void resolve_choices(Settings& s) {
        {"stage3_gather_16bit_weights_on_model_save", "gather_16bit_weights_on_model_save",
         "stage3_gather_fp16_weights_on_model_save"})
     replace_auto(s, name, false);
+  replace_auto(s, "offload_param.buffer_size", 100'000'000);
 }
 
 // As Hugging Face's Trainer resolves them, which has the model's width to go by.

@@ -82,6 +82,8 @@ class Export {
 
   const std::vector<SafetensorsShard>& shards() const { return shards_; }
   std::string config() const { return huggingface_config(model_, type_); }
+  /// Of the checkpoint, whose weights these are.
+  const std::string& group() const { return group_; }
 
   ExportSummary summary() const {
     ExportSummary sum{.files = std::ssize(shards_), .type = type_};
@@ -202,7 +204,7 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
   agreed(ranks, [&] {
     if (rank == 0) require_room(directory, sum.bytes);
   });
-  if (options.verify) sum.checksums = require_whole(checkpoint, ranks);
+  if (options.verify) sum.checksums = require_whole(checkpoint, ranks, weights->group());
   std::deque<SafetensorsWriter> files;
   agreed(ranks, [&] {
     for (std::size_t i = static_cast<std::size_t>(rank); i < weights->shards().size();

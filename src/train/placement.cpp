@@ -48,8 +48,10 @@ PlacedConfig on_nodes(const Config& config, int ranks_per_node) {
       node_of_rank[static_cast<std::size_t>(rank)] = rank / ranks_per_node;
   check_tensor_inside_nodes(shape, node_of_rank);
   Placement place;
-  place.space =
-      config.run.space.value_or(device_count() > 0 ? MemorySpace::device : MemorySpace::host);
+  // A driver that is not asked cannot fail.
+  place.space = config.run.space     ? *config.run.space
+                : device_count() > 0 ? MemorySpace::device
+                                     : MemorySpace::host;
   // Each has a GPU of its own; a build without GPUs plans for one with NCCL.
   place.staged_messages = place.space == MemorySpace::host || (built_for_gpus() && !has_nccl());
   for (const Axis axis : all_axes)

@@ -13,9 +13,8 @@ namespace triax {
 namespace {
 
 sigset_t signals_of_a_run() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM}) sigaddset(&set, signal);
+  sigset_t set = signals_that_stop();
+  sigaddset(&set, SIGUSR2);
   return set;
 }
 
@@ -25,12 +24,25 @@ RunRequest request_of(std::uint32_t signal) {
       return RunRequest::save;
     case SIGUSR1:
       return RunRequest::stop_user;
+    case SIGHUP:
+      return RunRequest::stop_hangup;
     default:
       return RunRequest::stop_ended;
   }
 }
 
 }  // namespace
+
+// What is ignored is not when it is blocked, to signalfd.
+sigset_t signals_that_stop() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGUSR1, SIGTERM}) sigaddset(&set, signal);
+  struct sigaction hangup {};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+    sigaddset(&set, SIGHUP);
+  return set;
+}
 
 std::string source_of(RunRequest request) {
   switch (request) {
@@ -40,6 +52,8 @@ std::string source_of(RunRequest request) {
       return "SIGUSR2";
     case RunRequest::stop_user:
       return "SIGUSR1";
+    case RunRequest::stop_hangup:
+      return "SIGHUP";
     case RunRequest::stop_ended:
       return "SIGTERM";
     case RunRequest::stop_time_up:

@@ -14,6 +14,7 @@ enum class RunRequest : std::uint8_t {
   none,
   save,          // SIGUSR2: write a checkpoint and go on
   stop_user,     // SIGUSR1: write a checkpoint and leave
+  stop_hangup,   // SIGHUP: likewise
   stop_ended,    // SIGTERM: likewise
   stop_time_up,  // the job's time is nearly up: likewise
 };
@@ -24,15 +25,18 @@ inline bool stops(RunRequest request) {
 /// What asked for it: "SIGUSR1", "the end of the job's time".
 std::string source_of(RunRequest request);
 
+/// SIGUSR1, SIGTERM, and SIGHUP unless it is ignored, as under nohup.
+sigset_t signals_that_stop();
+
 /// From here on these signals wait for a RunRequests that is to come: for the start of a program
 /// that may train. The calling thread, and those that it starts.
 void hold_signals();
 /// They do again what they do to every program.
 void release_signals();
 
-/// SIGUSR1, SIGUSR2 and SIGTERM wait in the kernel while this lives, until they are asked for: no
-/// handler runs in the middle of a step. Threads that are started meanwhile inherit it; older ones
-/// must have these signals blocked (MpiSession sees to that for MPI's). See signalfd(2).
+/// SIGUSR2 and the signals that stop wait in the kernel while this lives, until they are asked for:
+/// no handler runs in the middle of a step. Threads that are started meanwhile inherit it; older
+/// ones must have these signals blocked (MpiSession sees to that for MPI's). See signalfd(2).
 class RunRequests {
  public:
   using Clock = std::chrono::system_clock;

@@ -16,13 +16,12 @@
 #include "kernels/base/say.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/comm/watchdog.hpp"
+#include "src/train/run_requests.hpp"
 
 namespace triax {
 
 StartSignals::StartSignals(int status) : rank_(launched_process().number) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGUSR1, SIGTERM}) sigaddset(&set, signal);
+  const sigset_t set = signals_that_stop();
   signals_ = ::signalfd(-1, &set, SFD_CLOEXEC);
   over_ = ::eventfd(0, EFD_CLOEXEC);
   if (signals_ < 0 || over_ < 0)
@@ -48,13 +47,15 @@ void StartSignals::watch(int status) const {
     if (errno != EINTR) return;
   if (files[1].revents != 0) return;  // what came now is for the run
   signalfd_siginfo came{};
-  const bool term = ::read(signals_, &came, sizeof came) == static_cast<ssize_t>(sizeof came) &&
-                    came.ssi_signo == SIGTERM;
+  const bool told = ::read(signals_, &came, sizeof came) == static_cast<ssize_t>(sizeof came);
+  const std::uint32_t signal = told ? came.ssi_signo : std::uint32_t{SIGUSR1};
   // A signal to all ranks is the first's to tell of.
   if (rank_ != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
   say("triax: stopped by {} before the first step: there is nothing to save. The same "
       "command begins as this one did\n",
-      term ? "SIGTERM" : "SIGUSR1");
+      signal == SIGTERM  ? "SIGTERM"
+      : signal == SIGHUP ? "SIGHUP"
+                         : "SIGUSR1");
   if (size_ == 1) std::_Exit(status);
   end_job(status);
 }

@@ -7,11 +7,11 @@
 
 namespace triax {
 
-/// While it lives, SIGUSR1 and SIGTERM to any rank end the job at once, with `status`: there is
-/// nothing to save yet, and this process may be waiting for what never comes, a file system or
-/// another rank. They must be held (hold_signals); those that came before it count too. Made before
-/// MPI, which may wait for another process: until then only this process is ended, and the launcher
-/// ends the others.
+/// While it lives, SIGUSR1, SIGTERM and SIGHUP to any rank end the job at once, with `status`:
+/// there is nothing to save yet, and this process may be waiting for what never comes, a file
+/// system or another rank. They must be held (hold_signals); those that came before it count too.
+/// Made before MPI, which may wait for another process: until then only this process is ended, and
+/// the launcher ends the others.
 class StartSignals {
  public:
   explicit StartSignals(int status);

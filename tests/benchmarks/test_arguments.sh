@@ -19,4 +19,20 @@ for program in "$programs"/bench_* "$programs"/step "$programs"/summarize; do
   [[ -z $(ls) ]] || fail "$name left $(ls)"
   tried=$((tried + 1))
 done
+
+# What would run nothing, or with nothing, is a mistake and not a success without a line.
+refused() { # PROGRAM ARGUMENT...
+  local status=0
+  [[ -x $programs/$1 ]] || return 0
+  "$programs/$1" "${@:2}" >out 2>error || status=$?
+  [[ $status -eq 2 ]] || fail "$* ended with $status"
+  [[ ! -s out && -s error ]] || fail "$* does not say what is wrong"
+  rm out error
+  [[ -z $(ls) ]] || fail "$* left $(ls)"
+}
+refused bench_checkpoint . 1 "wrte flat"
+refused bench_collectives 100
+refused step --batch 0
+refused bench_matmul --threads 0
+
 [[ $tried -ge 10 ]] || fail "$tried benchmarks are built, not ten"

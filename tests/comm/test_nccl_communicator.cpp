@@ -212,6 +212,17 @@ TEST_F(Nccl, AnAsynchronousErrorEndsTheWaitAndNamesTheGroup) {
   EXPECT_THROW(comm_.all_reduce(queue_, data.tensor(), ReduceOp::sum), DeviceMessagesFailed);
 }
 
+// As where the last sums of a step fail, behind which the norm of all ranks waits on the device.
+TEST_F(Nccl, AMessageBehindOneThatFailedIsAbortedToo) {
+  const Values data(queue_, numbers(1000)), norm(queue_, {1.0F});
+  comm_.barrier(stream).wait(stream);
+  test::break_nccl_links();
+  comm_.all_reduce(queue_, data.tensor(), ReduceOp::sum).wait(queue_);
+  grid_->everywhere().all_reduce(queue_, norm.tensor(), ReduceOp::sum).wait(queue_);
+  EXPECT_THAT(error_of([&] { grid_->drain(queue_); }), HasSubstr("a message of NCCL failed on "));
+  EXPECT_EQ(test::nccl_communicators(), 0);
+}
+
 // A rank whose next message is MPI's would wait for ever for one that NCCL has failed.
 TEST_F(Nccl, WaitsForMpiHearOfItToo) {
   test::break_nccl_links();

@@ -52,6 +52,23 @@ TEST(Topology, UnitesTheBindingsOfRanks) {
   bind_process(before);
 }
 
+// A process that may use less hardware threads has no more caches.
+TEST(Topology, CountsTheCachesOfItsOwnCores) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  const std::int64_t all = cache_bytes();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  int thread = 0;
+  while (!CPU_ISSET(thread, &before)) ++thread;
+  CPU_SET(thread, &one);
+  bind_process(one);
+  const std::int64_t own = cache_bytes();
+  bind_process(before);
+  EXPECT_LE(own, all);
+  EXPECT_EQ(own > 0, all > 0);
+}
+
 // Ranks that fit on the node have cores of their own, the others one thread each.
 TEST(Topology, GivesEachRankItsShare) {
   int ranks = 1;

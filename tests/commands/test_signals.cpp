@@ -90,7 +90,7 @@ TEST_F(SignalledRun, ASignalAtTheStartEndsItBeforeTheFirstStep) {
   std::filesystem::remove(job);
   ASSERT_EQ(mkfifo(job.c_str(), 0600), 0);
   const Outcome stopped = outcome_of_script(
-      fmt::format("{} & p=$!; until grep -q '^SigBlk:.*4a00$' /proc/$p/status || ! kill -0 $p; "
+      fmt::format("{} & p=$!; until grep -q '^SigBlk:.*4a0[01]$' /proc/$p/status || ! kill -0 $p; "
                   "do :; done; kill -TERM $p; wait $p",
                   train("run", "")));
   EXPECT_EQ(stopped.status, 75) << stopped.text;

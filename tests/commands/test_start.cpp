@@ -83,7 +83,7 @@ TEST_F(Start, ASignalEndsItMeanwhile) {
     std::filesystem::remove(directory_.path(fmt::format("pid.{}", signalled)));
     const std::string pid = shell_word(directory_.path(fmt::format("pid.{}", signalled)));
     const Outcome outcome = outcome_of_script(fmt::format(
-        "{} & p=$!; until [ -s {} ] && grep -q '^SigBlk:.*4a00$' /proc/$(cat {})/status; "
+        "{} & p=$!; until [ -s {} ] && grep -q '^SigBlk:.*4a0[01]$' /proc/$(cat {})/status; "
         "do sleep 0.05; done; sleep 1; kill -TERM $(cat {}); wait $p",
         launch(2, ""), pid, pid, pid));
     EXPECT_EQ(outcome.status, 75) << outcome.text;

@@ -41,6 +41,25 @@ TEST(JsonLines, RemembersTheLineOfEveryKey) {
   EXPECT_TRUE(errors.empty());
 }
 
+// DeepSpeed reads its own files so.
+TEST(JsonLines, CommentsAndLastCommasOfHjsonAreTaken) {
+  ErrorList errors;
+  const auto document = parse_json(R"({
+  # "a": 0, "unclosed
+  "a": "x # no comment, }", // "b": 1, # }
+  "c": [1, 2, # two
+    ], /* , */
+  "d": {"e": "\\", "f": "\"#"}, // last
+  # and
+})",
+                                   "f.json", errors);
+  EXPECT_EQ(document.root, nlohmann::json::parse(
+                               R"({"a":"x # no comment, }","c":[1,2],"d":{"e":"\\","f":"\"#"}})"));
+  EXPECT_EQ(document.lines.at("d"), 6);
+  for (const char* text : {R"({"a": [,]})", R"({,})", R"({"a": 1,,})", R"({"a": ,})", "{\"a\": 1,"})
+    EXPECT_THROW(parse_json(text, "f.json", errors), UsageError) << text;
+}
+
 TEST(JsonLines, SaysWhereTheSyntaxIsWrong) {
   EXPECT_THAT(failure("{\n \"a\": [1,\n  2,,3]\n}"),
               StartsWith("f.json:3:5: not JSON (syntax error"));

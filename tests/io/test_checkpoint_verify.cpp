@@ -58,6 +58,21 @@ TEST_F(CheckpointVerify, DamageIsNamedByTensorBlockAndBytes) {
             HasSubstr("Use another checkpoint")));
 }
 
+// As an export looks at the weights that it reads, and not at the rest.
+TEST_F(CheckpointVerify, AGroupIsWholeWhateverOthersAre) {
+  write_example(
+      path_,
+      {{"/model/small", DType::f32, {3, 2}}, {"/optimizer/exp_avg/small", DType::f32, {3, 2}}},
+      {{1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6}});
+  flip("/optimizer/exp_avg/small", 3, 1);
+  EXPECT_TRUE(require_whole(path_, MPI_COMM_NULL, "/model/"));
+  EXPECT_EQ(verify_checkpoint(path_, MPI_COMM_NULL, {}, "/model/").bytes, 24);
+  EXPECT_THAT(error_of([&] { require_whole(path_, MPI_COMM_NULL); }), HasSubstr("exp_avg/small"));
+  flip("/model/small", 3, 1);
+  EXPECT_THAT(error_of([&] { require_whole(path_, MPI_COMM_NULL, "/model/"); }),
+              HasSubstr("/model/small"));
+}
+
 TEST_F(CheckpointVerify, ProgressReachesItsTotal) {
   std::int64_t last = 0;
   std::int64_t whole = 0;

@@ -237,6 +237,19 @@ double largest_difference(const test::Array& found, const std::vector<double>& e
   return worst;
 }
 
+// Of a row whose squares are infinite: the bias alone would train on as if nothing had happened.
+TEST(LayerNorm, OfARowThatOverflowsIsNotANumber) {
+  constexpr std::int64_t columns = 100;
+  for (const DType type : {DType::f32, DType::bf16}) {
+    std::vector<float> values(columns, 1e20F);
+    values.front() = -1e20F;
+    test::Array x(type, values), y(type, columns), ones(type, std::vector<float>(columns, 1.0F));
+    test::run(layernorm_forward, y.tensor({1, columns}), x.tensor({1, columns}), ones.tensor(),
+              ones.tensor(), epsilon);
+    for (const double value : y.doubles()) EXPECT_TRUE(std::isnan(value));
+  }
+}
+
 TEST(LayerNorm, KeepsItsPrecisionWhateverTheRow) {
   constexpr std::int64_t columns = 1000;
   for (const DType type : {DType::f32, DType::bf16, DType::f16}) {

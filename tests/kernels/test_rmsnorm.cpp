@@ -52,6 +52,18 @@ TEST_P(RmsNorm, ForwardAgreesWithReference) {
   EXPECT_EQ(x, dx) << "in place";
 }
 
+// Zeros would train on as if nothing had happened.
+TEST(RmsNormAlone, OfARowThatOverflowsIsNotANumber) {
+  constexpr std::int64_t columns = 100;
+  for (const DType type : {DType::f32, DType::bf16}) {
+    test::Array x(type, std::vector<float>(columns, -1e20F)), y(type, columns),
+        ones(type, std::vector<float>(columns, 1.0F));
+    test::run(rmsnorm_forward, y.tensor({1, columns}), x.tensor({1, columns}), ones.tensor(),
+              epsilon);
+    for (const double value : y.doubles()) EXPECT_TRUE(std::isnan(value));
+  }
+}
+
 TEST_P(RmsNorm, OfAResidualSumIsThatOfTheSum) {
   test::Array added = random(columns, 8), sum = dx, y = dx, apart = dx;
   for (const bool with_bias : {true, false}) {

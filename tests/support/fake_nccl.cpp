@@ -220,10 +220,15 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
+// As NCCL's: the kernels of this communicator alone are let go at once. What comes of it waits for
+// them, at the end of a group where it is in one.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   comm->fake->abort();
-  Library::of_process().remove(comm->fake);
-  delete comm;
+  Library::of_process().begin([comm] {
+    comm->fake->finish();
+    Library::of_process().remove(comm->fake);
+    delete comm;
+  });
   return ncclSuccess;
 }
 

@@ -3,12 +3,15 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "kernels/base/float16.hpp"
+#include "kernels/base/wait.hpp"
 #include "kernels/cuda/emulated_device.hpp"
 #include "tests/support/fake_nccl_exchange.hpp"
 #include "tests/support/fake_nccl_order.hpp"
@@ -81,6 +84,13 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
   ncclResult_t error() const { return error_; }
   void fail(ncclResult_t error) { error_ = error; }
   void abort() { aborted_ = true; }
+  // Returns when what it has begun is complete.
+  void finish() {
+    const auto begin = std::chrono::steady_clock::now();
+    for (Patience patience(WaitPolicy::yield); !advance_all(); patience.pause())
+      check(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20),
+            "the fake NCCL would wait for ever for kernels of a communicator that it aborts");
+  }
 
   // The input is put where others see it once they have taken what was there; the output is taken
   // once all have put theirs. `input` bytes at `from`.
@@ -133,6 +143,15 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
   }
 
  private:
+  bool advance_all() {
+    std::vector<std::function<bool()>> all;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& each : under_way_) all.push_back(each.second);
+      for (const auto& each : exchanges_) all.push_back(each.second);
+    }
+    return std::ranges::all_of(all, [](const auto& advance) { return advance(); });
+  }
   void serve_collectives() {
     std::uint64_t wanted = 0;
     ranks_.all([&](const FakeSlot& each) {

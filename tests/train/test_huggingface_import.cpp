@@ -70,6 +70,26 @@ TEST_F(HuggingfaceImport, TrainingKeepsTheTokenIds) {
             130);
 }
 
+// transformers 4 and 5 make two models of it.
+TEST_F(HuggingfaceImport, AHeadOfItsOwnThatIsCalledTiedIsRefused) {
+  EXPECT_THAT(error(changed("qwen2-odd", "tie_word_embeddings", true)),
+              AllOf(HasSubstr("model.embed_tokens.weight and lm_head.weight differ"),
+                    HasSubstr("set tie_word_embeddings to false")));
+}
+
+// As safetensors' save_model and accelerate keep a matrix that has two names.
+TEST_F(HuggingfaceImport, ATiedMatrixMayHaveTheNameOfTheHeadAlone) {
+  const std::string from = changed("gpt2-tiny", "tie_word_embeddings", true);
+  std::string file = contents(from + "/model.safetensors");
+  const std::string name = "\"transformer.wte.weight\":", other = "\"lm_head.weight\":        ";
+  ASSERT_EQ(name.size(), other.size());
+  file.replace(file.find(name), name.size(), other);
+  directory_.file("gpt2-tiny/model.safetensors", file);
+  import_huggingface(from, directory_.path("c.h5"), {});
+  EXPECT_EQ(CheckpointReader(directory_.path("c.h5")).shape("/model/transformer.wte.weight"),
+            (Shape{256, 64}));
+}
+
 TEST_F(HuggingfaceImport, WeightsOfAnotherModelAreRefused) {
   EXPECT_THAT(error(changed("gpt2-odd", "n_layer", 7)),
               AllOf(HasSubstr("transformer.h.6"), HasSubstr("missing")));

@@ -37,6 +37,19 @@ TEST(RunRequests, TheWeightiestOfSeveralIsTold) {
   EXPECT_EQ(requests.take(0), RunRequest::stop_ended);
 }
 
+// Of a terminal that closes, unless nohup says that it is not to matter.
+TEST(RunRequests, AHangupStopsUnlessItIsIgnored) {
+  struct sigaction before {};  // of UCX, say
+  sigaction(SIGHUP, nullptr, &before);
+  for (const bool ignored : {false, true}) {
+    (void)::signal(SIGHUP, ignored ? SIG_IGN : SIG_DFL);
+    RunRequests requests;
+    raise(SIGHUP);
+    EXPECT_EQ(requests.take(0), ignored ? RunRequest::none : RunRequest::stop_hangup);
+  }
+  sigaction(SIGHUP, &before, nullptr);
+}
+
 TEST(RunRequests, SavingIsNoReasonToStop) {
   EXPECT_FALSE(stops(RunRequest::none));
   EXPECT_FALSE(stops(RunRequest::save));

@@ -26,6 +26,7 @@ check_includes() {
       may["src"]          = may["src/train"] " src/train"  # main.cpp
       may["benchmarks"]   = may["src"] " src"
       may["tests"]        = may["src"] " src"
+      may["tests/benchmarks"] = "kernels/base benchmarks"
 
       # Of config, what reads job files stays inside: others see the structs, load, and what helps with typing errors.
       interface["src/config"] = "src/config/config.hpp src/config/load.hpp src/config/spelling.hpp"

@@ -54,6 +54,7 @@ put src/train/trainer.cpp '  #  include "src/schedule/plan.hpp"'
 put src/main.cpp '#include "src/config/load.hpp"'
 put tests/config/test_key.cpp '#include "src/config/key.hpp"'
 put tests/kernels/test_matmul.cpp '#include <gtest/gtest.h>'
+put tests/benchmarks/test_report.cpp '#include "benchmarks/support/report.hpp"'
 expect_pass "a tree in order"
 
 expect_refusal kernels/gelu.cpp '#include "src/model/layer.hpp"'
@@ -79,6 +80,8 @@ expect_refusal src/model/block.cpp '#include <Kokkos_Core.hpp>'
 expect_refusal src/model/block.cpp '#include <dnnl.hpp>'
 expect_refusal src/state/store.cpp '#include <CLI/CLI.hpp>'
 expect_refusal kernels/gelu.cpp '#include <gtest/gtest.h>'
+expect_refusal tests/kernels/test_matmul.cpp '#include "benchmarks/support/report.hpp"'
+expect_refusal kernels/gelu.cpp '#include "benchmarks/support/report.hpp"'
 expect_refusal utilities/helper.hpp
 expect_refusal notes.txt
 rm "$tree/io/README.md"

@@ -65,11 +65,12 @@ TEST(Arena, MeasuringTakesTheSameAsCarving) {
   EXPECT_EQ(arena.used(), 64U) << "the scope rewinds";
 }
 
-TEST(Arena, HighWaterByName) {
-  Arena arena;
-  carve(arena);
-  EXPECT_THAT(arena.high_water_by_name(),
-              ElementsAre(Pair("hidden", 64U), Pair("probabilities", 448U)));
+// A plan that is wrong by everything is an error, as one that is wrong by a byte is.
+TEST(Arena, WithoutAByteOfMemoryIsFull) {
+  const Buffer none(0);
+  Arena arena(none);
+  EXPECT_FALSE(arena.measuring());
+  EXPECT_THROW(arena.take("x", DType::f32, {1}), Error);
 }
 
 }  // namespace
