@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Sourced by test.sh and quickstart.sh, in the checkout's root.
 
-# build_preset PRESET TARGET...: configures a preset of CMakePresets.json and builds targets of it on all cores.
+# build_preset PRESET TARGET...: configures a preset of CMakePresets.json and builds targets of it on all cores, or on
+# CMAKE_BUILD_PARALLEL_LEVEL of them.
 # Leaves the preset's build folder in $build_folder.
 build_preset() {
   local preset=$1
@@ -15,16 +16,22 @@ build_preset() {
   if [[ ! -e $build_folder/CMakeCache.txt ]]; then
     settings=(-D TRIAX_WERROR="${TRIAX_WERROR:-OFF}")
     if command -v ninja >/dev/null; then settings+=(-G Ninja); fi
+    # What setup.sh has installed. Debian's commands without a name behind them are Open MPI's where that is installed too.
+    if [[ -z ${TRIAX_NO_INSTALL:-} && -x /usr/bin/mpicxx.mpich && -x /usr/bin/h5pcc.mpich ]]; then
+      settings+=(-D MPI_C_COMPILER=/usr/bin/mpicc.mpich -D MPI_CXX_COMPILER=/usr/bin/mpicxx.mpich
+        -D MPIEXEC_EXECUTABLE=/usr/bin/mpiexec.mpich -D HDF5_C_COMPILER_EXECUTABLE=/usr/bin/h5pcc.mpich)
+    fi
   fi
 
   # What another configuration has compiled is not compiled again; the folder's own name does not matter, and precompiled
-  # headers do no harm. Who has a launcher, or settings of ccache, keeps them.
-  if [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
+  # headers do no harm. Who has a launcher, or settings of ccache, keeps them. Not where the code is this processor's:
+  # ccache would give it to another one, for which -march=native is the same text.
+  if [[ $preset != native && $(uname -m) == x86_64 && -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
     export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1} CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
     export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD}
   fi
 
   cmake --preset "$preset" ${settings[@]+"${settings[@]}"}
-  cmake --build --preset "$preset" --parallel "$(nproc)" --target "$@"
+  cmake --build --preset "$preset" --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target "$@"
 }

@@ -16,9 +16,8 @@
 
 set -euo pipefail
 jobs=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
-# shellcheck source=jobs/slurm.sh
-. "$jobs/slurm.sh"
-# shellcheck disable=SC2034  # for fail
+# shellcheck source=jobs/messages.sh
+. "$jobs/messages.sh"
 name=chain.sh
 segments=4 stop=180s after=any previous=
 options=()
@@ -43,33 +42,42 @@ done
 [[ $# -ge 1 ]] || fail "no job file is given (see --help)"
 [[ -r $1 ]] || fail "cannot read $1. Options of sbatch are written with =: --time=02:00:00"
 [[ $segments =~ ^[1-9][0-9]*$ ]] || fail "--segments $segments is not a number of jobs"
+[[ $stop =~ ^([0-9]+([.][0-9]*)?|([0-9]+([.][0-9]*)?[smhd])+)$ ]] || fail "--stop-before-end $stop is no duration: 180, 180s, 1h30m"
 [[ $after == any || $after == ok ]] || fail "--after $after is neither any nor ok"
 
 # Seconds of sbatch's --time: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S.
 limit_seconds() {
-  awk -F- '{ n = split($NF, t, ":"); days = NF > 1 ? $1 : 0; if (n < 3 && NF == 1) { t[3] = t[2]; t[2] = t[1]; t[1] = 0 }
+  LC_ALL=C awk -F- '{ n = split($NF, t, ":"); days = NF > 1 ? $1 : 0; if (n < 3 && NF == 1) { t[3] = t[2]; t[2] = t[1]; t[1] = 0 }
              print days * 86400 + t[1] * 3600 + t[2] * 60 + t[3] }' <<<"$1"
 }
 # Seconds of a duration of triax: 180, 180s, 1h30m.
 duration_seconds() {
-  awk '{ unit["s"] = 1; unit["m"] = 60; unit["h"] = 3600; unit["d"] = 86400
+  LC_ALL=C awk '{ unit["s"] = 1; unit["m"] = 60; unit["h"] = 3600; unit["d"] = 86400
          for (; match($0, /^[0-9.]+[smhd]/); $0 = substr($0, RLENGTH + 1)) sum += substr($0, 1, RLENGTH - 1) * unit[substr($0, RLENGTH, 1)]
          print int(sum + $0) }' <<<"$1"
 }
+# As sbatch finds it: an option, the variable, the script.
+limit=${SBATCH_TIMELIMIT:-$(sed -n 's/^#SBATCH --time=//p' "$jobs/train.sbatch")}
 for option in ${options[@]+"${options[@]}"}; do
-  [[ $option =~ ^--time=[0-9:-]+$ && $stop =~ ^[0-9.smhd]+$ ]] || continue
-  [[ $(duration_seconds "$stop") -lt $(limit_seconds "${option#*=}") ]] ||
-    fail "--stop-before-end $stop is all of $option: no segment would come to a step. Ask for more time, or stop later"
+  case $option in
+    --time=*) limit=${option#*=} ;;
+    -t*) limit=${option#-t} ;;
+  esac
 done
+if [[ $limit =~ ^[0-9:-]*[1-9][0-9:-]*$ && $(duration_seconds "$stop") -ge $(limit_seconds "$limit") ]]; then
+  fail "--stop-before-end $stop is all of --time=$limit: no segment would come to a step. Ask for more time, or stop later"
+fi
 
 # A segment that was stopped ends with status 0 (REQUEUE=no): afterok takes it as done.
 first=
 for ((segment = 0; segment < segments; ++segment)); do
   dependency=()
   [[ -z $previous ]] || dependency=(--dependency="after$after:$previous" --kill-on-invalid-dep=yes)
-  previous=$(REQUEUE=no TRIAX_JOB_ID=$first TRIAX_JOBS=$jobs sbatch --parsable --no-requeue --export=ALL "${dependency[@]}" "${options[@]}" "$jobs/train.sbatch" "$@" \
-    --set run.stop_before_end="$stop")
+  # The last line: a site may have sbatch say more. Of several clusters it names its own behind the number.
+  previous=$(REQUEUE=no TRIAX_JOB_ID=$first TRIAX_JOBS=$jobs sbatch --parsable --no-requeue --export=ALL \
+    "${dependency[@]}" "${options[@]}" "$jobs/train.sbatch" "$@" --set run.stop_before_end="$stop" | tail -n 1)
   previous=${previous%%;*}
+  [[ $previous =~ ^[0-9]+$ ]] || fail "sbatch says '$previous' where the number of a job should be. The chain ends before it"
   first=${first:-$previous}
   echo "$previous"
 done

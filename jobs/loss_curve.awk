@@ -1,6 +1,9 @@
 # Draws the loss of a metrics.jsonl: one column a group of steps, the mean of its losses as a mark.
 # Usage: awk -f jobs/loss_curve.awk runs/NAME/metrics.jsonl
-BEGIN { count = 0 }
+BEGIN {
+  count = 0
+  comma = "0.5" + 0 == 0  # mawk reads numbers as the locale writes them
+}
 
 function value(key) {
   return match($0, "\"" key "\":[-+0-9.eE]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : ""
@@ -9,6 +12,7 @@ function value(key) {
 {
   loss = value("loss")
   if (loss != "") {
+    if (comma) sub(/[.]/, ",", loss)
     losses[count] = loss + 0
     steps[count++] = value("step")
   }

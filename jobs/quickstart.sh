@@ -42,8 +42,10 @@ split_text() {
   local bytes
   bytes=$(wc -c <"$1")
   [[ $bytes -ge 20000 ]] || fail "$1 has $bytes bytes (a model cannot learn from less than 20000). Give a longer text."
-  head -c $((bytes - bytes / 20)) "$1" >"$run/train.txt"
-  tail -c $((bytes / 20)) "$1" >"$run/valid.txt"
+  head -c $((bytes - bytes / 20)) "$1" >"$run/train.txt.new"  # $1 may be one of the two
+  tail -c $((bytes / 20)) "$1" >"$run/valid.txt.new"
+  mv "$run/train.txt.new" "$run/train.txt"
+  mv "$run/valid.txt.new" "$run/valid.txt"
   echo "quickstart: training on $((bytes - bytes / 20)) bytes of text, validating on $((bytes / 20))"
 }
 
@@ -59,7 +61,7 @@ train() {
 
 # The mean loss of the last ten steps must be below 60% of the first step's.
 check_loss() {
-  awk -F'"loss":' '
+  LC_ALL=C awk -F'"loss":' '
     NF > 1 { loss[n++] = $2 + 0 }
     END {
       if (n < 10) exit 1
@@ -84,6 +86,7 @@ main() {
   local text=${1:-}
   [[ -z $text || $text == /* ]] || text=$start/$text
   [[ -z $text || -r $text ]] || fail "cannot read $text"
+  [[ -z $text || -f $text ]] || fail "$text is not a file, which is read more than once. Write the text to one"
 
   hold_run
   jobs/setup.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what triax is built from (Debian 12 or newer; Ubuntu has the same packages), after naming it.
+# Installs what triax is built from (Debian 12, Ubuntu 24.04 or newer), after naming it.
 # Called by test.sh and quickstart.sh; does nothing when all is there.
 set -euo pipefail
 
@@ -38,7 +38,7 @@ END
 missing_packages() {
   local package
   for package in "${packages[@]}"; do
-    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+    dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | grep -x installed >/dev/null || echo "$package"
   done
 }
 

@@ -2,15 +2,33 @@
 # shellcheck disable=SC2154
 # Sourced by the .sbatch files, which set $jobs to this folder: what they share.
 
-# The head of a script, down to its first empty line, is its help.
-print_help() { sed -n '2,/^$/s/^# \{0,1\}//p' "$1"; }
+name=slurm.sh
+jobs=$(readlink -f "$jobs")  # TRIAX_JOBS may be relative, or have a slash at its end
+# shellcheck source=jobs/messages.sh
+. "$jobs/messages.sh"
+
+# The site's modules, and what else its programs need. First of all, as such a file may use any name; not in a function, to
+# which its `declare -x` would be local; without the script's arguments, which it would take for its own.
+if [[ -n ${TRIAX_ENV:-} && -n ${SLURM_JOB_ID:-} ]]; then
+  [[ $TRIAX_ENV == */* ]] || TRIAX_ENV=./$TRIAX_ENV  # bash would look on PATH first
+  [[ -r $TRIAX_ENV ]] || fail "cannot read TRIAX_ENV=$TRIAX_ENV"
+  triax_jobs=$jobs triax_arguments=("$@")
+  set --
+  set +euo pipefail  # such files are not written for these
+  # shellcheck source=/dev/null
+  . "$TRIAX_ENV"
+  set -euo pipefail
+  jobs=$triax_jobs
+  set -- ${triax_arguments[@]+"${triax_arguments[@]}"}
+fi
+# shellcheck source=jobs/requeue.sh
+. "$jobs/requeue.sh"
 
 # begin_job NAME ARGUMENT...: prints the help where it is asked for, ends outside Slurm, and sets
 #   name   NAME                  job    as Slurm's commands take it; an index of an array is a job of its own
 #   triax  the program: $TRIAX, that of the checkout or the installation, or the one on PATH
 #   benchmarks  the folder of theirs: $BENCHMARKS, or likewise
 #   mpi    the options of srun that fit the MPI: Slurm is asked once, not at each launch
-# $TRIAX_ENV is sourced first: modules, and what else the site's programs need.
 begin_job() {
   name=$1
   case ${2:-} in
@@ -20,42 +38,90 @@ begin_job() {
     echo "$name: this is not a job of Slurm. Submit it: sbatch $jobs/$name ... (see bash $jobs/$name --help)" >&2
     exit 2
   fi
-  job=$SLURM_JOB_ID
-  if [[ -n ${SLURM_ARRAY_TASK_ID:-} ]]; then job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID; fi
-  if [[ -n ${TRIAX_ENV:-} ]]; then
-    [[ -r $TRIAX_ENV ]] || fail "cannot read TRIAX_ENV=$TRIAX_ENV"
-    set +eu  # such files are not written for these
-    # shellcheck source=/dev/null
-    . "$TRIAX_ENV"
-    set -eu
+  early=
+  remember_signals
+  [[ -n ${SLURM_NTASKS:-} ]] || fail "the allocation says no number of ranks. Ask for them: --ntasks-per-node=N"
+  if [[ ${SLURM_HET_SIZE:-1} -gt 1 && ${SLURM_JOB_ID_HET_GROUP_0:-} == "$SLURM_JOB_ID" ]]; then
+    fail "a heterogeneous job has its ranks in several parts, of which srun would start the first alone. Submit one without ':'"
   fi
-  find_programs
+  forget_inherited
+  find_job
   set_end_time
+  find_programs
   mpi=()
   if [[ ${LAUNCHER:-srun} == srun ]]; then mapfile -t mpi < <(mpi_option); fi
-  echo "$name: job $job, restart ${SLURM_RESTART_COUNT:-0}, ${SLURM_NTASKS:-1} ranks on $SLURM_JOB_NODELIST"
+  echo "$name: job $job, restart ${SLURM_RESTART_COUNT:-0}, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST"
 }
 
-fail() {
-  echo "$name: $*" >&2
-  exit 2
+# Signals that find no ranks: one to stop is remembered for the next launch, and none ends the script, which Slurm would take
+# for a failure.
+remember_signals() {
+  trap 'early=yes' USR1 TERM
+  trap : USR2
 }
 
-find_programs() {
-  local build=$jobs/../build installed=$jobs/../../.. own
-  case $jobs in
-    */share/triax/jobs) own=$installed/bin/triax benchmarks=${BENCHMARKS:-$installed/libexec/triax} ;;
-    *) own=$build/src/triax benchmarks=${BENCHMARKS:-$build/benchmarks} ;;
-  esac
-  triax=$(command -v "${TRIAX:-$own}" || { [[ -z ${TRIAX:-} ]] && command -v triax; }) ||
-    fail "there is no program ${TRIAX:-$own}. Build it (jobs/test.sh), or set TRIAX=FILE"
+# sbatch hands on the variables of the shell that it is called in, which may be that of another job.
+forget_inherited() {
+  unset SLURM_TIME_FORMAT "${!SQUEUE_@}"  # how somebody likes jobs to be listed
+  # srun takes no two of these: one is from outside. It knows the job's memory without them.
+  if [[ ${SLURM_MEM_PER_CPU:+x}${SLURM_MEM_PER_GPU:+x}${SLURM_MEM_PER_NODE:+x} == xx* ]]; then
+    unset SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE
+  fi
+  # What srun tells its tasks of their binding. (SLURM_CPU_BIND alone is an option for srun.)
+  if [[ -n ${SLURM_CPU_BIND_TYPE:-}${SLURM_CPU_BIND_LIST:-} ]]; then unset "${!SLURM_CPU_BIND@}"; fi
+  # Since Slurm 23.11, which sets both for one job alike.
+  if [[ ${SLURM_TRES_PER_TASK:-} =~ cpu[:=]([0-9]+) && ${BASH_REMATCH[1]} != "${SLURM_CPUS_PER_TASK:-${BASH_REMATCH[1]}}" ]]; then
+    unset SLURM_TRES_PER_TASK
+  fi
+}
+
+# Sets $job. A job that an index of an array submits has that one's SLURM_ARRAY_ variables, and one that a requeued job
+# submits its SLURM_RESTART_COUNT: Slurm knows better, where it answers.
+find_job() {
+  local index listed count
+  job=$SLURM_JOB_ID
+  if [[ -n ${SLURM_ARRAY_TASK_ID:-} ]]; then
+    index=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+    listed=$(thrice squeue --noheader --format='%A %F_%K' --jobs="$job") || listed=
+    if [[ -z $listed ]] || grep -qxF "$job $index" <<<"$listed"; then job=$index; else unset "${!SLURM_ARRAY_@}"; fi
+  fi
+  if [[ -n ${SLURM_RESTART_COUNT:-} ]]; then
+    count=$(job_says Restarts)
+    export SLURM_RESTART_COUNT=${count:-$SLURM_RESTART_COUNT}
+  fi
 }
 
 # Slurm before 23.02 does not set SLURM_JOB_END_TIME, and a job that was submitted by a job has that one's.
 set_end_time() {
   local end
-  if end=$(squeue --noheader --format=%e --jobs="$job") && end=$(date --date="$end" +%s 2>/dev/null); then
-    export SLURM_JOB_END_TIME=$end
+  end=$(timeout -k 5 60 squeue --noheader --format=%e --jobs="$job") || end=
+  [[ -n $end ]] || return 0  # which date takes for midnight
+  unset SLURM_JOB_END_TIME
+  if end=$(date --date="$end" +%s 2>/dev/null); then export SLURM_JOB_END_TIME=$end; fi
+}
+
+find_programs() {
+  local prefix=$jobs/../../.. own=$jobs/../build/src/triax
+  benchmarks=${BENCHMARKS:-$jobs/../build/benchmarks}
+  if [[ ! -x $own && $jobs == */share/triax/jobs ]]; then  # not a checkout in a folder of that name
+    own=$prefix/bin/triax benchmarks=${BENCHMARKS:-$prefix/libexec/triax}
+  fi
+  triax=$(command -v "${TRIAX:-$own}" || { [[ -z ${TRIAX:-} ]] && command -v triax; }) ||
+    fail "there is no program ${TRIAX:-$own}. Build it (jobs/test.sh), or set TRIAX=FILE"
+}
+
+# A job that asked for GPUs takes a program with code for them: that of the preset cuda, where the one at hand has none. Who
+# sets TRIAX means that program. (Slurm's variables may be those of another job, so that it is asked.)
+need_gpu_code() {
+  local with_code=$jobs/../build-cuda/src/triax
+  [[ -n ${SLURM_GPUS_ON_NODE:-}${SLURM_JOB_GPUS:-} ]] || return 0
+  "$triax" --version 2>/dev/null | grep -x 'no GPU code' >/dev/null || return 0
+  if [[ -n ${TRIAX:-} ]]; then
+    echo "$name: WARNING: TRIAX=$TRIAX has no GPU code: the ranks compute on processors" >&2
+  elif [[ -x $with_code ]]; then
+    triax=$with_code
+  elif job_record | grep 'gres[:/]gpu' >/dev/null; then
+    fail "the job has GPUs, and $triax no code for them. Build one (cmake --preset cuda && cmake --build --preset cuda), or set TRIAX=FILE"
   fi
 }
 
@@ -78,6 +144,11 @@ thrice() {
   return 1
 }
 
+# What Slurm knows of this job, in a line, and of it one KEY; nothing where it does not answer. (Of an index of an array with
+# the number of the whole it tells of the others, too.)
+job_record() { { thrice scontrol --oneliner show job "$SLURM_JOB_ID" || true; } | sed -n "/^JobId=$SLURM_JOB_ID /p"; }
+job_says() { job_record | sed -n "s/.* $1=\([^ ]*\).*/\1/p"; }
+
 # What the site's slurm.conf says of a key; nothing where it says nothing, or Slurm does not answer.
 slurm_setting() { { thrice scontrol show config || true; } | sed -n "s/^$1 *= *//p"; }
 
@@ -97,13 +168,17 @@ mpi_option() {
 }
 
 # launch PROGRAM...: on every rank of the job, or on $RANKS of them on as few nodes as hold so many, with $CPUS_A_RANK where
-# that is not the job's --cpus-per-task; the status is the launcher's. Signals that reach the script (sbatch
-# --signal=B:USR1@180, scancel --batch) go on to the ranks; $forwarded says if any did.
+# that is not the job's --cpus-per-task; the status is the launcher's, or 75. Signals that reach the script (sbatch
+# --signal=B:USR1@180, scancel --batch) go on to the ranks; $forwarded says if one to stop did.
 launch() {
   local ranks=${RANKS:-$SLURM_NTASKS} nodes=${SLURM_JOB_NUM_NODES:-1} launcher status signalled=yes
   local cpus=${CPUS_A_RANK:-${SLURM_CPUS_PER_TASK:-}}
   local -a options=(${mpi[@]+"${mpi[@]}"})
   forwarded=
+  if [[ -n $early ]]; then  # the job's time is over, or somebody wants its nodes
+    echo "$name: signalled before the ranks were started"
+    return 75
+  fi
   case ${LAUNCHER:-srun} in
     srun)
       if [[ -n $cpus ]]; then options+=(--cpus-per-task="$cpus"); fi
@@ -120,104 +195,15 @@ launch() {
     *) fail "LAUNCHER=$LAUNCHER is neither srun nor mpiexec" ;;
   esac
   launcher=$!
-  trap 'signalled=yes; forwarded=yes; kill -USR1 "$launcher"' USR1
-  trap 'signalled=yes; forwarded=yes; kill -TERM "$launcher"' TERM
+  trap 'signalled=yes; forwarded=yes; kill -USR1 "$launcher" 2>/dev/null || true' USR1
+  trap 'signalled=yes; forwarded=yes; kill -TERM "$launcher" 2>/dev/null || true' TERM
+  # A checkpoint. mpiexec would end by this one.
+  trap 'signalled=yes; [[ ${LAUNCHER:-srun} != srun ]] || kill -USR2 "$launcher" 2>/dev/null || true' USR2
   while [[ -n $signalled ]]; do  # a signal ends the wait, not the launcher
     signalled=
     status=0
     wait "$launcher" || status=$?
   done
-  trap - USR1 TERM
+  remember_signals
   return "$status"
-}
-
-# train ARGUMENT...: triax train on all ranks, and again where it has not come to its end.
-train() {
-  local status=0 settings before
-  # Where the job is wrong the ranks say so, too.
-  if ! settings=$(timeout -k 5 120 "$triax" config "$@" --ranks "${SLURM_NTASKS:-1}" --json 2>&1); then
-    echo "$name: triax config says nothing of where the job writes, so that only RETRIES limits its failures: ${settings:-no answer}" >&2
-    settings=
-  fi
-  before=$(last_line)
-  launch "$triax" train "$@" || status=$?
-  # mpiexec that was signalled may leave with 0 whatever its ranks said. A run that is done says so once more.
-  if [[ $status == 0 && -n $forwarded && ${LAUNCHER:-srun} == mpiexec ]]; then status=75; fi
-  case $status in
-    0 | 2) forget_failures; exit "$status" ;;  # done, or wrong: again would change nothing
-    75)
-      echo "$name: job $job was stopped, to be run again"
-      if [[ -z $(value_of run.directory) || $(last_line) != "$before" ]]; then
-        forget_failures
-      elif [[ ${REQUEUE:-yes} != no ]] && ! is_worth_a_try "$status" "$before"; then  # its start may take longer than it has
-        forget_failures
-        exit "$status"
-      fi
-      ;;
-    *)
-      echo "$name: job $job failed with status $status"
-      if [[ ${REQUEUE:-yes} != no ]] && ! is_worth_a_try "$status" "$before"; then
-        forget_failures
-        exit "$status"
-      fi
-      ;;
-  esac
-  run_again "$status"
-}
-
-# value_of KEY: in $settings.
-value_of() { sed -n "/^ *\"key\": \"$1\"/{n;s/^ *\"value\": \"\(.*\)\",\$/\1/p}" <<<"$settings"; }
-
-last_line() { tail -n 1 "$(value_of run.directory)/metrics.jsonl" 2>/dev/null || true; }
-
-newest_checkpoint() {
-  find "$(value_of checkpoint.directory)" -maxdepth 1 -name 'step-*.h5' -printf '%f\n' 2>/dev/null | sort -V | tail -n 1
-}
-
-# The failures of this job since its newest checkpoint, a line each: Slurm keeps no count of them, and the log may be anywhere.
-failures_file() { echo "${SLURM_SUBMIT_DIR:-$PWD}/.triax-$job.failures"; }
-forget_failures() { rm -f "$(failures_file)"; }
-
-# is_worth_a_try STATUS LAST_LINE: whether to run a job again that has failed with STATUS: RETRIES times, and once where this
-# attempt has left metrics.jsonl with its LAST_LINE, for a run that comes to no step will hardly come to one.
-is_worth_a_try() {
-  local file newest stepped=yes count idle retries=${RETRIES:-3}
-  file=$(failures_file)
-  newest=$(newest_checkpoint)
-  # Where it is not known where the run writes, RETRIES alone counts.
-  if [[ -n $(value_of run.directory) && $(last_line) == "$2" ]]; then stepped=no; fi
-  # Behind a new checkpoint the count begins anew: a long run may meet any number of bad nodes.
-  if ! grep -q "behind ${newest:-nothing}," "$file" 2>/dev/null; then forget_failures; fi
-  if ! echo "$(date +%FT%T) status $1 behind ${newest:-nothing}, steps: $stepped" >>"$file"; then
-    echo "$name: job $job is not run again: how often it has failed cannot be kept in $file" >&2
-    return 1
-  fi
-  count=$(grep -c . "$file")
-  idle=$(grep -c 'steps: no$' "$file")
-  if [[ $count -gt $retries ]]; then
-    echo "$name: job $job is not run again: it has failed $count times since its newest checkpoint (RETRIES=$retries)" >&2
-    return 1
-  elif [[ $idle -gt 1 ]]; then
-    echo "$name: job $job is not run again: it has ended $idle times before its first step" >&2
-    return 1
-  fi
-}
-
-# run_again STATUS: ends the script so that Slurm runs the job again, from the newest checkpoint.
-run_again() {
-  if [[ ${REQUEUE:-yes} == no ]]; then  # jobs/chain.sh: the next segment goes on
-    [[ $1 -ne 75 ]] || exit 0
-    exit "$1"
-  fi
-  # One that was cancelled, or has no time left to be asked, is not to come back. Where Slurm says nothing it is neither.
-  local state
-  state=$(thrice squeue --noheader --format=%T --jobs="$job") || state=
-  [[ ${state:-RUNNING} == RUNNING ]] || exit "$1"
-  if [[ ,$(slurm_setting RequeueExit), == *,75,* ]]; then exit 75; fi
-  thrice scontrol requeue "$job" || {
-    echo "$name: Slurm does not requeue job $job. Submit it again: it goes on from its newest checkpoint" >&2
-    exit "$1"
-  }
-  sleep 60  # Slurm ends the script
-  exit "$1"
 }

@@ -9,12 +9,17 @@ launch=("$(command -v "$1")" "${@:2}")
 
 cmake --install "$build" --prefix "$work/prefix" >installed || fail "cmake --install: $(cat installed)"
 shared=$work/prefix/share/triax/jobs
-for name in train.sbatch array-sweep.sbatch benchmark.sbatch inspect.sbatch chain.sh slurm.sh examples/quickstart.json; do
+for name in train.sbatch array-sweep.sbatch benchmark.sbatch inspect.sbatch chain.sh slurm.sh messages.sh requeue.sh loss_curve.awk README.md examples/quickstart.json \
+  ../LICENSE; do
   [[ -f $shared/$name ]] || fail "$name is not installed"
 done
 for name in quickstart.sh test.sh setup.sh; do
   [[ ! -e $shared/$name ]] || fail "$name needs a checkout, and is installed"
 done
+[[ -x $shared/chain.sh ]] || fail "chain.sh is not executable"
+(umask 022; cmake --install "$build" --prefix "$work/readable" >/dev/null)
+unreadable=$(find readable ! -perm -o=r)
+[[ -z $unreadable ]] || fail "others cannot read $unreadable"
 bash "$shared/train.sbatch" --help | grep -q '^Trains' || fail "the help of the installed script"
 
 for i in $(seq 2000); do echo "line $i of a text to train on"; done >text

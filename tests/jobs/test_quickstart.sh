@@ -23,6 +23,19 @@ for lock in .quickstart .lock; do
   [[ -e checkout/runs/quickstart/metrics.jsonl ]] || fail "the running run was deleted"
 done
 
+# A text that is not a file of its own: one that is the run's, a pipe, a directory.
+printf 'build_preset() { build_folder=build; }\n' >>checkout/jobs/build.sh
+printf '#!/bin/sh\n' >checkout/jobs/setup.sh
+sed -i 's/^  train$/  exit/' checkout/jobs/quickstart.sh
+for i in $(seq 2000); do echo "line $i of a text"; done >checkout/runs/quickstart/train.txt
+cp checkout/runs/quickstart/train.txt whole
+checkout/jobs/quickstart.sh checkout/runs/quickstart/train.txt >said 2>&1 || fail "a text from the run's folder: $(<said)"
+cat checkout/runs/quickstart/{train,valid}.txt | cmp - whole || fail "a text from the run's folder is cut"
+for text in <(cat whole) checkout; do
+  checkout/jobs/quickstart.sh "$text" >said 2>&1 && fail "the text $text is taken"
+  grep -q 'is not a file' said || fail "the refusal says: $(<said)"
+done
+
 for _ in 1 2 3 4 5 6 7 8; do cat "$source/LICENSE"; done >text.txt
 "${launch[@]}" "$triax" train "$source/jobs/examples/quickstart.json" --set data.train=text.txt --set data.valid=text.txt \
   --set run.directory=run --set run.steps=4 --set checkpoint.interval=2
@@ -33,6 +46,11 @@ grep -q '"valid_loss"' run/metrics.jsonl || fail "no validation loss in metrics.
 curve=$(awk -f "$source/jobs/loss_curve.awk" run/metrics.jsonl)
 [[ $(grep -o '\*' <<<"$curve" | wc -l) -eq 4 ]] || fail "4 marks in the curve: $curve"
 [[ $(head -n 1 <<<"$curve") == *'|*'* ]] || fail "the loss does not fall from its start: $curve"
+# Where the locale has a decimal comma, too.
+if localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" 2>/dev/null; then
+  there=$(LOCPATH=$work LC_ALL=de_DE.UTF-8 awk -f "$source/jobs/loss_curve.awk" run/metrics.jsonl)
+  [[ $(tr , . <<<"$there") == "$curve" ]] || fail "the curve with decimal commas: $there"
+fi
 if awk -f "$source/jobs/loss_curve.awk" /dev/null; then fail "a curve of nothing"; fi
 
 # The prompt, 20 bytes, and the end of the line.

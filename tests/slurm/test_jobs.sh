@@ -50,8 +50,10 @@ in_state() { [[ $(state "$1") == "$2" ]]; }
 has_steps() { [[ $(grep -c '"loss"' "$1/metrics.jsonl" 2>/dev/null) -ge $2 ]]; }
 set_steps() { sed -i "s/\"steps\": [0-9]*/\"steps\": $2/" "$1.json"; }
 resume_now() { timeout 90 scontrol update job="$1" StartTime=now 2>/dev/null || true; }  # else within 20 s
-no_rank_of() { ! pgrep -f "train $work/$1.json" >/dev/null; }
+no_rank_of() { ! pgrep -f "train $(literally "$work/$1.json")" >/dev/null; }
 says() { grep -q -- "$2" "$1" || fail "$1 does not say: $2"; }
+# What pgrep takes for just this text.
+literally() { sed 's/[][\.^$*+?(){}|]/\\&/g' <<<"$1"; }
 # Step, loss and gradient norm of all steps.
 numbers() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),"grad_norm":\([^,]*\),.*/\1 \2 \3/p' "$1/metrics.jsonl"; }
 last_step() { numbers "$1" | awk 'END { print $1 + 0 }'; }
@@ -92,13 +94,23 @@ first=$(last_step signalled)
 [[ -f $(printf 'signalled/checkpoints/step-%06d.h5' $((first + 1))) ]] || fail "no checkpoint after step $first"
 set_steps signalled $((first + 15))
 
-echo "== a rank is killed, and the job requeued by scontrol"
+echo "== a job that is not to be requeued ends, whatever slurm.conf says of its status"
+job ended 1000000 1
+ended=$(submit --no-requeue --nodes=1 --ntasks-per-node=2 --output=ended.out "$train" "$work/ended.json")
+wait_until 30 "steps of the job" has_steps ended 2
+timeout 90 scancel --batch --signal=USR2 "$ended"
+wait_until 30 "a checkpoint" compgen -G "ended/checkpoints/step-*.h5" >/dev/null
+timeout 90 scancel --batch --signal=USR1 "$ended"
+wait_until 30 "the job to end" in_state "$ended" COMPLETED
+says ended.out "was submitted with --no-requeue"
+
+echo "== a rank is killed, and the job, which a task of an array has submitted, requeued by scontrol"
 sed -i /^RequeueExit/d "$SLURM_CONF"
 timeout 90 scontrol reconfigure
 job killed 1000000 2 "$base"
-killed=$(submit --output=killed.out "$train" "$work/killed.json")
+killed=$(SLURM_ARRAY_JOB_ID=$ended SLURM_ARRAY_TASK_ID=0 submit --output=killed.out "$train" "$work/killed.json")
 wait_until 30 "steps of the job" has_steps killed 22
-kill -KILL "$(pgrep -f "^$TRIAX train $work/killed.json" | sed -n 4p)"
+kill -KILL "$(pgrep -f "^$(literally "$TRIAX train $work/killed.json")" | sed -n 4p)"
 wait_until 20 "the other ranks to end" no_rank_of killed
 wait_until 30 "the job to be requeued" in_state "$killed" PENDING
 says killed.out "job $killed failed with status"
@@ -142,7 +154,7 @@ in_state "$cancelled" CANCELLED || fail "the cancelled job is $(state "$cancelle
 echo "== plain srun, without --kill-on-bad-exit: a rank is stopped, a rank is killed"
 job lost 1000000
 sed -i 's/"progress"/"collective_timeout": "2s", "progress"/; s/"interval": 10/"interval": 0/' lost.json
-ranks_of() { pgrep -f "^$TRIAX train $work/$1.json" || true; }
+ranks_of() { pgrep -f "^$(literally "$TRIAX train $work/$1.json")" || true; }
 process_of() {  # job rank
   local process
   for process in $(ranks_of "$1"); do
