@@ -114,9 +114,9 @@ TEST(CoreShare, OneThreadOfACoreIsACore) {
 }
 
 TEST(CoreShare, SaysWhichCoresItChose) {
-  EXPECT_EQ((CoreShare{2, 8, {0, 1, 8, 9}}).text(),
+  EXPECT_EQ((CoreShare{2, 8, {{0, 8}, {1, 9}}}).text(),
             "2 of the node's 8 core(s) (hardware threads 0-1,8-9)");
-  EXPECT_EQ((CoreShare{1, 8, {5}}).text(), "1 of the node's 8 core(s) (hardware threads 5)");
+  EXPECT_EQ((CoreShare{1, 8, {{5}}}).text(), "1 of the node's 8 core(s) (hardware threads 5)");
   EXPECT_EQ((CoreShare{1, 2, {}}).text(), "1 of the node's 2 core(s)");
 }
 
