@@ -185,10 +185,11 @@ int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config,
     if (has_trainer) remove_own_offload(grid, config);
     session.abort(run_time_failure);
   }
+  // Before this rank ends the others, where it is alone.
+  if (has_trainer && grid.size() > 1) remove_own_offload(grid, config);
   const int status = fail(session, failure_text(error), run_time_failure);
   if (grid.size() == 1) return status;
   if (grid.space() == MemorySpace::host && !session.any(grid.has_messages())) return status;
-  if (has_trainer) remove_own_offload(grid, config);
   lock.reset();
   (void)session.all_arrive();  // the first that aborts ends the others
   session.abort(status);

@@ -122,6 +122,11 @@ double Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
     }
     others = exchange_->ask(true);
   }
+  if (board_.waits() != wait) {  // asking took seconds: it has ended, another may have begun
+    if (exchange_ && !others.taken_back) exchange_->take_back();
+    board_.give_report_back();
+    return 0.0;
+  }
   const std::string work = work_on_files(others);
   if (patient && (others.taken_back || !work.empty())) {
     if (!work.empty())

@@ -37,6 +37,8 @@ Error BadSteps::error(std::int64_t steps_done, const std::string& unsaved) const
 }
 
 std::string BadSteps::nothing_to_save(std::int64_t steps_done, bool first) const {
+  if (in_a_row_ == 0)
+    return fmt::format("the weights that step {} left are not finite", steps_done - 1);
   const std::string which =
       in_a_row_ == 1 ? "the last step was" : fmt::format("the last {} steps were", in_a_row_);
   if (first) return which + " not finite, and this run has made no other";

@@ -170,6 +170,10 @@ void Generator::generate(std::vector<std::int32_t> tokens, const SamplingOptions
   std::int32_t next = 0;
   for (std::int64_t i = 0; i < options.max_tokens; ++i) {
     const std::vector<float>& found = i == 0 ? logits(tokens) : logits_after(next);
+    if (!std::ranges::all_of(found, [](float logit) { return std::isfinite(logit); }))
+      throw Error(fmt::format("logits of token {} are not finite", i),
+                  "the weights of the checkpoint are not, or too large",
+                  "Use an earlier checkpoint");
     const auto words = philox(key, static_cast<std::uint64_t>(i));
     next = choose_token(found, options, static_cast<double>(words[0]) * 0x1p-32);
     emit(next);

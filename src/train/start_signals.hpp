@@ -10,8 +10,8 @@ namespace triax {
 /// While it lives, SIGUSR1, SIGTERM and SIGHUP to any rank end the job at once, with `status`:
 /// there is nothing to save yet, and this process may be waiting for what never comes, a file
 /// system or another rank. They must be held (hold_signals); those that came before it count too.
-/// Made before MPI, which may wait for another process: until then only this process is ended, and
-/// the launcher ends the others.
+/// Made before MPI, which may wait for another process: where it does not start within seconds,
+/// only this process is ended, and the launcher ends the others.
 class StartSignals {
  public:
   explicit StartSignals(int status);
@@ -27,8 +27,9 @@ class StartSignals {
 
   std::atomic<int> rank_;      // as the launcher says, then as MPI does
   std::atomic<int> size_ = 1;  // until MPI has started
-  int signals_ = -1;           // the file that holds those that came
-  int over_ = -1;              // readable when the start is over
+  std::atomic<bool> started_ = false;
+  int signals_ = -1;  // the file that holds those that came
+  int over_ = -1;     // readable when the start is over
   std::thread thread_;
 };
 

@@ -67,7 +67,8 @@ RunEnd Trainer::evaluate_if_missing() {
     record_->pause();
     spdlog::warn(
         "stopped by {} in the validation that was missing after {} of {} steps, before the first "
-        "step: the same command begins as this one did",
+        "step: the same command begins as this one did. Where it takes longer than a job has, no "
+        "job gets beyond it: bound it by run.eval_steps",
         source_of(request), start_.step, config_.run.steps);
   }
   return RunEnd::stopped;
@@ -163,12 +164,13 @@ std::string Trainer::save_or_go_on(std::int64_t steps_done, bool wait) {
 }
 
 // Bad steps changed nothing: amid them the file is that of the step before them, where the run may
-// take another way. Where its weights are not finite either, an older one is to stay the newest.
+// take another way. Where weights are not finite, as an update leaves them before any step is bad,
+// an older one is to stay the newest.
 std::string Trainer::save(std::int64_t steps_done, bool wait) {
   const std::int64_t bad = bad_steps_.in_a_row();
   const std::int64_t step = steps_done - bad;
   const bool first = step == start_.step;
-  if (bad > 0 && (first || !finite_weights(finite_, stream_, store_, grid_))) {
+  if ((bad > 0 && first) || !finite_weights(finite_, stream_, store_, grid_)) {
     const std::string why = bad_steps_.nothing_to_save(steps_done, first);
     if (leader())
       spdlog::warn("no checkpoint after {} of {} steps: {}", steps_done, config_.run.steps, why);

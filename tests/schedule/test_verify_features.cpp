@@ -5,6 +5,10 @@
 
 #include <algorithm>
 
+#include "src/schedule/passes.hpp"
+#include "src/schedule/schedules.hpp"
+#include "src/schedule/verify.hpp"
+#include "tests/schedule/plan_shapes.hpp"
 #include "tests/schedule/plan_subjects.hpp"
 
 namespace triax {
@@ -101,6 +105,24 @@ TEST(Features, NobodyAskedForAreFound) {
   subject.use = PlanUse::evaluation;
   EXPECT_THAT(error_with([](PlanShape&) {}),
               HasSubstr("a forward-only plan has no such instruction"));
+}
+
+// The first micro-batch overwrites gradients and the others add to them, at every ZeRO stage.
+TEST(Features, MicrobatchesInAnotherOrderWouldLoseGradients) {
+  for (const ZeroStage zero : {ZeroStage::none, ZeroStage::optimizer}) {
+    const PlanShape shape = test::make_shape(
+        {.microbatches = 2, .layers = test::Layers::two, .data_parallel = true, .zero = zero});
+    Plans plans = training_plans("gpipe", shape);
+    verify(plans, shape, PlanUse::training);
+    for (Op& op : plans.front())
+      if (op.kind == OpKind::Backward) op.microbatch = 1 - op.microbatch;
+    try {
+      verify(plans, shape, PlanUse::training);
+      ADD_FAILURE() << "accepted";
+    } catch (const std::exception& error) {
+      EXPECT_THAT(error.what(), HasSubstr("must write first"));
+    }
+  }
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ TEST(BadSteps, AreThoseInARow) {
 TEST(BadSteps, SayWhyNothingIsSavedAmidThem) {
   const LossScaler none({});
   BadSteps bad(none);
+  EXPECT_EQ(bad.nothing_to_save(5, false), "the weights that step 4 left are not finite");
   bad.count(step(std::nan(""), true), none);
   EXPECT_EQ(bad.nothing_to_save(5, false),
             "the last step was not finite, and neither are the weights that step 3 left");

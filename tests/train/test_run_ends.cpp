@@ -121,6 +121,15 @@ TEST_F(RunEnds, WeightsThatTheLastUpdateBrokeAreNotWritten) {
   EXPECT_THAT(checkpoints("run"), IsEmpty());
 }
 
+// One of an interval, behind the step whose update broke them: it would be the newest for ever.
+TEST_F(RunEnds, WeightsThatAnUpdateBrokeAreNotTheNewest) {
+  auto job = diverging(10, 1e39);
+  job["checkpoint"]["interval"] = 1;
+  job["run"]["max_bad_steps"] = 1;
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("in a row, from step 1 on"));
+  EXPECT_THAT(checkpoints("run"), IsEmpty());
+}
+
 TEST_F(RunEnds, AStopWithoutACheckpointToGoOnFromIsAFailure) {
   auto bad = job("run", 100);
   bad["fp16"] = {{"enabled", true}, {"loss_scale", 1e30}};  // no step is finite

@@ -88,17 +88,16 @@ void BlockLedger::write(const Op& op) {
     for (std::size_t u = 0; u < block.use.layers.size(); ++u) {
       const LayerUse& use = block.use.layers[u];
       if (!use.is(op) || (op.kind == OpKind::Forward && !use.writes_forward)) continue;
-      if (windows_) {
+      if (windows_)
         require(block.gradient == Gradient::open, "the gradient of " + name_of(b) + " is not open");
-        write(block, u, op);
-      }
+      write(block, u, op);
       if (op.kind == OpKind::Backward) --block.writes_left;
     }
   }
 }
 
-// Within a window each layer's part of the gradient is written first by the window's first
-// micro-batch, and added to by the others.
+// Within a window, or the step where there are none, each layer's part of the gradient is written
+// first by the first micro-batch, and added to by the others.
 void BlockLedger::write(Block& block, std::size_t use, const Op& op) {
   require(block.written[use] || op.microbatch == block.first,
           "the gradient was opened for micro-batch " + std::to_string(block.first) +

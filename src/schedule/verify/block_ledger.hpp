@@ -50,7 +50,7 @@ class BlockLedger {
     Parameters parameters = Parameters::whole;
     std::vector<Parameters> pieces;  // of updated parameters (ZeRO 1)
     int absent_pieces = 0, gathering_pieces = 0;
-    // Of the window in which the gradient is whole (ZeRO 2).
+    // Of the window in which the gradient is whole (ZeRO 2); below that, of the step.
     Gradient gradient = Gradient::shard;
     int first = 0;              // the micro-batch that writes first
     std::vector<bool> written;  // by layer use
