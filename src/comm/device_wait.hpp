@@ -22,7 +22,8 @@ template <class Done>
 void wait_for_device(const Done& done, WaitPolicy policy, ProgressBoard* board,
                      MessageProgress* progress,
                      const ProgressBoard::Message& awaited = ProgressBoard::of_device()) {
-  const BoardWait waiting(board, awaited);  // done() itself may take long: it aborts what failed
+  if (done()) return;
+  const BoardWait waiting(board, awaited);
   for (PatientProgress patience(progress, policy); !done(); patience.pause()) {
   }
 }

@@ -67,6 +67,7 @@ void NcclProgress::fail(const std::string& why) {
 // Kernels spin until they are aborted, and memory cannot be freed before. As a group: what is
 // aborted waits for its kernels, which may come behind those of a communicator that is not yet.
 void NcclProgress::abort_all() {
+  const BoardWait aborting(board_, ProgressBoard::of_device());  // for the watchdog, lest it hangs
   ncclGroupStart();
   for (const Known& each : std::exchange(comms_, {})) ncclCommAbort(each.comm);
   ncclGroupEnd();
