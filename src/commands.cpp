@@ -177,16 +177,15 @@ int fail(MpiSession& session, const std::string& text, int status) {
 // the other ranks. Where such memory must stay the process ends without giving it back: where
 // messages are under way, and on a GPU, which is waited for as its memory goes and may be in a
 // message that no other rank joins. The trainer's offload files (if it was made: else they may be
-// another run's) and the lock go here then.
+// another run's) go here, and the lock then.
 int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config, bool has_trainer,
              std::optional<RunLock>& lock, const std::exception& error) {
+  // First of all: a rank that fails alone ends the others.
+  if (has_trainer && grid.size() > 1) remove_own_offload(grid, config);
   if (dynamic_cast<const DeviceMessagesFailed*>(&error) != nullptr) {
     say_failure(error.what());
-    if (has_trainer) remove_own_offload(grid, config);
     session.abort(run_time_failure);
   }
-  // Before this rank ends the others, where it is alone.
-  if (has_trainer && grid.size() > 1) remove_own_offload(grid, config);
   const int status = fail(session, failure_text(error), run_time_failure);
   if (grid.size() == 1) return status;
   if (grid.space() == MemorySpace::host && !session.any(grid.has_messages())) return status;

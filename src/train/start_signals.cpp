@@ -32,7 +32,6 @@ StartSignals::StartSignals(int status) : rank_(launched_process().number) {
 void StartSignals::mpi_started(int rank, int size) {
   rank_ = rank;
   size_ = size;
-  started_ = true;
 }
 
 StartSignals::~StartSignals() {
@@ -58,9 +57,10 @@ void StartSignals::watch(int status) const {
       : signal == SIGHUP ? "SIGHUP"
                          : "SIGUSR1");
   // A launcher does not end the others of a job for a process that has not come to MPI.
-  for (int look = 0; launched_process().count > 1 && !started_ && look < 100; ++look)
+  const bool alone = launched_process().count == 1;
+  for (int look = 0; !alone && size_ == 0 && look < 100; ++look)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  if (size_ == 1) std::_Exit(status);
+  if (size_ <= 1) std::_Exit(status);
   end_job(status);
 }
 

@@ -26,10 +26,9 @@ class StartSignals {
   void watch(int status) const;
 
   std::atomic<int> rank_;      // as the launcher says, then as MPI does
-  std::atomic<int> size_ = 1;  // until MPI has started
-  std::atomic<bool> started_ = false;
-  int signals_ = -1;  // the file that holds those that came
-  int over_ = -1;     // readable when the start is over
+  std::atomic<int> size_ = 0;  // 0 until MPI has started
+  int signals_ = -1;           // the file that holds those that came
+  int over_ = -1;              // readable when the start is over
   std::thread thread_;
 };
 
