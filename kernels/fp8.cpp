@@ -127,15 +127,16 @@ void fp8_quantise(const Stream& stream, const Tensor& to, const Tensor& scales, 
   with_type(from.dtype(), [&]<class T>(Type<T>) {
     const T* in = elements_of<T>(from, count, "from");
     const Float8Format how = format_of(format);
-    factors[0] = scale_for(how, largest_of(in, count));
-    factors[1] = 1.0F / factors[0];
+    const float scale = scale_for(how, largest_of(in, count));
+    factors[0] = 1.0F / scale;
+    factors[1] = scale;
     if (to.dtype() != DType::u8)
-      round_all(elements_of<T>(to, count, "to"), in, count, how, factors[0]);
+      round_all(elements_of<T>(to, count, "to"), in, count, how, scale);
     else if (to.contiguous())
-      encode_all(to.as<std::uint8_t>(), in, count, how, factors[0]);
+      encode_all(to.as<std::uint8_t>(), in, count, how, scale);
     else
       encode_transposed(elements_of<std::uint8_t>(to.transposed(), count, "to"), in, from.shape(),
-                        how, factors[0]);
+                        how, scale);
   });
 }
 

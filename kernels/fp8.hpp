@@ -14,10 +14,11 @@ struct Float8Operands {
   Float8 b = Float8::e4m3;
 };
 
-/// to = from, quantised; scales (2, float32) = {s, 1 / s}, where s is scale_for the largest
-/// magnitude in `from`. from: (R, C) of float32 or bfloat16, contiguous. to: of the type of `from`,
-/// the numbers themselves (they are exact there), or u8, the codes of from times s; (R, C), or the
-/// transposed view of (C, R), contiguous. Where an element is not finite, all become NaN.
+/// to = from, quantised; scales (2, float32) = {1 / s, s}, where s is scale_for the largest
+/// magnitude in `from`; cuBLASLt reads the first, aligned to 16 bytes. from: (R, C) of float32 or
+/// bfloat16, contiguous. to: of the type of `from`, the numbers themselves (they are exact there),
+/// or u8, the codes of from times s; (R, C), or the transposed view of (C, R), contiguous. Where an
+/// element is not finite, all become NaN.
 void fp8_quantise(const Stream& stream, const Tensor& to, const Tensor& scales, const Tensor& from,
                   Float8 format);
 

@@ -42,18 +42,18 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
   if (on_device(stream)) return cuda::gelu_backward(stream, dx, y, dy, x);
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     T* gradient = elements_of<T>(dx, x.elements(), "dx");
-    T* out = elements_of<T>(y, x.elements(), "y");
+    T* out = y.empty() ? nullptr : elements_of<T>(y, x.elements(), "y");
     const T* upstream = elements_of<T>(dy, x.elements(), "dy");
     const T* in = elements_of<T>(x, x.elements(), "x");
     const bool past = past_caches(dx, {&dy, &x});
-    const bool past_y = past_caches(y, {&dy, &x});
+    const bool past_y = out != nullptr && past_caches(y, {&dy, &x});
     parallel_for_blocks(x.elements(), block, [=](std::int64_t begin, std::int64_t end) {
       if constexpr (!std::is_same_v<T, float>)
         for_coarse_gelus(
             begin, end, [=](std::int64_t i, auto lanes) { return lanes.stream(in + i); },
             [=](std::int64_t i, const auto& gelu, auto lanes) {
               lanes.write(gradient + i, lanes.stream(upstream + i) * gelu.slope, past);
-              lanes.write(out + i, gelu.value, past_y);
+              if (out != nullptr) lanes.write(out + i, gelu.value, past_y);
             });
       else
         for_vectors(begin, end, [=](std::int64_t i, auto lanes) {
@@ -62,7 +62,7 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
           const GeluSigmoid s = gelu_sigmoid(exp_of_minus(gelu_argument(v)));
           const FloatVector slope = multiply_add(v * gelu_argument_slope(v), s.derivative, s.value);
           lanes.write(gradient + i, d * slope, past);
-          lanes.write(out + i, v * s.value, past_y);
+          if (out != nullptr) lanes.write(out + i, v * s.value, past_y);
         });
     });
   });

@@ -7,7 +7,8 @@ namespace triax {
 /// y = gelu(x), elementwise; same shape and type, contiguous. y may be x.
 void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x);
 
-/// dx = dy * gelu'(x) and y = gelu(x) again, in one pass. dx may be dy; y may not be x.
+/// dx = dy * gelu'(x) and y = gelu(x) again, in one pass. dx may be dy; y may not be x; empty: it
+/// is not made.
 void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, const Tensor& dy,
                    const Tensor& x);
 

@@ -7,7 +7,7 @@ namespace triax {
 /// What the backward pass of GELU makes beside its product (kernels/gelu.hpp).
 struct GeluGradient {
   Tensor input;   // (M, N), read: the input of GELU in the forward pass
-  Tensor output;  // (M, N), written: gelu(input) again; not `input`
+  Tensor output;  // (M, N), written: gelu(input) again; not `input`. Empty: it is not made
 };
 
 /// The gradient of a bias: sums over K of one of the operands, which is dy.

@@ -78,12 +78,24 @@ cublasLtEpilogue_t library_epilogue(BlasEpilogue epilogue) {
       return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
     case BlasEpilogue::gelu_gradient:
       return CUBLASLT_EPILOGUE_DGELU;
-    case BlasEpilogue::sums_of_left:
-      return CUBLASLT_EPILOGUE_BGRADA;
-    case BlasEpilogue::sums_of_right:
-      return CUBLASLT_EPILOGUE_BGRADB;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+// As the times of kernels have it, behind a product.
+std::string_view name_of(BlasEpilogue epilogue) {
+  switch (epilogue) {
+    case BlasEpilogue::none:
+      return "";
+    case BlasEpilogue::bias:
+      return " with bias";
+    case BlasEpilogue::gelu:
+    case BlasEpilogue::gelu_bias:
+      return " with GELU";
+    case BlasEpilogue::gelu_gradient:
+      return " with GELU's gradient";
+  }
+  return "";
 }
 
 // A product that the library was asked for, and the algorithm that it has chosen, if it has one.
@@ -199,7 +211,7 @@ class Products {
     plan.right = layout(x.right, x.type, x.depth, x.columns, x);
     plan.d = layout(x.d, x.d_type, x.rows, x.columns, x);
     choose(plan, x);
-    plan.name = fmt::format("product {}", x.text());
+    plan.name = fmt::format("product {}{}", x.text(), name_of(x.epilogue));
     return plan;
   }
 

@@ -21,18 +21,19 @@ struct BlasOperand {
   bool operator==(const BlasOperand&) const = default;
 };
 
-/// What the BLAS does beside a product, on its float32 sums. `bias`: a number for each row of d.
+/// What the BLAS does beside a product. `bias`: a number for each row of d. The gradient of a bias
+/// is a kernel of ours: cuBLASLt's epilogues for it (BGRADA, BGRADB) slow a product on an H100 by
+/// more than the kernel takes (benchmarks/results/2026-11-27-h100.md).
 enum class BlasEpilogue : std::uint8_t {
   none,
   bias,
-  gelu,           // aux = product, d = gelu(aux)
-  gelu_bias,      // the same of product and bias
-  gelu_gradient,  // d = product gelu'(aux)
-  sums_of_left,   // bias = sums of left's rows: one for each row of d, and of d's type
-  sums_of_right   // bias = sums of right's columns: one for each column of d, and of d's type
+  gelu,          // aux = product, d = gelu(aux)
+  gelu_bias,     // the same of product and bias
+  gelu_gradient  // d = product gelu'(aux)
 };
 
-/// d = left right, of float32 sums rounded once; d += left right with `accumulate`. left:
+/// d = left right, of float32 sums; d += left right with `accumulate`. cuBLASLt may round the sums
+/// to d's type before it adds d or a bias, and then once more. left:
 /// (rows, depth), right: (depth, columns), d: (rows, columns), which is never transposed. A bias
 /// is of d's type.
 struct BlasProduct {

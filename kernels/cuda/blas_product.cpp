@@ -76,12 +76,6 @@ bool can_be_aux(const Tensor& matrix) {
          operand_of(matrix).stride % 8 == 0;
 }
 
-// Of 16-bit operands, and of the type of the product: what was summed before is added behind.
-bool can_sum(const Tensor& c, const Tensor& a, const BiasGradient& gradient) {
-  return a.dtype() != DType::f32 && gradient.sums.dtype() == c.dtype() &&
-         (!gradient.accumulate || c.dtype() == DType::f32);
-}
-
 // Bias and product.
 ProductSteps bias_steps(const Tensor& c, std::int64_t depth, const MatmulOptions& options) {
   const bool bias = !options.bias.empty();
@@ -98,11 +92,10 @@ ProductSteps bias_steps(const Tensor& c, std::int64_t depth, const MatmulOptions
 
 ProductSteps product_steps(const Tensor& c, const Tensor& a, const MatmulOptions& options,
                            bool fused) {
-  const BiasGradient& sums = options.bias_gradient;
   const GeluGradient& gradient = options.gelu_gradient;
   ProductSteps steps = bias_steps(c, a.size(1), options);
   steps.gelu = !options.gelu_input.empty() || !gradient.input.empty();
-  steps.bias_gradient = !sums.sums.empty();
+  steps.bias_gradient = !options.bias_gradient.sums.empty();
   if (!fused || steps.multiply != ProductSteps::Multiply::into_c || steps.finish) return steps;
   if (!options.gelu_input.empty() && can_be_aux(options.gelu_input)) {
     steps.epilogue = options.bias.empty() ? BlasEpilogue::gelu : BlasEpilogue::gelu_bias;
@@ -110,10 +103,6 @@ ProductSteps product_steps(const Tensor& c, const Tensor& a, const MatmulOptions
   } else if (!gradient.input.empty() && can_be_aux(gradient.input)) {
     steps.epilogue = BlasEpilogue::gelu_gradient;
     steps.gelu = false;
-  } else if (steps.bias_gradient && steps.epilogue == BlasEpilogue::none && can_sum(c, a, sums)) {
-    steps.epilogue =
-        sums.of == BiasGradient::Of::a ? BlasEpilogue::sums_of_right : BlasEpilogue::sums_of_left;
-    steps.bias_gradient = false;
   }
   return steps;
 }

@@ -57,8 +57,9 @@ struct ScaleOfParts {
     const std::uint32_t largest =
         largest_of_block(block, block.thread_x() < count ? parts[block.thread_x()] : 0U);
     if (block.thread_x() != 0) return;
-    scales[0] = scale_for(format, largest);
-    scales[1] = 1.0F / scales[0];
+    const float scale = scale_for(format, largest);
+    scales[0] = 1.0F / scale;
+    scales[1] = scale;
   }
 };
 
@@ -71,8 +72,8 @@ struct RoundAll {
 
   template <int n>
   TRIAX_DEVICE void run(std::int64_t i) const {
-    const float scale = scales[0];
-    const float inverse = scales[1];
+    const float inverse = scales[0];
+    const float scale = scales[1];
     float values[n];
     load<n>(values, from + i);
     TRIAX_UNROLL
@@ -122,7 +123,7 @@ struct EncodeAll {
   TRIAX_DEVICE void run(std::int64_t i) const {
     float values[n];
     load<n>(values, from + i);
-    store_codes(to + i, values, format, scales[0]);
+    store_codes(to + i, values, format, scales[1]);
   }
 };
 
@@ -143,7 +144,7 @@ struct EncodeTransposed {
     const std::int64_t row = block.index_x() * side;
     const std::int64_t column = block.index_y() * side;
     auto* tile = block.shared<std::uint8_t>();
-    const float scale = scales[0];
+    const float scale = scales[1];
     constexpr int pieces = side / wide<T>;  // of a row
     static_assert(transposed_place(wide<T> - 1) == (wide<T> - 1) * side);
     for (int at = block.thread_x(); at < side * pieces; at += block.threads_x()) {
@@ -257,8 +258,8 @@ bool fp8_multiply(const Stream& stream, const Tensor& c, const Tensor& a, const 
                           .left = operands.b_transposed.data(),
                           .right = operands.a.data(),
                           .bias = options.bias.data(),
-                          .left_scale = b_memory.scales.as<float>() + 1,
-                          .right_scale = a_memory.scales.as<float>() + 1};
+                          .left_scale = b_memory.scales.as<float>(),
+                          .right_scale = a_memory.scales.as<float>()};
   if (!blas_has(stream, product, memory)) return false;
   codes_of(stream, a_memory, a, formats.a);
   codes_of(stream, b_memory, b.transposed(), formats.b);

@@ -32,7 +32,7 @@ struct Forward {
 template <class T>
 struct Backward {
   T* dx;
-  T* y;
+  T* y;  // or null
   const T* dy;
   const T* x;
 
@@ -49,7 +49,7 @@ struct Backward {
       values[j] = v * s.value;
     }
     store<n>(dx + i, gradient);
-    store<n>(y + i, values);
+    if (y != nullptr) store<n>(y + i, values);
   }
 };
 
@@ -67,7 +67,8 @@ void gelu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, cons
                    const Tensor& x) {
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     const std::int64_t n = x.elements();
-    const Backward<T> body{device_elements<T>(dx, n, "dx"), device_elements<T>(y, n, "y"),
+    const Backward<T> body{device_elements<T>(dx, n, "dx"),
+                           y.empty() ? nullptr : device_elements<T>(y, n, "y"),
                            device_elements<T>(dy, n, "dy"), device_elements<T>(x, n, "x")};
     const bool allowed = aligned(body.dx) && aligned(body.y) && aligned(body.dy) && aligned(body.x);
     pointwise<wide<T>>(stream, n, allowed, body);

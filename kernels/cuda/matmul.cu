@@ -74,19 +74,6 @@ void multiply_into_sums(const Stream& stream, const Tensor& c, const Tensor& a, 
   }
 }
 
-// The product and the sums of one of its operands, which join those of before.
-bool multiply_and_sum(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
-                      const MatmulOptions& options, BlasEpilogue epilogue) {
-  const BiasGradient& gradient = options.bias_gradient;
-  const ArenaScope scope(*gradient.scratch);
-  const Tensor sums = gradient.accumulate ? gradient.scratch->take("bias gradient", DType::f32,
-                                                                   gradient.sums.shape())
-                                          : gradient.sums;
-  if (!multiply(stream, c, a, b, options.accumulate, {epilogue, sums})) return false;
-  if (gradient.accumulate) cuda::accumulate(stream, gradient.sums, sums);
-  return true;
-}
-
 // The product by the BLAS, with as much of what goes with it as `steps` say. False, with nothing
 // done, where it has no algorithm for that. `to` is c, or GELU's input.
 bool multiply(const Stream& stream, const Tensor& to, const Tensor& c, const Tensor& a,
@@ -102,11 +89,9 @@ bool multiply(const Stream& stream, const Tensor& to, const Tensor& c, const Ten
     case BlasEpilogue::gelu_gradient:
       if (!multiply(stream, c, a, b, false, {steps.epilogue, {}, options.gelu_gradient.input}))
         return false;
-      cuda::gelu_forward(stream, options.gelu_gradient.output, options.gelu_gradient.input);
+      if (const GeluGradient& gelu = options.gelu_gradient; !gelu.output.empty())
+        cuda::gelu_forward(stream, gelu.output, gelu.input);
       return true;
-    case BlasEpilogue::sums_of_left:
-    case BlasEpilogue::sums_of_right:
-      return multiply_and_sum(stream, c, a, b, options, steps.epilogue);
   }
   return false;
 }

@@ -18,6 +18,11 @@ inline MemorySpace space() {
                                                                    : MemorySpace::host;
 }
 
+/// Whether that is a GPU with a vendor's library, and not the emulator.
+inline bool on_a_gpu() {
+  return space() == MemorySpace::device && device_facts().name != "emulated device";
+}
+
 /// Copies of host memory on a device. Views that share memory share it there too.
 class Mirror {
  public:

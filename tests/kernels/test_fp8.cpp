@@ -19,6 +19,12 @@ constexpr DType f32 = DType::f32;
 constexpr DType bf16 = DType::bf16;
 constexpr double tolerance = 2e-6;  // of float32 sums
 
+// Of products: a GPU's tensor cores add up codes with about 14 bits (measured on an H100: errors of
+// up to 5e-5 of the root mean square; DeepSeek-V3, section 3.3.2, has the reason).
+double product_tolerance() {
+  return test::on_a_gpu() ? 0x1p-13 : tolerance;
+}
+
 struct Matrix {
   std::int64_t rows, columns;
 };
@@ -56,7 +62,7 @@ TEST_P(Fp8Quantise, Numbers) {
   test::Array y(type, x.count());
   test::run(fp8_quantise, y.tensor(shape), scales.tensor(), x.tensor(shape), format);
   EXPECT_EQ(y.doubles(), reference::fp8_quantise(format, x.doubles()));
-  EXPECT_EQ(scales.doubles(), (std::vector<double>{scale(), 1.0 / scale()}));
+  EXPECT_EQ(scales.doubles(), (std::vector<double>{1.0 / scale(), scale()}));
 }
 
 TEST_P(Fp8Quantise, Codes) {
@@ -206,16 +212,19 @@ TEST_P(Fp8Matmul, WithBiasAndGelu) {
   test::Array c(type, p.m * p.n), hidden(type, p.m * p.n);
   const Shape shape = {p.m, p.n};
   test::run(forward, c.tensor(shape), left(), right(), bias.tensor(), Tensor{}, scratch.arena());
-  test::expect_close(c, expected, tolerance, "c");
+  test::expect_close(c, expected, product_tolerance(), "c");
   EXPECT_EQ(scratch.arena().used(), 0U);
   EXPECT_EQ(scratch.arena().high_water(), fp8_matmul_scratch_bytes(p.m, p.n, p.k, type));
 
   test::Array active(type, p.m * p.n);
   test::run(forward, active.tensor(shape), left(), right(), bias.tensor(), hidden.tensor(shape),
             scratch.arena());
-  EXPECT_EQ(hidden, c);
+  if (test::on_a_gpu())  // cuBLASLt may round once more before it adds a bias
+    test::expect_close(hidden, expected, product_tolerance() + test::rounding_of(type), "hidden");
+  else
+    EXPECT_EQ(hidden, c);
   test::expect_close(active.doubles(), reference::gelu_forward(expected),
-                     tolerance + 3 * test::rounding_of(type), "gelu");
+                     product_tolerance() + 3 * test::rounding_of(type), "gelu");
 }
 
 void backward_input(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
@@ -232,7 +241,7 @@ TEST_P(Fp8Matmul, ThroughGelu) {
             output.tensor(shape), scratch.arena());
   const auto expected =
       reference::gelu_backward(product({Float8::e5m2, Float8::e4m3}), input.doubles());
-  test::expect_close(c.doubles(), expected, tolerance + 2 * test::rounding_of(type), "c");
+  test::expect_close(c.doubles(), expected, product_tolerance() + 2 * test::rounding_of(type), "c");
   test::expect_close(output, reference::gelu_forward(input.doubles()), tolerance, "gelu again");
 }
 
@@ -254,7 +263,7 @@ TEST_P(Fp8Matmul, OntoAGradientInFloat32) {
   if (!with_sums) expected_sums = sums.doubles();
   test::run(backward_weight, c.tensor({p.m, p.n}), left(), right(),
             with_sums ? sums.tensor() : Tensor{}, scratch.arena());
-  test::expect_close(c, expected, tolerance, "c");
+  test::expect_close(c, expected, product_tolerance(), "c");
   test::expect_close(sums, expected_sums, tolerance, "bias gradient, of what is not quantised");
 }
 

@@ -22,8 +22,16 @@ struct Case {
   bool accumulate, bias;
 };
 
+// What is rounded to the type of c: the result, and by cuBLASLt what it adds up one after the
+// other: the product, the bias, c of before.
+double rounded(double product, double start, double added) {
+  const double result = std::fabs(product + start + added);
+  if (!test::on_a_gpu()) return result;
+  return result + std::fabs(product) + std::fabs(product + start) + std::fabs(product + added);
+}
+
 // Each element within 1e-6 of the sum of the magnitudes of its terms, which is the rounding errors
-// of float32 and nothing else, and one rounding to the type of c.
+// of float32 and nothing else, and the roundings to the type of c.
 void expect_like_reference(const Case& test, const Types& types = {}) {
   SCOPED_TRACE(fmt::format("m {} n {} k {} a {} b {} c {} accumulate {} bias {} of {} {} {}",
                            test.m, test.n, test.k, int(test.a), int(test.b), int(test.c),
@@ -53,9 +61,9 @@ void expect_like_reference(const Case& test, const Types& types = {}) {
     const double start = test.accumulate ? before[i] : 0.0;
     const double added = test.bias ? dbias[i % static_cast<std::size_t>(test.n)] : 0.0;
     const double expected = product[i] + start + added;
-    ASSERT_NEAR(
-        actual[i], expected,
-        1e-6 * (size[i] + std::fabs(start) + std::fabs(added)) + rounding * std::fabs(expected))
+    ASSERT_NEAR(actual[i], expected,
+                1e-6 * (size[i] + std::fabs(start) + std::fabs(added)) +
+                    rounding * rounded(product[i], start, added))
         << "element " << i;
   }
   if (sliced) {
