@@ -99,9 +99,9 @@ struct LogitRow {
     };
     each_piece_of_row<true>(block, copy, 0, held, write);
     each_piece_of_row<allowed>(block, row, held, stored, write);
-    // Not from the row again: rounded near 1, it would cancel.
+    // The label's probability less 1, which would cancel near 1.
     if (has_label(label) && has_column<T>(block, label))
-      narrow(row[label], scale * std::exp(label_logit - lse) - scale);
+      narrow(row[label], scale * std::expm1(label_logit - lse));
   }
 
   TRIAX_DEVICE void clear(const Block& block) const {

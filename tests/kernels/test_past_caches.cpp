@@ -117,13 +117,13 @@ TEST_P(PastCaches, GradientsOfNorms) {
       return adds ? part(residual, first, count) : Tensor{};
     };
     expect_same([&](const Tensor& dx, std::int64_t first, std::int64_t count) {
-      test::Scratch scratch(layernorm_scratch_bytes(count, columns));
+      test::Scratch scratch(layernorm_scratch_bytes(count, columns), MemorySpace::host);
       layernorm_backward(stream, dx, dweight.tensor(), dbias.tensor(), part(dy, first, count),
                          skip(first, count), part(x, first, count), gain, 1e-5F, false,
                          scratch.arena());
     });
     expect_same([&](const Tensor& dx, std::int64_t first, std::int64_t count) {
-      test::Scratch scratch(rmsnorm_scratch_bytes(count, columns));
+      test::Scratch scratch(rmsnorm_scratch_bytes(count, columns), MemorySpace::host);
       rmsnorm_backward(stream, dx, dweight.tensor(), part(dy, first, count), skip(first, count),
                        part(x, first, count), gain, 1e-5F, false, scratch.arena());
     });
