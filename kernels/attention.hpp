@@ -14,11 +14,11 @@ struct AttentionOptions {
   std::int64_t total_heads = 0;  // used with dropout only
 };
 
-/// Bytes that either direction takes from its arena at most, and gives back, on the host or on a
-/// device. queries: (B, T, H, D). On the host buffers for each thread that gets a head, linear in
-/// T; Kokkos must have been started. On a device a number a row of each head,
-/// and in a build with cuDNN its workspace (at most 256 MiB, whatever runs).
-std::size_t attention_scratch_bytes(const Shape& queries);
+/// Bytes that either direction takes from its arena in `space` at most, and gives back. queries:
+/// (B, T, H, D). On the host: buffers for each thread that gets a head, linear in T; Kokkos must
+/// have been started. On a device: one number per row of each head, and in a build with cuDNN its
+/// workspace (at most 1 GiB).
+std::size_t attention_scratch_bytes(const Shape& queries, MemorySpace space);
 
 /// out = softmax(scale q k^T + causal mask) v.
 /// q, out: (B, T, H, D); k, v: (B, T, Hkv, D) with H a multiple of Hkv (query head h reads key head

@@ -44,9 +44,15 @@ const float* fill_keep(float* keep, const AttentionOptions& options, const Sizes
 
 }  // namespace attention
 
-std::size_t attention_scratch_bytes(const Shape& queries) {
+std::size_t attention_scratch_bytes(const Shape& queries, MemorySpace space) {
   const std::int64_t sequence_length = queries[1];
   const std::int64_t head_size = queries[3];
+  if (space == MemorySpace::device) {
+    Arena device;
+    attention::take_delta(device, queries[0], queries[2], sequence_length);
+    device.take("attention cuDNN", DType::u8, {cuda::cudnn_attention_workspace(queries)});
+    return device.high_water();
+  }
   // Of the forward pass; the backward pass has no more, one for each head of keys.
   const std::int64_t workers = attention::workers_for(queries[0] * queries[2]);
   Arena forward;
@@ -59,11 +65,8 @@ std::size_t attention_scratch_bytes(const Shape& queries) {
   Arena pair_backward;
   const attention::PairBackwardScratch pair_backward_scratch(pair_backward, workers,
                                                              sequence_length, head_size);
-  Arena device;
-  attention::take_delta(device, queries[0], queries[2], sequence_length);
-  device.take("attention cuDNN", DType::u8, {cuda::cudnn_attention_workspace(queries)});
   return std::max({forward.high_water(), backward.high_water(), pair_forward.high_water(),
-                   pair_backward.high_water(), device.high_water()});
+                   pair_backward.high_water()});
 }
 
 }  // namespace triax

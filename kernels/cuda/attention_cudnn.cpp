@@ -43,6 +43,8 @@ std::optional<AttentionProblem> problem_of(const AttentionTensors& on,
   constexpr std::int64_t largest_head = 128;
   const std::int64_t head_size = on.q.size(3);
   if (on.q.empty() || on.q.dtype() == DType::f32 || options.dropout.probability > 0.0F) return {};
+  // cuDNN scales what it has masked: minus infinity times 0 is NaN, and turns its sign below 0.
+  if (!(options.scale > 0.0F)) return {};
   if (head_size % 8 != 0 || head_size > largest_head) return {};
   for (const Tensor* x : {&on.q, &on.k, &on.v, &on.out, &on.dout, &on.dq, &on.dk, &on.dv})
     if (!x->empty() && !aligned_rows(*x)) return {};
@@ -63,6 +65,35 @@ std::optional<AttentionProblem> problem_of(const AttentionTensors& on,
                           .dq = strides_of(on.dq),
                           .dk = strides_of(on.dk),
                           .dv = strides_of(on.dv)};
+}
+
+// The problem of a slice, with the strides of the whole.
+AttentionProblem problem_of(const AttentionProblem& whole, const AttentionSlice& slice) {
+  AttentionProblem part = whole;
+  part.batch = slice.samples;
+  part.key_heads = slice.key_heads;
+  part.heads = whole.heads / whole.key_heads * slice.key_heads;
+  return part;
+}
+
+// `slice` of the tensors, from a sample and a key head on.
+AttentionTensors slice_of(const AttentionTensors& on, const AttentionSlice& slice,
+                          std::int64_t sample, std::int64_t key_head) {
+  const std::int64_t group = on.q.size(2) / on.k.size(2);
+  const auto cut = [&](const Tensor& x, int heads_dim, std::int64_t of_key_head) {
+    return x.slice(0, sample, slice.samples)
+        .slice(heads_dim, key_head * of_key_head, slice.key_heads * of_key_head);
+  };
+  return {cut(on.q, 2, group),    cut(on.k, 2, 1),       cut(on.v, 2, 1),
+          cut(on.out, 2, group),  cut(on.lse, 1, group), cut(on.dout, 2, group),
+          cut(on.dq, 2, group),   cut(on.dk, 2, 1),      cut(on.dv, 2, 1),
+          cut(on.delta, 1, group)};
+}
+
+// Whether rows of statistics begin at whole pieces of 16 bytes in every slice.
+bool can_slice(const AttentionProblem& whole, const AttentionSlice& slice) {
+  const bool one = slice.samples == whole.batch && slice.key_heads == whole.key_heads;
+  return slice.samples > 0 && (one || whole.length % 4 == 0);
 }
 
 // What a stream keeps of cuDNN.
@@ -88,32 +119,52 @@ class Attentions {
     if (handle_ != nullptr) library_->destroy(handle_);  // nobody is left to hear of a failure
   }
 
-  bool run(const Stream& stream, const AttentionProblem& problem, const AttentionTensors& on,
-           float scale, Arena& scratch) {
-    if (!library_) return false;
-    const auto& plan = plan_of(problem, on.q.shape());
-    if (!plan) return false;
+  bool forward(const Stream& stream, const AttentionProblem& problem, const AttentionTensors& on,
+               float scale, Arena& scratch) {
+    const auto* plan = plan_of(problem);
+    if (plan == nullptr) return false;
     const ArenaScope scope(scratch);
-    void* workspace = nullptr;
-    if (plan->workspace > 0)
-      workspace = begin_of(
-          scratch.take("attention cuDNN", DType::u8, {plan->workspace + workspace_alignment}));
-    const KernelTimer timer(stream,
-                            problem.backward ? "cuDNN attention gradients" : "cuDNN attention");
+    void* workspace = take_workspace(*plan, scratch);
+    const KernelTimer timer(stream, "cuDNN attention");
     execute(*plan, on, scale, workspace);
     return true;
   }
 
+  bool backward(const Stream& stream, const AttentionProblem& problem, const AttentionTensors& on,
+                float scale, Arena& scratch) {
+    const AttentionSlice slice = attention_slice(problem);
+    if (!can_slice(problem, slice)) return false;
+    const auto* plan = plan_of(problem_of(problem, slice));
+    if (plan == nullptr) return false;
+    const ArenaScope scope(scratch);
+    void* workspace = take_workspace(*plan, scratch);
+    const KernelTimer timer(stream, "cuDNN attention gradients");
+    for (std::int64_t b = 0; b < problem.batch; b += slice.samples)
+      for (std::int64_t h = 0; h < problem.key_heads; h += slice.key_heads)
+        execute(*plan, slice_of(on, slice, b, h), scale, workspace);
+    return true;
+  }
+
  private:
-  const std::optional<AttentionPlan>& plan_of(const AttentionProblem& problem,
-                                              const Shape& queries) {
+  // Null: there is none.
+  const AttentionPlan* plan_of(const AttentionProblem& problem) {
+    if (!library_) return nullptr;
     const auto found = plans_.find(problem);
-    if (found != plans_.end()) return found->second;
-    return plans_
-        .emplace(problem,
-                 make_attention_plan(*library_, {handle_, nullptr, architecture_}, problem,
-                                     cudnn_attention_workspace(queries) - workspace_alignment))
-        .first->second;
+    if (found != plans_.end()) return found->second ? &*found->second : nullptr;
+    const std::int64_t most =
+        attention_plan_workspace(problem.batch * problem.heads, problem.length, problem.head_size);
+    const auto& made =
+        plans_
+            .emplace(problem, make_attention_plan(*library_, {handle_, nullptr, architecture_},
+                                                  problem, most))
+            .first->second;
+    return made ? &*made : nullptr;
+  }
+
+  static void* take_workspace(const AttentionPlan& plan, Arena& scratch) {
+    if (plan.workspace == 0) return nullptr;
+    return begin_of(
+        scratch.take("attention cuDNN", DType::u8, {plan.workspace + workspace_alignment}));
   }
 
   void execute(const AttentionPlan& plan, const AttentionTensors& on, float scale,
@@ -158,8 +209,9 @@ bool run(const Stream& stream, const AttentionTensors& on, const AttentionOption
          bool backward, Arena& scratch) {
   const auto problem = problem_of(on, options, backward);
   if (!problem) return false;
-  return kept_by<Attentions>(stream, Kept::attention, native_stream(stream))
-      .run(stream, *problem, on, options.scale, scratch);
+  auto& kept = kept_by<Attentions>(stream, Kept::attention, native_stream(stream));
+  return backward ? kept.backward(stream, *problem, on, options.scale, scratch)
+                  : kept.forward(stream, *problem, on, options.scale, scratch);
 }
 
 }  // namespace
@@ -175,7 +227,8 @@ bool cudnn_attention_backward(const Stream& stream, const AttentionTensors& on,
 }
 
 std::int64_t cudnn_attention_workspace(const Shape& queries) {
-  return attention_plan_workspace(queries[0] * queries[2], queries[1], queries[3]);
+  return attention_plan_workspace(queries[0] * queries[2], queries[1], queries[3]) +
+         workspace_alignment;
 }
 
 }  // namespace triax::cuda

@@ -54,6 +54,20 @@ bool sums_in_order(const CudnnDescriptor& choice) {
   return std::ranges::find(notes, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) == notes.end();
 }
 
+constexpr std::int64_t workspace_besides = 4096;  // bytes
+
+std::int64_t workspace_of_head(std::int64_t length, std::int64_t head_size) {
+  const std::int64_t padded = (length + 127) / 128 * 128;
+  return 2 * padded * padded + 8 * length * head_size;
+}
+
+// Of `count`, at most `most`; most >= 1.
+std::int64_t largest_divisor(std::int64_t count, std::int64_t most) {
+  std::int64_t divisor = std::min(count, most);
+  while (count % divisor != 0) --divisor;
+  return divisor;
+}
+
 }  // namespace
 
 CudnnDescriptor described_device(const CudnnLibrary& library, const std::string& json) {
@@ -66,11 +80,20 @@ CudnnDescriptor described_device(const CudnnLibrary& library, const std::string&
 
 std::int64_t attention_plan_workspace(std::int64_t heads, std::int64_t length,
                                       std::int64_t head_size) {
-  constexpr std::int64_t most = std::int64_t{256} << 20;
-  constexpr std::int64_t besides = 4096;
-  const std::int64_t padded = (length + 127) / 128 * 128;
-  if (padded > most / 128) return most;
-  return std::min(most, heads * (2 * padded * padded + 8 * length * head_size) + besides);
+  constexpr std::int64_t most = largest_attention_workspace;
+  if (length > most / 256) return most;  // a head's is more, and would overflow
+  return std::min(most, heads * workspace_of_head(length, head_size) + workspace_besides);
+}
+
+AttentionSlice attention_slice(const AttentionProblem& problem) {
+  constexpr std::int64_t most = largest_attention_workspace - workspace_besides;
+  if (problem.length > most / 256) return {};
+  const std::int64_t heads = most / workspace_of_head(problem.length, problem.head_size);
+  if (heads >= problem.heads)
+    return {largest_divisor(problem.batch, heads / problem.heads), problem.key_heads};
+  const std::int64_t key_heads = heads * problem.key_heads / problem.heads;
+  if (key_heads == 0) return {};
+  return {1, largest_divisor(problem.key_heads, key_heads)};
 }
 
 std::optional<AttentionPlan> make_attention_plan(const CudnnLibrary& library,

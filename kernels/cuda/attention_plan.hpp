@@ -25,12 +25,24 @@ struct AttentionPlan {
 /// A device as cuDNN describes one in JSON (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
 CudnnDescriptor described_device(const CudnnLibrary& library, const std::string& json);
 
-/// What a plan for so many heads of queries in all samples may take as its workspace. In a fixed
-/// order cuDNN 9.19 sums on sm_90 by a matrix of 16-bit scores a head, in whole tiles of 128, and
-/// keeps the gradients of keys and values of each head of queries apart; past some length that is
-/// more than anybody would give it, and it is left at 256 MiB.
+/// The most that a plan may take as its workspace (bytes).
+inline constexpr std::int64_t largest_attention_workspace = std::int64_t{1024} << 20;
+
+/// Workspace of a plan for `heads` heads of queries in all samples, at most
+/// largest_attention_workspace. In a fixed order cuDNN 9.19 sums on sm_90 by a matrix of 16-bit
+/// scores for each head, in whole tiles of 128, and keeps the gradients of keys and values of each
+/// head of queries apart.
 std::int64_t attention_plan_workspace(std::int64_t heads, std::int64_t length,
                                       std::int64_t head_size);
+
+/// A backward pass is made slice by slice where its workspace would be larger: so many whole
+/// samples at a time, or so many key heads (with their queries) of one sample. Slices are of one
+/// size, and so of one plan. 0 samples: not even one key head fits.
+struct AttentionSlice {
+  std::int64_t samples = 0;
+  std::int64_t key_heads = 0;
+};
+AttentionSlice attention_slice(const AttentionProblem& problem);
 
 /// The first plan by cuDNN's own order whose sums have a fixed order and whose workspace has at
 /// most `workspace` bytes; none where there is no such plan, or the GPU is neither sm_90 nor

@@ -1,4 +1,5 @@
-# triax_find_cudnn(): sets TRIAX_CUDNN_INCLUDE_DIR to where the headers of a cuDNN lie that is new enough, else to NOTFOUND.
+# triax_find_cudnn(): sets TRIAX_CUDNN_INCLUDE_DIR to where the headers of a cuDNN lie that is new enough, else to NOTFOUND, and
+# TRIAX_WITH_CUDNN to whether the kernels are built for it.
 macro(triax_find_cudnn)
   find_path(TRIAX_CUDNN_INCLUDE_DIR cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS} DOC "Where cudnn.h lies")
   if(TRIAX_CUDNN_INCLUDE_DIR)
@@ -6,6 +7,13 @@ macro(triax_find_cudnn)
     string(REGEX REPLACE "#define CUDNN_MAJOR +([0-9]+);#define CUDNN_MINOR +([0-9]+)" "\\1.\\2" cudnn_version "${cudnn_version}")
     if(cudnn_version VERSION_LESS 9.19)
       set(TRIAX_CUDNN_INCLUDE_DIR TRIAX_CUDNN_INCLUDE_DIR-NOTFOUND)
+    endif()
+  endif()
+  set(TRIAX_WITH_CUDNN ${TRIAX_CUDNN})
+  if(TRIAX_CUDNN STREQUAL "AUTO")
+    set(TRIAX_WITH_CUDNN OFF)
+    if(TRIAX_CUDNN_INCLUDE_DIR)
+      set(TRIAX_WITH_CUDNN ON)
     endif()
   endif()
 endmacro()

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdlib>
+#include <string_view>
 
 namespace triax::cuda {
 namespace {
@@ -17,6 +19,8 @@ bool find_function(void* library, const char* name, Function*& function) {
 }  // namespace
 
 std::shared_ptr<const CudnnLibrary> CudnnLibrary::find() {
+  const char* wanted = std::getenv("TRIAX_CUDNN");
+  if (wanted != nullptr && std::string_view(wanted) == "off") return nullptr;
   // It stays: the process ends before the library has ended what it started.
   void* library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) return nullptr;
@@ -44,7 +48,7 @@ void CudnnLibrary::check(cudnnStatus_t status, const char* call) const {
   throw Error(fmt::format("{} failed for attention", call),
               fmt::format("{}: {}", get_error_string(status), why.data()),
               "CUDNN_LOGLEVEL_DBG=2 and CUDNN_LOGDEST_DBG=stderr tell what cuDNN objects to; a "
-              "build with -DTRIAX_CUDNN=OFF does without it");
+              "run with TRIAX_CUDNN=off in the environment does without it");
 }
 
 }  // namespace triax::cuda

@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(, AttentionPlanOn,
                          testing::PrintToStringParamName());
 
 TEST(AttentionWorkspace, GrowsWithSizesUpToALimit) {
-  constexpr std::int64_t limit = std::int64_t{256} << 20;
+  constexpr std::int64_t limit = largest_attention_workspace;
   std::int64_t last = 0;
   for (const std::int64_t length : {0L, 1L, 128L, 129L, 1024L, 1L << 20, 1L << 40}) {
     const std::int64_t bytes = attention_plan_workspace(12, length, 64);
@@ -124,6 +124,41 @@ TEST(AttentionWorkspace, GrowsWithSizesUpToALimit) {
     last = bytes;
   }
   EXPECT_EQ(last, limit);
+}
+
+AttentionSlice slice_of(std::int64_t batch, std::int64_t length, std::int64_t heads,
+                        std::int64_t key_heads, std::int64_t head_size) {
+  AttentionProblem problem;
+  problem.batch = batch;
+  problem.length = length;
+  problem.heads = heads;
+  problem.key_heads = key_heads;
+  problem.head_size = head_size;
+  const AttentionSlice slice = attention_slice(problem);
+  if (slice.samples == 0) return slice;
+  EXPECT_EQ(batch % slice.samples, 0);
+  EXPECT_EQ(key_heads % slice.key_heads, 0);
+  const std::int64_t of_slice = slice.samples * slice.key_heads * (heads / key_heads);
+  const std::int64_t bytes = attention_plan_workspace(of_slice, length, head_size);
+  EXPECT_LE(bytes, largest_attention_workspace);
+  if (of_slice > 1) {  // and is no limit to it
+    EXPECT_GT(bytes, attention_plan_workspace(of_slice - 1, length, head_size));
+  }
+  return slice;
+}
+
+TEST(AttentionSlices, FitTheWorkspaceAndCoverAllHeads) {
+  const auto expect = [](const AttentionSlice& found, std::int64_t samples, std::int64_t heads) {
+    EXPECT_EQ(found.samples, samples);
+    EXPECT_EQ(found.key_heads, heads);
+  };
+  expect(slice_of(32, 1024, 12, 12, 64), 32, 12);  // GPT-2 124M: whole
+  expect(slice_of(64, 1024, 12, 12, 64), 32, 12);
+  expect(slice_of(7, 2048, 32, 8, 64), 1, 8);
+  expect(slice_of(2, 4096, 32, 8, 128), 1, 4);  // Llama 8B: 16 of 32 heads
+  expect(slice_of(1, 16384, 4, 4, 64), 1, 1);
+  expect(slice_of(1, 16384, 4, 2, 64), 0, 0);  // the queries of a key head stay together
+  expect(slice_of(1, std::int64_t{1} << 40, 1, 1, 64), 0, 0);
 }
 
 }  // namespace
