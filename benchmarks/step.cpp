@@ -83,6 +83,7 @@ LoadedJob make_job(const Options& options, const ModelConfig& model, const std::
   config.precision.gradient_type =
       options.gradients.empty() ? config.precision.type : types().at(options.gradients);
   config.recompute.what = recomputes().at(options.recompute);
+  config.recompute.keep_outputs = options.keep_outputs;
   config.run.steps = options.steps + 1;  // one of them for the times by kernel
   return job;
 }

@@ -22,6 +22,7 @@ std::string unusual(const StepOptions& options) {
   if (!options.gradients.empty() && options.gradients != options.type)
     text += fmt::format(" gradients {}", options.gradients);
   if (options.schedule != StepOptions().schedule) text += " " + options.schedule;
+  if (options.keep_outputs) text += " keep outputs";
   if (options.steps != StepOptions().steps) text += fmt::format(" steps {}", options.steps);
   if (!options.tokens.empty())
     text += " tokens " + std::filesystem::path(options.tokens).filename().string();
@@ -76,6 +77,8 @@ void add_options(CLI::App& app, StepOptions& options) {
   app.add_option("--recompute", options.recompute, "Of every layer: none, selective, full")
       ->check(CLI::IsMember({"none", "selective", "full"}))
       ->capture_default_str();
+  app.add_flag("--keep-outputs", options.keep_outputs,
+               "Keep the outputs of norms and of GELU (activation_checkpointing.keep_outputs)");
   app.add_option(
          "--from", options.from,
          "Directory of a Hugging Face model (config.json and safetensors) to train in place "

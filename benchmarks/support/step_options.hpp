@@ -14,6 +14,7 @@ struct StepOptions {
   int threads = 0;  // of OwnCores
   std::int64_t batch = 2, micro = 0, sequence = 512;
   std::string recompute = "none";
+  bool keep_outputs = false;
   std::string schedule = "1f1b";
   std::string type = "f32", gradients;  // gradients: as type
   std::string device = "cpu";

@@ -230,6 +230,7 @@ enum class Recompute : std::uint8_t {
 struct RecomputeConfig {
   Recompute what = Recompute::none;
   int layers = 0;                 // of a stage, from its first; 0: every one
+  bool keep_outputs = false;      // of norms and GELU; false: they are made again in every layer
   bool partition_inputs = false;  // of recomputed layers, over the tensor ranks
   bool inputs_on_host = false;    // of recomputed layers (cpu_checkpointing)
 };

@@ -231,6 +231,7 @@ RecomputeConfig recompute(const Settings& s) {
   RecomputeConfig r;
   r.partition_inputs = s.boolean(section + "partition_activations");
   r.inputs_on_host = s.boolean(section + "cpu_checkpointing");
+  r.keep_outputs = s.boolean(section + "keep_outputs");
   r.layers = every_layer || !s.has(number) ? 0 : small(s, number);
   if (every_layer || r.layers > 0) r.what = selective ? Recompute::attention : Recompute::layer;
   return r;

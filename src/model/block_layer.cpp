@@ -32,16 +32,17 @@ struct BlockLayer::Scratch {
 };
 
 BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& shard,
-                       const Tensor& rope, Recompute recompute)
+                       const Tensor& rope, Recompute recompute, bool keep_outputs)
     : width_(model.hidden),
       layer_(layer),
       dropout_(model.residual_dropout),
       recomputed_(recompute == Recompute::layer),
+      keep_outputs_(keep_outputs),
       shard_(shard),
       attention_norm_(model, attention_norm_name(model, layer), shard),
       attention_(model, layer, shard, rope, recompute == Recompute::attention),
       mlp_norm_(model, mlp_norm_name(model, layer), shard),
-      mlp_(model, layer, shard) {
+      mlp_(model, layer, shard, keep_outputs) {
   for (const auto* list :
        {&attention_norm_.params(), &attention_.params(), &mlp_norm_.params(), &mlp_.params()})
     params_.insert(params_.end(), list->begin(), list->end());
@@ -68,7 +69,10 @@ BlockLayer::Frame BlockLayer::carve(Arena& arena, const BatchShape& shape) const
   Frame frame;
   frame.attention = attention_.carve(arena, shape);
   frame.middle = arena.take("residual stream", shape.type, {shape.local_rows, width_});
-  frame.hidden = mlp_.carve(arena, shape);
+  frame.mlp = mlp_.carve(arena, shape);
+  if (!keep_outputs_) return frame;
+  for (Tensor* normed : {&frame.attention_normed, &frame.mlp_normed})
+    *normed = arena.take("normed input", shape.type, {shape.local_rows, width_});
   return frame;
 }
 
@@ -96,11 +100,20 @@ LayerMessages BlockLayer::messages(const BatchShape& shape) const {
   return messages;
 }
 
-// norm(x), all rows.
+// norm(x), all rows; this rank's are kept in the frame where it has a place for them.
 ComingRows BlockLayer::enter(const Context& ctx, const LayerParameters& params, const Half& half,
-                             const Tensor& x, const Scratch& scratch) const {
-  half.norm.forward(ctx, &params.weights[half.norm_at], x, scratch.normed);
-  return gather_rows(ctx, scratch.normed, scratch.h);
+                             const Tensor& x, const Tensor& kept, const Scratch& scratch) const {
+  const Tensor& normed = keep_outputs_ ? kept : scratch.normed;
+  half.norm.forward(ctx, &params.weights[half.norm_at], x, normed);
+  return gather_rows(ctx, normed, scratch.h);
+}
+
+// The same for the backward pass.
+ComingRows BlockLayer::enter_again(const Context& ctx, const LayerParameters& params,
+                                   const Half& half, const Tensor& x, const Tensor& kept,
+                                   const Scratch& scratch) const {
+  return keep_outputs_ ? gather_rows(ctx, kept, scratch.h)
+                       : enter(ctx, params, half, x, kept, scratch);
 }
 
 // dropout(sum over tensor ranks of scratch.partial + bias); without dropout, sum and bias apart.
@@ -117,12 +130,12 @@ BlockLayer::Output BlockLayer::output(const Context& ctx, const LayerParameters&
 
 // y = x + the output of the half; and norm(y), all rows, of the half that comes `next`.
 Tensor BlockLayer::pass_on(const Context& ctx, const LayerParameters& params, const Half& half,
-                           const Half& next, const Tensor& x, const Tensor& y,
+                           const Half& next, const Tensor& x, const Tensor& y, const Tensor& kept,
                            const Scratch& scratch) const {
   const Output out = output(ctx, params, half, scratch);
-  next.norm.residual_forward(ctx, &params.weights[next.norm_at], x, out.sum, out.bias, y,
-                             scratch.normed);
-  return gather_rows(ctx, scratch.normed, scratch.h).wait(ctx);
+  const Tensor& normed = keep_outputs_ ? kept : scratch.normed;
+  next.norm.residual_forward(ctx, &params.weights[next.norm_at], x, out.sum, out.bias, y, normed);
+  return gather_rows(ctx, normed, scratch.h).wait(ctx);
 }
 
 // The gradient of the half's output, all rows; the bias gradient on the way.
@@ -159,12 +172,12 @@ void BlockLayer::forward(const Context& ctx, const LayerParameters& params, cons
   const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F);
 
   const Half attention = attention_half();
-  Tensor h = enter(ctx, params, attention, x, scratch).wait(ctx);
+  Tensor h = enter(ctx, params, attention, x, saved.attention_normed, scratch).wait(ctx);
   attention_.forward(ctx, &params.weights[attention.body_at], h, scratch.partial, saved.attention);
 
   const Half mlp = mlp_half();
-  h = pass_on(ctx, params, attention, mlp, x, saved.middle, scratch);
-  mlp_.forward(ctx, &params.weights[mlp.body_at], h, scratch.partial, saved.hidden);
+  h = pass_on(ctx, params, attention, mlp, x, saved.middle, saved.mlp_normed, scratch);
+  mlp_.forward(ctx, &params.weights[mlp.body_at], h, scratch.partial, saved.mlp);
   const Output out = output(ctx, params, mlp, scratch);
   residual_forward(ctx.stream, y, saved.middle, out.sum, out.bias);
 }
@@ -178,15 +191,15 @@ void BlockLayer::backward(const Context& ctx, const LayerParameters& params, con
 
   const Half mlp = mlp_half();
   ComingRows dout = enter_backward(ctx, params, mlp, dy, scratch);
-  ComingRows h = enter(ctx, params, mlp, saved.middle, scratch);
+  ComingRows h = enter_again(ctx, params, mlp, saved.middle, saved.mlp_normed, scratch);
   ComingRows dh =
       mlp_.backward(ctx, &params.weights[mlp.body_at], &params.gradients[mlp.body_at], std::move(h),
-                    std::move(dout), scratch.partial, scratch.summed, saved.hidden);
+                    std::move(dout), scratch.partial, scratch.summed, saved.mlp);
   leave_backward(ctx, params, mlp, saved.middle, dy, dx, std::move(dh));
 
   const Half attention = attention_half();
   dout = enter_backward(ctx, params, attention, dx, scratch);
-  h = enter(ctx, params, attention, x, scratch);
+  h = enter_again(ctx, params, attention, x, saved.attention_normed, scratch);
   dh = attention_.backward(ctx, &params.weights[attention.body_at],
                            &params.gradients[attention.body_at], std::move(h), std::move(dout),
                            scratch.partial, scratch.summed, saved.attention);

@@ -11,9 +11,10 @@ namespace triax {
 
 class BlockLayer : public Layer {
  public:
-  /// `rope`: see AttentionLayer.
+  /// `rope`: see AttentionLayer. `keep_outputs`: the frame holds the outputs of norms and of GELU,
+  /// which the backward pass makes again otherwise.
   BlockLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope,
-             Recompute recompute = Recompute::none);
+             Recompute recompute = Recompute::none, bool keep_outputs = false);
 
   const std::vector<ParameterSpec>& params() const override { return params_; }
   std::size_t frame_bytes(const BatchShape& shape) const override;
@@ -26,11 +27,12 @@ class BlockLayer : public Layer {
                 const Tensor& dy, const Tensor& dx, const Tensor& frame) const override;
 
  private:
-  // The frame holds what cannot be made again cheaply: norms and activations are computed twice.
   struct Frame {
     AttentionLayer::Frame attention;
     Tensor middle;  // (local_rows, E): the residual stream between attention and MLP
-    Tensor hidden;  // (rows, I or 2 I): input of the MLP's activation
+    MlpLayer::Frame mlp;
+    // (local_rows, E): outputs of the norms; empty where the backward pass makes them again.
+    Tensor attention_normed, mlp_normed;
   };
   Frame carve(Arena& arena, const BatchShape& shape) const;
   struct Scratch;
@@ -46,7 +48,9 @@ class BlockLayer : public Layer {
   Half attention_half() const;
   Half mlp_half() const;
   ComingRows enter(const Context& ctx, const LayerParameters& params, const Half& half,
-                   const Tensor& x, const Scratch& scratch) const;
+                   const Tensor& x, const Tensor& kept, const Scratch& scratch) const;
+  ComingRows enter_again(const Context& ctx, const LayerParameters& params, const Half& half,
+                         const Tensor& x, const Tensor& kept, const Scratch& scratch) const;
   // What joins the residual stream; bias may be empty.
   struct Output {
     Tensor sum, bias;
@@ -54,7 +58,8 @@ class BlockLayer : public Layer {
   Output output(const Context& ctx, const LayerParameters& params, const Half& half,
                 const Scratch& scratch) const;
   Tensor pass_on(const Context& ctx, const LayerParameters& params, const Half& half,
-                 const Half& next, const Tensor& x, const Tensor& y, const Scratch& scratch) const;
+                 const Half& next, const Tensor& x, const Tensor& y, const Tensor& kept,
+                 const Scratch& scratch) const;
   ComingRows enter_backward(const Context& ctx, const LayerParameters& params, const Half& half,
                             const Tensor& dy, const Scratch& scratch) const;
   void leave_backward(const Context& ctx, const LayerParameters& params, const Half& half,
@@ -64,6 +69,7 @@ class BlockLayer : public Layer {
   int layer_;
   float dropout_;
   bool recomputed_;
+  bool keep_outputs_;
   TensorShard shard_;
   NormLayer attention_norm_;
   AttentionLayer attention_;

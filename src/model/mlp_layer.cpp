@@ -8,60 +8,68 @@
 namespace triax {
 
 struct MlpLayer::Scratch {
-  Tensor active;   // (rows, I), output of the activation
+  Tensor active;   // (rows, I), output of the activation; empty where the frame has it
   Tensor dactive;  // (rows, I)
   Tensor dhidden;  // (rows, I or 2 I); GELU's is made with the product
-  Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool gated)
-      : active(arena.take("mlp activation", shape.type, {shape.rows, width})),
+  Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool gated, bool kept)
+      : active(kept ? Tensor{} : arena.take("mlp activation", shape.type, {shape.rows, width})),
         dactive(arena.take("mlp activation gradient", shape.type, {shape.rows, width})),
         dhidden(gated ? arena.take("mlp hidden gradient", shape.type, {shape.rows, 2 * width})
                       : dactive) {}
 };
 
-MlpLayer::MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard)
+MlpLayer::MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard, bool keep_output)
     : gated_(traits_of(model).gated_mlp),
+      keep_output_(keep_output && !gated_),
       input_(mlp_input(model, layer, shard)),
       output_(mlp_output(model, layer, shard)),
       params_(input_.params()) {
   params_.insert(params_.end(), output_.params().begin(), output_.params().end());
 }
 
-Tensor MlpLayer::carve(Arena& arena, const BatchShape& shape) const {
-  return arena.take("mlp hidden", shape.type, {shape.rows, input_.outputs()});
+MlpLayer::Frame MlpLayer::carve(Arena& arena, const BatchShape& shape) const {
+  Frame frame;
+  frame.hidden = arena.take("mlp hidden", shape.type, {shape.rows, input_.outputs()});
+  if (keep_output_)
+    frame.active = arena.take("mlp activation", shape.type, {shape.rows, output_.inputs()});
+  return frame;
 }
 
 std::size_t MlpLayer::scratch_bytes(const BatchShape& shape) const {
-  return measure([&](Arena& arena) { Scratch(arena, shape, output_.inputs(), gated_); }) +
+  return measure(
+             [&](Arena& arena) { Scratch(arena, shape, output_.inputs(), gated_, keep_output_); }) +
          std::max(input_.scratch_bytes(shape), output_.scratch_bytes(shape));
 }
 
 void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,
-                       const Tensor& partial, const Tensor& hidden) const {
+                       const Tensor& partial, const Frame& frame) const {
   const ArenaScope scope(ctx.scratch);
-  const Tensor active =
-      ctx.scratch.take("mlp activation", ctx.shape.type, {ctx.shape.rows, output_.inputs()});
+  const Tensor active = keep_output_ ? frame.active
+                                     : ctx.scratch.take("mlp activation", ctx.shape.type,
+                                                        {ctx.shape.rows, output_.inputs()});
   if (gated_) {
-    input_.forward(ctx, weights, h, hidden);
-    swiglu_forward(ctx.stream, active, hidden);
+    input_.forward(ctx, weights, h, frame.hidden);
+    swiglu_forward(ctx.stream, active, frame.hidden);
   } else {
-    input_.forward(ctx, weights, h, active, hidden);
+    input_.forward(ctx, weights, h, active, frame.hidden);
   }
   output_.forward(ctx, weights + output_at(), active, partial);
 }
 
 ComingRows MlpLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                               ComingRows h, ComingRows dpartial, const Tensor& dh,
-                              const Tensor& local, const Tensor& hidden) const {
+                              const Tensor& local, const Frame& frame) const {
   const Tensor& dout = dpartial.wait(ctx);
   const ArenaScope scope(ctx.scratch);
-  const Scratch s(ctx.scratch, ctx.shape, output_.inputs(), gated_);
+  const Scratch s(ctx.scratch, ctx.shape, output_.inputs(), gated_, keep_output_);
+  const Tensor& active = keep_output_ ? frame.active : s.active;
   if (gated_) {
     output_.backward_input(ctx, weights + output_at(), dout, s.dactive);
-    swiglu_backward(ctx.stream, s.dhidden, s.active, s.dactive, hidden);
+    swiglu_backward(ctx.stream, s.dhidden, s.active, s.dactive, frame.hidden);
   } else {
-    output_.backward_input(ctx, weights + output_at(), dout, s.dhidden, {hidden, s.active});
+    output_.backward_input(ctx, weights + output_at(), dout, s.dhidden, {frame.hidden, s.active});
   }
-  output_.backward_weight(ctx, gradients + output_at(), s.active, dout);
+  output_.backward_weight(ctx, gradients + output_at(), active, dout);
   return input_.backward_between_messages(ctx, weights, gradients, std::move(h), s.dhidden, dh,
                                           local);
 }

@@ -10,28 +10,35 @@ namespace triax {
 
 class MlpLayer {
  public:
-  MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard);
+  /// `keep_output`: GELU's output stays in the frame; else, as SwiGLU's, the backward pass makes it
+  /// again.
+  MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard, bool keep_output);
 
   const std::vector<ParameterSpec>& params() const { return params_; }
   std::size_t output_at() const { return input_.params().size(); }
   const Linear& output() const { return output_; }
 
-  /// What the backward pass needs: the input of the activation. (rows, I) or (rows, 2 I).
-  Tensor carve(Arena& arena, const BatchShape& shape) const;
+  /// What the backward pass needs, carved from a frame.
+  struct Frame {
+    Tensor hidden;  // (rows, I or 2 I): input of the activation
+    Tensor active;  // (rows, I): its output; empty where it is made again
+  };
+  Frame carve(Arena& arena, const BatchShape& shape) const;
   std::size_t scratch_bytes(const BatchShape& shape) const;
 
   /// partial (rows, E) = this rank's share of the output. h: (rows, E), normed.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
-               const Tensor& hidden) const;
+               const Frame& frame) const;
   /// The gradient of h, summed over the tensor ranks (Linear::backward_between_messages: by way of
   /// dh (rows, E), into `local`), from dpartial (rows, E).
   ComingRows backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                       ComingRows h, ComingRows dpartial, const Tensor& dh, const Tensor& local,
-                      const Tensor& hidden) const;
+                      const Frame& frame) const;
 
  private:
   struct Scratch;
   bool gated_;
+  bool keep_output_;
   Linear input_, output_;
   std::vector<ParameterSpec> params_;
 };

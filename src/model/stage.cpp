@@ -128,7 +128,8 @@ Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t seq
          b < cuts[static_cast<std::size_t>(global) + 1]; ++b) {
       const bool counts = recompute.layers == 0 || blocks++ < recompute.layers;
       add(std::make_unique<BlockLayer>(model, b, shard, rope,
-                                       counts ? recompute.what : Recompute::none),
+                                       counts ? recompute.what : Recompute::none,
+                                       recompute.keep_outputs),
           "block " + std::to_string(b));
     }
     if (global == total - 1) add(std::make_unique<HeadLayer>(model, shard), "head");

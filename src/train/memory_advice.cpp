@@ -74,6 +74,9 @@ void add_recompute(std::vector<Change>& changes, const PlacedConfig& config) {
   const RecomputeConfig& recompute = config.recompute;
   const std::string section = "activation_checkpointing.";
   PlacedConfig other = config;
+  other.recompute.keep_outputs = false;
+  if (recompute.keep_outputs) changes.push_back({section + "keep_outputs false", other});
+  other = config;
   other.recompute.what = Recompute::layer;
   if (recompute.what == Recompute::none) {
     other.recompute.layers = 0;

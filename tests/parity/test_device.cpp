@@ -16,10 +16,12 @@ namespace {
 constexpr std::int64_t steps = 2;
 
 std::vector<Layout> layouts() {
-  if (world_size() == 1) return {{.micro = 2}, {.micro = 4, .recompute = 2}};
+  if (world_size() == 1)
+    return {{.micro = 2}, {.micro = 4, .recompute = 2}, {.micro = 4, .keep_outputs = true}};
   if (world_size() == 2)
     return {
         {.tensor = 2, .micro = 4},
+        {.tensor = 2, .micro = 4, .keep_outputs = true},
         {.tensor = 2, .micro = 4, .sequence_parallel = false, .recompute = 9, .partition = true},
         {.pipeline = 2, .micro = 2},
         {.data = 2, .micro = 4},

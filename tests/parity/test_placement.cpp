@@ -83,6 +83,8 @@ TEST(Placement, RecomputeChangesNoBit) {
       if (!carries(golden, layout)) continue;
       SCOPED_TRACE(name + (": " + layout.text()));
       const auto kept = train(golden, layout);
+      layout.keep_outputs = true;
+      expect_same_bits(kept, train(golden, layout));
       layout.recompute = layers;
       expect_same_bits(kept, train(golden, layout));
       layout.granularity = "selective";
@@ -109,6 +111,9 @@ TEST(Placement, RecomputeChangesNoBitWithDropoutInBfloat16) {
     };
     SCOPED_TRACE(layout.text());
     const auto kept = run();
+    layout.keep_outputs = true;
+    expect_same_bits(kept, run());
+    layout.keep_outputs = false;
     layout.recompute = 99;
     expect_same_bits(kept, run());
     layout.granularity = "selective";

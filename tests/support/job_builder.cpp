@@ -9,9 +9,10 @@ namespace triax::test {
 std::string Layout::text() const {
   return fmt::format(
       "tensor {} pipeline {} data {}, {}, chunks {}, micro {}, ZeRO {}, sequence parallel {}, "
-      "recompute {} {}{}, overlap {}, persistence {}, {}",
+      "recompute {} {}{}{}, overlap {}, persistence {}, {}",
       tensor, pipeline, data, schedule, chunks, micro, zero, sequence_parallel, recompute,
-      granularity, partition ? " partitioned" : "", overlap, persistence, type);
+      granularity, partition ? " partitioned" : "", keep_outputs ? " keep outputs" : "", overlap,
+      persistence, type);
 }
 
 bool carries(const GoldenCase& golden, const Layout& layout) {
@@ -58,6 +59,7 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
   if (job.contains("bf16")) job["data_types"] = {{"grad_accum_dtype", "bf16"}};
   job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute},
                                      {"granularity", layout.granularity},
+                                     {"keep_outputs", layout.keep_outputs},
                                      {"partition_activations", layout.partition}};
   return job;
 }

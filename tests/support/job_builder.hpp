@@ -23,6 +23,7 @@ struct Layout {
   bool sequence_parallel = true;
   int recompute = 0;  // layers of a stage
   std::string granularity = "full";
+  bool keep_outputs = false;
   bool partition = false;    // inputs of recomputed layers
   bool overlap = true;       // reduce and gather beside compute
   int persistence = 0;       // ZeRO 3: tensors of at most so many elements stay whole
