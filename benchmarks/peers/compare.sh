@@ -5,10 +5,12 @@
 #   benchmarks/peers/compare.sh [OPTION VALUE]... CONTESTANT... >lines.jsonl
 #   build/benchmarks/summarize lines.jsonl
 #
-# Contestants: triax (a rank a core), triax-threads (one rank), triax-f32-gradients (as autocast has them), triax-zero1 and
-#   triax-zero3 (state cut over the ranks, as deepspeed and fsdp have it), pytorch, pytorch-compile, pytorch-bf16-weights,
+# Contestants: triax (a rank a core), triax-threads (one rank), triax-f32-gradients (as autocast has them), triax-keep-outputs, triax-zero1 and
+#   triax-zero3 (state cut over the ranks, as deepspeed and fsdp have it), pytorch, pytorch-compile, pytorch-compile-blocks
+#   (block by block: a deep model in seconds), pytorch-bf16-weights,
 #   old-pytorch (another installation), old-pytorch-defaults (the same, nothing tuned), ddp, fsdp, deepspeed (a process a core), llm.c
 # Options: --start DIR (of start.py; made with its defaults where it is not there; default peers-start)
+#   --model gpt2-1.5b (in place of --start: each contestant makes random weights and tokens of that shape)
 #   --batch 2   --seq 512   --type f32|bf16   --cores 1   --rounds 5   --steps 3 (timed, a round, behind one that is not; llm.c: 2)
 #   --device cpu|gpu (gpu: triax, pytorch, pytorch-compile and pytorch-bf16-weights on one GPU, without MPI's launcher)
 # Variables: PYTHON (python3), OLD_PYTHON (python3 of the other installation), LLMC (a checkout of llm.c),
@@ -20,10 +22,10 @@
 
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-start=peers-start batch=2 seq=512 type=f32 cores=1 rounds=5 steps=3 device=cpu
+start=peers-start batch=2 seq=512 type=f32 cores=1 rounds=5 steps=3 device=cpu model=
 while [[ ${1-} == --* ]]; do
   case $1 in
-    --start | --batch | --seq | --type | --cores | --rounds | --steps | --device) declare "${1#--}=${2?$1 needs a value}" ;;
+    --start | --model | --batch | --seq | --type | --cores | --rounds | --steps | --device) declare "${1#--}=${2?$1 needs a value}" ;;
     *)
       sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2
       exit 2
@@ -39,7 +41,7 @@ refuse() {
 }
 for program in "$@"; do
   case $program in
-    triax | triax-threads | triax-f32-gradients | triax-zero1 | triax-zero3 | pytorch | pytorch-compile | ddp | fsdp | deepspeed) ;;
+    triax | triax-threads | triax-f32-gradients | triax-keep-outputs | triax-zero1 | triax-zero3 | pytorch | pytorch-compile | pytorch-compile-blocks | ddp | fsdp | deepspeed) ;;
     pytorch-bf16-weights) [[ $type == bf16 ]] || refuse "$program is of bf16: give --type bf16" ;;
     old-pytorch | old-pytorch-defaults) : "${OLD_PYTHON?python3 of the other installation}" ;;
     llm.c)
@@ -52,9 +54,9 @@ done
 
 python=${PYTHON:-python3}
 programs=${BENCHMARKS:-$here/../../build/benchmarks}
-name="$(basename "$start") B=$batch T=$seq $type on $cores cores"
+name="${model:-$(basename "$start")} B=$batch T=$seq $type on $cores cores"
 [[ $device == cpu || $device == gpu ]] || exec "$0" --help
-[[ $device == cpu ]] || name="$(basename "$start") B=$batch T=$seq $type on a GPU"
+[[ $device == cpu ]] || name="${model:-$(basename "$start")} B=$batch T=$seq $type on a GPU"
 size=(--batch "$batch" --seq "$seq")
 lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
@@ -78,19 +80,23 @@ if [[ $device == cpu ]]; then
   [[ $(tr ',' '\n' <<<"$first" | grep -c .) -eq $cores ]] || refuse "--cores $cores: of a core each this shell may use $first alone"
   taskset -pc "$first" $$ >/dev/null
 fi
+from=(--model "$model") tokens_of=() python_from=(--model "$model")
 # Each step reads new tokens, and one token behind them; what is not timed is one step.
-tokens=$((batch * seq * (1 + (steps > 2 ? steps : 2)) + 1))
-[[ -e $start/config.json ]] || "$python" "$here/start.py" "$start" --tokens $((tokens > 1 << 20 ? tokens : 1 << 20))
-has=$((($(stat -Lc %s "$start/tokens.bin") - 1024) / 2))
-[[ $has -ge $tokens ]] || refuse "$start has $has tokens, and the steps take $tokens: make it again, by start.py with --tokens $tokens"
+if [[ -z $model ]]; then
+  from=(--from "$start") tokens_of=(--tokens "$start/tokens.bin") python_from=("$start")
+  tokens=$((batch * seq * (1 + (steps > 2 ? steps : 2)) + 1))
+  [[ -e $start/config.json ]] || "$python" "$here/start.py" "$start" --tokens $((tokens > 1 << 20 ? tokens : 1 << 20))
+  has=$((($(stat -Lc %s "$start/tokens.bin") - 1024) / 2))
+  [[ $has -ge $tokens ]] || refuse "$start has $has tokens, and the steps take $tokens: make it again, by start.py with --tokens $tokens"
+fi
 
 triax() { # RANKS THREADS OPTION...
   if [[ $device == gpu ]]; then
-    "$programs/step" --device gpu --from "$start" --tokens "$start/tokens.bin" "${size[@]}" --type "$type" \
+    "$programs/step" --device gpu "${from[@]}" "${tokens_of[@]}" "${size[@]}" --type "$type" \
       --steps $((steps + 1)) "${label[@]}" "${@:3}"
     return
   fi
-  "${launch[@]}" -n "$1" "$programs/step" --from "$start" --tokens "$start/tokens.bin" "${size[@]}" --type "$type" --data "$1" \
+  "${launch[@]}" -n "$1" "$programs/step" "${from[@]}" "${tokens_of[@]}" "${size[@]}" --type "$type" --data "$1" \
     --threads "$2" --steps $((steps + 1)) "${label[@]}" "${@:3}"
 }
 
@@ -99,29 +105,31 @@ pytorch() { # PYTHON OPTION...
   shift
   local place=(--threads "$cores")
   [[ $device == cpu ]] || place=(--device cuda)
-  "$interpreter" "$here/pytorch_step.py" "$start" "${size[@]}" --dtype "$type" "${place[@]}" --steps "$steps" \
+  "$interpreter" "$here/pytorch_step.py" "${python_from[@]}" "${size[@]}" --dtype "$type" "${place[@]}" --steps "$steps" \
     "${label[@]}" "$@"
 }
 
 distributed() { # STRATEGY
-  "${launch[@]}" -n "$cores" "$python" "$here/pytorch_step.py" "$start" "${size[@]}" --dtype "$type" --threads 1 --ranks "$cores" \
+  "${launch[@]}" -n "$cores" "$python" "$here/pytorch_step.py" "${python_from[@]}" "${size[@]}" --dtype "$type" --threads 1 --ranks "$cores" \
     --steps "$steps" --strategy "$1" "${label[@]}"
 }
 
 contestant() {
   local label=(--case "$name" --program "$1")
-  if [[ $device == gpu && ! $1 =~ ^(triax|triax-f32-gradients|pytorch|pytorch-compile|pytorch-bf16-weights)$ ]]; then
+  if [[ $device == gpu && ! $1 =~ ^(triax|triax-f32-gradients|triax-keep-outputs|pytorch|pytorch-compile|pytorch-compile-blocks|pytorch-bf16-weights)$ ]]; then
     echo "compare.sh: $1 does not run on a GPU here" >&2
     return 1
   fi
   case $1 in
     triax) triax "$cores" 1 ;;
     triax-f32-gradients) triax "$cores" 1 --gradients f32 ;;
+    triax-keep-outputs) triax "$cores" 1 --keep-outputs ;;
     triax-zero1) triax "$cores" 1 --zero 1 ;;
     triax-zero3) triax "$cores" 1 --zero 3 ;;
     triax-threads) triax 1 "$cores" ;;
     pytorch) pytorch "$python" ;;
     pytorch-compile) pytorch "$python" --compile ;;
+    pytorch-compile-blocks) pytorch "$python" --compile blocks ;;
     pytorch-bf16-weights) pytorch "$python" --dtype bf16-weights ;;
     old-pytorch) pytorch "$OLD_PYTHON" ;;
     old-pytorch-defaults) # in this round's own shell
@@ -147,7 +155,7 @@ done
 
 awk '/"benchmark": *"step"/ && !/"first_loss": *[0-9]/ { print "compare.sh: no finite first loss: " $0; none = 1 }
   END { exit none }' "$lines" >&2 || failed=1
-if [[ $type == f32 ]]; then
+if [[ $type == f32 && -z $model ]]; then
   sed -n 's/.*"first_loss": *\([0-9.e+-]*\).*/\1/p' "$lines" | sort -g | awk '
     NR == 1 { least = $1 }
     END { if (NR > 0 && $1 - least > 1e-5 * least) { print "compare.sh: first losses differ: " least " to " $1; exit 1 } }' >&2 || failed=1

@@ -3,6 +3,7 @@
 
     pytorch_step.py START --batch 2 --seq 512 [--compile] [--strategy ddp|fsdp|deepspeed, under mpiexec]
     pytorch_step.py START --device cuda --dtype bf16 --compile --batch 16 --seq 1024
+    pytorch_step.py --model gpt2-1.5b --device cuda --dtype bf16 --compile blocks --batch 8 --seq 1024
 
 START is a directory that start.py made: weights and tokens are the same as triax's, and so is the first loss. One step
 is what a step of triax is: forward, mean cross-entropy, backward, clipping by the global norm, AdamW with decay on
@@ -50,6 +51,9 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
+
+
+SHAPES = {"gpt2-124m": (12, 768, 12), "gpt2-350m": (24, 1024, 16), "gpt2-1.5b": (48, 1600, 25)}
 
 
 def attention(q, k, v):  # (B, H, T, D) each
@@ -106,6 +110,9 @@ class Gpt2(nn.Module):
         x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
         for block in self.blocks:
             x = block(x)
+        return self.loss(x, labels)
+
+    def loss(self, x, labels):
         logits = F.linear(self.ln_f(x), self.wte.weight)  # tied
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
@@ -168,7 +175,11 @@ class Plain:
         self.clipping = {"foreach": True} if at_least(2, 0) and not a.defaults else {}
         self.optimizer = make_optimizer(self.model, **({} if a.defaults else best_loop(a.device)))
         self.zeroing = {} if a.defaults else {"set_to_none": True}
-        self.loss_of = torch.compile(self.model) if a.compile else self.model
+        if a.compile == "blocks":
+            for block in model.blocks:
+                block.compile()
+            model.loss = torch.compile(model.loss)
+        self.loss_of = torch.compile(self.model) if a.compile == "model" else self.model
 
     def step(self, tokens, labels):
         loss = self.loss_of(tokens, labels)
@@ -226,13 +237,16 @@ def join_ranks():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      allow_abbrev=False)
-    parser.add_argument("start", type=pathlib.Path, help="directory of start.py")
+    parser.add_argument("start", type=pathlib.Path, nargs="?", help="directory of start.py")
+    parser.add_argument("--model", choices=SHAPES, help="random weights and tokens of this shape, in place of START")
     for name, default in (("batch", 2), ("seq", 512), ("threads", 1), ("steps", 5), ("warmup", 1)):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
     parser.add_argument("--dtype", choices=("f32", "bf16", "bf16-weights"), default="f32",
                         help="bf16: autocast of float32 weights; bf16-weights: everything, AdamW's moments too")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--compile", action="store_true", help="torch.compile (needs a C++ compiler)")
+    parser.add_argument("--compile", nargs="?", const="model", choices=("model", "blocks"),
+                        help="torch.compile (needs a C++ compiler); blocks: one block for all, and the loss, which takes a "
+                             "deep model's compilation from minutes to seconds")
     parser.add_argument("--defaults", action="store_true",
                         help="malloc, optimizer loop and zeroing of gradients as they come, not as they run best")
     parser.add_argument("--strategy", choices=("none", "ddp", "fsdp", "deepspeed"), default="none")
@@ -240,6 +254,8 @@ def parse_arguments():
     parser.add_argument("--case", default="", help="name of the case in the line")
     parser.add_argument("--program", default="pytorch")
     a = parser.parse_args()
+    if (a.start is None) == (a.model is None):
+        parser.error("give either START or --model")
     if a.steps < 1 or a.batch % ranks() != 0:
         parser.error("--steps must be at least 1, --batch a multiple of the ranks")
     if a.ranks and a.ranks != ranks():
@@ -258,18 +274,32 @@ def parse_arguments():
     return a
 
 
+def random_start(a):
+    """GPT-2's initialisation on the device itself: what start.py and a file would take minutes for."""
+    layers, hidden, heads = SHAPES[a.model]
+    with torch.device(a.device):
+        model = Gpt2({"n_layer": layers, "n_embd": hidden, "n_head": heads, "n_positions": 1024, "vocab_size": 50257})
+    for parameter in model.parameters():
+        if parameter.dim() >= 2:
+            nn.init.normal_(parameter, std=0.02)
+    return model, torch.randint(50257, (a.batch * a.seq * (a.warmup + a.steps) + 1,))
+
+
 def main():
     a = parse_arguments()
     torch.set_num_threads(a.threads)
     if a.strategy != "none":
         join_ranks()
-    model = Gpt2(start.read_config(a.start)).load(start.read_tensors(a.start))
+    if a.model:
+        model, tokens = random_start(a)
+    else:
+        model = Gpt2(start.read_config(a.start)).load(start.read_tensors(a.start))
+        tokens = torch.from_numpy(start.read_tokens(a.start / "tokens.bin"))
     if a.dtype == "bf16-weights":
         model = model.bfloat16()
     model = model.to(a.device)
     trainer = DeepSpeed(model, a) if a.strategy == "deepspeed" else Plain(model, a)
     autocast = torch.autocast(a.device, dtype=torch.bfloat16, enabled=a.dtype == "bf16" and a.strategy != "deepspeed")
-    tokens = torch.from_numpy(start.read_tokens(a.start / "tokens.bin"))
     if a.device == "cuda":
         tokens = tokens.pin_memory()
     clock = CudaClock() if a.device == "cuda" else HostClock()

@@ -67,6 +67,13 @@ if grep -q -e '--warmup' calls; then fail "some warm up longer: $(cat calls)"; f
 LIBRARY='mpiexec (OpenRTE) 4.1.4' compare 0 triax-threads
 says calls 'bind to none'
 
+# Random weights of a shape, without a start.
+compare 0 --model gpt2-1.5b triax-keep-outputs pytorch-compile-blocks
+says calls 'step --model gpt2-1.5b --batch 2'
+says calls '--keep-outputs'
+says calls 'pytorch_step.py --model gpt2-1.5b --batch 2'
+says calls '--compile blocks'
+
 # A hardware thread of each core.
 count=$(wc -l <siblings)
 compare 0 --cores $(((count + 1) / 2)) pytorch

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What benchmarks/device.sh gives `step` where a GPU is: nvidia-smi and step are stubs.
+# What benchmarks/device.sh does where a GPU is: how it unpacks, what it gives `step`, and what it says of programs that fail,
+# find no GPU or have no time left. nvidia-smi and the programs are stubs.
 # Usage: test_device_script.sh SOURCE
 set -euo pipefail
 source=$1
@@ -38,3 +39,36 @@ PEAK_FLOPS=1e12 peak 'NVIDIA B200' 1e12
 
 # What is no run of the same case has a name of its own.
 [[ $(sed 's/ --gradients f32//' out/lines.jsonl | sort -u | wc -l) -eq $(wc -l <out/lines.jsonl) ]] || fail "one name: $(cat out/lines.jsonl)"
+
+# One archive, unpacked beside nothing else.
+mkdir archived
+cp packed/device.sh archived
+tar -C packed -cJf archived/bundle.tar.xz bin source
+run() { # PART: with the archive; its status in $status
+  rm -rf out
+  status=0
+  GPU='NVIDIA H200' PYTHON=false UNPACKED=$work/unpacked PATH=$work/bin:$PATH archived/device.sh out "$1" >log 2>&1 || status=$?
+}
+run step
+[[ $status -eq 0 && $(wc -l <out/lines.jsonl) -gt 3 ]] || fail "from an archive: $(cat log)"
+
+# A test that finds no GPU has not passed, nor has one that fails; what there is no time for is said.
+for program in test_kernels test_base test_launch_shape test_state_device test_staged_device test_device mpiexec.hydra; do
+  printf '#!/bin/sh\necho "skipped: no CUDA device"\n' >"unpacked/bin/$program"
+  chmod +x "unpacked/bin/$program"
+done
+rm archived/bundle.tar.xz
+tar -C unpacked -cJf archived/bundle.tar.xz bin source
+run tests
+[[ $status -eq 1 ]] && grep -q 'test_base  *SKIPPED: no CUDA device' out/summary || fail "no GPU for tests: $(cat log)"
+BUDGET=0 run step
+grep -q 'left out: the budget of 0 s is spent' out/summary || fail "no time: $(cat log)"
+printf '#!/bin/sh\nexit 3\n' >unpacked/bin/step
+tar -C unpacked -cJf archived/bundle.tar.xz bin source
+run step
+[[ $status -eq 1 ]] && grep -q 'FAILED (3)' out/summary || fail "a program that fails: $(cat log)"
+
+# Half an archive.
+head -c 100 archived/bundle.tar.xz >half && mv half archived/bundle.tar.xz
+run step
+[[ $status -eq 2 ]] && grep -q 'does not unpack' log || fail "half an archive: $(cat log)"
