@@ -8,9 +8,10 @@ using Keys = std::vector<Key>;
 
 void add_data(Keys& k) {
   k.push_back(obeyed("data.train", paths, nullptr, anything(),
-                     "training files: text or tokens, globs allowed (each * one level; what one "
-                     "matches comes in the order of bytes: shard_10 before shard_2); relative to "
-                     "the working directory, else to the job file"));
+                     "training files: text or tokens, patterns allowed (*, ? and [...], each "
+                     "within one level; \\ makes the next character literal; matches come in the "
+                     "order of bytes: shard_10 before shard_2); relative to the working "
+                     "directory, else to the job file"));
   k.push_back(obeyed("data.valid", paths, nullptr, anything(), "validation files, as data.train"));
   k.push_back(obeyed("data.seq_length", integer, "auto", from_to(1, 1e9),
                      "length T of a sample; auto: the model's positions, at most 1024")

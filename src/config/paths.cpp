@@ -1,14 +1,11 @@
 #include "src/config/paths.hpp"
 
-#include <glob.h>
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -16,10 +13,13 @@
 
 #include "src/config/file_look.hpp"
 #include "src/config/load.hpp"
+#include "src/config/pattern.hpp"
 
 namespace triax {
 namespace {
 namespace fs = std::filesystem;
+
+using Names = std::vector<std::string>;
 
 // The .bin of the Megatron pair that `file` is the .idx of; other files as they are.
 std::string data_of(const std::string& file) {
@@ -27,40 +27,20 @@ std::string data_of(const std::string& file) {
   return path.extension() == ".idx" ? fs::path(path).replace_extension(".bin").string() : file;
 }
 
-struct Matches {
-  std::vector<std::string> files;
-  std::string unseen;    // the first match that cannot be looked at, and why
-  std::string unlisted;  // the first directory that cannot be listed, and why
-};
-
-// glob() hands its callback no context.
-thread_local std::string first_unlisted;
-int note_unlisted(const char* directory, int why) {
-  if (why != ENOENT && why != ENOTDIR && first_unlisted.empty())
-    first_unlisted = fmt::format("{}: cannot list ({})", directory, std::strerror(why));
-  return 0;
-}
-
-// What `pattern` matches, sorted; directories left out, and each .idx whose .bin is there too: one
-// of them names the pair.
-Matches expand(const std::string& pattern) {
-  glob_t found{};
-  Matches matches;
-  first_unlisted.clear();
-  const bool any = glob(pattern.c_str(), 0, note_unlisted, &found) == 0;
-  matches.unlisted = first_unlisted;
-  for (std::size_t i = 0; any && i < found.gl_pathc; ++i) {
-    const FileLook look = look_at(found.gl_pathv[i]);
-    if (matches.unseen.empty()) matches.unseen = look.problem;
-    if (look.problem.empty() && !look.directory) matches.files.emplace_back(found.gl_pathv[i]);
-  }
-  globfree(&found);
-  const std::set<std::string> all(matches.files.begin(), matches.files.end());
-  std::erase_if(matches.files, [&](const std::string& file) {
+// Without each .idx whose .bin is there too: one of them names the pair.
+Names without_indices(Names files) {
+  const std::set<std::string> all(files.begin(), files.end());
+  std::erase_if(files, [&](const std::string& file) {
     const std::string data = data_of(file);
     return data != file && all.contains(data);
   });
-  return matches;
+  return files;
+}
+
+Names patterns_of(const Names& files) {
+  Names patterns;
+  std::ranges::transform(files, std::back_inserter(patterns), pattern_of);
+  return patterns;
 }
 
 std::vector<std::string> patterns(const nlohmann::json& value) {
@@ -69,10 +49,10 @@ std::vector<std::string> patterns(const nlohmann::json& value) {
 }
 
 // What `pattern` matches here, else beside the file that names it.
-Matches matches_of(const std::string& pattern, const std::string& naming_file) {
-  auto here = expand(pattern);
+PatternMatches matches_of(const std::string& pattern, const std::string& naming_file) {
+  PatternMatches here = match_pattern({}, pattern);
   if (!here.files.empty() || !here.unseen.empty() || fs::path(pattern).is_absolute()) return here;
-  auto beside = expand((fs::path(naming_file).parent_path() / pattern).string());
+  PatternMatches beside = match_pattern(fs::path(naming_file).parent_path(), pattern);
   if (beside.files.empty() && beside.unlisted.empty()) beside.unlisted = here.unlisted;
   return beside;
 }
@@ -86,26 +66,26 @@ std::optional<FileId> id_of(const std::string& file) {
 }
 
 std::string no_match(const std::string& pattern) {
-  if (pattern.find_first_of("*?[") != std::string::npos) return "no file matches " + pattern;
+  if (is_pattern(pattern)) return "no file matches " + pattern;
   const auto text = "no such file: " + pattern;
   return fs::path(pattern).has_extension()
              ? text
              : text + ", nor " + pattern + ".idx, if a Megatron pair is meant";
 }
 
-// The files of one pattern; what is wrong goes to `settings` with `key`.
-std::vector<std::string> files_of(Settings& settings, const std::string& key,
-                                  const std::string& pattern, const std::string& naming_file,
-                                  ErrorList& errors, ErrorList& missing) {
+// The files of one pattern, each as a pattern of its own; what is wrong goes to `settings` with
+// `key`.
+Names files_of(Settings& settings, const std::string& key, const std::string& pattern,
+               const std::string& naming_file, ErrorList& errors, ErrorList& missing) {
   const FoundInput named = find_input(pattern, naming_file);
   if (!named.path.empty() && look_at(named.path).directory) {
     settings.error(errors, key,
                    pattern + " is a directory. Name its files, for example " + pattern + "/*.txt");
     return {};
   }
-  if (!named.path.empty()) return {named.path};
+  if (!named.path.empty()) return {pattern_of(named.path)};
   if (const auto index = find_input(pattern + ".idx", naming_file).path; !index.empty())
-    return {fs::path(index).replace_extension(".bin").string()};
+    return {pattern_of(fs::path(index).replace_extension(".bin").string())};
   if (pattern.find("**") != std::string::npos) {
     settings.error(errors, key,
                    pattern +
@@ -113,7 +93,7 @@ std::vector<std::string> files_of(Settings& settings, const std::string& key,
                        "level, as in [\"corpus/*.bin\", \"corpus/*/*.bin\"]");
     return {};
   }
-  const Matches found = matches_of(pattern, naming_file);
+  const PatternMatches found = matches_of(pattern, naming_file);
   if (found.files.empty() || !found.unseen.empty()) {
     std::string why = no_match(pattern);
     for (const auto* other : {&named.problem, &found.unlisted, &found.unseen})
@@ -124,16 +104,21 @@ std::vector<std::string> files_of(Settings& settings, const std::string& key,
   if (!found.unlisted.empty())  // lost+found, say
     settings.warn(key,
                   fmt::format("{}: what {} matches there is left out", found.unlisted, pattern));
-  return found.files;
+  return patterns_of(without_indices(found.files));
 }
 
-void make_absolute(nlohmann::ordered_json& value) {
+std::string normal_path(const std::string& path) {
+  return fs::absolute(path).lexically_normal().string();
+}
+
+void make_absolute(KeyType type, nlohmann::ordered_json& value) {
   if (value.is_array())
-    for (auto& each : value) make_absolute(each);
+    for (auto& each : value) make_absolute(type, each);
   if (!value.is_string()) return;
   const auto text = value.get<std::string>();
-  if (text != "auto" && text != "must" && text != "never")  // of checkpoint.resume
-    value = fs::absolute(text).lexically_normal().string();
+  if (text == "auto" || text == "must" || text == "never") return;  // of checkpoint.resume
+  value =
+      type == KeyType::paths ? pattern_of(normal_path(name_of_pattern(text))) : normal_path(text);
 }
 
 }  // namespace
@@ -146,7 +131,7 @@ std::string with_absolute_paths(const std::string& job) {
     std::string pointer = "/" + key.path;
     std::ranges::replace(pointer, '.', '/');
     if (const nlohmann::ordered_json::json_pointer at(pointer); root.contains(at))
-      make_absolute(root[at]);
+      make_absolute(key.type, root[at]);
   }
   return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -11,6 +11,7 @@
 
 #include "src/config/file_look.hpp"
 #include "src/config/paths.hpp"
+#include "src/config/pattern.hpp"
 
 namespace triax {
 namespace {
@@ -211,8 +212,9 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
         errors, "data.seq_length",
         fmt::format("{} is more than the model's {} positions. Say at most as many, or \"auto\"",
                     length, m.positions));
-  auto train = data_files(s, "data.train", job_file, errors, missing);
-  auto valid = data_files(s, "data.valid", job_file, errors, missing);
+  auto train_patterns = data_files(s, "data.train", job_file, errors, missing);
+  auto valid_patterns = data_files(s, "data.valid", job_file, errors, missing);
+  const auto train = names_of_patterns(train_patterns), valid = names_of_patterns(valid_patterns);
   if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))
     s.error(errors, "data.train",
             "missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
@@ -223,8 +225,10 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   if (s.integer("run.eval_interval") > 0 && valid.empty() && s.sound({"data.valid"}))
     s.error(errors, "run.eval_interval",
             "nothing to validate on. Name data.valid, or set run.eval_interval to 0");
-  if (s.has("data.train")) s.resolve("data.train", std::move(train), s.at("data.train").source);
-  if (s.has("data.valid")) s.resolve("data.valid", std::move(valid), s.at("data.valid").source);
+  if (s.has("data.train"))
+    s.resolve("data.train", std::move(train_patterns), s.at("data.train").source);
+  if (s.has("data.valid"))
+    s.resolve("data.valid", std::move(valid_patterns), s.at("data.valid").source);
   check_moved(s, missing);
   if (s.is_auto("checkpoint.directory"))
     s.resolve("checkpoint.directory",

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "src/config/pattern.hpp"
 #include "src/config/resolve.hpp"
 
 namespace triax {
@@ -17,8 +18,8 @@ std::vector<std::string> strings(const Settings& s, const std::string& path) {
 
 DataConfig data(const Settings& s) {
   DataConfig d;
-  d.train = strings(s, "data.train");
-  d.valid = strings(s, "data.valid");
+  d.train = names_of_patterns(strings(s, "data.train"));
+  d.valid = names_of_patterns(strings(s, "data.valid"));
   d.sequence_length = small(s, "data.seq_length");
   d.shuffle = s.boolean("data.shuffle");
   d.seed = static_cast<std::uint64_t>(s.integer("data.seed"));

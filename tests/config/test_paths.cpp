@@ -83,6 +83,50 @@ TEST_F(Paths, FilesThatAreThereTwiceAreWarnedOf) {
                                     path("link.bin") + " first")));
 }
 
+// Where run[1] is taken as a pattern, run1 matches; and likewise the others.
+TEST_F(Paths, TheDirectoryOfAJobFileIsNoPattern) {
+  for (const auto& [directory, other] :
+       {std::pair{"run[1]", "run1"}, std::pair{"what?", "what1"},
+        std::pair{"back\\slash", "backslash"}, std::pair{"all*", "all1"}}) {
+    const std::string in = std::string(directory) + "/";
+    const std::string base = write(in + "bases/base.json", R"({"model": {"architecture": "gpt2"},
+        "train_batch_size": 1, "data": {"train": ["data/*.bin"], "valid": ["../x?.bin"]}})");
+    const std::string job = write(in + "job.json", R"({"extends": "bases/base.json"})");
+    for (const char* file : {"data/a.bin", "data/b.bin"}) {
+      write(in + "bases/" + file, "x");
+      write(std::string(other) + "/bases/" + file, "x");
+    }
+    write(in + "x1.bin", "x");
+    write(std::string(other) + "/x2.bin", "x");
+    const DataConfig data = load_job(job, {}, 1).config.data;
+    EXPECT_THAT(data.train,
+                ElementsAre(path(in + "bases/data/a.bin"), path(in + "bases/data/b.bin")));
+    EXPECT_THAT(data.valid, ElementsAre(path(in + "bases/../x1.bin")));
+  }
+}
+
+// Where the file is gone, its name in job.json matches no other.
+TEST_F(Paths, NamesInAResolvedJobAreNoPatterns) {
+  const std::string name = path("run[1]/what?.bin");
+  write("run[1]/what?.bin", "x");
+  write("run1/what1.bin", "x");
+  const LoadedJob first = load_job(job(), {"data.train=" + name}, 1);
+  EXPECT_THAT(first.config.data.train, ElementsAre(name));
+  for (const std::string& text : {first.resolved, with_absolute_paths(first.resolved)}) {
+    const std::string again = write("run[1]/job.json", text);
+    EXPECT_THAT(load_job(again, {}, 1).config.data.train, ElementsAre(name));
+    std::filesystem::rename(name, path("elsewhere"));
+    EXPECT_THAT(error_of(again), HasSubstr("no such file: "));
+    std::filesystem::rename(path("elsewhere"), name);
+  }
+}
+
+TEST_F(Paths, HiddenFilesAreNotMatched) {
+  for (const auto* name : {"c/.a.bin", "c/b.bin", "c/.git/d.bin"}) write(name, "x");
+  EXPECT_THAT(train("\"c/*\""), ElementsAre(path("c/b.bin")));
+  EXPECT_THAT(error("", 1, {"data.train=" + path("c/*/*.bin")}), HasSubstr("no file matches"));
+}
+
 TEST_F(Paths, OneStarForEachLevel) {
   write("c/d/e.bin", "x");
   EXPECT_THAT(error("", 1, {"data.train=" + path("c") + "/**/*.bin"}),

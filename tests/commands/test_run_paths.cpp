@@ -1,0 +1,52 @@
+// Names of files, as a user meets them: in odd directories.
+#include "tests/commands/small_job.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class RunPaths : public SmallJob {
+ protected:
+  // triax in a directory, as of a shell.
+  static Outcome in(const std::string& directory, const std::string& arguments) {
+    return outcome_of_script("cd " + shell_word(directory) + " && " + command_of(arguments));
+  }
+  // A directory with the job and its data, which a pattern names.
+  void make_job(const std::string& directory, const std::string& letter) const {
+    std::filesystem::create_directories(directory_.path(directory + "/data"));
+    std::string text;
+    while (text.size() < 4000) text += letter + " line\n";
+    directory_.file(directory + "/data/text.txt", text);
+    directory_.file(directory + "/job.json", R"({
+      "model": {"architecture": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
+      "data": {"train": ["data/*.txt"]}, "run": {"steps": 2, "directory": "run"}, "train_batch_size": 2})");
+  }
+};
+
+TEST_F(RunPaths, AJobTrainsOnTheDataOfItsOwnDirectory) {
+  for (const auto& [directory, other] : {std::pair{"run[1]", "run1"}, std::pair{"what?", "what1"},
+                                         std::pair{"back\\slash", "backslash"}}) {
+    make_job(directory, "right");
+    make_job(other, "wrong");
+    // Elsewhere, so that the pattern is looked for beside the job file.
+    const std::string run = directory_.path(std::string(directory) + "/run");
+    const std::string job = shell_word(directory_.path(std::string(directory) + "/job.json"));
+    const Outcome first = in("/", "train " + job + " --set run.directory=" + shell_word(run));
+    ASSERT_EQ(first.status, 0) << first.text;
+    EXPECT_THAT(contents(run + "/job.json"), Not(HasSubstr(other + std::string("/data"))));
+    // From job.json again, and with its file gone.
+    const std::string again = "train " + shell_word(run + "/job.json") + " --set run.steps=3";
+    const Outcome second = in("/", again);
+    EXPECT_EQ(second.status, 0) << second.text;
+    EXPECT_THAT(second.text,
+                AllOf(HasSubstr("resumed from " + run), Not(HasSubstr("resumed with other"))));
+    std::filesystem::remove(directory_.path(std::string(directory) + "/data/text.txt"));
+    EXPECT_EQ(in("/", again).status, 2);
+  }
+}
+
+}  // namespace
+}  // namespace triax::test
