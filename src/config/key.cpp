@@ -130,6 +130,10 @@ bool Key::takes_auto_too() const {
   return automatic && !is_choice(allowed, "auto");
 }
 
+bool Key::is_word(const std::string& value) const {
+  return (automatic && value == "auto") || std::ranges::find(words, value) != words.end();
+}
+
 std::string Allowed::text() const {
   if (!choices.empty()) {
     std::string all;
@@ -188,6 +192,10 @@ Key&& Key::or_empty() && {
 
 Key&& Key::or_auto() && {
   automatic = true;
+  return std::move(*this);
+}
+Key&& Key::or_words(std::vector<std::string> values) && {
+  words = std::move(values);
   return std::move(*this);
 }
 Key&& Key::without(std::vector<json> values) && {

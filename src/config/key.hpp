@@ -65,13 +65,17 @@ struct Key {
   std::vector<std::string> scope;
   bool automatic = false;                 // "auto" is a value
   bool may_be_empty = false;              // a path: "" is none
+  std::vector<std::string> words;         // of a path: values that name no file, beside "auto"
   std::vector<nlohmann::json> not_built;  // allowed by the interface, refused by name
 
-  bool takes_auto_too() const;                    // beside what `allowed` says
+  bool takes_auto_too() const;  // beside what `allowed` says
+  /// Whether a path's value is one of its words.
+  bool is_word(const std::string& value) const;
   Key&& in(std::string name) &&;                  // unit
   Key&& only(std::vector<std::string> types) &&;  // scope
   Key&& or_auto() &&;
   Key&& or_empty() &&;
+  Key&& or_words(std::vector<std::string> values) &&;
   Key&& without(std::vector<nlohmann::json> values) &&;  // not_built
 };
 

@@ -107,7 +107,8 @@ void add_checkpoint(Keys& k) {
                   .in("files"));
   k.push_back(obeyed("checkpoint.resume", path, "auto", anything(),
                      "where the run begins. auto: from the newest file if any; never; must; or a "
-                     "file. A batch job that is run again goes on from its own newest"));
+                     "file. A batch job that is run again goes on from its own newest")
+                  .or_words({"never", "must"}));
   k.push_back(obeyed("checkpoint.at_end", boolean, true, anything(),
                      "write one after the last step, also where no interval ends there"));
   k.push_back(obeyed("checkpoint.async", boolean, "auto", anything(),

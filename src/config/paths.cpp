@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "src/config/absolute_path.hpp"
 #include "src/config/file_look.hpp"
 #include "src/config/load.hpp"
 #include "src/config/pattern.hpp"
@@ -107,18 +108,14 @@ Names files_of(Settings& settings, const std::string& key, const std::string& pa
   return patterns_of(without_indices(found.files));
 }
 
-std::string normal_path(const std::string& path) {
-  return fs::absolute(path).lexically_normal().string();
-}
-
-void make_absolute(KeyType type, nlohmann::ordered_json& value) {
+void make_absolute(const Key& key, nlohmann::ordered_json& value) {
   if (value.is_array())
-    for (auto& each : value) make_absolute(type, each);
+    for (auto& each : value) make_absolute(key, each);
   if (!value.is_string()) return;
   const auto text = value.get<std::string>();
-  if (text == "auto" || text == "must" || text == "never") return;  // of checkpoint.resume
-  value =
-      type == KeyType::paths ? pattern_of(normal_path(name_of_pattern(text))) : normal_path(text);
+  if (key.is_word(text)) return;
+  value = key.type == KeyType::paths ? pattern_of(absolute_path(name_of_pattern(text)))
+                                     : absolute_path(text);
 }
 
 }  // namespace
@@ -131,7 +128,7 @@ std::string with_absolute_paths(const std::string& job) {
     std::string pointer = "/" + key.path;
     std::ranges::replace(pointer, '.', '/');
     if (const nlohmann::ordered_json::json_pointer at(pointer); root.contains(at))
-      make_absolute(key.type, root[at]);
+      make_absolute(key, root[at]);
   }
   return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "src/config/absolute_path.hpp"
 #include "src/config/file_look.hpp"
 #include "src/config/paths.hpp"
 #include "src/config/pattern.hpp"
@@ -46,7 +47,7 @@ void check_moved(Settings& s, ErrorList& missing) {
   const Origin origin = s.at(key).origin;
   if (origin.file != s.at("triax").origin.file) return;  // named anew
   const fs::path named = s.string(key);
-  const fs::path here = fs::absolute(origin.file).lexically_normal().parent_path();
+  const std::string here = absolute_path((fs::path(origin.file).parent_path() / ".").string());
   const FileLook job = look_at(named / "job.json");
   std::error_code absent;
   if (job.there || !job.problem.empty() || fs::equivalent(named, here, absent)) return;
@@ -54,7 +55,7 @@ void check_moved(Settings& s, ErrorList& missing) {
           fmt::format("there is no run in {0} any more, the directory of the run that wrote {1}. "
                       "Where it was moved to {2}, go on with --set run.directory={2}; for another "
                       "run name another directory",
-                      named.string(), origin.file, here.string()));
+                      named.string(), origin.file, here));
 }
 
 // By its name, or by a zero byte where a header is: every token format has one there, and no text.
@@ -237,7 +238,7 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
 
 void check_resume(Settings& s, ErrorList& missing, ErrorList& no_checkpoint) {
   const auto resume = s.string("checkpoint.resume");
-  if (resume == "auto" || resume == "never" || resume == "must") return;
+  if (s.table().find("checkpoint.resume")->is_word(resume)) return;
   const FileLook look = look_at(resume);
   if (!look.problem.empty()) return s.error(missing, "checkpoint.resume", look.problem);
   if (look.directory)

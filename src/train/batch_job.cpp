@@ -2,13 +2,13 @@
 
 #include <spdlog/spdlog.h>
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/durable.hpp"
+#include "src/config/absolute_path.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {
@@ -54,8 +54,7 @@ bool has_own_checkpoint(const std::string& name, const std::string& attempt, con
   const std::optional<BatchStart> start = recorded_start(config.run.directory);
   if (!start || start->job != name) return false;
   if (!attempt.empty() && start->done_in == attempt) return false;
-  const std::filesystem::path absolute = std::filesystem::absolute(checkpoint.resume);
-  if (start->resume != checkpoint.resume && start->resume != absolute.lexically_normal())
+  if (start->resume != checkpoint.resume && start->resume != absolute_path(checkpoint.resume))
     return false;
   const std::vector<std::string> found = list_checkpoints(checkpoint.directory);
   return !found.empty() && checkpoint_step(found.front()) > start->step;

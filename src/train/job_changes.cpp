@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "src/config/absolute_path.hpp"
+
 namespace triax {
 namespace {
 using nlohmann::json;
@@ -45,20 +47,23 @@ std::string shown(const std::map<std::string, json>& values, const std::string& 
                                : found->second.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+// The end of a name behind its last "..", which may lead anywhere; without ".".
+std::string behind_dots(const std::string& path) {
+  std::filesystem::path rest;
+  for (const auto& part : std::filesystem::path(path))
+    if (part == "..")
+      rest.clear();
+    else if (part != ".")
+      rest /= part;
+  return rest.string();
+}
+
 // Whether two names may be of one file, seen from other directories: "text.txt", "../text.txt" and
 // "/home/me/text.txt".
 bool same_file(const std::string& a, const std::string& b) {
-  const std::filesystem::path left(a), right(b);
-  if (left.is_absolute() && right.is_absolute())
-    return left.lexically_normal() == right.lexically_normal();
-  const auto named = [](const std::string& path) {
-    std::filesystem::path rest;
-    for (const auto& part : std::filesystem::path(path).lexically_normal())
-      if (part != "..") rest /= part;
-    return rest.string();
-  };
-  const std::string x = named(a);
-  const std::string y = named(b);
+  if (std::filesystem::path(a).is_absolute() && std::filesystem::path(b).is_absolute())
+    return absolute_path(a) == absolute_path(b);
+  const std::string x = behind_dots(a), y = behind_dots(b);
   return x == y || x.ends_with("/" + y) || y.ends_with("/" + x);
 }
 

@@ -6,6 +6,7 @@
 
 #include "io/agree.hpp"
 #include "kernels/random.hpp"
+#include "src/config/absolute_path.hpp"
 
 namespace triax {
 namespace {
@@ -14,9 +15,9 @@ namespace {
 // whatever links it is named.
 std::string run_prefix(const Config& config) {
   std::error_code unreadable;  // then by the name that it has
-  const auto named = std::filesystem::absolute(config.run.directory).lexically_normal();
-  const auto found = std::filesystem::weakly_canonical(named, unreadable);
-  const std::string run = unreadable ? named : found;
+  const std::string named = absolute_path(config.run.directory);
+  const std::string found = std::filesystem::weakly_canonical(named, unreadable);
+  const std::string& run = unreadable ? named : found;
   return fmt::format("triax-{:016x}-rank-", mix_key(0, run));
 }
 

@@ -12,6 +12,7 @@
 #include "io/checkpoint_verify.hpp"
 #include "io/durable.hpp"
 #include "kernels/base/host_name.hpp"
+#include "src/config/absolute_path.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/build_facts.hpp"
 #include "src/train/version.hpp"
@@ -23,7 +24,8 @@ bool writes_checkpoints(const CheckpointConfig& checkpoint) {
 }
 
 bool owns_checkpoints(const Config& config) {
-  const std::filesystem::path checkpoints(config.checkpoint.directory);
+  // By its own name: a link there is the run's, wherever it leads.
+  const std::filesystem::path checkpoints(absolute_path(config.checkpoint.directory));
   std::error_code absent;
   return writes_checkpoints(config.checkpoint) ||
          std::filesystem::equivalent(checkpoints.parent_path(), config.run.directory, absent);

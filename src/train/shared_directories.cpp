@@ -14,6 +14,7 @@
 #include "io/agree.hpp"
 #include "kernels/base/host_name.hpp"
 #include "src/comm/stall_exchange.hpp"
+#include "src/config/absolute_path.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {
@@ -58,11 +59,10 @@ void require_listed(const std::string& directory, const std::string& name, const
   const auto begin = Clock::now();
   while (!is_listed(directory + '/' + name)) {
     if (std::chrono::duration<double>(Clock::now() - begin).count() >= seconds) {
-      std::error_code unknown;
       throw UsageError(
           fmt::format("{} is not the same directory here, on {}, as on rank 0", key, host_name()),
           fmt::format("{}, which rank 0 wrote there, was not found in {} within {:.3g} s", name,
-                      std::filesystem::absolute(directory, unknown).string(), seconds),
+                      absolute_path(directory), seconds),
           fmt::format("Set {} to a directory of a file system that all nodes share, or start all "
                       "ranks in the same one",
                       key));

@@ -1,4 +1,4 @@
-// Names of files, as a user meets them: in odd directories.
+// Names of files, as a user meets them: in odd directories and through links.
 #include "tests/commands/small_job.hpp"
 
 namespace triax::test {
@@ -46,6 +46,26 @@ TEST_F(RunPaths, AJobTrainsOnTheDataOfItsOwnDirectory) {
     std::filesystem::remove(directory_.path(std::string(directory) + "/data/text.txt"));
     EXPECT_EQ(in("/", again).status, 2);
   }
+}
+
+// configs -> ../tree/configs, and a file that lies where the name is without "configs/..".
+TEST_F(RunPaths, ARunRemembersTheFileThatItReadThroughALink) {
+  make_job("tree", "right");
+  make_job("here", "wrong");
+  std::filesystem::create_directories(directory_.path("tree/configs"));
+  std::filesystem::create_directory_symlink("../tree/configs", directory_.path("here/configs"));
+  std::string job = contents(directory_.path("tree/job.json"));
+  job.replace(job.find("data/*.txt"), 10, "../data/text.txt");
+  directory_.file("tree/configs/job.json", job);
+  const Outcome first =
+      in(directory_.path("here"), "train configs/job.json --set run.directory=configs/../run");
+  ASSERT_EQ(first.status, 0) << first.text;
+  const std::string file = directory_.path("tree/run/job.json");
+  EXPECT_THAT(contents(file), AllOf(HasSubstr(directory_.path("tree/data/text.txt")),
+                                    Not(HasSubstr(directory_.path("here")))));
+  const Outcome second = in("/proc", "train " + shell_word(file) + " --set run.steps=3");
+  EXPECT_EQ(second.status, 0) << second.text;
+  EXPECT_THAT(second.text, AllOf(HasSubstr("resumed from "), Not(HasSubstr("resumed with"))));
 }
 
 }  // namespace

@@ -45,6 +45,44 @@ TEST_F(ResolvedText, AJobWithAbsolutePathsMeansTheSameElsewhere) {
   EXPECT_EQ(again.data.train, std::vector{path("text.txt")});
 }
 
+// What a run remembers are the files that it read: ".." leads above the target of a link.
+TEST_F(ResolvedText, NamesTheFilesThatWereReadThroughLinks) {
+  namespace fs = std::filesystem;
+  write("tree/data/train.bin", "right"), write("data/train.bin", "wrong");
+  write("tree/weights.h5", "right"), write("weights.h5", "wrong");
+  fs::create_directories(path("tree/configs"));
+  fs::create_directory_symlink("tree/configs", path("configs"));
+  write("tree/configs/job.json", R"({"model": {"architecture": "gpt2"}, "train_batch_size": 1,
+      "data": {"train": "../data/train.bin", "valid": "../data/*.bin"}})");
+  const std::string up = path("configs/..");
+  const auto first = load_job(path("configs/job.json"),
+                              {"run.directory=" + up + "/run", "checkpoint.directory=" + up + "/ck",
+                               "checkpoint.resume=" + up + "/weights.h5"},
+                              1);
+  const auto again = load_job(write("job.json", with_absolute_paths(first.resolved)), {}, 1).config;
+  EXPECT_EQ(again.data.train, std::vector{path("tree/data/train.bin")});
+  EXPECT_EQ(again.data.valid, std::vector{path("tree/data/train.bin")});
+  EXPECT_EQ(again.run.directory, path("tree/run"));
+  EXPECT_EQ(again.checkpoint.directory, path("tree/ck"));
+  EXPECT_EQ(again.checkpoint.resume, path("tree/weights.h5"));
+}
+
+// "never" is a word of checkpoint.resume alone.
+TEST_F(ResolvedText, AFileMayHaveTheNameOfAWord) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(path(""));
+  write("never", "x"), write("auto", "x");
+  const auto job = load_job(
+      this->job(),
+      {"data.train=[\"never\", \"auto\"]", "run.directory=must", "checkpoint.resume=never"}, 1);
+  const std::string text = with_absolute_paths(job.resolved);
+  std::filesystem::current_path(before);
+  const Config again = load_job(write("job.json", text), {}, 1).config;
+  EXPECT_EQ(again.data.train, (std::vector{path("never"), path("auto")}));
+  EXPECT_EQ(again.run.directory, path("must"));
+  EXPECT_EQ(again.checkpoint.resume, "never");
+}
+
 // Its job.json names the directory that it had.
 TEST_F(ResolvedText, ARunThatWasMovedDoesNotBeginAnewWhereItWas) {
   const auto text = [&](const std::string& triax) {

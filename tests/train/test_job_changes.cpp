@@ -40,7 +40,8 @@ TEST(JobChanges, AFileSeenFromAnotherDirectoryIsTheSame) {
   const auto on = [](const char* file) {
     return fmt::format(R"({{"data": {{"train": ["{}"]}}}})", file);
   };
-  for (const char* other : {"/home/me/corpus/a.txt", "../corpus/a.txt", "./corpus/a.txt"}) {
+  for (const char* other : {"/home/me/corpus/a.txt", "../corpus/a.txt", "./corpus/a.txt",
+                            "configs/../../corpus/a.txt"}) {
     EXPECT_THAT(job_changes(on("corpus/a.txt"), on(other)), IsEmpty()) << other;
     EXPECT_THAT(job_changes(on(other), on("corpus/a.txt")), IsEmpty()) << other;
   }

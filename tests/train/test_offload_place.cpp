@@ -48,6 +48,9 @@ TEST(RemoveLeftOffload, KnowsADirectoryByItsLinks) {
   EXPECT_EQ(file_of("link/a"), file_of("runs/a"));
   EXPECT_EQ(file_of("link/../runs/a"), file_of("runs/a"));
   EXPECT_NE(file_of("runs/b"), file_of("runs/a"));
+  std::filesystem::create_directories(directory.path("runs/a/deep"));
+  std::filesystem::create_symlink(directory.path("runs/a/deep"), directory.path("deep"));
+  EXPECT_EQ(file_of("deep/.."), file_of("runs/a"));
 }
 
 }  // namespace

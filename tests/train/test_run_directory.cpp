@@ -46,6 +46,24 @@ TEST(RunDirectory, OneThatCannotBeMadeIsNamed) {
               AllOf(HasSubstr("file/run"), HasSubstr("run.directory")));
 }
 
+TEST(OwnsCheckpoints, ThatLieInItsDirectoryByAnyName) {
+  const TempDirectory directory;
+  std::filesystem::create_directories(directory.path("run/checkpoints"));
+  std::filesystem::create_directories(directory.path("run/deep"));
+  std::filesystem::create_symlink(directory.path("run/deep"), directory.path("link"));
+  const auto owns = [&](const std::string& checkpoints) {
+    Config config;
+    config.run.directory = directory.path("run");
+    config.checkpoint.directory = directory.path(checkpoints);
+    config.checkpoint.at_end = false;
+    return owns_checkpoints(config);
+  };
+  for (const char* own : {"run/checkpoints", "run/checkpoints/", "link/../checkpoints"})
+    EXPECT_TRUE(owns(own)) << own;
+  for (const char* other : {"run", "run/.", "link/checkpoints", "checkpoints"})
+    EXPECT_FALSE(owns(other)) << other;
+}
+
 TEST(ResumeFile, IsTheNewestTheOneNamedOrNone) {
   const TempDirectory directory;
   const CheckpointConfig none{directory.path("absent"), 0, 3, "auto", true};

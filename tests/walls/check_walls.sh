@@ -28,8 +28,8 @@ check_includes() {
       may["tests"]        = may["src"] " src"
       may["tests/benchmarks"] = "kernels/base benchmarks"
 
-      # Of config, what reads job files stays inside: others see the structs, load, and what helps with typing errors.
-      interface["src/config"] = "src/config/config.hpp src/config/load.hpp src/config/spelling.hpp"
+      # Of config, what reads job files stays inside: others see the structs, load, paths as job.json has them, and what helps with typing errors.
+      interface["src/config"] = "src/config/absolute_path.hpp src/config/config.hpp src/config/load.hpp src/config/spelling.hpp"
 
       # Libraries that belong to some parts only. Patterns of <...>, with the paths that may include them.
       owner["^Kokkos"]                           = "kernels/"

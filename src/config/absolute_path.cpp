@@ -1,0 +1,35 @@
+#include "src/config/absolute_path.hpp"
+
+#include <filesystem>
+
+namespace triax {
+namespace {
+namespace fs = std::filesystem;
+
+// The directory above `path`. Above what is not there yet it is a matter of names.
+fs::path above(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path, error);
+  const bool plain = fs::status_known(status) && !fs::is_symlink(status);
+  if (plain && path.filename() != "..") return path.parent_path();
+  const fs::path real = fs::canonical(path, error);
+  return error ? path / ".." : real.parent_path();
+}
+
+}  // namespace
+
+std::string absolute_path(const std::string& path) {
+  std::error_code error;
+  const fs::path whole = fs::absolute(path, error);
+  if (error) return path;  // the working directory is gone
+  fs::path shortened = whole.root_path();
+  for (const fs::path& part : whole.relative_path()) {
+    if (part == "..")
+      shortened = above(shortened);
+    else if (!part.empty() && part != ".")
+      shortened /= part;
+  }
+  return shortened.string();
+}
+
+}  // namespace triax
