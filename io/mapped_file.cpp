@@ -25,6 +25,12 @@ namespace {
   throw Error("cannot read " + path, std::strerror(error), "Check the path and its permissions");
 }
 
+[[noreturn]] void fail_for_kind(int fd, const std::string& path) {
+  ::close(fd);
+  throw Error("cannot read " + path, "it is a pipe or a device, and must be a regular file",
+              "Write what comes from it to a file, and name that");
+}
+
 // What follows is called by a signal: memory may not be asked for.
 
 // The numbers before a line's name of a mapping: "7f00-7f10 r--s 00000000 08:01 42   /data/tokens".
@@ -104,7 +110,7 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   struct stat status {};
   int error = ::fstat(fd, &status) != 0 ? errno : 0;
   if (error == 0 && S_ISDIR(status.st_mode)) error = EISDIR;
-  if (error == 0 && !S_ISREG(status.st_mode)) error = ESPIPE;
+  if (error == 0 && !S_ISREG(status.st_mode)) fail_for_kind(fd, path);
   length_ = FileLength(path, status);
   if (error == 0 && status.st_size > 0) {
     size_ = static_cast<std::size_t>(status.st_size);

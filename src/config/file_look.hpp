@@ -9,6 +9,8 @@ namespace triax {
 struct FileLook {
   bool there = false;
   bool directory = false;
+  /// "a pipe", "a device" or "a socket" where it is neither file nor directory; else empty.
+  std::string special;
   /// "PATH: cannot read (Permission denied)" where the system does not say whether it is there;
   /// else empty.
   std::string problem;

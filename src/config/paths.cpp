@@ -74,17 +74,34 @@ std::string no_match(const std::string& pattern) {
              : text + ", nor " + pattern + ".idx, if a Megatron pair is meant";
 }
 
+// A name of what a process has open: the file behind it is another in the next process.
+bool names_a_descriptor(const std::string& file) {
+  return file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/self/fd/");
+}
+
+// What is wrong with `file`, which is there, as data; empty: nothing.
+std::string problem_with_data(const std::string& file) {
+  const FileLook look = look_at(file);
+  if (look.directory)
+    return file + " is a directory. Name its files, for example " + file + "/*.txt";
+  if (look.special.empty() && !names_a_descriptor(file)) return {};
+  return fmt::format(
+      "{} is {} (data must be a regular file: every rank reads it, more than once, and a resumed "
+      "run again). Write the data to a file, and name that",
+      file, look.special.empty() ? "what this process has open" : look.special);
+}
+
 // The files of one pattern, each as a pattern of its own; what is wrong goes to `settings` with
 // `key`.
 Names files_of(Settings& settings, const std::string& key, const std::string& pattern,
                const std::string& naming_file, ErrorList& errors, ErrorList& missing) {
+  const auto refused = [&](const std::string& file) {
+    const std::string problem = problem_with_data(file);
+    if (!problem.empty()) settings.error(errors, key, problem);
+    return !problem.empty();
+  };
   const FoundInput named = find_input(pattern, naming_file);
-  if (!named.path.empty() && look_at(named.path).directory) {
-    settings.error(errors, key,
-                   pattern + " is a directory. Name its files, for example " + pattern + "/*.txt");
-    return {};
-  }
-  if (!named.path.empty()) return {pattern_of(named.path)};
+  if (!named.path.empty()) return refused(named.path) ? Names{} : Names{pattern_of(named.path)};
   if (const auto index = find_input(pattern + ".idx", naming_file).path; !index.empty())
     return {pattern_of(fs::path(index).replace_extension(".bin").string())};
   if (pattern.find("**") != std::string::npos) {
@@ -102,6 +119,7 @@ Names files_of(Settings& settings, const std::string& key, const std::string& pa
     settings.error(missing, key, why);
     return {pattern};
   }
+  if (std::ranges::any_of(found.files, refused)) return {};
   if (!found.unlisted.empty())  // lost+found, say
     settings.warn(key,
                   fmt::format("{}: what {} matches there is left out", found.unlisted, pattern));

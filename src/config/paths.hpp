@@ -16,9 +16,10 @@ struct FoundInput {
 FoundInput find_input(const std::string& path, const std::string& naming_file);
 
 /// The files of data.train or data.valid, each as the pattern of its name alone (pattern_of):
-/// patterns expanded, each one's matches sorted (of a Megatron pair the .bin alone; ** is an
-/// error). A Megatron prefix, which names its .bin and .idx and no file itself, stands for the
-/// pair. What matches nothing, or cannot be looked at, is kept as written, and named in `missing`.
+/// patterns expanded, each one's matches sorted (of a Megatron pair the .bin alone; ** is an error,
+/// and so is what is no regular file). A Megatron prefix, which names its .bin and .idx and no file
+/// itself, stands for the pair. What matches nothing, or cannot be looked at, is kept as written,
+/// and named in `missing`.
 std::vector<std::string> data_files(Settings& settings, const std::string& key,
                                     const std::string& job_file, ErrorList& errors,
                                     ErrorList& missing);

@@ -1,4 +1,6 @@
-// Names of files, as a user meets them: in odd directories and through links.
+// Names of files, as a user meets them: in odd directories, through links, and what is no file.
+#include <sys/stat.h>
+
 #include "tests/commands/small_job.hpp"
 
 namespace triax::test {
@@ -66,6 +68,21 @@ TEST_F(RunPaths, ARunRemembersTheFileThatItReadThroughALink) {
   const Outcome second = in("/proc", "train " + shell_word(file) + " --set run.steps=3");
   EXPECT_EQ(second.status, 0) << second.text;
   EXPECT_THAT(second.text, AllOf(HasSubstr("resumed from "), Not(HasSubstr("resumed with"))));
+}
+
+TEST_F(RunPaths, DataFromAPipeAreRefused) {
+  ASSERT_EQ(::mkfifo(directory_.path("pipe").c_str(), 0600), 0);
+  const std::string train = command_of("train " + shell_word(directory_.path("job.json")));
+  for (const std::string& script :
+       {train + " --set data.train=" + shell_word(directory_.path("pipe")),
+        "cat " + shell_word(directory_.path("text.txt")) + " | " + train +
+            " --set data.train=/dev/stdin",
+        train + " --set data.train=/dev/stdin <" + shell_word(directory_.path("text.txt")),
+        train + " --set data.train=<(cat " + shell_word(directory_.path("text.txt")) + ")"}) {
+    const Outcome run = outcome_of_script(script);
+    EXPECT_EQ(run.status, 2) << run.text;
+    EXPECT_THAT(run.text, AllOf(HasSubstr("data.train: "), HasSubstr("must be a regular file")));
+  }
 }
 
 }  // namespace

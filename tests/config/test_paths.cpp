@@ -1,6 +1,7 @@
 #include "src/config/paths.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -125,6 +126,23 @@ TEST_F(Paths, HiddenFilesAreNotMatched) {
   for (const auto* name : {"c/.a.bin", "c/b.bin", "c/.git/d.bin"}) write(name, "x");
   EXPECT_THAT(train("\"c/*\""), ElementsAre(path("c/b.bin")));
   EXPECT_THAT(error("", 1, {"data.train=" + path("c/*/*.bin")}), HasSubstr("no file matches"));
+}
+
+TEST_F(Paths, DataAreRegularFilesWithNamesOfTheirOwn) {
+  std::filesystem::create_directories(path("c"));
+  ASSERT_EQ(::mkfifo(path("c/pipe.bin").c_str(), 0600), 0);
+  const auto refused = [&](const std::string& file) {
+    return error("", 1, {"data.train=" + file});
+  };
+  for (const std::string& file : {path("c/pipe.bin"), path("c/*.bin")})
+    EXPECT_THAT(refused(file), testing::AllOf(HasSubstr("data.train: c/pipe.bin is a pipe (data"),
+                                              HasSubstr("must be a regular file"),
+                                              HasSubstr("Write the data to a file")));
+  EXPECT_THAT(refused("/dev/null"), HasSubstr("/dev/null is a device (data must be"));
+  for (const char* file : {"/dev/fd/0", "/proc/self/fd/0", "/dev/stdin"})
+    if (std::filesystem::exists(file)) {
+      EXPECT_THAT(refused(file), HasSubstr("(data must be a regular file")) << file;
+    }
 }
 
 TEST_F(Paths, OneStarForEachLevel) {
