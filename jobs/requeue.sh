@@ -19,7 +19,7 @@ train() {
     0 | 2) forget_failures; exit "$status" ;;  # done, or wrong: again would change nothing
     75)
       echo "$name: job $job was stopped, to be run again"
-      if [[ -z $(value_of run.directory) || $(last_line) != "$before" ]]; then
+      if [[ -z $(path_of run.directory) || $(last_line) != "$before" ]]; then
         forget_failures
       elif [[ ${REQUEUE:-yes} != no ]] && ! is_worth_a_try "$status" "$before"; then  # its start may take longer than it has
         end_job "$status" 3
@@ -43,20 +43,26 @@ end_job() {
 # Slurm does so whatever sbatch --no-requeue says.
 requeues_stopped() { [[ ,$(slurm_setting RequeueExit), == *,75,* ]]; }
 
-# value_of KEY: in $settings.
-value_of() { sed -n "/^ *\"key\": \"$1\"/{n;s/^ *\"value\": \"\(.*\)\",\$/\1/p}" <<<"$settings"; }
+# path_of KEY: the value in $settings, in which JSON has \\ before some characters. As no option of a command.
+path_of() {
+  local path
+  path=$(sed -n "/^ *\"key\": \"$1\"/{n;s/^ *\"value\": \"\(.*\)\",\$/\1/p}" <<<"$settings")
+  printf -v path %b "${path//\\\"/\"}"
+  [[ $path != -* ]] || path=./$path
+  printf '%s' "$path"
+}
 
-last_line() { tail -n 1 "$(value_of run.directory)/metrics.jsonl" 2>/dev/null || true; }
+last_line() { tail -n 1 "$(path_of run.directory)/metrics.jsonl" 2>/dev/null || true; }
 
 newest_checkpoint() {
-  find "$(value_of checkpoint.directory)" -maxdepth 1 -name 'step-*.h5' -printf '%f\n' 2>/dev/null | sort -V | tail -n 1
+  find "$(path_of checkpoint.directory)" -maxdepth 1 -name 'step-*.h5' -printf '%f\n' 2>/dev/null | sort -V | tail -n 1
 }
 
 # The failures of this job since its newest checkpoint, a line each: Slurm keeps no count of them, and the log may be anywhere.
 # Nodes may see the directory of submission read-only.
 failures_file() {
   local folder=${SLURM_SUBMIT_DIR:-$PWD} run
-  run=$(value_of run.directory)
+  run=$(path_of run.directory)
   if [[ ! -w $folder && -w $run ]]; then folder=$run; fi
   echo "$folder/.triax-$job.failures"
 }
@@ -69,9 +75,9 @@ is_worth_a_try() {
   file=$(failures_file)
   newest=$(newest_checkpoint)
   # Where it is not known where the run writes, RETRIES alone counts.
-  if [[ -n $(value_of run.directory) && $(last_line) == "$2" ]]; then stepped=no; fi
+  if [[ -n $(path_of run.directory) && $(last_line) == "$2" ]]; then stepped=no; fi
   # Behind a new checkpoint the count begins anew: a long run may meet any number of bad nodes.
-  if ! grep -q "behind ${newest:-nothing}," "$file" 2>/dev/null; then forget_failures; fi
+  if ! grep -qF "behind ${newest:-nothing}," "$file" 2>/dev/null; then forget_failures; fi
   if ! echo "$(date +%FT%T) status $1 behind ${newest:-nothing}, steps: $stepped" >>"$file"; then
     echo "$name: job $job is not run again: how often it has failed cannot be kept in $file" >&2
     return 1

@@ -14,14 +14,17 @@ cat >bin/triax <<'STUB'
 if [[ $1 == --version ]]; then printf 'MPI: %s\n%s\n' "${LIBRARY:-MPICH Version: 4.0.2}" "${CODE:-no GPU code}"; exit; fi
 if [[ $1 == config ]]; then
   [[ -z ${NO_CONFIG:-} ]] || { echo "triax: wrong"; exit 2; }
-  printf '    "key": "%s",\n    "value": "%s",\n' run.directory "$PWD/run" checkpoint.directory "$PWD/run/checkpoints"
+  directory=${DIRECTORY:-$PWD/run}
+  json=${directory//\\/\\\\}
+  json=${json//\"/\\\"}
+  printf '    "key": "%s",\n    "value": "%s",\n' run.directory "$json" checkpoint.directory "$json/checkpoints"
   exit
 fi
 echo "${OMP_NUM_THREADS:-none}" >threads
 echo "$0 $*" >ran
 env >environment
-[[ -z ${STEP:-} ]] || date +%N >>run/metrics.jsonl
-[[ -z ${CHECKPOINT:-} ]] || touch "run/checkpoints/step-$CHECKPOINT.h5"
+[[ -z ${STEP:-} ]] || date +%N >>"${DIRECTORY:-run}/metrics.jsonl"
+[[ -z ${CHECKPOINT:-} ]] || touch -- "${DIRECTORY:-run}/checkpoints/step-$CHECKPOINT.h5"
 exit "${STATUS:-0}"
 STUB
 cat >bin/scontrol <<'STUB'
@@ -78,7 +81,7 @@ ends() {
 }
 unset "${!SLURM_@}" "${!SQUEUE_@}" TRIAX_ENV TRIAX_JOBS LAUNCHER REQUEUE
 for variable in STEP CHECKPOINT RETRIES PLUGINS OMP_NUM_THREADS SLURM_CPUS_PER_TASK ALLOWED COMMAND LIBRARY DEFAULT SILENT STATE \
-  NO_CONFIG DOWN REQUEUEABLE REQUEUE_EXIT LISTED END CODE TRES; do
+  NO_CONFIG DOWN REQUEUEABLE REQUEUE_EXIT LISTED END CODE TRES DIRECTORY; do
   export "${variable?}"
   unset "$variable"
 done

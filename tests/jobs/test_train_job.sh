@@ -45,6 +45,15 @@ done
 REQUEUE_EXIT=75 job 75
 REQUEUE_EXIT=75 EXPECTED=3 job 75; ends
 
+# Steps and checkpoints are seen whatever the name of the run's directory.
+for directory in 'back\slash "quoted" \n[1]*' -p; do
+  mkdir -p "./$directory/checkpoints"
+  for _ in 1 2 3; do DIRECTORY=$directory STEP=1 job 3; comes_back; done
+  DIRECTORY=$directory STEP=1 CHECKPOINT=000010 job 3; comes_back
+  DIRECTORY=$directory STEP=1 job 0
+done
+leaves_nothing
+
 # Where the directory of submission cannot be written failures are counted in the run's. Those that cannot be are the end.
 rmdir submit
 STEP=1 job 3; comes_back
