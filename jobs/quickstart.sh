@@ -2,7 +2,7 @@
 # From a fresh machine to a trained model: installs, builds, trains a byte-level GPT with 4 MPI ranks, shows it.
 set -euo pipefail
 readonly start=$PWD
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 . jobs/build.sh
 
 usage() {

@@ -16,6 +16,12 @@ mkdir -p checkout/runs/quickstart
 cp -r "$source/jobs" checkout/jobs
 printf '#!/bin/sh\necho setup ran\nexit 1\n' >checkout/jobs/setup.sh
 [[ $(checkout/jobs/quickstart.sh 2>&1) == "setup ran" ]] || fail "a quickstart that nothing is in the way of"
+# It works in its checkout, by whatever link it is called, and where CDPATH has another folder of the name.
+mkdir -p elsewhere/checkout/jobs
+ln -s "$PWD/checkout/jobs" elsewhere/jobs
+[[ $(elsewhere/jobs/quickstart.sh 2>&1) == "setup ran" ]] || fail "a quickstart behind a link"
+[[ $(CDPATH=$PWD/elsewhere checkout/jobs/quickstart.sh 2>&1) == "setup ran" ]] || fail "a quickstart where there is a CDPATH"
+[[ ! -e elsewhere/runs && ! -e elsewhere/checkout/runs ]] || fail "a quickstart works outside of its checkout"
 for lock in .quickstart .lock; do
   touch checkout/runs/quickstart/metrics.jsonl
   refusal=$(flock "checkout/runs/quickstart/$lock" checkout/jobs/quickstart.sh 2>&1) && fail "a quickstart beside a running one"
