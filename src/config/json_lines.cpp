@@ -112,16 +112,17 @@ class Builder final : public nlohmann::json_sax<json> {
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
     const auto newline = before.rfind('\n');
     const auto column = newline == std::string::npos ? before.size() + 1 : before.size() - newline;
-    const auto place = fmt::format("{}:{}:{}: ", file_, line, column);
+    const auto place = fmt::format("at line {}, column {}", line, column);
+    const auto origin = Origin{file_, static_cast<int>(line)}.text();
     constexpr int number_overflow = 406;  // of nlohmann's exceptions
     if (e.id == number_overflow)
-      throw UsageError(fmt::format("{}the number {}{} is too large", place, token.substr(0, 20),
-                                   token.size() > 20 ? "..." : ""),
+      throw UsageError(fmt::format("{}: the number {}{} {} is too large", origin,
+                                   token.substr(0, 20), token.size() > 20 ? "..." : "", place),
                        {}, "Write one below 1.8e308");
     std::string what = e.what();
     if (const auto colon = what.find(": "); colon != std::string::npos)
       what = what.substr(colon + 2);
-    throw UsageError(place + "not JSON", what);
+    throw UsageError(fmt::format("{}: not JSON {}", origin, place), what);
   }
 
  private:

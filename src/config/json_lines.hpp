@@ -16,8 +16,8 @@ struct JsonDocument {
 };
 
 /// Parses an object; comments (//, /* */ and #) and a comma behind the last element are allowed. A
-/// syntax error ("file:line:column: ..."), a root that is no object and nesting beyond 64 levels
-/// throw UsageError; keys written twice are added to `errors`.
+/// syntax error ("file:3: not JSON at line 3, column 7 ..."), a root that is no object and nesting
+/// beyond 64 levels throw UsageError; keys written twice are added to `errors`.
 JsonDocument parse_json(const std::string& text, const std::string& file, ErrorList& errors);
 
 /// The value of "--set KEY=TEXT": JSON, without comments, or where the text is none, the text

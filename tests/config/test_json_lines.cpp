@@ -63,16 +63,17 @@ TEST(JsonLines, CommentsAndLastCommasOfHjsonAreTaken) {
 
 TEST(JsonLines, SaysWhereTheSyntaxIsWrong) {
   EXPECT_THAT(failure("{\n \"a\": [1,\n  2,,3]\n}"),
-              StartsWith("f.json:3:5: not JSON (syntax error"));
-  EXPECT_THAT(failure("{\"a\": 1"), StartsWith("f.json:1:8: not JSON"));
-  EXPECT_THAT(failure(""), StartsWith("f.json:1:1: not JSON"));
-  EXPECT_THAT(failure("{} {}"), StartsWith("f.json:1:4: not JSON"));
-  EXPECT_EQ(failure("{\n\"a\": 1e999}"),
-            "f.json:2:10: the number 1e999 is too large. Write one below 1.8e308");
+              StartsWith("f.json:3: not JSON at line 3, column 5 (syntax error"));
+  EXPECT_THAT(failure("{\"a\": 1"), StartsWith("f.json:1: not JSON at line 1, column 8 "));
+  EXPECT_THAT(failure(""), StartsWith("f.json:1: not JSON at line 1, column 1 "));
+  EXPECT_THAT(failure("{} {}"), StartsWith("f.json:1: not JSON at line 1, column 4 "));
+  EXPECT_EQ(
+      failure("{\n\"a\": 1e999}"),
+      "f.json:2: the number 1e999 at line 2, column 10 is too large. Write one below 1.8e308");
   EXPECT_THAT(
       failure("{\"a\": " + std::string(400, '7') + "}"),
-      testing::EndsWith(": the number 77777777777777777777... is too large. Write one below "
-                        "1.8e308"));
+      testing::EndsWith(": the number 77777777777777777777... at line 1, column 406 is too large. "
+                        "Write one below 1.8e308"));
 }
 
 TEST(JsonLines, RefusesWhatIsNoObject) {
