@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "io/hdf5_impl.hpp"
+#include "io/lfs_pointer.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {
@@ -141,9 +142,12 @@ File::File(const std::string& path, Mode mode, const FileHints& hints)
     require_readable(path);
     fetch_structure(path);
     impl_->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
-    if (!impl_->file)
-      throw Error("cannot open " + path + " as HDF5", last_error(),
+    if (!impl_->file) {
+      const std::string why = last_error();
+      refuse_lfs_pointer(path);
+      throw Error("cannot open " + path + " as HDF5", why,
                   "The file is truncated, damaged or of another format: use another one");
+    }
   } else {
     impl_->file = create_file(path, mode, access);
   }

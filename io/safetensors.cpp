@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "io/lfs_pointer.hpp"
 #include "io/safetensors_header.hpp"
 #include "kernels/base/check.hpp"
 
@@ -32,6 +33,7 @@ fs::path resolve(const std::string& path) {
 // Tensor names and the shard that holds each.
 std::map<std::string, std::string> read_index(const fs::path& path) {
   const MappedFile file(path.string());
+  refuse_lfs_pointer(file);
   const auto* const text = reinterpret_cast<const char*>(file.data());
   const Json index = Json::parse(text, text + file.size(), nullptr, false);
   const auto damaged = [&](const std::string& why) {

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "io/lfs_pointer.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
@@ -108,6 +109,7 @@ std::string safetensors_type(DType dtype) {
 std::map<std::string, SafetensorsInfo> read_safetensors_header(const MappedFile& file) {
   constexpr std::size_t length_bytes = 8;
   constexpr std::size_t max_header = 100'000'000;  // the format's own limit
+  refuse_lfs_pointer(file);
   if (file.size() < length_bytes)
     fail(file,
          fmt::format("{} bytes, the header's length alone has {}", file.size(), length_bytes));

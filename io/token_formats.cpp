@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "io/lfs_pointer.hpp"
 #include "io/token_convert.hpp"
 #include "kernels/base/check.hpp"
 
@@ -131,6 +132,7 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ran
     if (bin && has_index(stem)) return open_megatron(stem);
   }
   MappedFile file(path);
+  refuse_lfs_pointer(file);
   if (is_megatron_index(file) || name.extension() == ".idx" || (bin && has_sound_index(stem)))
     return open_megatron(stem);
   if (is_hdf5(file)) return open_hdf5_tokens(path);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "io/lfs_pointer.hpp"
 #include "io/token_convert.hpp"
 #include "io/token_formats.hpp"
 #include "kernels/base/check.hpp"
@@ -96,6 +97,8 @@ class MegatronFile : public TokenFile {
   }
 
   void parse_header() {
+    refuse_lfs_pointer(index_);
+    refuse_lfs_pointer(tokens_);
     if (!is_megatron_index(index_))
       throw Error(index_.path() + " is not a Megatron index",
                   fmt::format("{} bytes, which do not begin with \"MMIDIDX\"", index_.size()),

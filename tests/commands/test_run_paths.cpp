@@ -85,5 +85,14 @@ TEST_F(RunPaths, DataFromAPipeAreRefused) {
   }
 }
 
+TEST_F(RunPaths, PointersOfGitLfsAreNamed) {
+  directory_.file("text.txt",
+                  "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 99999\n");
+  const Outcome run = on_job("train");
+  EXPECT_EQ(run.status, 3) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("text.txt is a pointer of git-lfs"),
+                              HasSubstr("stands for 99999"), HasSubstr("git lfs pull")));
+}
+
 }  // namespace
 }  // namespace triax::test
