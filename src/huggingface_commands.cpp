@@ -1,7 +1,6 @@
 #include "src/huggingface_commands.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -62,9 +61,6 @@ void run_import(const Arguments& arguments) {
   print_out(fmt::format("{}: {} tensors, {}, {} bytes, step 0, no optimizer state\n", arguments.to,
                         sum.tensors, name_of(sum.type), sum.bytes));
   for (const std::string& line : sum.warnings) spdlog::warn("{}", line);
-  if (!sum.unused.empty())
-    spdlog::warn("{}: {} tensors are not part of this model: {}", arguments.from, sum.unused.size(),
-                 fmt::join(sum.unused, ", "));
 }
 
 void add_export(CLI::App& parent, const MpiSession& session) {

@@ -1,5 +1,7 @@
 #include "src/state/huggingface_weights.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -10,12 +12,20 @@
 namespace triax {
 namespace {
 
-// Hugging Face files hold GPT-2's tensors with or without the "transformer." of the full model.
-std::string find_name(const SafetensorsReader& reader, const std::string& name) {
-  if (reader.contains(name)) return name;
-  for (const std::string prefix : {"transformer.", "model."})
-    if (name.starts_with(prefix) && reader.contains(name.substr(prefix.size())))
-      return name.substr(prefix.size());
+// The names that a tensor may have: the model's own, and that without the "transformer." or
+// "model." of the full model, which some savers leave out.
+std::vector<std::string> spellings(const std::string& name) {
+  std::vector<std::string> all = {name};
+  for (const std::string base : {"transformer.", "model."})
+    if (name.starts_with(base)) all.push_back(name.substr(base.size()));
+  return all;
+}
+
+// The name in the files, behind `prefix`; empty: none.
+std::string find_name(const SafetensorsReader& reader, const std::string& prefix,
+                      const std::string& name) {
+  for (const std::string& spelling : spellings(name))
+    if (reader.contains(prefix + spelling)) return prefix + spelling;
   return {};
 }
 
@@ -44,21 +54,76 @@ bool alike(const SafetensorsReader& reader, const std::string& one, const std::s
 // The name in the files of the matrix that is both embedding and head: some savers keep it under
 // the head's name alone. Where there are two, that differ, transformers 4 takes the embedding for
 // both and transformers 5 takes both: the user has to say.
-std::string find_tied(const SafetensorsReader& reader, const std::string& directory,
-                      const ModelNames& names) {
-  const std::string embedding = find_name(reader, names.token_embedding);
-  if (embedding.empty()) return find_name(reader, names.head);
-  if (reader.contains(names.head) && reader.entry(names.head).shape.rank() == 2 &&
-      reader.entry(names.head).shape == reader.entry(embedding).shape &&
-      !alike(reader, embedding, names.head))
-    throw Error(fmt::format("{}: {} and {} differ", directory, embedding, names.head),
+std::string find_tied(const SafetensorsReader& reader, const std::string& prefix,
+                      const std::string& directory, const ModelNames& names) {
+  const std::string embedding = find_name(reader, prefix, names.token_embedding);
+  const std::string head = prefix + names.head;
+  if (embedding.empty()) return find_name(reader, prefix, names.head);
+  if (reader.contains(head) && reader.entry(head).shape.rank() == 2 &&
+      reader.entry(head).shape == reader.entry(embedding).shape && !alike(reader, embedding, head))
+    throw Error(fmt::format("{}: {} and {} differ", directory, embedding, head),
                 "by config.json they are tied: one matrix",
                 "For a model with both, set tie_word_embeddings to false in config.json; for one "
                 "with the embedding alone, take the other out of the files");
   return embedding;
 }
 
+// A name in the files that ends with that of a tensor of the model, behind a prefix.
+struct LongerName {
+  std::string prefix, name;
+};
+
+// The first tensor of the model that the files have under a longer name alone; empty: none.
+LongerName longer_name(const SafetensorsReader& reader, const std::vector<GlobalTensor>& tensors) {
+  for (const GlobalTensor& tensor : tensors) {
+    if (!find_name(reader, {}, tensor.name).empty()) continue;
+    for (const std::string& spelling : spellings(tensor.name))
+      for (const auto& [name, entry] : reader.entries())
+        if (name.ends_with("." + spelling))
+          return {name.substr(0, name.size() - spelling.size()), name};
+  }
+  return {};
+}
+
+// Whether all names in the files begin with `prefix`, and behind it are those of the model.
+bool fits(const SafetensorsReader& reader, const std::string& prefix,
+          const std::vector<GlobalTensor>& tensors, const ModelConfig& model) {
+  const ModelNames outside = ModelNames::of(model);
+  return std::ranges::all_of(reader.entries(),
+                             [&](const auto& entry) { return entry.first.starts_with(prefix); }) &&
+         std::ranges::all_of(tensors, [&](const GlobalTensor& tensor) {
+           const bool tied = model.tied_embeddings && tensor.name == outside.token_embedding;
+           return !find_name(reader, prefix, tensor.name).empty() ||
+                  (tied && reader.contains(prefix + outside.head));
+         });
+}
+
+[[noreturn]] void fail_for_missing(const std::string& directory, const std::string& tensor,
+                                   const LongerName& longer) {
+  if (longer.prefix.empty())
+    throw Error(fmt::format("{}: tensor {} is missing", directory, tensor),
+                "the model of config.json needs it",
+                "Check that weights and config.json belong together");
+  throw Error(
+      fmt::format("{}: tensor {} is missing", directory, tensor),
+      fmt::format("the files have {}, and without the prefix {} their tensors are not those "
+                  "of the model of config.json",
+                  longer.name, longer.prefix),
+      "Save the weights without the prefix, and check that config.json belongs to them");
+}
+
 }  // namespace
+
+std::vector<std::string> WeightNames::warnings(const std::string& directory) const {
+  std::vector<std::string> lines;
+  if (!prefix.empty())
+    lines.push_back(fmt::format("{}: the names of all tensors begin with {}, which is taken off",
+                                directory, prefix));
+  if (!unused.empty())
+    lines.push_back(fmt::format("{}: {} tensors are not part of this model: {}", directory,
+                                unused.size(), fmt::join(unused, ", ")));
+  return lines;
+}
 
 HuggingfaceWeights::HuggingfaceWeights(const std::string& directory, const ModelConfig& model)
     : reader_(directory) {
@@ -66,35 +131,36 @@ HuggingfaceWeights::HuggingfaceWeights(const std::string& directory, const Model
   for (const auto& entry : reader_.entries())
     if (!is_buffer(entry.first)) unused.insert(entry.first);
   const ModelNames outside = ModelNames::of(model);
-  for (const GlobalTensor& tensor : global_tensors(model)) {
+  const std::vector<GlobalTensor> tensors = global_tensors(model);
+  const LongerName longer = longer_name(reader_, tensors);
+  if (fits(reader_, longer.prefix, tensors, model)) names_.prefix = longer.prefix;
+  const std::string& prefix = names_.prefix;
+  for (const GlobalTensor& tensor : tensors) {
     const bool tied = model.tied_embeddings && tensor.name == outside.token_embedding;
-    const std::string name =
-        tied ? find_tied(reader_, directory, outside) : find_name(reader_, tensor.name);
-    if (name.empty())
-      throw Error(fmt::format("{}: tensor {} is missing", directory, tensor.name),
-                  "the model of config.json needs it",
-                  "Check that weights and config.json belong together");
+    const std::string name = tied ? find_tied(reader_, prefix, directory, outside)
+                                  : find_name(reader_, prefix, tensor.name);
+    if (name.empty()) fail_for_missing(directory, tensor.name, longer);
     const Shape& shape = reader_.entry(name).shape;
     if (shape != tensor.shape)
       throw Error(fmt::format("{}: tensor {} has shape {}", directory, name, shape.text()),
                   fmt::format("config.json asks for {}", tensor.shape.text()),
                   "Check that weights and config.json belong together");
     unused.erase(name);
-    names_.emplace(tensor.name, name);
+    name_of_.emplace(tensor.name, name);
   }
-  if (model.tied_embeddings) unused.erase(outside.head);
-  unused_.assign(unused.begin(), unused.end());
+  if (model.tied_embeddings) unused.erase(prefix + outside.head);
+  names_.unused.assign(unused.begin(), unused.end());
 }
 
 void HuggingfaceWeights::read(const std::string& tensor, std::int64_t begin,
                               const Tensor& out) const {
-  reader_.read(names_.at(tensor), begin, out);
+  reader_.read(name_of_.at(tensor), begin, out);
 }
 
 DType HuggingfaceWeights::type() const {
   const auto of = [&](const std::string& name) { return reader_.entries().at(name).dtype; };
-  const DType first = of(names_.begin()->second);
-  for (const auto& [tensor, name] : names_)
+  const DType first = of(name_of_.begin()->second);
+  for (const auto& [tensor, name] : name_of_)
     if (of(name) != first) return DType::f32;
   return first == DType::bf16 || first == DType::f16 ? first : DType::f32;
 }

@@ -9,10 +9,19 @@
 
 namespace triax {
 
+/// How the names in the files differ from those of the model.
+struct WeightNames {
+  std::string prefix;  // before every name in the files, as torch.compile's "_orig_mod."
+  std::vector<std::string> unused;  // names in the files that the model does not use
+  /// A line for the user of each; `directory` holds the files.
+  std::vector<std::string> warnings(const std::string& directory) const;
+};
+
 class HuggingfaceWeights {
  public:
-  /// `directory` holds model.safetensors or its shards. Error for a tensor of the model that is
-  /// missing or has another shape.
+  /// `directory` holds model.safetensors or its shards. A prefix of all names there that the
+  /// model's names do not have is taken off. Error for a tensor of the model that is missing or has
+  /// another shape.
   HuggingfaceWeights(const std::string& directory, const ModelConfig& model);
   /// Elements [begin, begin + out.elements()) of a tensor, by the model's name for it; see
   /// SafetensorsReader::read.
@@ -20,13 +29,12 @@ class HuggingfaceWeights {
   /// The type that holds every tensor of the model exactly: that of all of them, or float32 (of
   /// f64: rounded).
   DType type() const;
-  /// Names in the files that the model does not use.
-  const std::vector<std::string>& unused() const { return unused_; }
+  const WeightNames& names() const { return names_; }
 
  private:
   SafetensorsReader reader_;
-  std::map<std::string, std::string> names_;  // in the files, by the model's
-  std::vector<std::string> unused_;
+  WeightNames names_;
+  std::map<std::string, std::string> name_of_;  // in the files, by the model's
 };
 
 }  // namespace triax

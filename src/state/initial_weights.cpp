@@ -4,7 +4,6 @@
 
 #include "io/safetensors.hpp"
 #include "kernels/random.hpp"
-#include "src/state/huggingface_weights.hpp"
 #include "src/state/staging.hpp"
 
 namespace triax {
@@ -63,9 +62,8 @@ void initialize_weights(const Stream& stream, ParameterStore& store, std::uint64
       });
 }
 
-std::vector<std::string> load_weights(const Stream& stream, ParameterStore& store,
-                                      const ModelConfig& model, const std::string& directory,
-                                      Optimizer* optimizer) {
+WeightNames load_weights(const Stream& stream, ParameterStore& store, const ModelConfig& model,
+                         const std::string& directory, Optimizer* optimizer) {
   const HuggingfaceWeights source(directory, model);
   Staging staging(store.wait());
   for_each_weight_run(
@@ -80,7 +78,7 @@ std::vector<std::string> load_weights(const Stream& stream, ParameterStore& stor
           staging.put(stream, out.slice(0, done, count), from);
         }
       });
-  return source.unused();
+  return source.names();
 }
 
 std::int64_t loading_bytes(const ModelConfig& model, DType type, MemorySpace space) {

@@ -3,6 +3,7 @@
 // way a function of names and global indices, never of the grid.
 #include <string>
 
+#include "src/state/huggingface_weights.hpp"
 #include "src/state/optimizer.hpp"
 
 namespace triax {
@@ -14,11 +15,10 @@ void initialize_weights(const Stream& stream, ParameterStore& store, std::uint64
                         Optimizer* optimizer = nullptr);
 
 /// Weights from a directory of model.safetensors (or its shards). Error for a tensor that is
-/// missing or has another shape. The master copy likewise. Returns the names in the files that the
-/// model does not use.
-std::vector<std::string> load_weights(const Stream& stream, ParameterStore& store,
-                                      const ModelConfig& model, const std::string& directory,
-                                      Optimizer* optimizer = nullptr);
+/// missing or has another shape. The master copy likewise. Returns how names in the files differ
+/// from the model's.
+WeightNames load_weights(const Stream& stream, ParameterStore& store, const ModelConfig& model,
+                         const std::string& directory, Optimizer* optimizer = nullptr);
 /// The most that load_weights takes of memory beside the weights themselves, which are of `type` in
 /// `space`.
 std::int64_t loading_bytes(const ModelConfig& model, DType type,

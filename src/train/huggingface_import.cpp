@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "io/checkpoint_file.hpp"
 #include "io/mapped_file.hpp"
@@ -53,9 +54,9 @@ ImportSummary import_huggingface(const std::string& directory, const std::string
   std::vector<std::string> warnings;
   const ModelConfig model = read_config(directory, warnings);
   const HuggingfaceWeights weights(directory, model);
-  ImportSummary sum{.type = options.type.value_or(weights.type()),
-                    .unused = weights.unused(),
-                    .warnings = warnings};
+  ImportSummary sum{.type = options.type.value_or(weights.type()), .warnings = warnings};
+  for (std::string& line : weights.names().warnings(directory))
+    sum.warnings.push_back(std::move(line));
   std::vector<CheckpointTensor> tensors;
   for (const GlobalTensor& tensor : global_tensors(model)) {
     tensors.push_back({weight_group + tensor.name, sum.type, tensor.shape});

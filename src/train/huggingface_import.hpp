@@ -17,8 +17,7 @@ struct ImportOptions {
 struct ImportSummary {
   std::int64_t tensors = 0, bytes = 0;
   DType type = DType::f32;
-  std::vector<std::string> unused;    // names in the files that the model does not use
-  std::vector<std::string> warnings;  // of keys of config.json that have no effect
+  std::vector<std::string> warnings;  // of config.json's keys without effect, of tensors' names
 };
 
 /// Makes the checkpoint `file` of config.json and the safetensors in `directory`: /model and

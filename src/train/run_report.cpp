@@ -192,9 +192,8 @@ void announce(const RunFacts& run) {
   if (const std::string line = warning_of_loss(config, run.start.step, batch_job(surroundings()));
       !line.empty())
     spdlog::warn("{}", line);
-  if (!run.start.unused_weights.empty())
-    spdlog::warn("{}: {} tensors are not part of this model: {}", config.model.weights,
-                 run.start.unused_weights.size(), fmt::join(run.start.unused_weights, ", "));
+  for (const std::string& line : run.start.weights.warnings(config.model.weights))
+    spdlog::warn("{}", line);
   if (!run.start.resumed_from.empty())
     spdlog::info("resumed from {} after {} of {} steps", run.start.resumed_from, run.start.step,
                  config.run.steps);

@@ -6,6 +6,7 @@
 
 #include "io/token_reader.hpp"
 #include "src/config/load.hpp"
+#include "src/state/huggingface_weights.hpp"
 #include "src/state/optimizer.hpp"
 #include "src/train/job_plan.hpp"
 
@@ -14,10 +15,10 @@ namespace triax {
 /// Where a run begins: at the beginning, or behind what a checkpoint holds.
 struct RunStart {
   std::int64_t step = 0, sample = 0, token = 0;
-  std::string resumed_from;                 // the checkpoint; empty: none
-  bool fresh_optimizer = false;             // it has weights alone
-  std::vector<std::string> changes;         // of the job since the checkpoint
-  std::vector<std::string> unused_weights;  // tensors of model.weights that the model has not
+  std::string resumed_from;          // the checkpoint; empty: none
+  bool fresh_optimizer = false;      // it has weights alone
+  std::vector<std::string> changes;  // of the job since the checkpoint
+  WeightNames weights;               // in the files of model.weights
 };
 
 /// The parts of a run that announce() speaks of.

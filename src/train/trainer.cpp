@@ -122,7 +122,7 @@ void Trainer::prepare_weights() {
     start_.resumed_from = reader.path();
     start_.fresh_optimizer = !has_optimizer(reader, config_.model);
   } else if (!config_.model.weights.empty()) {
-    start_.unused_weights =
+    start_.weights =
         load_weights(stream_, store_, config_.model, config_.model.weights, &optimizer_);
   } else {
     initialize_weights(stream_, store_, config_.run.seed, &optimizer_);
