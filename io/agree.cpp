@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/process_limits.hpp"
 #include "kernels/base/wait.hpp"
 
 namespace triax {
@@ -28,9 +29,16 @@ void wait_yielding(MPI_Request& request) {
 
 std::string failure_text(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr) return error.what();
-  return Error("out of memory", "an allocation was refused",
-               "Make the micro-batch, data.seq_length or the model smaller, or use more ranks on "
-               "more nodes")
+  std::string why = "an allocation was refused", remedy;
+  for (const ProcessLimit& limit : process_limits)
+    if (const auto bytes = bytes_of_limit(limit)) {
+      why += fmt::format("; {} is limited to {}", limit.name, size_text(*bytes));
+      remedy += fmt::format("{}. Or: ", limit.remedy);
+    }
+  return Error("out of memory", why,
+               remedy +
+                   "Make the micro-batch, data.seq_length or the model smaller, or use more ranks "
+                   "on more nodes")
       .what();
 }
 

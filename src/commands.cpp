@@ -97,7 +97,8 @@ void check_planned(const JobArguments& arguments, const JobPlan& job,
     ranks = plan.fullest_node(arguments.ranks_per_node);
     check_fits(config, plan, ranks, node_limit());
   }
-  check_fits(config, plan, {plan.fullest()}, memory_limit());
+  for (const MemoryLimit& limit : {node_limit(), process_limit()})
+    check_fits(config, plan, {plan.fullest()}, limit);
   check_fits(config, plan, {plan.fullest()}, gpu_limit(config.place.space));
   check_offload_room(config, plan, ranks);
 }
@@ -136,7 +137,7 @@ LoadedJob load_on_all_ranks(MpiSession& session, const std::function<LoadedJob()
   std::string facts;
   try {
     job = load();
-    check_plannable(job.config, memory_limit().bytes);
+    check_plannable(job.config);
     facts = job_facts(job);
   } catch (const UsageError& error) {
     meeting.fail(error.what(), usage_failure);
@@ -158,7 +159,7 @@ LoadedJob load_to_plan(const JobArguments& arguments, MpiSession& session) {
   };
   if (processes > 1) return load_on_all_ranks(session, load);
   LoadedJob job = load();
-  check_plannable(job.config, memory_limit().bytes);
+  check_plannable(job.config);
   return job;
 }
 

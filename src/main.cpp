@@ -29,6 +29,7 @@
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"
 #include "src/train/build_facts.hpp"
+#include "src/train/memory_check.hpp"
 #include "src/train/run_requests.hpp"
 #include "src/train/version.hpp"
 
@@ -237,6 +238,7 @@ int start_and_run(int argc, char** argv, std::chrono::system_clock::time_point s
   std::optional<StartSignals> start;
   // One that comes while libraries start asks the run that is to come, too.
   if (argc > 1 && std::string_view(argv[1]) == "train") {
+    if (needs_ranks(argc, argv)) check_libraries_fit();
     hold_signals();
     start.emplace(stopped_early);
   }
@@ -266,7 +268,7 @@ int main(int argc, char** argv) {
   try {
     return start_and_run(argc, argv, started);
   } catch (const std::exception& error) {  // before there was a session
-    say("triax: {}\n", error.what());
+    say("triax: {}\n", failure_text(error));
     return dynamic_cast<const UsageError*>(&error) != nullptr ? usage_failure : run_time_failure;
   }
 }

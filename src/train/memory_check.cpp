@@ -6,6 +6,7 @@
 #include <string>
 
 #include "io/agree.hpp"
+#include "kernels/base/process_limits.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/train/memory_advice.hpp"
@@ -13,7 +14,6 @@
 namespace triax {
 namespace {
 
-constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 constexpr double countable = 4e18;  // bytes that an int64 holds
 
 double count_with_blocks(ModelConfig model, int blocks) {
@@ -55,8 +55,8 @@ std::string settings_that_shrink(const PlacedConfig& config) {
   std::vector<std::string> settings;
   for (const MemorySaving& saving : memory_savings(config)) {
     if (settings.size() == shown) break;
-    settings.push_back(fmt::format("{} ({:.4g} GiB less a rank)", saving.setting,
-                                   static_cast<double>(saving.bytes) / gib));
+    settings.push_back(fmt::format("{} ({} less a rank)", saving.setting,
+                                   size_text(static_cast<double>(saving.bytes))));
   }
   const std::string ranks = fmt::format(
       "spread the job over more ranks on more machines (a larger parallel.tensor or "
@@ -76,6 +76,14 @@ double bytes_of(const MemoryPlan& plan, const std::vector<int>& ranks, const Mem
   double bytes = 0.0;
   for (const int rank : ranks) bytes += static_cast<double>(limited(plan.of(rank), limit).total());
   return bytes;
+}
+
+// The job is wrong where the machine is too small for it, and what starts it where a limit is that
+// can be raised.
+[[noreturn]] void refuse(const MemoryLimit& limit, const std::string& problem,
+                         const std::string& why, const std::string& settings) {
+  if (limit.remedy.empty()) throw UsageError(problem, why, settings);
+  throw Error(problem, why, fmt::format("{}. Or: {}", limit.remedy, settings));
 }
 
 }  // namespace
@@ -106,22 +114,40 @@ double planning_bytes(const Config& config) {
   return at_once * instructions * sizeof(Op);
 }
 
-void check_plannable(const Config& config, double bytes) {
-  if (const double needed = planning_bytes(config); needed > bytes)
+void check_libraries_fit(const MemoryLimit& limit) {
+  if (limit.bytes <= 0.0)
+    throw Error(limit.what + " leaves nothing for a run",
+                "the program and its libraries take all of it", limit.remedy);
+}
+
+void check_plannable(const Config& config, const MemoryLimit& limit) {
+  const double needed = planning_bytes(config);
+  if (needed > limit.bytes && !limit.remedy.empty())
+    throw Error(fmt::format("{} leaves {} for a run beside the program and its libraries",
+                            limit.what, size_text(limit.bytes)),
+                fmt::format("the plan of a step alone takes {}", size_text(needed)), limit.remedy);
+  if (needed > limit.bytes)
     throw UsageError(
-        fmt::format("the plan of a step does not fit: {:.4g} GiB, and there are {:.4g} GiB",
-                    needed / gib, bytes / gib),
+        fmt::format("the plan of a step does not fit {}: it takes {} of {}", limit.what,
+                    size_text(needed), size_text(limit.bytes)),
         fmt::format("instructions of {} layers x {} micro-batches, forward and backward, and of "
                     "parts of offloaded state",
                     config.model.layers, config.batch.accumulation),
         "Lower gradient_accumulation_steps, train_batch_size or the model's sizes");
-  if (const double needed = most_bytes(config); needed > countable)
+  if (const double all = most_bytes(config); all > countable)
     throw UsageError(
-        fmt::format("the job does not fit any machine's memory: about {:.4g} GiB", needed / gib),
+        fmt::format("the job does not fit any machine's memory: about {}", size_text(all)),
         fmt::format("{:.4g} parameters; micro-batches of {} x {} tokens",
                     count_parameters(config.model), config.batch.micro,
                     config.data.sequence_length),
         "Check the model's sizes, train_micro_batch_size_per_gpu and data.seq_length");
+}
+
+void check_plannable(const Config& config) {
+  check_plannable(config, node_limit());
+  const MemoryLimit own = process_limit();
+  check_libraries_fit(own);
+  check_plannable(config, own);
 }
 
 bool fits(const MemoryPlan& plan, const std::vector<int>& ranks, const MemoryLimit& limit) {
@@ -148,13 +174,13 @@ void check_fits(const PlacedConfig& config, const MemoryPlan& plan, const std::v
   std::vector<std::string> sizes;
   for (const MemoryKind& kind : kinds)
     sizes.push_back(
-        fmt::format("{} {:.4g} GiB", kind.name, static_cast<double>(most.*kind.bytes) / gib));
-  throw UsageError(
-      fmt::format("the job does not fit {}: {} rank(s) there need {:.4g} GiB and it has {:.4g} GiB",
-                  limit.what, ranks.size(), needed / gib, limit.bytes / gib),
-      fmt::format("rank {} needs {:.4g} GiB: {}", fullest, static_cast<double>(most.total()) / gib,
-                  fmt::join(sizes, ", ")),
-      settings_that_shrink(config));
+        fmt::format("{} {}", kind.name, size_text(static_cast<double>(most.*kind.bytes))));
+  refuse(limit,
+         fmt::format("the job does not fit {}: {} rank(s) there need {} and it has {}", limit.what,
+                     ranks.size(), size_text(needed), size_text(limit.bytes)),
+         fmt::format("rank {} needs {}: {}", fullest, size_text(static_cast<double>(most.total())),
+                     fmt::join(sizes, ", ")),
+         settings_that_shrink(config));
 }
 
 void check_fits(const PlacedConfig& config, const MemoryPlan& plan, const ProcessGrid& grid) {

@@ -10,14 +10,15 @@
 #include <string_view>
 
 #include "kernels/base/device.hpp"
+#include "kernels/base/process_limits.hpp"
 #include "src/train/process_memory.hpp"
 
 namespace triax {
 namespace {
 namespace fs = std::filesystem;
 
-void take_lesser(MemoryLimit& least, double bytes, const std::string& what) {
-  if (bytes < least.bytes) least = {bytes, what};
+void take_lesser(MemoryLimit& least, const MemoryLimit& other) {
+  if (other.bytes < least.bytes) least = other;
 }
 
 // The number that a text begins with; nothing where it begins with a word, as "max" or "unlimited".
@@ -48,10 +49,10 @@ std::string line_of(const fs::path& file, std::string_view key) {
 MemoryLimit node_limit(const SystemFiles& system) {
   MemoryLimit least;
   if (const auto kib = leading_number(line_of(system.proc + "/meminfo", "MemTotal:")))
-    take_lesser(least, *kib * 1024.0, "this machine's memory");
+    take_lesser(least, {*kib * 1024.0, "this machine's memory"});
   for (const fs::path& file : cgroup_files(system, "memory", "memory.max", "memory.limit_in_bytes"))
     if (const auto bytes = number_in(file))
-      take_lesser(least, *bytes, fmt::format("the cgroup's memory ({})", file.string()));
+      take_lesser(least, {*bytes, fmt::format("the cgroup's memory ({})", file.string())});
   return least;
 }
 
@@ -63,13 +64,14 @@ MemoryLimit process_limit(const SystemFiles& system) {
   // Pages that are mapped and not in memory count for the limit, and not for a plan.
   const double resident = counted("VmRSS:");
   MemoryLimit least;
-  const auto take = [&](const char* limit, const char* mapped, const char* what) {
-    if (const auto bytes = leading_number(line_of(limits, limit)))
-      take_lesser(least, std::max(0.0, *bytes - counted(mapped) + resident - mapped_by_libraries),
-                  what);
-  };
-  take("Max address space", "VmSize:", "a process's address space (ulimit -v)");
-  take("Max data size", "VmData:", "a process's data (ulimit -d)");
+  for (const ProcessLimit& limit : process_limits) {
+    const auto bytes = leading_number(line_of(limits, limit.line));
+    if (!bytes) continue;
+    const double mapped = counted(limit.resource == RLIMIT_AS ? "VmSize:" : "VmData:");
+    take_lesser(least, {std::max(0.0, *bytes - mapped + resident - mapped_by_libraries),
+                        fmt::format("{} of {}", limit.name, size_text(*bytes)), MemorySpace::host,
+                        limit.remedy});
+  }
   return least;
 }
 
@@ -82,8 +84,7 @@ MemoryLimit gpu_limit(MemorySpace space) {
 
 MemoryLimit memory_limit(const SystemFiles& system) {
   MemoryLimit least = node_limit(system);
-  const MemoryLimit own = process_limit(system);
-  take_lesser(least, own.bytes, own.what);
+  take_lesser(least, process_limit(system));
   return least;
 }
 

@@ -14,6 +14,7 @@ struct MemoryLimit {
   double bytes = std::numeric_limits<double>::infinity();
   std::string what = "this machine's memory";
   MemorySpace space = MemorySpace::host;  // a GPU's memory, or the machine's
+  std::string remedy = {};                // of a limit that can be raised: how
 };
 
 /// What the ranks on this machine share: the least of its memory (MemTotal), and of the limits of

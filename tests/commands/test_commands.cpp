@@ -212,7 +212,8 @@ TEST_F(Commands, AnAddressSpaceWithoutRoomForLibrariesIsRefused) {
   for (const int end = mib + 256; mib <= end && !ran; mib += 8) {
     const Outcome outcome = within(mib, "train " + shell_word(directory_.path("job.json")));
     if (outcome.text.find("ulimit -v") != std::string::npos) {
-      EXPECT_EQ(outcome.status, 2) << mib << " MiB: " << outcome.text;
+      EXPECT_EQ(outcome.status, 3) << mib << " MiB: " << outcome.text;
+      EXPECT_THAT(outcome.text, HasSubstr("Raise that limit: ulimit -v unlimited"));
       refused = true;
     } else if (refused) {
       EXPECT_EQ(outcome.status, 0) << mib << " MiB: " << outcome.text;

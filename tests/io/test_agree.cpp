@@ -1,5 +1,10 @@
 #include "io/agree.hpp"
 
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <new>
+
 #include "tests/io/rank_fixtures.hpp"
 
 namespace triax {
@@ -28,6 +33,18 @@ TEST(Agree, PassesWhenAllDo) {
 TEST(Agree, AnAllocationThatWasRefusedSaysWhatToDo) {
   EXPECT_THAT(error_of([] { agreed(MPI_COMM_WORLD, [] { throw std::bad_alloc(); }); }),
               AllOf(HasSubstr("out of memory"), HasSubstr("Make the micro-batch")));
+}
+
+TEST(Agree, AnAllocationUnderALimitOfTheProcessNamesIt) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_DATA, &before), 0);
+  rlimit lower = before;
+  lower.rlim_cur = std::min<rlim_t>(before.rlim_max, rlim_t{1} << 44);
+  ASSERT_EQ(::setrlimit(RLIMIT_DATA, &lower), 0);
+  const std::string text = failure_text(std::bad_alloc());
+  ::setrlimit(RLIMIT_DATA, &before);
+  EXPECT_THAT(text, AllOf(HasSubstr("a process's data (RLIMIT_DATA, ulimit -d) is limited to "),
+                          HasSubstr("GiB). Raise that limit: ulimit -d unlimited. Or: Make")));
 }
 
 // Each rank in turn fails alone: all hear of it, and the communicator is as good as before.

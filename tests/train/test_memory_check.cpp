@@ -12,6 +12,7 @@ namespace triax::test {
 namespace {
 
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -83,7 +84,7 @@ TEST(CheckFits, WhatAGpuHasCountsForItsMemoryAlone) {
 // The largest sizes that the table of keys allows, at once.
 TEST(CheckPlannable, ImpossibleSizesAreTheUsersErrorAtOnce) {
   Config config;
-  EXPECT_NO_THROW(check_plannable(config, gib));
+  EXPECT_NO_THROW(check_plannable(config, {gib}));
   config.model.layers = 10000;
   config.model.hidden = 10000000;
   config.model.heads = config.model.kv_heads = 1;
@@ -94,9 +95,9 @@ TEST(CheckPlannable, ImpossibleSizesAreTheUsersErrorAtOnce) {
   config.batch.micro = 1000000000000;
   config.data.sequence_length = 1000000000;
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_THROW(check_plannable(config, 1000 * gib), UsageError);
+  EXPECT_THROW(check_plannable(config, {1000 * gib}), UsageError);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(100));
-  EXPECT_THAT(error_of([&] { check_plannable(config, 1000 * gib); }),
+  EXPECT_THAT(error_of([&] { check_plannable(config, {1000 * gib}); }),
               AllOf(HasSubstr("parameters"), HasSubstr("any machine's memory"),
                     HasSubstr("1000000000000 x 1000000000 tokens")));
 }
@@ -104,15 +105,45 @@ TEST(CheckPlannable, ImpossibleSizesAreTheUsersErrorAtOnce) {
 TEST(CheckPlannable, APlanMayBeTooLongByItself) {
   Config config;
   config.batch.accumulation = 1000000000;
-  EXPECT_THAT(error_of([&] { check_plannable(config, 8 * gib); }),
+  EXPECT_THAT(error_of([&] { check_plannable(config, {8 * gib}); }),
               AllOf(HasSubstr("instructions"), HasSubstr("gradient_accumulation_steps")));
   config.batch.accumulation = 1;
   config.model.hidden = config.model.head_size = 10'000'000;
   config.model.heads = config.model.kv_heads = 1;
-  EXPECT_NO_THROW(check_plannable(config, 8 * gib));
+  EXPECT_NO_THROW(check_plannable(config, {8 * gib}));
   config.zero.offload_optimizer.device = OffloadDevice::nvme;
-  EXPECT_THAT(error_of([&] { check_plannable(config, 8 * gib); }),
+  EXPECT_THAT(error_of([&] { check_plannable(config, {8 * gib}); }),
               HasSubstr("parts of offloaded state"));
+}
+
+template <class Action>
+bool is_usage_error(Action&& action) {
+  try {
+    action();
+  } catch (const UsageError&) {
+    return true;
+  } catch (const Error&) {
+  }
+  return false;
+}
+
+// As under `ulimit -v`: nothing is wrong with the job.
+TEST(CheckPlannable, ALimitThatCanBeRaisedIsNamedAndIsNoUsersError) {
+  const MemoryLimit limit{0.0, "a process's address space (ulimit -v) of 1 MiB", MemorySpace::host,
+                          "Raise it"};
+  const auto plan = [&] { check_plannable(Config(), limit); };
+  EXPECT_THAT(error_of(plan), AllOf(HasSubstr("(ulimit -v) of 1 MiB leaves 0 bytes for a run"),
+                                    EndsWith("). Raise it"), Not(HasSubstr("Lower"))));
+  const auto libraries = [&] { check_libraries_fit(limit); };
+  EXPECT_THAT(error_of(libraries),
+              AllOf(HasSubstr("of 1 MiB leaves nothing for a run"), EndsWith("). Raise it")));
+  EXPECT_NO_THROW(check_libraries_fit({1.0}));
+  const PlacedConfig config = golden_config({.micro = 1});
+  const auto fit = [&] { check_fits(config, memory_of(config), {0}, limit); };
+  EXPECT_THAT(error_of(fit), AllOf(HasSubstr("does not fit a process's address space"),
+                                   HasSubstr("Raise it. Or: ")));
+  EXPECT_FALSE(is_usage_error(plan));
+  EXPECT_FALSE(is_usage_error(fit));
 }
 
 }  // namespace
