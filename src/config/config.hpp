@@ -67,6 +67,19 @@ struct ParallelConfig {
   bool tensor_across_nodes = false;
 };
 
+/// What a run does about a loss spike.
+enum class SpikeAction : std::uint8_t { warn, stop, rollback };
+/// As run.loss_spike.action names them, in their order.
+inline constexpr const char* spike_action_names[] = {"warn", "stop", "rollback"};
+
+/// When the loss of a step is a spike: see LossSpikes.
+struct LossSpikeConfig {
+  double factor = 3.0;  // above so many times the median
+  int window = 50;      // losses that the median is of
+  SpikeAction action = SpikeAction::warn;
+  int max_rollbacks = 3;  // at one place
+};
+
 struct RunConfig {
   std::int64_t steps = 100;
   std::uint64_t seed = 1234;
@@ -79,6 +92,7 @@ struct RunConfig {
   double time_limit = 0.0;         // seconds from the start; 0: what Slurm says
   double collective_timeout = 600.0;  // seconds that a rank waits for others, at most
   std::int64_t max_bad_steps = 3;     // skipped in a row, as loss or gradient is not finite
+  LossSpikeConfig loss_spike;
   /// Where tensors live and are computed; none: on GPUs where every rank has one.
   std::optional<MemorySpace> space;
 };

@@ -50,6 +50,24 @@ void add_parallel(Keys& k) {
                      "let tensor groups span nodes (slow)"));
 }
 
+void add_loss_spike(Keys& k) {
+  const std::string p = "run.loss_spike.";
+  k.push_back(obeyed(p + "factor", number, 3.0, above(1),
+                     "the loss of a step is a spike above so many times the median of the losses "
+                     "before it"));
+  k.push_back(obeyed(p + "window", integer, 50, from_to(1, 1000),
+                     "losses that the median is of: the last ones that were no spikes; no loss is "
+                     "a spike before there have been so many")
+                  .in("steps"));
+  k.push_back(obeyed(
+      p + "action", string, "warn", one_of({"warn", "stop", "rollback"}),
+      "what the run does about one. warn: prints a line; stop: ends with status 3; rollback: "
+      "goes back to the newest checkpoint from before it, and on with the samples after it"));
+  k.push_back(obeyed(p + "max_rollbacks", integer, 3, from_to(1, 1000),
+                     "rollbacks in a row, each at most a window of steps behind the spike before "
+                     "it; one more spike there stops the run"));
+}
+
 void add_run(Keys& k) {
   k.push_back(obeyed("run.steps", integer, 100, at_least(1), "optimizer steps in all").in("steps"));
   k.push_back(obeyed("run.seed", integer, 1234, at_least(0), "seed of fresh weights and dropout"));
@@ -85,6 +103,7 @@ void add_run(Keys& k) {
              "the loss, or any overflow at a fixed fp16.loss_scale); one more stops the run with "
              "the checkpoint from before them")
           .in("steps"));
+  add_loss_spike(k);
   k.push_back(
       obeyed("run.collective_timeout", duration, "10m", from_to(0.1, 1e9),
              "longest wait of a rank for others, six times as long while they work on files; "

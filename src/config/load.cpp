@@ -59,6 +59,7 @@ ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
   errors.add(model_errors);
   resolve_training(settings, errors);
   check_time(settings, errors);
+  check_loss_spike(settings, errors);
   check_rates(settings, errors);
   resolve_grid(settings, model, ranks, errors);
   resolve_batch(settings, errors);

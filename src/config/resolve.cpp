@@ -165,6 +165,15 @@ void check_time(Settings& s, ErrorList& errors) {
                   s.seconds(leave), s.seconds(limit)));
 }
 
+void check_loss_spike(Settings& s, ErrorList& errors) {
+  const std::string action = "run.loss_spike.action", interval = "checkpoint.interval";
+  if (!s.sound({action, interval}) || s.string(action) != "rollback" || s.integer(interval) > 0)
+    return;
+  s.error(errors, action,
+          "\"rollback\" goes back to a checkpoint, and checkpoint.interval 0 writes none before "
+          "the end. Set checkpoint.interval, or this key to \"stop\" or \"warn\"");
+}
+
 void resolve_training(Settings& s, ErrorList& errors) {
   resolve_precision(s, errors);
   // "auto" stands in files of Hugging Face's Trainer: its TrainingArguments' defaults.

@@ -17,6 +17,8 @@ void check_schedule(Settings& settings, ErrorList& errors);
 void resolve_training(Settings& settings, ErrorList& errors);
 /// A run that leaves before it has begun, by run.stop_before_end and run.time_limit.
 void check_time(Settings& settings, ErrorList& errors);
+/// A rollback that has nothing to go back to.
+void check_loss_spike(Settings& settings, ErrorList& errors);
 /// Schedules that no step can be trained with. After resolve_training.
 void check_rates(Settings& settings, ErrorList& errors);
 /// ZeRO's settings: FSDP's words for them, sizes that are "auto", shard groups that must divide the

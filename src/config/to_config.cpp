@@ -45,6 +45,16 @@ std::optional<MemorySpace> space(const std::string& device) {
   return device == "gpu" ? MemorySpace::device : MemorySpace::host;
 }
 
+LossSpikeConfig loss_spike(const Settings& s) {
+  LossSpikeConfig l;
+  l.factor = s.number("run.loss_spike.factor");
+  l.window = small(s, "run.loss_spike.window");
+  const auto* const name = std::ranges::find(spike_action_names, s.string("run.loss_spike.action"));
+  l.action = static_cast<SpikeAction>(name - std::begin(spike_action_names));
+  l.max_rollbacks = small(s, "run.loss_spike.max_rollbacks");
+  return l;
+}
+
 RunConfig run(const Settings& s) {
   RunConfig r;
   r.steps = s.integer("run.steps");
@@ -58,6 +68,7 @@ RunConfig run(const Settings& s) {
   r.time_limit = s.seconds("run.time_limit");
   r.collective_timeout = s.seconds("run.collective_timeout");
   r.max_bad_steps = s.integer("run.max_bad_steps");
+  r.loss_spike = loss_spike(s);
   r.space = space(s.string("run.device"));
   return r;
 }

@@ -32,6 +32,40 @@ TEST_F(Resolve, TimesLeaveRoomForAStep) {
   EXPECT_THAT(times("0", "1e10"), HasSubstr("run.time_limit: 10000000000.0 is not allowed"));
 }
 
+TEST_F(Resolve, LossSpikes) {
+  const LossSpikeConfig unsaid = config("").run.loss_spike;
+  EXPECT_EQ(unsaid.factor, 3.0);
+  EXPECT_EQ(unsaid.window, 50);
+  EXPECT_EQ(unsaid.action, SpikeAction::warn);
+  EXPECT_EQ(unsaid.max_rollbacks, 3);
+  const auto with = [](const std::string& members, const std::string& interval = "5") {
+    return R"(, "run": {"loss_spike": {)" + members + R"(}}, "checkpoint": {"interval": )" +
+           interval + "}";
+  };
+  const LossSpikeConfig said =
+      config(with(R"("factor": 1.5, "window": 20, "action": "rollback", "max_rollbacks": 7)"))
+          .run.loss_spike;
+  EXPECT_EQ(said.factor, 1.5);
+  EXPECT_EQ(said.window, 20);
+  EXPECT_EQ(said.action, SpikeAction::rollback);
+  EXPECT_EQ(said.max_rollbacks, 7);
+  EXPECT_EQ(config(with(R"("action": "stop")", "0")).run.loss_spike.action, SpikeAction::stop);
+  EXPECT_THAT(
+      error(with(R"("action": "rollback")", "0")),
+      HasSubstr("job.json:3: run.loss_spike.action: \"rollback\" goes back to a checkpoint, "
+                "and checkpoint.interval 0 writes none before the end. Set"));
+  EXPECT_THAT(error(with(R"("action": "retry")")),
+              HasSubstr("job.json:3: run.loss_spike.action: \"retry\" is not allowed (allowed: "
+                        "\"warn\", \"stop\", \"rollback\")"));
+  EXPECT_THAT(error(with(R"("factor": 1)")),
+              HasSubstr("job.json:3: run.loss_spike.factor: 1 is not allowed (allowed: > 1)"));
+  EXPECT_THAT(error(with(R"("window": 1001)")),
+              HasSubstr("run.loss_spike.window: 1001 is not allowed (allowed: 1 <= x <= 1000)"));
+  EXPECT_THAT(error(with(R"("max_rollbacks": 0)")),
+              HasSubstr("run.loss_spike.max_rollbacks: 0 is not allowed (allowed: 1 <= x"));
+  EXPECT_THAT(error(with(R"("windows": 5)")), HasSubstr("run.loss_spike.window"));
+}
+
 TEST_F(Resolve, CountsOfOverflowsFitTheirType) {
   EXPECT_THAT(error(R"(, "fp16": {"enabled": true, "hysteresis": 4294967297})"),
               HasSubstr("fp16.hysteresis: 4294967297 is not allowed (allowed: 1 <= x <= 1"));
