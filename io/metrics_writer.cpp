@@ -200,6 +200,7 @@ void MetricsWriter::write(const StepMetrics& m) {
   const std::string mfu = m.mfu ? fmt::format(R"("mfu":{},)", number(*m.mfu)) : "";
   std::string scale = m.loss_scale ? fmt::format(R"("loss_scale":{},)", number(*m.loss_scale)) : "";
   if (m.loss_scale || m.skipped) scale += fmt::format(R"("skipped":{},)", m.skipped);
+  if (m.loss_spike) scale += R"("loss_spike":true,)";
   line(fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"lr":{},"tokens":{},)"
       R"("tokens_per_second":{},"step_seconds":{},)"
@@ -214,6 +215,16 @@ void MetricsWriter::write(const StepMetrics& m) {
 void MetricsWriter::write_valid(std::int64_t step, double valid_loss, std::int64_t tokens) {
   line(fmt::format(R"({{"step":{},"valid_loss":{},"tokens":{}}})", step, number(valid_loss),
                    tokens));
+}
+
+void MetricsWriter::write_rollback(const RollbackMetrics& r) {
+  const std::string checkpoint =
+      nlohmann::json(r.checkpoint).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  line(fmt::format(
+      R"({{"event":"rollback","step":{},"spike_step":{},"spike_loss":{},"checkpoint":{},)"
+      R"("sample":{},"samples_skipped":{},"number":{}}})",
+      r.step, r.spike_step, number(r.spike_loss), checkpoint, r.sample, r.samples_skipped,
+      r.number));
 }
 
 }  // namespace triax

@@ -15,10 +15,22 @@ struct StepMetrics {
   std::optional<double> mfu;
   std::optional<double> loss_scale;    // of this step (fp16)
   bool skipped = false;                // not finite: the step changed nothing
+  bool loss_spike = false;             // far above the losses before it
   std::int64_t peak_memory_bytes = 0;  // largest over ranks
   std::int64_t bytes_sent_data = 0, bytes_sent_tensor = 0,
                bytes_sent_pipeline = 0;  // this step, all ranks
   std::int64_t messages_sent_data = 0, messages_sent_tensor = 0, messages_sent_pipeline = 0;
+};
+
+/// A run that went back to a checkpoint because of a loss spike.
+struct RollbackMetrics {
+  std::int64_t step = 0;        // the next one: that of the checkpoint
+  std::int64_t spike_step = 0;  // whose loss was the spike
+  double spike_loss = 0;
+  std::string checkpoint;
+  std::int64_t sample = 0;           // the first that the next step trains on
+  std::int64_t samples_skipped = 0;  // before it, since the checkpoint
+  int number = 1;                    // of the rollback at its place
 };
 
 /// Where lines go that a later run takes back: a file beside metrics.jsonl, which is appended to.
@@ -42,6 +54,9 @@ class MetricsWriter {
   MetricsWriter& operator=(const MetricsWriter&) = delete;
   void write(const StepMetrics& metrics);
   void write_valid(std::int64_t step, double valid_loss, std::int64_t tokens);
+  /// {"event":"rollback", ...}. It is of the step that follows: a run that makes that step again
+  /// takes the line back.
+  void write_rollback(const RollbackMetrics& rollback);
   /// How many lines were moved.
   std::int64_t set_aside() const { return set_aside_; }
   /// Whether a line of the step before `first_step` has a validation loss.

@@ -73,6 +73,27 @@ TEST(MetricsWriter, WritesEveryField) {
   EXPECT_EQ(read[2], json::parse(R"({"step":3,"valid_loss":1.25,"tokens":4096})"));
 }
 
+TEST(MetricsWriter, ARollbackIsALineOfTheStepThatFollows) {
+  const TempDirectory dir;
+  StepMetrics m;
+  m.step = 5;
+  m.loss_spike = true;
+  {
+    MetricsWriter writer(dir.path("m"), 0);
+    writer.write(m);
+    writer.write_rollback({4, 5, 7.5, "run/\"a\".h5", 48, 16, 2});
+  }
+  const auto read = lines(dir.path("m"));
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].at("loss_spike"), true);
+  EXPECT_EQ(read[1], json::parse(R"({"event":"rollback","step":4,"spike_step":5,"spike_loss":7.5,
+      "checkpoint":"run/\"a\".h5","sample":48,"samples_skipped":16,"number":2})"));
+  EXPECT_EQ(MetricsWriter(dir.path("m"), 5).set_aside(), 1) << "of step 5, which is made again";
+  EXPECT_EQ(lines(dir.path("m")).size(), 1u);
+  EXPECT_EQ(MetricsWriter(dir.path("m"), 4).set_aside(), 1);
+  EXPECT_TRUE(lines(dir.path("m")).empty());
+}
+
 TEST(MetricsWriter, FloatsReadBackBitForBit) {
   const TempDirectory dir;
   using limits = std::numeric_limits<double>;
