@@ -189,10 +189,17 @@ std::vector<std::string> remove_unfinished(const std::string& directory) {
   return removed;
 }
 
-void prune_checkpoints(const std::string& directory, int keep) {
-  if (keep <= 0) return;
+std::string prune_checkpoints(const std::string& directory, int keep, std::int64_t sound) {
+  if (keep <= 0) return {};
   std::vector<std::string> paths = list_checkpoints(directory);
   std::erase_if(paths, leads_nowhere);
+  const auto newest_sound = std::ranges::find_if(
+      paths, [&](const std::string& path) { return checkpoint_step(path) <= sound; });
+  std::string spared;
+  if (newest_sound != paths.end() && newest_sound - paths.begin() >= keep) {
+    spared = *newest_sound;
+    paths.erase(newest_sound);
+  }
   std::set<std::string> unused;
   for (std::size_t i = static_cast<std::size_t>(keep); i < paths.size(); ++i) {
     // The parts of a file elsewhere lie there, and are not this directory's.
@@ -203,11 +210,12 @@ void prune_checkpoints(const std::string& directory, int keep) {
       unused.insert(*parts);
     remove_file(paths[i], "old");
   }
-  if (unused.empty()) return;
+  if (unused.empty()) return spared;
   for (const std::string& parts : stray_parts(directory)) {  // a copy of a master shows them too
     std::error_code ignored;                                 // what stays goes as a run begins
     if (unused.contains(parts)) fs::remove_all(parts, ignored);
   }
+  return spared;
 }
 
 }  // namespace triax

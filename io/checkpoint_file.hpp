@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -155,8 +156,11 @@ std::vector<CheckpointPath> find_checkpoints(const std::string& directory);
 /// Published checkpoints in a directory, newest (highest step) first: files named
 /// "step-<digits>.h5". An absent directory has none.
 std::vector<std::string> list_checkpoints(const std::string& directory);
-/// Removes all but the `keep` newest published checkpoints (0: keeps all), with their parts.
-void prune_checkpoints(const std::string& directory, int keep);
+/// Removes all but the `keep` newest published checkpoints (0: keeps all), with their parts. The
+/// newest one of at most `sound` steps stays too; returns it where it is not one of those `keep`,
+/// else nothing.
+std::string prune_checkpoints(const std::string& directory, int keep,
+                              std::int64_t sound = std::numeric_limits<std::int64_t>::max());
 /// Removes what a killed run left: "step-<digits>.h5.tmp", and directories of parts that belong to
 /// no checkpoint. Returns their names, sorted. Not while another run writes there.
 std::vector<std::string> remove_unfinished(const std::string& directory);

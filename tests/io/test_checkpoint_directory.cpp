@@ -94,5 +94,20 @@ TEST_F(CheckpointDirectory, ALinkThatLeadsNowhereTakesNoPlaceOfTheNewest) {
                                                          dir_.path("step-000040.h5"), oldest));
 }
 
+TEST_F(CheckpointDirectory, TheNewestSoundOneStaysBesideThoseThatAreKept) {
+  const std::string newest = dir_.path("step-1000000.h5"), middle = dir_.path("step-000040.h5"),
+                    oldest = dir_.path("step-000005.h5");
+  EXPECT_EQ(prune_checkpoints(dir_.path(), 2, 40), "") << "it is one of the two";
+  EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(newest, middle));
+  EXPECT_EQ(prune_checkpoints(dir_.path(), 1, 999999), middle);
+  EXPECT_EQ(prune_checkpoints(dir_.path(), 1, 40), middle);
+  EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(newest, middle));
+  dir_.file("step-000005.h5", "x");
+  EXPECT_EQ(prune_checkpoints(dir_.path(), 1, 39), oldest);
+  EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(newest, oldest));
+  EXPECT_EQ(prune_checkpoints(dir_.path(), 1, 4), "") << "there is none";
+  EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(newest));
+}
+
 }  // namespace
 }  // namespace triax
