@@ -76,7 +76,17 @@ bool same(const std::string& path, const json& a, const json& b) {
   });
 }
 
+json training_data(const std::string& job) {
+  const json root = json::parse(job, nullptr, false);
+  const json::json_pointer place("/data/train");
+  return root.is_object() && root.contains(place) ? root[place] : json();
+}
+
 }  // namespace
+
+bool same_training_data(const std::string& there, const std::string& here) {
+  return same("data.train", training_data(there), training_data(here));
+}
 
 std::vector<std::string> job_changes(const std::string& there, const std::string& here) {
   const json before = json::parse(there, nullptr, false);

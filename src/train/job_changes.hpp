@@ -12,4 +12,7 @@ namespace triax {
 /// not hold a job.
 std::vector<std::string> job_changes(const std::string& there, const std::string& here);
 
+/// Whether two resolved jobs train on the same files.
+bool same_training_data(const std::string& there, const std::string& here);
+
 }  // namespace triax

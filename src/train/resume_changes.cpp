@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 const char* const tokens_key = "triax.data_tokens";
+const char* const losses_key = "triax.losses";
 
 // The place of a dotted key; null where there is none.
 json saved_value(const std::string& job, std::string key) {
@@ -62,10 +63,17 @@ std::optional<std::int64_t> saved_integer(const std::string& job, const std::str
 }
 
 // Beside what job.json says of the run that wrote it; a run does not read it.
-std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens) {
+std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens,
+                               const std::string& losses) {
   auto job = nlohmann::ordered_json::parse(resolved);
   job["triax"]["data_tokens"] = tokens;
+  if (!losses.empty()) job["triax"]["losses"] = nlohmann::ordered_json::parse(losses);
   return job.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string resume_losses(const CheckpointHeader& header, const std::string& resolved) {
+  const json losses = saved_value(header.job, losses_key);
+  return losses.is_object() && same_training_data(header.job, resolved) ? losses.dump() : "";
 }
 
 std::int64_t resume_sample(const CheckpointHeader& header, const DataConfig& data,

@@ -16,8 +16,15 @@ namespace triax {
 std::optional<std::int64_t> saved_integer(const std::string& job, const std::string& key);
 
 /// The text of a job for a checkpoint: with the tokens of its training data, which may be others
-/// under the same name when the run goes on.
-std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens);
+/// under the same name when the run goes on, and LossSpikes::state(). Both stand in the job and not
+/// in attributes of their own: an older triax takes a file with an attribute that it does not know
+/// for damaged.
+std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens,
+                               const std::string& losses = {});
+
+/// The LossSpikes::state() that the run goes on with; empty where the file has none, or losses of
+/// other training data.
+std::string resume_losses(const CheckpointHeader& header, const std::string& resolved);
 
 /// The sample that the run goes on with: CheckpointHeader::samples are of the sequence length that
 /// they were taken with. The next sample begins where they end, or behind that.

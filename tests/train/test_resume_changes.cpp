@@ -117,5 +117,21 @@ TEST_F(ResumeChanges, OfARunThatIsDoneAreThoseOfTheJob) {
   EXPECT_THAT(changes(before), testing::Contains(HasSubstr("cosine")));
 }
 
+// An older triax reads the job, and no more of it than it knows.
+TEST_F(ResumeChanges, LossesStandInTheJobOfAFileAndAreThoseOfItsData) {
+  CheckpointHeader before = header();
+  EXPECT_EQ(resume_losses(before, loaded().resolved), "") << "of a triax that did not write them";
+  const std::string losses = R"({"counted":2,"window":[0.1,0.3333333333333333]})";
+  before.job = job_for_checkpoint(loaded().resolved, 101, losses);
+  EXPECT_EQ(resume_losses(before, loaded().resolved), losses);
+  EXPECT_THAT(changes(before), IsEmpty());
+  EXPECT_EQ(saved_integer(before.job, "triax.data_tokens"), 101);
+  job_["optimizer"]["params"]["lr"] = 0.5;
+  EXPECT_EQ(resume_losses(before, loaded().resolved), losses);
+  job_["data"]["train"] = {
+      directory_.file("other.txt", "text that is another, and has its losses")};
+  EXPECT_EQ(resume_losses(before, loaded().resolved), "");
+}
+
 }  // namespace
 }  // namespace triax::test
