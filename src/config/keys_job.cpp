@@ -122,7 +122,8 @@ void add_checkpoint(Keys& k) {
   k.push_back(obeyed("checkpoint.interval", integer, 0, at_least(0),
                      "write each so many steps; 0: at the end only")
                   .in("steps"));
-  k.push_back(obeyed("checkpoint.keep", integer, 3, from_to(0, 1e9), "newest files kept; 0: all")
+  k.push_back(obeyed("checkpoint.keep", integer, 3, from_to(0, 1e9),
+                     "newest files kept, and the newest whose loss was within reason; 0: all")
                   .in("files"));
   k.push_back(obeyed("checkpoint.resume", path, "auto", anything(),
                      "where the run begins. auto: from the newest file if any; never; must; or a "

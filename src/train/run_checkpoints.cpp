@@ -2,10 +2,12 @@
 
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
 #include <system_error>
 
 #include "io/agree.hpp"
 #include "src/train/resume_changes.hpp"
+#include "src/train/run_directory.hpp"
 #include "src/train/version.hpp"
 
 namespace triax {
@@ -36,7 +38,7 @@ CheckpointHeader RunCheckpoints::header(const RunPosition& at,
   header.step = at.step;
   header.tokens = at.tokens;
   header.samples = at.samples;
-  header.job = job_for_checkpoint(job_, at.data_tokens);
+  header.job = job_for_checkpoint(job_, at.data_tokens, at.losses);
   header.model = huggingface_config(config_.model);
   header.grid =
       fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,
@@ -80,16 +82,54 @@ void RunCheckpoints::prepare_publishing() const {
 // `unsafe`: what CheckpointWriter::publish says. The older files stay then.
 void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
   newest_ = step;
+  unproven_ = -1;
   say([&] {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
     spdlog::info("checkpoint {} ({:.1f} s)", path(step), taken.count());
     if (!unsafe.empty()) return spdlog::warn("{}. Older ones stay", unsafe);
-    try {
-      prune_checkpoints(config_.checkpoint.directory, config_.checkpoint.keep);
-    } catch (const std::exception& error) {  // the run is worth more than room on the disk
-      spdlog::warn("{}", error.what());
-    }
+    prune();
+    if (!spared_.empty()) unproven_ = step;
   });
+}
+
+// Rank 0's.
+void RunCheckpoints::prune() {
+  const CheckpointConfig& config = config_.checkpoint;
+  spared_.clear();
+  try {
+    spared_ = prune_checkpoints(config.directory, config.keep, within_);
+  } catch (const std::exception& error) {  // the run is worth more than room on the disk
+    say([&] { spdlog::warn("{}", error.what()); });
+  }
+  tell_spared();
+}
+
+// Once for each file, and not while the loss behind the newest file is simply not known yet.
+void RunCheckpoints::tell_spared() {
+  if (spared_.empty() || !beyond_ || spared_ == spared_told_) return;
+  spared_told_ = spared_;
+  say([&] {
+    spdlog::warn(
+        "{} stays beside the {} newest (checkpoint.keep): it is the newest whose loss was within "
+        "reason, and that of step {} was not",
+        spared_, config_.checkpoint.keep, within_ + 1);
+  });
+}
+
+void RunCheckpoints::judge(std::int64_t within, bool beyond) {
+  within_ = within;
+  beyond_ = beyond;
+  if (unproven_ < 0) return;
+  const FileScope working(grid_.watch());
+  if (unproven_ > within_) return tell_spared();
+  unproven_ = -1;
+  prune();
+}
+
+void RunCheckpoints::resumed(const std::string& file, std::int64_t step) {
+  std::error_code absent;
+  const bool here = std::filesystem::equivalent(file, path(step), absent);
+  if (here && writes_checkpoints(config_.checkpoint)) unproven_ = step;
 }
 
 void RunCheckpoints::start(const Stream& stream, const RunPosition& at,

@@ -2,6 +2,7 @@
 // The checkpoints that a run writes, and how many of them stay.
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -13,14 +14,16 @@ namespace triax {
 
 /// Where a run stands in its data when a checkpoint is written.
 struct RunPosition {
-  std::int64_t step = 0, tokens = 0, samples = 0;  // done
-  std::int64_t data_tokens = 0;                    // of all training data
+  std::int64_t step = 0, tokens = 0;  // done
+  std::int64_t samples = 0;           // used or passed over: the next step begins there
+  std::int64_t data_tokens = 0;       // of all training data
+  std::string losses = {};            // LossSpikes::state()
 };
 
-/// Writes the file of a step, then removes older ones beyond checkpoint.keep. Rank 0 says so. With
-/// checkpoint.async training goes on while the state is copied, up to the optimizer's next update,
-/// and while the file is written, from that copy; what fails is tried once more from it. All
-/// functions but writing() are collective.
+/// Writes the file of a step, then removes older ones beyond checkpoint.keep, but never the newest
+/// one whose loss was within reason. Rank 0 says so. With checkpoint.async training goes on while
+/// the state is copied, up to the optimizer's next update, and while the file is written, from that
+/// copy; what fails is tried once more from it. All functions but writing() are collective.
 class RunCheckpoints {
  public:
   /// `job`: CheckpointHeader::job. All outlive the object, which makes the optimizer wait where an
@@ -43,6 +46,13 @@ class RunCheckpoints {
   bool writing() const { return background_ && !background_->done(); }
   /// After each step: gives the file its name once `any_rank` no longer writes.
   void proceed(bool any_rank);
+  /// After each step, on every rank alike. A file of more than `within` steps (LossSpikes::within)
+  /// has led to no loss within reason yet, and removes no older one that has. Where the last loss
+  /// was `beyond` reason, a line names the file that stays for that.
+  void judge(std::int64_t within, bool beyond);
+  /// On rank 0: the run goes on from `file`, of `step` steps. Where that lies in its directory,
+  /// older ones are removed once a loss has shown that it is sound.
+  void resumed(const std::string& file, std::int64_t step);
   /// Waits for what start() began.
   void finish();
   /// After finish(), and before others write: gives back what is kept from file to file.
@@ -60,6 +70,8 @@ class RunCheckpoints {
   void publish();
   void prepare_publishing() const;
   void published(std::int64_t step, const std::string& unsafe);
+  void prune();
+  void tell_spared();
   void say(const std::function<void()>& message) const;
   std::string path(std::int64_t step) const;
 
@@ -75,10 +87,16 @@ class RunCheckpoints {
   CheckpointHeader header_;                       // of the snapshot
   GatherMemory gather_;                           // of the writers, one after another
   std::int64_t newest_ = -1;                      // newest()
-  int tries_left_ = 0;                            // where writing it fails
-  std::chrono::steady_clock::time_point begun_;   // the file that is written
-  std::optional<CheckpointWriter> writer_;        // of a file that is under way
-  std::optional<BackgroundWrite> background_;     // after the writer: it uses it
+  std::int64_t within_ = std::numeric_limits<std::int64_t>::max();  // judge()
+  bool beyond_ = false;                                             // likewise
+  // Rank 0 only. The file that stays beside the newest checkpoint.keep, and the one that was said.
+  std::string spared_, spared_told_;
+  // Rank 0 only. Steps of the newest file while older ones wait for a loss that shows it is sound.
+  std::int64_t unproven_ = -1;
+  int tries_left_ = 0;                           // where writing it fails
+  std::chrono::steady_clock::time_point begun_;  // the file that is written
+  std::optional<CheckpointWriter> writer_;       // of a file that is under way
+  std::optional<BackgroundWrite> background_;    // after the writer: it uses it
 };
 
 }  // namespace triax

@@ -69,6 +69,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
       checkpoints_(config_, job_.resolved, grid, store_, optimizer_),
       loss_scaler_(config_.precision.loss_scale),
       bad_steps_(loss_scaler_),
+      losses_(config_.run.loss_spike),
       buffer_plan_(in_arena(
           plan_buffers(stage_, shape_, config_.model.hidden, plan_.steps.peaks[stage_index()],
                        plan_.steps.shape.frame_pool[stage_index()]),
@@ -117,6 +118,7 @@ void Trainer::prepare_weights() {
     start_.sample = resume_sample(reader.header(), config_.data, train_reader_);
     start_.token = reader.header().tokens;
     loss_scaler_.restore(reader.header().loss_scale);
+    losses_.restore(resume_losses(reader.header(), job_.resolved), start_.step);
     start_.changes =
         resume_changes(reader.header(), job_, train_reader_, start_.step - loss_scaler_.skipped());
     start_.resumed_from = reader.path();
@@ -139,6 +141,7 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
   own_checkpoints_ = leader_says(owns_checkpoints(config_));
   RunEnd end = evaluate_if_missing();
   const Clock::time_point begin = Clock::now();
+  checkpoints_.judge(losses_.within(), losses_.beyond());
   for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
     RunningStep now = start_step(step);
     if (late_ && !record(settle(*late_))) {
@@ -197,6 +200,12 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts,
           "{} is after more than the {} steps that this run begins with: set aside, as "
           "*.superseded",
           other, start_.step);
+  if (!start_.resumed_from.empty()) checkpoints_.resumed(start_.resumed_from, start_.step);
+  if (losses_.within() + 1 < start_.step)
+    spdlog::warn(
+        "{}: its losses were beyond reason from step {} on. Where they stay so, resume a file of "
+        "at most {} steps (--set checkpoint.resume=FILE)",
+        start_.resumed_from, losses_.within() + 1, losses_.within());
   // After that: what is left there may now be taken for this batch job's own.
   prepare_run_directory(job_, hosts, batch_job(surroundings()), start_.step);
   record_.emplace(config_, start_.step);
@@ -217,6 +226,7 @@ void Trainer::write_line(const StepMetrics& metrics) {
 // Whether the step was used.
 bool Trainer::record(const StepMetrics& metrics) {
   write_line(metrics);
+  heed_loss(metrics);
   if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(metrics.step + 1);
   return !metrics.skipped;
 }
@@ -244,6 +254,8 @@ RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
   if (due.last) check_end(done);
   const bool file =
       (due.last && config_.checkpoint.at_end) || (due.interval && bad_steps_.in_a_row() == 0);
+  // No step comes behind the last file: the loss before it has to do.
+  if (due.last && !losses_.beyond()) checkpoints_.judge(done, false);
   std::string unsaved;
   if (due.asked)
     unsaved = save_asked(done, due.stop || due.last);

@@ -12,6 +12,7 @@
 #include "src/train/executor.hpp"
 #include "src/train/job_plan.hpp"
 #include "src/train/loss_scaler.hpp"
+#include "src/train/loss_spike.hpp"
 #include "src/train/non_finite.hpp"
 #include "src/train/progress_texts.hpp"
 #include "src/train/run_checkpoints.hpp"
@@ -79,6 +80,8 @@ class Trainer {
   StepMetrics settle(RunningStep& running);
   void write_line(const StepMetrics& metrics);
   bool record(const StepMetrics& metrics);
+  std::string spike_text(const StepMetrics& metrics) const;
+  void heed_loss(const StepMetrics& metrics);
   StepInput step_input(std::int64_t step, const LossScaler& scaler);
   /// What is to be done behind a step. It is settled before any of that.
   struct Due {
@@ -127,6 +130,7 @@ class Trainer {
   RunCheckpoints checkpoints_;
   LossScaler loss_scaler_;
   BadSteps bad_steps_;
+  LossSpikes losses_;
   BufferPlan buffer_plan_;
   StepBuffers buffers_;
   PipelineMessages messages_;
@@ -137,11 +141,12 @@ class Trainer {
   Executor training_;
   std::optional<Evaluator> evaluator_;
   RunStart start_;
-  StepShare::Word told_;             // of all ranks, since the step before
-  std::optional<RunningStep> late_;  // run(): the step whose numbers are not known yet
-  Clock::time_point settled_;        // the end of the step before
-  double last_seconds_ = 0.0;        // that it took
-  double evaluation_seconds_ = 0.0;  // that the last one took
+  StepShare::Word told_;                     // of all ranks, since the step before
+  LossVerdict verdict_ = LossVerdict::none;  // of the step that was settled last
+  std::optional<RunningStep> late_;          // run(): the step whose numbers are not known yet
+  Clock::time_point settled_;                // the end of the step before
+  double last_seconds_ = 0.0;                // that it took
+  double evaluation_seconds_ = 0.0;          // that the last one took
   bool straggler_named_ = false;
   bool own_checkpoints_ = true;  // run(): owns_checkpoints()
   // Rank 0 only.

@@ -181,10 +181,12 @@ std::string Trainer::save(std::int64_t steps_done, bool wait) {
     return leader_says(older) ? std::string() : why;
   }
   const std::string scale = (bad > 0 ? bad_steps_.scaler_before() : loss_scaler_).state();
+  RunPosition at = position(step);
+  at.losses = losses_.state();
   if (wait)
-    checkpoints_.save(stream_, position(step), scale);
+    checkpoints_.save(stream_, at, scale);
   else
-    checkpoints_.start(stream_, position(step), scale);
+    checkpoints_.start(stream_, at, scale);
   return {};
 }
 

@@ -102,6 +102,8 @@ StepMetrics Trainer::settle(RunningStep& running) {
   if (metrics.skipped) report_skipped(metrics, running.input);
   if (metrics.skipped && running.output.late.pending()) optimizer_.go_on(stream_);
   bad_steps_.count(metrics, loss_scaler_);
+  verdict_ = losses_.count(metrics.step, metrics.loss, !metrics.skipped);
+  metrics.loss_spike = is_spike(verdict_);
   return metrics;
 }
 

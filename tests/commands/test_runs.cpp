@@ -155,5 +155,33 @@ TEST_F(Runs, ARunThatSkippedEveryStepFails) {
       HasSubstr("the only one of the run was skipped"));
 }
 
+// Its first update ruins the weights, and leaves them finite.
+TEST_F(Runs, ALossSpikeIsSaidOnce) {
+  const std::string diverging =
+      "--set run.steps=8 --set optimizer.params.lr=5 --set run.loss_spike.window=2 --set "
+      "checkpoint.interval=1 --set checkpoint.keep=1 ";
+  const Outcome warned = on_job("train", diverging);
+  EXPECT_EQ(warned.status, 0) << warned.text;
+  const auto count = [&](const std::string& text) {
+    std::size_t found = 0;
+    for (auto at = warned.text.find(text); at != std::string::npos;
+         at = warned.text.find(text, at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(count("(run.loss_spike)"), 1U) << warned.text;
+  EXPECT_THAT(warned.text, HasSubstr("the loss of step 2, "));
+  std::filesystem::remove_all(directory_.path("run"));
+  EXPECT_EQ(on_job("train", "").status, 0);
+  const Outcome resumed = on_job("train", diverging);
+  EXPECT_EQ(resumed.status, 0) << resumed.text;
+  EXPECT_THAT(resumed.text,
+              HasSubstr("step-000002.h5 stays beside the 1 newest (checkpoint.keep): it is the "
+                        "newest whose loss was within reason, and that of step 3 was not"));
+  const Outcome refused = on_job("train", "--set run.loss_spike.action=rollback");
+  EXPECT_EQ(refused.status, 2) << refused.text;
+  EXPECT_THAT(refused.text, HasSubstr("--set: run.loss_spike.action"));
+}
+
 }  // namespace
 }  // namespace triax::test

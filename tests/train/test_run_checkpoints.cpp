@@ -5,7 +5,7 @@
 #include "io/checkpoint_diff.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/rank_fixtures.hpp"
-#include "tests/support/training.hpp"
+#include "tests/train/spike_job.hpp"
 
 namespace triax::test {
 namespace {
@@ -27,17 +27,10 @@ nlohmann::json job_in(const std::string& directory, bool bf16) {
   return job;
 }
 
-std::vector<std::string> checkpoints_of(const std::string& directory) {
-  std::vector<std::string> names;
-  for (const std::string& path : list_checkpoints(directory + "/checkpoints"))
-    names.push_back(std::filesystem::path(path).filename());
-  return names;
-}
-
 // As many, undamaged, with the same bits in every tensor.
 void expect_same_checkpoints(const std::string& run, const std::string& other) {
-  ASSERT_EQ(checkpoints_of(run), checkpoints_of(other));
-  for (const std::string& file : checkpoints_of(run)) {
+  ASSERT_EQ(checkpoint_names(run), checkpoint_names(other));
+  for (const std::string& file : checkpoint_names(run)) {
     const std::string path = run + "/checkpoints/" + file;
     EXPECT_TRUE(verify_checkpoint(path, MPI_COMM_WORLD).damaged.empty());
     EXPECT_FALSE(
@@ -55,7 +48,7 @@ TEST(RunCheckpoints, AreTheSameHoweverTheyAreWritten) {
     return directory.path(name);
   };
   const std::string direct = run("direct", {{"async", false}});
-  ASSERT_THAT(checkpoints_of(direct),
+  ASSERT_THAT(checkpoint_names(direct),
               ElementsAre("step-000006.h5", "step-000004.h5", "step-000002.h5"));
   const std::vector<std::pair<std::string, nlohmann::json>> others = {
       {"async", {{"async", true}}},
@@ -89,7 +82,7 @@ TEST(RunCheckpoints, OfStateOnADiskAreTheSameHoweverTheyAreWritten) {
     return directory.path(name);
   };
   const std::string memory = run("memory", false, 0.0);
-  ASSERT_THAT(checkpoints_of(memory), ElementsAre("step-000002.h5", "step-000001.h5"));
+  ASSERT_THAT(checkpoint_names(memory), ElementsAre("step-000002.h5", "step-000001.h5"));
   const std::vector<std::string> others = {run("direct", false, 1.0), run("async", true, 1.0),
                                            run("half", true, 0.5)};
   for (const std::string& other : others) {
@@ -105,7 +98,7 @@ TEST(RunCheckpoints, OneEachStepInTheBackgroundIsPossible) {
   auto job = job_in(directory.path("run"), false);
   job["checkpoint"].update({{"async", true}, {"interval", 1}, {"at_end", false}});
   train_to_the_end(job);
-  EXPECT_EQ(checkpoints_of(directory.path("run")).size(), 6U);
+  EXPECT_EQ(checkpoint_names(directory.path("run")).size(), 6U);
 }
 
 // The update follows at once, and begins with what is copied last: it has to wait. Values were 0.
@@ -158,6 +151,74 @@ TEST(RunCheckpoints, ACopyIsMadeWhereTheJobLeavesItOpen) {
   EXPECT_EQ(allocated({{"async", false}}), 0);
   EXPECT_EQ(allocated({{"interval", 0}}), 0);
   EXPECT_EQ(allocated({{"collective", true}}), 0);
+}
+
+// A job that has trained for 8 steps, and goes on with a rate that ruins it.
+nlohmann::json diverging_job(const std::string& run, const std::string& text, double rate,
+                             int keep) {
+  auto job = spike_job(layout(), text, run);
+  job["run"]["steps"] = 8;
+  job["run"]["loss_spike"]["action"] = "warn";
+  job["checkpoint"]["keep"] = keep;
+  train_to_the_end(job);
+  job["run"]["steps"] = 20;
+  job["optimizer"]["params"]["lr"] = rate;
+  return job;
+}
+
+TEST(RunCheckpoints, TheNewestFromBeforeADivergenceStaysBesideThoseThatAreKept) {
+  const SharedDirectory directory;
+  const std::string text = shared_file(directory, "text", spike_text({}));
+  for (const int keep : {1, 2}) {
+    const std::string run = directory.path(std::to_string(keep));
+    auto job = diverging_job(run, text, 1.0, keep);
+    train_to_the_end(job);
+    std::vector<std::string> expected = {"step-000020.h5", "step-000008.h5"};
+    if (keep == 2) expected.insert(expected.begin() + 1, "step-000016.h5");
+    EXPECT_EQ(checkpoint_names(run), expected);
+    job["run"]["steps"] = 24;  // it is known to the file that this begins from
+    train_to_the_end(job);
+    EXPECT_EQ(checkpoint_names(run).back(), "step-000008.h5");
+    EXPECT_EQ(checkpoint_names(run).front(), "step-000024.h5");
+    EXPECT_EQ(std::ssize(checkpoint_names(run)), keep + 1);
+  }
+}
+
+TEST(RunCheckpoints, OneOfWeightsWithoutAFiniteLossRemovesNoOther) {
+  const SharedDirectory directory;
+  const std::string text = shared_file(directory, "text", spike_text({}));
+  const auto job = diverging_job(directory.path("run"), text, 1e20, 1);
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), testing::HasSubstr("not finite"));
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_THAT(checkpoint_names(directory.path("run")),
+              ElementsAre("step-000009.h5", "step-000008.h5"));
+}
+
+// As where there is no room for a third.
+TEST(RunCheckpoints, TheOneThatARunResumesRemovesOthersOnceALossHasShownIt) {
+  const SharedDirectory directory;
+  const std::string run = directory.path("run");
+  auto job = spike_job(layout(), shared_file(directory, "text", spike_text({})), run);
+  job["run"]["steps"] = 8;
+  train_to_the_end(job);
+  ASSERT_THAT(checkpoint_names(run), ElementsAre("step-000008.h5", "step-000004.h5"));
+  job["run"]["steps"] = 9;
+  job["checkpoint"] = {{"keep", 1}, {"interval", 100}, {"at_end", false}};
+  train_to_the_end(job);
+  EXPECT_THAT(checkpoint_names(run), ElementsAre("step-000008.h5"));
+}
+
+TEST(RunCheckpoints, NoMoreThanThoseThatAreKeptStayWhereTheLossComesBack) {
+  const SharedDirectory directory;
+  const std::string text = shared_file(directory, "text", spike_text({9, 12}));
+  for (const bool async : {false, true}) {
+    const std::string run = directory.path(async ? "async" : "direct");
+    auto job = spike_job(layout(), text, run);
+    job["run"]["loss_spike"]["action"] = "warn";
+    job["checkpoint"] = {{"interval", 1}, {"keep", 1}, {"async", async}};
+    train_to_the_end(job);
+    EXPECT_THAT(checkpoint_names(run), ElementsAre("step-000016.h5"));
+  }
 }
 
 }  // namespace
