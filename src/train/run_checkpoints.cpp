@@ -132,6 +132,10 @@ void RunCheckpoints::resumed(const std::string& file, std::int64_t step) {
   if (here && writes_checkpoints(config_.checkpoint)) unproven_ = step;
 }
 
+void RunCheckpoints::go_back() {
+  newest_ = unproven_ = -1;
+}
+
 void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
                            const std::string& loss_scale) {
   if (!snapshot_) return save(stream, at, loss_scale);

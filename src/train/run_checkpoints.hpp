@@ -53,9 +53,11 @@ class RunCheckpoints {
   /// On rank 0: the run goes on from `file`, of `step` steps. Where that lies in its directory,
   /// older ones are removed once a loss has shown that it is sound.
   void resumed(const std::string& file, std::int64_t step);
+  /// After finish(): the run goes back to an earlier file, and its later ones are set aside.
+  void go_back();
   /// Waits for what start() began.
   void finish();
-  /// After finish(), and before others write: gives back what is kept from file to file.
+  /// After finish(), and before others write or read: gives back what is kept from file to file.
   void give_back_memory() { gather_ = {}; }
 
   /// The steps of the newest file that this run wrote; -1: none.

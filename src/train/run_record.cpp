@@ -41,6 +41,11 @@ void RunRecord::valid(std::int64_t step, double loss, std::int64_t tokens) {
   tell_problem();
 }
 
+void RunRecord::rollback(const RollbackMetrics& rollback) {
+  metrics_.write_rollback(rollback);
+  tell_problem();
+}
+
 void RunRecord::close(bool done) {
   try {
     metrics_.sync();

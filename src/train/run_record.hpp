@@ -16,6 +16,7 @@ class RunRecord {
   RunRecord(const Config& config, std::int64_t first_step);
   void step(const StepMetrics& metrics);
   void valid(std::int64_t step, double loss, std::int64_t tokens);
+  void rollback(const RollbackMetrics& rollback);
   /// Whether metrics.jsonl has a validation of the step before the first.
   bool has_validation() const { return metrics_.has_validation(); }
   /// What was told is on disk, or a warning says why not.

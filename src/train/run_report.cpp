@@ -110,6 +110,10 @@ std::vector<std::string> surprises(const PlacedConfig& config) {
     lines.push_back(
         "run.time_limit has no effect: run.stop_before_end is 0. Say how long before the limit to "
         "stop: time for a step and two checkpoints");
+  if (config.run.loss_spike.action == SpikeAction::stop && config.checkpoint.interval == 0)
+    lines.push_back(
+        "run.loss_spike.action \"stop\" ends the run without a checkpoint of it: "
+        "checkpoint.interval is 0. Set it to so many steps as may be lost");
   for (std::string& line : rate_surprises(config)) lines.push_back(std::move(line));
   return lines;
 }

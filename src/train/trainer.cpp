@@ -107,21 +107,10 @@ void Trainer::prepare_weights() {
   if (const std::optional opened = checkpoint_to_resume(grid_, config_.checkpoint)) {
     const CheckpointReader& reader = *opened;
     check_same_model(reader, config_.model, grid_);
-    try {
-      restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_, grid_,
-                         buffers_.idle_memory());
-    } catch (const Error&) {
-      check_whole(grid_, reader.path(), config_.checkpoint.directory);  // says which one is
-      throw;
-    }
-    start_.step = reader.header().step;
-    start_.sample = resume_sample(reader.header(), config_.data, train_reader_);
-    start_.token = reader.header().tokens;
-    loss_scaler_.restore(reader.header().loss_scale);
+    restore(reader);
     losses_.restore(resume_losses(reader.header(), job_.resolved), start_.step);
     start_.changes =
         resume_changes(reader.header(), job_, train_reader_, start_.step - loss_scaler_.skipped());
-    start_.resumed_from = reader.path();
     start_.fresh_optimizer = !has_optimizer(reader, config_.model);
   } else if (!config_.model.weights.empty()) {
     start_.weights =
@@ -129,6 +118,22 @@ void Trainer::prepare_weights() {
   } else {
     initialize_weights(stream_, store_, config_.run.seed, &optimizer_);
   }
+}
+
+// Of a checkpoint of the same model: all but its losses.
+void Trainer::restore(const CheckpointReader& reader) {
+  try {
+    restore_checkpoint(stream_, reader, config_.model, store_, &optimizer_, grid_,
+                       buffers_.idle_memory());
+  } catch (const Error&) {
+    check_whole(grid_, reader.path(), config_.checkpoint.directory);  // says which one is
+    throw;
+  }
+  start_.step = reader.header().step;
+  start_.sample = resume_sample(reader.header(), config_.data, train_reader_);
+  start_.token = reader.header().tokens;
+  start_.resumed_from = reader.path();
+  loss_scaler_.restore(reader.header().loss_scale);
 }
 
 RunEnd Trainer::run(RunRequests::Clock::time_point started) {
@@ -142,21 +147,8 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
   RunEnd end = evaluate_if_missing();
   const Clock::time_point begin = Clock::now();
   checkpoints_.judge(losses_.within(), losses_.beyond());
-  for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done; ++step) {
-    RunningStep now = start_step(step);
-    if (late_ && !record(settle(*late_))) {
-      late_.reset();
-      now = start_step(step);  // behind a step that was skipped it changed nothing
-    }
-    late_.reset();
-    tell(now);
-    const Due due = due_after(step);
-    if (now.output.late.pending() && !due.any())
-      late_ = std::move(now);
-    else
-      record(settle(now));
-    end = after_step(step, due);
-  }
+  for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done;)
+    step = make_step(step, end);
   const std::chrono::duration<double> seconds = Clock::now() - begin;
   checkpoints_.finish();
   checkpoints_.give_back_memory();
@@ -192,14 +184,7 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts,
   requests_.leave_at(announced_leaving_time(config_.run, started));  // rank 0's clock is the job's
   announce({job_, grid_, plan_, start_, train_reader_, evaluator_ ? evaluator_->samples() : 0,
             optimizer_, store_});
-  // Later checkpoints are of a run that this one leaves behind, as are the later lines of
-  // metrics.jsonl.
-  if (owns_checkpoints(config_))
-    for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
-      spdlog::warn(
-          "{} is after more than the {} steps that this run begins with: set aside, as "
-          "*.superseded",
-          other, start_.step);
+  set_later_aside();
   if (!start_.resumed_from.empty()) checkpoints_.resumed(start_.resumed_from, start_.step);
   if (losses_.within() + 1 < start_.step)
     spdlog::warn(
@@ -213,6 +198,16 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts,
   checkpoints_.before_publishing([this] { record_->sync(); });
 }
 
+// Later checkpoints are of a run that this one leaves behind, as are the later lines of
+// metrics.jsonl.
+void Trainer::set_later_aside() const {
+  if (!owns_checkpoints(config_)) return;
+  for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
+    spdlog::warn(
+        "{} is after more than the {} steps that this run goes on from: set aside, as *.superseded",
+        other, start_.step);
+}
+
 std::int64_t Trainer::tokens_per_step() const {
   return config_.batch.global * config_.data.sequence_length;
 }
@@ -223,12 +218,12 @@ void Trainer::write_line(const StepMetrics& metrics) {
   record_->step(metrics);
 }
 
-// Whether the step was used.
-bool Trainer::record(const StepMetrics& metrics) {
+void Trainer::record(const StepMetrics& metrics) {
   write_line(metrics);
   heed_loss(metrics);
+  if (metrics.loss_spike && config_.run.loss_spike.action == SpikeAction::stop)
+    stop_at_spike(metrics);
   if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(metrics.step + 1);
-  return !metrics.skipped;
 }
 
 Trainer::Due Trainer::due_after(std::int64_t step) const {

@@ -64,6 +64,7 @@ class Trainer {
  private:
   std::size_t stage_index() const;
   void prepare_weights();
+  void restore(const CheckpointReader& reader);
   void open_outputs(const std::vector<std::string>& hosts, RunRequests::Clock::time_point started);
   /// A step under way.
   struct RunningStep {
@@ -75,13 +76,22 @@ class Trainer {
   };
   RunningStep start_step(std::int64_t step);
   void load_batch(std::int64_t step);
+  std::int64_t make_step(std::int64_t step, RunEnd& end);
   void tell(RunningStep& running);
   void name_straggler(std::int64_t step);
   StepMetrics settle(RunningStep& running);
   void write_line(const StepMetrics& metrics);
-  bool record(const StepMetrics& metrics);
+  void record(const StepMetrics& metrics);
   std::string spike_text(const StepMetrics& metrics) const;
   void heed_loss(const StepMetrics& metrics);
+  bool goes_back(const StepMetrics& metrics) const;
+  std::string sound_checkpoint();
+  [[noreturn]] void stop_at_spike(const StepMetrics& metrics);
+  std::int64_t roll_back(const StepMetrics& metrics);
+  RunEnd stop_behind_rollback();
+  Error too_many_rollbacks(const StepMetrics& metrics) const;
+  void record_rollback(const RollbackMetrics& rollback);
+  void set_later_aside() const;
   StepInput step_input(std::int64_t step, const LossScaler& scaler);
   /// What is to be done behind a step. It is settled before any of that.
   struct Due {

@@ -1,6 +1,9 @@
 // What a Trainer does about the loss of a step that is far above those before it.
 #include <spdlog/spdlog.h>
 
+#include "io/agree.hpp"
+#include "src/train/resume_changes.hpp"
+#include "src/train/run_directory.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {
@@ -24,6 +27,110 @@ void Trainer::heed_loss(const StepMetrics& metrics) {
       spdlog::warn("{} (run.loss_spike)", spike_text(metrics));
   }
   checkpoints_.judge(losses_.within(), losses_.beyond());
+}
+
+bool Trainer::goes_back(const StepMetrics& metrics) const {
+  return metrics.loss_spike && config_.run.loss_spike.action == SpikeAction::rollback;
+}
+
+// The newest file whose weights have led to a loss within reason, or that the run began from;
+// empty: there is none. As rank 0 sees them.
+std::string Trainer::sound_checkpoint() {
+  std::string found;
+  agreed(grid_, [&] {
+    if (!leader()) return;
+    for (const std::string& file : list_checkpoints(config_.checkpoint.directory))
+      if (found.empty() && checkpoint_step(file) <= losses_.within()) found = file;
+    if (start_.resumed_from.empty() || start_.step > losses_.within()) return;
+    if (found.empty() || checkpoint_step(found) < start_.step) found = start_.resumed_from;
+  });
+  return broadcast_text(grid_, found);
+}
+
+void Trainer::stop_at_spike(const StepMetrics& metrics) {
+  checkpoints_.finish();
+  const std::string file = sound_checkpoint();
+  const std::string samples = fmt::format("samples {} to {}", position(metrics.step).samples,
+                                          position(metrics.step + 1).samples - 1);
+  if (file.empty())
+    throw Error(spike_text(metrics),
+                "run.loss_spike.action is \"stop\"; there is no checkpoint from before it",
+                fmt::format("Lower the learning rate, or look at the data of the step ({}). Set "
+                            "checkpoint.interval for runs that are to go on behind a spike",
+                            samples));
+  throw Error(spike_text(metrics),
+              fmt::format("run.loss_spike.action is \"stop\"; {} is the newest checkpoint from "
+                          "before it",
+                          file),
+              fmt::format("Look at the data of the step ({}), or lower the learning rate, and "
+                          "resume with --set checkpoint.resume={}; run.loss_spike.action "
+                          "\"rollback\" passes over the data",
+                          samples, file));
+}
+
+// A step that runs meanwhile comes to nothing: what it has changed is read anew. The file's losses
+// and loss scale come with its weights, but the samples are those behind the spike's.
+std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
+  const FileScope working(grid_.watch());
+  checkpoints_.finish();
+  checkpoints_.give_back_memory();  // what is loaded takes some
+  grid_.drain(stream_);
+  if (optimizer_.decides_on_device()) optimizer_.go_on(stream_);  // if that step was not finite
+  RollbackMetrics rollback;
+  rollback.number = losses_.count_rollback(metrics.step);
+  if (rollback.number == 0) throw too_many_rollbacks(metrics);
+  rollback.checkpoint = sound_checkpoint();
+  if (rollback.checkpoint.empty())
+    throw Error(spike_text(metrics), "there is no checkpoint from before it to go back to",
+                "Lower the learning rate, or write checkpoints earlier: checkpoint.interval");
+  rollback.spike_step = metrics.step;
+  rollback.spike_loss = metrics.loss;
+  rollback.sample = position(metrics.step + 1).samples;
+  CheckpointConfig there = config_.checkpoint;
+  there.resume = rollback.checkpoint;
+  const std::optional<CheckpointReader> reader = checkpoint_to_resume(grid_, there);
+  loss_scaler_ = LossScaler(config_.precision.loss_scale);
+  restore(*reader);
+  losses_.go_back(resume_losses(reader->header(), job_.resolved), start_.step);
+  bad_steps_ = BadSteps(loss_scaler_);
+  rollback.step = start_.step;
+  rollback.samples_skipped = rollback.sample - start_.sample;
+  start_.sample = rollback.sample;
+  checkpoints_.go_back();
+  agreed(grid_, [&] {
+    if (leader()) record_rollback(rollback);
+  });
+  return start_.step;
+}
+
+// The file that the run went back to is its newest: the next run makes the same steps again, and
+// the same rollback.
+RunEnd Trainer::stop_behind_rollback() {
+  report_stop(start_.step, told_.request, {});
+  return RunEnd::stopped;
+}
+
+Error Trainer::too_many_rollbacks(const StepMetrics& metrics) const {
+  return Error(spike_text(metrics),
+               fmt::format("the {} rollbacks of run.loss_spike.max_rollbacks were made here, and "
+                           "with other samples the loss rose again",
+                           config_.run.loss_spike.max_rollbacks),
+               "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint");
+}
+
+// Lines and files of the steps that are made again are those of a way that the run has left.
+void Trainer::record_rollback(const RollbackMetrics& rollback) {
+  record_->pause();
+  spdlog::warn(
+      "back to {}, after {} of {} steps: rollback {} of {} at most in a row. Samples {} to {} are "
+      "passed over",
+      rollback.checkpoint, rollback.step, config_.run.steps, rollback.number,
+      config_.run.loss_spike.max_rollbacks, rollback.sample - rollback.samples_skipped,
+      rollback.sample - 1);
+  set_later_aside();
+  record_->sync();
+  record_.emplace(config_, rollback.step);
+  record_->rollback(rollback);
 }
 
 }  // namespace triax

@@ -27,6 +27,33 @@ StepMetrics Trainer::train_step(std::int64_t step) {
   return settle(running);
 }
 
+// Returns the next step: behind a rollback an earlier one.
+std::int64_t Trainer::make_step(std::int64_t step, RunEnd& end) {
+  RunningStep now = start_step(step);
+  if (late_) {
+    const StepMetrics before = settle(*late_);
+    record(before);
+    late_.reset();
+    if (goes_back(before)) return roll_back(before);
+    if (before.skipped) now = start_step(step);  // behind such a step it changed nothing
+  }
+  tell(now);
+  const Due due = due_after(step);
+  if (now.output.late.pending() && !due.any()) {
+    late_ = std::move(now);
+  } else {
+    const StepMetrics metrics = settle(now);
+    record(metrics);
+    if (goes_back(metrics)) {
+      step = roll_back(metrics);
+      if (stops(told_.request)) end = stop_behind_rollback();
+      return step;
+    }
+  }
+  end = after_step(step, due);
+  return step + 1;
+}
+
 // Stages between the first and the last see neither tokens nor labels.
 void Trainer::load_batch(std::int64_t step) {
   grid_.drain(batch_.pushed());  // the host writes it again

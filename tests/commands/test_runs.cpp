@@ -156,7 +156,7 @@ TEST_F(Runs, ARunThatSkippedEveryStepFails) {
 }
 
 // Its first update ruins the weights, and leaves them finite.
-TEST_F(Runs, ALossSpikeIsSaidOnce) {
+TEST_F(Runs, ALossSpikeIsSaidOnceAndMayEndTheRun) {
   const std::string diverging =
       "--set run.steps=8 --set optimizer.params.lr=5 --set run.loss_spike.window=2 --set "
       "checkpoint.interval=1 --set checkpoint.keep=1 ";
@@ -171,6 +171,11 @@ TEST_F(Runs, ALossSpikeIsSaidOnce) {
   };
   EXPECT_EQ(count("(run.loss_spike)"), 1U) << warned.text;
   EXPECT_THAT(warned.text, HasSubstr("the loss of step 2, "));
+  std::filesystem::remove_all(directory_.path("run"));
+  const Outcome stopped = on_job("train", diverging + "--set run.loss_spike.action=stop");
+  EXPECT_EQ(stopped.status, 3) << stopped.text;
+  EXPECT_THAT(stopped.text, AllOf(HasSubstr("the loss of step 2, "),
+                                  HasSubstr("there is no checkpoint from before it")));
   std::filesystem::remove_all(directory_.path("run"));
   EXPECT_EQ(on_job("train", "").status, 0);
   const Outcome resumed = on_job("train", diverging);

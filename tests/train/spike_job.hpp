@@ -37,7 +37,7 @@ inline std::string shared_file(const SharedDirectory& directory, const std::stri
   return directory.path(name);
 }
 
-/// 16 steps that write a checkpoint each 4, by a window of 4 losses.
+/// 16 steps that write a checkpoint each 4, by a window of 6 losses.
 inline nlohmann::json spike_job(const Layout& layout, const std::string& text,
                                 const std::string& directory) {
   auto job = golden_job(read_golden("gpt2-tiny"), layout);
@@ -49,7 +49,7 @@ inline nlohmann::json spike_job(const Layout& layout, const std::string& text,
   job["optimizer"]["params"]["lr"] = 0.02;
   job["run"]["directory"] = directory;
   job["run"]["steps"] = 16;
-  job["run"]["loss_spike"] = {{"factor", 1.5}, {"window", 4}, {"action", "rollback"}};
+  job["run"]["loss_spike"] = {{"factor", 1.5}, {"window", 6}, {"action", "rollback"}};
   job["checkpoint"] = {{"interval", 4}, {"keep", 0}};
   return job;
 }

@@ -194,6 +194,19 @@ TEST(RunCheckpoints, OneOfWeightsWithoutAFiniteLossRemovesNoOther) {
               ElementsAre("step-000009.h5", "step-000008.h5"));
 }
 
+// Its loss comes behind it: until then it is one that may be ruined.
+TEST(RunCheckpoints, TheNewestIsSoundOnceALossHasShownIt) {
+  const SharedDirectory directory;
+  auto job =
+      spike_job(layout(), shared_file(directory, "text", spike_text({8})), directory.path("run"));
+  job["run"]["loss_spike"]["action"] = "stop";
+  job["checkpoint"]["keep"] = 1;
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), testing::HasSubstr("of step 8"));
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_THAT(checkpoint_names(directory.path("run")),
+              ElementsAre("step-000008.h5", "step-000004.h5"));
+}
+
 // As where there is no room for a third.
 TEST(RunCheckpoints, TheOneThatARunResumesRemovesOthersOnceALossHasShownIt) {
   const SharedDirectory directory;

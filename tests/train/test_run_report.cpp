@@ -98,6 +98,14 @@ TEST(Surprises, ALimitThatNothingStopsBefore) {
   EXPECT_THAT(surprises(config), IsEmpty());
 }
 
+TEST(Surprises, AStopAtASpikeThatLeavesNothing) {
+  PlacedConfig config;
+  config.run.loss_spike.action = SpikeAction::stop;
+  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("checkpoint.interval is 0")));
+  config.checkpoint.interval = 5;
+  EXPECT_THAT(surprises(config), IsEmpty());
+}
+
 TEST(ValidationText, SaysHowMuchIsReadAndWhen) {
   Config config;
   config.batch.global = 64;
