@@ -80,13 +80,12 @@ class Finder {
     return number;
   }
 
-  // None where the library has it open already, in a way that it does not let others open it.
   static std::optional<hdf5::File> opened(const std::string& path) {
-    for (const auto mode : {hdf5::File::Mode::read, hdf5::File::Mode::read_source}) try {
-        return std::optional<hdf5::File>(std::in_place, path, mode);
-      } catch (const Error&) {
-      }
-    return std::nullopt;
+    try {
+      return std::optional<hdf5::File>(std::in_place, path, hdf5::File::Mode::read);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
   }
 
   const CheckpointReader& reader_;

@@ -41,9 +41,8 @@ class File {
  public:
   /// create_blocks: every dataset begins at a multiple of 4096 bytes of the file, and shares its
   /// last 4096 with nothing, so that it can be read and written past HDF5. create_behind_block: the
-  /// first user_block bytes are left to the caller. read_source: as the library itself opens what
-  /// virtual datasets name; it refuses to have a file open in two ways.
-  enum class Mode { read, read_source, create, create_blocks, create_behind_block };
+  /// first user_block bytes are left to the caller.
+  enum class Mode { read, create, create_blocks, create_behind_block };
   static constexpr std::int64_t user_block = 4096;
   /// What creates replaces a file that is there.
   File(const std::string& path, Mode mode, const FileHints& hints = {});

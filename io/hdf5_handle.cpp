@@ -67,6 +67,16 @@ herr_t collect(unsigned n, const H5E_error2_t* error, void* text) {
   return 0;
 }
 
+// What the library looks for at its first call.
+bool prepare_environment() {
+  // Parts of a file would be sought there first, and another's be found.
+  const bool removed = ::unsetenv("HDF5_VDS_PREFIX") == 0;
+  // Locks fail on some parallel file systems, and files are never written under a reader's name.
+  // Not by a property of the files that are opened here: the library opens those that links name
+  // without it, and refuses to have one file open in two ways.
+  return ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0) == 0 && removed;
+}
+
 }  // namespace
 
 std::string last_error() {
@@ -77,9 +87,7 @@ std::string last_error() {
 
 std::unique_lock<std::recursive_mutex> library_lock() {
   static std::recursive_mutex mutex;  // as many as there are HDF5 libraries in the process: one
-  // Before the library's first call, which looks: parts of a file would be sought there first, and
-  // another's be found.
-  [[maybe_unused]] static const int removed = ::unsetenv("HDF5_VDS_PREFIX");
+  [[maybe_unused]] static const bool prepared = prepare_environment();
   return std::unique_lock(mutex);
 }
 

@@ -5,11 +5,13 @@
 
 namespace triax::hdf5 {
 
-/// How a file is opened or created. Objects of at least 64 KiB (create_blocks: all) begin at a
+/// How a file is created. Objects of at least 64 KiB (create_blocks: all) begin at a
 /// multiple of the hints' alignment. `structure_bytes`: see FileInMemory.
 Handle file_access(File::Mode mode, const FileHints& hints, std::int64_t structure_bytes = 0);
 /// Error where it cannot be.
 Handle create_file(const std::string& path, File::Mode mode, const Handle& access);
+/// Error that says why, where it cannot be opened.
+Handle open_to_read(const std::string& path);
 
 struct File::Impl {
   std::string path;

@@ -1,0 +1,112 @@
+// How files are opened and created.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "io/hdf5_impl.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax::hdf5 {
+namespace {
+
+// Access as the library itself has it when it follows an external link: it refuses to have one file
+// open in two ways, so that files are read in no other.
+Handle read_access() {
+  // Each external link would open its file again.
+  constexpr unsigned open_files = 64;
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  const bool ok = access && H5Pset_fclose_degree(access.id(), H5F_CLOSE_WEAK) >= 0 &&
+                  H5Pset_elink_file_cache_size(access.id(), open_files) >= 0;
+  check(ok, "HDF5 refuses the access properties: {}", last_error());
+  return access;
+}
+
+}  // namespace
+
+Handle file_access(File::Mode mode, const FileHints& hints, std::int64_t structure_bytes) {
+  constexpr hsize_t large = 64 * 1024;
+  // Where everything begins at a page, nothing begins in the rest of another's last page.
+  const hsize_t threshold = mode == File::Mode::create_blocks ? 1 : large;
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  // What describes a file lies together, not between its data: a reader finds it in few reads. (By
+  // default HDF5 takes 2 KiB at a time; what is left of the last time makes small files larger.)
+  constexpr hsize_t least = 32 * 1024;
+  const auto together = std::max(least, static_cast<hsize_t>(structure_bytes));
+  const bool gathered = mode == File::Mode::create_blocks ||
+                        (H5Pset_meta_block_size(access.id(), together) >= 0 &&
+                         H5Pset_small_data_block_size(access.id(), together / 4) >= 0);
+  // 1.8 as the lower bound: attributes beyond 64 KiB (a long job file), still read by every tool in
+  // use.
+  const bool ok =
+      access && gathered && H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0 &&
+      H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
+      H5Pset_alignment(access.id(), threshold, static_cast<hsize_t>(hints.alignment)) >= 0;
+  check(ok, "HDF5 refuses the access properties: {}", last_error());
+  return access;
+}
+
+Handle create_file(const std::string& path, File::Mode mode, const Handle& access) {
+  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  const bool ready = mode != File::Mode::create_behind_block ||
+                     H5Pset_userblock(creation.id(), File::user_block) >= 0;
+  check(ready, "HDF5 refuses a user block: {}", last_error());
+  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
+  if (!file)
+    throw Error("cannot create " + path, last_error(),
+                "Check that the directory exists on every node, is writable and has free space");
+  return file;
+}
+
+std::string why_unreadable(const std::string& path) {
+  struct stat status {};
+  const int error = ::stat(path.c_str(), &status) != 0  ? errno
+                    : S_ISDIR(status.st_mode)           ? EISDIR
+                    : ::access(path.c_str(), R_OK) != 0 ? errno
+                                                        : 0;
+  if (error == 0) return {};
+  std::error_code no_link;
+  const auto target = std::filesystem::read_symlink(path, no_link);
+  if (error != ENOENT || no_link) return std::strerror(error);
+  return fmt::format("it is a link to {}, and there is nothing", target.string());
+}
+
+namespace {
+
+// What HDF5 would report with a stack of its own, in plain words.
+void require_readable(const std::string& path) {
+  if (const std::string why = why_unreadable(path); !why.empty())
+    throw Error("cannot open " + path, why, "Check the path and its permissions");
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && status.st_size == 0)
+    throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
+}
+
+// What describes a file lies at its beginning, where this library's writers put it: one read of the
+// disk in place of many small ones.
+void fetch_structure(const std::string& path) {
+  constexpr off_t bytes = off_t{1} << 20;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)::posix_fadvise(fd, 0, bytes, POSIX_FADV_WILLNEED);
+  ::close(fd);
+}
+
+}  // namespace
+
+Handle open_to_read(const std::string& path) {
+  require_readable(path);
+  fetch_structure(path);
+  const Handle access = read_access();
+  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
+  if (file) return file;
+  throw Error("cannot open " + path + " as HDF5", last_error(),
+              "The file is truncated, damaged or of another format: use another one");
+}
+
+}  // namespace triax::hdf5
