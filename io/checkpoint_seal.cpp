@@ -1,5 +1,4 @@
 // A checksum of a whole small file, in the user block before its HDF5 data.
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -11,8 +10,6 @@
 
 namespace triax {
 namespace {
-
-constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";  // of HDF5
 
 // Of a file with a user block.
 std::string bytes_of(const std::string& path) {
@@ -31,17 +28,6 @@ std::string seal_of(std::string_view bytes) {
   return fmt::format("triax master {:016x}\n", checksum_of(bytes.substr(hdf5::File::user_block)));
 }
 
-// Where HDF5 looks for its signature: at 0, 512, and each power of 2 from there. -1: nowhere.
-std::int64_t begin_of_hdf5(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string found(signature.size(), '\0');
-  for (std::int64_t at = 0;; at = std::max<std::int64_t>(512, 2 * at)) {
-    file.seekg(at);
-    if (!file.read(found.data(), static_cast<std::streamsize>(found.size()))) return -1;
-    if (found == signature) return at;
-  }
-}
-
 }  // namespace
 
 void seal_master(const std::string& path) {
@@ -56,12 +42,10 @@ void seal_master(const std::string& path) {
 }
 
 void check_seal(const std::string& path) {
-  const std::int64_t begin = begin_of_hdf5(path);
-  if (begin <= 0) return;
-  if (begin == hdf5::File::user_block) {
-    const std::string bytes = bytes_of(path);
-    if (std::string_view(bytes).starts_with(seal_of(bytes))) return;
-  }
+  // A user block of another length is another program's.
+  if (hdf5::begin_of_hdf5(path) != hdf5::File::user_block) return;
+  const std::string bytes = bytes_of(path);
+  if (std::string_view(bytes).starts_with(seal_of(bytes))) return;
   throw Error(
       path + " is damaged, or not a triax checkpoint",
       "the checksum before its HDF5 data does not match them: bytes of it changed since, or "

@@ -114,5 +114,8 @@ class File {
 
 /// Why a file cannot be opened to be read, in the system's words; empty where it can.
 std::string why_unreadable(const std::string& path);
+/// Where HDF5's signature is: at byte 0, or behind a user block of 512 bytes or a larger power of
+/// 2. -1: nowhere, so that the file is none of HDF5.
+std::int64_t begin_of_hdf5(const std::string& path);
 
 }  // namespace triax::hdf5

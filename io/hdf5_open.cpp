@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 
 #include "io/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
@@ -74,6 +76,18 @@ std::string why_unreadable(const std::string& path) {
   const auto target = std::filesystem::read_symlink(path, no_link);
   if (error != ENOENT || no_link) return std::strerror(error);
   return fmt::format("it is a link to {}, and there is nothing", target.string());
+}
+
+std::int64_t begin_of_hdf5(const std::string& path) {
+  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+  constexpr std::int64_t smallest_user_block = 512;
+  std::ifstream file(path, std::ios::binary);
+  std::string found(signature.size(), '\0');
+  for (std::int64_t at = 0;; at = std::max(smallest_user_block, 2 * at)) {
+    file.seekg(at);
+    if (!file.read(found.data(), static_cast<std::streamsize>(found.size()))) return -1;
+    if (found == signature) return at;
+  }
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "io/hdf5.hpp"
 #include "io/lfs_pointer.hpp"
 #include "io/token_convert.hpp"
 #include "kernels/base/check.hpp"
@@ -116,12 +117,6 @@ std::unique_ptr<TokenFile> open_llmc(MappedFile file) {
   return std::make_unique<LlmcFile>(std::move(file), count, wide);
 }
 
-bool is_hdf5(const MappedFile& file) {
-  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
-  return file.size() >= signature.size() &&
-         std::memcmp(file.data(), signature.data(), signature.size()) == 0;
-}
-
 std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ranks) {
   std::error_code ignored;
   const std::filesystem::path name(path);
@@ -135,7 +130,7 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ran
   refuse_lfs_pointer(file);
   if (is_megatron_index(file) || name.extension() == ".idx" || (bin && has_sound_index(stem)))
     return open_megatron(stem);
-  if (is_hdf5(file)) return open_hdf5_tokens(path);
+  if (hdf5::begin_of_hdf5(path) >= 0) return open_hdf5_tokens(path);
   if (is_llmc(file)) return open_llmc(std::move(file));
   if (bin && has_index(stem)) return open_megatron(stem);  // which says what is wrong with it
   if (file.size() == 0)

@@ -30,8 +30,6 @@ bool is_megatron_index(const MappedFile& file);
 /// order.
 std::unique_ptr<TokenFile> open_megatron(const std::string& prefix);
 
-/// Begins with the HDF5 signature.
-bool is_hdf5(const MappedFile& file);
 /// The 1-D integer dataset "/tokens", or the only 1-D integer dataset of the file.
 std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path);
 

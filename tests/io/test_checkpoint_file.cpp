@@ -1,6 +1,5 @@
 #include "io/checkpoint_file.hpp"
 
-#define H5_USE_110_API  // as io/ has it
 #include <hdf5.h>
 #include <unistd.h>
 

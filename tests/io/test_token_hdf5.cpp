@@ -1,7 +1,7 @@
 #include <array>
 
 #include "io/hdf5.hpp"
-#include "io/hdf5_handle.hpp"
+#include "tests/io/hdf5_fixtures.hpp"
 #include "tests/io/token_fixtures.hpp"
 
 namespace triax {
@@ -78,6 +78,16 @@ TEST(Hdf5Tokens, AmbiguousOrEmptyAreRefused) {
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("table.h5")); }),
               HasSubstr("\"tokens\" is of integers and has 2 dimension(s)"));
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("empty.h5")); }), HasSubstr("no tokens"));
+}
+
+TEST(Hdf5Tokens, BehindAUserBlock) {
+  const TempDirectory dir;
+  for (const hsize_t block : {512, 2048, 65536}) {
+    put(new_file(dir.path("a.h5"), block), "/tokens", {1, 2, 3});
+    const auto file = open_tokens(dir.path("a.h5"));
+    EXPECT_EQ(file->format(), "hdf5");
+    expect_every_range(*file, {1, 2, 3});
+  }
 }
 
 TEST(Hdf5Tokens, ATruncatedFileIsRefused) {
