@@ -111,6 +111,18 @@ void fetch_structure(const std::string& path) {
   ::close(fd);
 }
 
+// True where the file's superblock (version 2 or later) says that a program has it open for
+// writing. Such a program takes the mark away when it closes the file.
+bool is_marked_as_open(const std::string& path) {
+  constexpr std::streamoff version_at = 8;  // from the signature's first byte
+  constexpr std::streamoff flags_at = 11;
+  constexpr int being_written = 1 | 4;  // alone, or with readers (SWMR)
+  const std::int64_t begin = begin_of_hdf5(path);
+  std::ifstream file(path, std::ios::binary);
+  const auto byte = [&](std::streamoff at) { return file.seekg(begin + at).get(); };
+  return begin >= 0 && byte(version_at) >= 2 && (byte(flags_at) & being_written) != 0 && file;
+}
+
 }  // namespace
 
 Handle open_to_read(const std::string& path) {
@@ -119,7 +131,15 @@ Handle open_to_read(const std::string& path) {
   const Handle access = read_access();
   Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
   if (file) return file;
-  throw Error("cannot open " + path + " as HDF5", last_error(),
+  const std::string why = last_error();
+  if (is_marked_as_open(path))
+    throw Error("cannot open " + path + " as HDF5",
+                "it is marked as open for writing: a program is writing it, or was killed while it "
+                "was",
+                fmt::format("Wait for a program that is writing it. If there is none, `h5clear -s "
+                            "{}` removes the mark: then check that all of its data are there",
+                            path));
+  throw Error("cannot open " + path + " as HDF5", why,
               "The file is truncated, damaged or of another format: use another one");
 }
 

@@ -114,6 +114,11 @@ TEST(CheckpointReader, SaysWhatIsWrongWithAFile) {
     newer.write_attribute("/", "format_version", std::int64_t{3});
   }
   EXPECT_THAT(error(dir.path("other.h5")), HasSubstr("not a triax checkpoint"));
+  put_file_left_open(dir.path("left.h5"), "/model/x", {1});
+  EXPECT_THAT(error(dir.path("left.h5")), AllOf(HasSubstr("h5clear -s " + dir.path("left.h5")),
+                                                testing::Not(HasSubstr("damaged"))));
+  EXPECT_THAT(error(dir.path("newer.h5")),
+              AllOf(HasSubstr("format version 3"), HasSubstr("newer triax")));
 }
 
 }  // namespace

@@ -7,6 +7,9 @@ namespace triax::hdf5 {
 namespace {
 
 using namespace test;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
 
 TEST(Hdf5Open, FindsTheSignatureBehindAUserBlock) {
   const TempDirectory dir;
@@ -21,6 +24,18 @@ TEST(Hdf5Open, FindsTheSignatureBehindAUserBlock) {
   elsewhere += "\x89HDF\r\n\x1a\n";
   EXPECT_EQ(begin_of_hdf5(dir.file("odd", elsewhere)), -1);
   EXPECT_EQ(begin_of_hdf5(dir.path("none")), -1);
+}
+
+TEST(Hdf5Open, AFileThatItsWriterLeftOpenIsNotCalledDamaged) {
+  const TempDirectory dir;
+  const std::string path = dir.path("left.h5");
+  put_file_left_open(path, "/x", {1, 2});
+  EXPECT_THAT(error_of([&] { File(path, File::Mode::read); }),
+              AllOf(HasSubstr(path), HasSubstr("marked as open for writing"),
+                    HasSubstr("`h5clear -s " + path + "`"), Not(HasSubstr("damaged"))));
+  if (std::system("command -v h5clear > /dev/null") != 0) GTEST_SKIP() << "no h5clear";
+  ASSERT_EQ(std::system(("h5clear -s " + path).c_str()), 0);
+  EXPECT_NO_THROW(File(path, File::Mode::read).shape("/x"));
 }
 
 }  // namespace

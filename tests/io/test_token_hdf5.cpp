@@ -90,6 +90,14 @@ TEST(Hdf5Tokens, BehindAUserBlock) {
   }
 }
 
+TEST(Hdf5Tokens, OfAKilledWriterAreNotCalledDamaged) {
+  const TempDirectory dir;
+  put_file_left_open(dir.path("a.h5"), "/tokens", {1, 2, 3});
+  EXPECT_THAT(
+      error_of([&] { open_tokens(dir.path("a.h5")); }),
+      AllOf(HasSubstr("h5clear -s " + dir.path("a.h5")), testing::Not(HasSubstr("damaged"))));
+}
+
 TEST(Hdf5Tokens, ATruncatedFileIsRefused) {
   const TempDirectory dir;
   {
