@@ -94,9 +94,11 @@ std::int64_t CheckpointReader::file_bytes() const {
 const std::vector<CheckpointTensor>& CheckpointReader::tensors() const {
   if (tensors_) return *tensors_;
   std::vector<CheckpointTensor> found;
-  for (const std::string& name : file().datasets("/"))
-    if (!name.starts_with("/integrity/"))
-      found.push_back({name, file().dtype(name), file().shape(name)});
+  for (const std::string& name : file().datasets("/")) {
+    if (name.starts_with("/integrity/")) continue;
+    found.push_back({name, file().dtype(name), file().shape(name)});
+    file().require_stored(name, "elements");
+  }
   return tensors_.emplace(std::move(found));
 }
 

@@ -15,8 +15,10 @@ constexpr std::int64_t max_transfer_bytes = std::int64_t{1} << 30;
 }  // namespace
 
 void File::Impl::require(bool ok, const char* what, const std::string& object) const {
-  if (ok) return;
-  const std::string why = last_error();
+  if (!ok) fail(what, object, last_error());
+}
+
+void File::Impl::fail(const char* what, const std::string& object, const std::string& why) const {
   const bool no_filter = why.find("plugin") != std::string::npos;  // where it looked for one
   throw Error(fmt::format("cannot {} {} in {}", what, object, path), why,
               no_filter ? "Its data are compressed in a way that this HDF5 has not (h5dump -p says "
@@ -27,15 +29,22 @@ void File::Impl::require(bool ok, const char* what, const std::string& object) c
 }
 
 Handle File::Impl::dataset(const std::string& name) const {
-  Handle handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
-  require(static_cast<bool>(handle), "open dataset", name);
-  return handle;
+  try {
+    return open_dataset(file.id(), name);
+  } catch (const Error& error) {
+    fail("open dataset", name, error.what());
+  }
 }
 
-const Handle& File::Impl::set_to_read(const std::string& name) const {
-  if (!read_set || read_name != name) {
-    read_set.close();
-    read_set = dataset(name);
+void File::Impl::let_go() const {
+  read_set = OpenSet();
+  sources = Sources();
+}
+
+OpenSet& File::Impl::set_to_read(const std::string& name) const {
+  if (!read_set.set || read_name != name) {
+    read_set = OpenSet();
+    read_set = open_set({}, dataset(name));
     read_name = name;
   }
   return read_set;
@@ -61,14 +70,14 @@ File::File(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 File::~File() {
   if (!impl_) return;
   const auto lock = library_lock();
-  impl_->read_set.close();
+  impl_->let_go();
   impl_->file.close();
 }
 File::File(File&&) noexcept = default;
 
 void File::close() {
   const auto lock = library_lock();
-  impl_->read_set.close();
+  impl_->let_go();
   // A failed flush can be made up for; after a failed H5Fclose, HDF5 1.10 crashes at the end of the
   // program.
   const bool closed = H5Fflush(impl_->file.id(), H5F_SCOPE_GLOBAL) >= 0 && impl_->file.close();
@@ -163,10 +172,48 @@ void File::write(const std::string& dataset, const std::vector<Box>& boxes, cons
 void File::read(const std::string& dataset, const std::vector<Box>& boxes,
                 const Tensor& data) const {
   const auto lock = library_lock();
-  const auto call = [](hid_t set, hid_t type, hid_t memory, hid_t space, char* to) {
-    return H5Dread(set, type, memory, space, H5P_DEFAULT, to);
+  OpenSet& from = impl_->set_to_read(dataset);
+  const auto call = [&](hid_t, hid_t type, hid_t memory, hid_t space, char* to) {
+    try {
+      impl_->sources.read(from, type, memory, space, to);
+    } catch (const Error& error) {
+      impl_->fail("read dataset", dataset, error.what());
+    }
+    return 0;
   };
-  impl_->transfer(impl_->set_to_read(dataset), dataset, boxes, data, "read dataset", call);
+  impl_->transfer(from.set, dataset, boxes, data, "read dataset", call);
+}
+
+void File::check_lengths() const {
+  const auto lock = library_lock();
+  if (std::exchange(impl_->read_set.was_read, false)) impl_->read_set.length.check();
+  impl_->sources.check_lengths();
+}
+
+void File::require_stored(const std::string& dataset, const char* elements) const {
+  const auto lock = library_lock();
+  OpenSet& set = impl_->set_to_read(dataset);
+  const Handle all = impl_->space_of(set.set, dataset);
+  Gap gap;
+  try {
+    gap = impl_->sources.gap(set, all.id());
+  } catch (const Error& error) {
+    impl_->fail("look through dataset", dataset, error.what());
+  }
+  if (gap.why.empty()) return;
+  const std::string what =
+      gap.elements == 0
+          ? fmt::format("the size of its dataset {} follows from its sources", dataset)
+          : fmt::format(
+                "{} of the {} {} of its dataset {} are in no file, and HDF5 would read its "
+                "fill value for them",
+                gap.elements, count_of(all.id()), elements, dataset);
+  throw Error(
+      fmt::format("{} is not whole", impl_->path), fmt::format("{}: {}", what, gap.why),
+      set.layout.is_virtual
+          ? "Bring its sources to where it names them, whole, or write one file with all of "
+            "the data"
+          : "Write it again with all of its data, or use another one");
 }
 
 }  // namespace triax::hdf5

@@ -71,6 +71,12 @@ class File {
   // overlap.
   void write(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data);
   void read(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data) const;
+  /// Error where elements of a dataset are in no file, for which HDF5 reads its fill value without
+  /// a word: chunks that were never written, sources of a virtual dataset that are not there.
+  /// `elements` says what they are. Reads no data.
+  void require_stored(const std::string& dataset, const char* elements) const;
+  /// Error where a file that was read, of a source too, is shorter than when it was opened.
+  void check_lengths() const;
 
   /// All words of a dataset made by create_words.
   void write_words(const std::string& dataset, std::span<const std::uint64_t> words);

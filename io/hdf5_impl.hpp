@@ -1,7 +1,11 @@
 #pragma once
 // The body of hdf5::File. Internal to io/.
+#include <memory>
+#include <string>
+
 #include "io/hdf5.hpp"
 #include "io/hdf5_handle.hpp"
+#include "io/hdf5_sources.hpp"
 
 namespace triax::hdf5 {
 
@@ -17,11 +21,13 @@ struct File::Impl {
   std::string path;
   Handle file;
   // What was read last stays open, with its cache of chunks: samples of tokens come from one.
-  mutable Handle read_set;
+  mutable OpenSet read_set;
   mutable std::string read_name;
+  mutable Sources sources;
 
   /// Throws unless `ok`: "cannot <what> <object> in <path> (HDF5: ...)".
   void require(bool ok, const char* what, const std::string& object) const;
+  [[noreturn]] void fail(const char* what, const std::string& object, const std::string& why) const;
   /// Contiguous, space allocated and not filled; groups on the way are created.
   void create_dataset(const std::string& name, const Handle& type, const Shape& shape);
   Handle dataset(const std::string& name) const;
@@ -37,7 +43,9 @@ struct File::Impl {
   template <class Transfer>
   void transfer(const Handle& set, const std::string& name, const std::vector<Box>& boxes,
                 const Tensor& data, const char* what, Transfer transfer) const;
-  const Handle& set_to_read(const std::string& name) const;
+  /// Closes what was open to be read.
+  void let_go() const;
+  OpenSet& set_to_read(const std::string& name) const;
 };
 
 }  // namespace triax::hdf5

@@ -5,20 +5,10 @@
 #include <utility>
 
 #include "io/hdf5_impl.hpp"
+#include "io/hdf5_mapping.hpp"
 
 namespace triax::hdf5 {
 namespace {
-
-// What `get` writes as text of the length that it returns without room for it.
-template <class Get>
-std::string text_of(Get&& get) {
-  const ssize_t length = get(nullptr, 0);
-  if (length < 0) return {};
-  std::string text(static_cast<std::size_t>(length) + 1, '\0');
-  get(text.data(), text.size());
-  text.pop_back();
-  return text;
-}
 
 // The rows that a selection of a dataset of `shape` is; nothing where it is not whole rows side by
 // side.

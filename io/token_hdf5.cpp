@@ -1,5 +1,6 @@
 // Tokens in an HDF5 file, read by hyperslabs.
 #include <algorithm>
+#include <utility>
 
 #include "io/hdf5.hpp"
 #include "io/token_formats.hpp"
@@ -10,25 +11,21 @@ namespace {
 
 class Hdf5Tokens : public TokenFile {
  public:
-  Hdf5Tokens(hdf5::File file, const std::string& path, std::string dataset)
-      : file_(std::move(file)),
-        length_(path),
-        dataset_(std::move(dataset)),
-        size_(file_.shape(dataset_)[0]) {}
-  std::int64_t size() const override { return size_; }
-  void check_length() const override { length_.check(); }
+  Hdf5Tokens(hdf5::File file, std::string dataset)
+      : file_(std::move(file)), dataset_(std::move(dataset)), shape_(file_.shape(dataset_)) {}
+  std::int64_t size() const override { return shape_.elements(); }
+  void check_length() const override { file_.check_lengths(); }
   std::string_view format() const override { return "hdf5"; }
   void read(std::int64_t begin, std::span<std::int32_t> out) const override {
     check_token_range(*this, begin, out);
-    const Shape extent{std::ssize(out)};
-    file_.read(dataset_, {{{begin}, extent}}, Tensor(out.data(), extent));
+    const auto boxes = hdf5::flat_range_boxes(shape_, begin, begin + std::ssize(out));
+    file_.read(dataset_, boxes, Tensor(out.data(), {std::ssize(out)}));
   }
 
  private:
   hdf5::File file_;
-  FileLength length_;
   std::string dataset_;
-  std::int64_t size_;
+  Shape shape_;  // of one dimension
 };
 
 bool holds_tokens(const hdf5::File& file, const std::string& dataset) {
@@ -56,10 +53,11 @@ std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path) {
         path + " is not an HDF5 token file",
         fmt::format("{} one-dimensional integer datasets, none of them \"tokens\"", found.size()),
         "Name the dataset of token ids \"tokens\"");
+  file.require_stored(found.front(), "tokens");
   if (file.shape(found.front()).elements() == 0)
     throw Error(path + " holds no tokens", "its dataset " + found.front() + " is empty",
                 "Give a file with tokens in it");
-  return std::make_unique<Hdf5Tokens>(std::move(file), path, found.front());
+  return std::make_unique<Hdf5Tokens>(std::move(file), found.front());
 }
 
 }  // namespace triax

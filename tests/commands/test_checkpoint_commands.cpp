@@ -58,6 +58,33 @@ TEST_F(CheckpointCommands, VerifyRefusesWhatIsNoCheckpoint) {
   }
 }
 
+// HDF5 reads a source that is not there as zeros.
+TEST_F(CheckpointCommands, ATensorWhoseSourceIsMissingIsRefusedByName) {
+  const std::string path = dir_.path("assembled.h5");
+  {
+    hdf5::File file(path, hdf5::File::Mode::create);
+    CheckpointHeader header = example_header();
+    header.format_version = 1;  // without checksums
+    write_header(file, header);
+    file.create_virtual("/model/a", DType::f32, {3}, {{"gone.h5", 0, 3}});
+  }
+  for (const std::string& command : std::vector<std::string>{
+           "checkpoint verify " + shell_word(path), "checkpoint inspect " + shell_word(path),
+           "checkpoint diff " + shell_word(path) + " " + shell_word(a_),
+           "checkpoint export " + shell_word(path) + " --to huggingface " +
+               shell_word(dir_.path("out"))}) {
+    const Outcome outcome = triax(command);
+    EXPECT_EQ(outcome.status, 3) << command;
+    EXPECT_THAT(outcome.text,
+                AllOf(HasSubstr(path + " is not whole"),
+                      HasSubstr("3 of the 3 elements of its dataset /model/a"),
+                      HasSubstr("its source, dataset /model/a of " + dir_.path("gone.h5"))))
+        << command;
+  }
+  EXPECT_THAT(three_ranks("checkpoint inspect " + shell_word(path)).text,
+              HasSubstr("dataset /model/a of " + dir_.path("gone.h5")));
+}
+
 // Each of them would take itself for rank 0.
 TEST_F(CheckpointCommands, ProcessesThatDoNotSeeEachOtherAreRefused) {
   for (const std::string& command : std::vector<std::string>{

@@ -1,6 +1,9 @@
 // What runs leave, and those that cannot go on.
 #include <unistd.h>
 
+#include <numeric>
+
+#include "io/checkpoint_file.hpp"
 #include "io/file_lock.hpp"
 #include "tests/commands/small_job.hpp"
 
@@ -47,6 +50,58 @@ TEST_F(Runs, SayWhatIsAnotherInTheModel) {
                                  HasSubstr("resumed with another model.rope_scaling")));
   const Outcome plan = on_job("train", "--dry-run --set run.steps=2");
   EXPECT_THAT(plan.text, HasSubstr("is num_hidden_layers meant?"));
+}
+
+// HDF5 reads a source that is not there as zeros: a run would learn them.
+TEST_F(Runs, TokensOfAFileThatIsNotThereAreNotTrainedOn) {
+  constexpr std::int64_t tokens = 200;
+  std::vector<std::int32_t> values(tokens);
+  std::iota(values.begin(), values.end(), 0);
+  {
+    hdf5::File part(directory_.path("part.h5"), hdf5::File::Mode::create);
+    part.create_dataset("/tokens", DType::i32, {tokens});
+    part.write("/tokens", {{{}, {tokens}}}, Tensor(values.data(), {tokens}));
+    hdf5::File all(directory_.path("all.h5"), hdf5::File::Mode::create);
+    all.create_virtual("/tokens", DType::i32, {tokens}, {{"part.h5", 0, tokens}});
+  }
+  const std::string job = "--set data.train=" + shell_word(directory_.path("all.h5"));
+  const Outcome whole =
+      on_job("train", job + " --set run.directory=" + shell_word(directory_.path("whole")));
+  EXPECT_EQ(whole.status, 0) << whole.text;
+  std::filesystem::remove(directory_.path("part.h5"));
+  const Outcome outcome = on_job("train", job);
+  EXPECT_EQ(outcome.status, 3) << outcome.text;
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("200 of the 200 tokens of its dataset /tokens"),
+                                  HasSubstr("dataset /tokens of " + directory_.path("part.h5"))));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("run/metrics.jsonl")));
+}
+
+// A checkpoint that somebody assembled, one tensor of which is in a file that is not there.
+TEST_F(Runs, ATensorOfAFileThatIsNotThereIsNeitherResumedNorContinued) {
+  ASSERT_EQ(on_job("train").status, 0);
+  const CheckpointReader trained(checkpoint_path(directory_.path("run/checkpoints"), 2));
+  const std::string missing = "/model/transformer.wte.weight";
+  const std::string path = directory_.path("assembled.h5");
+  {
+    hdf5::File file(path, hdf5::File::Mode::create);
+    CheckpointHeader header = trained.header();
+    header.format_version = 1;  // without checksums
+    write_header(file, header);
+    for (const auto& [name, dtype, shape] : trained.tensors())
+      if (name == missing)
+        file.create_virtual(name, dtype, shape, {{"gone.h5", 0, shape[0]}});
+      else
+        file.create_dataset(name, dtype, shape);
+  }
+  for (const Outcome& outcome :
+       {on_job("train", "--set run.steps=3 --set checkpoint.resume=" + shell_word(path) +
+                            " --set run.directory=" + shell_word(directory_.path("resumed"))),
+        triax("generate " + shell_word(path) + " --prompt li --max-tokens 5")}) {
+    EXPECT_EQ(outcome.status, 3) << outcome.text;
+    EXPECT_THAT(outcome.text,
+                AllOf(HasSubstr(path), HasSubstr(missing), HasSubstr(directory_.path("gone.h5"))));
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory_.path("resumed/metrics.jsonl")));
 }
 
 TEST_F(Runs, ARunWhoseDirectoryGoesSaysSoAndFails) {

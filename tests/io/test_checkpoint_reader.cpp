@@ -84,6 +84,63 @@ TEST(CheckpointReader, NamesTheTensorThatDoesNotOpen) {
                     HasSubstr("optimizer/exp_avg/a.weight does not open")));
 }
 
+// The checkpoint, with a tensor that somebody stored otherwise.
+template <class Change>
+std::string error_after(const std::string& path, Change&& change) {
+  write_example(path, tensors, values);
+  {
+    const Handle file(made(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)), H5Fclose);
+    made(H5Lmove(file.id(), "/model/a.weight", file.id(), "/old", H5P_DEFAULT, H5P_DEFAULT));
+    change(file);
+    made(H5Ldelete(file.id(), "/old", H5P_DEFAULT));
+  }
+  return error_of([&] {
+    const CheckpointReader reader(path);
+    std::vector<float> out(6);
+    reader.read(reader.tensor("/model/a.weight").name, {{{}, {2, 3}}}, Tensor(out.data(), {2, 3}));
+    EXPECT_EQ(out, values[0]);
+  });
+}
+
+Handle float_set(const Handle& file, const std::string& name, const Handle& creation) {
+  return new_set(file, name, simple_space({2, 3}), creation, H5T_IEEE_F32LE);
+}
+
+void write_floats(const Handle& set) {
+  made(H5Dwrite(set.id(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values[0].data()));
+}
+
+TEST(CheckpointReader, RefusesTensorsOfWhichElementsAreInNoFile) {
+  const TempDirectory dir;
+  const std::string path = dir.path("assembled.h5");
+  const auto expected = [&](const std::string& why) {
+    return AllOf(HasSubstr(path + " is not whole"),
+                 HasSubstr("6 of the 6 elements of its dataset /model/a.weight"), HasSubstr(why));
+  };
+  EXPECT_THAT(error_after(path,
+                          [&](const Handle& file) {
+                            (void)float_set(file, "/model/a.weight", plist(H5P_DATASET_CREATE));
+                          }),
+              expected("none was ever written"));
+  EXPECT_THAT(error_after(path,
+                          [&](const Handle& file) {
+                            const Handle creation = plist(H5P_DATASET_CREATE);
+                            const std::vector<hsize_t> chunk = {2, 2};
+                            made(H5Pset_chunk(creation.id(), 2, chunk.data()));
+                            (void)float_set(file, "/model/a.weight", creation);
+                          }),
+              expected("2 of its 2 chunks"));
+  const auto assemble = [&](const Handle& file) {
+    const Handle creation = plist(H5P_DATASET_CREATE);
+    const Handle space = simple_space({2, 3});
+    made(H5Pset_virtual(creation.id(), space.id(), "source.h5", "/w", space.id()));
+    (void)float_set(file, "/model/a.weight", creation);
+  };
+  EXPECT_THAT(error_after(path, assemble), expected("dataset /w of " + dir.path("source.h5")));
+  write_floats(float_set(new_file(dir.path("source.h5")), "/w", plist(H5P_DATASET_CREATE)));
+  EXPECT_EQ(error_after(path, assemble), "");
+}
+
 TEST(CheckpointReader, TakesAUserBlockOfAnotherProgram) {
   const TempDirectory dir;
   const std::string path = dir.path("good.h5");

@@ -90,6 +90,27 @@ TEST(Hdf5Tokens, BehindAUserBlock) {
   }
 }
 
+TEST(Hdf5Tokens, OfSeveralFilesAreWholeOrRefused) {
+  const TempDirectory dir;
+  put_file(dir.path("a.h5"), "/x", {1, 2, 3});
+  put_file(dir.path("b.h5"), "/x", {4, 5});
+  put_virtual(
+      new_file(dir.path("all.h5")), "/tokens", 5,
+      {{range_of(5, 0, 3), "a.h5", "/x", all_of(3)}, {range_of(5, 3, 5), "b.h5", "/x", all_of(2)}});
+  expect_every_range(*open_tokens(dir.path("all.h5")), {1, 2, 3, 4, 5});
+  std::filesystem::remove(dir.path("b.h5"));
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("all.h5")); }),
+              AllOf(HasSubstr("2 of the 5 tokens of its dataset /tokens"),
+                    HasSubstr("dataset /x of " + dir.path("b.h5")), HasSubstr("No such file")));
+}
+
+TEST(Hdf5Tokens, NeverWrittenAreRefused) {
+  const TempDirectory dir;
+  put_chunked(new_file(dir.path("a.h5")), "/tokens", 100, 10, 0, 70);
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("a.h5")); }),
+              AllOf(HasSubstr("a.h5 is not whole"), HasSubstr("30 of the 100 tokens")));
+}
+
 TEST(Hdf5Tokens, OfAKilledWriterAreNotCalledDamaged) {
   const TempDirectory dir;
   put_file_left_open(dir.path("a.h5"), "/tokens", {1, 2, 3});

@@ -1,0 +1,251 @@
+#include "io/hdf5_mapping.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "kernels/base/check.hpp"
+
+namespace triax::hdf5 {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require(bool ok) {
+  check(ok, "HDF5 refuses a selection: {}", last_error());
+}
+
+Handle copy_of(hid_t space) {
+  Handle copy(H5Scopy(space), H5Sclose);
+  require(static_cast<bool>(copy));
+  return copy;
+}
+
+/// The numbers of a hyperslab whose blocks lie at equal distances.
+struct Slab {
+  std::vector<hsize_t> start, stride, count, block;
+};
+
+std::optional<Slab> slab_of(hid_t space) {
+  const auto n = static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space)));
+  Slab slab;
+  for (auto* numbers : {&slab.start, &slab.stride, &slab.count, &slab.block}) numbers->resize(n);
+  if (n == 0 || H5Sget_select_type(space) != H5S_SEL_HYPERSLABS ||
+      H5Sis_regular_hyperslab(space) <= 0 ||
+      H5Sget_regular_hyperslab(space, slab.start.data(), slab.stride.data(), slab.count.data(),
+                               slab.block.data()) < 0)
+    return std::nullopt;
+  return slab;
+}
+
+// The dimension in which a selection has no end; -1: none.
+int endless_dimension(hid_t space) {
+  const auto slab = slab_of(space);
+  for (std::size_t d = 0; slab && d < slab->start.size(); ++d)
+    if (slab->count[d] == H5S_UNLIMITED || slab->block[d] == H5S_UNLIMITED)
+      return static_cast<int>(d);
+  return -1;
+}
+
+// Those of the selected elements that lie before `end` in each dimension.
+Handle cut(hid_t space, const std::vector<hsize_t>& end) {
+  Handle out = copy_of(space);
+  const std::vector<hsize_t> start(end.size());
+  const bool empty = std::ranges::find(end, hsize_t{0}) != end.end();
+  require(empty ? H5Sselect_none(out.id()) >= 0
+                : H5Sselect_hyperslab(out.id(), H5S_SELECT_AND, start.data(), nullptr, end.data(),
+                                      nullptr) >= 0);
+  return out;
+}
+
+// The first `count` selected elements, which fill all but dimension `along`.
+Handle first_elements(const Handle& space, int along, hsize_t count) {
+  std::vector<hsize_t> end = extents_of(space.id());
+  hsize_t& changed = end[static_cast<std::size_t>(along)];
+  hsize_t low = 0;
+  hsize_t high = changed;
+  while (low < high) {
+    changed = low + (high - low) / 2;
+    if (count_of(cut(space.id(), end).id()) < count)
+      low = changed + 1;
+    else
+      high = changed;
+  }
+  changed = low;
+  return cut(space.id(), end);
+}
+
+// "%b" in a name is the number of a block of the virtual dataset, "%%" is '%'.
+std::string with_number(const std::string& name, hsize_t number) {
+  std::string out;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    const char next = name[at] == '%' && at + 1 < name.size() ? name[at + 1] : '\0';
+    if (next == 'b') out += std::to_string(number);
+    if (next == '%') out += '%';
+    if (next == 'b' || next == '%')
+      ++at;
+    else
+      out += name[at];
+  }
+  return out;
+}
+
+bool is_numbered(const std::string& name) {
+  return with_number(name, 0) != with_number(name, 1);
+}
+
+// One mapping for each block of a target without end, whose names have the block's number.
+void append_numbered(const Mapping& all, int along, std::vector<Mapping>& out) {
+  const auto slab = slab_of(all.target.id());
+  const hsize_t end = extents_of(all.target.id())[static_cast<std::size_t>(along)];
+  const auto d = static_cast<std::size_t>(along);
+  check(slab.has_value(), "a numbered mapping without blocks");
+  for (hsize_t block = 0; slab->start[d] + block * slab->stride[d] < end; ++block) {
+    Slab one = *slab;
+    one.start[d] += block * one.stride[d];
+    one.count[d] = 1;
+    one.block[d] = std::min(one.block[d], end - one.start[d]);
+    Mapping& mapping = out.emplace_back();
+    mapping.target = copy_of(all.target.id());
+    require(H5Sselect_hyperslab(mapping.target.id(), H5S_SELECT_SET, one.start.data(),
+                                one.stride.data(), one.count.data(), one.block.data()) >= 0);
+    mapping.source = copy_of(all.source.id());
+    mapping.bounds = bounds_of(mapping.target.id());
+    mapping.file = with_number(all.file, block);
+    mapping.dataset = with_number(all.dataset, block);
+  }
+}
+
+// `space`: of the virtual dataset as it is now, which may have grown since the mapping was made.
+void append(Mapping mapping, const Handle& space, std::vector<Mapping>& out) {
+  require(H5Sextent_copy(mapping.target.id(), space.id()) >= 0);
+  const int along = mapping.endless_target = endless_dimension(mapping.target.id());
+  if (along >= 0 && (is_numbered(mapping.file) || is_numbered(mapping.dataset)))
+    return append_numbered(mapping, along, out);
+  mapping.target = along >= 0 ? cut(mapping.target.id(), extents_of(space.id()))
+                              : hyperslab_of(mapping.target.id());
+  mapping.endless_source = endless_dimension(mapping.source.id());
+  mapping.bounds = bounds_of(mapping.target.id());
+  mapping.file = with_number(mapping.file, 0);
+  mapping.dataset = with_number(mapping.dataset, 0);
+  out.push_back(std::move(mapping));
+}
+
+}  // namespace
+
+std::vector<hsize_t> extents_of(hid_t space) {
+  std::vector<hsize_t> extents(
+      static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
+  if (!extents.empty()) require(H5Sget_simple_extent_dims(space, extents.data(), nullptr) >= 0);
+  return extents;
+}
+
+Handle hyperslab_of(hid_t space) {
+  Handle out = copy_of(space);
+  const std::vector<hsize_t> extents = extents_of(space);
+  const std::vector<hsize_t> start(extents.size());
+  if (!extents.empty() && H5Sget_select_type(space) == H5S_SEL_ALL)
+    require(H5Sselect_hyperslab(out.id(), H5S_SELECT_SET, start.data(), nullptr, extents.data(),
+                                nullptr) >= 0);
+  return out;
+}
+
+Handle common_elements(hid_t first, hid_t second) {
+  if (count_of(first) == 0 || extents_of(first).empty()) return copy_of(first);  // or scalars
+  if (count_of(second) == 0) return common_elements(second, first);
+  Handle out(H5Scombine_select(first, H5S_SELECT_AND, second), H5Sclose);
+  require(static_cast<bool>(out));
+  return out;
+}
+
+hsize_t count_of(hid_t space) {
+  const hssize_t count = H5Sget_select_npoints(space);
+  require(count >= 0);
+  return static_cast<hsize_t>(count);
+}
+
+Bounds bounds_of(hid_t space) {
+  Bounds out;
+  out.empty = count_of(space) == 0;
+  out.low = out.high = extents_of(space);
+  if (!out.empty && !out.low.empty())
+    require(H5Sget_select_bounds(space, out.low.data(), out.high.data()) >= 0);
+  return out;
+}
+
+bool meet(const Bounds& a, const Bounds& b) {
+  for (std::size_t d = 0; d < a.low.size(); ++d)
+    if (a.high[d] < b.low[d] || b.high[d] < a.low[d]) return false;
+  return !a.empty && !b.empty;
+}
+
+Handle open_dataset(hid_t file, const std::string& name) {
+  // Of numbered sources the library takes the first that is missing for the end, unless one of the
+  // next so many is there.
+  constexpr hsize_t most_missing = 100;
+  const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  check(access && H5Pset_virtual_printf_gap(access.id(), most_missing) >= 0,
+        "HDF5 refuses the access properties: {}", last_error());
+  Handle set(H5Dopen2(file, name.c_str(), access.id()), H5Dclose);
+  if (!set) throw Error(last_error());
+  return set;
+}
+
+Layout layout_of(hid_t set) {
+  const Handle creation(H5Dget_create_plist(set), H5Pclose);
+  const hid_t list = creation.id();
+  Layout layout{creation && H5Pget_layout(list) == H5D_VIRTUAL, {}};
+  std::size_t count = 0;
+  if (!layout.is_virtual) return layout;
+  check(H5Pget_virtual_count(list, &count) >= 0, "no mappings: {}", last_error());
+  const Handle space(H5Dget_space(set), H5Sclose);
+  for (std::size_t i = 0; i < count; ++i) {
+    Mapping mapping;
+    mapping.target = Handle(H5Pget_virtual_vspace(list, i), H5Sclose);
+    mapping.source = Handle(H5Pget_virtual_srcspace(list, i), H5Sclose);
+    check(mapping.target && mapping.source, "no mapping {}: {}", i, last_error());
+    mapping.file = text_of(
+        [&](char* to, std::size_t size) { return H5Pget_virtual_filename(list, i, to, size); });
+    mapping.dataset = text_of(
+        [&](char* to, std::size_t size) { return H5Pget_virtual_dsetname(list, i, to, size); });
+    append(std::move(mapping), space, layout.mappings);
+  }
+  return layout;
+}
+
+Fit fit(const Mapping& mapping, hid_t source_set) {
+  const Handle actual(H5Dget_space(source_set), H5Sclose);
+  require(static_cast<bool>(actual));
+  const std::vector<hsize_t> extents = extents_of(actual.id());
+  Fit out{copy_of(mapping.target.id()), copy_of(mapping.source.id())};
+  if (H5Sget_select_type(mapping.source.id()) == H5S_SEL_ALL) {
+    out.source = hyperslab_of(actual.id());  // of what size, a file does not say
+  } else {
+    if (extents_of(out.source.id()).size() != extents.size()) return out;
+    require(H5Sextent_copy(out.source.id(), actual.id()) >= 0);
+  }
+  if (mapping.endless_source >= 0 && mapping.endless_target >= 0) {
+    out.source = cut(out.source.id(), extents);
+    const hsize_t asked = count_of(out.target.id());
+    const hsize_t there = count_of(out.source.id());
+    if (there > asked) out.source = first_elements(out.source, mapping.endless_source, asked);
+    if (asked > there) out.target = first_elements(out.target, mapping.endless_target, there);
+  }
+  out.ok = H5Sselect_valid(out.source.id()) > 0 &&
+           count_of(out.source.id()) == count_of(out.target.id());
+  return out;
+}
+
+std::string path_of_source(const std::string& holder, const std::string& file) {
+  std::error_code error;
+  const fs::path named(file);
+  const fs::path relative = named.is_absolute() ? named.filename() : named;
+  const fs::path beside = fs::absolute(holder, error).parent_path() / relative;
+  for (const fs::path& path : {named.is_absolute() ? named : beside, beside, relative})
+    if (fs::exists(path, error)) return path.string();
+  const fs::path real = fs::canonical(holder, error).parent_path() / relative;
+  if (!error && fs::exists(real, error)) return real.string();
+  return (named.is_absolute() ? named : beside).string();
+}
+
+}  // namespace triax::hdf5

@@ -1,0 +1,89 @@
+// Mappings of virtual datasets without end, and where sources are sought.
+#include "io/hdf5_mapping.hpp"
+
+#include "io/hdf5.hpp"
+#include "tests/io/fixtures.hpp"
+#include "tests/io/hdf5_fixtures.hpp"
+
+namespace triax::hdf5 {
+namespace {
+
+using namespace test;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<int> all_values(const std::string& path) {
+  const File file(path, File::Mode::read);
+  file.require_stored("/v", "tokens");
+  const Shape shape = file.shape("/v");
+  std::vector<std::int32_t> out(static_cast<std::size_t>(shape.elements()), -7);
+  file.read("/v", {{{}, shape}}, Tensor(out.data(), shape));
+  return out;
+}
+
+// A dataset that can grow, in chunks of 2.
+void put_growing(const Handle& file, const std::string& name, const std::vector<int>& values) {
+  const Handle creation = plist(H5P_DATASET_CREATE);
+  const hsize_t chunk = 2;
+  made(H5Pset_chunk(creation.id(), 1, &chunk));
+  const Handle set = new_set(file, name, simple_space({values.size()}, {H5S_UNLIMITED}), creation);
+  made(H5Dwrite(set.id(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
+}
+
+TEST(Hdf5Mapping, GrowsWithItsSource) {
+  const TempDirectory dir;
+  put_growing(new_file(dir.path("a.h5")), "/x", {1, 2, 3, 4, 5});
+  const Selected endless = {5, 0, H5S_UNLIMITED, 1, 1};
+  put_virtual(new_file(dir.path("all.h5")), "/v", 3, {{endless, "a.h5", "/x", endless}}, true);
+  EXPECT_THAT(all_values(dir.path("all.h5")), ElementsAre(1, 2, 3, 4, 5));
+  std::filesystem::remove(dir.path("a.h5"));
+  EXPECT_THAT(error_of([&] { all_values(dir.path("all.h5")); }),
+              AllOf(HasSubstr("the size of its dataset /v follows from its sources"),
+                    HasSubstr("dataset /x of " + dir.path("a.h5"))));
+}
+
+TEST(Hdf5Mapping, OfInterleavedSourcesOneIsLonger) {
+  const TempDirectory dir;
+  put_growing(new_file(dir.path("a.h5")), "/x", {1, 2, 3});
+  put_growing(new_file(dir.path("b.h5")), "/x", {10, 20});
+  const Selected source = {2, 0, H5S_UNLIMITED, 1, 1};
+  const std::vector<Piece> pieces = {{{4, 0, H5S_UNLIMITED, 2, 1}, "a.h5", "/x", source},
+                                     {{4, 1, H5S_UNLIMITED, 2, 1}, "b.h5", "/x", source}};
+  put_virtual(new_file(dir.path("all.h5")), "/v", 4, pieces, true);
+  EXPECT_THAT(all_values(dir.path("all.h5")), ElementsAre(1, 10, 2, 20, 3));
+  put_growing(new_file(dir.path("a.h5")), "/x", {1, 2, 3, 4});
+  EXPECT_THAT(error_of([&] { all_values(dir.path("all.h5")); }),
+              AllOf(HasSubstr("1 of the 7 tokens"), HasSubstr("no source")));
+}
+
+TEST(Hdf5Mapping, NumbersItsSources) {
+  const TempDirectory dir;
+  const Selected blocks = {2, 0, H5S_UNLIMITED, 2, 2};
+  for (const char* name : {"100%-0.h5", "100%-1.h5", "100%-2.h5"})
+    put_file(dir.path(name), "/x", {name[5] - '0', 7});
+  put_virtual(new_file(dir.path("all.h5")), "/v", 2, {{blocks, "100%%-%b.h5", "/x", all_of(2)}},
+              true);
+  EXPECT_THAT(all_values(dir.path("all.h5")), ElementsAre(0, 7, 1, 7, 2, 7));
+  // The first that is missing would be taken for the end.
+  std::filesystem::remove(dir.path("100%-1.h5"));
+  EXPECT_THAT(error_of([&] { all_values(dir.path("all.h5")); }),
+              AllOf(HasSubstr("2 of the 6 tokens"), HasSubstr("100%-1.h5"), HasSubstr("No such")));
+}
+
+TEST(Hdf5Mapping, SourcesAreSoughtAsHdf5Does) {
+  const TempDirectory dir;
+  const std::string holder = dir.path("all.h5");
+  EXPECT_EQ(path_of_source(holder, "a.h5"), dir.path("a.h5"));
+  EXPECT_EQ(path_of_source(holder, "/nowhere/a.h5"), "/nowhere/a.h5");
+  dir.file("a.h5", "");
+  EXPECT_EQ(path_of_source(holder, "/nowhere/a.h5"), dir.path("a.h5")) << "beside the file";
+  std::filesystem::create_directory(dir.path("links"));
+  dir.file("all.h5", "");
+  std::filesystem::create_symlink(holder, dir.path("links/all.h5"));
+  EXPECT_TRUE(std::filesystem::equivalent(path_of_source(dir.path("links/all.h5"), "a.h5"),
+                                          dir.path("a.h5")));
+}
+
+}  // namespace
+}  // namespace triax::hdf5
