@@ -28,14 +28,6 @@ void File::Impl::fail(const char* what, const std::string& object, const std::st
                           "check the disk's free space and quota");
 }
 
-Handle File::Impl::dataset(const std::string& name) const {
-  try {
-    return open_dataset(file.id(), name);
-  } catch (const Error& error) {
-    fail("open dataset", name, error.what());
-  }
-}
-
 void File::Impl::let_go() const {
   read_set = OpenSet();
   sources = Sources();

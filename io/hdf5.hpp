@@ -84,6 +84,9 @@ class File {
 
   /// True when there is a group or dataset of this full name.
   bool exists(const std::string& name) const;
+  /// True when there is a link of this full name, wherever it leads.
+  bool has_link(const std::string& name) const;
+  bool is_group(const std::string& name) const;
   /// Number of dimensions, which may be more than a Shape holds.
   int rank(const std::string& dataset) const;
   Shape shape(const std::string& dataset) const;
@@ -100,7 +103,9 @@ class File {
   std::vector<VirtualSource> virtual_sources(const std::string& dataset) const;
   /// True for elements of any integer type, whether or not a DType names it.
   bool is_integer(const std::string& dataset) const;
-  /// Full names of all datasets below `group`, sorted. A group that does not exist has none.
+  /// Full names of all datasets below `group`, sorted, those behind soft and external links too,
+  /// and each dataset once. A link that leads nowhere is a name here. A group that does not exist
+  /// has none.
   std::vector<std::string> datasets(const std::string& group) const;
   bool has_attribute(const std::string& object, const std::string& name) const;
   std::string string_attribute(const std::string& object, const std::string& name) const;

@@ -31,6 +31,8 @@ struct File::Impl {
   /// Contiguous, space allocated and not filled; groups on the way are created.
   void create_dataset(const std::string& name, const Handle& type, const Shape& shape);
   Handle dataset(const std::string& name) const;
+  /// False for a dataset in another file, which an external link leads to.
+  bool has(const Handle& dataset) const;
   /// A group or dataset.
   Handle object(const std::string& name) const;
   Handle space_of(const Handle& dataset, const std::string& name) const;

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "io/hdf5_impl.hpp"
+#include "io/lfs_pointer.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {
@@ -132,6 +133,7 @@ Handle open_to_read(const std::string& path) {
   Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
   if (file) return file;
   const std::string why = last_error();
+  refuse_lfs_pointer(path);
   if (is_marked_as_open(path))
     throw Error("cannot open " + path + " as HDF5",
                 "it is marked as open for writing: a program is writing it, or was killed while it "

@@ -29,6 +29,10 @@ std::optional<std::pair<std::int64_t, std::int64_t>> rows_of(hid_t space, const 
 
 }  // namespace
 
+bool File::Impl::has(const Handle& dataset) const {
+  return path_of(dataset.id()) == path_of(file.id());
+}
+
 std::optional<PlainData> File::plain_data(const std::string& name) const {
   const auto lock = library_lock();
   const Handle set(H5Dopen2(impl_->file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
@@ -40,6 +44,7 @@ std::optional<PlainData> File::plain_data(const std::string& name) const {
   if (!creation || !dtype || size < 0 || H5Pget_layout(creation.id()) != H5D_CONTIGUOUS ||
       H5Pget_external_count(creation.id()) != 0)
     return {};
+  if (!impl_->has(set)) return {};
   const haddr_t address = H5Dget_offset(set.id());
   const bool all_there =
       H5Dget_storage_size(set.id()) == static_cast<hsize_t>(size) * size_of(*dtype);
@@ -52,7 +57,7 @@ std::vector<VirtualSource> File::virtual_sources(const std::string& name) const 
   const Shape whole = shape(name);
   const Handle set = impl_->dataset(name);
   const Handle creation(H5Dget_create_plist(set.id()), H5Pclose);
-  if (!creation || H5Pget_layout(creation.id()) != H5D_VIRTUAL) return {};
+  if (!creation || H5Pget_layout(creation.id()) != H5D_VIRTUAL || !impl_->has(set)) return {};
   std::size_t count = 0;
   if (H5Pget_virtual_count(creation.id(), &count) < 0) return {};
   std::vector<VirtualSource> sources;

@@ -88,18 +88,6 @@ std::int64_t File::integer_attribute(const std::string& object, const std::strin
   return value;
 }
 
-bool File::exists(const std::string& name) const {
-  const auto lock = library_lock();
-  // H5Lexists asks for one link of the path, the ones before it must exist.
-  for (std::size_t end = 0; end != name.npos;) {
-    end = name.find('/', end + 1);
-    const std::string part = name.substr(0, end);
-    if (part == "/" || part.empty()) continue;
-    if (H5Lexists(impl_->file.id(), part.c_str(), H5P_DEFAULT) <= 0) return false;
-  }
-  return H5Oexists_by_name(impl_->file.id(), name.c_str(), H5P_DEFAULT) > 0;
-}
-
 int File::rank(const std::string& dataset) const {
   const auto lock = library_lock();
   return H5Sget_simple_extent_ndims(impl_->space_of(impl_->dataset(dataset), dataset).id());
@@ -108,6 +96,7 @@ int File::rank(const std::string& dataset) const {
 Shape File::shape(const std::string& dataset) const {
   const auto lock = library_lock();
   const Handle space = impl_->space_of(impl_->dataset(dataset), dataset);
+  if (H5Sget_simple_extent_type(space.id()) == H5S_NULL) return {0};
   const int dimensions = H5Sget_simple_extent_ndims(space.id());
   if (dimensions < 0 || dimensions > Shape::max_rank)
     throw Error(fmt::format("dataset {} of {} has {} dimensions", dataset, impl_->path, dimensions),
@@ -144,47 +133,6 @@ bool File::is_integer(const std::string& dataset) const {
   const Handle set = impl_->dataset(dataset);
   const Handle type(H5Dget_type(set.id()), H5Tclose);
   return H5Tget_class(type.id()) == H5T_INTEGER;
-}
-
-namespace {
-
-// H5Ovisit's callback: names of datasets, relative to the group.
-herr_t add_dataset(hid_t, const char* name, const H5O_info_t* info, void* names) {
-  if (info->type == H5O_TYPE_DATASET)
-    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
-  return 0;
-}
-
-// H5Lvisit's callback: names of all links below the group.
-herr_t add_link(hid_t, const char* name, const H5L_info_t*, void* names) {
-  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
-  return 0;
-}
-
-// Where the list of what is below a group ends for damage: the object that does not open, or the
-// last one that is listed.
-std::string damaged_place(const Handle& parent) {
-  std::vector<std::string> links;
-  (void)H5Lvisit(parent.id(), H5_INDEX_NAME, H5_ITER_NATIVE, add_link, &links);
-  for (const std::string& link : links)
-    if (!Handle(H5Oopen(parent.id(), link.c_str(), H5P_DEFAULT), H5Oclose))
-      return fmt::format(", of which {} does not open", link);
-  return links.empty() ? "" : fmt::format(", the last that is listed is {}", links.back());
-}
-
-}  // namespace
-
-std::vector<std::string> File::datasets(const std::string& group) const {
-  const auto lock = library_lock();
-  std::vector<std::string> names;
-  if (!exists(group)) return names;
-  const Handle parent = impl_->object(group);
-  const herr_t visited = H5Ovisit(parent.id(), H5_INDEX_NAME, H5_ITER_NATIVE, add_dataset, &names);
-  if (visited < 0) impl_->require(false, "list the datasets of", group + damaged_place(parent));
-  const std::string prefix = group.ends_with('/') ? group : group + '/';
-  for (std::string& name : names) name.insert(0, prefix);
-  std::ranges::sort(names);
-  return names;
 }
 
 }  // namespace triax::hdf5

@@ -30,7 +30,8 @@ bool is_megatron_index(const MappedFile& file);
 /// order.
 std::unique_ptr<TokenFile> open_megatron(const std::string& prefix);
 
-/// The 1-D integer dataset "/tokens", or the only 1-D integer dataset of the file.
+/// The integer dataset "/tokens" of one dimension or none, else the only 1-D integer dataset of the
+/// file; soft and external links to them count.
 std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path);
 
 /// Fails unless [begin, begin + out.size()) lies in the file.

@@ -1,6 +1,6 @@
 // Tokens in an HDF5 file, read by hyperslabs.
-#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "io/hdf5.hpp"
 #include "io/token_formats.hpp"
@@ -25,39 +25,67 @@ class Hdf5Tokens : public TokenFile {
  private:
   hdf5::File file_;
   std::string dataset_;
-  Shape shape_;  // of one dimension
+  Shape shape_;  // of one dimension or none
 };
 
-bool holds_tokens(const hdf5::File& file, const std::string& dataset) {
-  return file.is_integer(dataset) && file.rank(dataset) == 1;
+constexpr const char* named = "/tokens";
+
+bool is_flat(const hdf5::File& file, const std::string& dataset) {
+  return file.rank(dataset) == 1;
+}
+
+[[noreturn]] void not_flat(const hdf5::File& file, const std::string& path,
+                           const std::string& dataset) {
+  throw Error(
+      path + " is not an HDF5 token file",
+      fmt::format("its dataset {} has {} dimensions, which may be documents of one length "
+                  "with filling at their ends",
+                  dataset, file.rank(dataset)),
+      fmt::format("Store the tokens one after another. To train on all of them, row by row: "
+                  "python3 -c \"import h5py; h5py.File('flat.h5', 'w')['tokens'] = "
+                  "h5py.File('{}')['{}'][:].ravel()\"",
+                  path, dataset));
+}
+
+// The dataset "/tokens", which may be a link to one. A group of this name is none.
+std::string named_tokens(const hdf5::File& file, const std::string& path) {
+  if (!file.is_integer(named))
+    throw Error(path + " is not an HDF5 token file",
+                fmt::format("its dataset {} is of no integers", named),
+                "Store the token ids as integers");
+  if (file.rank(named) > 1) not_flat(file, path, named);
+  return named;
+}
+
+std::string only_tokens(const hdf5::File& file, const std::string& path) {
+  std::vector<std::string> found = file.datasets("/");
+  std::vector<std::string> integers;
+  for (const std::string& name : found)
+    if (file.exists(name) && file.is_integer(name)) integers.push_back(name);
+  std::vector<std::string> flat;
+  for (const std::string& name : integers)
+    if (is_flat(file, name)) flat.push_back(name);
+  if (flat.size() == 1) return flat.front();
+  if (flat.empty() && integers.size() == 1 && file.rank(integers.front()) > 1)
+    not_flat(file, path, integers.front());
+  if (integers.empty() && found.size() == 1) (void)file.rank(found.front());  // a link to nothing
+  throw Error(
+      path + " is not an HDF5 token file",
+      fmt::format("{} one-dimensional integer datasets, none of them \"tokens\"", flat.size()),
+      "Name the dataset of token ids \"tokens\"");
 }
 
 }  // namespace
 
 std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path) {
-  const std::string named = "/tokens";
   hdf5::File file(path, hdf5::File::Mode::read);
-  std::vector<std::string> found = file.datasets("/");
-  if (std::ranges::find(found, named) != found.end()) {
-    if (!holds_tokens(file, named))
-      throw Error(
-          path + " is not an HDF5 token file",
-          fmt::format("its dataset \"tokens\" is of {} and has {} dimension(s)",
-                      file.is_integer(named) ? "integers" : "no integers", file.rank(named)),
-          "Store the token ids one after another, as integers in one dimension");
-    found = {named};
-  }
-  std::erase_if(found, [&](const std::string& name) { return !holds_tokens(file, name); });
-  if (found.size() != 1)
-    throw Error(
-        path + " is not an HDF5 token file",
-        fmt::format("{} one-dimensional integer datasets, none of them \"tokens\"", found.size()),
-        "Name the dataset of token ids \"tokens\"");
-  file.require_stored(found.front(), "tokens");
-  if (file.shape(found.front()).elements() == 0)
-    throw Error(path + " holds no tokens", "its dataset " + found.front() + " is empty",
+  const bool has_named = file.has_link(named) && !file.is_group(named);
+  const std::string dataset = has_named ? named_tokens(file, path) : only_tokens(file, path);
+  file.require_stored(dataset, "tokens");
+  if (file.shape(dataset).elements() == 0)
+    throw Error(path + " holds no tokens", "its dataset " + dataset + " is empty",
                 "Give a file with tokens in it");
-  return std::make_unique<Hdf5Tokens>(std::move(file), found.front());
+  return std::make_unique<Hdf5Tokens>(std::move(file), dataset);
 }
 
 }  // namespace triax

@@ -141,6 +141,26 @@ TEST(CheckpointReader, RefusesTensorsOfWhichElementsAreInNoFile) {
   EXPECT_EQ(error_after(path, assemble), "");
 }
 
+TEST(CheckpointReader, FollowsLinksToTensors) {
+  const TempDirectory dir;
+  const std::string path = dir.path("linked.h5");
+  const auto link = [&](const Handle& file) {
+    made(H5Lcreate_external("source.h5", "/w", file.id(), "/model/a.weight", H5P_DEFAULT,
+                            H5P_DEFAULT));
+  };
+  EXPECT_THAT(error_after(path, link),
+              AllOf(HasSubstr("/model/a.weight in " + path), HasSubstr("link to /w of source.h5")));
+  {
+    const Handle file = new_file(dir.path("source.h5"));
+    put(file, "/other", {1, 2, 3});
+    write_floats(float_set(file, "/w", plist(H5P_DATASET_CREATE)));
+  }
+  EXPECT_EQ(error_after(path, link), "");
+  // Not past HDF5: the data do not lie in this file.
+  EXPECT_FALSE(CheckpointReader(path).file().plain_data("/model/a.weight"));
+  EXPECT_THAT(verify_checkpoint(path, MPI_COMM_NULL).damaged, testing::IsEmpty());
+}
+
 TEST(CheckpointReader, TakesAUserBlockOfAnotherProgram) {
   const TempDirectory dir;
   const std::string path = dir.path("good.h5");

@@ -67,17 +67,41 @@ TEST(Hdf5Tokens, AmbiguousOrEmptyAreRefused) {
     add(file, "/a", DType::i32, {1}, {1});
     add(file, "/b", DType::i32, {1}, {1});
     hdf5::File none(dir.path("none.h5"), hdf5::File::Mode::create);
-    hdf5::File table(dir.path("table.h5"), hdf5::File::Mode::create);
-    add(table, "/tokens", DType::i32, {1, 2}, {1, 2});
-    add(table, "/others", DType::i32, {1}, {1});
+    hdf5::File floats(dir.path("floats.h5"), hdf5::File::Mode::create);
+    add(floats, "/tokens", DType::f32, {1}, {1});
+    add(floats, "/others", DType::i32, {1}, {1});
     hdf5::File empty(dir.path("empty.h5"), hdf5::File::Mode::create);
     add(empty, "/tokens", DType::i32, {0}, {});
   }
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("two.h5")); }), HasSubstr("2 one-dimensional"));
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("none.h5")); }), HasSubstr("0 one-dimensional"));
-  EXPECT_THAT(error_of([&] { open_tokens(dir.path("table.h5")); }),
-              HasSubstr("\"tokens\" is of integers and has 2 dimension(s)"));
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("floats.h5")); }),
+              HasSubstr("/tokens is of no integers"));
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("empty.h5")); }), HasSubstr("no tokens"));
+}
+
+TEST(Hdf5Tokens, ATableIsRefusedWithAWayToFlattenIt) {
+  const TempDirectory dir;
+  for (const std::string name : {"/tokens", "/ids"}) {
+    {
+      hdf5::File table(dir.path("table.h5"), hdf5::File::Mode::create);
+      add(table, name, DType::i32, {2, 2}, {1, 2, 3, 4});
+    }
+    EXPECT_THAT(error_of([&] { open_tokens(dir.path("table.h5")); }),
+                AllOf(HasSubstr("its dataset " + name + " has 2 dimensions"),
+                      HasSubstr("python3 -c \"import h5py; h5py.File('flat.h5', 'w')['tokens'] = "
+                                "h5py.File('" +
+                                dir.path("table.h5") + "')['" + name + "'][:].ravel()\"")));
+  }
+}
+
+TEST(Hdf5Tokens, AScalarIsOneToken) {
+  const TempDirectory dir;
+  {
+    hdf5::File file(dir.path("a.h5"), hdf5::File::Mode::create);
+    add(file, "/tokens", DType::i32, {}, {42});
+  }
+  expect_every_range(*open_tokens(dir.path("a.h5")), {42});
 }
 
 TEST(Hdf5Tokens, BehindAUserBlock) {
@@ -88,6 +112,63 @@ TEST(Hdf5Tokens, BehindAUserBlock) {
     EXPECT_EQ(file->format(), "hdf5");
     expect_every_range(*file, {1, 2, 3});
   }
+}
+
+TEST(Hdf5Tokens, BehindLinks) {
+  const TempDirectory dir;
+  put_file(dir.path("other.h5"), "/deep/ids", {1, 2, 3});
+  const auto with = [&](const auto& link) {
+    const Handle file = new_file(dir.path("a.h5"));
+    put(file, "/b", {9});
+    put(file, "/c", {9});
+    link(file.id());
+  };
+  const auto links = H5P_DEFAULT;
+  const auto expect = [&](const std::vector<std::int32_t>& tokens) {
+    expect_every_range(*open_tokens(dir.path("a.h5")), tokens);
+  };
+  with([&](hid_t file) { made(H5Lcreate_soft("/c", file, "/tokens", links, links)); });
+  expect({9});
+  with([&](hid_t file) {
+    made(H5Lcreate_external("other.h5", "/deep/ids", file, "/tokens", links, links));
+  });
+  expect({1, 2, 3});
+  // Without the name: the only one, under however many names.
+  with([&](hid_t file) {
+    made(H5Ldelete(file, "/b", links));
+    made(H5Lcreate_soft("/c", file, "/latest", links, links));
+  });
+  expect({9});
+  with([&](hid_t file) {
+    made(H5Ldelete(file, "/b", links));
+    made(H5Ldelete(file, "/c", links));
+    made(H5Lcreate_external("other.h5", "/deep", file, "/group", links, links));
+  });
+  expect({1, 2, 3});
+}
+
+TEST(Hdf5Tokens, LinksThatLeadNowhereAreNamed) {
+  const TempDirectory dir;
+  for (const char* name : {"/tokens", "/ids"}) {
+    made(H5Lcreate_external("gone.h5", "/x", new_file(dir.path("a.h5")).id(), name, H5P_DEFAULT,
+                            H5P_DEFAULT));
+    EXPECT_THAT(error_of([&] { open_tokens(dir.path("a.h5")); }),
+                AllOf(HasSubstr(name), HasSubstr("a link to /x of gone.h5"),
+                      HasSubstr("unable to open external file")));
+  }
+  made(H5Lcreate_soft("/x", new_file(dir.path("a.h5")).id(), "/tokens", H5P_DEFAULT, H5P_DEFAULT));
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("a.h5")); }), HasSubstr("a link to /x"));
+}
+
+TEST(Hdf5Tokens, OfANamedType) {
+  const TempDirectory dir;
+  {
+    const Handle file = new_file(dir.path("a.h5"));
+    const Handle type(made(H5Tcopy(H5T_STD_U16BE)), H5Tclose);
+    made(H5Tcommit2(file.id(), "/token_id", type.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    put(file, "/tokens", {1, 2, 65535}, type.id());
+  }
+  expect_every_range(*open_tokens(dir.path("a.h5")), {1, 2, 65535});
 }
 
 TEST(Hdf5Tokens, OfSeveralFilesAreWholeOrRefused) {

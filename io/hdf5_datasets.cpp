@@ -1,0 +1,156 @@
+// The datasets of a file and their names, through links too.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "io/hdf5_impl.hpp"
+#include "io/hdf5_mapping.hpp"
+#include "kernels/base/check.hpp"
+
+namespace triax::hdf5 {
+namespace {
+
+using Identity = std::pair<unsigned long, haddr_t>;  // of an object: its file, its address there
+
+Identity identity_of(const H5O_info_t& info) {
+  return {info.fileno, info.addr};
+}
+
+/// What a walk through a file has found.
+struct Found {
+  std::vector<std::string> datasets;
+  std::set<Identity> seen;
+  std::vector<Handle> linked;  // stay open: a file that is opened again has another number
+  std::string prefix;          // of the names in the group that is visited
+};
+
+// H5Ovisit's callback: names of datasets, relative to the group.
+herr_t add_object(hid_t, const char* name, const H5O_info_t* info, void* data) {
+  auto& found = *static_cast<Found*>(data);
+  if (found.seen.insert(identity_of(*info)).second && info->type == H5O_TYPE_DATASET)
+    found.datasets.push_back(found.prefix + name);
+  return 0;
+}
+
+// H5Lvisit's callback: names of all links below the group.
+herr_t add_link(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
+// H5Lvisit's callback: names of the links to names, of this file or of others.
+herr_t add_named_link(hid_t, const char* name, const H5L_info_t* info, void* names) {
+  if (info->type == H5L_TYPE_SOFT || info->type == H5L_TYPE_EXTERNAL)
+    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
+// Where the list of what is below a group ends for damage: the object that does not open, or the
+// last one that is listed.
+std::string damaged_place(hid_t parent) {
+  std::vector<std::string> links;
+  (void)H5Lvisit(parent, H5_INDEX_NAME, H5_ITER_NATIVE, add_link, &links);
+  for (const std::string& link : links)
+    if (!Handle(H5Oopen(parent, link.c_str(), H5P_DEFAULT), H5Oclose))
+      return fmt::format(", of which {} does not open", link);
+  return links.empty() ? "" : fmt::format(", the last that is listed is {}", links.back());
+}
+
+// False where HDF5 cannot list what is below the group.
+bool visit(hid_t group, Found& found) {
+  return H5Ovisit(group, H5_INDEX_NAME, H5_ITER_NATIVE, add_object, &found) >= 0;
+}
+
+// What links lead to that has no other name in the file. One that leads nowhere is a name too: who
+// opens it says so.
+bool follow_links(hid_t group, Found& found) {
+  const std::string prefix = found.prefix;
+  std::vector<std::string> links;
+  if (H5Lvisit(group, H5_INDEX_NAME, H5_ITER_INC, add_named_link, &links) < 0) return false;
+  for (const std::string& link : links) {
+    Handle object(H5Oopen(group, link.c_str(), H5P_DEFAULT), H5Oclose);
+    H5O_info_t info{};
+    if (!object || H5Oget_info(object.id(), &info) < 0) {
+      found.datasets.push_back(prefix + link);
+      continue;
+    }
+    if (found.seen.contains(identity_of(info))) continue;
+    if (info.type == H5O_TYPE_GROUP) {
+      found.prefix = prefix + link + '/';
+      if (!visit(object.id(), found) || !follow_links(object.id(), found)) return false;
+    } else if (info.type == H5O_TYPE_DATASET) {
+      found.datasets.push_back(prefix + link);
+    }
+    found.seen.insert(identity_of(info));
+    found.linked.push_back(std::move(object));
+  }
+  return true;
+}
+
+// What the link `name` leads to; empty where it is none, or leads there by its address.
+std::string target_of_link(hid_t file, const std::string& name) {
+  H5L_info_t info{};
+  if (H5Lget_info(file, name.c_str(), &info, H5P_DEFAULT) < 0) return {};
+  if (info.type != H5L_TYPE_SOFT && info.type != H5L_TYPE_EXTERNAL) return {};
+  std::string value(info.u.val_size, '\0');
+  if (H5Lget_val(file, name.c_str(), value.data(), value.size(), H5P_DEFAULT) < 0) return {};
+  if (info.type == H5L_TYPE_SOFT) return value.c_str();
+  const char* of_file = nullptr;
+  const char* object = nullptr;
+  unsigned flags = 0;
+  if (H5Lunpack_elink_val(value.data(), value.size(), &flags, &of_file, &object) < 0) return {};
+  return fmt::format("{} of {}", object, of_file);
+}
+
+}  // namespace
+
+Handle File::Impl::dataset(const std::string& name) const {
+  std::string why;
+  try {
+    return open_dataset(file.id(), name);
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  if (const std::string target = target_of_link(file.id(), name); !target.empty())
+    throw Error(fmt::format("cannot open dataset {} in {}", name, path),
+                fmt::format("it is a link to {}, where no dataset opens; {}", target, why),
+                "Bring the dataset to where the link leads, or store it in the file itself");
+  fail("open dataset", name, why);
+}
+
+bool File::exists(const std::string& name) const {
+  const auto lock = library_lock();
+  return has_link(name) && H5Oexists_by_name(impl_->file.id(), name.c_str(), H5P_DEFAULT) > 0;
+}
+
+bool File::has_link(const std::string& name) const {
+  const auto lock = library_lock();
+  // H5Lexists asks for one link of the path, the ones before it must exist.
+  for (std::size_t end = 0; end != name.npos;) {
+    end = name.find('/', end + 1);
+    const std::string part = name.substr(0, end);
+    if (part == "/" || part.empty()) continue;
+    if (H5Lexists(impl_->file.id(), part.c_str(), H5P_DEFAULT) <= 0) return false;
+  }
+  return true;
+}
+
+bool File::is_group(const std::string& name) const {
+  const auto lock = library_lock();
+  const Handle object(H5Oopen(impl_->file.id(), name.c_str(), H5P_DEFAULT), H5Oclose);
+  return object && H5Iget_type(object.id()) == H5I_GROUP;
+}
+
+std::vector<std::string> File::datasets(const std::string& group) const {
+  const auto lock = library_lock();
+  Found found;
+  if (!exists(group)) return {};
+  const Handle parent = impl_->object(group);
+  found.prefix = group.ends_with('/') ? group : group + '/';
+  if (!visit(parent.id(), found) || !follow_links(parent.id(), found))
+    impl_->require(false, "list the datasets of", group + damaged_place(parent.id()));
+  std::ranges::sort(found.datasets);
+  return std::move(found.datasets);
+}
+
+}  // namespace triax::hdf5
