@@ -123,7 +123,8 @@ void check_codes(const BlasProduct& x, const BlasMemory& memory) {
   // Measured on an H100 with cuBLASLt 13.1: its heuristic takes any, the product itself does not.
   for (const float* scale : {memory.left_scale, memory.right_scale})
     check(scale != nullptr && reinterpret_cast<std::uintptr_t>(scale) % 16 == 0,
-          "a scale of codes at {}: cuBLASLt takes those aligned to 16 bytes", static_cast<const void*>(scale));
+          "a scale of codes at {}: cuBLASLt takes those aligned to 16 bytes",
+          static_cast<const void*>(scale));
   check(x.d_type != DType::f16 && x.epilogue <= BlasEpilogue::bias &&
             (x.epilogue == BlasEpilogue::none || x.d_type == DType::bf16),
         "codes with what cuBLASLt does not do");
