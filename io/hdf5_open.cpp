@@ -82,13 +82,15 @@ std::string why_unreadable(const std::string& path) {
 std::int64_t begin_of_hdf5(const std::string& path) {
   constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
   constexpr std::int64_t smallest_user_block = 512;
+  constexpr std::int64_t largest_user_block = 1 << 20;  // looked behind, in files of any format
   std::ifstream file(path, std::ios::binary);
   std::string found(signature.size(), '\0');
-  for (std::int64_t at = 0;; at = std::max(smallest_user_block, 2 * at)) {
+  for (std::int64_t at = 0; at <= largest_user_block; at = std::max(smallest_user_block, 2 * at)) {
     file.seekg(at);
     if (!file.read(found.data(), static_cast<std::streamsize>(found.size()))) return -1;
     if (found == signature) return at;
   }
+  return -1;
 }
 
 namespace {

@@ -130,8 +130,8 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ran
   refuse_lfs_pointer(file);
   if (is_megatron_index(file) || name.extension() == ".idx" || (bin && has_sound_index(stem)))
     return open_megatron(stem);
-  if (hdf5::begin_of_hdf5(path) >= 0) return open_hdf5_tokens(path);
   if (is_llmc(file)) return open_llmc(std::move(file));
+  if (hdf5::begin_of_hdf5(path) >= 0) return open_hdf5_tokens(path);
   if (bin && has_index(stem)) return open_megatron(stem);  // which says what is wrong with it
   if (file.size() == 0)
     throw Error(path + " is empty", "0 bytes", "Give a file with text or tokens in it");
