@@ -11,6 +11,11 @@ LossSpikes::LossSpikes(const LossSpikeConfig& config) : config_(config) {
   sorted_.reserve(static_cast<std::size_t>(config_.window));
 }
 
+namespace {
+// Nats. A loss near zero, as of a fine-tuned model, scatters by factors without any harm.
+constexpr double least_excess = 0.5;
+}  // namespace
+
 // The lower of the two in the middle.
 double LossSpikes::median_of_losses() {
   if (losses_.empty()) return 0.0;
@@ -24,7 +29,9 @@ LossVerdict LossSpikes::count(std::int64_t step, double loss, bool used) {
   last_ = step;
   median_ = median_of_losses();
   const bool finite = std::isfinite(loss);
-  const bool beyond = !finite || (!losses_.empty() && loss > config_.factor * median_);
+  const bool far = loss > config_.factor * median_ && loss > median_ + least_excess;
+  const bool beyond = !finite || (!losses_.empty() && far);
+  beyond_ = beyond;
   const bool full = counted_ >= config_.window;
   if (finite && used) counted_ = std::min<std::int64_t>(counted_ + 1, config_.window);
   if (beyond) {
@@ -71,6 +78,7 @@ void LossSpikes::restore(const std::string& state, std::int64_t steps) {
     place_end_ = read.value("place_end", std::int64_t{-1});
   } catch (const nlohmann::json::exception&) {  // no state, or one of another version
   }
+  beyond_ = last_ > within_;
 }
 
 void LossSpikes::go_back(const std::string& state, std::int64_t steps) {
@@ -80,6 +88,7 @@ void LossSpikes::go_back(const std::string& state, std::int64_t steps) {
   rollbacks_ = rollbacks;
   place_end_ = place_end;
   within_ = std::max(within_, steps);
+  beyond_ = false;
 }
 
 }  // namespace triax

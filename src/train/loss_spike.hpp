@@ -21,10 +21,11 @@ inline bool is_spike(LossVerdict verdict) {
 }
 
 /// A loss is within reason if it is finite and at most `factor` times the median of the last
-/// `window` losses that were. Beyond that it is a spike, once `window` finite losses have been
-/// counted. A loss beyond reason is never one of those that the median is of: a run that has
-/// diverged stays beyond reason until it comes back. Steps that changed nothing are judged, but not
-/// counted. All ranks count the same losses, and come to the same.
+/// `window` losses that were, or at most half a nat above it. Beyond that it is a spike, once
+/// `window` finite losses have been counted. A loss beyond reason is never one of those that the
+/// median is of: a run that has diverged stays beyond reason until it comes back. Steps that
+/// changed nothing are judged, but not counted. All ranks count the same losses, and come to the
+/// same.
 class LossSpikes {
  public:
   explicit LossSpikes(const LossSpikeConfig& config);
@@ -35,7 +36,7 @@ class LossSpikes {
   /// so many steps have led to it.
   std::int64_t within() const { return within_; }
   /// Whether the last loss was beyond reason.
-  bool beyond() const { return last_ > within_; }
+  bool beyond() const { return beyond_; }
   /// What the last loss was held against; 0: there was none before it.
   double median() const { return median_; }
   /// The first of the spikes that LossVerdict::back ended, or that go on.
@@ -67,6 +68,7 @@ class LossSpikes {
   std::int64_t within_ = -1;
   std::int64_t first_spike_ = -1;
   bool in_spikes_ = false;
+  bool beyond_ = false;  // the loss that was judged last
   double median_ = 0.0;
   int rollbacks_ = 0;  // at the place that ends with this step
   std::int64_t place_end_ = -1;

@@ -129,7 +129,13 @@ void RunCheckpoints::judge(std::int64_t within, bool beyond) {
 void RunCheckpoints::resumed(const std::string& file, std::int64_t step) {
   std::error_code absent;
   const bool here = std::filesystem::equivalent(file, path(step), absent);
-  if (here && writes_checkpoints(config_.checkpoint)) unproven_ = step;
+  if (!here || !writes_checkpoints(config_.checkpoint)) return;
+  // The run before may have left one more than `keep`, whose successor was not proven yet. More
+  // stay for another reason (unsafe files, a larger `keep`), and are not removed before a file is
+  // written.
+  const CheckpointConfig& config = config_.checkpoint;
+  const auto files = std::ssize(list_checkpoints(config.directory));
+  if (files <= config.keep + 1) unproven_ = step;
 }
 
 void RunCheckpoints::go_back() {

@@ -31,6 +31,14 @@ TEST(LossSpikes, AreAboveAFactorTimesTheMedian) {
   EXPECT_EQ(losses.median(), 3.0);
 }
 
+// A fine-tuned model's losses are near zero, and scatter by factors.
+TEST(LossSpikes, SmallLossesAreNoSpikes) {
+  LossSpikes losses = spikes(3, 3.0);
+  EXPECT_THAT(verdicts(losses, {0.01, 0.02, 0.01, 0.2, 0.5}), testing::Each(none));
+  EXPECT_FALSE(losses.beyond());
+  EXPECT_EQ(losses.count(5, 0.9, true), first_spike) << "more than half a nat above 0.2";
+}
+
 TEST(LossSpikes, AreNoneBeforeAWindowOfLosses) {
   LossSpikes losses = spikes(3);
   EXPECT_THAT(verdicts(losses, {1.0, 9.0, 9.0, 9.0}),
