@@ -234,11 +234,23 @@ bool needs_ranks(int argc, char** argv) {
   return std::ranges::none_of(words, is_help);
 }
 
+// Before MPI starts, which would end without a word. All ranks find the same, and the first says
+// it.
+bool libraries_fit() {
+  try {
+    check_libraries_fit();
+    return true;
+  } catch (const Error&) {
+    if (launched_process().number == 0) throw;
+    return false;
+  }
+}
+
 int start_and_run(int argc, char** argv, std::chrono::system_clock::time_point started) {
   std::optional<StartSignals> start;
   // One that comes while libraries start asks the run that is to come, too.
   if (argc > 1 && std::string_view(argv[1]) == "train") {
-    if (needs_ranks(argc, argv)) check_libraries_fit();
+    if (needs_ranks(argc, argv) && !libraries_fit()) return run_time_failure;
     hold_signals();
     start.emplace(stopped_early);
   }
