@@ -17,8 +17,8 @@ struct AttentionOptions {
 /// Bytes that either direction takes from its arena in `space` at most, and gives back. queries:
 /// (B, T, H, D). On the host: buffers for each thread that gets a head, linear in T; Kokkos must
 /// have been started. On a device: one number per row of each head, and in a build with cuDNN its
-/// workspace (at most 1 GiB).
-std::size_t attention_scratch_bytes(const Shape& queries, MemorySpace space);
+/// workspace (at most 1 GiB) for the types and heads that it takes.
+std::size_t attention_scratch_bytes(const Shape& queries, DType type, MemorySpace space);
 
 /// out = softmax(scale q k^T + causal mask) v.
 /// q, out: (B, T, H, D); k, v: (B, T, Hkv, D) with H a multiple of Hkv (query head h reads key head

@@ -30,7 +30,7 @@ void run(const benchmark::Place& place, const Case& n, const benchmark::Limit& p
   const RandomArray out(place, n.type, head_shape);
   const RandomArray dout(place, n.type, head_shape);
   const RandomArray lse(place, DType::f32, {n.batch, n.heads, n.length});
-  const Buffer memory(attention_scratch_bytes(head_shape, place.space()), place.space());
+  const Buffer memory(attention_scratch_bytes(head_shape, n.type, place.space()), place.space());
   Arena arena(memory);
   const Tensor q = slices(qkv, 0, n.heads);
   const Tensor k = slices(qkv, n.heads, n.key_heads);

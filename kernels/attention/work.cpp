@@ -44,13 +44,13 @@ const float* fill_keep(float* keep, const AttentionOptions& options, const Sizes
 
 }  // namespace attention
 
-std::size_t attention_scratch_bytes(const Shape& queries, MemorySpace space) {
+std::size_t attention_scratch_bytes(const Shape& queries, DType type, MemorySpace space) {
   const std::int64_t sequence_length = queries[1];
   const std::int64_t head_size = queries[3];
   if (space == MemorySpace::device) {
     Arena device;
     attention::take_delta(device, queries[0], queries[2], sequence_length);
-    device.take("attention cuDNN", DType::u8, {cuda::cudnn_attention_workspace(queries)});
+    device.take("attention cuDNN", DType::u8, {cuda::cudnn_attention_workspace(queries, type)});
     return device.high_water();
   }
   // Of the forward pass; the backward pass has no more, one for each head of keys.

@@ -37,15 +37,18 @@ void* begin_of(const Tensor& piece) {
   return std::align(workspace_alignment, bytes - workspace_alignment, begin, bytes);
 }
 
+bool takes(DType type, std::int64_t head_size) {
+  return type != DType::f32 && head_size % 8 == 0 && head_size <= 128;
+}
+
 // What is left to cuDNN; none: the kernels of this folder do it.
 std::optional<AttentionProblem> problem_of(const AttentionTensors& on,
                                            const AttentionOptions& options, bool backward) {
-  constexpr std::int64_t largest_head = 128;
   const std::int64_t head_size = on.q.size(3);
-  if (on.q.empty() || on.q.dtype() == DType::f32 || options.dropout.probability > 0.0F) return {};
+  if (on.q.empty() || options.dropout.probability > 0.0F) return {};
   // cuDNN scales what it has masked: minus infinity times 0 is NaN, and turns its sign below 0.
   if (!(options.scale > 0.0F)) return {};
-  if (head_size % 8 != 0 || head_size > largest_head) return {};
+  if (!takes(on.q.dtype(), head_size)) return {};
   for (const Tensor* x : {&on.q, &on.k, &on.v, &on.out, &on.dout, &on.dq, &on.dk, &on.dv})
     if (!x->empty() && !aligned_rows(*x)) return {};
   if (reinterpret_cast<std::uintptr_t>(on.lse.data()) % 16 != 0 || on.lse.stride(2) != 1) return {};
@@ -226,7 +229,8 @@ bool cudnn_attention_backward(const Stream& stream, const AttentionTensors& on,
   return run(stream, on, options, true, scratch);
 }
 
-std::int64_t cudnn_attention_workspace(const Shape& queries) {
+std::int64_t cudnn_attention_workspace(const Shape& queries, DType type) {
+  if (!takes(type, queries[3])) return 0;
   return attention_plan_workspace(queries[0] * queries[2], queries[1], queries[3]) +
          workspace_alignment;
 }

@@ -21,7 +21,7 @@ bool cudnn_attention_backward(const Stream& stream, const AttentionTensors& on,
                               const AttentionOptions& options, Arena& scratch);
 
 /// What either takes from its scratch at most; a plan that wants more is not used. The same on
-/// every machine, so that a dry run knows it.
-std::int64_t cudnn_attention_workspace(const Shape& queries);
+/// every machine, so that a dry run knows it; 0 for types and heads that are not cuDNN's.
+std::int64_t cudnn_attention_workspace(const Shape& queries, DType type);
 
 }  // namespace triax::cuda

@@ -13,7 +13,7 @@ bool cudnn_attention_backward(const Stream&, const AttentionTensors&, const Atte
   return false;
 }
 
-std::int64_t cudnn_attention_workspace(const Shape&) {
+std::int64_t cudnn_attention_workspace(const Shape&, DType) {
   return 0;
 }
 

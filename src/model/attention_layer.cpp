@@ -69,7 +69,7 @@ std::size_t AttentionLayer::scratch_bytes(const BatchShape& shape) const {
   });
   const Shape queries{shape.batch, shape.sequence, heads_.heads, head_size_};
   const std::size_t attention =
-      shape.past == 0 ? attention_scratch_bytes(queries, shape.space)
+      shape.past == 0 ? attention_scratch_bytes(queries, shape.type, shape.space)
                       : cached_attention_scratch_bytes(queries, shape.past + shape.sequence);
   return own + std::max({attention, qkv_.scratch_bytes(shape), output_.scratch_bytes(shape)});
 }

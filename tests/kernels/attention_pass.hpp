@@ -27,7 +27,7 @@ class AttentionPass {
         out_(dtype, head_elements(), nan),
         dout_(dtype, random_values(head_elements(), 8)),
         lse_(static_cast<std::size_t>(n.B * n.T * n.H), nan),
-        scratch_(attention_scratch_bytes({n.B, n.T, n.H, n.D}, space()), space()) {
+        scratch_(attention_scratch_bytes({n.B, n.T, n.H, n.D}, dtype, space()), space()) {
     std::tie(q, k, v) = split(inputs_, fused);
     std::tie(dq, dk, dv) = split(gradients_, fused);
     out = out_.tensor({n.B, n.T, n.H, n.D});

@@ -219,7 +219,7 @@ TEST(AttentionScratch, IsForThreadsThatGetAHead) {
   const int threads = omp_get_max_threads();
   omp_set_num_threads(8);
   const auto bytes = [](std::int64_t heads) {
-    return attention_scratch_bytes({1, 64, heads, 16}, MemorySpace::host);
+    return attention_scratch_bytes({1, 64, heads, 16}, DType::f32, MemorySpace::host);
   };
   EXPECT_LT(bytes(2), bytes(8) / 3);
   EXPECT_LT(bytes(16), bytes(8) * 9 / 8) << "no more than threads";

@@ -28,7 +28,8 @@ class PairAttention : public testing::TestWithParam<Isa> {
 
   static void pass(AttentionPass& run) {
     const AttentionSizes& n = run.n;
-    const Buffer memory(attention_scratch_bytes({n.B, n.T, n.H, n.D}, MemorySpace::host));
+    const Buffer memory(
+        attention_scratch_bytes({n.B, n.T, n.H, n.D}, DType::bf16, MemorySpace::host));
     const attention::Sizes sizes = attention::sizes_of(run.q, run.k, run.v, run.options);
     Arena forward(memory), backward(memory);
     ASSERT_TRUE(attention::pair_forward(sizes, run.out, run.lse, run.q, run.k, run.v, run.options,

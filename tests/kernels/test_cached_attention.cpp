@@ -113,7 +113,7 @@ TEST_P(CachedAttentionOf, AgreesWithAttentionOfTheWhole) {
   test::Array whole(GetParam(), pass.q.count());
   std::vector<float> lse(400);
   const Shape queries{1, 100, 4, 16}, keys{1, 100, 2, 16};
-  test::Scratch scratch(attention_scratch_bytes(queries, test::space()));
+  test::Scratch scratch(attention_scratch_bytes(queries, GetParam(), test::space()));
   AttentionOptions options;
   options.scale = pass.scale();
   test::run(attention_forward, whole.tensor(queries), Tensor(lse.data(), {1, 4, 100}),

@@ -164,7 +164,8 @@ TEST_P(KindsOfCode, Attention) {
     Array q = random(1, count), k = random(2, count), v = random(3, count), dout = random(4, count);
     Array out = empty(count), lse(DType::f32, batch * heads * length);
     Array dq = empty(count), dk = empty(count), dv = empty(count);
-    test::Scratch scratch(attention_scratch_bytes(shape, MemorySpace::host), MemorySpace::host);
+    test::Scratch scratch(attention_scratch_bytes(shape, DType::f32, MemorySpace::host),
+                          MemorySpace::host);
     const AttentionOptions options{
         .scale = 0.2F, .dropout = {.probability = 0.3F, .key = 7}, .total_heads = heads};
     attention_forward(stream, out.tensor(shape), lse.tensor({batch, heads, length}),
