@@ -311,7 +311,7 @@ run() { # OUT PART...
       facts) facts ;;
       tests)
         [[ -z ${early-} ]] || prepare_peers &
-        tests_on_device ""
+        tests_on_device
         ;;
       bench) bench ;;
       step) steps ;;

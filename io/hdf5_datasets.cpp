@@ -16,7 +16,7 @@ Identity identity_of(const H5O_info_t& info) {
   return {info.fileno, info.addr};
 }
 
-/// What a walk through a file has found.
+/// The findings of a walk through a file.
 struct Found {
   std::vector<std::string> datasets;
   std::set<Identity> seen;
@@ -87,7 +87,7 @@ bool follow_links(hid_t group, Found& found) {
   return true;
 }
 
-// What the link `name` leads to; empty where it is none, or leads there by its address.
+// The target of the link `name`; empty where it is none, or leads there by its address.
 std::string target_of_link(hid_t file, const std::string& name) {
   H5L_info_t info{};
   if (H5Lget_info(file, name.c_str(), &info, H5P_DEFAULT) < 0) return {};

@@ -67,7 +67,7 @@ herr_t collect(unsigned n, const H5E_error2_t* error, void* text) {
   return 0;
 }
 
-// What the library looks for at its first call.
+// Sets what the library reads at its first call.
 bool prepare_environment() {
   // Parts of a file would be sought there first, and another's be found.
   const bool removed = ::unsetenv("HDF5_VDS_PREFIX") == 0;

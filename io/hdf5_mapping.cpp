@@ -47,7 +47,7 @@ int endless_dimension(hid_t space) {
   return -1;
 }
 
-// Those of the selected elements that lie before `end` in each dimension.
+// The selected elements that lie before `end` in each dimension.
 Handle cut(hid_t space, const std::vector<hsize_t>& end) {
   Handle out = copy_of(space);
   const std::vector<hsize_t> start(end.size());

@@ -14,7 +14,7 @@ struct Gap {
   void add(hsize_t more, const std::string& reason);
 };
 
-/// Those of the selected elements of a dataset, not a virtual one, that were never written, or that
+/// The selected elements of a dataset, not a virtual one, that were never written, or that
 /// a file of raw data beside it lacks. Reads no data: HDF5 knows of each chunk whether it is there.
 Gap gap_of_storage(hid_t set, hid_t selection);
 

@@ -67,7 +67,7 @@ struct ParallelConfig {
   bool tensor_across_nodes = false;
 };
 
-/// What a run does about a loss spike.
+/// The response of a run to a loss spike.
 enum class SpikeAction : std::uint8_t { warn, stop, rollback };
 /// As run.loss_spike.action names them, in their order.
 inline constexpr const char* spike_action_names[] = {"warn", "stop", "rollback"};

@@ -79,7 +79,7 @@ bool names_a_descriptor(const std::string& file) {
   return file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/self/fd/");
 }
 
-// What is wrong with `file`, which is there, as data; empty: nothing.
+// The reason why `file`, which is there, is no data; empty: there is none.
 std::string problem_with_data(const std::string& file) {
   const FileLook look = look_at(file);
   if (look.directory)

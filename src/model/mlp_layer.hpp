@@ -18,7 +18,7 @@ class MlpLayer {
   std::size_t output_at() const { return input_.params().size(); }
   const Linear& output() const { return output_; }
 
-  /// What the backward pass needs, carved from a frame.
+  /// Activations that the backward pass needs, carved from a frame.
   struct Frame {
     Tensor hidden;  // (rows, I or 2 I): input of the activation
     Tensor active;  // (rows, I): its output; empty where it is made again

@@ -15,17 +15,6 @@ using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-template <class Action>
-bool is_usage_error(Action&& action) {
-  try {
-    action();
-  } catch (const UsageError&) {
-    return true;
-  } catch (const Error&) {
-  }
-  return false;
-}
-
 TEST(Agree, PassesWhenAllDo) {
   EXPECT_NO_THROW(agree(MPI_COMM_WORLD, ""));
 }

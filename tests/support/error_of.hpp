@@ -16,4 +16,16 @@ std::string error_of(Action&& action) {
   return {};
 }
 
+/// Whether `action` throws an Error that is the user's.
+template <class Action>
+bool is_usage_error(Action&& action) {
+  try {
+    action();
+  } catch (const UsageError&) {
+    return true;
+  } catch (const Error&) {
+  }
+  return false;
+}
+
 }  // namespace triax::test

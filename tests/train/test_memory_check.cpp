@@ -116,17 +116,6 @@ TEST(CheckPlannable, APlanMayBeTooLongByItself) {
               HasSubstr("parts of offloaded state"));
 }
 
-template <class Action>
-bool is_usage_error(Action&& action) {
-  try {
-    action();
-  } catch (const UsageError&) {
-    return true;
-  } catch (const Error&) {
-  }
-  return false;
-}
-
 // As under `ulimit -v`: nothing is wrong with the job.
 TEST(CheckPlannable, ALimitThatCanBeRaisedIsNamedAndIsNoUsersError) {
   const MemoryLimit limit{0.0, "a process's address space (ulimit -v) of 1 MiB", MemorySpace::host,
