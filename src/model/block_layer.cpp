@@ -11,18 +11,18 @@ namespace triax {
 // Without sequence parallelism the local rows are all rows, and the full tensors are the local
 // ones.
 struct BlockLayer::Scratch {
-  Tensor normed;   // (local_rows, E)
+  Tensor normed;   // (local_rows, E); empty where the frame keeps them
   Tensor h;        // (rows, E): normed, gathered
   Tensor partial;  // (rows, E): a rank's share of an output, or of the gradient of h
   Tensor summed;   // (local_rows, E)
   Tensor dfull;    // (rows, E): gradient of an output, gathered
   Tensor dropped;  // (local_rows, E): gradient behind a dropout mask
   Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool sequence_parallel,
-          bool dropout) {
+          bool dropout, bool kept) {
     const auto take = [&](const char* name, std::int64_t rows) {
       return arena.take(name, shape.type, {rows, width});
     };
-    normed = take("normed input", shape.local_rows);
+    if (!kept) normed = take("normed input", shape.local_rows);
     h = sequence_parallel ? take("gathered input", shape.rows) : normed;
     partial = take("partial output", shape.rows);
     summed = sequence_parallel ? take("summed output", shape.local_rows) : partial;
@@ -82,7 +82,7 @@ std::size_t BlockLayer::frame_bytes(const BatchShape& shape) const {
 
 std::size_t BlockLayer::scratch_bytes(const BatchShape& shape) const {
   const std::size_t own = measure([&](Arena& arena) {
-    Scratch(arena, shape, width_, shard_.sequence_parallel, dropout_ > 0.0F);
+    Scratch(arena, shape, width_, shard_.sequence_parallel, dropout_ > 0.0F, keep_outputs_);
   });
   const bool has_bias = attention_.output().has_bias() || mlp_.output().has_bias();
   const std::size_t bias = has_bias ? bias_backward_scratch_bytes(shape.local_rows, width_) : 0;
@@ -169,7 +169,8 @@ void BlockLayer::forward(const Context& ctx, const LayerParameters& params, cons
   Arena frame_arena(frame.data(), static_cast<std::size_t>(frame.bytes()), frame.space());
   const Frame saved = carve(frame_arena, ctx.shape);
   const ArenaScope scope(ctx.scratch);
-  const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F);
+  const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F,
+                        keep_outputs_);
 
   const Half attention = attention_half();
   Tensor h = enter(ctx, params, attention, x, saved.attention_normed, scratch).wait(ctx);
@@ -187,7 +188,8 @@ void BlockLayer::backward(const Context& ctx, const LayerParameters& params, con
   Arena frame_arena(frame.data(), static_cast<std::size_t>(frame.bytes()), frame.space());
   const Frame saved = carve(frame_arena, ctx.shape);
   const ArenaScope scope(ctx.scratch);
-  const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F);
+  const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F,
+                        keep_outputs_);
 
   const Half mlp = mlp_half();
   ComingRows dout = enter_backward(ctx, params, mlp, dy, scratch);
