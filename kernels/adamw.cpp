@@ -3,11 +3,11 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernels/adamw_update.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/formulas.hpp"
 #include "kernels/stochastic_rounding.hpp"
 
 namespace triax {

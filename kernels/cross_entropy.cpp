@@ -10,7 +10,7 @@
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/formulas.hpp"
+#include "kernels/softmax_shards.hpp"
 
 namespace triax {
 namespace {

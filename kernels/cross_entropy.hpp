@@ -3,7 +3,6 @@
 // al. 2019). Each shard makes three numbers a row; gathered, they give loss and gradient
 // everywhere. Where the vocabulary is whole, one function does it all.
 #include "kernels/base/device.hpp"
-#include "kernels/norm.hpp"  // sum, of the losses
 
 namespace triax {
 

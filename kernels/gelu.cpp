@@ -8,7 +8,7 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/coarse_gelu.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/formulas.hpp"
+#include "kernels/gelu_formula.hpp"
 
 namespace triax {
 namespace {

@@ -12,8 +12,8 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/formulas.hpp"
 #include "kernels/gradient_row.hpp"
+#include "kernels/norm_scale.hpp"
 #include "kernels/residual_row.hpp"
 
 namespace triax {

@@ -6,6 +6,7 @@
 
 #include "kernels/base/device.hpp"
 #include "kernels/base/host_device.hpp"
+#include "kernels/norm.hpp"
 
 namespace triax {
 

@@ -9,7 +9,7 @@
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/formulas.hpp"
+#include "kernels/gelu_formula.hpp"
 
 namespace triax {
 namespace {

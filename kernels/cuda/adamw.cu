@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/adamw_update.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/formulas.hpp"
 #include "kernels/stochastic_rounding.hpp"
 
 namespace triax::cuda {

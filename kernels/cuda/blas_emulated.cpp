@@ -6,7 +6,7 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/blas.hpp"
 #include "kernels/cuda/emulated_device.hpp"
-#include "kernels/formulas.hpp"
+#include "kernels/gelu_formula.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include "kernels/cuda/logit_row.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/cuda/stream.hpp"
-#include "kernels/formulas.hpp"
+#include "kernels/softmax_shards.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/formulas.hpp"
+#include "kernels/gelu_formula.hpp"
 
 namespace triax::cuda {
 namespace {

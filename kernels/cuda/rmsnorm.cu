@@ -4,7 +4,7 @@
 #include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/held_row.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/formulas.hpp"
+#include "kernels/norm_scale.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "kernels/cross_entropy.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/norm.hpp"
 #include "src/model/architecture.hpp"
 
 namespace triax {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/base/splitmix.hpp"
-#include "kernels/formulas.hpp"
+#include "kernels/box_muller.hpp"
 
 namespace triax {
 namespace {

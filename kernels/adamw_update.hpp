@@ -1,0 +1,38 @@
+#pragma once
+// The AdamW step of one element, shared by the host loops and the device kernels.
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/adamw.hpp"
+#include "kernels/base/host_device.hpp"
+
+namespace triax {
+
+/// All of an AdamW step that does not depend on the element, rounded to float once.
+struct AdamWFactors {
+  explicit AdamWFactors(const AdamWOptions& o)
+      : keep1(static_cast<float>(o.beta1)),
+        take1(static_cast<float>(1.0 - o.beta1)),
+        keep2(static_cast<float>(o.beta2)),
+        take2(static_cast<float>(1.0 - o.beta2)),
+        rate(static_cast<float>(o.learning_rate / correction(o.beta1, o.step))),
+        unbias2(static_cast<float>(1.0 / correction(o.beta2, o.step))),
+        epsilon(static_cast<float>(o.epsilon)),
+        decay(static_cast<float>(o.learning_rate * o.weight_decay)) {}
+
+  static double correction(double beta, std::int64_t step) {
+    return 1.0 - std::pow(beta, static_cast<double>(step));
+  }
+
+  float keep1, take1, keep2, take2, rate, unbias2, epsilon, decay;
+};
+
+/// The step of one element from its clipped gradient: p, m and v in place.
+TRIAX_HOST_DEVICE inline void adamw_update(const AdamWFactors& f, float g, float& p, float& m,
+                                           float& v) {
+  m = f.keep1 * m + f.take1 * g;
+  v = f.keep2 * v + f.take2 * (g * g);
+  p -= f.decay * p + f.rate * m / (std::sqrt(v * f.unbias2) + f.epsilon);
+}
+
+}  // namespace triax

@@ -1,0 +1,42 @@
+#pragma once
+// Softmax statistics of one row of logits, shared by the host loops and the device kernels.
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/base/host_device.hpp"
+
+namespace triax {
+
+/// The logarithm of the sum of a row's exponentials, from `sum`, which is relative to the largest.
+TRIAX_HOST_DEVICE inline double log_sum_exp(double largest, double sum) {
+  return largest + std::log(sum);
+}
+
+/// The softmax statistics of one row of logits from those of its shards.
+struct MergedRow {
+  double lse;
+  double label_logit;
+};
+
+/// stats: {maximum, sum of exponentials, logit of the label} of shard s at stats + s *
+/// shard_stride.
+TRIAX_HOST_DEVICE inline MergedRow merge_shards(const float* stats, std::int64_t shards,
+                                                std::int64_t shard_stride) {
+  double largest = -static_cast<double>(INFINITY);
+  for (std::int64_t s = 0; s < shards; ++s) {
+    const double maximum = static_cast<double>(stats[s * shard_stride]);
+    largest = maximum > largest ? maximum : largest;
+  }
+  double total = 0.0;
+  double label_logit = 0.0;
+  for (std::int64_t s = 0; s < shards; ++s) {
+    const float* shard = stats + s * shard_stride;
+    // A shard without real columns has no maximum; every other one has a sum of at least 1, or NaN.
+    if (shard[1] != 0.0F)
+      total += static_cast<double>(shard[1]) * std::exp(static_cast<double>(shard[0]) - largest);
+    label_logit += static_cast<double>(shard[2]);
+  }
+  return {log_sum_exp(largest, total), label_logit};
+}
+
+}  // namespace triax
