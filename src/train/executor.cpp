@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "src/comm/device_messages.hpp"
-#include "src/train/progress_texts.hpp"
 
 namespace triax {
 namespace {

@@ -17,6 +17,10 @@
 
 namespace triax {
 
+/// Activity of a rank as its ProgressBoard shows it; training and evaluation have a plan position
+/// too.
+enum class Activity : int { start_up, between_steps, training, evaluation };
+
 /// What a step needs beside the plan.
 struct StepInput {
   BatchLoader* batch = nullptr;  // loaded

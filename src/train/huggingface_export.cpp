@@ -15,7 +15,7 @@
 #include "io/safetensors.hpp"
 #include "io/safetensors_writer.hpp"
 #include "io/tensor_pieces.hpp"
-#include "src/config/load.hpp"
+#include "src/config/huggingface.hpp"
 #include "src/model/stage.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/convert_weights.hpp"

@@ -9,7 +9,7 @@
 #include "io/checkpoint_file.hpp"
 #include "io/mapped_file.hpp"
 #include "io/tensor_pieces.hpp"
-#include "src/config/load.hpp"
+#include "src/config/huggingface.hpp"
 #include "src/state/huggingface_weights.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/convert_weights.hpp"

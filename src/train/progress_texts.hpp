@@ -1,12 +1,10 @@
 #pragma once
 // What the numbers on the ProgressBoard mean, for the report of a wait without end.
 #include "src/comm/process_grid.hpp"
+#include "src/train/executor.hpp"
 #include "src/train/step_plan.hpp"
 
 namespace triax {
-
-/// What a rank is at; a training or evaluation plan has a position too.
-enum class Activity : int { start_up, between_steps, training, evaluation };
 
 /// The text of a rank's place in its plan, for every rank of the grid: "step 3, plan position 17 (F
 /// c0 l2 m1)", while it lives.

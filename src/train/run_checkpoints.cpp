@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "io/agree.hpp"
+#include "src/config/huggingface.hpp"
 #include "src/train/resume_changes.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/train/version.hpp"

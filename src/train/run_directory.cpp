@@ -13,6 +13,7 @@
 #include "io/durable.hpp"
 #include "kernels/base/host_name.hpp"
 #include "src/config/absolute_path.hpp"
+#include "src/config/resolved_paths.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/build_facts.hpp"
 #include "src/train/version.hpp"

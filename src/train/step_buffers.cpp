@@ -53,21 +53,6 @@ BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_
   return plan;
 }
 
-std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& shape) {
-  std::vector<std::size_t> sizes;  // of the pools
-  std::vector<std::vector<int>> pools;
-  for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
-    auto& row = pools.emplace_back();
-    for (int layer = 0; layer < stage.layers(chunk); ++layer) {
-      const std::size_t bytes = stage.layer(chunk, layer).frame_bytes(shape);
-      const auto found = std::find(sizes.begin(), sizes.end(), bytes);
-      row.push_back(static_cast<int>(found - sizes.begin()));
-      if (found == sizes.end()) sizes.push_back(bytes);
-    }
-  }
-  return pools;
-}
-
 StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches,
                          const Shape& boundary, DType type, std::vector<std::vector<int>> pools)
     : layout_(layout),

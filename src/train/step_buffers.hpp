@@ -47,9 +47,6 @@ std::size_t part_bytes(std::size_t boundary_bytes, int tensor_size);
 BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
                         const Peaks& peaks, const std::vector<std::vector<int>>& pools);
 
-/// Frame pools of a stage's layers by [chunk][layer]: layers with frames of equal size share one.
-std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& shape);
-
 /// Buffers by the numbers that plans use. Taking more than the plan's peaks is an internal error.
 class StepBuffers {
  public:

@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "src/schedule/passes.hpp"
-#include "src/train/step_buffers.hpp"
 
 namespace triax {
 namespace {
@@ -174,6 +173,21 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
   return uses;
+}
+
+std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& shape) {
+  std::vector<std::size_t> sizes;  // of the pools
+  std::vector<std::vector<int>> pools;
+  for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
+    auto& row = pools.emplace_back();
+    for (int layer = 0; layer < stage.layers(chunk); ++layer) {
+      const std::size_t bytes = stage.layer(chunk, layer).frame_bytes(shape);
+      const auto found = std::find(sizes.begin(), sizes.end(), bytes);
+      row.push_back(static_cast<int>(found - sizes.begin()));
+      if (found == sizes.end()) sizes.push_back(bytes);
+    }
+  }
+  return pools;
 }
 
 PlanShape plan_shape(const PlacedConfig& config) {
