@@ -19,6 +19,7 @@
 #include "io/mapped_file.hpp"
 #include "kernels/cuda/kernel_times.hpp"
 #include "src/comm/mpi_session.hpp"
+#include "src/config/huggingface.hpp"
 #include "src/config/load.hpp"
 #include "src/train/memory_check.hpp"
 #include "src/train/trainer.hpp"

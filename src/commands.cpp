@@ -15,6 +15,7 @@
 #include "src/comm/message_tags.hpp"
 #include "src/comm/start_meeting.hpp"
 #include "src/comm/watchdog.hpp"
+#include "src/config/describe.hpp"
 #include "src/config/load.hpp"
 #include "src/standard_output.hpp"
 #include "src/threads.hpp"

@@ -19,7 +19,7 @@
 #include "benchmarks/support/training_job.hpp"
 #include "kernels/random.hpp"
 #include "src/comm/mpi_session.hpp"
-#include "src/config/load.hpp"
+#include "src/config/huggingface.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/generate.hpp"
 #include "src/train/memory_check.hpp"

@@ -1,11 +1,11 @@
-// The two tables that a user can ask for: a job's values, and all keys.
+#include "src/config/describe.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "src/config/job.hpp"
-#include "src/config/load.hpp"
 
 namespace triax {
 namespace {

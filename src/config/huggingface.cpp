@@ -1,10 +1,10 @@
-// ModelConfig to config.json.
+#include "src/config/huggingface.hpp"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "src/config/key_table.hpp"
-#include "src/config/load.hpp"
 
 namespace triax {
 namespace {

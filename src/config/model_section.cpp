@@ -10,8 +10,8 @@
 
 #include "kernels/base/check.hpp"
 #include "src/config/file_look.hpp"
+#include "src/config/huggingface.hpp"
 #include "src/config/json_lines.hpp"
-#include "src/config/load.hpp"
 #include "src/config/model_source.hpp"
 #include "src/config/paths.hpp"
 #include "src/config/rope_scaling.hpp"

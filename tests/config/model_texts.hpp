@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "src/config/load.hpp"
+#include "src/config/huggingface.hpp"
 
 namespace triax::testing_support {
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "src/config/describe.hpp"
 #include "src/config/key_table.hpp"
 #include "tests/config/job_files.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "src/config/huggingface.hpp"
 #include "tests/config/model_texts.hpp"
 
 namespace triax {

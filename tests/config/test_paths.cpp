@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "src/config/resolved_paths.hpp"
 #include "tests/config/job_files.hpp"
 
 namespace triax {

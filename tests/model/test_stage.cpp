@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "io/safetensors.hpp"
-#include "src/config/load.hpp"
+#include "src/config/huggingface.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/model/small_models.hpp"
 #include "tests/support/golden.hpp"

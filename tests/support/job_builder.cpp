@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "src/config/huggingface.hpp"
 #include "tests/io/rank_fixtures.hpp"
 
 namespace triax::test {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "src/config/huggingface.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"
 

@@ -1,0 +1,11 @@
+#pragma once
+// Paths of a resolved job.
+#include <string>
+
+namespace triax {
+
+/// The text of a resolved job with the paths of files and directories made absolute: it means the
+/// same in every working directory.
+std::string with_absolute_paths(const std::string& job);
+
+}  // namespace triax
