@@ -3,14 +3,14 @@
 #include <cstring>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/processor.hpp"
+#include "kernels/isa/processor.hpp"
 #include "kernels/tile_blocks.hpp"
 
 #ifdef __AVX512BF16__
 #include <immintrin.h>
 
 #ifdef __AMX_BF16__
-#include "kernels/base/isa.hpp"
+#include "kernels/isa/isa.hpp"
 #include "kernels/tile_gemm_amx.hpp"
 #endif
 

@@ -7,7 +7,7 @@
 #include <dnnl.hpp>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/isa.hpp"
+#include "kernels/isa/isa.hpp"
 
 // Products run on the threads that OpenMP is told of, and are complete when the call returns.
 static_assert(DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP,

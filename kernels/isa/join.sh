@@ -6,13 +6,13 @@
 #                 function or a template left in it can then never be taken for that of a file compiled otherwise,
 #                 nor can anything outside call it
 #   functions.o   each function of theirs under its own name: a jump through its row of the section triax_isa, which
-#                 kernels/base/isa.cpp points at one kind
+#                 kernels/isa/isa.cpp points at one kind
 # Refuses objects that have data of their own that can be written, which would be there several times, or that run anything as
 # a program starts, when no kind has been chosen. (Sanitizers add both.)
 set -eu
 folder=$1
 shift
-kinds="avx2 avx512 avx512_bf16 avx512_amx"  # in the order of kernels/base/isa.hpp
+kinds="avx2 avx512 avx512_bf16 avx512_amx"  # in the order of kernels/isa/isa.hpp
 partial=avx512_amx                           # uses the functions of $whole where it has none of its own
 whole=avx512_bf16
 work=$folder/work
@@ -101,7 +101,7 @@ for kind in $kinds; do
   fi
 done
 
-# A row is a Row of kernels/base/isa.cpp: the code in use, then that of each kind.
+# A row is a Row of kernels/isa/isa.cpp: the code in use, then that of each kind.
 awk -v kinds="$kinds" -v partial="$partial" -v whole="$whole" -v own="$work/functions.$partial" '
   FILENAME == own { has[$1] = 1; next }
   BEGIN {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "kernels/base/parallel.hpp"
-#include "kernels/base/processor.hpp"
+#include "kernels/isa/processor.hpp"
 #include "kernels/matmul/product.hpp"
 #include "kernels/matmul/wide.hpp"
 

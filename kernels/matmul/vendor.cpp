@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "kernels/base/processor.hpp"
+#include "kernels/isa/processor.hpp"
 #include "kernels/matmul/product.hpp"
 #include "kernels/tile_gemm_bf16.hpp"
 

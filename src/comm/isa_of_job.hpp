@@ -1,12 +1,12 @@
 #pragma once
-// One kind of code (kernels/base/isa.hpp) for all ranks of a job: what ranks compute alike, each
+// One kind of code (kernels/isa/isa.hpp) for all ranks of a job: what ranks compute alike, each
 // for itself, must come out alike to the last bit.
 #include <mpi.h>
 
 #include <span>
 #include <string>
 
-#include "kernels/base/isa.hpp"
+#include "kernels/isa/isa.hpp"
 
 namespace triax {
 

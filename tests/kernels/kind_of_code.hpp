@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/base/isa.hpp"
+#include "kernels/isa/isa.hpp"
 
 namespace triax::test {
 

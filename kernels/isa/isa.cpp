@@ -1,4 +1,4 @@
-#include "kernels/base/isa.hpp"
+#include "kernels/isa/isa.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/processor.hpp"
+#include "kernels/isa/processor.hpp"
 
 namespace triax {
 namespace {

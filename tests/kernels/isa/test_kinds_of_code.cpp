@@ -1,4 +1,4 @@
-// The kinds of code that the program has (kernels/base/isa.hpp) give the same numbers: sums are
+// The kinds of code that the program has (kernels/isa/isa.hpp) give the same numbers: sums are
 // made in the same order whatever the width of the vectors.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // This file is compiled for every x86-64 processor (CMakeLists.txt). It calls no function that a
 // header defines: the linker might take it from a file for processors with more instructions.
-#include "kernels/base/processor.hpp"
+#include "kernels/isa/processor.hpp"
 
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -26,7 +26,7 @@ void say(const char* text) {
 // FEATURE("avx2"), and so on: what the rest of the program is compiled to use.
 #define FEATURE(name) name " "
 constexpr const char* needed =
-#include "kernels/base/processor_features.inc"
+#include "kernels/isa/processor_features.inc"
     "";
 #undef FEATURE
 
@@ -46,7 +46,7 @@ void check_processor() {
   __builtin_cpu_init();
 #define FEATURE(name) \
   if (__builtin_cpu_supports(name) == 0) refuse(name);
-#include "kernels/base/processor_features.inc"
+#include "kernels/isa/processor_features.inc"
 #undef FEATURE
 }
 

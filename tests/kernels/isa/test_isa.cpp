@@ -1,4 +1,4 @@
-#include "kernels/base/isa.hpp"
+#include "kernels/isa/isa.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
