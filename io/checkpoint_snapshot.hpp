@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/boxes.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 

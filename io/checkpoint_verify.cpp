@@ -12,7 +12,7 @@
 #include "io/checkpoint_loader.hpp"
 #include "io/node_memory.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "io/agree.hpp"
 #include "io/load_round.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "kernels/base/shared_memory.hpp"
 
 namespace triax {

@@ -13,7 +13,7 @@
 #include "io/first_failure.hpp"
 #include "io/segment_writer.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 namespace {

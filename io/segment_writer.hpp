@@ -9,7 +9,7 @@
 
 #include "io/agree.hpp"
 #include "io/checkpoint_places.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 

@@ -2,7 +2,7 @@
 // AdamW with decoupled weight decay (Loshchilov & Hutter 2019) on a flat range of parameters.
 #include <optional>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "kernels/element_numbers.hpp"
 
 namespace triax {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/adamw.hpp"
-#include "kernels/base/host_device.hpp"
+#include "kernels/base/device/host_device.hpp"
 
 namespace triax {
 

@@ -1,6 +1,6 @@
 #pragma once
 // Causal attention in tiles (FlashAttention: Dao 2022, 2023): no T x T matrix is stored.
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 #include "kernels/dropout.hpp"
 
 namespace triax {

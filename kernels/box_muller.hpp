@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "kernels/base/host_device.hpp"
+#include "kernels/base/device/host_device.hpp"
 
 namespace triax {
 

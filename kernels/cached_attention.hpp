@@ -1,7 +1,7 @@
 #pragma once
 // Causal attention of a text's newest tokens over the keys and values of all of them, which were
 // kept: generation makes those of a token once and reads them for every later one.
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 namespace triax {
 

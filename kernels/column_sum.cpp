@@ -1,6 +1,6 @@
 #include "kernels/column_sum.hpp"
 
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"

@@ -2,7 +2,7 @@
 // Cross-entropy over a vocabulary that may be sharded over the tensor axis (Megatron-LM, Shoeybi et
 // al. 2019). Each shard makes three numbers a row; gathered, they give loss and gradient
 // everywhere. Where the vocabulary is whole, one function does it all.
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 

@@ -7,7 +7,7 @@
 // factor of what is kept is that of the rounded probability, so that means are exact.
 #include <cstdint>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/base/host_device.hpp"
+#include "kernels/base/device/host_device.hpp"
 #include "kernels/philox.hpp"
 
 namespace triax {

@@ -1,7 +1,7 @@
 #pragma once
 // What joins the larger operations: residuals, biases and their gradients,
 // conversions.
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 namespace triax {
 

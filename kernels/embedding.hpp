@@ -1,6 +1,6 @@
 #pragma once
 // Token and position embeddings. Rows of tokens are (N) = (B T), padded rows carry token -1.
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 namespace triax {
 

@@ -1,6 +1,6 @@
 #pragma once
 // GELU with the tanh approximation (Hendrycks & Gimpel 2016), GPT-2's "gelu_new".
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 

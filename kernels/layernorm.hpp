@@ -1,6 +1,6 @@
 #pragma once
 // Layer normalisation over the last dimension (Ba et al. 2016). Rows may be strided.
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 namespace triax {
 

@@ -1,6 +1,6 @@
 #pragma once
 // Matrix products by the vendor's GEMM: oneDNN on the host, cuBLASLt on a device.
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 namespace triax {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/base/device.hpp"
-#include "kernels/base/host_device.hpp"
+#include "kernels/base/device/device.hpp"
+#include "kernels/base/device/host_device.hpp"
 #include "kernels/norm.hpp"
 
 namespace triax {

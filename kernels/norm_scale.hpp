@@ -2,7 +2,7 @@
 // The factor that a norm scales a row by, shared by the host loops and the device kernels.
 #include <cmath>
 
-#include "kernels/base/host_device.hpp"
+#include "kernels/base/device/host_device.hpp"
 
 namespace triax {
 

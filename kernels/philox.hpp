@@ -3,7 +3,7 @@
 // loops and for the device: both make the same words.
 #include <cstdint>
 
-#include "kernels/base/host_device.hpp"
+#include "kernels/base/device/host_device.hpp"
 
 namespace triax {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Root-mean-square normalisation over the last dimension (Zhang & Sennrich 2019), as in Llama.
 // Rows may be strided.
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 namespace triax {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/base/host_device.hpp"
+#include "kernels/base/device/host_device.hpp"
 
 namespace triax {
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/base/device/host_device.hpp"
 #include "kernels/base/float16.hpp"
-#include "kernels/base/host_device.hpp"
 
 namespace triax {
 

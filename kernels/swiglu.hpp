@@ -1,6 +1,6 @@
 #pragma once
 // SwiGLU (Shazeer 2020): silu(gate) * up, as in Llama.
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 

@@ -27,7 +27,7 @@
 #include "benchmarks/support/report.hpp"
 #include "io/hdf5.hpp"
 #include "io/offload_file.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace {
 

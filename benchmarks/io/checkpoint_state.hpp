@@ -11,7 +11,7 @@
 #include "benchmarks/support/random_bits.hpp"
 #include "io/checkpoint_header.hpp"
 #include "io/checkpoint_snapshot.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "kernels/base/parallel.hpp"
 #include "kernels/base/simd.hpp"
 

@@ -6,7 +6,7 @@
 #include "benchmarks/support/machine.hpp"
 #include "benchmarks/support/own_cores.hpp"
 #include "benchmarks/support/report.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax::benchmark {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "kernels/base/splitmix.hpp"
 
 namespace triax::benchmark {

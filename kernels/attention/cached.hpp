@@ -1,7 +1,7 @@
 #pragma once
 // How cached attention is cut, on the host and on a device.
 #include "kernels/attention/sizes.hpp"
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 namespace triax::attention {
 

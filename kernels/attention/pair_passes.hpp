@@ -1,7 +1,7 @@
 #pragma once
 // Both directions of attention of bfloat16 in products of pairs (kernels/tile_gemm_bf16.hpp).
 #include "kernels/attention/sizes.hpp"
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 namespace triax::attention {
 

@@ -1,12 +1,12 @@
-// kernels/base/device.hpp on a GPU, by the CUDA runtime.
+// kernels/base/device/device.hpp on a GPU, by the CUDA runtime.
 #include <cuda_runtime_api.h>
 
 #include <array>
 #include <cstring>
 #include <utility>
 
-#include "kernels/base/device.hpp"
-#include "kernels/base/device_backend.hpp"
+#include "kernels/base/device/device.hpp"
+#include "kernels/base/device/device_backend.hpp"
 #include "kernels/cuda/check_call.hpp"
 #include "kernels/cuda/stream.hpp"
 

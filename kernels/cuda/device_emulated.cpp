@@ -1,4 +1,4 @@
-// kernels/base/device.hpp on a device for tests without one (emulated_queues.hpp).
+// kernels/base/device/device.hpp on a device for tests without one (emulated_queues.hpp).
 #include <unistd.h>
 
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/device_backend.hpp"
+#include "kernels/base/device/device_backend.hpp"
 #include "kernels/base/wait.hpp"
 #include "kernels/cuda/emulated_queues.hpp"
 #include "kernels/cuda/launch_shape.hpp"

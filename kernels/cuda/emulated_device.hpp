@@ -4,7 +4,7 @@
 // or reads a device's tensor, fails here as it would there.
 #include <functional>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax::cuda::emulator {
 

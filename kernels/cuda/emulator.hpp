@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/launch_shape.hpp"
 #include "kernels/cuda/stream.hpp"

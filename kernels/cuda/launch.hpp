@@ -11,7 +11,7 @@
 // Block offers thread_x(), thread_y(), threads_x(), threads_y(), index_x(), index_y(), sync(),
 // shuffle_xor(value, mask) and shared<T>(). nvcc makes GPU code of it; any other compiler makes
 // code for the emulator, which runs the same struct on the host.
-#include "kernels/base/host_device.hpp"
+#include "kernels/base/device/host_device.hpp"
 #include "kernels/cuda/launch_shape.hpp"
 
 #ifdef __CUDACC__

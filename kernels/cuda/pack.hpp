@@ -4,8 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/base/device/host_device.hpp"
 #include "kernels/base/float16.hpp"
-#include "kernels/base/host_device.hpp"
 #include "kernels/cuda/launch.hpp"
 
 #ifdef __CUDACC__

@@ -2,7 +2,7 @@
 // Words of the counter-based generator, made where they are used.
 #include <cstdint>
 
-#include "kernels/base/host_device.hpp"
+#include "kernels/base/device/host_device.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/dropout_mask.hpp"
 #include "kernels/philox.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 // What the backward pass of a token embedding takes from its scratch.
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 namespace triax::cuda {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/base/device_arena.hpp"
+#include "kernels/base/device/device_arena.hpp"
 
 namespace triax::cuda {
 

@@ -1,6 +1,6 @@
 #pragma once
 // 16-bit matrices widened to float32 and rounded back, in memory that a thread keeps.
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax::gemm {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "src/comm/traffic.hpp"
 
 namespace triax {

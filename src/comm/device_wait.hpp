@@ -2,7 +2,7 @@
 // The one place where a rank waits for its GPU.
 #include <functional>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "src/comm/progress_board.hpp"
 #include "src/comm/wait.hpp"
 

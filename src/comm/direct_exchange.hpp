@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "src/comm/planned_messages.hpp"
 
 namespace triax {

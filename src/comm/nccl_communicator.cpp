@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/base/device_backend.hpp"
+#include "kernels/base/device/device_backend.hpp"
 #include "src/comm/message_checks.hpp"
 
 namespace triax {

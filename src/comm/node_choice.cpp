@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/device_backend.hpp"
+#include "kernels/base/device/device_backend.hpp"
 #include "src/comm/device_binding.hpp"
 #include "src/comm/topology.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "src/comm/core_share.hpp"
 
 namespace triax {

@@ -2,7 +2,7 @@
 // What a layer needs beside its parameters, and the shape of a micro-batch on this rank.
 #include <cstdint>
 
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 #include "src/comm/communicator.hpp"
 #include "src/comm/planned_messages.hpp"
 #include "src/model/parameter.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/device_arena.hpp"
+#include "kernels/base/device/device_arena.hpp"
 
 namespace triax {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <memory>
 
-#include "kernels/base/mirror.hpp"
+#include "kernels/base/device/mirror.hpp"
 #include "kernels/norm.hpp"
 #include "src/comm/communicator.hpp"
 #include "src/comm/device_wait.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "io/token_reader.hpp"
-#include "kernels/base/mirror.hpp"
+#include "kernels/base/device/mirror.hpp"
 #include "src/config/config.hpp"
 #include "src/model/context.hpp"
 #include "src/model/stage.hpp"

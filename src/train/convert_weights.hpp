@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 

@@ -2,7 +2,7 @@
 // Runs a plan: one switch over its instructions. All memory is taken before the first step.
 #include <optional>
 
-#include "kernels/base/total.hpp"
+#include "kernels/base/device/total.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"

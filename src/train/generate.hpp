@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "io/checkpoint_file.hpp"
-#include "kernels/base/mirror.hpp"
+#include "kernels/base/device/mirror.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/model/stage.hpp"
 #include "src/state/parameter_store.hpp"

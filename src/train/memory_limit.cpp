@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "kernels/base/process_limits.hpp"
 #include "src/train/process_memory.hpp"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "kernels/base/total.hpp"
+#include "kernels/base/device/total.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/state/parameter_store.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "src/comm/device_messages.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/train/build_facts.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/base/mirror.hpp"
+#include "kernels/base/device/mirror.hpp"
 
 namespace triax {
 

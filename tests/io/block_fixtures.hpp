@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "io/block_file.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "tests/io/fixtures.hpp"
 
 namespace triax::test {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/refused.hpp"
 

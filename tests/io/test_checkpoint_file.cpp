@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "io/checkpoint_verify.hpp"
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 
 namespace triax {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 #include "tests/kernels/run.hpp"
 
 namespace triax::test {

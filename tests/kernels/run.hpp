@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 namespace triax::test {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "kernels/base/mirror.hpp"
+#include "kernels/base/device/mirror.hpp"
 #include "kernels/cuda/emulated_device.hpp"
 
 namespace triax {

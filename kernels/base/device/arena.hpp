@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "kernels/base/device_arena.hpp"
+#include "kernels/base/device/device_arena.hpp"
 
 #include <fmt/ranges.h>
 

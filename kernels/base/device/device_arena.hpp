@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax {
 

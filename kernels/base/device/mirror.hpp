@@ -1,7 +1,7 @@
 #pragma once
 // A little memory that both the host and the kernels of a stream use: one piece where they share
 // their space, else a pinned one and its copy on the device.
-#include "kernels/base/device_arena.hpp"
+#include "kernels/base/device/device_arena.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 #include <sys/mman.h>
 
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/base/device_backend.hpp"
+#include "kernels/base/device/device_backend.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "kernels/base/arena.hpp"
+#include "kernels/base/device/arena.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #pragma once
 // A sum that kernels make in the memory of their stream and that the host reads now and then.
-#include "kernels/base/mirror.hpp"
+#include "kernels/base/device/mirror.hpp"
 
 namespace triax {
 

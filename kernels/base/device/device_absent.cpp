@@ -1,6 +1,6 @@
 // The device of a build without CUDA: there is none.
 #include "kernels/base/check.hpp"
-#include "kernels/base/device_backend.hpp"
+#include "kernels/base/device/device_backend.hpp"
 
 namespace triax::device_backend {
 namespace {

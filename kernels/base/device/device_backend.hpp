@@ -1,12 +1,12 @@
 #pragma once
-// What kernels/base/device.cpp asks of a GPU. Defined once in a program: by device_absent.cpp in a
-// build without CUDA, by kernels/cuda/device.cpp in one with it, by
+// What kernels/base/device/device.cpp asks of a GPU. Defined once in a program: by
+// device_absent.cpp in a build without CUDA, by kernels/cuda/device.cpp in one with it, by
 // kernels/cuda/device_emulated.cpp in tests that run the kernels of the device on the host. Handles
 // of streams and events are opaque.
 #include <cstddef>
 #include <memory>
 
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 namespace triax::device_backend {
 

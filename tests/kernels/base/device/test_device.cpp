@@ -1,4 +1,4 @@
-#include "kernels/base/device.hpp"
+#include "kernels/base/device/device.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // On the emulated device: a program for machines without a GPU.
-#include "kernels/base/device_arena.hpp"
+#include "kernels/base/device/device_arena.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
