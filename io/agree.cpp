@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/process_limits.hpp"
+#include "kernels/base/process/process_limits.hpp"
 #include "kernels/base/wait.hpp"
 
 namespace triax {

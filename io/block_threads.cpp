@@ -10,7 +10,7 @@
 
 #include "io/block_engine.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/base/quiet_thread.hpp"
+#include "kernels/base/process/quiet_thread.hpp"
 
 namespace triax {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <exception>
 
-#include "kernels/base/quiet_thread.hpp"
+#include "kernels/base/process/quiet_thread.hpp"
 
 namespace triax {
 

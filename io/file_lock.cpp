@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/host_name.hpp"
+#include "kernels/base/process/host_name.hpp"
 
 namespace triax {
 namespace {

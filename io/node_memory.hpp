@@ -11,7 +11,7 @@
 #include "io/agree.hpp"
 #include "io/load_round.hpp"
 #include "kernels/base/device/device.hpp"
-#include "kernels/base/shared_memory.hpp"
+#include "kernels/base/process/shared_memory.hpp"
 
 namespace triax {
 

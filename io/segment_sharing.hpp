@@ -11,7 +11,7 @@
 
 #include "io/agree.hpp"
 #include "io/checkpoint_places.hpp"
-#include "kernels/base/shared_memory.hpp"
+#include "kernels/base/process/shared_memory.hpp"
 
 namespace triax {
 

@@ -14,7 +14,7 @@
 #include "io/checkpoint_list.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/base/say.hpp"
+#include "kernels/base/process/say.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/standard_output.hpp"
 

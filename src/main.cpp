@@ -16,7 +16,7 @@
 #include "io/mapped_file.hpp"
 #include "io/open_files.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/base/say.hpp"
+#include "kernels/base/process/say.hpp"
 #include "kernels/isa/isa.hpp"
 #include "src/checkpoint_commands.hpp"
 #include "src/comm/launcher.hpp"

@@ -14,7 +14,7 @@
 #include <set>
 
 #include "benchmarks/support/node_memory.hpp"
-#include "kernels/base/host_name.hpp"
+#include "kernels/base/process/host_name.hpp"
 #include "src/comm/isa_of_job.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/comm/mpi_session.hpp"

@@ -10,7 +10,7 @@
 
 #include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/node_memory.hpp"
-#include "kernels/base/host_name.hpp"
+#include "kernels/base/process/host_name.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/random.hpp"
 #include "src/comm/mpi_session.hpp"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/say.hpp"
+#include "kernels/base/process/say.hpp"
 #include "kernels/base/splitmix.hpp"
 #include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/emulated_memory.hpp"

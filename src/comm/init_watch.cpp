@@ -8,8 +8,8 @@
 #include <string>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/host_name.hpp"
-#include "kernels/base/say.hpp"
+#include "kernels/base/process/host_name.hpp"
+#include "kernels/base/process/say.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/comm/watchdog.hpp"
 

@@ -15,8 +15,8 @@
 #include <system_error>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/quiet_thread.hpp"
-#include "kernels/base/say.hpp"
+#include "kernels/base/process/quiet_thread.hpp"
+#include "kernels/base/process/say.hpp"
 #include "src/comm/init_watch.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/timer.hpp"

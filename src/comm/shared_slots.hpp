@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/shared_memory.hpp"
+#include "kernels/base/process/shared_memory.hpp"
 
 namespace triax {
 

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <utility>
 
-#include "kernels/base/quiet_thread.hpp"
+#include "kernels/base/process/quiet_thread.hpp"
 
 namespace triax {
 namespace {

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/host_name.hpp"
-#include "kernels/base/say.hpp"
+#include "kernels/base/process/host_name.hpp"
+#include "kernels/base/process/say.hpp"
 #include "kernels/base/wait.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/mpi_session.hpp"

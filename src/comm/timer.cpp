@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "kernels/base/quiet_thread.hpp"
+#include "kernels/base/process/quiet_thread.hpp"
 
 namespace triax {
 

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "kernels/base/quiet_thread.hpp"
-#include "kernels/base/say.hpp"
+#include "kernels/base/process/quiet_thread.hpp"
+#include "kernels/base/process/say.hpp"
 
 namespace triax {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "io/agree.hpp"
-#include "kernels/base/process_limits.hpp"
+#include "kernels/base/process/process_limits.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/train/memory_advice.hpp"

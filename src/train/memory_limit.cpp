@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "kernels/base/device/device.hpp"
-#include "kernels/base/process_limits.hpp"
+#include "kernels/base/process/process_limits.hpp"
 #include "src/train/process_memory.hpp"
 
 namespace triax {

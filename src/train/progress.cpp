@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernels/base/say.hpp"
+#include "kernels/base/process/say.hpp"
 
 namespace triax {
 namespace {

@@ -11,7 +11,7 @@
 #include "io/agree.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "io/durable.hpp"
-#include "kernels/base/host_name.hpp"
+#include "kernels/base/process/host_name.hpp"
 #include "src/config/absolute_path.hpp"
 #include "src/config/resolved_paths.hpp"
 #include "src/train/batch_job.hpp"

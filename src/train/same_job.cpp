@@ -9,7 +9,7 @@
 
 #include "io/fingerprint.hpp"
 #include "io/safetensors.hpp"
-#include "kernels/base/host_name.hpp"
+#include "kernels/base/process/host_name.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/train/build_facts.hpp"
 #include "src/train/version.hpp"

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "io/agree.hpp"
-#include "kernels/base/host_name.hpp"
+#include "kernels/base/process/host_name.hpp"
 #include "src/comm/stall_exchange.hpp"
 #include "src/config/absolute_path.hpp"
 #include "src/train/run_directory.hpp"

@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/quiet_thread.hpp"
-#include "kernels/base/say.hpp"
+#include "kernels/base/process/quiet_thread.hpp"
+#include "kernels/base/process/say.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/train/run_requests.hpp"

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/host_name.hpp"
+#include "kernels/base/process/host_name.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/comm/watchdog.hpp"
 #include "tests/comm/grid_world.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/quiet_thread.hpp"
+#include "kernels/base/process/quiet_thread.hpp"
 #include "tests/support/fake_nccl_comm.hpp"
 
 namespace triax::test {

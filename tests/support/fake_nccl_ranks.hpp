@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/shared_memory.hpp"
+#include "kernels/base/process/shared_memory.hpp"
 #include "kernels/base/wait.hpp"
 
 namespace triax::test {

@@ -1,4 +1,4 @@
-#include "kernels/base/process_limits.hpp"
+#include "kernels/base/process/process_limits.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/base/host_name.hpp"
+#include "kernels/base/process/host_name.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/base/quiet_thread.hpp"
+#include "kernels/base/process/quiet_thread.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "kernels/base/say.hpp"
+#include "kernels/base/process/say.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

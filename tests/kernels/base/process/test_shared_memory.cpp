@@ -1,4 +1,4 @@
-#include "kernels/base/shared_memory.hpp"
+#include "kernels/base/process/shared_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-#include "kernels/base/shared_memory.hpp"
+#include "kernels/base/process/shared_memory.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "kernels/base/host_name.hpp"
+#include "kernels/base/process/host_name.hpp"
 
 namespace triax {
 namespace {
