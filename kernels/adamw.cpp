@@ -4,10 +4,10 @@
 #include <type_traits>
 
 #include "kernels/adamw_update.hpp"
-#include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/parallel/parallel.hpp"
 #include "kernels/stochastic_rounding.hpp"
 
 namespace triax {

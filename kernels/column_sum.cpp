@@ -1,10 +1,10 @@
 #include "kernels/column_sum.hpp"
 
 #include "kernels/base/device/arena.hpp"
-#include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/launch_shape.hpp"
+#include "kernels/parallel/parallel.hpp"
 
 namespace triax {
 namespace {

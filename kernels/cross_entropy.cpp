@@ -6,10 +6,10 @@
 #include <type_traits>
 
 #include "kernels/base/coarse_math.hpp"
-#include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/parallel/parallel.hpp"
 #include "kernels/softmax_shards.hpp"
 
 namespace triax {

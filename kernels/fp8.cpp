@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/fp8.hpp"
@@ -11,6 +10,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/gelu.hpp"
 #include "kernels/matmul/product.hpp"
+#include "kernels/parallel/parallel.hpp"
 
 namespace triax {
 namespace {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <type_traits>
 
-#include "kernels/base/parallel.hpp"
 #include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
@@ -14,6 +13,7 @@
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/gradient_row.hpp"
 #include "kernels/norm_scale.hpp"
+#include "kernels/parallel/parallel.hpp"
 #include "kernels/residual_row.hpp"
 
 namespace triax {

@@ -1,6 +1,5 @@
 #include "kernels/rmsnorm.hpp"
 
-#include "kernels/base/parallel.hpp"
 #include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
@@ -9,6 +8,7 @@
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/gradient_row.hpp"
 #include "kernels/norm_scale.hpp"
+#include "kernels/parallel/parallel.hpp"
 #include "kernels/residual_row.hpp"
 
 namespace triax {

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "kernels/base/parallel.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/parallel/parallel.hpp"
 
 namespace triax {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "io/agree.hpp"
 #include "kernels/base/process/say.hpp"
-#include "kernels/base/runtime.hpp"
+#include "kernels/parallel/runtime.hpp"
 #include "src/comm/device_messages.hpp"
 #include "src/comm/isa_of_job.hpp"
 #include "src/comm/launcher.hpp"

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "kernels/base/runtime.hpp"
+#include "kernels/parallel/runtime.hpp"
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"
 #include "src/threads.hpp"

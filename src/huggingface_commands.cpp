@@ -10,7 +10,7 @@
 
 #include "io/agree.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/base/runtime.hpp"
+#include "kernels/parallel/runtime.hpp"
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"
 #include "src/train/huggingface_export.hpp"

@@ -2,8 +2,8 @@
 // What the ranks of a benchmark compute with.
 #include <string>
 
-#include "kernels/base/runtime.hpp"
 #include "kernels/base/tensor.hpp"
+#include "kernels/parallel/runtime.hpp"
 
 namespace triax::benchmark {
 

@@ -11,7 +11,7 @@
 #include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/training_job.hpp"
-#include "kernels/base/runtime.hpp"
+#include "kernels/parallel/runtime.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/train/memory_check.hpp"
 #include "src/train/process_memory.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "kernels/attention/bf16.hpp"
-#include "kernels/base/parallel.hpp"
 #include "kernels/cuda/attention_cudnn.hpp"
+#include "kernels/parallel/parallel.hpp"
 
 namespace triax {
 namespace attention {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "kernels/base/parallel.hpp"
 #include "kernels/isa/processor.hpp"
 #include "kernels/matmul/product.hpp"
 #include "kernels/matmul/wide.hpp"
+#include "kernels/parallel/parallel.hpp"
 
 namespace triax::gemm {
 namespace {

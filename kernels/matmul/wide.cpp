@@ -1,7 +1,7 @@
 #include "kernels/matmul/wide.hpp"
 
-#include "kernels/base/parallel.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/parallel/parallel.hpp"
 
 namespace triax::gemm {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/base/parallel.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/parallel/parallel.hpp"
 #include "src/train/process_memory.hpp"
 
 namespace triax {

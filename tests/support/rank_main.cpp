@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "kernels/base/runtime.hpp"
+#include "kernels/parallel/runtime.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/comm/wait.hpp"
 

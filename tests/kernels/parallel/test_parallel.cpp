@@ -1,4 +1,4 @@
-#include "kernels/base/parallel.hpp"
+#include "kernels/parallel/parallel.hpp"
 
 #include <gtest/gtest.h>
 #include <omp.h>

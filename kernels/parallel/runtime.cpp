@@ -1,4 +1,4 @@
-#include "kernels/base/runtime.hpp"
+#include "kernels/parallel/runtime.hpp"
 
 #include <omp.h>
 

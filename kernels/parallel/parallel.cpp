@@ -1,4 +1,4 @@
-#include "kernels/base/parallel.hpp"
+#include "kernels/parallel/parallel.hpp"
 
 #include <omp.h>
 
