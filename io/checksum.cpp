@@ -5,7 +5,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/splitmix.hpp"
-#include "kernels/base/vector_loop.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 namespace triax {
 namespace {

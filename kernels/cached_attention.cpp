@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "kernels/attention/cached.hpp"
-#include "kernels/base/vector_loop.hpp"
-#include "kernels/base/vector_math.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/parallel/parallel.hpp"
+#include "kernels/simd/vector_loop.hpp"
+#include "kernels/simd/vector_math.hpp"
 
 namespace triax {
 namespace {

@@ -2,7 +2,7 @@
 // GELU and its derivative where results are rounded to 16 bits: by a table of polynomials, where a
 // register has it (AVX-512) in fewer instructions than a sigmoid. The same bits on every kind of
 // processor.
-#include "kernels/base/vector_group.hpp"
+#include "kernels/simd/vector_group.hpp"
 
 namespace triax {
 namespace detail {

@@ -5,11 +5,11 @@
 #include <numbers>
 #include <type_traits>
 
-#include "kernels/base/coarse_math.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/parallel/parallel.hpp"
+#include "kernels/simd/coarse_math.hpp"
 #include "kernels/softmax_shards.hpp"
 
 namespace triax {

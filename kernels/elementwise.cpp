@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
-#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/parallel/parallel.hpp"
 #include "kernels/residual_row.hpp"
 #include "kernels/row_sums.hpp"
+#include "kernels/simd/past_caches.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 namespace triax {
 namespace {

@@ -2,13 +2,13 @@
 
 #include <type_traits>
 
-#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/coarse_gelu.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/gelu_formula.hpp"
 #include "kernels/parallel/parallel.hpp"
+#include "kernels/simd/past_caches.hpp"
 
 namespace triax {
 namespace {

@@ -5,12 +5,12 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
-#include "kernels/base/vector_loop.hpp"
-#include "kernels/base/vector_math.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/parallel/parallel.hpp"
+#include "kernels/simd/past_caches.hpp"
+#include "kernels/simd/vector_loop.hpp"
+#include "kernels/simd/vector_math.hpp"
 
 namespace triax {
 

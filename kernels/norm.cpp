@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "kernels/base/rows.hpp"
-#include "kernels/base/simd_double.hpp"
-#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/parallel/parallel.hpp"
+#include "kernels/simd/simd_double.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 namespace triax {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "kernels/base/simd_double.hpp"
+#include "kernels/simd/simd_double.hpp"
 
 namespace triax {
 namespace detail {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "kernels/base/simd.hpp"
 #include "kernels/philox.hpp"
+#include "kernels/simd/simd.hpp"
 
 namespace triax {
 namespace detail {

@@ -4,13 +4,13 @@
 
 #include "kernels/base/rows.hpp"
 #include "kernels/base/splitmix.hpp"
-#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/normal_vectors.hpp"
 #include "kernels/parallel/parallel.hpp"
 #include "kernels/philox.hpp"
 #include "kernels/philox_vectors.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 namespace triax {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "kernels/base/rows.hpp"
-#include "kernels/base/vector_loop.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 namespace triax {
 

@@ -1,8 +1,6 @@
 #include "kernels/rmsnorm.hpp"
 
-#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
-#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -10,6 +8,8 @@
 #include "kernels/norm_scale.hpp"
 #include "kernels/parallel/parallel.hpp"
 #include "kernels/residual_row.hpp"
+#include "kernels/simd/past_caches.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 namespace triax {
 namespace {

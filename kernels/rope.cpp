@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "kernels/base/rows.hpp"
-#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/parallel/parallel.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 namespace triax {
 namespace {

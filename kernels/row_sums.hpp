@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/base/vector_loop.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 namespace triax {
 

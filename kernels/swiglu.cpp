@@ -3,13 +3,13 @@
 #include <numbers>
 #include <type_traits>
 
-#include "kernels/base/coarse_math.hpp"
-#include "kernels/base/past_caches.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/gelu_formula.hpp"
 #include "kernels/parallel/parallel.hpp"
+#include "kernels/simd/coarse_math.hpp"
+#include "kernels/simd/past_caches.hpp"
 
 namespace triax {
 namespace {

@@ -1,6 +1,6 @@
 #include "kernels/tile_gemm.hpp"
 
-#include "kernels/base/simd.hpp"
+#include "kernels/simd/simd.hpp"
 #include "kernels/tile_blocks.hpp"
 
 namespace triax {

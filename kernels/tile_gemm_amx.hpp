@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/simd.hpp"
+#include "kernels/simd/simd.hpp"
 #include "kernels/tile_gemm_bf16.hpp"
 
 namespace triax::tiles {

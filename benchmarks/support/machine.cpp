@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "kernels/base/device/device.hpp"
-#include "kernels/base/simd.hpp"
 #include "kernels/parallel/parallel.hpp"
+#include "kernels/simd/simd.hpp"
 
 namespace triax::benchmark {
 namespace {

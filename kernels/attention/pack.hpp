@@ -6,8 +6,8 @@
 
 #include "kernels/attention/tile.hpp"
 #include "kernels/base/float16.hpp"
-#include "kernels/base/simd.hpp"
-#include "kernels/base/vector_loop.hpp"
+#include "kernels/simd/simd.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 namespace triax::attention {
 

@@ -4,10 +4,10 @@
 #include <array>
 #include <limits>
 
-#include "kernels/base/vector_loop.hpp"
-#include "kernels/base/vector_math.hpp"
 #include "kernels/dropout_mask.hpp"
 #include "kernels/philox_vectors.hpp"
+#include "kernels/simd/vector_loop.hpp"
+#include "kernels/simd/vector_math.hpp"
 
 namespace triax::attention {
 namespace {

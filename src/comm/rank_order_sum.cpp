@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "kernels/base/vector_loop.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 namespace triax {
 namespace {

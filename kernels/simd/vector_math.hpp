@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/base/simd.hpp"
+#include "kernels/simd/simd.hpp"
 
 namespace triax {
 namespace detail {

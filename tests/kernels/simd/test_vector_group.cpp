@@ -1,4 +1,4 @@
-#include "kernels/base/vector_group.hpp"
+#include "kernels/simd/vector_group.hpp"
 
 #include <gtest/gtest.h>
 

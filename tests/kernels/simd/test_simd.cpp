@@ -1,4 +1,4 @@
-#include "kernels/base/simd.hpp"
+#include "kernels/simd/simd.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/base/simd_double.hpp"
+#include "kernels/simd/simd_double.hpp"
 
 namespace triax {
 namespace {

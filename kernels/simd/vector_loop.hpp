@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/base/simd.hpp"
+#include "kernels/simd/simd.hpp"
 
 namespace triax {
 

@@ -1,5 +1,5 @@
 // Large results are written past the caches: the same bits as those of parts that are not.
-#include "kernels/base/past_caches.hpp"
+#include "kernels/simd/past_caches.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/base/vector_loop.hpp"
+#include "kernels/simd/vector_loop.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Registers of doubles beside those of floats (simd.hpp), of which one widens to two.
-#include "kernels/base/simd.hpp"
+#include "kernels/simd/simd.hpp"
 
 namespace triax {
 

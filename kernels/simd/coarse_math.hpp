@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "kernels/base/vector_group.hpp"
+#include "kernels/simd/vector_group.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "kernels/base/past_caches.hpp"
+#include "kernels/simd/past_caches.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/base/vector_loop.hpp"
-#include "kernels/base/vector_math.hpp"
+#include "kernels/simd/vector_loop.hpp"
+#include "kernels/simd/vector_math.hpp"
 
 namespace triax {
 

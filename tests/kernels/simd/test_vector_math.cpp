@@ -1,4 +1,4 @@
-#include "kernels/base/vector_math.hpp"
+#include "kernels/simd/vector_math.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/base/coarse_math.hpp"
+#include "kernels/simd/coarse_math.hpp"
 
 #include <gtest/gtest.h>
 
