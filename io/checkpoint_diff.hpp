@@ -2,7 +2,7 @@
 // `triax checkpoint diff`: in what two checkpoints differ.
 #include <string>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 

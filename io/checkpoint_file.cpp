@@ -8,10 +8,10 @@
 #include <iterator>
 #include <utility>
 
-#include "io/agree.hpp"
 #include "io/block_file.hpp"
 #include "io/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 namespace {

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "io/agree.hpp"
 #include "io/checkpoint_header.hpp"
 #include "io/checkpoint_integrity.hpp"
 #include "io/checkpoint_parts.hpp"
 #include "io/durable.hpp"
 #include "io/hdf5.hpp"
 #include "io/segment_writer.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 

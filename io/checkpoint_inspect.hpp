@@ -2,7 +2,7 @@
 // `triax checkpoint inspect`: what a checkpoint holds, for people and for programs.
 #include <string>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "io/agree.hpp"
 #include "io/block_file.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/node_memory.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 

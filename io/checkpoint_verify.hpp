@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "io/agree.hpp"
 #include "io/load_round.hpp"
 #include "kernels/base/device/device.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/shared_memory.hpp"
 
 namespace triax {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "io/agree.hpp"
 #include "io/load_round.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 

@@ -2,9 +2,9 @@
 #include <cstring>
 #include <utility>
 
-#include "io/first_failure.hpp"
 #include "io/segment_exchange.hpp"
 #include "io/segment_writer.hpp"
+#include "kernels/base/mpi/first_failure.hpp"
 
 namespace triax {
 namespace {

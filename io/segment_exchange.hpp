@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "io/agree.hpp"
-#include "io/first_failure.hpp"
 #include "io/segment_sharing.hpp"
+#include "kernels/base/mpi/agree.hpp"
+#include "kernels/base/mpi/first_failure.hpp"
 
 namespace triax {
 

@@ -10,10 +10,10 @@
 
 #include "io/block_file.hpp"
 #include "io/durable.hpp"
-#include "io/first_failure.hpp"
 #include "io/segment_writer.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device.hpp"
+#include "kernels/base/mpi/first_failure.hpp"
 
 namespace triax {
 namespace {

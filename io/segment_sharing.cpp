@@ -7,8 +7,8 @@
 #include <functional>
 #include <utility>
 
-#include "io/first_failure.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/mpi/first_failure.hpp"
 
 namespace triax {
 namespace {

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
-#include "io/agree.hpp"
 #include "io/checkpoint_places.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/shared_memory.hpp"
 
 namespace triax {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "io/agree.hpp"
 #include "io/checkpoint_places.hpp"
 #include "kernels/base/device/device.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 

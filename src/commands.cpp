@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/say.hpp"
 #include "kernels/parallel/runtime.hpp"
 #include "src/comm/device_messages.hpp"

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "io/agree.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/parallel/runtime.hpp"
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"

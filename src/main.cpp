@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "io/agree.hpp"
 #include "io/mapped_file.hpp"
 #include "io/open_files.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/say.hpp"
 #include "kernels/isa/isa.hpp"
 #include "src/checkpoint_commands.hpp"

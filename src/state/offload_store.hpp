@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/agree.hpp"
 #include "io/offload_file.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "src/state/buffer_pool.hpp"
 
 namespace triax {

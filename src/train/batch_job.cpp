@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/durable.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "src/config/absolute_path.hpp"
 #include "src/train/run_directory.hpp"
 

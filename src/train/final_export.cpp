@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/huggingface_export.hpp"

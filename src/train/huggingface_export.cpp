@@ -8,13 +8,13 @@
 #include <thread>
 #include <vector>
 
-#include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "io/durable.hpp"
 #include "io/safetensors.hpp"
 #include "io/safetensors_writer.hpp"
 #include "io/tensor_pieces.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/model/stage.hpp"
 #include "src/train/checkpoint.hpp"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "io/agree.hpp"
 #include "kernels/base/dtype.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/process_limits.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/norm.hpp"
 
 namespace triax {

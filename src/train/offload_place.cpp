@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/random.hpp"
 #include "src/config/absolute_path.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "src/train/run_lock.hpp"
 
 namespace triax {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/train/resume_changes.hpp"
 #include "src/train/run_directory.hpp"

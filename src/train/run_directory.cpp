@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "io/agree.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "io/durable.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/config/absolute_path.hpp"
 #include "src/config/resolved_paths.hpp"

@@ -2,7 +2,7 @@
 // Whether all ranks read the same job and the same data.
 #include <string>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/config/load.hpp"
 

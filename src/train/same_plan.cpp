@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "src/train/message_plan.hpp"
 
 namespace triax {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/comm/stall_exchange.hpp"
 #include "src/config/absolute_path.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
 

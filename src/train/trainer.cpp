@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_job.hpp"

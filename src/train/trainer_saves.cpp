@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/non_finite.hpp"
 #include "src/train/run_directory.hpp"

@@ -1,7 +1,7 @@
 // What a Trainer does about the loss of a step that is far above those before it.
 #include <spdlog/spdlog.h>
 
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 #include "src/train/resume_changes.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/train/trainer.hpp"

@@ -1,4 +1,4 @@
-#include "io/agree.hpp"
+#include "kernels/base/mpi/agree.hpp"
 
 #include <algorithm>
 #include <new>
