@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "benchmarks/support/place.hpp"
-#include "kernels/attention.hpp"
+#include "kernels/attention/attention.hpp"
 
 namespace {
 

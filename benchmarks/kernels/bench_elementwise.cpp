@@ -9,6 +9,7 @@
 #include "benchmarks/support/node_memory.hpp"
 #include "benchmarks/support/place.hpp"
 #include "kernels/adamw.hpp"
+#include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -18,7 +19,6 @@
 #include "kernels/norm.hpp"
 #include "kernels/random.hpp"
 #include "kernels/rmsnorm.hpp"
-#include "kernels/rope.hpp"
 #include "kernels/swiglu.hpp"
 
 namespace {

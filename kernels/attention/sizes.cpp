@@ -1,7 +1,7 @@
 #include "kernels/attention/sizes.hpp"
 
 #include "kernels/attention/cached.hpp"
-#include "kernels/cached_attention.hpp"
+#include "kernels/attention/cached_attention.hpp"
 
 namespace triax::attention {
 

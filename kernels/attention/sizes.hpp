@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "kernels/attention.hpp"
+#include "kernels/attention/attention.hpp"
 
 namespace triax::attention {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Attention by cuDNN, in a build for it (TRIAX_CUDNN); attention_cudnn_absent.cpp is that of all
 // other builds.
-#include "kernels/attention.hpp"
+#include "kernels/attention/attention.hpp"
 
 namespace triax::cuda {
 
@@ -12,9 +12,9 @@ struct AttentionTensors {
   Tensor delta = {};  // (B, H, T), written
 };
 
-/// Attention as kernels/attention.hpp says it. False, with nothing done, where cuDNN is absent, has
-/// no plan for it (attention_plan.hpp), or is not asked: it takes 16-bit types, heads of up to 128
-/// in rows of whole pieces, and no dropout.
+/// Attention as kernels/attention/attention.hpp says it. False, with nothing done, where cuDNN is
+/// absent, has no plan for it (attention_plan.hpp), or is not asked: it takes 16-bit types, heads
+/// of up to 128 in rows of whole pieces, and no dropout.
 bool cudnn_attention_forward(const Stream& stream, const AttentionTensors& on,
                              const AttentionOptions& options, Arena& scratch);
 bool cudnn_attention_backward(const Stream& stream, const AttentionTensors& on,

@@ -2,8 +2,9 @@
 // The bodies of the kernels for a device's stream: each has the signature of its public function,
 // which hands over to it. Defined by the .cu files, or by absent.cpp in a build without CUDA.
 #include "kernels/adamw.hpp"
-#include "kernels/attention.hpp"
-#include "kernels/cached_attention.hpp"
+#include "kernels/attention/attention.hpp"
+#include "kernels/attention/cached_attention.hpp"
+#include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -14,7 +15,6 @@
 #include "kernels/norm.hpp"
 #include "kernels/random.hpp"
 #include "kernels/rmsnorm.hpp"
-#include "kernels/rope.hpp"
 #include "kernels/swiglu.hpp"
 
 namespace triax {

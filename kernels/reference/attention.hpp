@@ -1,5 +1,6 @@
 #pragma once
-// Causal attention in plain loops and double precision: the oracle of kernels/attention.hpp.
+// Causal attention in plain loops and double precision: the oracle of
+// kernels/attention/attention.hpp.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

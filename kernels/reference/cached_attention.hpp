@@ -1,6 +1,6 @@
 #pragma once
 // Attention of the last queries over all keys in plain loops and double precision: the oracle of
-// kernels/cached_attention.hpp.
+// kernels/attention/cached_attention.hpp.
 #include <cmath>
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// Rotary position embedding in plain loops and double precision: the oracle of kernels/rope.hpp.
-// Written as Hugging Face's rotate_half does it: x cos + (-x2, x1) sin.
+// Rotary position embedding in plain loops and double precision: the oracle of
+// kernels/attention/rope.hpp. Written as Hugging Face's rotate_half does it: x cos + (-x2, x1) sin.
 #include <cmath>
 #include <cstddef>
 #include <vector>

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "kernels/cached_attention.hpp"
+#include "kernels/attention/cached_attention.hpp"
+#include "kernels/attention/rope.hpp"
 #include "kernels/elementwise.hpp"
-#include "kernels/rope.hpp"
 
 namespace triax {
 namespace {

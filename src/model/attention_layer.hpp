@@ -2,7 +2,7 @@
 // Multi-head (or grouped-query) causal self-attention: the heads of this tensor rank.
 #include <vector>
 
-#include "kernels/attention.hpp"
+#include "kernels/attention/attention.hpp"
 #include "src/config/config.hpp"
 #include "src/model/architecture.hpp"
 #include "src/model/layer.hpp"

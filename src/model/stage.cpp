@@ -4,7 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "kernels/rope.hpp"
+#include "kernels/attention/rope.hpp"
 #include "src/model/architecture.hpp"
 #include "src/model/block_layer.hpp"
 

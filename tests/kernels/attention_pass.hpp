@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "kernels/attention.hpp"
+#include "kernels/attention/attention.hpp"
 #include "kernels/reference/attention.hpp"
 #include "kernels/reference/dropout.hpp"
 #include "tests/kernels/array.hpp"

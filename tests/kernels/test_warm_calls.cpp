@@ -4,7 +4,8 @@
 #include <functional>
 
 #include "kernels/adamw.hpp"
-#include "kernels/cached_attention.hpp"
+#include "kernels/attention/cached_attention.hpp"
+#include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -13,7 +14,6 @@
 #include "kernels/layernorm.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/rmsnorm.hpp"
-#include "kernels/rope.hpp"
 #include "kernels/swiglu.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/support/allocation_count.hpp"

@@ -2,6 +2,7 @@
 // of that reference.
 #include "src/model/block_layer.hpp"
 
+#include "kernels/attention/rope.hpp"
 #include "kernels/reference/attention.hpp"
 #include "kernels/reference/gelu.hpp"
 #include "kernels/reference/layernorm.hpp"
@@ -9,7 +10,6 @@
 #include "kernels/reference/rmsnorm.hpp"
 #include "kernels/reference/rope.hpp"
 #include "kernels/reference/swiglu.hpp"
-#include "kernels/rope.hpp"
 #include "tests/model/layer_run.hpp"
 #include "tests/model/small_models.hpp"
 

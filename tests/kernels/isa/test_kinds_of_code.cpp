@@ -5,8 +5,9 @@
 #include <functional>
 
 #include "kernels/adamw.hpp"
-#include "kernels/attention.hpp"
-#include "kernels/cached_attention.hpp"
+#include "kernels/attention/attention.hpp"
+#include "kernels/attention/cached_attention.hpp"
+#include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/elementwise.hpp"
@@ -15,7 +16,6 @@
 #include "kernels/norm.hpp"
 #include "kernels/random.hpp"
 #include "kernels/rmsnorm.hpp"
-#include "kernels/rope.hpp"
 #include "kernels/swiglu.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/kind_of_code.hpp"

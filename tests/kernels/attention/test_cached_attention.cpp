@@ -1,4 +1,4 @@
-#include "kernels/cached_attention.hpp"
+#include "kernels/attention/cached_attention.hpp"
 
 #include <gtest/gtest.h>
 #include <omp.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/attention.hpp"
+#include "kernels/attention/attention.hpp"
 #include "kernels/attention/cached.hpp"
 #include "kernels/reference/cached_attention.hpp"
 #include "tests/kernels/array.hpp"

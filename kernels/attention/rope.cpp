@@ -1,4 +1,4 @@
-#include "kernels/rope.hpp"
+#include "kernels/attention/rope.hpp"
 
 #include <cmath>
 

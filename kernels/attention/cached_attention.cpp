@@ -1,4 +1,4 @@
-#include "kernels/cached_attention.hpp"
+#include "kernels/attention/cached_attention.hpp"
 
 #include <algorithm>
 #include <limits>
