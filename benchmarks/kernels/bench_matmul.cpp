@@ -7,7 +7,7 @@
 #include <string>
 
 #include "benchmarks/support/place.hpp"
-#include "kernels/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/node_memory.hpp"
 #include "kernels/base/process/host_name.hpp"
-#include "kernels/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 #include "kernels/random.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/comm/topology.hpp"

@@ -3,7 +3,7 @@
 #include "kernels/attention/backward_tiles.hpp"
 #include "kernels/attention/pair_passes.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/tile_gemm_bf16.hpp"
+#include "kernels/matmul/tile_gemm_bf16.hpp"
 
 namespace triax {
 namespace attention {

@@ -1,7 +1,8 @@
 #pragma once
-// Attention of bfloat16 where the processor multiplies pairs of them (kernels/tile_gemm_bf16.hpp):
-// probabilities and gradients of scores are rounded to bfloat16 before they are multiplied, as on a
-// GPU's tensor cores; sums and the softmax are float32.
+// Attention of bfloat16 where the processor multiplies pairs of them
+// (kernels/matmul/tile_gemm_bf16.hpp): probabilities and gradients of scores are rounded to
+// bfloat16 before they are multiplied, as on a GPU's tensor cores; sums and the softmax are
+// float32.
 #include "kernels/attention/pair_passes.hpp"
 #include "kernels/attention/pairs.hpp"
 #include "kernels/attention/steps.hpp"

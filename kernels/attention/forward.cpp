@@ -7,7 +7,7 @@
 #include "kernels/attention/steps.hpp"
 #include "kernels/attention/work.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/tile_gemm_bf16.hpp"
+#include "kernels/matmul/tile_gemm_bf16.hpp"
 
 namespace triax {
 namespace attention {

@@ -1,5 +1,6 @@
 #pragma once
-// Both directions of attention of bfloat16 in products of pairs (kernels/tile_gemm_bf16.hpp).
+// Both directions of attention of bfloat16 in products of pairs
+// (kernels/matmul/tile_gemm_bf16.hpp).
 #include "kernels/attention/sizes.hpp"
 #include "kernels/base/device/arena.hpp"
 

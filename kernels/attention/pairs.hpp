@@ -1,12 +1,13 @@
 #pragma once
-// Heads of bfloat16 as words of two, for kernels/tile_gemm_bf16.hpp. Nothing is rounded or scaled.
+// Heads of bfloat16 as words of two, for kernels/matmul/tile_gemm_bf16.hpp. Nothing is rounded or
+// scaled.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
 #include "kernels/attention/pack.hpp"
 #include "kernels/attention/work.hpp"
-#include "kernels/tile_gemm_bf16.hpp"
+#include "kernels/matmul/tile_gemm_bf16.hpp"
 
 namespace triax::attention {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "kernels/dropout.hpp"
-#include "kernels/tile_gemm.hpp"
+#include "kernels/matmul/tile_gemm.hpp"
 
 namespace triax::attention {
 

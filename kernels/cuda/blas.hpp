@@ -7,7 +7,7 @@
 
 #include "kernels/base/float8.hpp"
 #include "kernels/cuda/stream.hpp"
-#include "kernels/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 
 namespace triax::cuda {
 

@@ -1,6 +1,6 @@
 #pragma once
-// The device's side of kernels/fp8.hpp.
-#include "kernels/fp8.hpp"
+// The device's side of kernels/matmul/fp8.hpp.
+#include "kernels/matmul/fp8.hpp"
 
 namespace triax::cuda {
 

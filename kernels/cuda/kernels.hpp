@@ -11,7 +11,7 @@
 #include "kernels/embedding.hpp"
 #include "kernels/gelu.hpp"
 #include "kernels/layernorm.hpp"
-#include "kernels/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/random.hpp"
 #include "kernels/rmsnorm.hpp"

@@ -1,7 +1,7 @@
 #pragma once
-// The two ways to a matrix product that kernels/matmul.hpp chooses from. No matrix here is empty,
-// and shapes, types and strides have been checked.
-#include "kernels/matmul.hpp"
+// The two ways to a matrix product that kernels/matmul/matmul.hpp chooses from. No matrix here is
+// empty, and shapes, types and strides have been checked.
+#include "kernels/matmul/matmul.hpp"
 
 namespace triax::gemm {
 

@@ -6,7 +6,7 @@
 
 #include "kernels/isa/processor.hpp"
 #include "kernels/matmul/product.hpp"
-#include "kernels/tile_gemm_bf16.hpp"
+#include "kernels/matmul/tile_gemm_bf16.hpp"
 
 namespace triax::gemm {
 namespace {

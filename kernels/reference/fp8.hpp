@@ -1,6 +1,6 @@
 #pragma once
-// 8-bit floating point by its definition, in double precision: the oracle of kernels/fp8.hpp and
-// kernels/base/float8.hpp.
+// 8-bit floating point by its definition, in double precision: the oracle of kernels/matmul/fp8.hpp
+// and kernels/base/float8.hpp.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

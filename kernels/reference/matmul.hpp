@@ -1,5 +1,5 @@
 #pragma once
-// Matrix products in plain loops and double precision: the oracle of kernels/matmul.hpp.
+// Matrix products in plain loops and double precision: the oracle of kernels/matmul/matmul.hpp.
 #include <cstdint>
 #include <vector>
 

@@ -21,7 +21,7 @@ struct BatchShape {
   DType type = DType::f32;                // of activations and parameters
   DType gradient_type = DType::f32;       // of the parameters' gradients
   MemorySpace space = MemorySpace::host;  // of all of them
-  bool fp8 = false;                       // Linear multiplies in 8 bits (kernels/fp8.hpp)
+  bool fp8 = false;                       // Linear multiplies in 8 bits (kernels/matmul/fp8.hpp)
   std::int64_t past = 0;  // tokens before these, whose keys and values are in Context::cache
   std::int64_t tokens() const { return batch * sequence; }
 };

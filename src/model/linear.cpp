@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/elementwise.hpp"
-#include "kernels/fp8.hpp"
+#include "kernels/matmul/fp8.hpp"
 
 namespace triax {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 #include "src/model/context.hpp"
 
 namespace triax {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 #include "kernels/parallel/parallel.hpp"
 #include "src/train/process_memory.hpp"
 

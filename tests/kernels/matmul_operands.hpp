@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"
 

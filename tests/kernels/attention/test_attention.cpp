@@ -2,7 +2,7 @@
 
 #include <omp.h>
 
-#include "kernels/tile_gemm_bf16.hpp"
+#include "kernels/matmul/tile_gemm_bf16.hpp"
 #include "tests/kernels/attention_pass.hpp"
 
 namespace triax {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "kernels/attention/pair_passes.hpp"
-#include "kernels/tile_gemm_bf16.hpp"
+#include "kernels/matmul/tile_gemm_bf16.hpp"
 #include "tests/kernels/attention_pass.hpp"
 #include "tests/kernels/kind_of_code.hpp"
 

@@ -1,4 +1,4 @@
-#include "kernels/tile_gemm.hpp"
+#include "kernels/matmul/tile_gemm.hpp"
 
 #include <gtest/gtest.h>
 

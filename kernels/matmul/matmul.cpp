@@ -1,4 +1,4 @@
-#include "kernels/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"

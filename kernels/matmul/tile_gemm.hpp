@@ -1,6 +1,6 @@
 #pragma once
 // Products of tiles that lie in the nearest cache, for kernels that fuse them with other work
-// (attention). Larger matrices go to kernels/matmul.hpp.
+// (attention). Larger matrices go to kernels/matmul/matmul.hpp.
 #include <cstdint>
 
 namespace triax {

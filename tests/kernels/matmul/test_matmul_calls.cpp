@@ -3,8 +3,8 @@
 #include <omp.h>
 
 #include "kernels/matmul/product.hpp"
+#include "kernels/matmul/tile_gemm_bf16.hpp"
 #include "kernels/reference/matmul.hpp"
-#include "kernels/tile_gemm_bf16.hpp"
 #include "tests/kernels/matmul_operands.hpp"
 #include "tests/support/allocation_count.hpp"
 

@@ -5,7 +5,7 @@
 // so small beside its largest element (a factor of 2^14 in E4M3, 2^29 in E5M2) that it loses some:
 // parts of a matrix, quantised apart, are the parts of the whole matrix up to that.
 #include "kernels/base/float8.hpp"
-#include "kernels/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 
 namespace triax {
 

@@ -1,10 +1,10 @@
 #pragma once
 // Products of tiles of bfloat16, two depths a multiply-add (AVX512-BF16's vdpbf16ps), with float32
-// sums: what kernels/tile_gemm.hpp is for float32. A word holds two neighbours along the depth, the
-// earlier one in its lower half. Subnormal numbers count as zero.
+// sums: what kernels/matmul/tile_gemm.hpp is for float32. A word holds two neighbours along the
+// depth, the earlier one in its lower half. Subnormal numbers count as zero.
 #include <cstdint>
 
-#include "kernels/tile_gemm.hpp"
+#include "kernels/matmul/tile_gemm.hpp"
 
 namespace triax {
 

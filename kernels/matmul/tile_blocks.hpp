@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "kernels/tile_gemm.hpp"
+#include "kernels/matmul/tile_gemm.hpp"
 
 namespace triax {
 

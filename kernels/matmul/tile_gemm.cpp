@@ -1,7 +1,7 @@
-#include "kernels/tile_gemm.hpp"
+#include "kernels/matmul/tile_gemm.hpp"
 
+#include "kernels/matmul/tile_blocks.hpp"
 #include "kernels/simd/simd.hpp"
-#include "kernels/tile_blocks.hpp"
 
 namespace triax {
 namespace {

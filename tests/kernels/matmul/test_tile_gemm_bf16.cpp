@@ -1,4 +1,4 @@
-#include "kernels/tile_gemm_bf16.hpp"
+#include "kernels/matmul/tile_gemm_bf16.hpp"
 
 #include <gtest/gtest.h>
 

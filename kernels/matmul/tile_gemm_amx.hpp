@@ -1,6 +1,7 @@
 #pragma once
-// Products of pairs (kernels/tile_gemm_bf16.hpp) by AMX: registers of 16 rows of 64 bytes, of which
-// one instruction multiplies two and adds the product to a third. For code of kinds that have it.
+// Products of pairs (kernels/matmul/tile_gemm_bf16.hpp) by AMX: registers of 16 rows of 64 bytes,
+// of which one instruction multiplies two and adds the product to a third. For code of kinds that
+// have it.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "kernels/matmul/tile_gemm_bf16.hpp"
 #include "kernels/simd/simd.hpp"
-#include "kernels/tile_gemm_bf16.hpp"
 
 namespace triax::tiles {
 

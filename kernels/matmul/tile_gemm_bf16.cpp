@@ -1,17 +1,17 @@
-#include "kernels/tile_gemm_bf16.hpp"
+#include "kernels/matmul/tile_gemm_bf16.hpp"
 
 #include <cstring>
 
 #include "kernels/base/check.hpp"
 #include "kernels/isa/processor.hpp"
-#include "kernels/tile_blocks.hpp"
+#include "kernels/matmul/tile_blocks.hpp"
 
 #ifdef __AVX512BF16__
 #include <immintrin.h>
 
 #ifdef __AMX_BF16__
 #include "kernels/isa/isa.hpp"
-#include "kernels/tile_gemm_amx.hpp"
+#include "kernels/matmul/tile_gemm_amx.hpp"
 #endif
 
 namespace triax {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/elementwise.hpp"
-#include "kernels/matmul.hpp"
+#include "kernels/matmul/matmul.hpp"
 #include "kernels/reference/gelu.hpp"
 #include "kernels/reference/matmul.hpp"
 #include "tests/kernels/array.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/fp8.hpp"
+#include "kernels/matmul/fp8.hpp"
 
 #include <algorithm>
 #include <array>
