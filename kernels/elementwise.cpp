@@ -5,11 +5,11 @@
 
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
-#include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/norm/column_sum.hpp"
+#include "kernels/norm/residual_row.hpp"
+#include "kernels/norm/row_sums.hpp"
 #include "kernels/parallel/parallel.hpp"
-#include "kernels/residual_row.hpp"
-#include "kernels/row_sums.hpp"
 #include "kernels/simd/past_caches.hpp"
 #include "kernels/simd/vector_loop.hpp"
 

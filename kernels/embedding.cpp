@@ -7,8 +7,8 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/row_order.hpp"
+#include "kernels/norm/row_sums.hpp"
 #include "kernels/parallel/parallel.hpp"
-#include "kernels/row_sums.hpp"
 #include "kernels/simd/past_caches.hpp"
 #include "kernels/simd/vector_loop.hpp"
 

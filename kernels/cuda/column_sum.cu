@@ -1,5 +1,5 @@
 // Sums over rows: of partial rows (column_sum.hpp), and the gradient of a bias.
-#include "kernels/column_sum.hpp"
+#include "kernels/norm/column_sum.hpp"
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/held_row.hpp"

@@ -10,11 +10,11 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/gelu.hpp"
-#include "kernels/layernorm.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/norm.hpp"
+#include "kernels/norm/layernorm.hpp"
+#include "kernels/norm/rmsnorm.hpp"
 #include "kernels/random.hpp"
-#include "kernels/rmsnorm.hpp"
 #include "kernels/swiglu.hpp"
 
 namespace triax {

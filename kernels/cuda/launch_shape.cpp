@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/check.hpp"
-#include "kernels/column_sum.hpp"
+#include "kernels/norm/column_sum.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -1,10 +1,10 @@
-#include "kernels/layernorm.hpp"
+#include "kernels/norm/layernorm.hpp"
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/held_row.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/norm_scale.hpp"
+#include "kernels/norm/norm_scale.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
-// Layer normalisation in plain loops and double precision: the oracle of kernels/layernorm.hpp.
+// Layer normalisation in plain loops and double precision: the oracle of
+// kernels/norm/layernorm.hpp.
 #include <cmath>
 #include <cstddef>
 #include <vector>

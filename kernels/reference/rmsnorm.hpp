@@ -1,6 +1,6 @@
 #pragma once
 // Root-mean-square normalisation in plain loops and double precision: the oracle of
-// kernels/rmsnorm.hpp.
+// kernels/norm/rmsnorm.hpp.
 #include <cmath>
 #include <cstddef>
 #include <vector>

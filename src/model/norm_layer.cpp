@@ -1,7 +1,7 @@
 #include "src/model/norm_layer.hpp"
 
-#include "kernels/layernorm.hpp"
-#include "kernels/rmsnorm.hpp"
+#include "kernels/norm/layernorm.hpp"
+#include "kernels/norm/rmsnorm.hpp"
 #include "src/model/architecture.hpp"
 
 namespace triax {

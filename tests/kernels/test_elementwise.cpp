@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "kernels/column_sum.hpp"
+#include "kernels/norm/column_sum.hpp"
 #include "kernels/reference/elementwise.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"

@@ -10,7 +10,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/float16.hpp"
-#include "kernels/column_sum.hpp"
+#include "kernels/norm/column_sum.hpp"
 
 namespace triax::cuda {
 namespace {

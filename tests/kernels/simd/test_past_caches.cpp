@@ -9,8 +9,8 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/gelu.hpp"
-#include "kernels/layernorm.hpp"
-#include "kernels/rmsnorm.hpp"
+#include "kernels/norm/layernorm.hpp"
+#include "kernels/norm/rmsnorm.hpp"
 #include "kernels/swiglu.hpp"
 #include "tests/kernels/array.hpp"
 

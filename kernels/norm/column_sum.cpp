@@ -1,4 +1,4 @@
-#include "kernels/column_sum.hpp"
+#include "kernels/norm/column_sum.hpp"
 
 #include "kernels/base/device/arena.hpp"
 #include "kernels/base/rows.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/rmsnorm.hpp"
+#include "kernels/norm/rmsnorm.hpp"
 
 #include <gtest/gtest.h>
 

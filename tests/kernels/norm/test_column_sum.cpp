@@ -1,4 +1,4 @@
-#include "kernels/column_sum.hpp"
+#include "kernels/norm/column_sum.hpp"
 
 #include <gtest/gtest.h>
 

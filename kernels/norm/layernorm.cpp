@@ -1,4 +1,4 @@
-#include "kernels/layernorm.hpp"
+#include "kernels/norm/layernorm.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,12 +7,12 @@
 
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
-#include "kernels/column_sum.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/gradient_row.hpp"
-#include "kernels/norm_scale.hpp"
+#include "kernels/norm/column_sum.hpp"
+#include "kernels/norm/gradient_row.hpp"
+#include "kernels/norm/norm_scale.hpp"
+#include "kernels/norm/residual_row.hpp"
 #include "kernels/parallel/parallel.hpp"
-#include "kernels/residual_row.hpp"
 #include "kernels/simd/past_caches.hpp"
 #include "kernels/simd/vector_loop.hpp"
 

@@ -1,4 +1,4 @@
-#include "kernels/layernorm.hpp"
+#include "kernels/norm/layernorm.hpp"
 
 #include <gtest/gtest.h>
 

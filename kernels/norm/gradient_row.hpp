@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "kernels/base/rows.hpp"
-#include "kernels/column_sum.hpp"
+#include "kernels/norm/column_sum.hpp"
 #include "kernels/parallel/parallel.hpp"
 #include "kernels/simd/past_caches.hpp"
 #include "kernels/simd/vector_loop.hpp"
