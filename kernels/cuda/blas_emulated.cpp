@@ -3,10 +3,10 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/activation/gelu_formula.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/blas.hpp"
 #include "kernels/cuda/emulated_device.hpp"
-#include "kernels/gelu_formula.hpp"
 
 namespace triax::cuda {
 namespace {

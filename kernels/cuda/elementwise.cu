@@ -1,4 +1,4 @@
-#include "kernels/elementwise.hpp"
+#include "kernels/activation/elementwise.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
-#include "kernels/gelu.hpp"
+#include "kernels/activation/gelu.hpp"
 
+#include "kernels/activation/gelu_formula.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/gelu_formula.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -1,21 +1,21 @@
 #pragma once
 // The bodies of the kernels for a device's stream: each has the signature of its public function,
 // which hands over to it. Defined by the .cu files, or by absent.cpp in a build without CUDA.
+#include "kernels/activation/elementwise.hpp"
+#include "kernels/activation/gelu.hpp"
+#include "kernels/activation/swiglu.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/cached_attention.hpp"
 #include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
-#include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
-#include "kernels/gelu.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/random.hpp"
-#include "kernels/swiglu.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "kernels/swiglu.hpp"
+#include "kernels/activation/swiglu.hpp"
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/fast_math.hpp"

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/activation/elementwise.hpp"
+#include "kernels/activation/gelu.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/fp8.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/elementwise.hpp"
-#include "kernels/gelu.hpp"
 #include "kernels/matmul/product.hpp"
 #include "kernels/parallel/parallel.hpp"
 

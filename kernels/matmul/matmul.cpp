@@ -1,9 +1,9 @@
 #include "kernels/matmul/matmul.hpp"
 
+#include "kernels/activation/elementwise.hpp"
+#include "kernels/activation/gelu.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/elementwise.hpp"
-#include "kernels/gelu.hpp"
 #include "kernels/matmul/product.hpp"
 
 namespace triax {

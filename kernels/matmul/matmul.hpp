@@ -4,7 +4,7 @@
 
 namespace triax {
 
-/// What the backward pass of GELU makes beside its product (kernels/gelu.hpp).
+/// What the backward pass of GELU makes beside its product (kernels/activation/gelu.hpp).
 struct GeluGradient {
   Tensor input;   // (M, N), read: the input of GELU in the forward pass
   Tensor output;  // (M, N), written: gelu(input) again; not `input`. Empty: it is not made

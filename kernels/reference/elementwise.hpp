@@ -1,6 +1,6 @@
 #pragma once
 // Residuals and bias gradients in plain loops and double precision: the oracle of
-// kernels/elementwise.hpp.
+// kernels/activation/elementwise.hpp.
 #include <cstddef>
 #include <vector>
 

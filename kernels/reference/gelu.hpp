@@ -1,5 +1,6 @@
 #pragma once
-// GELU (tanh approximation) in plain loops and double precision: the oracle of kernels/gelu.hpp.
+// GELU (tanh approximation) in plain loops and double precision: the oracle of
+// kernels/activation/gelu.hpp.
 #include <cmath>
 #include <cstddef>
 #include <numbers>

@@ -1,5 +1,5 @@
 #pragma once
-// SwiGLU in plain loops and double precision: the oracle of kernels/swiglu.hpp.
+// SwiGLU in plain loops and double precision: the oracle of kernels/activation/swiglu.hpp.
 #include <cmath>
 #include <cstddef>
 #include <vector>

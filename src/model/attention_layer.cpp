@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/activation/elementwise.hpp"
 #include "kernels/attention/cached_attention.hpp"
 #include "kernels/attention/rope.hpp"
-#include "kernels/elementwise.hpp"
 
 namespace triax {
 namespace {

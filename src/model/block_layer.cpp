@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/activation/elementwise.hpp"
 #include "kernels/dropout.hpp"
-#include "kernels/elementwise.hpp"
 
 namespace triax {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/activation/elementwise.hpp"
 #include "kernels/matmul/fp8.hpp"
 
 namespace triax {

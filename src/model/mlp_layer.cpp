@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/swiglu.hpp"
+#include "kernels/activation/swiglu.hpp"
 
 namespace triax {
 

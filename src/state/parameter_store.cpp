@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/activation/elementwise.hpp"
 
 namespace triax {
 namespace {

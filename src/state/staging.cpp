@@ -1,6 +1,6 @@
 #include "src/state/staging.hpp"
 
-#include "kernels/elementwise.hpp"
+#include "kernels/activation/elementwise.hpp"
 
 namespace triax {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/activation/elementwise.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/with_type.hpp"
-#include "kernels/elementwise.hpp"
 #include "kernels/norm.hpp"
 
 namespace triax {

@@ -3,18 +3,18 @@
 
 #include <functional>
 
+#include "kernels/activation/elementwise.hpp"
+#include "kernels/activation/gelu.hpp"
+#include "kernels/activation/swiglu.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/attention/cached_attention.hpp"
 #include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/dropout.hpp"
-#include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
-#include "kernels/gelu.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
-#include "kernels/swiglu.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/support/allocation_count.hpp"
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/activation/elementwise.hpp"
 
 namespace triax {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/activation/elementwise.hpp"
 
 namespace triax {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/activation/elementwise.hpp"
 #include "src/train/same_plan.hpp"
 
 namespace triax::test {

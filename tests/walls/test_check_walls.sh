@@ -57,8 +57,8 @@ put tests/kernels/matmul/test_matmul.cpp '#include <gtest/gtest.h>'
 put tests/benchmarks/test_report.cpp '#include "benchmarks/support/report.hpp"'
 expect_pass "a tree in order"
 
-expect_refusal kernels/gelu.cpp '#include "src/model/layer.hpp"'
-expect_refusal kernels/gelu.cpp '#include "io/hdf5.hpp"'
+expect_refusal kernels/activation/gelu.cpp '#include "src/model/layer.hpp"'
+expect_refusal kernels/activation/gelu.cpp '#include "io/hdf5.hpp"'
 expect_refusal kernels/base/tensor.hpp '#include "kernels/matmul/matmul.hpp"'
 expect_refusal io/hdf5.cpp '#include "src/comm/communicator.hpp"'
 expect_refusal io/hdf5.cpp '#include "kernels/matmul/matmul.hpp"'
@@ -79,9 +79,9 @@ expect_refusal src/train/trainer.cpp '#include <hdf5.h>'
 expect_refusal src/model/block.cpp '#include <Kokkos_Core.hpp>'
 expect_refusal src/model/block.cpp '#include <dnnl.hpp>'
 expect_refusal src/state/store.cpp '#include <CLI/CLI.hpp>'
-expect_refusal kernels/gelu.cpp '#include <gtest/gtest.h>'
+expect_refusal kernels/activation/gelu.cpp '#include <gtest/gtest.h>'
 expect_refusal tests/kernels/matmul/test_matmul.cpp '#include "benchmarks/support/report.hpp"'
-expect_refusal kernels/gelu.cpp '#include "benchmarks/support/report.hpp"'
+expect_refusal kernels/activation/gelu.cpp '#include "benchmarks/support/report.hpp"'
 expect_refusal utilities/helper.hpp
 expect_refusal notes.txt
 rm "$tree/io/README.md"

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/activation/elementwise.hpp"
 #include "kernels/reference/fp8.hpp"
 #include "kernels/reference/gelu.hpp"
 #include "kernels/reference/matmul.hpp"

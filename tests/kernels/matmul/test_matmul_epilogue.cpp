@@ -1,7 +1,7 @@
 // What goes with a product: GELU, its gradient and the gradient of a bias.
 #include <gtest/gtest.h>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/activation/elementwise.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/reference/gelu.hpp"
 #include "kernels/reference/matmul.hpp"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/elementwise.hpp"
+#include "kernels/activation/elementwise.hpp"
 #include "kernels/reference/rmsnorm.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"

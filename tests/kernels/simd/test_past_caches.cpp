@@ -5,13 +5,13 @@
 
 #include <functional>
 
+#include "kernels/activation/elementwise.hpp"
+#include "kernels/activation/gelu.hpp"
+#include "kernels/activation/swiglu.hpp"
 #include "kernels/dropout.hpp"
-#include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
-#include "kernels/gelu.hpp"
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
-#include "kernels/swiglu.hpp"
 #include "tests/kernels/array.hpp"
 
 namespace triax {

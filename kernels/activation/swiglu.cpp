@@ -1,12 +1,12 @@
-#include "kernels/swiglu.hpp"
+#include "kernels/activation/swiglu.hpp"
 
 #include <numbers>
 #include <type_traits>
 
+#include "kernels/activation/gelu_formula.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/gelu_formula.hpp"
 #include "kernels/parallel/parallel.hpp"
 #include "kernels/simd/coarse_math.hpp"
 #include "kernels/simd/past_caches.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/gelu.hpp"
+#include "kernels/activation/gelu.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "kernels/gelu.hpp"
+#include "kernels/activation/gelu.hpp"
 
 #include <type_traits>
 
+#include "kernels/activation/coarse_gelu.hpp"
+#include "kernels/activation/gelu_formula.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
-#include "kernels/coarse_gelu.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/gelu_formula.hpp"
 #include "kernels/parallel/parallel.hpp"
 #include "kernels/simd/past_caches.hpp"
 

@@ -1,4 +1,4 @@
-#include "kernels/swiglu.hpp"
+#include "kernels/activation/swiglu.hpp"
 
 #include <gtest/gtest.h>
 

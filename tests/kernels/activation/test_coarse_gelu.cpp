@@ -1,4 +1,4 @@
-#include "kernels/coarse_gelu.hpp"
+#include "kernels/activation/coarse_gelu.hpp"
 
 #include <gtest/gtest.h>
 
