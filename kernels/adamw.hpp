@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "kernels/base/device/device.hpp"
-#include "kernels/element_numbers.hpp"
+#include "kernels/random/element_numbers.hpp"
 
 namespace triax {
 

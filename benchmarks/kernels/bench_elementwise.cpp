@@ -14,12 +14,12 @@
 #include "kernels/adamw.hpp"
 #include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
-#include "kernels/dropout.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
-#include "kernels/random.hpp"
+#include "kernels/random/dropout.hpp"
+#include "kernels/random/random.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "benchmarks/support/node_memory.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "kernels/matmul/matmul.hpp"
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/comm/topology.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 
 namespace triax::benchmark {
 

@@ -17,7 +17,7 @@
 #include "benchmarks/support/place.hpp"
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/training_job.hpp"
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/train/checkpoint.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 // Causal attention in tiles (FlashAttention: Dao 2022, 2023): no T x T matrix is stored.
 #include "kernels/base/device/arena.hpp"
-#include "kernels/dropout.hpp"
+#include "kernels/random/dropout.hpp"
 
 namespace triax {
 

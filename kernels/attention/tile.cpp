@@ -4,8 +4,8 @@
 #include <array>
 #include <limits>
 
-#include "kernels/dropout_mask.hpp"
-#include "kernels/philox_vectors.hpp"
+#include "kernels/random/dropout_mask.hpp"
+#include "kernels/random/philox_vectors.hpp"
 #include "kernels/simd/vector_loop.hpp"
 #include "kernels/simd/vector_math.hpp"
 

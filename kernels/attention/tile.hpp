@@ -4,8 +4,8 @@
 // both row-major.
 #include <cstdint>
 
-#include "kernels/dropout.hpp"
 #include "kernels/matmul/tile_gemm.hpp"
+#include "kernels/random/dropout.hpp"
 
 namespace triax::attention {
 

@@ -4,7 +4,7 @@
 #include "kernels/cuda/attention_shape.hpp"
 #include "kernels/cuda/random_words.hpp"
 #include "kernels/cuda/views.hpp"
-#include "kernels/dropout_mask.hpp"
+#include "kernels/random/dropout_mask.hpp"
 
 namespace triax::cuda {
 

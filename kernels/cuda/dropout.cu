@@ -1,10 +1,10 @@
-#include "kernels/dropout.hpp"
+#include "kernels/random/dropout.hpp"
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/cuda/random_words.hpp"
-#include "kernels/dropout_mask.hpp"
+#include "kernels/random/dropout_mask.hpp"
 
 namespace triax::cuda {
 namespace {

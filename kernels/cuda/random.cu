@@ -1,10 +1,10 @@
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 
 #include "kernels/base/with_type.hpp"
-#include "kernels/box_muller.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/cuda/random_words.hpp"
+#include "kernels/random/box_muller.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "kernels/base/device/host_device.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/dropout_mask.hpp"
-#include "kernels/philox.hpp"
+#include "kernels/random/dropout_mask.hpp"
+#include "kernels/random/philox.hpp"
 
 namespace triax::cuda {
 

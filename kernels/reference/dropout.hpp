@@ -1,12 +1,12 @@
 #pragma once
-// Dropout element by element in double precision: the oracle of kernels/dropout.hpp.
+// Dropout element by element in double precision: the oracle of kernels/random/dropout.hpp.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "kernels/dropout.hpp"
+#include "kernels/random/dropout.hpp"
 #include "kernels/reference/random.hpp"
 
 namespace triax::reference {

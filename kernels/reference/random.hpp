@@ -1,10 +1,10 @@
 #pragma once
-// Normal numbers element by element in double precision: the oracle of kernels/random.hpp.
+// Normal numbers element by element in double precision: the oracle of kernels/random/random.hpp.
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 
 namespace triax::reference {
 

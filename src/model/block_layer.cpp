@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/activation/elementwise.hpp"
-#include "kernels/dropout.hpp"
+#include "kernels/random/dropout.hpp"
 
 namespace triax {
 

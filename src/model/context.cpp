@@ -1,6 +1,6 @@
 #include "src/model/context.hpp"
 
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 
 namespace triax {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/dropout.hpp"
 #include "kernels/embedding.hpp"
+#include "kernels/random/dropout.hpp"
 #include "src/model/architecture.hpp"
 
 namespace triax {

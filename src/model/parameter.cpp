@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/element_numbers.hpp"
-#include "kernels/random.hpp"
+#include "kernels/random/element_numbers.hpp"
+#include "kernels/random/random.hpp"
 
 namespace triax {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "io/safetensors.hpp"
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "src/state/staging.hpp"
 
 namespace triax {

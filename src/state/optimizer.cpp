@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/adamw.hpp"
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "src/state/optimizer_layout.hpp"
 
 namespace triax {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/resume_changes.hpp"

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "src/config/absolute_path.hpp"
 
 namespace triax {

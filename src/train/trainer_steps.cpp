@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "src/train/lr_schedule.hpp"
 #include "src/train/non_finite.hpp"
 #include "src/train/trainer.hpp"

@@ -91,7 +91,7 @@ class AttentionPass {
 };
 
 /// The multipliers that the dropout options stand for, from the definition in
-/// kernels/dropout_mask.hpp.
+/// kernels/random/dropout_mask.hpp.
 inline reference::Values keep_of(const reference::AttentionSizes& n,
                                  const AttentionOptions& options) {
   reference::Values keep;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/adamw.hpp"
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "kernels/reference/stochastic_rounding.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"

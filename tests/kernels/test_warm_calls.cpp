@@ -10,11 +10,11 @@
 #include "kernels/attention/cached_attention.hpp"
 #include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
-#include "kernels/dropout.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
+#include "kernels/random/dropout.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/support/allocation_count.hpp"
 

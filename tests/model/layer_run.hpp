@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/model/layer.hpp"
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "tests/io/fixtures.hpp"
 
 namespace triax::test {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 
 namespace triax::test {
 namespace {

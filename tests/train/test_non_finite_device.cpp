@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/cuda/emulated_device.hpp"
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 #include "src/train/non_finite.hpp"
 
 namespace triax {

@@ -8,10 +8,10 @@
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/activation/gelu.hpp"
 #include "kernels/activation/swiglu.hpp"
-#include "kernels/dropout.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
+#include "kernels/random/dropout.hpp"
 #include "tests/kernels/array.hpp"
 
 namespace triax {

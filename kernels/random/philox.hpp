@@ -1,6 +1,6 @@
 #pragma once
-// The rounds of Philox4x32-10 (kernels/random.hpp says what they are for), compiled for the host's
-// loops and for the device: both make the same words.
+// The rounds of Philox4x32-10 (kernels/random/random.hpp says what they are for), compiled for the
+// host's loops and for the device: both make the same words.
 #include <cstdint>
 
 #include "kernels/base/device/host_device.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "kernels/dropout.hpp"
+#include "kernels/random/dropout.hpp"
 
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/dropout_mask.hpp"
 #include "kernels/parallel/parallel.hpp"
-#include "kernels/philox_vectors.hpp"
+#include "kernels/random/dropout_mask.hpp"
+#include "kernels/random/philox_vectors.hpp"
 #include "kernels/simd/past_caches.hpp"
 #include "kernels/simd/vector_loop.hpp"
 

@@ -1,4 +1,4 @@
-#include "kernels/normal_vectors.hpp"
+#include "kernels/random/normal_vectors.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/base/splitmix.hpp"
-#include "kernels/box_muller.hpp"
+#include "kernels/random/box_muller.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/philox_vectors.hpp"
+#include "kernels/random/philox_vectors.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 #pragma once
-// The words of a stream of random numbers (kernels/random.hpp) by the host's vector registers: many
-// counter blocks at once, for loops that use the words as they are made.
+// The words of a stream of random numbers (kernels/random/random.hpp) by the host's vector
+// registers: many counter blocks at once, for loops that use the words as they are made.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <utility>
 
-#include "kernels/philox.hpp"
+#include "kernels/random/philox.hpp"
 #include "kernels/simd/simd.hpp"
 
 namespace triax {

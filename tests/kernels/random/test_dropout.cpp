@@ -1,4 +1,4 @@
-#include "kernels/dropout.hpp"
+#include "kernels/random/dropout.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/dropout_mask.hpp"
+#include "kernels/random/dropout_mask.hpp"
 #include "kernels/reference/dropout.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"

@@ -5,12 +5,13 @@
 #include <cstdint>
 
 #include "kernels/base/device/host_device.hpp"
-#include "kernels/philox.hpp"
+#include "kernels/random/philox.hpp"
 
 namespace triax {
 
 /// Elements of local matrices, numbered as in the global tensors that they are boxes of. A random
-/// word of an element is that of its number in the stream of its tensor's key (kernels/random.hpp).
+/// word of an element is that of its number in the stream of its tensor's key
+/// (kernels/random/random.hpp).
 struct ElementNumbers {
   /// A box of the local matrix.
   struct Box {

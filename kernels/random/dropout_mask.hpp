@@ -1,7 +1,7 @@
 #pragma once
 // The one place that says what dropout keeps, on the host and on a device: the stream of its key
-// (kernels/random.hpp), taken as halves of 16 bits, decides, half i about element i. dropout.hpp
-// says why 16 bits.
+// (kernels/random/random.hpp), taken as halves of 16 bits, decides, half i about element i.
+// dropout.hpp says why 16 bits.
 #include <algorithm>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 
 #include <algorithm>
 
@@ -6,10 +6,10 @@
 #include "kernels/base/splitmix.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/normal_vectors.hpp"
 #include "kernels/parallel/parallel.hpp"
-#include "kernels/philox.hpp"
-#include "kernels/philox_vectors.hpp"
+#include "kernels/random/normal_vectors.hpp"
+#include "kernels/random/philox.hpp"
+#include "kernels/random/philox_vectors.hpp"
 #include "kernels/simd/vector_loop.hpp"
 
 namespace triax {

@@ -1,8 +1,8 @@
-#include "kernels/element_numbers.hpp"
+#include "kernels/random/element_numbers.hpp"
 
 #include <algorithm>
 
-#include "kernels/random.hpp"
+#include "kernels/random/random.hpp"
 
 namespace triax {
 
