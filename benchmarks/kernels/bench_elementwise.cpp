@@ -14,7 +14,7 @@
 #include "kernels/adamw.hpp"
 #include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
-#include "kernels/embedding.hpp"
+#include "kernels/embedding/embedding.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/embedding.hpp"
+#include "kernels/embedding/embedding.hpp"
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"

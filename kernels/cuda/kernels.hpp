@@ -9,7 +9,7 @@
 #include "kernels/attention/cached_attention.hpp"
 #include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
-#include "kernels/embedding.hpp"
+#include "kernels/embedding/embedding.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/norm/layernorm.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 // Token and position embeddings in plain loops and double precision: the oracle of
-// kernels/embedding.hpp.
+// kernels/embedding/embedding.hpp.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/embedding.hpp"
+#include "kernels/embedding/embedding.hpp"
 #include "kernels/random/dropout.hpp"
 #include "src/model/architecture.hpp"
 

@@ -10,7 +10,7 @@
 #include "kernels/attention/cached_attention.hpp"
 #include "kernels/attention/rope.hpp"
 #include "kernels/cross_entropy.hpp"
-#include "kernels/embedding.hpp"
+#include "kernels/embedding/embedding.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"

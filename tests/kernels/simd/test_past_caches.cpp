@@ -8,7 +8,7 @@
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/activation/gelu.hpp"
 #include "kernels/activation/swiglu.hpp"
-#include "kernels/embedding.hpp"
+#include "kernels/embedding/embedding.hpp"
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/random/dropout.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/embedding.hpp"
+#include "kernels/embedding/embedding.hpp"
 
 #include <algorithm>
 #include <type_traits>
