@@ -1,11 +1,11 @@
-#include "kernels/cross_entropy.hpp"
+#include "kernels/loss/cross_entropy.hpp"
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/logit_row.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/cuda/stream.hpp"
-#include "kernels/softmax_shards.hpp"
+#include "kernels/loss/softmax_shards.hpp"
 
 namespace triax::cuda {
 namespace {

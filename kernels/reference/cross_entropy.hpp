@@ -1,5 +1,5 @@
 #pragma once
-// Cross-entropy in plain loops and double precision: the oracle of kernels/cross_entropy.hpp.
+// Cross-entropy in plain loops and double precision: the oracle of kernels/loss/cross_entropy.hpp.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cross_entropy.hpp"
+#include "kernels/loss/cross_entropy.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/norm.hpp"
 #include "src/model/architecture.hpp"

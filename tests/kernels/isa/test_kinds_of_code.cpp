@@ -11,7 +11,7 @@
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/cached_attention.hpp"
 #include "kernels/attention/rope.hpp"
-#include "kernels/cross_entropy.hpp"
+#include "kernels/loss/cross_entropy.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"

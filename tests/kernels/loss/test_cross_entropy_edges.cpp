@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cross_entropy.hpp"
+#include "kernels/loss/cross_entropy.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"
 

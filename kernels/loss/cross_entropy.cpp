@@ -1,4 +1,4 @@
-#include "kernels/cross_entropy.hpp"
+#include "kernels/loss/cross_entropy.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,9 +8,9 @@
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/loss/softmax_shards.hpp"
 #include "kernels/parallel/parallel.hpp"
 #include "kernels/simd/coarse_math.hpp"
-#include "kernels/softmax_shards.hpp"
 
 namespace triax {
 namespace {

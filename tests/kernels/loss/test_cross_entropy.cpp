@@ -1,4 +1,4 @@
-#include "kernels/cross_entropy.hpp"
+#include "kernels/loss/cross_entropy.hpp"
 
 #include <gtest/gtest.h>
 
