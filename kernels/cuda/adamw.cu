@@ -1,13 +1,13 @@
-#include "kernels/adamw.hpp"
+#include "kernels/optimizer/adamw.hpp"
 
 #include <algorithm>
 #include <type_traits>
 
-#include "kernels/adamw_update.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/stochastic_rounding.hpp"
+#include "kernels/optimizer/adamw_update.hpp"
+#include "kernels/optimizer/stochastic_rounding.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -1,11 +1,11 @@
 #pragma once
-// AdamW in plain loops and double precision: the oracle of kernels/adamw.hpp. Algorithm 2 of
-// Loshchilov & Hutter 2019, step by step as PyTorch does it.
+// AdamW in plain loops and double precision: the oracle of kernels/optimizer/adamw.hpp. Algorithm 2
+// of Loshchilov & Hutter 2019, step by step as PyTorch does it.
 #include <cmath>
 #include <cstddef>
 #include <vector>
 
-#include "kernels/adamw.hpp"
+#include "kernels/optimizer/adamw.hpp"
 
 namespace triax::reference {
 

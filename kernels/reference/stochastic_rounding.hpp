@@ -1,5 +1,5 @@
 #pragma once
-// Stochastic rounding from its definition: the oracle of kernels/stochastic_rounding.hpp.
+// Stochastic rounding from its definition: the oracle of kernels/optimizer/stochastic_rounding.hpp.
 #include <cmath>
 #include <cstdint>
 

@@ -4,7 +4,7 @@
 // another. Weights that are offloaded too are stepped where they are.
 #include <array>
 
-#include "kernels/adamw.hpp"
+#include "kernels/optimizer/adamw.hpp"
 #include "src/state/staging.hpp"
 
 namespace triax {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/adamw.hpp"
+#include "kernels/optimizer/adamw.hpp"
 #include "kernels/random/random.hpp"
 #include "src/state/optimizer_layout.hpp"
 

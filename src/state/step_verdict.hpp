@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "kernels/base/device/mirror.hpp"
-#include "kernels/norm.hpp"
+#include "kernels/optimizer/norm.hpp"
 #include "src/comm/communicator.hpp"
 #include "src/comm/device_wait.hpp"
 

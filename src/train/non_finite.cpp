@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "kernels/norm.hpp"
+#include "kernels/optimizer/norm.hpp"
 
 namespace triax {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "io/checkpoint_file.hpp"
+#include "kernels/optimizer/stochastic_rounding.hpp"
 #include "kernels/random/random.hpp"
-#include "kernels/stochastic_rounding.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 

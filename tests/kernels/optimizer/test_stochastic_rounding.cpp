@@ -1,4 +1,4 @@
-#include "kernels/stochastic_rounding.hpp"
+#include "kernels/optimizer/stochastic_rounding.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/adamw.hpp"
+#include "kernels/optimizer/adamw.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reference/stochastic_rounding.hpp"
 #include "tests/kernels/array.hpp"

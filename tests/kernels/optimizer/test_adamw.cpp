@@ -1,4 +1,4 @@
-#include "kernels/adamw.hpp"
+#include "kernels/optimizer/adamw.hpp"
 
 #include <gtest/gtest.h>
 

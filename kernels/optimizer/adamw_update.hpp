@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/adamw.hpp"
 #include "kernels/base/device/host_device.hpp"
+#include "kernels/optimizer/adamw.hpp"
 
 namespace triax {
 

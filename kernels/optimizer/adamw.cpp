@@ -1,14 +1,14 @@
-#include "kernels/adamw.hpp"
+#include "kernels/optimizer/adamw.hpp"
 
 #include <cmath>
 #include <type_traits>
 
-#include "kernels/adamw_update.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/optimizer/adamw_update.hpp"
+#include "kernels/optimizer/stochastic_rounding.hpp"
 #include "kernels/parallel/parallel.hpp"
-#include "kernels/stochastic_rounding.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/norm.hpp"
+#include "kernels/optimizer/norm.hpp"
 
 #include <gtest/gtest.h>
 
