@@ -5,7 +5,7 @@
 #   benchmarks/kernels/registers.sh [-a "80 90a 100"] [FILE.cu...] >table.md     # default: all of kernels/cuda
 #
 # Threads of a block are those that a kernel is compiled for (max_threads); shared memory beside the static is that of the
-# shape (kernels/cuda/attention_shape.cpp) for attention on tensor cores, and counted as 0 elsewhere. "by" says what bounds
+# shape (kernels/cuda/attention/attention_shape.cpp) for attention on tensor cores, and counted as 0 elsewhere. "by" says what bounds
 # the warps: registers, threads or shared memory. Kernels with several widths have a row each; those that differ in the
 # type of their elements alone are one row with the largest numbers.
 set -euo pipefail

@@ -1,5 +1,5 @@
 // Tiles of attention on tensor cores: where their elements lie, and which calls get there.
-#include "kernels/cuda/attention_dropout.hpp"
+#include "kernels/cuda/attention/attention_dropout.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 // What the kernels of attention share, those on tensor cores and the plain ones.
 #include "kernels/attention/sizes.hpp"
-#include "kernels/cuda/attention_shape.hpp"
+#include "kernels/cuda/attention/attention_shape.hpp"
 #include "kernels/cuda/random_words.hpp"
 #include "kernels/cuda/views.hpp"
 #include "kernels/random/dropout_mask.hpp"

@@ -2,8 +2,8 @@
 // Attention's square tiles of float32 in shared memory, for any head size. Thread x has column x of
 // scores, and every so many columns of a head; warp y has rows y, y + plain_warps and so on, which
 // no other warp touches.
-#include "kernels/cuda/attention.hpp"
-#include "kernels/cuda/attention_shape.hpp"
+#include "kernels/cuda/attention/attention.hpp"
+#include "kernels/cuda/attention/attention_shape.hpp"
 #include "kernels/cuda/pack.hpp"
 
 namespace triax::cuda {

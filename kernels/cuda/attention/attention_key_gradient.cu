@@ -1,6 +1,6 @@
 // The gradients of attention's keys and values.
-#include "kernels/cuda/attention_dropout.hpp"
-#include "kernels/cuda/attention_gradient.hpp"
+#include "kernels/cuda/attention/attention_dropout.hpp"
+#include "kernels/cuda/attention/attention_gradient.hpp"
 
 namespace triax::cuda {
 namespace {

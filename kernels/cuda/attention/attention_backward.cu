@@ -1,9 +1,9 @@
 // Attention's backward pass: the gradient of queries by blocks of queries, those of keys and values
 // by blocks of keys. Scores are made twice, and each sum is one thread's: no order is left to
 // chance.
+#include "kernels/cuda/attention/attention_dropout.hpp"
+#include "kernels/cuda/attention/attention_gradient.hpp"
 #include "kernels/cuda/attention_cudnn.hpp"
-#include "kernels/cuda/attention_dropout.hpp"
-#include "kernels/cuda/attention_gradient.hpp"
 #include "kernels/cuda/kernels.hpp"
 
 namespace triax::cuda {

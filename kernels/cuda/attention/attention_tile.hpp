@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/attention.hpp"
-#include "kernels/cuda/attention_shape.hpp"
+#include "kernels/cuda/attention/attention.hpp"
+#include "kernels/cuda/attention/attention_shape.hpp"
 #include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/warp_matrix.hpp"
 

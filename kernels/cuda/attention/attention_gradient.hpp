@@ -1,6 +1,6 @@
 #pragma once
 // What the gradients of queries and of keys share on tensor cores.
-#include "kernels/cuda/attention_tile.hpp"
+#include "kernels/cuda/attention/attention_tile.hpp"
 
 namespace triax::cuda {
 

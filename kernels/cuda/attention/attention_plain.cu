@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/attention_plain_tile.hpp"
+#include "kernels/cuda/attention/attention_plain_tile.hpp"
 #include "kernels/cuda/row_sum.hpp"
 
 namespace triax::cuda {

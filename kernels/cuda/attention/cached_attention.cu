@@ -4,8 +4,8 @@
 
 #include "kernels/attention/cached.hpp"
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/attention.hpp"
-#include "kernels/cuda/attention_shape.hpp"
+#include "kernels/cuda/attention/attention.hpp"
+#include "kernels/cuda/attention/attention_shape.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/cuda/row_sum.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/cuda/attention_shape.hpp"
+#include "kernels/cuda/attention/attention_shape.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // Attention's forward pass (FlashAttention-2: Dao 2023).
 #include <cmath>
 
+#include "kernels/cuda/attention/attention_dropout.hpp"
+#include "kernels/cuda/attention/attention_tile.hpp"
 #include "kernels/cuda/attention_cudnn.hpp"
-#include "kernels/cuda/attention_dropout.hpp"
-#include "kernels/cuda/attention_tile.hpp"
 #include "kernels/cuda/kernels.hpp"
 
 namespace triax::cuda {

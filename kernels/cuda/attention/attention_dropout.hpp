@@ -2,7 +2,7 @@
 // Which scores attention's dropout keeps, on tensor cores. A block of the generator has the halves
 // of eight neighbouring keys of a query, of which each four are made once, by one of the lanes that
 // hold them.
-#include "kernels/cuda/attention_tile.hpp"
+#include "kernels/cuda/attention/attention_tile.hpp"
 
 namespace triax::cuda {
 
