@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/attention/bf16.hpp"
-#include "kernels/cuda/attention_cudnn.hpp"
+#include "kernels/cuda/cudnn/attention_cudnn.hpp"
 #include "kernels/parallel/parallel.hpp"
 
 namespace triax {

@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/attention/attention_dropout.hpp"
 #include "kernels/cuda/attention/attention_tile.hpp"
-#include "kernels/cuda/attention_cudnn.hpp"
+#include "kernels/cuda/cudnn/attention_cudnn.hpp"
 #include "kernels/cuda/kernels.hpp"
 
 namespace triax::cuda {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/base/dtype.hpp"
-#include "kernels/cuda/cudnn_descriptor.hpp"
+#include "kernels/cuda/cudnn/cudnn_descriptor.hpp"
 
 namespace triax::cuda {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/cuda/attention_graph.hpp"
+#include "kernels/cuda/cudnn/attention_graph.hpp"
 
 namespace triax::cuda {
 

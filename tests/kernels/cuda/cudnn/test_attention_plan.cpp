@@ -1,7 +1,7 @@
 // Plans of cuDNN's for GPUs that are not there, by their description: cuDNN builds the graphs,
 // chooses engines and compiles their kernels here. That they compute attention is for a GPU to show
 // (test_kernels in a build with TRIAX_CUDNN).
-#include "kernels/cuda/attention_plan.hpp"
+#include "kernels/cuda/cudnn/attention_plan.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

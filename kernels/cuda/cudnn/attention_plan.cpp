@@ -1,4 +1,4 @@
-#include "kernels/cuda/attention_plan.hpp"
+#include "kernels/cuda/cudnn/attention_plan.hpp"
 
 #include <algorithm>
 

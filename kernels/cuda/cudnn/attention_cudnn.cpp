@@ -1,4 +1,4 @@
-#include "kernels/cuda/attention_cudnn.hpp"
+#include "kernels/cuda/cudnn/attention_cudnn.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "kernels/cuda/attention_plan.hpp"
 #include "kernels/cuda/check_call.hpp"
+#include "kernels/cuda/cudnn/attention_plan.hpp"
 #include "kernels/cuda/kernel_times.hpp"
 
 namespace triax::cuda {

@@ -1,4 +1,4 @@
-#include "kernels/cuda/cudnn_library.hpp"
+#include "kernels/cuda/cudnn/cudnn_library.hpp"
 
 #include <dlfcn.h>
 

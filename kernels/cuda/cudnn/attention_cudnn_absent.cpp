@@ -1,5 +1,5 @@
-// kernels/cuda/attention_cudnn.hpp in a build without cuDNN.
-#include "kernels/cuda/attention_cudnn.hpp"
+// kernels/cuda/cudnn/attention_cudnn.hpp in a build without cuDNN.
+#include "kernels/cuda/cudnn/attention_cudnn.hpp"
 
 namespace triax::cuda {
 

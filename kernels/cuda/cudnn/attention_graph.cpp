@@ -1,4 +1,4 @@
-#include "kernels/cuda/attention_graph.hpp"
+#include "kernels/cuda/cudnn/attention_graph.hpp"
 
 #include <optional>
 

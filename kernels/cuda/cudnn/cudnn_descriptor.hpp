@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/cudnn_library.hpp"
+#include "kernels/cuda/cudnn/cudnn_library.hpp"
 
 namespace triax::cuda {
 
