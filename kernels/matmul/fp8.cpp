@@ -7,8 +7,8 @@
 #include "kernels/activation/gelu.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/fp8.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/matmul/fp8.hpp"
 #include "kernels/matmul/product.hpp"
 #include "kernels/parallel/parallel.hpp"
 

@@ -1,4 +1,4 @@
-#include "kernels/cuda/float8_codes.hpp"
+#include "kernels/cuda/matmul/float8_codes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "kernels/cuda/fp8.hpp"
+#include "kernels/cuda/matmul/fp8.hpp"
 
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/blas.hpp"
-#include "kernels/cuda/float8_codes.hpp"
+#include "kernels/cuda/matmul/blas.hpp"
+#include "kernels/cuda/matmul/float8_codes.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/cuda/row_sum.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/blas.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/matmul/blas.hpp"
 #include "kernels/cuda/pointwise.hpp"
 #include "kernels/matmul/product.hpp"
 

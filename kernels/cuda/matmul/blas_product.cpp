@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernels/cuda/blas.hpp"
+#include "kernels/cuda/matmul/blas.hpp"
 
 namespace triax::cuda {
 namespace {

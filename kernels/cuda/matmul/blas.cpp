@@ -1,5 +1,5 @@
 // Products by cuBLASLt.
-#include "kernels/cuda/blas.hpp"
+#include "kernels/cuda/matmul/blas.hpp"
 
 #include "kernels/cuda/kernel_times.hpp"
 

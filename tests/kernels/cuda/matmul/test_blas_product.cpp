@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "kernels/cuda/blas.hpp"
+#include "kernels/cuda/matmul/blas.hpp"
 
 namespace triax::cuda {
 namespace {
