@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "kernels/cuda/fast_math.hpp"
-#include "kernels/cuda/long_row.hpp"
-#include "kernels/cuda/row_sum.hpp"
+#include "kernels/cuda/norm/long_row.hpp"
+#include "kernels/cuda/norm/row_sum.hpp"
 
 namespace triax::cuda {
 

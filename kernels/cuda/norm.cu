@@ -2,8 +2,8 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/norm/row_sum.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/cuda/row_sum.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "kernels/cuda/views.hpp"
 

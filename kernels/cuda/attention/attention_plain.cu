@@ -3,7 +3,7 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/attention/attention_plain_tile.hpp"
-#include "kernels/cuda/row_sum.hpp"
+#include "kernels/cuda/norm/row_sum.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -3,8 +3,8 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/matmul/blas.hpp"
 #include "kernels/cuda/matmul/float8_codes.hpp"
+#include "kernels/cuda/norm/row_sum.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/cuda/row_sum.hpp"
 
 namespace triax::cuda {
 namespace {

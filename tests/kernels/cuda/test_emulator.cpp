@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "kernels/cuda/row_sum.hpp"
+#include "kernels/cuda/norm/row_sum.hpp"
 #include "kernels/cuda/warp_matrix.hpp"
 
 namespace triax::cuda {

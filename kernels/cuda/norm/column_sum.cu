@@ -2,8 +2,8 @@
 #include "kernels/norm/column_sum.hpp"
 
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/held_row.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/norm/held_row.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/fast_math.hpp"
-#include "kernels/cuda/held_row.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/norm/held_row.hpp"
 #include "kernels/norm/norm_scale.hpp"
 
 namespace triax::cuda {
