@@ -2,7 +2,7 @@
 // What the kernels of attention share, those on tensor cores and the plain ones.
 #include "kernels/attention/sizes.hpp"
 #include "kernels/cuda/attention/attention_shape.hpp"
-#include "kernels/cuda/random_words.hpp"
+#include "kernels/cuda/random/random_words.hpp"
 #include "kernels/cuda/views.hpp"
 #include "kernels/random/dropout_mask.hpp"
 
