@@ -5,8 +5,8 @@
 
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/embedding/row_order.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/row_order.hpp"
 #include "kernels/norm/row_sums.hpp"
 #include "kernels/parallel/parallel.hpp"
 #include "kernels/simd/past_caches.hpp"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "kernels/cuda/embedding/row_order.hpp"
 #include "kernels/cuda/pointwise.hpp"
-#include "kernels/cuda/row_order.hpp"
 
 namespace triax::cuda {
 

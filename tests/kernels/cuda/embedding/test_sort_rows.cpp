@@ -1,5 +1,5 @@
 // The order of a batch's rows, by the emulator.
-#include "kernels/cuda/sort_rows.hpp"
+#include "kernels/cuda/embedding/sort_rows.hpp"
 
 #include <gtest/gtest.h>
 

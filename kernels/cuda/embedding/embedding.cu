@@ -1,8 +1,8 @@
 #include "kernels/embedding/embedding.hpp"
 
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/embedding/sort_rows.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/sort_rows.hpp"
 
 namespace triax::cuda {
 namespace {
