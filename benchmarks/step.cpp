@@ -17,7 +17,7 @@
 #include "benchmarks/support/step_options.hpp"
 #include "benchmarks/support/training_job.hpp"
 #include "io/mapped_file.hpp"
-#include "kernels/cuda/kernel_times.hpp"
+#include "kernels/cuda/launch/kernel_times.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/config/load.hpp"

@@ -1,10 +1,10 @@
 // The kernels of the device in a build without CUDA, where no stream is a device's: never reached.
 #include "kernels/cuda/absent.hpp"
 
-#include "kernels/cuda/kernel_times.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch/kernel_times.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 #include "kernels/cuda/matmul/fp8.hpp"
-#include "kernels/cuda/stream.hpp"
 
 namespace triax::cuda {
 

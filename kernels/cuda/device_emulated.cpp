@@ -10,7 +10,7 @@
 #include "kernels/base/device/device_backend.hpp"
 #include "kernels/base/wait.hpp"
 #include "kernels/cuda/emulated_queues.hpp"
-#include "kernels/cuda/launch_shape.hpp"
+#include "kernels/cuda/launch/launch_shape.hpp"
 
 namespace triax::cuda::emulator {
 namespace {

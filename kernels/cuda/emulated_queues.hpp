@@ -18,7 +18,7 @@
 #include "kernels/base/splitmix.hpp"
 #include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/emulated_memory.hpp"
-#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 
 namespace triax::cuda::emulator {
 

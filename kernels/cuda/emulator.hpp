@@ -1,15 +1,15 @@
 #pragma once
-// kernels/cuda/launch.hpp for other compilers than nvcc: kernels run on the host, block after
-// block, each thread of a block a fiber that gives way where it waits for others. Slow and for
-// tests alone: the very structs that run on a GPU, checked where there is none. A barrier that not
-// all threads reach is an Error; shared memory starts as NaN; unaligned 16-byte accesses trap.
+// kernels/cuda/launch/launch.hpp for other compilers than nvcc: kernels run on the host, block
+// after block, each thread of a block a fiber that gives way where it waits for others. Slow and
+// for tests alone: the very structs that run on a GPU, checked where there is none. A barrier that
+// not all threads reach is an Error; shared memory starts as NaN; unaligned 16-byte accesses trap.
 #include <cstdint>
 #include <cstring>
 
 #include "kernels/base/device/device.hpp"
 #include "kernels/cuda/emulated_device.hpp"
-#include "kernels/cuda/launch_shape.hpp"
-#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/launch/launch_shape.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 
 #define TRIAX_DEVICE
 

@@ -3,7 +3,7 @@
 #include "kernels/base/device/arena.hpp"
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/launch_shape.hpp"
+#include "kernels/cuda/launch/launch_shape.hpp"
 #include "kernels/parallel/parallel.hpp"
 
 namespace triax {

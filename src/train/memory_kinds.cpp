@@ -1,5 +1,5 @@
 // What is allocated, by kind and by the name of its part of a device's memory.
-#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 #include "src/train/memory_plan.hpp"
 
 namespace triax {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/final_export.hpp"

@@ -4,7 +4,7 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/launch/pointwise.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -1,9 +1,9 @@
 #include "kernels/activation/swiglu.hpp"
 
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/launch/fast_math.hpp"
+#include "kernels/cuda/launch/pointwise.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -2,8 +2,8 @@
 // What the kernels of attention share, those on tensor cores and the plain ones.
 #include "kernels/attention/sizes.hpp"
 #include "kernels/cuda/attention/attention_shape.hpp"
+#include "kernels/cuda/launch/views.hpp"
 #include "kernels/cuda/random/random_words.hpp"
-#include "kernels/cuda/views.hpp"
 #include "kernels/random/dropout_mask.hpp"
 
 namespace triax::cuda {

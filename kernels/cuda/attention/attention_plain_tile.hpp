@@ -4,7 +4,7 @@
 // no other warp touches.
 #include "kernels/cuda/attention/attention.hpp"
 #include "kernels/cuda/attention/attention_shape.hpp"
-#include "kernels/cuda/pack.hpp"
+#include "kernels/cuda/launch/pack.hpp"
 
 namespace triax::cuda {
 

@@ -1,6 +1,6 @@
 #pragma once
 // How attention is cut into blocks, and what each block has in shared memory.
-#include "kernels/cuda/launch_shape.hpp"
+#include "kernels/cuda/launch/launch_shape.hpp"
 
 namespace triax::cuda {
 

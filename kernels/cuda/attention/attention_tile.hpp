@@ -7,8 +7,8 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/attention/attention.hpp"
 #include "kernels/cuda/attention/attention_shape.hpp"
-#include "kernels/cuda/fast_math.hpp"
-#include "kernels/cuda/warp_matrix.hpp"
+#include "kernels/cuda/launch/fast_math.hpp"
+#include "kernels/cuda/launch/warp_matrix.hpp"
 
 namespace triax::cuda {
 

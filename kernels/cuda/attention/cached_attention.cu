@@ -7,8 +7,8 @@
 #include "kernels/cuda/attention/attention.hpp"
 #include "kernels/cuda/attention/attention_shape.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch/pointwise.hpp"
 #include "kernels/cuda/norm/row_sum.hpp"
-#include "kernels/cuda/pointwise.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "kernels/cuda/check_call.hpp"
 #include "kernels/cuda/cudnn/attention_plan.hpp"
-#include "kernels/cuda/kernel_times.hpp"
+#include "kernels/cuda/launch/check_call.hpp"
+#include "kernels/cuda/launch/kernel_times.hpp"
 
 namespace triax::cuda {
 namespace {

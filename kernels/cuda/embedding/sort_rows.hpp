@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/cuda/embedding/row_order.hpp"
-#include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/launch/pointwise.hpp"
 
 namespace triax::cuda {
 

@@ -2,9 +2,9 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch/pointwise.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 #include "kernels/cuda/loss/logit_row.hpp"
-#include "kernels/cuda/pointwise.hpp"
-#include "kernels/cuda/stream.hpp"
 #include "kernels/loss/softmax_shards.hpp"
 
 namespace triax::cuda {

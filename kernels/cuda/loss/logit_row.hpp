@@ -2,7 +2,7 @@
 // A row of logits and a block: the sum of its exponentials, and its gradient.
 #include <cmath>
 
-#include "kernels/cuda/fast_math.hpp"
+#include "kernels/cuda/launch/fast_math.hpp"
 #include "kernels/cuda/norm/long_row.hpp"
 #include "kernels/cuda/norm/row_sum.hpp"
 

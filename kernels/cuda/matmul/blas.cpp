@@ -1,7 +1,7 @@
 // Products by cuBLASLt.
 #include "kernels/cuda/matmul/blas.hpp"
 
-#include "kernels/cuda/kernel_times.hpp"
+#include "kernels/cuda/launch/kernel_times.hpp"
 
 #include <cublasLt.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernels/base/float8.hpp"
-#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 #include "kernels/matmul/matmul.hpp"
 
 namespace triax::cuda {

@@ -3,7 +3,7 @@
 // NaN, which it drops. What has no conversion of its own (before sm_89) takes the host's 40
 // instructions.
 #include "kernels/base/float8.hpp"
-#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/launch/launch.hpp"
 
 namespace triax::cuda {
 

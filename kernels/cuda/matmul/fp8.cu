@@ -1,10 +1,10 @@
 #include "kernels/cuda/matmul/fp8.hpp"
 
 #include "kernels/base/with_type.hpp"
+#include "kernels/cuda/launch/pointwise.hpp"
 #include "kernels/cuda/matmul/blas.hpp"
 #include "kernels/cuda/matmul/float8_codes.hpp"
 #include "kernels/cuda/norm/row_sum.hpp"
-#include "kernels/cuda/pointwise.hpp"
 
 namespace triax::cuda {
 namespace {

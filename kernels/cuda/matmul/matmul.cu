@@ -4,8 +4,8 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch/pointwise.hpp"
 #include "kernels/cuda/matmul/blas.hpp"
-#include "kernels/cuda/pointwise.hpp"
 #include "kernels/matmul/product.hpp"
 
 namespace triax::cuda {

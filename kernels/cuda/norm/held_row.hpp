@@ -4,8 +4,8 @@
 // elements of 16 bits take half the registers that floats do. What a row needs of memory is asked
 // for before the first of its results is written: the compiler lets no access pass a write that may
 // be to the same place.
+#include "kernels/cuda/launch/views.hpp"
 #include "kernels/cuda/norm/row_sum.hpp"
-#include "kernels/cuda/views.hpp"
 #include "kernels/norm/column_sum.hpp"
 
 namespace triax::cuda {

@@ -1,6 +1,6 @@
 #pragma once
 // Rows of logits: a block a row, too long for its registers.
-#include "kernels/cuda/views.hpp"
+#include "kernels/cuda/launch/views.hpp"
 
 namespace triax::cuda {
 

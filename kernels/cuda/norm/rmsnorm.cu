@@ -1,8 +1,8 @@
 #include "kernels/norm/rmsnorm.hpp"
 
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/fast_math.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch/fast_math.hpp"
 #include "kernels/cuda/norm/held_row.hpp"
 #include "kernels/norm/norm_scale.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 // Sums over the threads of a row, in an order that the launch shape alone decides.
-#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/launch/launch.hpp"
 
 namespace triax::cuda {
 

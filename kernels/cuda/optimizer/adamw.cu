@@ -5,7 +5,7 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/launch/pointwise.hpp"
 #include "kernels/optimizer/adamw_update.hpp"
 #include "kernels/optimizer/stochastic_rounding.hpp"
 

@@ -2,10 +2,10 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch/pointwise.hpp"
+#include "kernels/cuda/launch/stream.hpp"
+#include "kernels/cuda/launch/views.hpp"
 #include "kernels/cuda/norm/row_sum.hpp"
-#include "kernels/cuda/pointwise.hpp"
-#include "kernels/cuda/stream.hpp"
-#include "kernels/cuda/views.hpp"
 
 namespace triax::cuda {
 namespace {

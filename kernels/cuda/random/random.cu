@@ -2,7 +2,7 @@
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/launch/pointwise.hpp"
 #include "kernels/cuda/random/random_words.hpp"
 #include "kernels/random/box_muller.hpp"
 

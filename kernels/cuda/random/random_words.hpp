@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "kernels/base/device/host_device.hpp"
-#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/launch/launch.hpp"
 #include "kernels/random/dropout_mask.hpp"
 #include "kernels/random/philox.hpp"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
+#include "kernels/cuda/launch/warp_matrix.hpp"
 #include "kernels/cuda/norm/row_sum.hpp"
-#include "kernels/cuda/warp_matrix.hpp"
 
 namespace triax::cuda {
 namespace {

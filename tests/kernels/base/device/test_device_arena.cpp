@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 #include "tests/support/error_of.hpp"
 
 namespace triax::test {

@@ -1,7 +1,7 @@
 #pragma once
 // Kernels without sums: each thread takes a few neighbouring elements.
-#include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/views.hpp"
+#include "kernels/cuda/launch/launch.hpp"
+#include "kernels/cuda/launch/views.hpp"
 
 namespace triax::cuda {
 

@@ -12,10 +12,10 @@
 // shuffle_xor(value, mask) and shared<T>(). nvcc makes GPU code of it; any other compiler makes
 // code for the emulator, which runs the same struct on the host.
 #include "kernels/base/device/host_device.hpp"
-#include "kernels/cuda/launch_shape.hpp"
+#include "kernels/cuda/launch/launch_shape.hpp"
 
 #ifdef __CUDACC__
-#include "kernels/cuda/launch_device.hpp"
+#include "kernels/cuda/launch/launch_device.hpp"
 #else
 #include "kernels/cuda/emulator.hpp"
 #endif

@@ -1,7 +1,7 @@
 #pragma once
 // How the bodies of kernels read their tensors: as rows.hpp does, and in the device's memory.
 #include "kernels/base/rows.hpp"
-#include "kernels/cuda/pack.hpp"
+#include "kernels/cuda/launch/pack.hpp"
 
 namespace triax::cuda {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 
 namespace triax::cuda {
 

@@ -1,4 +1,4 @@
-#include "kernels/cuda/launch_shape.hpp"
+#include "kernels/cuda/launch/launch_shape.hpp"
 
 #include <algorithm>
 

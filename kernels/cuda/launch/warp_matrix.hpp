@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "kernels/base/check.hpp"
-#include "kernels/cuda/pack.hpp"
+#include "kernels/cuda/launch/pack.hpp"
 
 namespace triax::cuda {
 

@@ -7,8 +7,8 @@
 
 #include "kernels/base/device/device.hpp"
 #include "kernels/base/device/device_backend.hpp"
-#include "kernels/cuda/check_call.hpp"
-#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/launch/check_call.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 
 namespace triax::cuda {
 namespace {

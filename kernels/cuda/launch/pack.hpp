@@ -6,7 +6,7 @@
 
 #include "kernels/base/device/host_device.hpp"
 #include "kernels/base/float16.hpp"
-#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/launch/launch.hpp"
 
 #ifdef __CUDACC__
 #include <cuda_bf16.h>

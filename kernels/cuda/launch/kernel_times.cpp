@@ -1,4 +1,4 @@
-#include "kernels/cuda/kernel_times.hpp"
+#include "kernels/cuda/launch/kernel_times.hpp"
 
 #include <cuda_runtime_api.h>
 #include <cxxabi.h>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "kernels/cuda/check_call.hpp"
+#include "kernels/cuda/launch/check_call.hpp"
 
 namespace triax::cuda {
 namespace {

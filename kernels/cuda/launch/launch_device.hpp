@@ -1,13 +1,13 @@
 #pragma once
-// kernels/cuda/launch.hpp for nvcc.
+// kernels/cuda/launch/launch.hpp for nvcc.
 #include <cstdint>
 
 #include <typeinfo>
 
-#include "kernels/cuda/check_call.hpp"
-#include "kernels/cuda/kernel_times.hpp"
-#include "kernels/cuda/launch_shape.hpp"
-#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/launch/check_call.hpp"
+#include "kernels/cuda/launch/kernel_times.hpp"
+#include "kernels/cuda/launch/launch_shape.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 
 #define TRIAX_DEVICE __device__
 

@@ -1,4 +1,4 @@
-#include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/launch/stream.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -3,7 +3,7 @@
 // memory has some 20 instructions for an element of 16 bits; the exact functions take about ten.
 #include <cmath>
 
-#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/launch/launch.hpp"
 
 namespace triax::cuda {
 
