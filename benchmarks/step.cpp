@@ -16,7 +16,7 @@
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/step_options.hpp"
 #include "benchmarks/support/training_job.hpp"
-#include "io/mapped_file.hpp"
+#include "io/files/mapped_file.hpp"
 #include "kernels/cuda/launch/kernel_times.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/config/huggingface.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/block_file.hpp"
-#include "io/checksum.hpp"
+#include "io/files/checksum.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "io/checkpoint_file.hpp"
-#include "io/durable.hpp"
-#include "io/numbered_name.hpp"
+#include "io/files/durable.hpp"
+#include "io/files/numbered_name.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

@@ -8,7 +8,7 @@
 
 #include "io/checkpoint_header.hpp"
 #include "io/checkpoint_places.hpp"
-#include "io/checksum.hpp"
+#include "io/files/checksum.hpp"
 #include "io/segment_writer.hpp"
 
 namespace triax {

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint_integrity.hpp"
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
+#include "io/files/numbered_name.hpp"
 #include "io/hdf5_memory.hpp"
-#include "io/numbered_name.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

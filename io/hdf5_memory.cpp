@@ -12,7 +12,7 @@
 #include <new>
 
 #include "io/block_file.hpp"
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
 #include "io/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
 #if H5_VERSION_GE(1, 13, 0)

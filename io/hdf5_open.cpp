@@ -11,8 +11,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "io/files/lfs_pointer.hpp"
 #include "io/hdf5_impl.hpp"
-#include "io/lfs_pointer.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {

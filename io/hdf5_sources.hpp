@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/file_length.hpp"
+#include "io/files/file_length.hpp"
 #include "io/hdf5_mapping.hpp"
 #include "io/hdf5_storage.hpp"
 

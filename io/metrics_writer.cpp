@@ -14,7 +14,7 @@
 #include <optional>
 #include <sstream>
 
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "io/block_file.hpp"
-#include "io/checksum.hpp"
+#include "io/files/checksum.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
 #include "io/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "io/lfs_pointer.hpp"
+#include "io/files/lfs_pointer.hpp"
 #include "io/safetensors_header.hpp"
 #include "kernels/base/check.hpp"
 

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "io/lfs_pointer.hpp"
+#include "io/files/lfs_pointer.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

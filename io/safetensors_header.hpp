@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/mapped_file.hpp"
+#include "io/files/mapped_file.hpp"
 #include "kernels/base/dtype.hpp"
 
 namespace triax {

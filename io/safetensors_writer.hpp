@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
 #include "kernels/base/tensor.hpp"
 
 namespace triax {

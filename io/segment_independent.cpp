@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "io/block_file.hpp"
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
 #include "io/segment_writer.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device.hpp"

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "io/mapped_file.hpp"
+#include "io/files/mapped_file.hpp"
 
 namespace triax {
 

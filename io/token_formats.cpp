@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "io/files/lfs_pointer.hpp"
 #include "io/hdf5.hpp"
-#include "io/lfs_pointer.hpp"
 #include "io/token_convert.hpp"
 #include "kernels/base/check.hpp"
 

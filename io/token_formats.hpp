@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "io/mapped_file.hpp"
+#include "io/files/mapped_file.hpp"
 #include "io/token_reader.hpp"
 
 namespace triax {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "io/lfs_pointer.hpp"
+#include "io/files/lfs_pointer.hpp"
 #include "io/token_convert.hpp"
 #include "io/token_formats.hpp"
 #include "kernels/base/check.hpp"

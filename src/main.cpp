@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/mapped_file.hpp"
-#include "io/open_files.hpp"
+#include "io/files/mapped_file.hpp"
+#include "io/files/open_files.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/say.hpp"

@@ -7,7 +7,7 @@
 
 #include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/report.hpp"
-#include "io/checksum.hpp"
+#include "io/files/checksum.hpp"
 #include "kernels/base/tensor.hpp"
 
 namespace {

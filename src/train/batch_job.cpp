@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint_file.hpp"
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/config/absolute_path.hpp"
 #include "src/train/run_directory.hpp"

@@ -10,7 +10,7 @@
 
 #include "io/checkpoint_file.hpp"
 #include "io/checkpoint_verify.hpp"
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
 #include "io/safetensors.hpp"
 #include "io/safetensors_writer.hpp"
 #include "io/tensor_pieces.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "io/checkpoint_file.hpp"
-#include "io/mapped_file.hpp"
+#include "io/files/mapped_file.hpp"
 #include "io/tensor_pieces.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/state/huggingface_weights.hpp"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

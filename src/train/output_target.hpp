@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/file_lock.hpp"
+#include "io/files/file_lock.hpp"
 
 namespace triax {
 

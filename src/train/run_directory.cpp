@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint_verify.hpp"
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/config/absolute_path.hpp"

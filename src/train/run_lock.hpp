@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/file_lock.hpp"
+#include "io/files/file_lock.hpp"
 #include "src/config/config.hpp"
 
 namespace triax {

@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "io/fingerprint.hpp"
+#include "io/files/fingerprint.hpp"
 #include "io/safetensors.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/config/huggingface.hpp"

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "io/checkpoint_file.hpp"
-#include "io/file_lock.hpp"
+#include "io/files/file_lock.hpp"
 #include "tests/commands/small_job.hpp"
 
 namespace triax::test {

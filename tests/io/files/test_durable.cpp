@@ -1,4 +1,4 @@
-#include "io/durable.hpp"
+#include "io/files/durable.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

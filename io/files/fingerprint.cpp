@@ -1,4 +1,4 @@
-#include "io/fingerprint.hpp"
+#include "io/files/fingerprint.hpp"
 
 #include <fmt/core.h>
 
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "io/checksum.hpp"
+#include "io/files/checksum.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "io/open_files.hpp"
+#include "io/files/open_files.hpp"
 
 #include <sys/resource.h>
 

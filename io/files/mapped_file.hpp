@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "io/file_length.hpp"
+#include "io/files/file_length.hpp"
 
 namespace triax {
 

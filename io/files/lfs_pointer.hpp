@@ -2,7 +2,7 @@
 // Pointer files of git-lfs: what a clone holds in place of large files that were not fetched.
 #include <string>
 
-#include "io/mapped_file.hpp"
+#include "io/files/mapped_file.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "io/file_length.hpp"
+#include "io/files/file_length.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "io/checksum.hpp"
+#include "io/files/checksum.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "io/lfs_pointer.hpp"
+#include "io/files/lfs_pointer.hpp"
 
 #include <algorithm>
 #include <fstream>

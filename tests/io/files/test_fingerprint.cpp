@@ -1,4 +1,4 @@
-#include "io/fingerprint.hpp"
+#include "io/files/fingerprint.hpp"
 
 #include "tests/io/fixtures.hpp"
 
