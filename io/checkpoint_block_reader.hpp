@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "io/block_file.hpp"
 #include "io/checkpoint_blocks.hpp"
+#include "io/direct/block_file.hpp"
 
 namespace triax {
 

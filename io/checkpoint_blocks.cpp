@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 #include "io/files/checksum.hpp"
 #include "kernels/base/check.hpp"
 

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 #include "io/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/mpi/agree.hpp"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

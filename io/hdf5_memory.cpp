@@ -11,7 +11,7 @@
 #include <map>
 #include <new>
 
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 #include "io/files/durable.hpp"
 #include "io/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"

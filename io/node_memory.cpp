@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 #include "io/files/checksum.hpp"
 #include "kernels/base/check.hpp"
 

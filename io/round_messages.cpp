@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 #include "kernels/base/wait.hpp"
 
 namespace triax {

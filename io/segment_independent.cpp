@@ -8,7 +8,7 @@
 #include <deque>
 #include <utility>
 
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 #include "io/files/durable.hpp"
 #include "io/segment_writer.hpp"
 #include "kernels/base/check.hpp"

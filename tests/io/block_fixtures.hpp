@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 #include "kernels/base/device/device.hpp"
 #include "tests/io/fixtures.hpp"
 

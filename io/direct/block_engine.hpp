@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/block_queue.hpp"
+#include "io/direct/block_queue.hpp"
 
 namespace triax {
 

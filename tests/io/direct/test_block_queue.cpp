@@ -1,4 +1,4 @@
-#include "io/block_queue.hpp"
+#include "io/direct/block_queue.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

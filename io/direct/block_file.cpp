@@ -1,4 +1,4 @@
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "io/block_engine.hpp"
+#include "io/direct/block_engine.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

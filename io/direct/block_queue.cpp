@@ -1,11 +1,11 @@
-#include "io/block_queue.hpp"
+#include "io/direct/block_queue.hpp"
 
 #include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "io/block_file.hpp"
+#include "io/direct/block_file.hpp"
 
 #include <algorithm>
 #include <chrono>

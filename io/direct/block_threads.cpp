@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "io/block_engine.hpp"
+#include "io/direct/block_engine.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/quiet_thread.hpp"
 

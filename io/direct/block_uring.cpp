@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "io/block_engine.hpp"
+#include "io/direct/block_engine.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/quiet_thread.hpp"
 
