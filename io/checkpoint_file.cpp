@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "io/direct/block_file.hpp"
-#include "io/hdf5_memory.hpp"
+#include "io/hdf5/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/mpi/agree.hpp"
 

@@ -14,7 +14,7 @@
 #include "io/checkpoint_integrity.hpp"
 #include "io/checkpoint_parts.hpp"
 #include "io/files/durable.hpp"
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "io/segment_writer.hpp"
 #include "kernels/base/mpi/agree.hpp"
 

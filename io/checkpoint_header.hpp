@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 
 namespace triax {
 

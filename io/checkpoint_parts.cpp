@@ -11,7 +11,7 @@
 #include "io/checkpoint_integrity.hpp"
 #include "io/files/durable.hpp"
 #include "io/files/numbered_name.hpp"
-#include "io/hdf5_memory.hpp"
+#include "io/hdf5/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/boxes.hpp"
+#include "io/hdf5/boxes.hpp"
 #include "kernels/base/tensor.hpp"
 
 namespace triax {

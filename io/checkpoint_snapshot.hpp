@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/boxes.hpp"
+#include "io/hdf5/boxes.hpp"
 #include "kernels/base/device/device.hpp"
 
 namespace triax {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "io/files/durable.hpp"
-#include "io/hdf5_memory.hpp"
+#include "io/hdf5/hdf5_memory.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

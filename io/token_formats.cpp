@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "io/files/lfs_pointer.hpp"
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "io/token_convert.hpp"
 #include "kernels/base/check.hpp"
 

@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "io/token_formats.hpp"
 #include "kernels/base/check.hpp"
 

@@ -25,7 +25,7 @@
 #include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/random_bits.hpp"
 #include "benchmarks/support/report.hpp"
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "io/offload_file.hpp"
 #include "kernels/base/device/device.hpp"
 

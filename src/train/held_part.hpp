@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/boxes.hpp"
+#include "io/hdf5/boxes.hpp"
 #include "src/state/parameter_store.hpp"
 #include "src/state/staging.hpp"
 

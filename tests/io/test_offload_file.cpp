@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "tests/io/block_fixtures.hpp"
 #include "tests/support/allocation_count.hpp"
 

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "tests/io/hdf5_fixtures.hpp"
 #include "tests/io/token_fixtures.hpp"
 

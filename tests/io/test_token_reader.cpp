@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "tests/io/token_fixtures.hpp"
 
 namespace triax {

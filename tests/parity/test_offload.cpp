@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 

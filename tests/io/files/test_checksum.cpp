@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "io/boxes.hpp"
+#include "io/hdf5/boxes.hpp"
 #include "kernels/base/splitmix.hpp"
 
 namespace triax {

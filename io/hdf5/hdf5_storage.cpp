@@ -1,10 +1,10 @@
-#include "io/hdf5_storage.hpp"
+#include "io/hdf5/hdf5_storage.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <vector>
 
-#include "io/hdf5_mapping.hpp"
+#include "io/hdf5/hdf5_mapping.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {

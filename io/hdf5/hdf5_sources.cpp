@@ -1,9 +1,9 @@
-#include "io/hdf5_sources.hpp"
+#include "io/hdf5/hdf5_sources.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "io/hdf5_impl.hpp"
+#include "io/hdf5/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {

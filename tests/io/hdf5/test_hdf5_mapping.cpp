@@ -1,7 +1,7 @@
 // Mappings of virtual datasets without end, and where sources are sought.
-#include "io/hdf5_mapping.hpp"
+#include "io/hdf5/hdf5_mapping.hpp"
 
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/io/hdf5_fixtures.hpp"
 

@@ -3,8 +3,8 @@
 #include <set>
 #include <utility>
 
-#include "io/hdf5_impl.hpp"
-#include "io/hdf5_mapping.hpp"
+#include "io/hdf5/hdf5_impl.hpp"
+#include "io/hdf5/hdf5_mapping.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 
 namespace triax::hdf5 {
 

@@ -1,4 +1,4 @@
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 // Which elements of a dataset are stored. Internal to io/.
 #include <string>
 
-#include "io/hdf5_handle.hpp"
+#include "io/hdf5/hdf5_handle.hpp"
 
 namespace triax::hdf5 {
 

@@ -1,4 +1,4 @@
-#include "io/hdf5_memory.hpp"
+#include "io/hdf5/hdf5_memory.hpp"
 
 #include <fcntl.h>
 #include <mpi.h>
@@ -13,7 +13,7 @@
 
 #include "io/direct/block_file.hpp"
 #include "io/files/durable.hpp"
-#include "io/hdf5_impl.hpp"
+#include "io/hdf5/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>

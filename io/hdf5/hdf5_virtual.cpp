@@ -1,7 +1,7 @@
 // Virtual datasets: one name for rows that lie in several files.
 #include <array>
 
-#include "io/hdf5_impl.hpp"
+#include "io/hdf5/hdf5_impl.hpp"
 
 namespace triax::hdf5 {
 namespace {

@@ -1,5 +1,5 @@
 // What is said of files that HDF5 does not open, and where its data begin.
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/io/hdf5_fixtures.hpp"
 

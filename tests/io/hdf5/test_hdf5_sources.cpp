@@ -1,11 +1,11 @@
-#include "io/hdf5_sources.hpp"
+#include "io/hdf5/hdf5_sources.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <numeric>
 
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/io/hdf5_fixtures.hpp"
 

@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "io/hdf5.hpp"
-#include "io/hdf5_handle.hpp"
-#include "io/hdf5_sources.hpp"
+#include "io/hdf5/hdf5.hpp"
+#include "io/hdf5/hdf5_handle.hpp"
+#include "io/hdf5/hdf5_sources.hpp"
 
 namespace triax::hdf5 {
 

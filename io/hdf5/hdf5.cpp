@@ -1,9 +1,9 @@
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 
 #include <array>
 #include <utility>
 
-#include "io/hdf5_impl.hpp"
+#include "io/hdf5/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {

@@ -1,4 +1,4 @@
-#include "io/hdf5_mapping.hpp"
+#include "io/hdf5/hdf5_mapping.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "io/hdf5_impl.hpp"
+#include "io/hdf5/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {

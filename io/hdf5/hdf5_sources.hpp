@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "io/files/file_length.hpp"
-#include "io/hdf5_mapping.hpp"
-#include "io/hdf5_storage.hpp"
+#include "io/hdf5/hdf5_mapping.hpp"
+#include "io/hdf5/hdf5_storage.hpp"
 
 namespace triax::hdf5 {
 

@@ -1,5 +1,5 @@
 // Arrays of 64-bit words, which no tensor is made of.
-#include "io/hdf5_impl.hpp"
+#include "io/hdf5/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {

@@ -1,8 +1,8 @@
-#include "io/hdf5_storage.hpp"
+#include "io/hdf5/hdf5_storage.hpp"
 
 #include <chrono>
 
-#include "io/hdf5.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/io/hdf5_fixtures.hpp"
 

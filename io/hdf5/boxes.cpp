@@ -1,4 +1,4 @@
-#include "io/boxes.hpp"
+#include "io/hdf5/boxes.hpp"
 
 #include <algorithm>
 #include <limits>

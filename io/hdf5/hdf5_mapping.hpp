@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "io/hdf5_handle.hpp"
+#include "io/hdf5/hdf5_handle.hpp"
 
 namespace triax::hdf5 {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "io/boxes.hpp"
+#include "io/hdf5/boxes.hpp"
 #include "kernels/base/tensor.hpp"
 
 namespace triax::hdf5 {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "io/hdf5_impl.hpp"
-#include "io/hdf5_mapping.hpp"
+#include "io/hdf5/hdf5_impl.hpp"
+#include "io/hdf5/hdf5_mapping.hpp"
 
 namespace triax::hdf5 {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "io/files/lfs_pointer.hpp"
-#include "io/hdf5_impl.hpp"
+#include "io/hdf5/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {
