@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/safetensors.hpp"
+#include "io/safetensors/safetensors.hpp"
 #include "src/model/stage.hpp"
 
 namespace triax {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "io/safetensors.hpp"
+#include "io/safetensors/safetensors.hpp"
 #include "kernels/random/random.hpp"
 #include "src/state/staging.hpp"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/files/fingerprint.hpp"
-#include "io/safetensors.hpp"
+#include "io/safetensors/safetensors.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/train/build_facts.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "io/safetensors.hpp"
+#include "io/safetensors/safetensors.hpp"
 #include "src/config/huggingface.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/model/small_models.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/safetensors.hpp"
+#include "io/safetensors/safetensors.hpp"
 #include "src/train/huggingface_export.hpp"
 #include "src/train/huggingface_import.hpp"
 #include "tests/io/fixtures.hpp"

@@ -1,7 +1,7 @@
 #include "io/files/lfs_pointer.hpp"
 
 #include "io/hdf5/hdf5.hpp"
-#include "io/safetensors.hpp"
+#include "io/safetensors/safetensors.hpp"
 #include "io/token_reader.hpp"
 #include "tests/io/fixtures.hpp"
 

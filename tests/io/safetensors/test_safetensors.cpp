@@ -1,4 +1,4 @@
-#include "io/safetensors.hpp"
+#include "io/safetensors/safetensors.hpp"
 
 #include <bit>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "io/safetensors_writer.hpp"
+#include "io/safetensors/safetensors_writer.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "io/safetensors.hpp"
-#include "io/safetensors_header.hpp"
+#include "io/safetensors/safetensors.hpp"
+#include "io/safetensors/safetensors_header.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "io/safetensors_header.hpp"
+#include "io/safetensors/safetensors_header.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
-#include "io/safetensors_writer.hpp"
+#include "io/safetensors/safetensors_writer.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "io/safetensors.hpp"
+#include "io/safetensors/safetensors.hpp"
 #include "tests/io/fixtures.hpp"
 
 namespace triax {

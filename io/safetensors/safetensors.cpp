@@ -1,4 +1,4 @@
-#include "io/safetensors.hpp"
+#include "io/safetensors/safetensors.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "io/files/lfs_pointer.hpp"
-#include "io/safetensors_header.hpp"
+#include "io/safetensors/safetensors_header.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
