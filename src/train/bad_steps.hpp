@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "io/metrics_writer.hpp"
+#include "io/metrics/metrics_writer.hpp"
 #include "kernels/base/check.hpp"
 #include "src/train/loss_scaler.hpp"
 

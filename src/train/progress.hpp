@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "io/metrics_writer.hpp"
+#include "io/metrics/metrics_writer.hpp"
 
 namespace triax {
 

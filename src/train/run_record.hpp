@@ -1,6 +1,6 @@
 #pragma once
 // What rank 0 tells of a run while it goes on: lines of metrics.jsonl, and progress for the eye.
-#include "io/metrics_writer.hpp"
+#include "io/metrics/metrics_writer.hpp"
 #include "src/config/config.hpp"
 #include "src/train/progress.hpp"
 

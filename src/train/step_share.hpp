@@ -3,7 +3,7 @@
 #include <array>
 #include <chrono>
 
-#include "io/metrics_writer.hpp"
+#include "io/metrics/metrics_writer.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/train/run_requests.hpp"
 #include "src/train/straggler.hpp"

@@ -1,4 +1,4 @@
-#include "io/metrics_writer.hpp"
+#include "io/metrics/metrics_writer.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
