@@ -26,7 +26,7 @@
 #include "benchmarks/support/random_bits.hpp"
 #include "benchmarks/support/report.hpp"
 #include "io/hdf5/hdf5.hpp"
-#include "io/offload_file.hpp"
+#include "io/offload/offload_file.hpp"
 #include "kernels/base/device/device.hpp"
 
 namespace {

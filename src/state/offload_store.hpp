@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/offload_file.hpp"
+#include "io/offload/offload_file.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/state/buffer_pool.hpp"
 

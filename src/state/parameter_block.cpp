@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "io/offload_file.hpp"
+#include "io/offload/offload_file.hpp"
 
 namespace triax {
 namespace {

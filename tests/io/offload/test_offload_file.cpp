@@ -1,4 +1,4 @@
-#include "io/offload_file.hpp"
+#include "io/offload/offload_file.hpp"
 
 #include <algorithm>
 #include <array>
