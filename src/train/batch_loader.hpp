@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "io/token_reader.hpp"
+#include "io/tokens/token_reader.hpp"
 #include "kernels/base/device/mirror.hpp"
 #include "src/config/config.hpp"
 #include "src/model/context.hpp"

@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "io/token_reader.hpp"
+#include "io/tokens/token_reader.hpp"
 #include "src/config/config.hpp"
 #include "src/train/executor.hpp"
 

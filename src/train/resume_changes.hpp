@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/checkpoint_header.hpp"
-#include "io/token_reader.hpp"
+#include "io/tokens/token_reader.hpp"
 #include "src/config/load.hpp"
 
 namespace triax {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/token_reader.hpp"
+#include "io/tokens/token_reader.hpp"
 #include "src/config/load.hpp"
 #include "src/state/huggingface_weights.hpp"
 #include "src/state/optimizer.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/token_reader.hpp"
+#include "io/tokens/token_reader.hpp"
 #include "tests/io/fixtures.hpp"
 
 namespace triax::test {

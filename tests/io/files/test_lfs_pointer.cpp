@@ -2,7 +2,7 @@
 
 #include "io/hdf5/hdf5.hpp"
 #include "io/safetensors/safetensors.hpp"
-#include "io/token_reader.hpp"
+#include "io/tokens/token_reader.hpp"
 #include "tests/io/fixtures.hpp"
 
 namespace triax {

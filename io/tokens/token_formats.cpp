@@ -1,4 +1,4 @@
-#include "io/token_formats.hpp"
+#include "io/tokens/token_formats.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "io/files/lfs_pointer.hpp"
 #include "io/hdf5/hdf5.hpp"
-#include "io/token_convert.hpp"
+#include "io/tokens/token_convert.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

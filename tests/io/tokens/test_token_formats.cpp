@@ -1,4 +1,4 @@
-#include "io/token_formats.hpp"
+#include "io/tokens/token_formats.hpp"
 
 #include "tests/io/token_fixtures.hpp"
 

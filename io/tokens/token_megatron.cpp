@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "io/files/lfs_pointer.hpp"
-#include "io/token_convert.hpp"
-#include "io/token_formats.hpp"
+#include "io/tokens/token_convert.hpp"
+#include "io/tokens/token_formats.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "io/hdf5/hdf5.hpp"
-#include "io/token_formats.hpp"
+#include "io/tokens/token_formats.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

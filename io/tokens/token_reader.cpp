@@ -1,9 +1,9 @@
-#include "io/token_reader.hpp"
+#include "io/tokens/token_reader.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "io/permutation.hpp"
+#include "io/tokens/permutation.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "io/token_formats.hpp"
+#include "io/tokens/token_formats.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "io/token_reader.hpp"
+#include "io/tokens/token_reader.hpp"
 
 #include <algorithm>
 #include <thread>

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "io/files/mapped_file.hpp"
-#include "io/token_reader.hpp"
+#include "io/tokens/token_reader.hpp"
 
 namespace triax {
 

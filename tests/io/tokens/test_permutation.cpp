@@ -1,4 +1,4 @@
-#include "io/permutation.hpp"
+#include "io/tokens/permutation.hpp"
 
 #include <gtest/gtest.h>
 
