@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "io/checkpoint/write/checkpoint_places.hpp"
+#include "io/checkpoint/write/segment_writer.hpp"
 #include "io/checkpoint_header.hpp"
-#include "io/checkpoint_places.hpp"
 #include "io/files/checksum.hpp"
-#include "io/segment_writer.hpp"
 
 namespace triax {
 

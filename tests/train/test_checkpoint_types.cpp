@@ -1,9 +1,9 @@
 // Checkpoints of every element type and ZeRO stage, resumed by every other.
 #include <algorithm>
 
+#include "io/checkpoint/write/segment_writer.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/checkpoint_loader.hpp"
-#include "io/segment_writer.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 

@@ -1,4 +1,4 @@
-#include "io/checkpoint_places.hpp"
+#include "io/checkpoint/write/checkpoint_places.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <utility>
 
-#include "io/segment_exchange.hpp"
-#include "io/segment_writer.hpp"
+#include "io/checkpoint/write/segment_exchange.hpp"
+#include "io/checkpoint/write/segment_writer.hpp"
 #include "kernels/base/mpi/first_failure.hpp"
 
 namespace triax {

@@ -1,5 +1,5 @@
 // Segments come to the ranks that own them, through shared memory and in messages alike.
-#include "io/segment_exchange.hpp"
+#include "io/checkpoint/write/segment_exchange.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>

@@ -1,4 +1,4 @@
-#include "io/segment_exchange.hpp"
+#include "io/checkpoint/write/segment_exchange.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "io/checkpoint_places.hpp"
+#include "io/checkpoint/write/checkpoint_places.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/shared_memory.hpp"
 

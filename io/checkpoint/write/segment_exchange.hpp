@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "io/segment_sharing.hpp"
+#include "io/checkpoint/write/segment_sharing.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/mpi/first_failure.hpp"
 

@@ -1,4 +1,4 @@
-#include "io/segment_sharing.hpp"
+#include "io/checkpoint/write/segment_sharing.hpp"
 
 #include <algorithm>
 #include <array>

@@ -8,9 +8,9 @@
 #include <deque>
 #include <utility>
 
+#include "io/checkpoint/write/segment_writer.hpp"
 #include "io/direct/block_file.hpp"
 #include "io/files/durable.hpp"
-#include "io/segment_writer.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device.hpp"
 #include "kernels/base/mpi/first_failure.hpp"
