@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/checkpoint_file.hpp"
-#include "io/tensor_pieces.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/tensor_pieces.hpp"
 
 namespace triax {
 

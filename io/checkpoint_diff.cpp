@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "io/tensor_pieces.hpp"
+#include "io/checkpoint/tensor_pieces.hpp"
 
 namespace triax {
 namespace {

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "io/tensor_pieces.hpp"
+#include "io/checkpoint/tensor_pieces.hpp"
 
 namespace triax {
 namespace {

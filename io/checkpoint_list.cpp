@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "io/direct/block_file.hpp"
 #include "io/node_memory.hpp"
 #include "kernels/base/mpi/agree.hpp"

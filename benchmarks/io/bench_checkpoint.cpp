@@ -31,7 +31,7 @@
 #include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/node_memory.hpp"
 #include "benchmarks/support/report.hpp"
-#include "io/checkpoint_background.hpp"
+#include "io/checkpoint/checkpoint_background.hpp"
 #include "io/checkpoint_loader.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "benchmarks/support/random_bits.hpp"
-#include "io/checkpoint_header.hpp"
-#include "io/checkpoint_snapshot.hpp"
+#include "io/checkpoint/checkpoint_header.hpp"
+#include "io/checkpoint/checkpoint_snapshot.hpp"
 #include "kernels/base/device/device.hpp"
 
 namespace triax {

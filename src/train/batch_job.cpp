@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "io/files/durable.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/config/absolute_path.hpp"

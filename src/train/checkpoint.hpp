@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint_file.hpp"
-#include "io/checkpoint_snapshot.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_snapshot.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/state/optimizer.hpp"
 #include "src/state/parameter_store.hpp"

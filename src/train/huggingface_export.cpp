@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/tensor_pieces.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "io/files/durable.hpp"
 #include "io/safetensors/safetensors.hpp"
 #include "io/safetensors/safetensors_writer.hpp"
-#include "io/tensor_pieces.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/model/stage.hpp"

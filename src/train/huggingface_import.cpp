@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/tensor_pieces.hpp"
 #include "io/files/mapped_file.hpp"
-#include "io/tensor_pieces.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/state/huggingface_weights.hpp"
 #include "src/train/checkpoint.hpp"

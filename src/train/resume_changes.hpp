@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint_header.hpp"
+#include "io/checkpoint/checkpoint_header.hpp"
 #include "io/tokens/token_reader.hpp"
 #include "src/config/load.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "io/checkpoint_background.hpp"
+#include "io/checkpoint/checkpoint_background.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/placement.hpp"
 

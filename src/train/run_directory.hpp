@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/config/load.hpp"
 

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <optional>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "src/train/output_target.hpp"
 #include "src/train/run_directory.hpp"
 

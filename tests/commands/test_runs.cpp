@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "io/files/file_lock.hpp"
 #include "tests/commands/small_job.hpp"
 

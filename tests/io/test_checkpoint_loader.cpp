@@ -4,8 +4,8 @@
 
 #include <numeric>
 
+#include "io/checkpoint/checkpoint_integrity.hpp"
 #include "io/checkpoint_blocks.hpp"
-#include "io/checkpoint_integrity.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 

@@ -1,9 +1,9 @@
 #include <cerrno>
 #include <numeric>
 
+#include "io/checkpoint/checkpoint_integrity.hpp"
 #include "io/checkpoint_diff.hpp"
 #include "io/checkpoint_inspect.hpp"
-#include "io/checkpoint_integrity.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "src/train/run_directory.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"

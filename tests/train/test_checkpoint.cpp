@@ -1,6 +1,6 @@
 #include "src/train/checkpoint.hpp"
 
-#include "io/checkpoint_background.hpp"
+#include "io/checkpoint/checkpoint_background.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/state/initial_weights.hpp"
 #include "tests/io/rank_fixtures.hpp"

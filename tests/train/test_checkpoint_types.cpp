@@ -1,8 +1,8 @@
 // Checkpoints of every element type and ZeRO stage, resumed by every other.
 #include <algorithm>
 
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "io/checkpoint/write/segment_writer.hpp"
-#include "io/checkpoint_file.hpp"
 #include "io/checkpoint_loader.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"

@@ -1,6 +1,6 @@
 #include <bit>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "src/train/huggingface_export.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"

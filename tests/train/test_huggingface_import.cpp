@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/model/stage.hpp"
 #include "tests/support/training.hpp"

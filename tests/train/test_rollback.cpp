@@ -1,6 +1,6 @@
 // A run that goes back to a checkpoint because of a loss spike is the run that was never given the
 // data between them.
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/train/spike_job.hpp"
 

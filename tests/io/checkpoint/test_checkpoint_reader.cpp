@@ -2,7 +2,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/hdf5_fixtures.hpp"

@@ -1,4 +1,4 @@
-#include "io/tensor_pieces.hpp"
+#include "io/checkpoint/tensor_pieces.hpp"
 
 #include <utility>
 

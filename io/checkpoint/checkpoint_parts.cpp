@@ -1,4 +1,4 @@
-#include "io/checkpoint_parts.hpp"
+#include "io/checkpoint/checkpoint_parts.hpp"
 
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint_integrity.hpp"
+#include "io/checkpoint/checkpoint_integrity.hpp"
 #include "io/files/durable.hpp"
 #include "io/files/numbered_name.hpp"
 #include "io/hdf5/hdf5_memory.hpp"

@@ -1,4 +1,4 @@
-#include "io/checkpoint_background.hpp"
+#include "io/checkpoint/checkpoint_background.hpp"
 
 #include <atomic>
 #include <chrono>

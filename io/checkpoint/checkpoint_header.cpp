@@ -1,4 +1,4 @@
-#include "io/checkpoint_header.hpp"
+#include "io/checkpoint/checkpoint_header.hpp"
 
 #include <string_view>
 

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "io/checkpoint_integrity.hpp"
+#include "io/checkpoint/checkpoint_integrity.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

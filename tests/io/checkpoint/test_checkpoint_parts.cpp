@@ -1,4 +1,4 @@
-#include "io/checkpoint_parts.hpp"
+#include "io/checkpoint/checkpoint_parts.hpp"
 
 #include <numeric>
 

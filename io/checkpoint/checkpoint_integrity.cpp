@@ -1,4 +1,4 @@
-#include "io/checkpoint_integrity.hpp"
+#include "io/checkpoint/checkpoint_integrity.hpp"
 
 #include <algorithm>
 #include <set>

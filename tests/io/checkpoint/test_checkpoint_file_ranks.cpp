@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/io/refused.hpp"

@@ -1,4 +1,4 @@
-#include "io/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 #include "tests/io/fixtures.hpp"
 
 namespace triax {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/checkpoint_header.hpp"
 #include "io/checkpoint/write/checkpoint_places.hpp"
-#include "io/checkpoint_header.hpp"
 #include "kernels/base/mpi/agree.hpp"
 
 namespace triax {

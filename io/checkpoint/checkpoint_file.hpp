@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/checkpoint_header.hpp"
+#include "io/checkpoint/checkpoint_integrity.hpp"
+#include "io/checkpoint/checkpoint_parts.hpp"
 #include "io/checkpoint/write/segment_writer.hpp"
-#include "io/checkpoint_header.hpp"
-#include "io/checkpoint_integrity.hpp"
-#include "io/checkpoint_parts.hpp"
 #include "io/files/durable.hpp"
 #include "io/hdf5/hdf5.hpp"
 #include "kernels/base/mpi/agree.hpp"

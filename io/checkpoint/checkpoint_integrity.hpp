@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "io/checkpoint/checkpoint_header.hpp"
 #include "io/checkpoint/write/checkpoint_places.hpp"
 #include "io/checkpoint/write/segment_writer.hpp"
-#include "io/checkpoint_header.hpp"
 #include "io/files/checksum.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "io/checkpoint_snapshot.hpp"
+#include "io/checkpoint/checkpoint_snapshot.hpp"
 
 #include <cstddef>
 #include <utility>
