@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "io/checkpoint_block_reader.hpp"
-#include "io/checkpoint_loader.hpp"
-#include "io/node_memory.hpp"
+#include "io/checkpoint/load/checkpoint_block_reader.hpp"
+#include "io/checkpoint/load/checkpoint_loader.hpp"
+#include "io/checkpoint/load/node_memory.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device.hpp"
 

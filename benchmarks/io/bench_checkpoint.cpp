@@ -32,7 +32,7 @@
 #include "benchmarks/support/node_memory.hpp"
 #include "benchmarks/support/report.hpp"
 #include "io/checkpoint/checkpoint_background.hpp"
-#include "io/checkpoint_loader.hpp"
+#include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/wait.hpp"

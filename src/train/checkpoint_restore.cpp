@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "io/checkpoint_loader.hpp"
+#include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/held_part.hpp"

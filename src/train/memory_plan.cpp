@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "io/checkpoint_loader.hpp"
+#include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "src/state/initial_weights.hpp"
 #include "src/train/batch_loader.hpp"
 #include "src/train/checkpoint.hpp"

@@ -2,7 +2,7 @@
 // Blocks of a checkpoint that the ranks of a test offer to bring in.
 #include <vector>
 
-#include "io/load_round.hpp"
+#include "io/checkpoint/load/load_round.hpp"
 
 namespace triax {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "io/checkpoint/write/segment_writer.hpp"
-#include "io/checkpoint_loader.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 

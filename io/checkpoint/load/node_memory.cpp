@@ -1,4 +1,4 @@
-#include "io/node_memory.hpp"
+#include "io/checkpoint/load/node_memory.hpp"
 
 #include <algorithm>
 #include <array>

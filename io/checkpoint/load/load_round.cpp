@@ -1,4 +1,4 @@
-#include "io/load_round.hpp"
+#include "io/checkpoint/load/load_round.hpp"
 
 #include <algorithm>
 #include <span>

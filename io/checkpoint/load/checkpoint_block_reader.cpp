@@ -1,4 +1,4 @@
-#include "io/checkpoint_block_reader.hpp"
+#include "io/checkpoint/load/checkpoint_block_reader.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

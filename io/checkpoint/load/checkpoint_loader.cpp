@@ -1,9 +1,9 @@
-#include "io/checkpoint_loader.hpp"
+#include "io/checkpoint/load/checkpoint_loader.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "io/checkpoint_rounds.hpp"
+#include "io/checkpoint/load/checkpoint_rounds.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

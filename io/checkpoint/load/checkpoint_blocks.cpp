@@ -1,4 +1,4 @@
-#include "io/checkpoint_blocks.hpp"
+#include "io/checkpoint/load/checkpoint_blocks.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/load_round.hpp"
+#include "io/checkpoint/load/load_round.hpp"
 #include "kernels/base/device/device.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/shared_memory.hpp"

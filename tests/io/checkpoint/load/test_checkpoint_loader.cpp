@@ -1,11 +1,11 @@
-#include "io/checkpoint_loader.hpp"
+#include "io/checkpoint/load/checkpoint_loader.hpp"
 
 #include <hdf5.h>
 
 #include <numeric>
 
 #include "io/checkpoint/checkpoint_integrity.hpp"
-#include "io/checkpoint_blocks.hpp"
+#include "io/checkpoint/load/checkpoint_blocks.hpp"
 #include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "io/checkpoint_block_reader.hpp"
-#include "io/checkpoint_blocks.hpp"
-#include "io/checkpoint_loader.hpp"
-#include "io/load_round.hpp"
-#include "io/node_memory.hpp"
+#include "io/checkpoint/load/checkpoint_block_reader.hpp"
+#include "io/checkpoint/load/checkpoint_blocks.hpp"
+#include "io/checkpoint/load/checkpoint_loader.hpp"
+#include "io/checkpoint/load/load_round.hpp"
+#include "io/checkpoint/load/node_memory.hpp"
 
 namespace triax {
 

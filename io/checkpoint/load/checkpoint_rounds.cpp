@@ -1,4 +1,4 @@
-#include "io/checkpoint_rounds.hpp"
+#include "io/checkpoint/load/checkpoint_rounds.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "io/round_messages.hpp"
+#include "io/checkpoint/load/round_messages.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

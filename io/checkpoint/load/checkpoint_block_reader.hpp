@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint_blocks.hpp"
+#include "io/checkpoint/load/checkpoint_blocks.hpp"
 #include "io/direct/block_file.hpp"
 
 namespace triax {

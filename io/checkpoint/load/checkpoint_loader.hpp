@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/load/node_memory.hpp"
 #include "io/direct/block_file.hpp"
-#include "io/node_memory.hpp"
 #include "kernels/base/mpi/agree.hpp"
 
 namespace triax {

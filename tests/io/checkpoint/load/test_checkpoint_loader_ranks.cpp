@@ -4,8 +4,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "io/checkpoint_blocks.hpp"
-#include "io/checkpoint_loader.hpp"
+#include "io/checkpoint/load/checkpoint_blocks.hpp"
+#include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/io/refused.hpp"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "io/load_round.hpp"
+#include "io/checkpoint/load/load_round.hpp"
 #include "kernels/base/mpi/agree.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "io/load_round.hpp"
+#include "io/checkpoint/load/load_round.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

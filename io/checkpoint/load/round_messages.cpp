@@ -1,4 +1,4 @@
-#include "io/round_messages.hpp"
+#include "io/checkpoint/load/round_messages.hpp"
 
 #include <algorithm>
 
