@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "io/checkpoint_diff.hpp"
-#include "io/checkpoint_inspect.hpp"
-#include "io/checkpoint_list.hpp"
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_diff.hpp"
+#include "io/checkpoint/tools/checkpoint_inspect.hpp"
+#include "io/checkpoint/tools/checkpoint_list.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launcher.hpp"

@@ -33,7 +33,7 @@
 #include "benchmarks/support/report.hpp"
 #include "io/checkpoint/checkpoint_background.hpp"
 #include "io/checkpoint/load/checkpoint_loader.hpp"
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/wait.hpp"
 

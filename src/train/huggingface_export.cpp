@@ -10,7 +10,7 @@
 
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "io/checkpoint/tensor_pieces.hpp"
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "io/files/durable.hpp"
 #include "io/safetensors/safetensors.hpp"
 #include "io/safetensors/safetensors_writer.hpp"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "io/files/durable.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/host_name.hpp"

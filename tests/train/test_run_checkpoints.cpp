@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "io/checkpoint_diff.hpp"
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_diff.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/train/spike_job.hpp"
 

@@ -7,7 +7,7 @@
 #include <semaphore>
 #include <thread>
 
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 
 namespace triax {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "kernels/base/device/device.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 

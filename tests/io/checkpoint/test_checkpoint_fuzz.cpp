@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <random>
 
-#include "io/checkpoint_diff.hpp"
-#include "io/checkpoint_inspect.hpp"
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_diff.hpp"
+#include "io/checkpoint/tools/checkpoint_inspect.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 
 namespace triax {

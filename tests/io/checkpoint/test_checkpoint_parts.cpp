@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 
 namespace triax {

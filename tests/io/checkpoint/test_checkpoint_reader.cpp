@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/hdf5_fixtures.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "io/checkpoint/checkpoint_integrity.hpp"
 #include "io/checkpoint/load/checkpoint_blocks.hpp"
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 
 namespace triax {

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <optional>
 
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "io/checkpoint/write/segment_writer.hpp"
-#include "io/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/io/refused.hpp"

@@ -1,4 +1,4 @@
-#include "io/checkpoint_diff.hpp"
+#include "io/checkpoint/tools/checkpoint_diff.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

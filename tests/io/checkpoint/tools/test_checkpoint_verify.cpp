@@ -1,4 +1,4 @@
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 
 #include <random>
 

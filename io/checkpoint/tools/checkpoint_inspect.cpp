@@ -1,4 +1,4 @@
-#include "io/checkpoint_inspect.hpp"
+#include "io/checkpoint/tools/checkpoint_inspect.hpp"
 
 #include <fmt/format.h>
 

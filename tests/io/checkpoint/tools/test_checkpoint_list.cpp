@@ -1,4 +1,4 @@
-#include "io/checkpoint_list.hpp"
+#include "io/checkpoint/tools/checkpoint_list.hpp"
 
 #include <unistd.h>
 

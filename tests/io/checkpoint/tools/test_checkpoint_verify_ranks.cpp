@@ -2,9 +2,9 @@
 #include <numeric>
 
 #include "io/checkpoint/checkpoint_integrity.hpp"
-#include "io/checkpoint_diff.hpp"
-#include "io/checkpoint_inspect.hpp"
-#include "io/checkpoint_verify.hpp"
+#include "io/checkpoint/tools/checkpoint_diff.hpp"
+#include "io/checkpoint/tools/checkpoint_inspect.hpp"
+#include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/io/refused.hpp"
