@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "src/comm/communicator.hpp"
+#include "src/comm/interface/communicator.hpp"
 #include "src/comm/progress_board.hpp"
 
 namespace triax {

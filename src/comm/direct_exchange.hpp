@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/base/device/device.hpp"
-#include "src/comm/planned_messages.hpp"
+#include "src/comm/interface/planned_messages.hpp"
 
 namespace triax {
 

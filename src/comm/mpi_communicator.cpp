@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/comm/device_wait.hpp"
-#include "src/comm/message_checks.hpp"
+#include "src/comm/interface/message_checks.hpp"
 #include "src/comm/message_tags.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/mpi_large_count.hpp"

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "src/comm/communicator.hpp"
 #include "src/comm/direct_exchange.hpp"
 #include "src/comm/group_record.hpp"
+#include "src/comm/interface/communicator.hpp"
 #include "src/comm/slot_pool.hpp"
 #include "src/comm/wait.hpp"
 

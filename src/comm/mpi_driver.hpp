@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "src/comm/message_progress.hpp"
+#include "src/comm/interface/message_progress.hpp"
 #include "src/comm/mpi_error.hpp"
 #include "src/comm/owned_handle.hpp"
 

@@ -2,7 +2,7 @@
 // The elements and sums of triax in the terms of MPI.
 #include <mpi.h>
 
-#include "src/comm/communicator.hpp"
+#include "src/comm/interface/communicator.hpp"
 
 namespace triax {
 

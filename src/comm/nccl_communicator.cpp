@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/device/device_backend.hpp"
-#include "src/comm/message_checks.hpp"
+#include "src/comm/interface/message_checks.hpp"
 
 namespace triax {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "src/comm/device_messages.hpp"
 #include "src/comm/device_wait.hpp"
-#include "src/comm/message_progress.hpp"
+#include "src/comm/interface/message_progress.hpp"
 
 namespace triax {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/comm/message_checks.hpp"
+#include "src/comm/interface/message_checks.hpp"
 #include "src/comm/rank_order_sum.hpp"
 
 namespace triax {

@@ -5,10 +5,10 @@
 #include <limits>
 #include <memory>
 
-#include "src/comm/exchange.hpp"
 #include "src/comm/group_record.hpp"
+#include "src/comm/interface/exchange.hpp"
+#include "src/comm/interface/planned_messages.hpp"
 #include "src/comm/mpi_communicator.hpp"
-#include "src/comm/planned_messages.hpp"
 #include "src/comm/slot_pool.hpp"
 
 namespace triax {

@@ -6,8 +6,8 @@
 #include <new>
 
 #include "kernels/base/check.hpp"
+#include "src/comm/interface/planned_messages.hpp"
 #include "src/comm/mpi_error.hpp"
-#include "src/comm/planned_messages.hpp"
 #include "src/comm/rank_order_sum.hpp"
 
 namespace triax {

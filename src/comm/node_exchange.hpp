@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/exchange.hpp"
+#include "src/comm/interface/exchange.hpp"
 #include "src/comm/shared_slots.hpp"
 
 namespace triax {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/communicator.hpp"
 #include "src/comm/grid_shape.hpp"
-#include "src/comm/message_clock.hpp"
+#include "src/comm/interface/communicator.hpp"
+#include "src/comm/interface/message_clock.hpp"
 #include "src/comm/progress_board.hpp"
 #include "src/comm/topology.hpp"
 #include "src/comm/wait.hpp"

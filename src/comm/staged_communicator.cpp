@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/comm/device_messages.hpp"
-#include "src/comm/message_checks.hpp"
+#include "src/comm/interface/message_checks.hpp"
 
 namespace triax {
 namespace {

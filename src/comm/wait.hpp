@@ -3,7 +3,7 @@
 #include <mpi.h>
 
 #include "kernels/base/wait.hpp"
-#include "src/comm/message_progress.hpp"
+#include "src/comm/interface/message_progress.hpp"
 
 namespace triax {
 

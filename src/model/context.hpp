@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "kernels/base/device/arena.hpp"
-#include "src/comm/communicator.hpp"
-#include "src/comm/planned_messages.hpp"
+#include "src/comm/interface/communicator.hpp"
+#include "src/comm/interface/planned_messages.hpp"
 #include "src/model/parameter.hpp"
 
 namespace triax {

@@ -1,6 +1,6 @@
 #pragma once
 // What ParameterStore sends for a block, before it is sent: for dry runs.
-#include "src/comm/planned_messages.hpp"
+#include "src/comm/interface/planned_messages.hpp"
 #include "src/state/parameter_store.hpp"
 
 namespace triax {

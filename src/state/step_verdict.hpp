@@ -7,8 +7,8 @@
 
 #include "kernels/base/device/mirror.hpp"
 #include "kernels/optimizer/norm.hpp"
-#include "src/comm/communicator.hpp"
 #include "src/comm/device_wait.hpp"
+#include "src/comm/interface/communicator.hpp"
 
 namespace triax {
 

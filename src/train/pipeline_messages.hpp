@@ -2,7 +2,7 @@
 // Activations and gradients between pipeline stages: the send and receive instructions of a plan.
 #include <vector>
 
-#include "src/comm/communicator.hpp"
+#include "src/comm/interface/communicator.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
 #include "src/train/placement.hpp"

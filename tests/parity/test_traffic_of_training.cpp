@@ -1,6 +1,6 @@
 // The bytes that a step reports by axis are those that the model's sizes predict (ring formulas,
-// src/comm/traffic.hpp), summed over all ranks; and what a job's plan says of messages and memory
-// before the run is what the run counts.
+// src/comm/interface/traffic.hpp), summed over all ranks; and what a job's plan says of messages
+// and memory before the run is what the run counts.
 #include <gtest/gtest.h>
 
 #include "tests/io/rank_fixtures.hpp"

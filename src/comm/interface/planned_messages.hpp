@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "src/comm/traffic.hpp"
+#include "src/comm/interface/traffic.hpp"
 
 namespace triax {
 
@@ -13,7 +13,7 @@ struct Messages {
   Traffic all_reduce = {}, reduce_scatter = {}, all_gather = {}, send = {};
   /// The most that MPI allocates beside the caller's tensors for one of them, from its start to its
   /// end: MPICH 4.0 the whole tensor for an all-reduce, of which it has small ones alone, and
-  /// nothing where data only moves (tests/comm/test_planned_messages.cpp).
+  /// nothing where data only moves (tests/comm/interface/test_planned_messages.cpp).
   std::uint64_t scratch = 0;
   /// Of sums, the largest part that one rank sums for all: direct::held_bytes has what that takes.
   std::uint64_t part = 0;

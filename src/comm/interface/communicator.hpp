@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/base/device/device.hpp"
-#include "src/comm/traffic.hpp"
+#include "src/comm/interface/traffic.hpp"
 
 namespace triax {
 

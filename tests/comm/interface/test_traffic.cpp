@@ -1,4 +1,4 @@
-#include "src/comm/traffic.hpp"
+#include "src/comm/interface/traffic.hpp"
 
 #include <gtest/gtest.h>
 

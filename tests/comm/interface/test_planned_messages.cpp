@@ -1,4 +1,4 @@
-#include "src/comm/planned_messages.hpp"
+#include "src/comm/interface/planned_messages.hpp"
 
 #include <gtest/gtest.h>
 #include <malloc.h>

@@ -1,4 +1,4 @@
-#include "src/comm/message_clock.hpp"
+#include "src/comm/interface/message_clock.hpp"
 
 #include <gtest/gtest.h>
 
