@@ -12,7 +12,7 @@
 #include "src/comm/device_messages.hpp"
 #include "src/comm/isa_of_job.hpp"
 #include "src/comm/launcher.hpp"
-#include "src/comm/message_tags.hpp"
+#include "src/comm/mpi/message_tags.hpp"
 #include "src/comm/start_meeting.hpp"
 #include "src/comm/watchdog.hpp"
 #include "src/config/describe.hpp"

@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "kernels/base/device/device.hpp"
+#include "src/comm/mpi/wait.hpp"
 #include "src/comm/progress_board.hpp"
-#include "src/comm/wait.hpp"
 
 namespace triax {
 

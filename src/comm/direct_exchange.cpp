@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/mpi_error.hpp"
-#include "src/comm/rank_order_sum.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
+#include "src/comm/mpi/rank_order_sum.hpp"
 
 namespace triax {
 namespace {

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/mpi_error.hpp"
-#include "src/comm/wait.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
+#include "src/comm/mpi/wait.hpp"
 
 namespace triax {
 

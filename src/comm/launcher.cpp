@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/mpi_error.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi_session.hpp"
 
 namespace triax {

@@ -5,12 +5,12 @@
 
 #include "src/comm/device_wait.hpp"
 #include "src/comm/interface/message_checks.hpp"
-#include "src/comm/message_tags.hpp"
-#include "src/comm/mpi_error.hpp"
-#include "src/comm/mpi_large_count.hpp"
-#include "src/comm/mpi_types.hpp"
-#include "src/comm/owned_handle.hpp"
-#include "src/comm/rank_order_sum.hpp"
+#include "src/comm/mpi/message_tags.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
+#include "src/comm/mpi/mpi_large_count.hpp"
+#include "src/comm/mpi/mpi_types.hpp"
+#include "src/comm/mpi/owned_handle.hpp"
+#include "src/comm/mpi/rank_order_sum.hpp"
 
 namespace triax {
 namespace {

@@ -18,9 +18,9 @@
 #include "kernels/base/process/quiet_thread.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/init_watch.hpp"
-#include "src/comm/mpi_error.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
+#include "src/comm/mpi/wait.hpp"
 #include "src/comm/timer.hpp"
-#include "src/comm/wait.hpp"
 #include "src/comm/watchdog.hpp"
 
 namespace triax {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/comm/interface/message_checks.hpp"
-#include "src/comm/rank_order_sum.hpp"
+#include "src/comm/mpi/rank_order_sum.hpp"
 
 namespace triax {
 namespace {

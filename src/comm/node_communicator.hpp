@@ -8,8 +8,8 @@
 #include "src/comm/group_record.hpp"
 #include "src/comm/interface/exchange.hpp"
 #include "src/comm/interface/planned_messages.hpp"
+#include "src/comm/mpi/slot_pool.hpp"
 #include "src/comm/mpi_communicator.hpp"
-#include "src/comm/slot_pool.hpp"
 
 namespace triax {
 

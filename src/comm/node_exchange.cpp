@@ -7,8 +7,8 @@
 
 #include "kernels/base/check.hpp"
 #include "src/comm/interface/planned_messages.hpp"
-#include "src/comm/mpi_error.hpp"
-#include "src/comm/rank_order_sum.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
+#include "src/comm/mpi/rank_order_sum.hpp"
 
 namespace triax {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/comm/interface/exchange.hpp"
-#include "src/comm/shared_slots.hpp"
+#include "src/comm/mpi/shared_slots.hpp"
 
 namespace triax {
 

@@ -12,9 +12,9 @@
 #include "src/comm/grid_shape.hpp"
 #include "src/comm/interface/communicator.hpp"
 #include "src/comm/interface/message_clock.hpp"
+#include "src/comm/mpi/wait.hpp"
 #include "src/comm/progress_board.hpp"
 #include "src/comm/topology.hpp"
-#include "src/comm/wait.hpp"
 
 namespace triax {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/mpi_error.hpp"
-#include "src/comm/wait.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
+#include "src/comm/mpi/wait.hpp"
 
 namespace triax {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "kernels/base/wait.hpp"
+#include "src/comm/mpi/shared_slots.hpp"
 #include "src/comm/progress_slot.hpp"
-#include "src/comm/shared_slots.hpp"
 #include "src/comm/stall_report.hpp"
 
 namespace triax {

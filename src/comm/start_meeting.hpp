@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/owned_handle.hpp"
+#include "src/comm/mpi/owned_handle.hpp"
 
 namespace triax {
 

@@ -9,8 +9,8 @@
 
 #include "kernels/base/check.hpp"
 #include "src/comm/cgroup.hpp"
-#include "src/comm/mpi_error.hpp"
-#include "src/comm/wait.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
+#include "src/comm/mpi/wait.hpp"
 
 namespace triax {
 namespace {

@@ -1,13 +1,13 @@
-#include "src/comm/shared_slots.hpp"
+#include "src/comm/mpi/shared_slots.hpp"
 
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <cstring>
 
-#include "src/comm/mpi_error.hpp"
-#include "src/comm/owned_handle.hpp"
-#include "src/comm/wait.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
+#include "src/comm/mpi/owned_handle.hpp"
+#include "src/comm/mpi/wait.hpp"
 
 namespace triax {
 namespace {

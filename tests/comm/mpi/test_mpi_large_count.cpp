@@ -1,4 +1,4 @@
-#include "src/comm/mpi_large_count.hpp"
+#include "src/comm/mpi/mpi_large_count.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/comm/shared_slots.hpp"
+#include "src/comm/mpi/shared_slots.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "src/comm/owned_handle.hpp"
+#include "src/comm/mpi/owned_handle.hpp"
 #include "tests/comm/rank_world.hpp"
 #include "tests/io/refused.hpp"
 

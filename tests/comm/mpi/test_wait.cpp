@@ -1,4 +1,4 @@
-#include "src/comm/wait.hpp"
+#include "src/comm/mpi/wait.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/comm/device_wait.hpp"
-#include "src/comm/mpi_driver.hpp"
+#include "src/comm/mpi/mpi_driver.hpp"
 
 namespace triax {
 namespace {

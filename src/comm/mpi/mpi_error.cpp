@@ -1,4 +1,4 @@
-#include "src/comm/mpi_error.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
 
 #include <string>
 

@@ -1,11 +1,11 @@
-#include "src/comm/posted_message.hpp"
+#include "src/comm/mpi/posted_message.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "kernels/base/wait.hpp"
-#include "src/comm/mpi_error.hpp"
-#include "src/comm/waited.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
+#include "src/comm/mpi/waited.hpp"
 
 namespace triax {
 namespace {

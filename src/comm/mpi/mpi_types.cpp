@@ -1,4 +1,4 @@
-#include "src/comm/mpi_types.hpp"
+#include "src/comm/mpi/mpi_types.hpp"
 
 #include "kernels/base/check.hpp"
 

@@ -1,8 +1,8 @@
-#include "src/comm/message_tags.hpp"
+#include "src/comm/mpi/message_tags.hpp"
 
 #include <mpi.h>
 
-#include "src/comm/mpi_error.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
 
 namespace triax {
 

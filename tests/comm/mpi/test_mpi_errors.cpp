@@ -9,7 +9,7 @@
 
 #include "kernels/base/check.hpp"
 #include "src/comm/hierarchical_exchange.hpp"
-#include "src/comm/mpi_driver.hpp"
+#include "src/comm/mpi/mpi_driver.hpp"
 #include "src/comm/topology.hpp"
 
 namespace {

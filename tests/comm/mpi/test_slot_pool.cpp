@@ -1,4 +1,4 @@
-#include "src/comm/slot_pool.hpp"
+#include "src/comm/mpi/slot_pool.hpp"
 
 #include <gtest/gtest.h>
 

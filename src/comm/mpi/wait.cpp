@@ -1,4 +1,4 @@
-#include "src/comm/wait.hpp"
+#include "src/comm/mpi/wait.hpp"
 
 namespace triax {
 

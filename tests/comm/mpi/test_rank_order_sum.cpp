@@ -1,4 +1,4 @@
-#include "src/comm/rank_order_sum.hpp"
+#include "src/comm/mpi/rank_order_sum.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "src/comm/interface/message_progress.hpp"
-#include "src/comm/mpi_error.hpp"
-#include "src/comm/owned_handle.hpp"
+#include "src/comm/mpi/mpi_error.hpp"
+#include "src/comm/mpi/owned_handle.hpp"
 
 namespace triax {
 
