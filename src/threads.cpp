@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/topology.hpp"
+#include "src/comm/topology/topology.hpp"
 
 namespace triax {
 namespace {

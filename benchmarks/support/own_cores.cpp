@@ -18,7 +18,7 @@
 #include "src/comm/isa_of_job.hpp"
 #include "src/comm/launcher.hpp"
 #include "src/comm/mpi_session.hpp"
-#include "src/comm/topology.hpp"
+#include "src/comm/topology/topology.hpp"
 #include "src/threads.hpp"
 #include "src/train/build_facts.hpp"
 #include "src/train/version.hpp"

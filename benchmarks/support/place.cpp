@@ -14,7 +14,7 @@
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/random/random.hpp"
 #include "src/comm/mpi_session.hpp"
-#include "src/comm/topology.hpp"
+#include "src/comm/topology/topology.hpp"
 
 namespace triax::benchmark {
 namespace {

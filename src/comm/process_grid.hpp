@@ -14,7 +14,7 @@
 #include "src/comm/interface/message_clock.hpp"
 #include "src/comm/mpi/wait.hpp"
 #include "src/comm/progress_board.hpp"
-#include "src/comm/topology.hpp"
+#include "src/comm/topology/topology.hpp"
 
 namespace triax {
 

@@ -8,7 +8,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device_backend.hpp"
 #include "src/comm/device_binding.hpp"
-#include "src/comm/topology.hpp"
+#include "src/comm/topology/topology.hpp"
 
 namespace triax {
 namespace {

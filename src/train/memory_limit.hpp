@@ -4,7 +4,7 @@
 #include <string>
 
 #include "kernels/base/tensor.hpp"
-#include "src/comm/cgroup.hpp"
+#include "src/comm/topology/cgroup.hpp"
 
 namespace triax {
 

@@ -10,7 +10,7 @@
 #include "kernels/base/check.hpp"
 #include "src/comm/hierarchical_exchange.hpp"
 #include "src/comm/mpi/mpi_driver.hpp"
-#include "src/comm/topology.hpp"
+#include "src/comm/topology/topology.hpp"
 
 namespace {
 

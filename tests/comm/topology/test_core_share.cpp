@@ -1,4 +1,4 @@
-#include "src/comm/core_share.hpp"
+#include "src/comm/topology/core_share.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/comm/topology.hpp"
+#include "src/comm/topology/topology.hpp"
 
 #include <hwloc.h>
 
@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/cgroup.hpp"
 #include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/wait.hpp"
+#include "src/comm/topology/cgroup.hpp"
 
 namespace triax {
 namespace {

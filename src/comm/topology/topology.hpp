@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/base/device/device.hpp"
-#include "src/comm/core_share.hpp"
+#include "src/comm/topology/core_share.hpp"
 
 namespace triax {
 

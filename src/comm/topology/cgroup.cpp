@@ -1,4 +1,4 @@
-#include "src/comm/cgroup.hpp"
+#include "src/comm/topology/cgroup.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/comm/topology.hpp"
+#include "src/comm/topology/topology.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
