@@ -14,7 +14,7 @@
 #include "src/comm/launcher.hpp"
 #include "src/comm/mpi/message_tags.hpp"
 #include "src/comm/start_meeting.hpp"
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 #include "src/config/describe.hpp"
 #include "src/config/load.hpp"
 #include "src/standard_output.hpp"

@@ -20,7 +20,7 @@
 #include "kernels/isa/isa.hpp"
 #include "src/checkpoint_commands.hpp"
 #include "src/comm/launcher.hpp"
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"
 #include "src/generate_command.hpp"

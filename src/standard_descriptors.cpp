@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {
 namespace {

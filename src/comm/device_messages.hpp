@@ -4,7 +4,7 @@
 #include <string>
 
 #include "src/comm/interface/communicator.hpp"
-#include "src/comm/progress_board.hpp"
+#include "src/comm/watchdog/progress_board.hpp"
 
 namespace triax {
 

@@ -11,7 +11,7 @@
 #include "kernels/base/process/host_name.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launcher.hpp"
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {
 namespace {

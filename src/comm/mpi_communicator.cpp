@@ -3,7 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "src/comm/device_wait.hpp"
 #include "src/comm/interface/message_checks.hpp"
 #include "src/comm/mpi/message_tags.hpp"
 #include "src/comm/mpi/mpi_error.hpp"
@@ -11,6 +10,7 @@
 #include "src/comm/mpi/mpi_types.hpp"
 #include "src/comm/mpi/owned_handle.hpp"
 #include "src/comm/mpi/rank_order_sum.hpp"
+#include "src/comm/watchdog/device_wait.hpp"
 
 namespace triax {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "src/comm/direct_exchange.hpp"
-#include "src/comm/group_record.hpp"
 #include "src/comm/interface/communicator.hpp"
 #include "src/comm/mpi/slot_pool.hpp"
 #include "src/comm/mpi/wait.hpp"
+#include "src/comm/watchdog/group_record.hpp"
 
 namespace triax {
 

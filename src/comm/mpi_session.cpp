@@ -21,7 +21,7 @@
 #include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/wait.hpp"
 #include "src/comm/timer.hpp"
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "src/comm/device_messages.hpp"
-#include "src/comm/device_wait.hpp"
 #include "src/comm/interface/message_progress.hpp"
+#include "src/comm/watchdog/device_wait.hpp"
 
 namespace triax {
 

@@ -13,8 +13,8 @@
 #include "src/comm/interface/communicator.hpp"
 #include "src/comm/interface/message_clock.hpp"
 #include "src/comm/mpi/wait.hpp"
-#include "src/comm/progress_board.hpp"
 #include "src/comm/topology/topology.hpp"
+#include "src/comm/watchdog/progress_board.hpp"
 
 namespace triax {
 

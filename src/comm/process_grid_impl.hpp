@@ -17,7 +17,7 @@
 #include "src/comm/mpi_communicator.hpp"
 #include "src/comm/node_communicator.hpp"
 #include "src/comm/process_grid.hpp"
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {
 

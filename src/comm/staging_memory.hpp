@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/comm/device_wait.hpp"
+#include "src/comm/watchdog/device_wait.hpp"
 
 namespace triax {
 

@@ -19,7 +19,7 @@
 #include "src/comm/mpi/wait.hpp"
 #include "src/comm/mpi/waited.hpp"
 #include "src/comm/mpi_session.hpp"
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {
 namespace {

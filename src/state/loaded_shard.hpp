@@ -3,7 +3,7 @@
 // streams of their own, through pinned memory.
 #include <vector>
 
-#include "src/comm/device_wait.hpp"
+#include "src/comm/watchdog/device_wait.hpp"
 #include "src/state/buffer_pool.hpp"
 
 namespace triax {

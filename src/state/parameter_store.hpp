@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/comm/device_wait.hpp"
 #include "src/comm/process_grid.hpp"
+#include "src/comm/watchdog/device_wait.hpp"
 #include "src/state/buffer_pool.hpp"
 #include "src/state/layer_views.hpp"
 #include "src/state/parameter_block.hpp"

@@ -3,7 +3,7 @@
 // where they are a device's.
 #include <utility>
 
-#include "src/comm/device_wait.hpp"
+#include "src/comm/watchdog/device_wait.hpp"
 #include "src/state/parameter_block.hpp"
 
 namespace triax {

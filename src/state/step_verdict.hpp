@@ -7,8 +7,8 @@
 
 #include "kernels/base/device/mirror.hpp"
 #include "kernels/optimizer/norm.hpp"
-#include "src/comm/device_wait.hpp"
 #include "src/comm/interface/communicator.hpp"
+#include "src/comm/watchdog/device_wait.hpp"
 
 namespace triax {
 

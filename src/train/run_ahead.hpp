@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "src/comm/device_wait.hpp"
+#include "src/comm/watchdog/device_wait.hpp"
 #include "src/schedule/plan.hpp"
 
 namespace triax {

@@ -15,7 +15,7 @@
 #include "kernels/base/process/quiet_thread.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launcher.hpp"
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 #include "src/train/run_requests.hpp"
 
 namespace triax {

@@ -8,7 +8,7 @@
 #include "kernels/base/check.hpp"
 #include "src/comm/mpi_session.hpp"
 #include "src/comm/process_grid.hpp"
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 
 namespace {
 

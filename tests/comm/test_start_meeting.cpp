@@ -12,7 +12,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/comm/mpi_session.hpp"
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 #include "tests/comm/grid_world.hpp"
 
 namespace triax {

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "src/comm/device_wait.hpp"
 #include "src/comm/mpi/mpi_driver.hpp"
+#include "src/comm/watchdog/device_wait.hpp"
 
 namespace triax {
 namespace {

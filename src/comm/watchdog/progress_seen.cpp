@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "src/comm/progress_board.hpp"
+#include "src/comm/watchdog/progress_board.hpp"
 
 namespace triax {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/comm/progress_board.hpp"
+#include "src/comm/watchdog/progress_board.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/comm/progress_board.hpp"
+#include "src/comm/watchdog/progress_board.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "src/comm/stall_report.hpp"
+#include "src/comm/watchdog/stall_report.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/comm/stall_report.hpp"
+#include "src/comm/watchdog/stall_report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/comm/process_name.hpp"
+#include "src/comm/watchdog/process_name.hpp"
 
 #include <signal.h>
 #include <unistd.h>

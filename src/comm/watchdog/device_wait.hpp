@@ -4,7 +4,7 @@
 
 #include "kernels/base/device/device.hpp"
 #include "src/comm/mpi/wait.hpp"
-#include "src/comm/progress_board.hpp"
+#include "src/comm/watchdog/progress_board.hpp"
 
 namespace triax {
 

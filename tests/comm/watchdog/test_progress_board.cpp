@@ -1,4 +1,4 @@
-#include "src/comm/progress_board.hpp"
+#include "src/comm/watchdog/progress_board.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <csignal>
 #include <numeric>
 
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {
 namespace {

@@ -2,7 +2,7 @@
 // Where the messages of a group of ranks are noted.
 #include "src/comm/interface/message_clock.hpp"
 #include "src/comm/interface/message_progress.hpp"
-#include "src/comm/progress_board.hpp"
+#include "src/comm/watchdog/progress_board.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/comm/watchdog.hpp"
+#include "src/comm/watchdog/watchdog.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

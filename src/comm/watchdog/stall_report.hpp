@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/process_name.hpp"
-#include "src/comm/progress_slot.hpp"
+#include "src/comm/watchdog/process_name.hpp"
+#include "src/comm/watchdog/progress_slot.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/comm/stall_exchange.hpp"
+#include "src/comm/watchdog/stall_exchange.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "src/comm/stall_exchange.hpp"
+#include "src/comm/watchdog/stall_exchange.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

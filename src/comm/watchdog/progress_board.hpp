@@ -12,8 +12,8 @@
 
 #include "kernels/base/wait.hpp"
 #include "src/comm/mpi/shared_slots.hpp"
-#include "src/comm/progress_slot.hpp"
-#include "src/comm/stall_report.hpp"
+#include "src/comm/watchdog/progress_slot.hpp"
+#include "src/comm/watchdog/stall_report.hpp"
 
 namespace triax {
 

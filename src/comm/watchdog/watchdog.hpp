@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "src/comm/progress_board.hpp"
-#include "src/comm/stall_exchange.hpp"
+#include "src/comm/watchdog/progress_board.hpp"
+#include "src/comm/watchdog/stall_exchange.hpp"
 
 namespace triax {
 
