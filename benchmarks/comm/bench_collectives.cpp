@@ -24,10 +24,10 @@
 #include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/node_memory.hpp"
 #include "benchmarks/support/report.hpp"
-#include "src/comm/hierarchical_exchange.hpp"
+#include "src/comm/host/hierarchical_exchange.hpp"
+#include "src/comm/host/node_communicator.hpp"
+#include "src/comm/host/node_exchange.hpp"
 #include "src/comm/mpi_session.hpp"
-#include "src/comm/node_communicator.hpp"
-#include "src/comm/node_exchange.hpp"
 #include "src/comm/process_grid.hpp"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "src/comm/mpi_communicator.hpp"
+#include "src/comm/host/mpi_communicator.hpp"
 #include "src/comm/nccl_communicator.hpp"
 
 namespace triax {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/hierarchical_exchange.hpp"
-#include "src/comm/node_choice.hpp"
+#include "src/comm/host/hierarchical_exchange.hpp"
+#include "src/comm/host/node_choice.hpp"
 #include "src/comm/process_grid_impl.hpp"
 
 namespace triax {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "src/comm/device_messages.hpp"
+#include "src/comm/host/mpi_communicator.hpp"
+#include "src/comm/host/node_communicator.hpp"
 #include "src/comm/mpi/mpi_driver.hpp"
 #include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/owned_handle.hpp"
-#include "src/comm/mpi_communicator.hpp"
-#include "src/comm/node_communicator.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 

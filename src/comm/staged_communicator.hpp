@@ -3,7 +3,7 @@
 // share a GPU, which NCCL refuses, and in builds without NCCL.
 #include <vector>
 
-#include "src/comm/mpi_communicator.hpp"
+#include "src/comm/host/mpi_communicator.hpp"
 #include "src/comm/staging_memory.hpp"
 
 namespace triax {

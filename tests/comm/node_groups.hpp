@@ -7,9 +7,9 @@
 #include <cmath>
 #include <memory>
 
-#include "src/comm/hierarchical_exchange.hpp"
-#include "src/comm/node_communicator.hpp"
-#include "src/comm/node_exchange.hpp"
+#include "src/comm/host/hierarchical_exchange.hpp"
+#include "src/comm/host/node_communicator.hpp"
+#include "src/comm/host/node_exchange.hpp"
 #include "tests/comm/rank_world.hpp"
 
 namespace triax {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "src/comm/mpi_communicator.hpp"
+#include "src/comm/host/mpi_communicator.hpp"
 
 namespace triax {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/hierarchical_exchange.hpp"
+#include "src/comm/host/hierarchical_exchange.hpp"
 #include "src/comm/mpi/mpi_driver.hpp"
 #include "src/comm/topology/topology.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/comm/node_communicator.hpp"
+#include "src/comm/host/node_communicator.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // Which collectives of a node go through shared memory, found by trying both ways.
 #include <span>
 
-#include "src/comm/node_communicator.hpp"
+#include "src/comm/host/node_communicator.hpp"
 
 namespace triax {
 

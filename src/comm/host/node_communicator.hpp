@@ -5,10 +5,10 @@
 #include <limits>
 #include <memory>
 
+#include "src/comm/host/mpi_communicator.hpp"
 #include "src/comm/interface/exchange.hpp"
 #include "src/comm/interface/planned_messages.hpp"
 #include "src/comm/mpi/slot_pool.hpp"
-#include "src/comm/mpi_communicator.hpp"
 #include "src/comm/watchdog/group_record.hpp"
 
 namespace triax {

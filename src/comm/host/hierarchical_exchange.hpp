@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "src/comm/host/mpi_communicator.hpp"
+#include "src/comm/host/node_exchange.hpp"
 #include "src/comm/mpi/owned_handle.hpp"
-#include "src/comm/mpi_communicator.hpp"
-#include "src/comm/node_exchange.hpp"
 
 namespace triax {
 

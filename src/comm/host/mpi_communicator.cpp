@@ -1,4 +1,4 @@
-#include "src/comm/mpi_communicator.hpp"
+#include "src/comm/host/mpi_communicator.hpp"
 
 #include <cstring>
 #include <utility>

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "src/comm/direct_exchange.hpp"
+#include "src/comm/host/direct_exchange.hpp"
 #include "src/comm/interface/communicator.hpp"
 #include "src/comm/mpi/slot_pool.hpp"
 #include "src/comm/mpi/wait.hpp"

@@ -1,4 +1,4 @@
-#include "src/comm/node_communicator.hpp"
+#include "src/comm/host/node_communicator.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

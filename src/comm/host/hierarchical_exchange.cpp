@@ -1,4 +1,4 @@
-#include "src/comm/hierarchical_exchange.hpp"
+#include "src/comm/host/hierarchical_exchange.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/comm/node_exchange.hpp"
+#include "src/comm/host/node_exchange.hpp"
 
 #include <algorithm>
 #include <atomic>

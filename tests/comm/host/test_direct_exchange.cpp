@@ -1,5 +1,5 @@
 // Sums by messages from each rank to each other, as MpiCommunicator has them.
-#include "src/comm/direct_exchange.hpp"
+#include "src/comm/host/direct_exchange.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/comm/node_choice.hpp"
+#include "src/comm/host/node_choice.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "src/comm/direct_exchange.hpp"
+#include "src/comm/host/direct_exchange.hpp"
 
 #include <algorithm>
 
