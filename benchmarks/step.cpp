@@ -18,7 +18,7 @@
 #include "benchmarks/support/training_job.hpp"
 #include "io/files/mapped_file.hpp"
 #include "kernels/cuda/launch/kernel_times.hpp"
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/config/load.hpp"
 #include "src/train/memory_check.hpp"

@@ -15,7 +15,7 @@
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/say.hpp"
-#include "src/comm/launcher.hpp"
+#include "src/comm/launch/launcher.hpp"
 #include "src/standard_output.hpp"
 
 namespace triax {

@@ -1,7 +1,7 @@
 #pragma once
 // triax checkpoint ...: what looks into checkpoint files. Every command runs alike as one process
 // and under mpiexec, where the ranks share out the reading.
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 
 namespace CLI {
 class App;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/train/start_signals.hpp"
 
 namespace triax {

@@ -1,6 +1,6 @@
 #pragma once
 // triax generate: a text that the model of a checkpoint continues.
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 
 namespace CLI {
 class App;

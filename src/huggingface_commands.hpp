@@ -1,6 +1,6 @@
 #pragma once
 // triax checkpoint export and import: to and from what Hugging Face's transformers load.
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 
 namespace CLI {
 class App;

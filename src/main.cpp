@@ -19,7 +19,7 @@
 #include "kernels/base/process/say.hpp"
 #include "kernels/isa/isa.hpp"
 #include "src/checkpoint_commands.hpp"
-#include "src/comm/launcher.hpp"
+#include "src/comm/launch/launcher.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 #include "src/commands.hpp"
 #include "src/config/spelling.hpp"

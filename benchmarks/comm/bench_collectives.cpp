@@ -27,7 +27,7 @@
 #include "src/comm/host/hierarchical_exchange.hpp"
 #include "src/comm/host/node_communicator.hpp"
 #include "src/comm/host/node_exchange.hpp"
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/process_grid.hpp"
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/place.hpp"
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 
 int main(int argc, char** argv) {
   using namespace triax;

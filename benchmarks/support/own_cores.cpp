@@ -15,9 +15,9 @@
 
 #include "benchmarks/support/node_memory.hpp"
 #include "kernels/base/process/host_name.hpp"
-#include "src/comm/isa_of_job.hpp"
-#include "src/comm/launcher.hpp"
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/isa_of_job.hpp"
+#include "src/comm/launch/launcher.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/topology/topology.hpp"
 #include "src/threads.hpp"
 #include "src/train/build_facts.hpp"

@@ -13,7 +13,7 @@
 #include "kernels/base/process/host_name.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/random/random.hpp"
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/topology/topology.hpp"
 
 namespace triax::benchmark {

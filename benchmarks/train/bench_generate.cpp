@@ -18,7 +18,7 @@
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/training_job.hpp"
 #include "kernels/random/random.hpp"
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/generate.hpp"

@@ -12,7 +12,7 @@
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/training_job.hpp"
 #include "kernels/parallel/runtime.hpp"
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/train/memory_check.hpp"
 #include "src/train/process_memory.hpp"
 #include "src/train/trainer.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/train/commit.hpp"
 #include "src/train/libraries.hpp"
 

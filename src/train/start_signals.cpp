@@ -14,7 +14,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/quiet_thread.hpp"
 #include "kernels/base/process/say.hpp"
-#include "src/comm/launcher.hpp"
+#include "src/comm/launch/launcher.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 #include "src/train/run_requests.hpp"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 

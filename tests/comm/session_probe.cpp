@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/launcher.hpp"
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/launcher.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/process_grid.hpp"
 
 namespace {

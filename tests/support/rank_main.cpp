@@ -8,8 +8,8 @@
 #include <string>
 
 #include "kernels/parallel/runtime.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/mpi/wait.hpp"
-#include "src/comm/mpi_session.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "src/comm/timer.hpp"
+#include "src/comm/launch/timer.hpp"
 
 #include <algorithm>
 #include <chrono>

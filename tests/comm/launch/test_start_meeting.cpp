@@ -1,5 +1,5 @@
 // tests/commands/test_start.cpp has ranks that never come.
-#include "src/comm/start_meeting.hpp"
+#include "src/comm/launch/start_meeting.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/host_name.hpp"
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 #include "tests/comm/grid_world.hpp"
 

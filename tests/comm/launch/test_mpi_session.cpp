@@ -1,4 +1,4 @@
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "src/comm/launcher.hpp"
+#include "src/comm/launch/launcher.hpp"
 
 namespace triax {
 namespace {

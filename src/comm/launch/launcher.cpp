@@ -1,4 +1,4 @@
-#include "src/comm/launcher.hpp"
+#include "src/comm/launch/launcher.hpp"
 
 #include <fmt/core.h>
 
@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "kernels/base/check.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/mpi/mpi_error.hpp"
-#include "src/comm/mpi_session.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/comm/start_meeting.hpp"
+#include "src/comm/launch/start_meeting.hpp"
 
 #include <fmt/ranges.h>
 
@@ -14,11 +14,11 @@
 #include "kernels/base/process/host_name.hpp"
 #include "kernels/base/process/say.hpp"
 #include "kernels/base/wait.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/posted_message.hpp"
 #include "src/comm/mpi/wait.hpp"
 #include "src/comm/mpi/waited.hpp"
-#include "src/comm/mpi_session.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "src/comm/mpi_session.hpp"
+#include "src/comm/launch/mpi_session.hpp"
 
 #include <malloc.h>
 #include <signal.h>
@@ -17,10 +17,10 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/quiet_thread.hpp"
 #include "kernels/base/process/say.hpp"
-#include "src/comm/init_watch.hpp"
+#include "src/comm/launch/init_watch.hpp"
+#include "src/comm/launch/timer.hpp"
 #include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/wait.hpp"
-#include "src/comm/timer.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {

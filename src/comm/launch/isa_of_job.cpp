@@ -1,4 +1,4 @@
-#include "src/comm/isa_of_job.hpp"
+#include "src/comm/launch/isa_of_job.hpp"
 
 #include <algorithm>
 #include <array>

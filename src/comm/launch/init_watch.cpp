@@ -1,4 +1,4 @@
-#include "src/comm/init_watch.hpp"
+#include "src/comm/launch/init_watch.hpp"
 
 #include <fmt/core.h>
 
@@ -10,7 +10,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "kernels/base/process/say.hpp"
-#include "src/comm/launcher.hpp"
+#include "src/comm/launch/launcher.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {

@@ -2,7 +2,7 @@
 // A limit on the wait for the other processes in MPI_Init, which has none of its own.
 #include <optional>
 
-#include "src/comm/timer.hpp"
+#include "src/comm/launch/timer.hpp"
 
 namespace triax {
 
