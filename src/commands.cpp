@@ -9,7 +9,7 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/say.hpp"
 #include "kernels/parallel/runtime.hpp"
-#include "src/comm/device_messages.hpp"
+#include "src/comm/device/device_messages.hpp"
 #include "src/comm/launch/isa_of_job.hpp"
 #include "src/comm/launch/launcher.hpp"
 #include "src/comm/launch/start_meeting.hpp"

@@ -7,7 +7,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device_backend.hpp"
-#include "src/comm/device_binding.hpp"
+#include "src/comm/device/device_binding.hpp"
 #include "src/comm/topology/topology.hpp"
 
 namespace triax {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/device_messages.hpp"
+#include "src/comm/device/device_messages.hpp"
 #include "src/comm/host/mpi_communicator.hpp"
 #include "src/comm/host/node_communicator.hpp"
 #include "src/comm/mpi/mpi_driver.hpp"

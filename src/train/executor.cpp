@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "src/comm/device_messages.hpp"
+#include "src/comm/device/device_messages.hpp"
 
 namespace triax {
 namespace {

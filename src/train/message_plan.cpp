@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "src/comm/staging_memory.hpp"
+#include "src/comm/device/staging_memory.hpp"
 #include "src/model/architecture.hpp"
 #include "src/train/step_buffers.hpp"
 

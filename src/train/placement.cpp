@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "kernels/base/device/device.hpp"
-#include "src/comm/device_messages.hpp"
+#include "src/comm/device/device_messages.hpp"
 #include "src/comm/process_grid.hpp"
 #include "src/train/build_facts.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "src/comm/device_messages.hpp"
+#include "src/comm/device/device_messages.hpp"
 #include "src/train/build_facts.hpp"
 #include "src/train/job_plan.hpp"
 #include "tests/support/job_builder.hpp"

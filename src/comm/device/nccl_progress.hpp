@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/device_messages.hpp"
+#include "src/comm/device/device_messages.hpp"
 #include "src/comm/interface/message_progress.hpp"
 #include "src/comm/watchdog/device_wait.hpp"
 

@@ -1,5 +1,5 @@
 // NCCL in a build without it.
-#include "src/comm/device_messages.hpp"
+#include "src/comm/device/device_messages.hpp"
 
 namespace triax {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "src/comm/device/nccl_communicator.hpp"
 #include "src/comm/host/mpi_communicator.hpp"
-#include "src/comm/nccl_communicator.hpp"
 
 namespace triax {
 namespace {

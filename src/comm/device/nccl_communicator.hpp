@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/device_messages.hpp"
-#include "src/comm/nccl_progress.hpp"
+#include "src/comm/device/device_messages.hpp"
+#include "src/comm/device/nccl_progress.hpp"
 
 namespace triax {
 

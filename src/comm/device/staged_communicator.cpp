@@ -1,9 +1,9 @@
-#include "src/comm/staged_communicator.hpp"
+#include "src/comm/device/staged_communicator.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "src/comm/device_messages.hpp"
+#include "src/comm/device/device_messages.hpp"
 #include "src/comm/interface/message_checks.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "src/comm/device_binding.hpp"
+#include "src/comm/device/device_binding.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "src/comm/device_messages.hpp"
+#include "src/comm/device/device_messages.hpp"
 #include "tests/comm/nccl_ranks.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/fake_nccl.hpp"

@@ -1,5 +1,5 @@
 // Messages of a device's memory through the host's, on the emulated device or on GPUs.
-#include "src/comm/staged_communicator.hpp"
+#include "src/comm/device/staged_communicator.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/comm/nccl_progress.hpp"
+#include "src/comm/device/nccl_progress.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -3,8 +3,8 @@
 // share a GPU, which NCCL refuses, and in builds without NCCL.
 #include <vector>
 
+#include "src/comm/device/staging_memory.hpp"
 #include "src/comm/host/mpi_communicator.hpp"
-#include "src/comm/staging_memory.hpp"
 
 namespace triax {
 

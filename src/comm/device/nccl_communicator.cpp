@@ -1,4 +1,4 @@
-#include "src/comm/nccl_communicator.hpp"
+#include "src/comm/device/nccl_communicator.hpp"
 
 #include <algorithm>
 

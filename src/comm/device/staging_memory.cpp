@@ -1,4 +1,4 @@
-#include "src/comm/staging_memory.hpp"
+#include "src/comm/device/staging_memory.hpp"
 
 namespace triax {
 
