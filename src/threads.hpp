@@ -2,7 +2,7 @@
 // How many threads a rank computes with, and on which cores.
 #include <string>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 
 namespace triax {
 

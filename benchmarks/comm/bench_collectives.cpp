@@ -24,11 +24,11 @@
 #include "benchmarks/support/arguments.hpp"
 #include "benchmarks/support/node_memory.hpp"
 #include "benchmarks/support/report.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/comm/host/hierarchical_exchange.hpp"
 #include "src/comm/host/node_communicator.hpp"
 #include "src/comm/host/node_exchange.hpp"
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/comm/process_grid.hpp"
 
 namespace {
 

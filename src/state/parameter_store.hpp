@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/comm/watchdog/device_wait.hpp"
 #include "src/state/buffer_pool.hpp"
 #include "src/state/layer_views.hpp"

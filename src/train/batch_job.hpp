@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/config/load.hpp"
 #include "src/train/job_end.hpp"
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "kernels/base/device/total.hpp"
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"

@@ -2,7 +2,7 @@
 // What zero_optimization.stage3_gather_16bit_weights_on_model_save asks for at the end of a run.
 #include <string>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/config/config.hpp"
 #include "src/state/parameter_store.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "kernels/base/device/mirror.hpp"
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/model/stage.hpp"
 #include "src/state/parameter_store.hpp"
 

@@ -2,7 +2,7 @@
 // Jobs that no machine at hand can hold, found before anything is built from them.
 #include <vector>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/config/config.hpp"
 #include "src/train/memory_limit.hpp"
 #include "src/train/memory_plan.hpp"

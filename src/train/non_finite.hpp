@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernels/base/device/total.hpp"
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/state/parameter_store.hpp"
 
 namespace triax {

@@ -1,6 +1,6 @@
 #pragma once
 // Where a job's offloaded state goes on this rank, and what is said of it.
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/state/optimizer.hpp"
 #include "src/train/step_plan.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "kernels/base/device/device.hpp"
 #include "src/comm/device/device_messages.hpp"
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/train/build_facts.hpp"
 
 namespace triax {

@@ -2,7 +2,7 @@
 // Where a job runs: what no job file says, and plan and run must agree on.
 #include <array>
 
-#include "src/comm/grid_shape.hpp"
+#include "src/comm/grid/grid_shape.hpp"
 #include "src/config/config.hpp"
 
 namespace triax {

@@ -1,6 +1,6 @@
 #pragma once
 // What the numbers on the ProgressBoard mean, for the report of a wait without end.
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/train/executor.hpp"
 #include "src/train/step_plan.hpp"
 

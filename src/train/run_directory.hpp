@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/config/load.hpp"
 
 namespace triax {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/config/load.hpp"
 
 namespace triax {

@@ -3,7 +3,7 @@
 // lays out its own parameters; the verifier proves the plans for the first tensor and data rank.
 #include <vector>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/train/step_plan.hpp"
 
 namespace triax {

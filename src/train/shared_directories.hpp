@@ -1,6 +1,6 @@
 #pragma once
 // Whether all ranks see the directories that a run writes to.
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/config/config.hpp"
 
 namespace triax {

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "io/metrics/metrics_writer.hpp"
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/train/run_requests.hpp"
 #include "src/train/straggler.hpp"
 

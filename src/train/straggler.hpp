@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 
 namespace triax {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 
 namespace triax {
 

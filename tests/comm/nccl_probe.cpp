@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/comm/process_grid.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 
 namespace {

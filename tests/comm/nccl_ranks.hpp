@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "tests/comm/device_ranks.hpp"
 
 namespace triax {

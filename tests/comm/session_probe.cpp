@@ -3,9 +3,9 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/comm/launch/launcher.hpp"
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/comm/process_grid.hpp"
 
 namespace {
 

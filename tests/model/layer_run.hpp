@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/random/random.hpp"
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/model/layer.hpp"
 
 namespace triax::test {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 
 namespace triax {
 namespace {

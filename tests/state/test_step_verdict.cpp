@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 
 namespace triax {
 namespace {

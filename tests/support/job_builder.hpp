@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/config/load.hpp"
 #include "src/train/placement.hpp"
 #include "tests/support/golden.hpp"

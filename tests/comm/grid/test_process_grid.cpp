@@ -1,4 +1,4 @@
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #pragma once
 // How a ProcessGrid is made: its communicators, and which ranks share a node. For
-// src/comm/process_grid.cpp alone.
+// src/comm/grid/process_grid.cpp alone.
 #include <array>
 #include <cstddef>
 #include <map>
@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "src/comm/device/device_messages.hpp"
+#include "src/comm/grid/process_grid.hpp"
 #include "src/comm/host/mpi_communicator.hpp"
 #include "src/comm/host/node_communicator.hpp"
 #include "src/comm/mpi/mpi_driver.hpp"
 #include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/owned_handle.hpp"
-#include "src/comm/process_grid.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "src/comm/process_grid_impl.hpp"
+#include "src/comm/grid/process_grid_impl.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "src/comm/grid_shape.hpp"
+#include "src/comm/grid/grid_shape.hpp"
 
 #include <algorithm>
 #include <cstddef>

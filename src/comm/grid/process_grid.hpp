@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/comm/grid_shape.hpp"
+#include "src/comm/grid/grid_shape.hpp"
 #include "src/comm/interface/communicator.hpp"
 #include "src/comm/interface/message_clock.hpp"
 #include "src/comm/mpi/wait.hpp"

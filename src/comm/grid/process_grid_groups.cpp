@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "src/comm/grid/process_grid_impl.hpp"
 #include "src/comm/host/hierarchical_exchange.hpp"
 #include "src/comm/host/node_choice.hpp"
-#include "src/comm/process_grid_impl.hpp"
 
 namespace triax {
 

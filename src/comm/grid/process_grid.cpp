@@ -1,8 +1,8 @@
-#include "src/comm/process_grid.hpp"
+#include "src/comm/grid/process_grid.hpp"
 
 #include <algorithm>
 
-#include "src/comm/process_grid_impl.hpp"
+#include "src/comm/grid/process_grid_impl.hpp"
 
 namespace triax {
 
