@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/config/config.hpp"
-#include "src/config/settings.hpp"
+#include "src/config/keys/settings.hpp"
 
 namespace triax {
 

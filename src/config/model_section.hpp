@@ -1,7 +1,7 @@
 #pragma once
 // The model section: a config.json, inline keys on top, and what follows from both.
 #include "src/config/config.hpp"
-#include "src/config/settings.hpp"
+#include "src/config/keys/settings.hpp"
 
 namespace triax {
 

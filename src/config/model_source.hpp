@@ -6,7 +6,7 @@
 #include <string>
 
 #include "src/config/config.hpp"
-#include "src/config/settings.hpp"
+#include "src/config/keys/settings.hpp"
 
 namespace triax {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "src/config/config.hpp"
-#include "src/config/settings.hpp"
+#include "src/config/keys/settings.hpp"
 
 namespace triax {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/config/absolute_path.hpp"
-#include "src/config/key_table.hpp"
+#include "src/config/keys/key_table.hpp"
 #include "src/config/pattern.hpp"
 
 namespace triax {

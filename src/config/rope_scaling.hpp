@@ -1,7 +1,7 @@
 #pragma once
 // Rotary positions for texts longer than a model was trained on: model.rope_scaling.
 #include "src/config/config.hpp"
-#include "src/config/settings.hpp"
+#include "src/config/keys/settings.hpp"
 
 namespace triax {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/config/describe.hpp"
-#include "src/config/key_table.hpp"
+#include "src/config/keys/key_table.hpp"
 #include "tests/config/job_files.hpp"
 
 namespace triax {

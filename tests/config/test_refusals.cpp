@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/config/key_table.hpp"
+#include "src/config/keys/key_table.hpp"
 #include "tests/config/job_files.hpp"
 
 namespace triax {

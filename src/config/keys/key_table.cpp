@@ -1,4 +1,4 @@
-#include "src/config/key_table.hpp"
+#include "src/config/keys/key_table.hpp"
 
 #include <algorithm>
 #include <iterator>

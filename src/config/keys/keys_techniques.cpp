@@ -1,5 +1,5 @@
 // Sections of ds_config.json that change what is trained: known, and refused when switched on.
-#include "src/config/key_table.hpp"
+#include "src/config/keys/key_table.hpp"
 
 namespace triax {
 namespace {

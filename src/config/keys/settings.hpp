@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "src/config/errors.hpp"
-#include "src/config/job_tree.hpp"
-#include "src/config/key_table.hpp"
+#include "src/config/keys/job_tree.hpp"
+#include "src/config/keys/key_table.hpp"
 
 namespace triax {
 

@@ -1,5 +1,5 @@
 // Batch, optimizer, scheduler, clipping, precision and printing, by DeepSpeed's names and defaults.
-#include "src/config/key_table.hpp"
+#include "src/config/keys/key_table.hpp"
 
 namespace triax {
 namespace {

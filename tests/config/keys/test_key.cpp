@@ -1,4 +1,4 @@
-#include "src/config/key.hpp"
+#include "src/config/keys/key.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/config/settings.hpp"
+#include "src/config/keys/settings.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/config/job_tree.hpp"
+#include "src/config/keys/job_tree.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include "kernels/base/check.hpp"
 #include "src/config/file_look.hpp"
 #include "src/config/json_lines.hpp"
-#include "src/config/key.hpp"
+#include "src/config/keys/key.hpp"
 
 namespace triax {
 namespace {

@@ -1,6 +1,6 @@
 // model: where the weights and the shape come from, and the shape by Hugging Face's names and
 // defaults.
-#include "src/config/key_table.hpp"
+#include "src/config/keys/key_table.hpp"
 
 namespace triax {
 namespace {

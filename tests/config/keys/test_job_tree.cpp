@@ -1,4 +1,4 @@
-#include "src/config/job_tree.hpp"
+#include "src/config/keys/job_tree.hpp"
 
 #include <gmock/gmock.h>
 

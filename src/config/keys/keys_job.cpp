@@ -1,5 +1,5 @@
 // data, parallel, run, checkpoint, lora: the sections that triax adds to DeepSpeed's file.
-#include "src/config/key_table.hpp"
+#include "src/config/keys/key_table.hpp"
 
 namespace triax {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/config/settings.hpp"
+#include "src/config/keys/settings.hpp"
 
 namespace triax {
 namespace {

@@ -1,5 +1,5 @@
 // zero_optimization, activation_checkpointing, aio, pipeline: where DeepSpeed keeps what.
-#include "src/config/key_table.hpp"
+#include "src/config/keys/key_table.hpp"
 
 namespace triax {
 namespace {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/config/key.hpp"
+#include "src/config/keys/key.hpp"
 
 namespace triax {
 

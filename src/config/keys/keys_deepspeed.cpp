@@ -1,5 +1,5 @@
 // The rest of ds_config.json: communication, monitors, profilers, elasticity and other engines.
-#include "src/config/key_table.hpp"
+#include "src/config/keys/key_table.hpp"
 
 namespace triax {
 namespace {
