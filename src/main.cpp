@@ -22,7 +22,7 @@
 #include "src/comm/launch/launcher.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 #include "src/commands.hpp"
-#include "src/config/spelling.hpp"
+#include "src/config/source/spelling.hpp"
 #include "src/generate_command.hpp"
 #include "src/hangup.hpp"
 #include "src/huggingface_commands.hpp"

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "src/config/file_look.hpp"
 #include "src/config/huggingface.hpp"
-#include "src/config/json_lines.hpp"
 #include "src/config/model_source.hpp"
 #include "src/config/paths.hpp"
 #include "src/config/rope_scaling.hpp"
+#include "src/config/source/file_look.hpp"
+#include "src/config/source/json_lines.hpp"
 
 namespace triax {
 namespace {

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <utility>
 
-#include "src/config/json_lines.hpp"
-#include "src/config/spelling.hpp"
+#include "src/config/source/json_lines.hpp"
+#include "src/config/source/spelling.hpp"
 
 namespace triax {
 namespace {

@@ -11,9 +11,9 @@
 #include <set>
 #include <utility>
 
-#include "src/config/absolute_path.hpp"
-#include "src/config/file_look.hpp"
-#include "src/config/pattern.hpp"
+#include "src/config/source/absolute_path.hpp"
+#include "src/config/source/file_look.hpp"
+#include "src/config/source/pattern.hpp"
 
 namespace triax {
 namespace {

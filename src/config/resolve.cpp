@@ -9,10 +9,10 @@
 #include <fstream>
 #include <string_view>
 
-#include "src/config/absolute_path.hpp"
-#include "src/config/file_look.hpp"
 #include "src/config/paths.hpp"
-#include "src/config/pattern.hpp"
+#include "src/config/source/absolute_path.hpp"
+#include "src/config/source/file_look.hpp"
+#include "src/config/source/pattern.hpp"
 
 namespace triax {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "src/config/file_look.hpp"
 #include "src/config/resolve.hpp"
+#include "src/config/source/file_look.hpp"
 
 namespace triax {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "src/config/absolute_path.hpp"
 #include "src/config/keys/key_table.hpp"
-#include "src/config/pattern.hpp"
+#include "src/config/source/absolute_path.hpp"
+#include "src/config/source/pattern.hpp"
 
 namespace triax {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "src/config/pattern.hpp"
 #include "src/config/resolve.hpp"
+#include "src/config/source/pattern.hpp"
 
 namespace triax {
 namespace {

@@ -8,7 +8,7 @@
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "io/files/durable.hpp"
 #include "kernels/base/mpi/agree.hpp"
-#include "src/config/absolute_path.hpp"
+#include "src/config/source/absolute_path.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {

@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "src/config/absolute_path.hpp"
+#include "src/config/source/absolute_path.hpp"
 
 namespace triax {
 namespace {

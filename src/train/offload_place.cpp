@@ -6,7 +6,7 @@
 
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/random/random.hpp"
-#include "src/config/absolute_path.hpp"
+#include "src/config/source/absolute_path.hpp"
 
 namespace triax {
 namespace {

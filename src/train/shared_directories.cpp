@@ -14,7 +14,7 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/comm/watchdog/stall_exchange.hpp"
-#include "src/config/absolute_path.hpp"
+#include "src/config/source/absolute_path.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {

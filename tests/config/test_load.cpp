@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/config/json_lines.hpp"
 #include "src/config/keys/key_table.hpp"
+#include "src/config/source/json_lines.hpp"
 #include "tests/config/job_files.hpp"
 #include "tests/config/model_texts.hpp"
 #include "tests/config/same_config.hpp"

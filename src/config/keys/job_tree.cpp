@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "src/config/file_look.hpp"
-#include "src/config/json_lines.hpp"
 #include "src/config/keys/key.hpp"
+#include "src/config/source/file_look.hpp"
+#include "src/config/source/json_lines.hpp"
 
 namespace triax {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/config/errors.hpp"
+#include "src/config/source/errors.hpp"
 
 namespace triax {
 

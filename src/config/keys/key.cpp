@@ -7,8 +7,8 @@
 #include <cmath>
 #include <utility>
 
-#include "src/config/duration.hpp"
-#include "src/config/file_look.hpp"
+#include "src/config/source/duration.hpp"
+#include "src/config/source/file_look.hpp"
 
 namespace triax {
 namespace {

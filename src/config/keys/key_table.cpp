@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "src/config/spelling.hpp"
+#include "src/config/source/spelling.hpp"
 
 namespace triax {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/config/errors.hpp"
 #include "src/config/keys/job_tree.hpp"
 #include "src/config/keys/key_table.hpp"
+#include "src/config/source/errors.hpp"
 
 namespace triax {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "src/config/errors.hpp"
+#include "src/config/source/errors.hpp"
 
 namespace triax {
 

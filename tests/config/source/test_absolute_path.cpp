@@ -1,4 +1,4 @@
-#include "src/config/absolute_path.hpp"
+#include "src/config/source/absolute_path.hpp"
 
 #include "tests/config/job_files.hpp"
 

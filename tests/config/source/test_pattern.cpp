@@ -1,4 +1,4 @@
-#include "src/config/pattern.hpp"
+#include "src/config/source/pattern.hpp"
 
 #include <gmock/gmock.h>
 

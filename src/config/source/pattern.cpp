@@ -1,4 +1,4 @@
-#include "src/config/pattern.hpp"
+#include "src/config/source/pattern.hpp"
 
 #include <fnmatch.h>
 
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/config/file_look.hpp"
+#include "src/config/source/file_look.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/config/json_lines.hpp"
+#include "src/config/source/json_lines.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/config/file_look.hpp"
+#include "src/config/source/file_look.hpp"
 
 namespace triax {
 namespace fs = std::filesystem;

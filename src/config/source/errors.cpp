@@ -1,4 +1,4 @@
-#include "src/config/errors.hpp"
+#include "src/config/source/errors.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/config/duration.hpp"
+#include "src/config/source/duration.hpp"
 
 #include <charconv>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "src/config/spelling.hpp"
+#include "src/config/source/spelling.hpp"
 
 #include <algorithm>
 #include <numeric>
