@@ -5,7 +5,7 @@
 
 #include "src/config/job.hpp"
 #include "src/config/model_section.hpp"
-#include "src/config/resolve.hpp"
+#include "src/config/resolve/resolve.hpp"
 
 namespace triax {
 namespace {

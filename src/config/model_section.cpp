@@ -11,7 +11,7 @@
 #include "kernels/base/check.hpp"
 #include "src/config/huggingface.hpp"
 #include "src/config/model_source.hpp"
-#include "src/config/paths.hpp"
+#include "src/config/resolve/paths.hpp"
 #include "src/config/rope_scaling.hpp"
 #include "src/config/source/file_look.hpp"
 #include "src/config/source/json_lines.hpp"

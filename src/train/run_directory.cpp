@@ -12,7 +12,7 @@
 #include "io/files/durable.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/host_name.hpp"
-#include "src/config/resolved_paths.hpp"
+#include "src/config/resolve/resolved_paths.hpp"
 #include "src/config/source/absolute_path.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/build_facts.hpp"

@@ -1,7 +1,7 @@
 // The text of a resolved job (job.json) is the job again.
 #include "src/config/load.hpp"
-#include "src/config/paths.hpp"
-#include "src/config/resolved_paths.hpp"
+#include "src/config/resolve/paths.hpp"
+#include "src/config/resolve/resolved_paths.hpp"
 #include "tests/config/job_files.hpp"
 #include "tests/config/same_config.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "src/config/resolve.hpp"
+#include "src/config/resolve/resolve.hpp"
 #include "src/config/source/pattern.hpp"
 
 namespace triax {

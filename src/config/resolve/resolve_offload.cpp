@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "src/config/resolve.hpp"
+#include "src/config/resolve/resolve.hpp"
 #include "src/config/source/file_look.hpp"
 
 namespace triax {

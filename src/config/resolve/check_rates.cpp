@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "src/config/resolve.hpp"
+#include "src/config/resolve/resolve.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/config/paths.hpp"
+#include "src/config/resolve/paths.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "src/config/resolved_paths.hpp"
+#include "src/config/resolve/resolved_paths.hpp"
 #include "tests/config/job_files.hpp"
 
 namespace triax {

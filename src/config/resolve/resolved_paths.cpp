@@ -1,4 +1,4 @@
-#include "src/config/resolved_paths.hpp"
+#include "src/config/resolve/resolved_paths.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "src/config/resolve.hpp"
+#include "src/config/resolve/resolve.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "src/config/paths.hpp"
+#include "src/config/resolve/paths.hpp"
 #include "src/config/source/absolute_path.hpp"
 #include "src/config/source/file_look.hpp"
 #include "src/config/source/pattern.hpp"

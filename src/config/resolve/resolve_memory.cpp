@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/config/resolve.hpp"
+#include "src/config/resolve/resolve.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/config/resolve.hpp"
+#include "src/config/resolve/resolve.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

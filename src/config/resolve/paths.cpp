@@ -1,4 +1,4 @@
-#include "src/config/paths.hpp"
+#include "src/config/resolve/paths.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
