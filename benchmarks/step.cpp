@@ -19,8 +19,8 @@
 #include "io/files/mapped_file.hpp"
 #include "kernels/cuda/launch/kernel_times.hpp"
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/config/huggingface.hpp"
 #include "src/config/load.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/train/memory_check.hpp"
 #include "src/train/trainer.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/config/job.hpp"
-#include "src/config/model_section.hpp"
+#include "src/config/model/model_section.hpp"
 #include "src/config/resolve/resolve.hpp"
 
 namespace triax {

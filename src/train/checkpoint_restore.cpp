@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "io/checkpoint/load/checkpoint_loader.hpp"
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/held_part.hpp"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/huggingface_export.hpp"
 #include "src/train/version.hpp"

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "kernels/random/random.hpp"
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/resume_changes.hpp"
 

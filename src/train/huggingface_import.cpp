@@ -9,7 +9,7 @@
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "io/checkpoint/tensor_pieces.hpp"
 #include "io/files/mapped_file.hpp"
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/state/huggingface_weights.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/convert_weights.hpp"

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/train/resume_changes.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/train/version.hpp"

@@ -10,7 +10,7 @@
 #include "io/files/fingerprint.hpp"
 #include "io/safetensors/safetensors.hpp"
 #include "kernels/base/process/host_name.hpp"
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/train/build_facts.hpp"
 #include "src/train/version.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 
 namespace triax::testing_support {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "io/safetensors/safetensors.hpp"
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/model/small_models.hpp"
 #include "tests/support/golden.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/state/parameter_store.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "tests/io/rank_fixtures.hpp"
 
 namespace triax::test {

@@ -1,7 +1,7 @@
 #include "src/train/checkpoint.hpp"
 
 #include "io/checkpoint/checkpoint_background.hpp"
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/state/initial_weights.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"

@@ -1,5 +1,5 @@
 // Which other models a checkpoint is resumed as.
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/train/checkpoint.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/matchers.hpp"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/model/stage.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/train/huggingface_fixtures.hpp"

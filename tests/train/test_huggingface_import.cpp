@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "src/model/stage.hpp"
 #include "tests/support/training.hpp"
 #include "tests/train/huggingface_fixtures.hpp"

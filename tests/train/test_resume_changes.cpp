@@ -1,6 +1,6 @@
 #include "src/train/resume_changes.hpp"
 
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"
 

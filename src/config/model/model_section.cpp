@@ -1,4 +1,4 @@
-#include "src/config/model_section.hpp"
+#include "src/config/model/model_section.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "src/config/huggingface.hpp"
-#include "src/config/model_source.hpp"
+#include "src/config/model/huggingface.hpp"
+#include "src/config/model/model_source.hpp"
+#include "src/config/model/rope_scaling.hpp"
 #include "src/config/resolve/paths.hpp"
-#include "src/config/rope_scaling.hpp"
 #include "src/config/source/file_look.hpp"
 #include "src/config/source/json_lines.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/config/model_source.hpp"
+#include "src/config/model/model_source.hpp"
 
 #include <fmt/format.h>
 

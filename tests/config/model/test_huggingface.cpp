@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "tests/config/same_config.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "src/config/rope_scaling.hpp"
+#include "src/config/model/rope_scaling.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/config/model_section.hpp"
+#include "src/config/model/model_section.hpp"
 
 #include <gmock/gmock.h>
 

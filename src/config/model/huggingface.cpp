@@ -1,4 +1,4 @@
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-#include "src/config/model_source.hpp"
+#include "src/config/model/model_source.hpp"
 
 #include <gmock/gmock.h>
 
-#include "src/config/huggingface.hpp"
+#include "src/config/model/huggingface.hpp"
 #include "tests/config/model_texts.hpp"
 
 namespace triax {
