@@ -4,7 +4,7 @@
 #include <string>
 
 #include "src/state/huggingface_weights.hpp"
-#include "src/state/optimizer.hpp"
+#include "src/state/optimizer/optimizer.hpp"
 
 namespace triax {
 

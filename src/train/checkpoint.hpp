@@ -9,7 +9,7 @@
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "io/checkpoint/checkpoint_snapshot.hpp"
 #include "src/comm/grid/process_grid.hpp"
-#include "src/state/optimizer.hpp"
+#include "src/state/optimizer/optimizer.hpp"
 #include "src/state/parameter_store.hpp"
 
 namespace triax {

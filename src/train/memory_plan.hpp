@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/state/optimizer.hpp"
+#include "src/state/optimizer/optimizer.hpp"
 #include "src/train/message_plan.hpp"
 #include "src/train/step_buffers.hpp"
 

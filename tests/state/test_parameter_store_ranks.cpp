@@ -2,7 +2,7 @@
 // what is kept.
 #include <algorithm>
 
-#include "src/state/optimizer.hpp"
+#include "src/state/optimizer/optimizer.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/state/stage_grid.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/state/host_step.hpp"
+#include "src/state/optimizer/host_step.hpp"
 
 #include <algorithm>
 #include <utility>

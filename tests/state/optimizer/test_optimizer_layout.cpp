@@ -1,4 +1,4 @@
-#include "src/state/optimizer_layout.hpp"
+#include "src/state/optimizer/optimizer_layout.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/state/optimizer.hpp"
+#include "src/state/optimizer/optimizer.hpp"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // AdamW on the host for a device's parameters: the numbers of adamw(), on the emulated device or a
 // GPU.
-#include "src/state/host_step.hpp"
+#include "src/state/optimizer/host_step.hpp"
 
 #include <gtest/gtest.h>
 

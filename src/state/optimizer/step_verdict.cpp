@@ -1,4 +1,4 @@
-#include "src/state/step_verdict.hpp"
+#include "src/state/optimizer/step_verdict.hpp"
 
 namespace triax {
 

@@ -1,11 +1,11 @@
-#include "src/state/optimizer.hpp"
+#include "src/state/optimizer/optimizer.hpp"
 
 #include <cmath>
 #include <limits>
 
 #include "kernels/optimizer/adamw.hpp"
 #include "kernels/random/random.hpp"
-#include "src/state/optimizer_layout.hpp"
+#include "src/state/optimizer/optimizer_layout.hpp"
 
 namespace triax {
 

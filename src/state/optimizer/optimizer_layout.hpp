@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/state/optimizer.hpp"
+#include "src/state/optimizer/optimizer.hpp"
 
 namespace triax {
 
