@@ -4,7 +4,7 @@
 
 #include "io/safetensors/safetensors.hpp"
 #include "kernels/random/random.hpp"
-#include "src/state/staging.hpp"
+#include "src/state/offload/staging.hpp"
 
 namespace triax {
 namespace {

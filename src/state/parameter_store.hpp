@@ -8,9 +8,9 @@
 #include "src/comm/watchdog/device_wait.hpp"
 #include "src/state/buffer_pool.hpp"
 #include "src/state/layer_views.hpp"
+#include "src/state/offload/state_options.hpp"
+#include "src/state/offload/stored_shards.hpp"
 #include "src/state/parameter_block.hpp"
-#include "src/state/state_options.hpp"
-#include "src/state/stored_shards.hpp"
 
 namespace triax {
 

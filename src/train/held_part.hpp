@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "io/hdf5/boxes.hpp"
+#include "src/state/offload/staging.hpp"
 #include "src/state/parameter_store.hpp"
-#include "src/state/staging.hpp"
 
 namespace triax {
 

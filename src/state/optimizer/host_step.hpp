@@ -5,7 +5,7 @@
 #include <array>
 
 #include "kernels/optimizer/adamw.hpp"
-#include "src/state/staging.hpp"
+#include "src/state/offload/staging.hpp"
 
 namespace triax {
 

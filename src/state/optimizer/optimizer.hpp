@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/config/config.hpp"
-#include "src/state/offload_store.hpp"
+#include "src/state/offload/offload_store.hpp"
 #include "src/state/optimizer/host_step.hpp"
 #include "src/state/optimizer/step_verdict.hpp"
 #include "src/state/parameter_store.hpp"

@@ -1,5 +1,5 @@
 // Shards beside a device, in the host's memory and on a disk: on the emulated device or a GPU.
-#include "src/state/stored_shards.hpp"
+#include "src/state/offload/stored_shards.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "src/state/loaded_shard.hpp"
-#include "src/state/state_options.hpp"
-#include "src/state/stored_shard.hpp"
+#include "src/state/offload/loaded_shard.hpp"
+#include "src/state/offload/state_options.hpp"
+#include "src/state/offload/stored_shard.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/state/staging.hpp"
+#include "src/state/offload/staging.hpp"
 
 #include "kernels/activation/elementwise.hpp"
 

@@ -2,7 +2,7 @@
 // How a rank keeps parameters and gradients, and the buffers that its plans ask for.
 #include <vector>
 
-#include "src/state/offload_store.hpp"
+#include "src/state/offload/offload_store.hpp"
 #include "src/state/parameter_block.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "src/state/loaded_shard.hpp"
+#include "src/state/offload/loaded_shard.hpp"
 
 #include <utility>
 

@@ -3,8 +3,8 @@
 // them.
 #include <utility>
 
-#include "src/state/loaded_shard.hpp"
-#include "src/state/stored_shard.hpp"
+#include "src/state/offload/loaded_shard.hpp"
+#include "src/state/offload/stored_shard.hpp"
 
 namespace triax {
 

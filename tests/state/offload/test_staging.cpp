@@ -1,5 +1,5 @@
 // Elements between files and tensors of a device.
-#include "src/state/staging.hpp"
+#include "src/state/offload/staging.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/state/offload_store.hpp"
+#include "src/state/offload/offload_store.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "src/state/shard_homes.hpp"
+#include "src/state/offload/shard_homes.hpp"
 
 namespace triax {
 

@@ -1,8 +1,8 @@
-#include "src/state/stored_shards.hpp"
+#include "src/state/offload/stored_shards.hpp"
 
 #include <utility>
 
-#include "src/state/shard_homes.hpp"
+#include "src/state/offload/shard_homes.hpp"
 
 namespace triax {
 namespace {

@@ -2,7 +2,7 @@
 // What can be done with a shard of ZeRO 3's parameters that is beside the compute for a while only.
 #include <functional>
 
-#include "src/state/offload_store.hpp"
+#include "src/state/offload/offload_store.hpp"
 
 namespace triax {
 
