@@ -10,7 +10,7 @@
 #include "io/checkpoint/checkpoint_snapshot.hpp"
 #include "src/comm/grid/process_grid.hpp"
 #include "src/state/optimizer/optimizer.hpp"
-#include "src/state/parameter_store.hpp"
+#include "src/state/parameters/parameter_store.hpp"
 
 namespace triax {
 

@@ -8,7 +8,7 @@
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
 #include "src/state/optimizer/optimizer.hpp"
-#include "src/state/parameter_store.hpp"
+#include "src/state/parameters/parameter_store.hpp"
 #include "src/train/batch_loader.hpp"
 #include "src/train/non_finite.hpp"
 #include "src/train/pipeline_messages.hpp"

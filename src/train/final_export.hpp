@@ -4,7 +4,7 @@
 
 #include "src/comm/grid/process_grid.hpp"
 #include "src/config/config.hpp"
-#include "src/state/parameter_store.hpp"
+#include "src/state/parameters/parameter_store.hpp"
 
 namespace triax {
 

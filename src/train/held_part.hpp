@@ -10,7 +10,7 @@
 
 #include "io/hdf5/boxes.hpp"
 #include "src/state/offload/staging.hpp"
-#include "src/state/parameter_store.hpp"
+#include "src/state/parameters/parameter_store.hpp"
 
 namespace triax {
 

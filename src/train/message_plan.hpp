@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "src/state/block_messages.hpp"
+#include "src/state/parameters/block_messages.hpp"
 #include "src/train/step_plan.hpp"
 
 namespace triax {

@@ -7,7 +7,7 @@
 
 #include "kernels/base/device/total.hpp"
 #include "src/comm/grid/process_grid.hpp"
-#include "src/state/parameter_store.hpp"
+#include "src/state/parameters/parameter_store.hpp"
 
 namespace triax {
 

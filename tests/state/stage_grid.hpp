@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/config/model/huggingface.hpp"
-#include "src/state/parameter_store.hpp"
+#include "src/state/parameters/parameter_store.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"
 

@@ -10,7 +10,7 @@
 #include "src/state/offload/offload_store.hpp"
 #include "src/state/optimizer/host_step.hpp"
 #include "src/state/optimizer/step_verdict.hpp"
-#include "src/state/parameter_store.hpp"
+#include "src/state/parameters/parameter_store.hpp"
 
 namespace triax {
 

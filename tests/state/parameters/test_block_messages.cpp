@@ -1,5 +1,5 @@
 // That a run sends just this: tests/parity/test_traffic_of_training.cpp.
-#include "src/state/block_messages.hpp"
+#include "src/state/parameters/block_messages.hpp"
 
 #include <gtest/gtest.h>
 

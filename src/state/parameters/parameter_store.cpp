@@ -1,4 +1,4 @@
-#include "src/state/parameter_store.hpp"
+#include "src/state/parameters/parameter_store.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "src/state/block_messages.hpp"
+#include "src/state/parameters/block_messages.hpp"
 
 namespace triax {
 

@@ -1,7 +1,7 @@
 #pragma once
 // What ParameterStore sends for a block, before it is sent: for dry runs.
 #include "src/comm/interface/planned_messages.hpp"
-#include "src/state/parameter_store.hpp"
+#include "src/state/parameters/parameter_store.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/state/layer_views.hpp"
+#include "src/state/parameters/layer_views.hpp"
 
 namespace triax {
 namespace {

@@ -7,10 +7,10 @@
 #include "src/comm/grid/process_grid.hpp"
 #include "src/comm/watchdog/device_wait.hpp"
 #include "src/state/buffer_pool.hpp"
-#include "src/state/layer_views.hpp"
 #include "src/state/offload/state_options.hpp"
 #include "src/state/offload/stored_shards.hpp"
 #include "src/state/parameter_block.hpp"
+#include "src/state/parameters/layer_views.hpp"
 
 namespace triax {
 
