@@ -10,7 +10,7 @@
 #include "io/checkpoint/tensor_pieces.hpp"
 #include "io/files/mapped_file.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/state/huggingface_weights.hpp"
+#include "src/state/weights/huggingface_weights.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/convert_weights.hpp"
 #include "src/train/output_target.hpp"

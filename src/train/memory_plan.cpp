@@ -4,7 +4,7 @@
 #include <set>
 
 #include "io/checkpoint/load/checkpoint_loader.hpp"
-#include "src/state/initial_weights.hpp"
+#include "src/state/weights/initial_weights.hpp"
 #include "src/train/batch_loader.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/executor.hpp"

@@ -6,8 +6,8 @@
 
 #include "io/tokens/token_reader.hpp"
 #include "src/config/load.hpp"
-#include "src/state/huggingface_weights.hpp"
 #include "src/state/optimizer/optimizer.hpp"
+#include "src/state/weights/huggingface_weights.hpp"
 #include "src/train/job_plan.hpp"
 
 namespace triax {

@@ -6,7 +6,7 @@
 
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/cuda/launch/stream.hpp"
-#include "src/state/initial_weights.hpp"
+#include "src/state/weights/initial_weights.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/final_export.hpp"
 #include "src/train/offload_place.hpp"

@@ -2,7 +2,7 @@
 
 #include "io/checkpoint/checkpoint_background.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/state/initial_weights.hpp"
+#include "src/state/weights/initial_weights.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 

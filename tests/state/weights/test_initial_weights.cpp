@@ -1,4 +1,4 @@
-#include "src/state/initial_weights.hpp"
+#include "src/state/weights/initial_weights.hpp"
 
 #include <cmath>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "src/state/huggingface_weights.hpp"
+#include "src/state/weights/huggingface_weights.hpp"
 
 #include <fmt/ranges.h>
 

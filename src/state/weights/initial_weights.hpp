@@ -3,8 +3,8 @@
 // way a function of names and global indices, never of the grid.
 #include <string>
 
-#include "src/state/huggingface_weights.hpp"
 #include "src/state/optimizer/optimizer.hpp"
+#include "src/state/weights/huggingface_weights.hpp"
 
 namespace triax {
 
