@@ -28,10 +28,10 @@
 #include "src/huggingface_commands.hpp"
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"
-#include "src/train/build_facts.hpp"
 #include "src/train/memory_check.hpp"
 #include "src/train/run_requests.hpp"
-#include "src/train/version.hpp"
+#include "src/version/build_facts.hpp"
+#include "src/version/version.hpp"
 
 namespace {
 

@@ -20,8 +20,8 @@
 #include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/topology/topology.hpp"
 #include "src/threads.hpp"
-#include "src/train/build_facts.hpp"
-#include "src/train/version.hpp"
+#include "src/version/build_facts.hpp"
+#include "src/version/version.hpp"
 
 namespace triax::benchmark {
 namespace {

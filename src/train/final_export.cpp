@@ -8,7 +8,7 @@
 #include "src/config/model/huggingface.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/huggingface_export.hpp"
-#include "src/train/version.hpp"
+#include "src/version/version.hpp"
 
 namespace triax {
 namespace {

@@ -14,7 +14,7 @@
 #include "src/train/checkpoint.hpp"
 #include "src/train/convert_weights.hpp"
 #include "src/train/output_target.hpp"
-#include "src/train/version.hpp"
+#include "src/version/version.hpp"
 
 namespace triax {
 namespace {

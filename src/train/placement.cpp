@@ -5,7 +5,7 @@
 #include "kernels/base/device/device.hpp"
 #include "src/comm/device/device_messages.hpp"
 #include "src/comm/grid/process_grid.hpp"
-#include "src/train/build_facts.hpp"
+#include "src/version/build_facts.hpp"
 
 namespace triax {
 namespace {

@@ -9,7 +9,7 @@
 #include "src/config/model/huggingface.hpp"
 #include "src/train/resume_changes.hpp"
 #include "src/train/run_directory.hpp"
-#include "src/train/version.hpp"
+#include "src/version/version.hpp"
 
 namespace triax {
 

@@ -15,8 +15,8 @@
 #include "src/config/resolve/resolved_paths.hpp"
 #include "src/config/source/absolute_path.hpp"
 #include "src/train/batch_job.hpp"
-#include "src/train/build_facts.hpp"
-#include "src/train/version.hpp"
+#include "src/version/build_facts.hpp"
+#include "src/version/version.hpp"
 
 namespace triax {
 

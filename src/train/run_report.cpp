@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "src/train/batch_job.hpp"
-#include "src/train/build_facts.hpp"
 #include "src/train/dry_run.hpp"
 #include "src/train/offload_place.hpp"
 #include "src/train/process_memory.hpp"
 #include "src/train/schedule_report.hpp"
-#include "src/train/version.hpp"
+#include "src/version/build_facts.hpp"
+#include "src/version/version.hpp"
 
 namespace triax {
 namespace {

@@ -11,8 +11,8 @@
 #include "io/safetensors/safetensors.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/train/build_facts.hpp"
-#include "src/train/version.hpp"
+#include "src/version/build_facts.hpp"
+#include "src/version/version.hpp"
 
 namespace triax {
 namespace {

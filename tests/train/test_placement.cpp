@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "src/comm/device/device_messages.hpp"
-#include "src/train/build_facts.hpp"
 #include "src/train/job_plan.hpp"
+#include "src/version/build_facts.hpp"
 #include "tests/support/job_builder.hpp"
 
 namespace triax::test {

@@ -1,6 +1,6 @@
 #include "src/train/run_directory.hpp"
 
-#include "src/train/build_facts.hpp"
+#include "src/version/build_facts.hpp"
 
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/fixtures.hpp"

@@ -1,10 +1,10 @@
-#include "src/train/build_facts.hpp"
+#include "src/version/build_facts.hpp"
 
 #include <fmt/format.h>
 
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/train/commit.hpp"
-#include "src/train/libraries.hpp"
+#include "src/version/commit.hpp"
+#include "src/version/libraries.hpp"
 
 namespace triax {
 
