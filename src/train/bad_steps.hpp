@@ -6,7 +6,7 @@
 
 #include "io/metrics/metrics_writer.hpp"
 #include "kernels/base/check.hpp"
-#include "src/train/loss_scaler.hpp"
+#include "src/recipe/loss_scaler.hpp"
 
 namespace triax {
 

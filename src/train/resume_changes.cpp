@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "src/recipe/schedule_report.hpp"
 #include "src/train/checkpoint.hpp"
 #include "src/train/job_changes.hpp"
-#include "src/train/schedule_report.hpp"
 
 namespace triax {
 namespace {

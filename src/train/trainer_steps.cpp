@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "kernels/random/random.hpp"
-#include "src/train/lr_schedule.hpp"
+#include "src/recipe/lr_schedule.hpp"
 #include "src/train/non_finite.hpp"
 #include "src/train/trainer.hpp"
 

@@ -1,10 +1,10 @@
-#include "src/train/schedule_report.hpp"
+#include "src/recipe/schedule_report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "src/train/lr_schedule.hpp"
+#include "src/recipe/lr_schedule.hpp"
 
 namespace triax {
 namespace {

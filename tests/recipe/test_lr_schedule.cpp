@@ -1,4 +1,4 @@
-#include "src/train/lr_schedule.hpp"
+#include "src/recipe/lr_schedule.hpp"
 
 #include <gtest/gtest.h>
 

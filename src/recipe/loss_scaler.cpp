@@ -1,4 +1,4 @@
-#include "src/train/loss_scaler.hpp"
+#include "src/recipe/loss_scaler.hpp"
 
 #include <algorithm>
 #include <cmath>

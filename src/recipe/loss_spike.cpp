@@ -1,4 +1,4 @@
-#include "src/train/loss_spike.hpp"
+#include "src/recipe/loss_spike.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // DeepSpeed's rules (deepspeed/runtime/fp16/loss_scaler.py, DynamicLossScaler.update_scale).
-#include "src/train/loss_scaler.hpp"
+#include "src/recipe/loss_scaler.hpp"
 
 #include "tests/io/fixtures.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/train/schedule_report.hpp"
+#include "src/recipe/schedule_report.hpp"
 
 #include <gmock/gmock.h>
 
