@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/train/placement.hpp"
+#include "src/plan/placement.hpp"
 
 namespace triax {
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <vector>
 
+#include "src/plan/step_plan.hpp"
 #include "src/state/parameters/block_messages.hpp"
-#include "src/train/step_plan.hpp"
 
 namespace triax {
 

@@ -1,8 +1,8 @@
 #pragma once
 // Where a job's offloaded state goes on this rank, and what is said of it.
 #include "src/comm/grid/process_grid.hpp"
+#include "src/plan/step_plan.hpp"
 #include "src/state/optimizer/optimizer.hpp"
-#include "src/train/step_plan.hpp"
 
 namespace triax {
 

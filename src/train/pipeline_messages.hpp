@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "src/comm/interface/communicator.hpp"
+#include "src/plan/placement.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
-#include "src/train/placement.hpp"
 
 namespace triax {
 

@@ -1,8 +1,8 @@
 #pragma once
 // What the numbers on the ProgressBoard mean, for the report of a wait without end.
 #include "src/comm/grid/process_grid.hpp"
+#include "src/plan/step_plan.hpp"
 #include "src/train/executor.hpp"
-#include "src/train/step_plan.hpp"
 
 namespace triax {
 

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "io/checkpoint/checkpoint_background.hpp"
+#include "src/plan/placement.hpp"
 #include "src/train/checkpoint.hpp"
-#include "src/train/placement.hpp"
 
 namespace triax {
 

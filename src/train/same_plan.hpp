@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/comm/grid/process_grid.hpp"
-#include "src/train/step_plan.hpp"
+#include "src/plan/step_plan.hpp"
 
 namespace triax {
 

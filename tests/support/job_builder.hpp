@@ -7,7 +7,7 @@
 
 #include "src/comm/grid/process_grid.hpp"
 #include "src/config/load.hpp"
-#include "src/train/placement.hpp"
+#include "src/plan/placement.hpp"
 #include "tests/support/golden.hpp"
 
 namespace triax::test {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/train/step_plan.hpp"
+#include "src/plan/step_plan.hpp"
 #include "tests/support/training.hpp"
 
 namespace triax::test {

@@ -1,9 +1,9 @@
 #pragma once
 // From a job to the verified plans of its training step, for all stages.
 #include "src/model/stage.hpp"
+#include "src/plan/placement.hpp"
 #include "src/schedule/verify.hpp"
 #include "src/state/optimizer/optimizer.hpp"
-#include "src/train/placement.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/train/placement.hpp"
+#include "src/plan/placement.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "src/train/step_plan.hpp"
+#include "src/plan/step_plan.hpp"
 
 #include <algorithm>
 #include <limits>
