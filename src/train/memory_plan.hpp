@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "src/executor/step_buffers.hpp"
 #include "src/state/optimizer/optimizer.hpp"
 #include "src/train/message_plan.hpp"
-#include "src/train/step_buffers.hpp"
 
 namespace triax {
 

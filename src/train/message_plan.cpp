@@ -4,8 +4,8 @@
 #include <map>
 
 #include "src/comm/device/staging_memory.hpp"
+#include "src/executor/step_buffers.hpp"
 #include "src/model/architecture.hpp"
-#include "src/train/step_buffers.hpp"
 
 namespace triax {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 // What the numbers on the ProgressBoard mean, for the report of a wait without end.
 #include "src/comm/grid/process_grid.hpp"
+#include "src/executor/executor.hpp"
 #include "src/plan/step_plan.hpp"
-#include "src/train/executor.hpp"
 
 namespace triax {
 

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "src/config/load.hpp"
+#include "src/executor/evaluator.hpp"
+#include "src/executor/executor.hpp"
+#include "src/executor/non_finite.hpp"
 #include "src/recipe/loss_scaler.hpp"
 #include "src/recipe/loss_spike.hpp"
 #include "src/train/bad_steps.hpp"
 #include "src/train/checkpoint.hpp"
-#include "src/train/evaluator.hpp"
-#include "src/train/executor.hpp"
 #include "src/train/job_plan.hpp"
-#include "src/train/non_finite.hpp"
 #include "src/train/progress_texts.hpp"
 #include "src/train/run_checkpoints.hpp"
 #include "src/train/run_record.hpp"

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "kernels/base/mpi/agree.hpp"
+#include "src/executor/non_finite.hpp"
 #include "src/train/batch_job.hpp"
-#include "src/train/non_finite.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/train/trainer.hpp"
 

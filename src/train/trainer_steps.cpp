@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "kernels/random/random.hpp"
+#include "src/executor/non_finite.hpp"
 #include "src/recipe/lr_schedule.hpp"
-#include "src/train/non_finite.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {

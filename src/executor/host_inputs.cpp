@@ -1,4 +1,4 @@
-#include "src/train/host_inputs.hpp"
+#include "src/executor/host_inputs.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "src/train/executor.hpp"
+#include "src/executor/executor.hpp"
 
 #include <cmath>
 #include <utility>

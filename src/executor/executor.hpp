@@ -4,16 +4,16 @@
 
 #include "kernels/base/device/total.hpp"
 #include "src/comm/grid/process_grid.hpp"
+#include "src/executor/batch_loader.hpp"
+#include "src/executor/non_finite.hpp"
+#include "src/executor/pipeline_messages.hpp"
+#include "src/executor/run_ahead.hpp"
+#include "src/executor/step_buffers.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
 #include "src/state/optimizer/optimizer.hpp"
 #include "src/state/parameters/parameter_store.hpp"
-#include "src/train/batch_loader.hpp"
-#include "src/train/non_finite.hpp"
-#include "src/train/pipeline_messages.hpp"
-#include "src/train/run_ahead.hpp"
-#include "src/train/step_buffers.hpp"
 
 namespace triax {
 

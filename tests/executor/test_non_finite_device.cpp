@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/emulated_device.hpp"
 #include "kernels/random/random.hpp"
-#include "src/train/non_finite.hpp"
+#include "src/executor/non_finite.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/batch_loader.hpp"
+#include "src/executor/batch_loader.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 
 #include "io/tokens/token_reader.hpp"
 #include "src/config/config.hpp"
-#include "src/train/executor.hpp"
+#include "src/executor/executor.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/train/pipeline_messages.hpp"
+#include "src/executor/pipeline_messages.hpp"
 
 #include "kernels/base/check.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/train/evaluator.hpp"
+#include "src/executor/evaluator.hpp"
 
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"

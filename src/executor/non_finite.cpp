@@ -1,4 +1,4 @@
-#include "src/train/non_finite.hpp"
+#include "src/executor/non_finite.hpp"
 
 #include <cmath>
 

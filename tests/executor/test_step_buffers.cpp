@@ -1,4 +1,4 @@
-#include "src/train/step_buffers.hpp"
+#include "src/executor/step_buffers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // On the emulated device, whose work is done when somebody waits for it.
-#include "src/train/run_ahead.hpp"
+#include "src/executor/run_ahead.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // On the emulated device or a GPU.
-#include "src/train/host_inputs.hpp"
+#include "src/executor/host_inputs.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "src/executor/host_inputs.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
 #include "src/state/buffer_pool.hpp"
-#include "src/train/host_inputs.hpp"
 
 namespace triax {
 

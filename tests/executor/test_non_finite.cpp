@@ -1,5 +1,5 @@
 // Steps whose loss or gradient is not finite: skipped on every rank alike, looked into, counted.
-#include "src/train/non_finite.hpp"
+#include "src/executor/non_finite.hpp"
 
 #include <cmath>
 #include <filesystem>
