@@ -18,9 +18,9 @@
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/training_job.hpp"
 #include "kernels/random/random.hpp"
+#include "src/checkpoint/checkpoint.hpp"
 #include "src/comm/launch/mpi_session.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/train/checkpoint.hpp"
 #include "src/train/generate.hpp"
 #include "src/train/memory_check.hpp"
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "kernels/base/mpi/agree.hpp"
+#include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/train/checkpoint.hpp"
 #include "src/train/huggingface_export.hpp"
 #include "src/version/version.hpp"
 

@@ -6,9 +6,9 @@
 #include <numeric>
 
 #include "kernels/random/random.hpp"
+#include "src/checkpoint/checkpoint.hpp"
+#include "src/checkpoint/resume_changes.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/train/checkpoint.hpp"
-#include "src/train/resume_changes.hpp"
 
 namespace triax {
 namespace {

@@ -15,9 +15,9 @@
 #include "io/safetensors/safetensors.hpp"
 #include "io/safetensors/safetensors_writer.hpp"
 #include "kernels/base/mpi/agree.hpp"
+#include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/model/stage.hpp"
-#include "src/train/checkpoint.hpp"
 #include "src/train/convert_weights.hpp"
 #include "src/train/output_target.hpp"
 

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "io/checkpoint/load/checkpoint_loader.hpp"
+#include "src/checkpoint/checkpoint.hpp"
 #include "src/executor/batch_loader.hpp"
 #include "src/executor/executor.hpp"
 #include "src/state/weights/initial_weights.hpp"
-#include "src/train/checkpoint.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {

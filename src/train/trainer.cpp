@@ -6,11 +6,11 @@
 
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/cuda/launch/stream.hpp"
+#include "src/checkpoint/resume_changes.hpp"
 #include "src/state/weights/initial_weights.hpp"
 #include "src/train/batch_job.hpp"
 #include "src/train/final_export.hpp"
 #include "src/train/offload_place.hpp"
-#include "src/train/resume_changes.hpp"
 #include "src/train/run_directory.hpp"
 
 namespace triax {

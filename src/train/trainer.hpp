@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "src/checkpoint/checkpoint.hpp"
+#include "src/checkpoint/run_checkpoints.hpp"
 #include "src/config/load.hpp"
 #include "src/executor/evaluator.hpp"
 #include "src/executor/executor.hpp"
@@ -12,10 +14,8 @@
 #include "src/recipe/loss_scaler.hpp"
 #include "src/recipe/loss_spike.hpp"
 #include "src/train/bad_steps.hpp"
-#include "src/train/checkpoint.hpp"
 #include "src/train/job_plan.hpp"
 #include "src/train/progress_texts.hpp"
-#include "src/train/run_checkpoints.hpp"
 #include "src/train/run_record.hpp"
 #include "src/train/run_report.hpp"
 #include "src/train/run_requests.hpp"

@@ -2,7 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "src/train/resume_changes.hpp"
+#include "src/checkpoint/resume_changes.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/train/trainer.hpp"
 

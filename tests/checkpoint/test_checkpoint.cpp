@@ -1,4 +1,4 @@
-#include "src/train/checkpoint.hpp"
+#include "src/checkpoint/checkpoint.hpp"
 
 #include "io/checkpoint/checkpoint_background.hpp"
 #include "src/config/model/huggingface.hpp"

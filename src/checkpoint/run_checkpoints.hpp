@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "io/checkpoint/checkpoint_background.hpp"
+#include "src/checkpoint/checkpoint.hpp"
 #include "src/plan/placement.hpp"
-#include "src/train/checkpoint.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/train/checkpoint.hpp"
+#include "src/checkpoint/checkpoint.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "src/train/held_part.hpp"
+#include "src/checkpoint/held_part.hpp"
 
 namespace triax {
 namespace {

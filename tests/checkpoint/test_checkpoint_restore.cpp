@@ -1,6 +1,6 @@
 // Which other models a checkpoint is resumed as.
+#include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/train/checkpoint.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/train/huggingface_fixtures.hpp"

@@ -1,4 +1,4 @@
-#include "src/train/resume_changes.hpp"
+#include "src/checkpoint/resume_changes.hpp"
 
 #include "src/config/model/huggingface.hpp"
 #include "tests/io/fixtures.hpp"

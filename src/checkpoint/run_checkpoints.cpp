@@ -1,4 +1,4 @@
-#include "src/train/run_checkpoints.hpp"
+#include "src/checkpoint/run_checkpoints.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "kernels/base/mpi/agree.hpp"
+#include "src/checkpoint/resume_changes.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/train/resume_changes.hpp"
 #include "src/train/run_directory.hpp"
 #include "src/version/version.hpp"
 

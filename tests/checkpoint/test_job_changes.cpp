@@ -1,4 +1,4 @@
-#include "src/train/job_changes.hpp"
+#include "src/checkpoint/job_changes.hpp"
 
 #include <gmock/gmock.h>
 

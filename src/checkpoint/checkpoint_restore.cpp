@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "io/checkpoint/load/checkpoint_loader.hpp"
+#include "src/checkpoint/checkpoint.hpp"
+#include "src/checkpoint/held_part.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/train/checkpoint.hpp"
-#include "src/train/held_part.hpp"
 
 namespace triax {
 namespace {

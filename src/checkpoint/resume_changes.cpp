@@ -1,13 +1,13 @@
-#include "src/train/resume_changes.hpp"
+#include "src/checkpoint/resume_changes.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "src/checkpoint/checkpoint.hpp"
+#include "src/checkpoint/job_changes.hpp"
 #include "src/recipe/schedule_report.hpp"
-#include "src/train/checkpoint.hpp"
-#include "src/train/job_changes.hpp"
 
 namespace triax {
 namespace {
