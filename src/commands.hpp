@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/train/start_signals.hpp"
+#include "src/launch/start_signals.hpp"
 
 namespace triax {
 

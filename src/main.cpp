@@ -26,10 +26,10 @@
 #include "src/generate_command.hpp"
 #include "src/hangup.hpp"
 #include "src/huggingface_commands.hpp"
+#include "src/launch/run_requests.hpp"
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"
 #include "src/train/memory_check.hpp"
-#include "src/train/run_requests.hpp"
 #include "src/version/build_facts.hpp"
 #include "src/version/version.hpp"
 

@@ -17,9 +17,9 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
+#include "src/launch/output_target.hpp"
 #include "src/model/stage.hpp"
 #include "src/train/convert_weights.hpp"
-#include "src/train/output_target.hpp"
 
 namespace triax {
 namespace {

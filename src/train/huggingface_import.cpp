@@ -11,9 +11,9 @@
 #include "io/files/mapped_file.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
+#include "src/launch/output_target.hpp"
 #include "src/state/weights/huggingface_weights.hpp"
 #include "src/train/convert_weights.hpp"
-#include "src/train/output_target.hpp"
 #include "src/version/version.hpp"
 
 namespace triax {

@@ -7,8 +7,8 @@
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/executor/batch_loader.hpp"
 #include "src/executor/executor.hpp"
+#include "src/launch/run_directory.hpp"
 #include "src/state/weights/initial_weights.hpp"
-#include "src/train/run_directory.hpp"
 
 namespace triax {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "src/train/run_lock.hpp"
+#include "src/launch/run_lock.hpp"
 
 namespace triax {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "io/metrics/metrics_writer.hpp"
 #include "src/comm/grid/process_grid.hpp"
-#include "src/train/run_requests.hpp"
+#include "src/launch/run_requests.hpp"
 #include "src/train/straggler.hpp"
 
 namespace triax {

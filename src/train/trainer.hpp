@@ -11,6 +11,7 @@
 #include "src/executor/evaluator.hpp"
 #include "src/executor/executor.hpp"
 #include "src/executor/non_finite.hpp"
+#include "src/launch/run_requests.hpp"
 #include "src/recipe/loss_scaler.hpp"
 #include "src/recipe/loss_spike.hpp"
 #include "src/train/bad_steps.hpp"
@@ -18,7 +19,6 @@
 #include "src/train/progress_texts.hpp"
 #include "src/train/run_record.hpp"
 #include "src/train/run_report.hpp"
-#include "src/train/run_requests.hpp"
 #include "src/train/step_share.hpp"
 
 namespace triax {

@@ -5,8 +5,8 @@
 
 #include "kernels/base/mpi/agree.hpp"
 #include "src/executor/non_finite.hpp"
-#include "src/train/batch_job.hpp"
-#include "src/train/run_directory.hpp"
+#include "src/launch/batch_job.hpp"
+#include "src/launch/run_directory.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {

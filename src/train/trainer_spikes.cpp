@@ -3,7 +3,7 @@
 
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/resume_changes.hpp"
-#include "src/train/run_directory.hpp"
+#include "src/launch/run_directory.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "src/train/job_end.hpp"
+#include "src/launch/job_end.hpp"
 
 #include <spdlog/spdlog.h>
 

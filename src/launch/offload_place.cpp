@@ -1,4 +1,4 @@
-#include "src/train/offload_place.hpp"
+#include "src/launch/offload_place.hpp"
 
 #include <spdlog/spdlog.h>
 

@@ -1,4 +1,4 @@
-#include "src/train/job_end.hpp"
+#include "src/launch/job_end.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

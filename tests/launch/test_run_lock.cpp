@@ -1,4 +1,4 @@
-#include "src/train/run_lock.hpp"
+#include "src/launch/run_lock.hpp"
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include "src/train/same_job.hpp"
+#include "src/launch/same_job.hpp"
 
 #include <fmt/ranges.h>
 

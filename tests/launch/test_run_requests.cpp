@@ -1,4 +1,4 @@
-#include "src/train/run_requests.hpp"
+#include "src/launch/run_requests.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/train/run_directory.hpp"
+#include "src/launch/run_directory.hpp"
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include "kernels/base/process/host_name.hpp"
 #include "src/config/resolve/resolved_paths.hpp"
 #include "src/config/source/absolute_path.hpp"
-#include "src/train/batch_job.hpp"
+#include "src/launch/batch_job.hpp"
 #include "src/version/build_facts.hpp"
 #include "src/version/version.hpp"
 

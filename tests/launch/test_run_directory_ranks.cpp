@@ -1,4 +1,4 @@
-#include "src/train/run_directory.hpp"
+#include "src/launch/run_directory.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"

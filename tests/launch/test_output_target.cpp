@@ -1,4 +1,4 @@
-#include "src/train/output_target.hpp"
+#include "src/launch/output_target.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "src/train/batch_job.hpp"
+#include "src/launch/batch_job.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -9,7 +9,7 @@
 #include "io/files/durable.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/config/source/absolute_path.hpp"
-#include "src/train/run_directory.hpp"
+#include "src/launch/run_directory.hpp"
 
 namespace triax {
 

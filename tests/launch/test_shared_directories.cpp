@@ -1,4 +1,4 @@
-#include "src/train/shared_directories.hpp"
+#include "src/launch/shared_directories.hpp"
 
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"

@@ -1,4 +1,4 @@
-#include "src/train/run_directory.hpp"
+#include "src/launch/run_directory.hpp"
 
 #include "src/version/build_facts.hpp"
 

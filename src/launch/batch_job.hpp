@@ -6,7 +6,7 @@
 
 #include "src/comm/grid/process_grid.hpp"
 #include "src/config/load.hpp"
-#include "src/train/job_end.hpp"
+#include "src/launch/job_end.hpp"
 
 namespace triax {
 

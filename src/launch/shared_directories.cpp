@@ -1,4 +1,4 @@
-#include "src/train/shared_directories.hpp"
+#include "src/launch/shared_directories.hpp"
 
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 #include "kernels/base/process/host_name.hpp"
 #include "src/comm/watchdog/stall_exchange.hpp"
 #include "src/config/source/absolute_path.hpp"
-#include "src/train/run_directory.hpp"
+#include "src/launch/run_directory.hpp"
 
 namespace triax {
 namespace {

@@ -1,9 +1,9 @@
-#include "src/train/batch_job.hpp"
+#include "src/launch/batch_job.hpp"
 
 #include <map>
 
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "src/train/run_directory.hpp"
+#include "src/launch/run_directory.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/train/run_lock.hpp"
+#include "src/launch/run_lock.hpp"
 
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "src/train/output_target.hpp"
-#include "src/train/run_directory.hpp"
+#include "src/launch/output_target.hpp"
+#include "src/launch/run_directory.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/train/start_signals.hpp"
+#include "src/launch/start_signals.hpp"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -16,7 +16,7 @@
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launch/launcher.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
-#include "src/train/run_requests.hpp"
+#include "src/launch/run_requests.hpp"
 
 namespace triax {
 
