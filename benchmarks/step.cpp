@@ -21,7 +21,7 @@
 #include "src/comm/launch/mpi_session.hpp"
 #include "src/config/load.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/train/memory_check.hpp"
+#include "src/forecast/memory_check.hpp"
 #include "src/train/trainer.hpp"
 
 namespace {

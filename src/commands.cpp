@@ -18,6 +18,10 @@
 #include "src/config/describe.hpp"
 #include "src/config/load.hpp"
 #include "src/executor/pipeline_messages.hpp"
+#include "src/forecast/dry_run.hpp"
+#include "src/forecast/memory_check.hpp"
+#include "src/forecast/offload_room.hpp"
+#include "src/forecast/same_plan.hpp"
 #include "src/launch/batch_job.hpp"
 #include "src/launch/offload_place.hpp"
 #include "src/launch/run_lock.hpp"
@@ -25,11 +29,7 @@
 #include "src/launch/shared_directories.hpp"
 #include "src/standard_output.hpp"
 #include "src/threads.hpp"
-#include "src/train/dry_run.hpp"
-#include "src/train/memory_check.hpp"
-#include "src/train/offload_room.hpp"
 #include "src/train/run_report.hpp"
-#include "src/train/same_plan.hpp"
 #include "src/train/trainer.hpp"
 
 namespace triax {

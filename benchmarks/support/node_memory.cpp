@@ -4,7 +4,7 @@
 #include <mpi.h>
 
 #include "kernels/base/check.hpp"
-#include "src/train/memory_limit.hpp"
+#include "src/forecast/memory_limit.hpp"
 
 namespace triax::benchmark {
 

@@ -21,8 +21,8 @@
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/comm/launch/mpi_session.hpp"
 #include "src/config/model/huggingface.hpp"
+#include "src/forecast/memory_check.hpp"
 #include "src/train/generate.hpp"
-#include "src/train/memory_check.hpp"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include "benchmarks/support/training_job.hpp"
 #include "kernels/parallel/runtime.hpp"
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/train/memory_check.hpp"
-#include "src/train/process_memory.hpp"
+#include "src/forecast/memory_check.hpp"
+#include "src/forecast/process_memory.hpp"
 #include "src/train/trainer.hpp"
 
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/forecast/dry_run.hpp"
+#include "src/forecast/process_memory.hpp"
 #include "src/launch/batch_job.hpp"
 #include "src/launch/offload_place.hpp"
 #include "src/recipe/schedule_report.hpp"
-#include "src/train/dry_run.hpp"
-#include "src/train/process_memory.hpp"
 #include "src/version/build_facts.hpp"
 #include "src/version/version.hpp"
 

@@ -6,9 +6,9 @@
 
 #include "io/tokens/token_reader.hpp"
 #include "src/config/load.hpp"
+#include "src/forecast/job_plan.hpp"
 #include "src/state/optimizer/optimizer.hpp"
 #include "src/state/weights/huggingface_weights.hpp"
-#include "src/train/job_plan.hpp"
 
 namespace triax {
 

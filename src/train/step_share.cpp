@@ -1,6 +1,6 @@
 #include "src/train/step_share.hpp"
 
-#include "src/train/process_memory.hpp"
+#include "src/forecast/process_memory.hpp"
 
 namespace triax {
 

@@ -2,7 +2,7 @@
 // machine; on GPUs where there are some.
 #include <gtest/gtest.h>
 
-#include "src/train/memory_check.hpp"
+#include "src/forecast/memory_check.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/parity/device_offload_jobs.hpp"
 

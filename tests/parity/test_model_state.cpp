@@ -2,7 +2,7 @@
 // parameter of Rajbhandari et al. 2020 (ZeRO), and beside them what the dry run lists and no more.
 #include <gtest/gtest.h>
 
-#include "src/train/memory_check.hpp"
+#include "src/forecast/memory_check.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "src/comm/device/device_messages.hpp"
-#include "src/train/job_plan.hpp"
+#include "src/forecast/job_plan.hpp"
 #include "src/version/build_facts.hpp"
 #include "tests/support/job_builder.hpp"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "kernels/activation/elementwise.hpp"
-#include "src/train/same_plan.hpp"
+#include "src/forecast/same_plan.hpp"
 
 namespace triax::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/offload_room.hpp"
+#include "src/forecast/offload_room.hpp"
 
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"

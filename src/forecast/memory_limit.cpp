@@ -1,4 +1,4 @@
-#include "src/train/memory_limit.hpp"
+#include "src/forecast/memory_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 #include "kernels/base/device/device.hpp"
 #include "kernels/base/process/process_limits.hpp"
-#include "src/train/process_memory.hpp"
+#include "src/forecast/process_memory.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/memory_check.hpp"
+#include "src/forecast/memory_check.hpp"
 
 #include <chrono>
 

@@ -1,11 +1,11 @@
-#include "src/train/memory_advice.hpp"
+#include "src/forecast/memory_advice.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include "src/forecast/memory_check.hpp"
+#include "src/forecast/memory_plan.hpp"
 #include "src/schedule/plan.hpp"
-#include "src/train/memory_check.hpp"
-#include "src/train/memory_plan.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/dry_run.hpp"
+#include "src/forecast/dry_run.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // That a run sends just this: tests/parity/test_traffic_of_training.cpp.
-#include "src/train/message_plan.hpp"
+#include "src/forecast/message_plan.hpp"
 
 #include <gtest/gtest.h>
 

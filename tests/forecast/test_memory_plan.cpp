@@ -1,5 +1,5 @@
 // That a run allocates just this: tests/parity/test_traffic_of_training.cpp.
-#include "src/train/memory_plan.hpp"
+#include "src/forecast/memory_plan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/train/memory_check.hpp"
+#include "src/forecast/memory_check.hpp"
 
 #include <fmt/ranges.h>
 
@@ -7,9 +7,9 @@
 
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/process_limits.hpp"
+#include "src/forecast/memory_advice.hpp"
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
-#include "src/train/memory_advice.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/same_plan.hpp"
+#include "src/forecast/same_plan.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "src/train/message_plan.hpp"
+#include "src/forecast/message_plan.hpp"
 
 namespace triax {
 namespace {

@@ -1,6 +1,6 @@
-// That ranks which differ are told: tests/train/test_same_plan_ranks.cpp. All runs of
+// That ranks which differ are told: tests/forecast/test_same_plan_ranks.cpp. All runs of
 // tests/parity begin with this comparison.
-#include "src/train/same_plan.hpp"
+#include "src/forecast/same_plan.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

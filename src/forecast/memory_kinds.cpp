@@ -1,6 +1,6 @@
 // What is allocated, by kind and by the name of its part of a device's memory.
 #include "kernels/cuda/launch/stream.hpp"
-#include "src/train/memory_plan.hpp"
+#include "src/forecast/memory_plan.hpp"
 
 namespace triax {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "src/comm/grid/process_grid.hpp"
 #include "src/config/config.hpp"
-#include "src/train/memory_plan.hpp"
+#include "src/forecast/memory_plan.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/train/memory_limit.hpp"
+#include "src/forecast/memory_limit.hpp"
 
 #include <sys/resource.h>
 

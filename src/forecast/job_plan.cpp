@@ -1,11 +1,11 @@
-#include "src/train/job_plan.hpp"
+#include "src/forecast/job_plan.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/parallel/parallel.hpp"
-#include "src/train/process_memory.hpp"
+#include "src/forecast/process_memory.hpp"
 
 namespace triax {
 

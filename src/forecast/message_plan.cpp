@@ -1,4 +1,4 @@
-#include "src/train/message_plan.hpp"
+#include "src/forecast/message_plan.hpp"
 
 #include <algorithm>
 #include <map>

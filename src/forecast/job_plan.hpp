@@ -2,7 +2,7 @@
 // All that is known of a job before it runs.
 #include <functional>
 
-#include "src/train/memory_plan.hpp"
+#include "src/forecast/memory_plan.hpp"
 
 namespace triax {
 

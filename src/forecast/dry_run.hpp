@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "src/train/job_plan.hpp"
-#include "src/train/memory_limit.hpp"
+#include "src/forecast/job_plan.hpp"
+#include "src/forecast/memory_limit.hpp"
 
 namespace triax {
 

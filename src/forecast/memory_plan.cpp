@@ -1,4 +1,4 @@
-#include "src/train/memory_plan.hpp"
+#include "src/forecast/memory_plan.hpp"
 
 #include <algorithm>
 #include <set>

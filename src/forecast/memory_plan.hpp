@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "src/executor/step_buffers.hpp"
+#include "src/forecast/message_plan.hpp"
 #include "src/state/optimizer/optimizer.hpp"
-#include "src/train/message_plan.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/train/process_memory.hpp"
+#include "src/forecast/process_memory.hpp"
 
 #include <fstream>
 

@@ -4,7 +4,7 @@
 
 #include <ctime>
 
-#include "src/train/same_plan.hpp"
+#include "src/forecast/same_plan.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/training.hpp"
 

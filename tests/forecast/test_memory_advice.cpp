@@ -1,8 +1,8 @@
-#include "src/train/memory_advice.hpp"
+#include "src/forecast/memory_advice.hpp"
 
 #include <algorithm>
 
-#include "src/train/memory_check.hpp"
+#include "src/forecast/memory_check.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"
 
