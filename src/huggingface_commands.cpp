@@ -11,10 +11,10 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/parallel/runtime.hpp"
+#include "src/huggingface/huggingface_export.hpp"
+#include "src/huggingface/huggingface_import.hpp"
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"
-#include "src/train/huggingface_export.hpp"
-#include "src/train/huggingface_import.hpp"
 
 namespace triax {
 namespace {

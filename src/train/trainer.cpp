@@ -7,11 +7,11 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/cuda/launch/stream.hpp"
 #include "src/checkpoint/resume_changes.hpp"
+#include "src/huggingface/final_export.hpp"
 #include "src/launch/batch_job.hpp"
 #include "src/launch/offload_place.hpp"
 #include "src/launch/run_directory.hpp"
 #include "src/state/weights/initial_weights.hpp"
-#include "src/train/final_export.hpp"
 
 namespace triax {
 namespace {

@@ -1,9 +1,9 @@
 // Which other models a checkpoint is resumed as.
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
+#include "tests/huggingface/huggingface_fixtures.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/matchers.hpp"
-#include "tests/train/huggingface_fixtures.hpp"
 
 namespace triax::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/huggingface_import.hpp"
+#include "src/huggingface/huggingface_import.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -11,9 +11,9 @@
 #include "io/files/mapped_file.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
+#include "src/huggingface/convert_weights.hpp"
 #include "src/launch/output_target.hpp"
 #include "src/state/weights/huggingface_weights.hpp"
-#include "src/train/convert_weights.hpp"
 #include "src/version/version.hpp"
 
 namespace triax {

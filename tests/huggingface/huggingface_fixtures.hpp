@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "io/safetensors/safetensors.hpp"
-#include "src/train/huggingface_export.hpp"
-#include "src/train/huggingface_import.hpp"
+#include "src/huggingface/huggingface_export.hpp"
+#include "src/huggingface/huggingface_import.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/golden.hpp"
 

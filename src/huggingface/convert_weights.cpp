@@ -1,4 +1,4 @@
-#include "src/train/convert_weights.hpp"
+#include "src/huggingface/convert_weights.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "src/train/huggingface_import.hpp"
+#include "src/huggingface/huggingface_import.hpp"
 
 #include <array>
 #include <limits>
@@ -7,8 +7,8 @@
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/model/stage.hpp"
+#include "tests/huggingface/huggingface_fixtures.hpp"
 #include "tests/support/training.hpp"
-#include "tests/train/huggingface_fixtures.hpp"
 
 namespace triax::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/huggingface_export.hpp"
+#include "src/huggingface/huggingface_export.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -17,9 +17,9 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
+#include "src/huggingface/convert_weights.hpp"
 #include "src/launch/output_target.hpp"
 #include "src/model/stage.hpp"
-#include "src/train/convert_weights.hpp"
 
 namespace triax {
 namespace {

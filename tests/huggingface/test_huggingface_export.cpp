@@ -1,12 +1,12 @@
-#include "src/train/huggingface_export.hpp"
+#include "src/huggingface/huggingface_export.hpp"
 
 #include <bit>
 #include <nlohmann/json.hpp>
 
 #include "src/config/model/huggingface.hpp"
 #include "src/model/stage.hpp"
+#include "tests/huggingface/huggingface_fixtures.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
-#include "tests/train/huggingface_fixtures.hpp"
 
 namespace triax::test {
 namespace {

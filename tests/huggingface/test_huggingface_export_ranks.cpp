@@ -1,10 +1,10 @@
 #include <bit>
 
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "src/train/huggingface_export.hpp"
+#include "src/huggingface/huggingface_export.hpp"
+#include "tests/huggingface/huggingface_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
-#include "tests/train/huggingface_fixtures.hpp"
 
 namespace triax::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/final_export.hpp"
+#include "src/huggingface/final_export.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -7,7 +7,7 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/train/huggingface_export.hpp"
+#include "src/huggingface/huggingface_export.hpp"
 #include "src/version/version.hpp"
 
 namespace triax {
