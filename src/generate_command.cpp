@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "kernels/parallel/runtime.hpp"
+#include "src/inference/generate.hpp"
 #include "src/option_checks.hpp"
 #include "src/standard_output.hpp"
 #include "src/threads.hpp"
-#include "src/train/generate.hpp"
 
 namespace triax {
 namespace {

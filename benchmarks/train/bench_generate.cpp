@@ -22,7 +22,7 @@
 #include "src/comm/launch/mpi_session.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/forecast/memory_check.hpp"
-#include "src/train/generate.hpp"
+#include "src/inference/generate.hpp"
 
 namespace {
 

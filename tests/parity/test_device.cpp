@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "io/checkpoint/checkpoint_file.hpp"
-#include "src/train/generate.hpp"
+#include "src/inference/generate.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/parity/device_jobs.hpp"
 

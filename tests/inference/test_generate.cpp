@@ -1,4 +1,4 @@
-#include "src/train/generate.hpp"
+#include "src/inference/generate.hpp"
 
 #include <cmath>
 
