@@ -22,7 +22,7 @@
 #include "src/config/load.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/forecast/memory_check.hpp"
-#include "src/train/trainer.hpp"
+#include "src/trainer/trainer.hpp"
 
 namespace {
 

@@ -29,8 +29,8 @@
 #include "src/launch/shared_directories.hpp"
 #include "src/standard_output.hpp"
 #include "src/threads.hpp"
-#include "src/train/run_report.hpp"
-#include "src/train/trainer.hpp"
+#include "src/trainer/run_report.hpp"
+#include "src/trainer/trainer.hpp"
 
 namespace triax {
 namespace {

@@ -15,7 +15,7 @@
 #include "src/comm/launch/mpi_session.hpp"
 #include "src/forecast/memory_check.hpp"
 #include "src/forecast/process_memory.hpp"
-#include "src/train/trainer.hpp"
+#include "src/trainer/trainer.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include "io/checkpoint/tools/checkpoint_diff.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/rank_fixtures.hpp"
-#include "tests/train/spike_job.hpp"
+#include "tests/trainer/spike_job.hpp"
 
 namespace triax::test {
 namespace {

@@ -1,7 +1,7 @@
 // A run on a device knows of a loss spike while the next step runs, which comes to nothing.
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/parity/device_jobs.hpp"
-#include "tests/train/spike_job.hpp"
+#include "tests/trainer/spike_job.hpp"
 
 namespace triax::test {
 namespace {

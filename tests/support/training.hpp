@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/train/trainer.hpp"
+#include "src/trainer/trainer.hpp"
 #include "tests/support/job_builder.hpp"
 
 namespace triax::test {

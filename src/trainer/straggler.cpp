@@ -1,4 +1,4 @@
-#include "src/train/straggler.hpp"
+#include "src/trainer/straggler.hpp"
 
 #include <spdlog/spdlog.h>
 

@@ -1,5 +1,5 @@
 // What a step says of itself; that its numbers are right is the business of tests/parity.
-#include "src/train/trainer.hpp"
+#include "src/trainer/trainer.hpp"
 
 #include <cmath>
 

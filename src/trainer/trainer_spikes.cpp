@@ -4,7 +4,7 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/launch/run_directory.hpp"
-#include "src/train/trainer.hpp"
+#include "src/trainer/trainer.hpp"
 
 namespace triax {
 

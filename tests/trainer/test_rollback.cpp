@@ -2,7 +2,7 @@
 // data between them.
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "tests/support/matchers.hpp"
-#include "tests/train/spike_job.hpp"
+#include "tests/trainer/spike_job.hpp"
 
 namespace triax::test {
 namespace {

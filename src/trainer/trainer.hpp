@@ -15,11 +15,11 @@
 #include "src/launch/run_requests.hpp"
 #include "src/recipe/loss_scaler.hpp"
 #include "src/recipe/loss_spike.hpp"
-#include "src/train/bad_steps.hpp"
-#include "src/train/progress_texts.hpp"
-#include "src/train/run_record.hpp"
-#include "src/train/run_report.hpp"
-#include "src/train/step_share.hpp"
+#include "src/trainer/bad_steps.hpp"
+#include "src/trainer/progress_texts.hpp"
+#include "src/trainer/run_record.hpp"
+#include "src/trainer/run_report.hpp"
+#include "src/trainer/step_share.hpp"
 
 namespace triax {
 

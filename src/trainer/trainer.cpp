@@ -1,4 +1,4 @@
-#include "src/train/trainer.hpp"
+#include "src/trainer/trainer.hpp"
 
 #include <spdlog/spdlog.h>
 

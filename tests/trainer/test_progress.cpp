@@ -1,4 +1,4 @@
-#include "src/train/progress.hpp"
+#include "src/trainer/progress.hpp"
 
 #include <gmock/gmock.h>
 

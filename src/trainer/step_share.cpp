@@ -1,4 +1,4 @@
-#include "src/train/step_share.hpp"
+#include "src/trainer/step_share.hpp"
 
 #include "src/forecast/process_memory.hpp"
 

@@ -2,7 +2,7 @@
 // What rank 0 tells of a run while it goes on: lines of metrics.jsonl, and progress for the eye.
 #include "io/metrics/metrics_writer.hpp"
 #include "src/config/config.hpp"
-#include "src/train/progress.hpp"
+#include "src/trainer/progress.hpp"
 
 namespace triax {
 

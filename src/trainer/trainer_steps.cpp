@@ -10,7 +10,7 @@
 #include "kernels/random/random.hpp"
 #include "src/executor/non_finite.hpp"
 #include "src/recipe/lr_schedule.hpp"
-#include "src/train/trainer.hpp"
+#include "src/trainer/trainer.hpp"
 
 namespace triax {
 namespace {

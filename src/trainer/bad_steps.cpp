@@ -1,4 +1,4 @@
-#include "src/train/bad_steps.hpp"
+#include "src/trainer/bad_steps.hpp"
 
 #include <cmath>
 

@@ -7,7 +7,7 @@
 #include "src/executor/non_finite.hpp"
 #include "src/launch/batch_job.hpp"
 #include "src/launch/run_directory.hpp"
-#include "src/train/trainer.hpp"
+#include "src/trainer/trainer.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/train/progress_texts.hpp"
+#include "src/trainer/progress_texts.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/run_report.hpp"
+#include "src/trainer/run_report.hpp"
 
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>

@@ -1,4 +1,4 @@
-#include "src/train/progress.hpp"
+#include "src/trainer/progress.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>

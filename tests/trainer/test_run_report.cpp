@@ -1,4 +1,4 @@
-#include "src/train/run_report.hpp"
+#include "src/trainer/run_report.hpp"
 
 #include "tests/io/token_fixtures.hpp"
 #include "tests/support/matchers.hpp"
