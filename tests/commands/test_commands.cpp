@@ -1,4 +1,4 @@
-#include "src/commands.hpp"
+#include "src/commands/commands.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -40,7 +40,7 @@ check_includes() {
       owner["^liburing"]                         = "io/ benchmarks/io/"
       owner["^mpi[.]h"]                          = "src/comm/ io/ tests/ benchmarks/"
       owner["^(hwloc|nccl)"]                     = "src/comm/ tests/support/"
-      owner["^CLI/"]                             = "src/main.cpp src/huggingface_commands src/checkpoint_commands src/generate_command benchmarks/"
+      owner["^CLI/"]                             = "src/commands/main.cpp src/huggingface_commands src/checkpoint_commands src/generate_command benchmarks/"
       owner["^(gtest|gmock)/"]                   = "tests/"
     }
 

@@ -37,7 +37,8 @@ void release(void* memory) noexcept;
 /// Locks host memory in place, so that copies to and from the device need not stop over.
 void pin(void* memory, std::size_t bytes);
 /// When what the device has to do is done: it may copy from this memory, or to it. Where that may
-/// be a message that other ranks never join, memory must stay (fail_run in src/commands.cpp).
+/// be a message that other ranks never join, memory must stay (fail_run in
+/// src/commands/commands.cpp).
 void unpin(void* memory) noexcept;
 
 void copy(void* stream, void* to, const void* from, std::size_t bytes);

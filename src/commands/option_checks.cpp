@@ -1,4 +1,4 @@
-#include "src/option_checks.hpp"
+#include "src/commands/option_checks.hpp"
 
 #include <fmt/format.h>
 

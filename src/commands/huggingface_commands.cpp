@@ -1,4 +1,4 @@
-#include "src/huggingface_commands.hpp"
+#include "src/commands/huggingface_commands.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -11,10 +11,10 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/parallel/runtime.hpp"
+#include "src/commands/option_checks.hpp"
+#include "src/commands/standard_output.hpp"
 #include "src/huggingface/huggingface_export.hpp"
 #include "src/huggingface/huggingface_import.hpp"
-#include "src/option_checks.hpp"
-#include "src/standard_output.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/checkpoint_commands.hpp"
+#include "src/commands/checkpoint_commands.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launch/launcher.hpp"
-#include "src/standard_output.hpp"
+#include "src/commands/standard_output.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/generate_command.hpp"
+#include "src/commands/generate_command.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "kernels/parallel/runtime.hpp"
+#include "src/commands/option_checks.hpp"
+#include "src/commands/standard_output.hpp"
+#include "src/commands/threads.hpp"
 #include "src/inference/generate.hpp"
-#include "src/option_checks.hpp"
-#include "src/standard_output.hpp"
-#include "src/threads.hpp"
 
 namespace triax {
 namespace {

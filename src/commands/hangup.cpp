@@ -1,4 +1,4 @@
-#include "src/hangup.hpp"
+#include "src/commands/hangup.hpp"
 
 #include <signal.h>
 

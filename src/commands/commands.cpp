@@ -1,4 +1,4 @@
-#include "src/commands.hpp"
+#include "src/commands/commands.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -15,6 +15,8 @@
 #include "src/comm/launch/start_meeting.hpp"
 #include "src/comm/mpi/message_tags.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
+#include "src/commands/standard_output.hpp"
+#include "src/commands/threads.hpp"
 #include "src/config/describe.hpp"
 #include "src/config/load.hpp"
 #include "src/executor/pipeline_messages.hpp"
@@ -27,8 +29,6 @@
 #include "src/launch/run_lock.hpp"
 #include "src/launch/same_job.hpp"
 #include "src/launch/shared_directories.hpp"
-#include "src/standard_output.hpp"
-#include "src/threads.hpp"
 #include "src/trainer/run_report.hpp"
 #include "src/trainer/trainer.hpp"
 

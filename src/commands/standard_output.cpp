@@ -1,4 +1,4 @@
-#include "src/standard_output.hpp"
+#include "src/commands/standard_output.hpp"
 
 #include <cerrno>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "src/threads.hpp"
+#include "src/commands/threads.hpp"
 
 #include <fmt/format.h>
 
