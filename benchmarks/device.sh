@@ -36,7 +36,7 @@ usage() {
 
 # ---- here
 
-tests=(test_base test_kernels test_launch_shape test_state_device test_staged_device test_train_device test_device)
+tests=(test_base test_kernels test_launch_shape test_state_device test_staged_device test_training_device test_device)
 benches=(bench_elementwise bench_attention bench_matmul)
 largest_archive=$((60 << 20))
 
@@ -189,7 +189,7 @@ shards() { # COUNT NAME COMMAND...
 tests_on_device() {
   local name ranks
   shards $((($(getconf _NPROCESSORS_ONLN) * 3 + 3) / 4)) test_kernels.device "$here/bin/test_kernels"
-  for name in test_base test_launch_shape test_state_device test_staged_device test_train_device; do try "$name" "$here/bin/$name" & done
+  for name in test_base test_launch_shape test_state_device test_staged_device test_training_device; do try "$name" "$here/bin/$name" & done
   try test_device "$here/bin/test_device" --gtest_filter=-DeviceMemory.* &
   for ranks in 2 4; do
     try "test_staged_device.np$ranks" "${mpiexec[@]}" -n "$ranks" "$here/bin/test_staged_device" &

@@ -15,7 +15,7 @@ if [[ ${1-} == -a ]]; then
   architectures=$2
   shift 2
 fi
-[[ $# -gt 0 ]] || set -- kernels/cuda/*.cu
+[[ $# -gt 0 ]] || set -- kernels/cuda/*/*.cu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

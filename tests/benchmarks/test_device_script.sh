@@ -53,7 +53,7 @@ run step
 [[ $status -eq 0 && $(wc -l <out/lines.jsonl) -gt 3 ]] || fail "from an archive: $(cat log)"
 
 # A test that finds no GPU has not passed, nor has one that fails; what there is no time for is said.
-for program in test_kernels test_base test_launch_shape test_state_device test_staged_device test_train_device test_device mpiexec.hydra; do
+for program in test_kernels test_base test_launch_shape test_state_device test_staged_device test_training_device test_device mpiexec.hydra; do
   printf '#!/bin/sh\necho "skipped: no CUDA device"\n' >"unpacked/bin/$program"
   chmod +x "unpacked/bin/$program"
 done

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "kernels/cuda/emulated_device.hpp"
 #include "kernels/random/random.hpp"
 #include "src/executor/non_finite.hpp"
+#include "tests/support/emulator/emulated_device.hpp"
 
 namespace triax {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/cuda/emulated_device.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/parity/device_jobs.hpp"
+#include "tests/support/emulator/emulated_device.hpp"
 
 namespace triax::test {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "kernels/base/float16.hpp"
 #include "kernels/base/wait.hpp"
-#include "kernels/cuda/emulated_device.hpp"
+#include "tests/support/emulator/emulated_device.hpp"
 #include "tests/support/fake_nccl_exchange.hpp"
 #include "tests/support/fake_nccl_order.hpp"
 #include "tests/support/fake_nccl_ranks.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 // What kernels/base/device/device.cpp asks of a GPU. Defined once in a program: by
 // device_absent.cpp in a build without CUDA, by kernels/cuda/launch/device.cpp in one with it, by
-// kernels/cuda/device_emulated.cpp in tests that run the kernels of the device on the host. Handles
-// of streams and events are opaque.
+// tests/support/emulator/device_emulated.cpp in tests that run the kernels of the device on the
+// host. Handles of streams and events are opaque.
 #include <cstddef>
 #include <memory>
 

@@ -10,12 +10,13 @@
 //   launch(stream, shape, Body{...});
 // Block offers thread_x(), thread_y(), threads_x(), threads_y(), index_x(), index_y(), sync(),
 // shuffle_xor(value, mask) and shared<T>(). nvcc makes GPU code of it; any other compiler makes
-// code for the emulator, which runs the same struct on the host.
+// code for the emulator of the tests, which runs the same struct on the host. The tests' targets
+// define TRIAX_EMULATOR as its header.
 #include "kernels/base/device/host_device.hpp"
 #include "kernels/cuda/launch/launch_shape.hpp"
 
 #ifdef __CUDACC__
 #include "kernels/cuda/launch/launch_device.hpp"
 #else
-#include "kernels/cuda/emulator.hpp"
+#include TRIAX_EMULATOR
 #endif

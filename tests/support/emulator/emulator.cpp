@@ -1,4 +1,4 @@
-#include "kernels/cuda/emulator.hpp"
+#include "tests/support/emulator/emulator.hpp"
 
 #include <ucontext.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "kernels/cuda/fiber_switch.hpp"
+#include "tests/support/emulator/fiber_switch.hpp"
 
 namespace triax::cuda {
 namespace emulator {

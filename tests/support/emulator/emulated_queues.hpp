@@ -16,9 +16,9 @@
 
 #include "kernels/base/process/say.hpp"
 #include "kernels/base/splitmix.hpp"
-#include "kernels/cuda/emulated_device.hpp"
-#include "kernels/cuda/emulated_memory.hpp"
 #include "kernels/cuda/launch/stream.hpp"
+#include "tests/support/emulator/emulated_device.hpp"
+#include "tests/support/emulator/emulated_memory.hpp"
 
 namespace triax::cuda::emulator {
 

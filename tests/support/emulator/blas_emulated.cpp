@@ -5,8 +5,8 @@
 
 #include "kernels/activation/gelu_formula.hpp"
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/matmul/blas.hpp"
+#include "tests/support/emulator/emulated_device.hpp"
 
 namespace triax::cuda {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "kernels/base/device/device.hpp"
-#include "kernels/cuda/emulated_device.hpp"
 #include "kernels/cuda/launch/launch_shape.hpp"
 #include "kernels/cuda/launch/stream.hpp"
+#include "tests/support/emulator/emulated_device.hpp"
 
 #define TRIAX_DEVICE
 

@@ -9,8 +9,8 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device_backend.hpp"
 #include "kernels/base/wait.hpp"
-#include "kernels/cuda/emulated_queues.hpp"
 #include "kernels/cuda/launch/launch_shape.hpp"
+#include "tests/support/emulator/emulated_queues.hpp"
 
 namespace triax::cuda::emulator {
 namespace {

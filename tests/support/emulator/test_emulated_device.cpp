@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "kernels/base/device/mirror.hpp"
-#include "kernels/cuda/emulated_device.hpp"
+#include "tests/support/emulator/emulated_device.hpp"
 
 namespace triax {
 namespace {

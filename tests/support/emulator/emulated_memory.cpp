@@ -1,4 +1,4 @@
-#include "kernels/cuda/emulated_memory.hpp"
+#include "tests/support/emulator/emulated_memory.hpp"
 
 #include <sys/mman.h>
 

@@ -1,5 +1,5 @@
 // The emulator that other tests run the device's kernels by: what it lets pass must be sound.
-#include "kernels/cuda/emulator.hpp"
+#include "tests/support/emulator/emulator.hpp"
 
 #include <gtest/gtest.h>
 
