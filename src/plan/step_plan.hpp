@@ -2,7 +2,7 @@
 // From a job to the verified plans of its training step, for all stages.
 #include "src/model/stage.hpp"
 #include "src/plan/placement.hpp"
-#include "src/schedule/verify.hpp"
+#include "src/schedule/verify/verify.hpp"
 #include "src/state/optimizer/optimizer.hpp"
 
 namespace triax {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/schedule/verify.hpp"
+#include "src/schedule/verify/verify.hpp"
 
 namespace triax::test {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "src/schedule/stage_layout.hpp"
-#include "src/schedule/verify.hpp"
 #include "src/schedule/verify/block_ledger.hpp"
 #include "src/schedule/verify/buffer_states.hpp"
+#include "src/schedule/verify/verify.hpp"
 
 namespace triax {
 

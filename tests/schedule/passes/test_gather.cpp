@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/schedule/verify.hpp"
+#include "src/schedule/verify/verify.hpp"
 #include "tests/schedule/plan_shapes.hpp"
 
 namespace triax {

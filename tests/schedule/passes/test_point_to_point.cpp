@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "src/schedule/schedules.hpp"
-#include "src/schedule/verify.hpp"
+#include "src/schedule/verify/verify.hpp"
 #include "tests/schedule/plan_shapes.hpp"
 
 namespace triax {

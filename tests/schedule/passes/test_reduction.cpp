@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "src/schedule/verify.hpp"
+#include "src/schedule/verify/verify.hpp"
 #include "tests/schedule/plan_shapes.hpp"
 
 namespace triax {

@@ -1,6 +1,6 @@
 // What verify() accepts (every schedule with every feature), its rules one by one, and the peaks it
 // returns. Mistakes in whole plans: test_verify_mutations.cpp.
-#include "src/schedule/verify.hpp"
+#include "src/schedule/verify/verify.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

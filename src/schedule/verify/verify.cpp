@@ -1,4 +1,4 @@
-#include "src/schedule/verify.hpp"
+#include "src/schedule/verify/verify.hpp"
 
 #include <stdexcept>
 
