@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "src/schedule/passes.hpp"
+#include "src/schedule/passes/passes.hpp"
 
 namespace triax {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "src/schedule/passes.hpp"
+#include "src/schedule/passes/passes.hpp"
 #include "tests/schedule/plan_shapes.hpp"
 
 namespace triax::test {

@@ -16,7 +16,7 @@
 #include <map>
 #include <utility>
 
-#include "src/schedule/passes.hpp"
+#include "src/schedule/passes/passes.hpp"
 #include "src/schedule/passes/timetable.hpp"
 
 namespace triax {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <deque>
 
-#include "src/schedule/passes.hpp"
 #include "src/schedule/passes/ops.hpp"
+#include "src/schedule/passes/passes.hpp"
 
 namespace triax {
 namespace {

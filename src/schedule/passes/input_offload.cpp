@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "src/schedule/passes.hpp"
+#include "src/schedule/passes/passes.hpp"
 
 namespace triax {
 namespace {

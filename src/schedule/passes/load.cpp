@@ -3,8 +3,8 @@
 // block's Steps change it. It is loaded ahead of a use and given up behind it.
 #include <deque>
 
-#include "src/schedule/passes.hpp"
 #include "src/schedule/passes/ops.hpp"
+#include "src/schedule/passes/passes.hpp"
 
 namespace triax {
 namespace {

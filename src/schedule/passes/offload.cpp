@@ -3,7 +3,7 @@
 // one is stepped, and the last stored meanwhile, as far as there are buffers.
 #include <deque>
 
-#include "src/schedule/passes.hpp"
+#include "src/schedule/passes/passes.hpp"
 
 namespace triax {
 namespace {

@@ -15,7 +15,7 @@
 #include <deque>
 #include <utility>
 
-#include "src/schedule/passes.hpp"
+#include "src/schedule/passes/passes.hpp"
 #include "src/schedule/passes/timetable.hpp"
 
 namespace triax {

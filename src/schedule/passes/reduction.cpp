@@ -6,8 +6,8 @@
 #include <deque>
 #include <set>
 
-#include "src/schedule/passes.hpp"
 #include "src/schedule/passes/ops.hpp"
+#include "src/schedule/passes/passes.hpp"
 
 namespace triax {
 namespace {

@@ -3,8 +3,8 @@
 // waited for where more would be under way than the shape allows.
 #include <deque>
 
-#include "src/schedule/passes.hpp"
 #include "src/schedule/passes/ops.hpp"
+#include "src/schedule/passes/passes.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/schedule/passes.hpp"
+#include "src/schedule/passes/passes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

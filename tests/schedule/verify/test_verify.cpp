@@ -8,7 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "src/schedule/passes.hpp"
+#include "src/schedule/passes/passes.hpp"
 #include "src/schedule/schedules.hpp"
 #include "tests/schedule/plan_shapes.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "src/schedule/passes.hpp"
+#include "src/schedule/passes/passes.hpp"
 #include "src/schedule/verify/verify.hpp"
 #include "tests/schedule/plan_shapes.hpp"
 

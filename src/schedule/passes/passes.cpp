@@ -1,4 +1,4 @@
-#include "src/schedule/passes.hpp"
+#include "src/schedule/passes/passes.hpp"
 
 #include "src/schedule/schedules.hpp"
 #include "src/schedule/stage_layout.hpp"
