@@ -19,7 +19,7 @@
 #include "io/files/mapped_file.hpp"
 #include "kernels/cuda/launch/kernel_times.hpp"
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/forecast/memory_check.hpp"
 #include "src/trainer/trainer.hpp"

@@ -7,7 +7,7 @@
 
 #include "io/checkpoint/checkpoint_header.hpp"
 #include "io/tokens/token_reader.hpp"
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 
 namespace triax {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "src/comm/grid/process_grid.hpp"
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 #include "src/launch/job_end.hpp"
 
 namespace triax {

@@ -6,7 +6,7 @@
 
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "src/comm/grid/process_grid.hpp"
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 
 namespace triax {
 

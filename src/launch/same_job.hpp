@@ -4,7 +4,7 @@
 
 #include "kernels/base/mpi/agree.hpp"
 #include "src/comm/grid/process_grid.hpp"
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 
 namespace triax {
 

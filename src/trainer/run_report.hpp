@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "io/tokens/token_reader.hpp"
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 #include "src/forecast/job_plan.hpp"
 #include "src/state/optimizer/optimizer.hpp"
 #include "src/state/weights/huggingface_weights.hpp"

@@ -7,7 +7,7 @@
 
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/checkpoint/run_checkpoints.hpp"
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 #include "src/executor/evaluator.hpp"
 #include "src/executor/executor.hpp"
 #include "src/executor/non_finite.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 
 namespace triax::testing_support {
 

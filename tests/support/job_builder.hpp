@@ -6,7 +6,7 @@
 #include <string>
 
 #include "src/comm/grid/process_grid.hpp"
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 #include "src/plan/placement.hpp"
 #include "tests/support/golden.hpp"
 

@@ -29,7 +29,7 @@ check_includes() {
       may["tests/benchmarks"] = "kernels/base benchmarks"
 
       # Of config, what reads job files stays inside: others see the structs, load, paths as job.json has them, and what helps with typing errors.
-      interface["src/config"] = "src/config/source/absolute_path.hpp src/config/config.hpp src/config/describe.hpp src/config/model/huggingface.hpp src/config/load.hpp src/config/resolve/resolved_paths.hpp src/config/source/spelling.hpp"
+      interface["src/config"] = "src/config/source/absolute_path.hpp src/config/config.hpp src/config/load/describe.hpp src/config/model/huggingface.hpp src/config/load/load.hpp src/config/resolve/resolved_paths.hpp src/config/source/spelling.hpp"
 
       # Libraries that belong to some parts only. Patterns of <...>, with the paths that may include them.
       owner["^Kokkos"]                           = "kernels/"

@@ -1,7 +1,7 @@
 // The keys of number types, as load reads them.
 #include <gmock/gmock.h>
 
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 #include "tests/config/job_files.hpp"
 
 namespace triax {

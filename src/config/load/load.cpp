@@ -1,9 +1,9 @@
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "src/config/job.hpp"
+#include "src/config/load/job.hpp"
 #include "src/config/model/model_section.hpp"
 #include "src/config/resolve/resolve.hpp"
 

@@ -1,11 +1,11 @@
-#include "src/config/describe.hpp"
+#include "src/config/load/describe.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "src/config/job.hpp"
+#include "src/config/load/job.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // The text of a resolved job (job.json) is the job again.
-#include "src/config/load.hpp"
+#include "src/config/load/load.hpp"
 #include "src/config/resolve/paths.hpp"
 #include "src/config/resolve/resolved_paths.hpp"
 #include "tests/config/job_files.hpp"

@@ -3,8 +3,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "src/config/describe.hpp"
 #include "src/config/keys/key_table.hpp"
+#include "src/config/load/describe.hpp"
 #include "tests/config/job_files.hpp"
 
 namespace triax {
