@@ -12,8 +12,8 @@
 #include "src/config/model/huggingface.hpp"
 #include "src/config/model/model_source.hpp"
 #include "src/config/model/rope_scaling.hpp"
-#include "src/config/resolve/paths.hpp"
 #include "src/config/source/file_look.hpp"
+#include "src/config/source/find_input.hpp"
 #include "src/config/source/json_lines.hpp"
 
 namespace triax {

@@ -13,6 +13,7 @@
 
 #include "src/config/source/absolute_path.hpp"
 #include "src/config/source/file_look.hpp"
+#include "src/config/source/find_input.hpp"
 #include "src/config/source/pattern.hpp"
 
 namespace triax {
@@ -126,16 +127,6 @@ Names files_of(Settings& settings, const std::string& key, const std::string& pa
 }
 
 }  // namespace
-
-FoundInput find_input(const std::string& path, const std::string& naming_file) {
-  if (path.empty()) return {};
-  const FileLook here = look_at(path);
-  if (here.there) return {path, {}};
-  if (!here.problem.empty() || fs::path(path).is_absolute()) return {{}, here.problem};
-  const auto beside = fs::path(naming_file).parent_path() / path;
-  const FileLook there = look_at(beside);
-  return {there.there ? beside.string() : std::string(), there.problem};
-}
 
 std::vector<std::string> data_files(Settings& settings, const std::string& key,
                                     const std::string& job_file, ErrorList& errors,

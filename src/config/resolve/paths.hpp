@@ -7,14 +7,6 @@
 
 namespace triax {
 
-struct FoundInput {
-  std::string path;     // empty: not found
-  std::string problem;  // why the system does not say whether it is there (see FileLook)
-};
-/// `path` as written when it exists (so relative to the working directory); else, when relative,
-/// below the directory of the file that names it when it exists there; else nothing.
-FoundInput find_input(const std::string& path, const std::string& naming_file);
-
 /// The files of data.train or data.valid, each as the pattern of its name alone (pattern_of):
 /// patterns expanded, each one's matches sorted (of a Megatron pair the .bin alone; ** is an error,
 /// and so is what is no regular file). A Megatron prefix, which names its .bin and .idx and no file
