@@ -1,57 +1,74 @@
 #!/usr/bin/env bash
 # Usage: check_walls.sh ROOT
-# Refuses includes that the design's arrows do not allow, libraries outside the folder that owns them, folders
-# without a README.md, and strangers at the top level. One line each violation; exits 1 when there is one.
+# Refuses, in the files that git tracks: includes that arrows.txt does not allow, circles of files, libraries outside the
+# folder that owns them, a .cpp without a header of its name, folders without README.md or with more than 25 files, and
+# strangers at the top level. One line per violation; exits 1 when there is one.
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
 
-include_lines() {
-  grep -rHnE '^[[:space:]]*#[[:space:]]*include' kernels io src tests benchmarks \
-    --include='*.hpp' --include='*.cpp' --include='*.h' --include='*.cuh' --include='*.cu' || true
+# Names of the tracked files under the given folders; in a tarball, of all files but those of build folders.
+tracked() {
+  if [[ -e .git ]]; then
+    git ls-files -- "$@"
+  else
+    find "$@" -type f -not -path './build*' | sed 's#^\./##'
+  fi
 }
 
+sources() { tracked kernels io src tests benchmarks | grep -E '\.(hpp|cpp|h|cuh|cu)$' || true; }
+include_lines() { sources | xargs -r -d '\n' grep -HnE '^[[:space:]]*#[[:space:]]*include' || true; }
+
 check_includes() {
-  include_lines | awk '
-    # Which parts a part may include, itself apart. A part is the longest of these names that a path begins with.
+  include_lines | awk -v arrows="$here/arrows.txt" '
+    function expand(words,    n, i, list, all) {
+      n = split(words, list, " ")
+      for (i = 1; i <= n; ++i) all = all " " (list[i] in group ? group[list[i]] : list[i])
+      return all
+    }
+
     BEGIN {
-      may["kernels/base"] = ""
-      may["kernels"]      = "kernels/base"
-      may["io"]           = "kernels/base"
-      may["src/comm"]     = "kernels/base"
-      may["src/config"]   = "kernels/base"
-      may["src/schedule"] = ""
-      may["src/model"]    = "kernels/base kernels src/comm src/config"
-      may["src/state"]    = may["src/model"] " io src/model"
-      may["src/train"]    = may["src/state"] " src/state src/schedule"
-      may["src"]          = may["src/train"] " src/train"  # main.cpp
-      may["benchmarks"]   = may["src"] " src"
-      may["tests"]        = may["src"] " src"
+      while ((getline line < arrows) > 0) {
+        if (line ~ /^#/ || line == "") continue
+        if (line ~ / = /) {
+          split(line, halves, " = ")
+          group[halves[1]] = expand(halves[2])
+        } else {
+          split(line, halves, ":")
+          may[halves[1]] = expand(halves[2])
+          rooms = rooms " " halves[1]
+        }
+      }
+      may["benchmarks"] = rooms
+      may["tests"]      = rooms
       may["tests/benchmarks"] = "kernels/base benchmarks"
 
-      # Of config, what reads job files stays inside: others see the structs, load, paths as job.json has them, and what helps with typing errors.
-      interface["src/config"] = "src/config/source/absolute_path.hpp src/config/config.hpp src/config/load/describe.hpp src/config/model/huggingface.hpp src/config/load/load.hpp src/config/resolve/resolved_paths.hpp src/config/source/spelling.hpp"
+      # Headers of src/config that other rooms may include. The others read job files.
+      config = "config.hpp load/load.hpp load/describe.hpp model/huggingface.hpp resolve/resolved_paths.hpp source/absolute_path.hpp source/spelling.hpp"
 
-      # Libraries that belong to some parts only. Patterns of <...>, with the paths that may include them.
+      # Libraries that belong to some rooms: patterns of <...>, and the paths that may include them.
       owner["^Kokkos"]                           = "kernels/"
       owner["^(dnnl|oneapi/dnnl)"]               = "kernels/"
       owner["^(cuda|cublas|cudnn|cub/|thrust/)"] = "kernels/"
       owner["^omp[.]h"]                          = "kernels/ tests/"
       owner["^(hdf5|H5)"]                        = "io/ tests/io/"
       owner["^liburing"]                         = "io/ benchmarks/io/"
-      owner["^mpi[.]h"]                          = "src/comm/ io/ tests/ benchmarks/"
+      owner["^mpi[.]h"]                          = "src/comm/ kernels/base/mpi/ io/ tests/ benchmarks/"
       owner["^(hwloc|nccl)"]                     = "src/comm/ tests/support/"
-      owner["^CLI/"]                             = "src/commands/main.cpp src/huggingface_commands src/checkpoint_commands src/generate_command benchmarks/"
+      owner["^CLI/"]                             = "src/commands/ benchmarks/"
       owner["^(gtest|gmock)/"]                   = "tests/"
     }
 
     function begins(path, prefix) { return substr(path, 1, length(prefix)) == prefix }
     function listed(word, words) { return index(" " words " ", " " word " ") > 0 }
 
-    function part_of(path,    part, best) {
-      best = ""
-      for (part in may)
-        if (begins(path, part "/") && length(part) > length(best)) best = part
-      return best
+    # The folder of a source of triax; tests and benchmarks are one room each.
+    function room_of(path) {
+      if (begins(path, "tests/benchmarks/")) return "tests/benchmarks"
+      if (begins(path, "tests/")) return "tests"
+      if (begins(path, "benchmarks/")) return "benchmarks"
+      sub("/[^/]*$", "", path)
+      return path
     }
 
     function refuse(why) {
@@ -60,17 +77,20 @@ check_includes() {
     }
 
     function check_own(from, header,    to) {
-      to = part_of(header)
-      if (to == "")
-        refuse("paths are relative to the repository root")
+      to = room_of(header)
+      if (!(from in may))
+        refuse("tests/walls/arrows.txt has no room " from)
+      else if (!(to in may))
+        refuse(index(header, "/") ? "tests/walls/arrows.txt has no room " to : "paths are relative to the repository root")
       else if (to != from && !listed(to, may[from]))
         refuse(from " may not include " to)
-      else if (to != from && to in interface && !listed(header, interface[to]) && from != "tests" && from != "benchmarks")
-        refuse("outside " to " only " interface[to])
+      else if (begins(to, "src/config") && !begins(from, "src/config") && from != "tests" && from != "benchmarks" &&
+               !listed(substr(header, length("src/config/") + 1), config))
+        refuse("outside src/config only " config)
     }
 
     function check_library(from, file, header,    pattern, n, i, owners, owned) {
-      if (from == "src/schedule" && header !~ /^[a-z0-9_]+$/) refuse("src/schedule includes the standard library only")
+      if (begins(from, "src/schedule") && header !~ /^[a-z0-9_]+$/) refuse("src/schedule includes the standard library only")
       for (pattern in owner)
         if (header ~ pattern) {
           owned = 0
@@ -88,26 +108,99 @@ check_includes() {
       place = file ":" fields[2]
       statement = substr($0, length(place) + 2)
       if (match(statement, /"[^"]*"/))
-        check_own(part_of(file), substr(statement, RSTART + 1, RLENGTH - 2))
+        check_own(room_of(file), substr(statement, RSTART + 1, RLENGTH - 2))
       else if (match(statement, /<[^>]*>/))
-        check_library(part_of(file), file, substr(statement, RSTART + 1, RLENGTH - 2))
+        check_library(room_of(file), file, substr(statement, RSTART + 1, RLENGTH - 2))
     }
 
     END { exit bad }'
 }
 
+# Circles of files. A file is X.hpp with X.cpp, and with the files of its folder that extend its name (X_impl.hpp, X_steps.cpp). The
+# dispatch of an operation to its GPU body, which takes the types of the operation, is none.
+check_circles() {
+  include_lines | awk -F: '
+    $1 ~ /^(kernels|io|src)\// && match($0, /"[^"]*"/) {
+      from = $1; to = substr($0, RSTART + 1, RLENGTH - 2)
+      sub(/[.][a-z]+$/, "", from); sub(/[.][a-z]+$/, "", to)
+      if ($1 ~ /[.]hpp$/) header[from] = 1
+      header[to] = 1
+      if (to ~ /^kernels\/cuda\// && from !~ /^kernels\/cuda\//) next
+      from_of[++n] = from; to_of[n] = to
+    }
+    # The shortest name of a header that `file` extends.
+    function whole(file,    folder, name, at, part) {
+      folder = file; sub(/[^\/]*$/, "", folder)
+      name = substr(file, length(folder) + 1)
+      for (at = 1; at <= length(name); ++at)
+        if (substr(name, at, 1) == "_") {
+          part = folder substr(name, 1, at - 1)
+          if (part in header) return part
+        }
+      return file
+    }
+    END {
+      for (i = 1; i <= n; ++i) {
+        a = whole(from_of[i]); b = whole(to_of[i])
+        if (a != b && !((a, b) in edge)) { edge[a, b] = 1; out[a] = out[a] " " b; node[a] }
+      }
+      # From each file along the includes until it is met again.
+      for (start in node) {
+        split("", before); todo[1] = start; last = 1
+        for (next_one = 1; next_one <= last && !(start in before); ++next_one) {
+          m = split(out[todo[next_one]], targets, " ")
+          for (k = 1; k <= m; ++k)
+            if (!(targets[k] in before)) { before[targets[k]] = todo[next_one]; todo[++last] = targets[k] }
+        }
+        if (!(start in before)) continue
+        path = start
+        for (at = before[start]; at != start; at = before[at]) path = at " -> " path
+        print start ": (a circle of includes: " start " -> " path ")"
+        bad = 1
+      }
+      exit bad
+    }'
+}
+
+# keys_*.cpp are rows of one table, absent.cpp and *_absent.cpp stand in for files that a build leaves out.
+check_headers() {
+  local source folder name status=0
+  while read -r source; do
+    folder=${source%/*} name=${source##*/}
+    name=${name%.cpp}
+    [[ $source != src/commands/main.cpp && $name != keys_* && $name != *absent ]] || continue
+    while [[ ! -e $folder/$name.hpp && $name == *_* ]]; do name=${name%_*}; done
+    if [[ ! -e $folder/$name.hpp && ! -e $folder/${folder##*/}.hpp ]]; then
+      echo "$source: (no header of its name, or that its name extends, or of its folder's name)"
+      status=1
+    fi
+  done < <(tracked kernels io src | grep -E '\.cpp$' || true)
+  return "$status"
+}
+
+check_folders() {
+  local count folder status=0
+  while read -r count folder; do
+    if [[ $count -gt 25 ]]; then
+      echo "$folder: ($count files; a folder holds at most 25)"
+      status=1
+    fi
+  done < <(tracked . | sed -n 's#/[^/]*$##p' | sort | uniq -c)
+  return "$status"
+}
+
 check_top_level() {
   local entry status=0
-  for entry in *; do
+  while read -r entry; do
     case $entry in
-      CMakeLists.txt | CMakePresets.json | src | kernels | io | jobs | tests | benchmarks | README.md | LICENSE) ;;
-      build | build-* | runs | CMakeUserPresets.json | compile_commands.json) ;;  # git ignores them
+      CMakeLists.txt | CMakePresets.json | src | kernels | io | jobs | tests | benchmarks) ;;
+      README.md | LICENSE | CHANGELOG.md | CITATION.cff | .*) ;;
       *)
         echo "$entry: (not one of the top level's entries)"
         status=1
         ;;
     esac
-  done
+  done < <(tracked . | sed 's#/.*##' | sort -u)
   return "$status"
 }
 
@@ -115,7 +208,7 @@ check_readmes() {
   local folder status=0
   for folder in kernels kernels/base io src src/*/ jobs tests benchmarks; do
     if [[ ! -f ${folder%/}/README.md ]]; then
-      echo "${folder%/}: (no README.md that says what lives here and what may never)"
+      echo "${folder%/}: (no README.md that says what lives here and what never does)"
       status=1
     fi
   done
@@ -123,7 +216,7 @@ check_readmes() {
 }
 
 status=0
-check_includes || status=1
-check_top_level || status=1
-check_readmes || status=1
+for check in check_includes check_circles check_headers check_folders check_top_level check_readmes; do
+  "$check" || status=1
+done
 exit "$status"
