@@ -16,7 +16,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launch/launcher.hpp"
-#include "src/commands/standard_output.hpp"
+#include "src/commands/process/standard_output.hpp"
 
 namespace triax {
 namespace {

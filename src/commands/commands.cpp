@@ -15,7 +15,7 @@
 #include "src/comm/launch/start_meeting.hpp"
 #include "src/comm/mpi/message_tags.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
-#include "src/commands/standard_output.hpp"
+#include "src/commands/process/standard_output.hpp"
 #include "src/commands/threads.hpp"
 #include "src/config/load/describe.hpp"
 #include "src/config/load/load.hpp"

@@ -7,7 +7,7 @@
 
 #include "kernels/parallel/runtime.hpp"
 #include "src/commands/option_checks.hpp"
-#include "src/commands/standard_output.hpp"
+#include "src/commands/process/standard_output.hpp"
 #include "src/commands/threads.hpp"
 #include "src/inference/generate.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/commands/standard_output.hpp"
+#include "src/commands/process/standard_output.hpp"
 
 #include <cerrno>
 #include <cstdio>

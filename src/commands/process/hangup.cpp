@@ -1,4 +1,4 @@
-#include "src/commands/hangup.hpp"
+#include "src/commands/process/hangup.hpp"
 
 #include <signal.h>
 
