@@ -19,7 +19,7 @@
 #include "src/comm/launch/launcher.hpp"
 #include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/topology/topology.hpp"
-#include "src/commands/threads.hpp"
+#include "src/launch/threads.hpp"
 #include "src/version/build_facts.hpp"
 #include "src/version/version.hpp"
 

@@ -16,7 +16,6 @@
 #include "src/comm/mpi/message_tags.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 #include "src/commands/process/standard_output.hpp"
-#include "src/commands/threads.hpp"
 #include "src/config/load/describe.hpp"
 #include "src/config/load/load.hpp"
 #include "src/executor/pipeline_messages.hpp"
@@ -29,6 +28,7 @@
 #include "src/launch/run_lock.hpp"
 #include "src/launch/same_job.hpp"
 #include "src/launch/shared_directories.hpp"
+#include "src/launch/threads.hpp"
 #include "src/trainer/run_report.hpp"
 #include "src/trainer/trainer.hpp"
 

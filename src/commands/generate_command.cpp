@@ -8,8 +8,8 @@
 #include "kernels/parallel/runtime.hpp"
 #include "src/commands/option_checks.hpp"
 #include "src/commands/process/standard_output.hpp"
-#include "src/commands/threads.hpp"
 #include "src/inference/generate.hpp"
+#include "src/launch/threads.hpp"
 
 namespace triax {
 namespace {

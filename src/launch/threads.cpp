@@ -1,4 +1,4 @@
-#include "src/commands/threads.hpp"
+#include "src/launch/threads.hpp"
 
 #include <fmt/format.h>
 
