@@ -38,7 +38,6 @@ constexpr const char* needed =
   say("and would end by an illegal instruction). Run it on nodes that have these, or build it on "
       "one "
       "of those that it shall run on: cmake --preset native\n");
-  constexpr int run_time_failure = 3;
   _exit(run_time_failure);
 }
 
@@ -46,6 +45,7 @@ void check_processor() {
   __builtin_cpu_init();
 #define FEATURE(name) \
   if (__builtin_cpu_supports(name) == 0) refuse(name);
+#include "kernels/base/process/exit_status.hpp"
 #include "kernels/isa/processor_features.inc"
 #undef FEATURE
 }

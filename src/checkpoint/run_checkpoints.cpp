@@ -8,7 +8,7 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/launch/run_directory.hpp"
+#include "src/launch/own_checkpoints.hpp"
 #include "src/version/version.hpp"
 
 namespace triax {

@@ -16,6 +16,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launch/launcher.hpp"
+#include "src/commands/huggingface_commands.hpp"
 #include "src/commands/process/standard_output.hpp"
 
 namespace triax {
@@ -176,7 +177,9 @@ void add_diff(CLI::App* parent, const MpiSession& session, int& status) {
 
 }  // namespace
 
-void add_checkpoint(CLI::App& app, const MpiSession& session, int& status) {
+void add_checkpoint(CLI::App& app, CommandContext& context) {
+  const MpiSession& session = context.session;
+  int& status = context.status;
   CLI::App* command = app.add_subcommand(
       "checkpoint", "Look into checkpoint files, and turn them into other formats.");
   command->parse_complete_callback([command] {
@@ -187,6 +190,7 @@ void add_checkpoint(CLI::App& app, const MpiSession& session, int& status) {
   add_inspect(command, session);
   add_verify(command, session, status);
   add_diff(command, session, status);
+  add_huggingface(*command, session);
 }
 
 }  // namespace triax

@@ -71,7 +71,8 @@ void generate(const Arguments& arguments) {
 
 }  // namespace
 
-void add_generate(CLI::App& app, const MpiSession& session) {
+void add_generate(CLI::App& app, CommandContext& context) {
+  const MpiSession& session = context.session;
   const auto arguments = std::make_shared<Arguments>();
   SamplingOptions& sampling = arguments->sampling;
   CLI::App* command = app.add_subcommand(

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/forecast/memory_check.hpp"
 #include "src/forecast/memory_plan.hpp"
+#include "src/forecast/plan_size.hpp"
 #include "src/schedule/plan.hpp"
 
 namespace triax {

@@ -8,25 +8,12 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/process_limits.hpp"
 #include "src/forecast/memory_advice.hpp"
-#include "src/model/stage.hpp"
-#include "src/schedule/plan.hpp"
+#include "src/forecast/plan_size.hpp"
 
 namespace triax {
 namespace {
 
 constexpr double countable = 4e18;  // bytes that an int64 holds
-
-double count_with_blocks(ModelConfig model, int blocks) {
-  model.layers = blocks;
-  double count = 0.0;
-  for (const GlobalTensor& tensor : global_tensors(model)) {
-    double elements = 1.0;
-    for (int d = 0; d < tensor.shape.rank(); ++d)
-      elements *= static_cast<double>(tensor.shape[d]);  // may not fit an int64
-    count += elements;
-  }
-  return count;
-}
 
 // More than any rank will be planned to hold, as a number that may not fit an int64: parameters
 // with gradients and moments in float32, and generous frames of all layers for all micro-batches.
@@ -87,32 +74,6 @@ double bytes_of(const MemoryPlan& plan, const std::vector<int>& ranks, const Mem
 }
 
 }  // namespace
-
-double count_parameters(const ModelConfig& model) {
-  const double one = count_with_blocks(model, 1);
-  return one + (count_with_blocks(model, 2) - one) * (model.layers - 1);
-}
-
-double planning_bytes(const Config& config) {
-  const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
-  // Of a layer and a micro-batch; embedding and head count as two more.
-  double of_a_layer = 2.0;                                           // forward and backward
-  if (config.recompute.what == Recompute::layer) of_a_layer += 2.0;  // and what is dropped
-  if (config.zero.stage >= 2) of_a_layer += 2.0;                     // reductions start and end
-  if (config.zero.stage >= 3) of_a_layer += 6.0;                     // gathers, for each pass
-  if (!config.data.valid.empty()) of_a_layer += config.zero.stage >= 3 ? 4.0 : 1.0;
-  double instructions =
-      of_a_layer * (config.model.layers + 2.0) * static_cast<double>(config.batch.accumulation);
-  if (offload.device == OffloadDevice::nvme) {
-    constexpr double of_a_part = 5.0;  // fetched, stepped and stored
-    const double shards = config.zero.stage > 0 ? config.parallel.data : 1.0;
-    const auto part = static_cast<double>(std::min(offload.part, StateOffload{}.part_elements));
-    instructions +=
-        of_a_part * count_parameters(config.model) / (part * shards * config.parallel.tensor);
-  }
-  constexpr double at_once = 2.0;  // a pass makes a plan from another
-  return at_once * instructions * sizeof(Op);
-}
 
 void check_libraries_fit(const MemoryLimit& limit) {
   if (limit.bytes <= 0.0)

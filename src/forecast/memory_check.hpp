@@ -9,14 +9,6 @@
 
 namespace triax {
 
-/// Parameters of a model, tied ones once. From two models of one and two blocks: a million blocks
-/// cost no more.
-double count_parameters(const ModelConfig& model);
-
-/// About what a plan is made from: its instructions, forward and backward and for parts of
-/// offloaded state. A number that may not fit an int64.
-double planning_bytes(const Config& config);
-
 /// Error where `limit` leaves nothing beside the program and its libraries, which would end in
 /// their own ways: MPI's abort.
 void check_libraries_fit(const MemoryLimit& limit = process_limit());

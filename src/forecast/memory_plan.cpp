@@ -7,7 +7,7 @@
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/executor/batch_loader.hpp"
 #include "src/executor/executor.hpp"
-#include "src/launch/run_directory.hpp"
+#include "src/launch/own_checkpoints.hpp"
 #include "src/state/weights/initial_weights.hpp"
 
 namespace triax {

@@ -9,7 +9,7 @@
 #include "io/files/durable.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/config/source/absolute_path.hpp"
-#include "src/launch/run_directory.hpp"
+#include "src/launch/own_checkpoints.hpp"
 
 namespace triax {
 

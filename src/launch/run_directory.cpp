@@ -20,18 +20,6 @@
 
 namespace triax {
 
-bool writes_checkpoints(const CheckpointConfig& checkpoint) {
-  return checkpoint.at_end || checkpoint.interval > 0;
-}
-
-bool owns_checkpoints(const Config& config) {
-  // By its own name: a link there is the run's, wherever it leads.
-  const std::filesystem::path checkpoints(absolute_path(config.checkpoint.directory));
-  std::error_code absent;
-  return writes_checkpoints(config.checkpoint) ||
-         std::filesystem::equivalent(checkpoints.parent_path(), config.run.directory, absent);
-}
-
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts,
                            const std::string& batch_job, std::int64_t step) {
   const std::string& directory = job.config.run.directory;

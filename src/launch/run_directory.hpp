@@ -10,12 +10,6 @@
 
 namespace triax {
 
-bool writes_checkpoints(const CheckpointConfig& checkpoint);
-
-/// Whether the checkpoints' directory is this run's alone: it writes there, and has it locked, or
-/// it lies in run.directory. Else it may be another's, from whose files this run begins.
-bool owns_checkpoints(const Config& config);
-
 /// Writes job.json to run.directory, which is made where it is not there: the resolved job with
 /// version, grid and hosts, and where its batch job, if any, began: here, or where an earlier
 /// job.json of the same batch job says. Rank 0 only. Error where it cannot be written.

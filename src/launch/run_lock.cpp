@@ -12,7 +12,7 @@
 
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "src/launch/output_target.hpp"
-#include "src/launch/run_directory.hpp"
+#include "src/launch/own_checkpoints.hpp"
 
 namespace triax {
 

@@ -15,7 +15,7 @@
 #include "kernels/base/process/host_name.hpp"
 #include "src/comm/watchdog/stall_exchange.hpp"
 #include "src/config/source/absolute_path.hpp"
-#include "src/launch/run_directory.hpp"
+#include "src/launch/own_checkpoints.hpp"
 
 namespace triax {
 namespace {

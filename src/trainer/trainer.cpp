@@ -10,6 +10,7 @@
 #include "src/huggingface/final_export.hpp"
 #include "src/launch/batch_job.hpp"
 #include "src/launch/offload_place.hpp"
+#include "src/launch/own_checkpoints.hpp"
 #include "src/launch/run_directory.hpp"
 #include "src/state/weights/initial_weights.hpp"
 

@@ -6,7 +6,7 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "src/executor/non_finite.hpp"
 #include "src/launch/batch_job.hpp"
-#include "src/launch/run_directory.hpp"
+#include "src/launch/own_checkpoints.hpp"
 #include "src/trainer/trainer.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "src/commands/commands.hpp"
+#include "src/commands/command.hpp"
 
 #include <nlohmann/json.hpp>
 

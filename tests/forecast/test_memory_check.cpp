@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "kernels/base/check.hpp"
+#include "src/forecast/plan_size.hpp"
 #include "src/model/stage.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/golden.hpp"

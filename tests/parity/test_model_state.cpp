@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "src/forecast/memory_check.hpp"
+#include "src/forecast/plan_size.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 

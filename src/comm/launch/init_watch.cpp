@@ -8,10 +8,10 @@
 #include <string>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/process/exit_status.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launch/launcher.hpp"
-#include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {
 namespace {

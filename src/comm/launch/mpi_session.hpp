@@ -7,9 +7,6 @@
 
 namespace triax {
 
-/// The status of a wrong job file or command line (README: exit status).
-inline constexpr int usage_failure = 2;
-
 /// Starts MPI (MPI_THREAD_FUNNELED: the main thread alone speaks to it,
 /// but for the MPI_Abort of a watchdog) and ends it. Works under
 /// mpiexec, srun, and as a plain single process. Exactly one lives in a process. main() declares it

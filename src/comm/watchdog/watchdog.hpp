@@ -11,9 +11,6 @@
 
 namespace triax {
 
-/// The status of a job that failed while it ran (README: exit status).
-inline constexpr int run_time_failure = 3;
-
 /// A thread that looks at this rank's waits, a few times in `seconds`. One that lasts as long ends
 /// the job with status 3, and one rank of the node says why (ProgressBoard::report). Time in which
 /// this process was stopped does not count: a job that Slurm suspended goes on. While ranks work on

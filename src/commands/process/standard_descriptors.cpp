@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "src/comm/watchdog/watchdog.hpp"
+#include "kernels/base/process/exit_status.hpp"
 
 namespace triax {
 namespace {

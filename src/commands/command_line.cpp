@@ -1,0 +1,139 @@
+#include "src/commands/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/check.hpp"
+#include "kernels/base/mpi/agree.hpp"
+#include "kernels/base/process/exit_status.hpp"
+#include "kernels/isa/isa.hpp"
+#include "src/comm/launch/launcher.hpp"
+#include "src/commands/checkpoint_commands.hpp"
+#include "src/commands/config_command.hpp"
+#include "src/commands/failure.hpp"
+#include "src/commands/generate_command.hpp"
+#include "src/commands/process/standard_output.hpp"
+#include "src/commands/train_command.hpp"
+#include "src/config/source/spelling.hpp"
+#include "src/version/build_facts.hpp"
+#include "src/version/version.hpp"
+
+namespace triax {
+namespace {
+
+// The order of --help.
+constexpr std::array<Command, 4> command_table = {{
+    {"train", Launch::run, add_train},
+    {"config", Launch::alone, add_config},
+    {"generate", Launch::ranks, add_generate},
+    {"checkpoint", Launch::ranks, add_checkpoint},
+}};
+
+// Commands that users of interface pages will try: refused by name until they are built.
+void add_commands_to_come(CLI::App& app) {
+  for (const std::string name : {"plan", "evaluate", "data", "report"}) {
+    CLI::App* command = app.add_subcommand(name)->group("")->allow_extras();
+    command->callback([name] {
+      throw UsageError(fmt::format("triax {} is not built yet", name), {},
+                       "See triax --help for what is");
+    });
+  }
+}
+
+std::vector<std::string> subcommands_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; }))
+    if (!sub->get_group().empty()) names.push_back(sub->get_name());
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// What CLI11 found wrong with the command line, with the name that was probably meant.
+UsageError command_line_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  const std::string help = fmt::format("See {} --help", name);
+  const std::vector<std::string> commands = subcommands_of(*command);
+  const std::vector<std::string> left = command->remaining();
+  if (left.empty() && !commands.empty())
+    return UsageError(name + " needs a command", fmt::format("{}", fmt::join(commands, ", ")),
+                      help);
+  if (left.empty()) return UsageError(error.what(), {}, help);
+  const std::string word = left.front().substr(0, left.front().find('='));
+  if (word.starts_with("-"))
+    return UsageError(fmt::format("{} has no option {}", name, word),
+                      "nearest: " + nearest_word(word, options_of(*command)), help);
+  if (!commands.empty())
+    return UsageError(fmt::format("{} has no command {}", name, word),
+                      "nearest: " + nearest_word(word, commands), help);
+  return UsageError(fmt::format("one argument too many for {}: {}", name, left.front()), {}, help);
+}
+
+// Does what the command line says; help and version are among it.
+void parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw command_line_error(app, error);
+    std::ostringstream text;
+    app.exit(error, text, text);
+    if (launched_process().number == 0) print_out(text.str());  // the same in all of a job
+  }
+}
+
+}  // namespace
+
+Launch launch_of(int argc, char** argv) {
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  if (words.empty() || words.front() == "--version" || std::ranges::any_of(words, is_help))
+    return Launch::alone;
+  const auto found = std::ranges::find(command_table, words.front(), &Command::name);
+  return found != command_table.end() ? found->launch : Launch::ranks;
+}
+
+int run_command_line(int argc, char** argv, CommandContext& context) {
+  CLI::App app{"triax trains large language models on supercomputers: one binary, no Python.",
+               "triax"};
+  app.set_version_flag(
+      "--version", fmt::format("triax {}, {}\n{}", version, text_of(isa_in_use()), build_facts()));
+  app.require_subcommand(1);
+  app.footer(
+      "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
+      "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running; 75 "
+      "stopped by "
+      "SIGUSR1, SIGTERM, SIGHUP or the clock with a checkpoint written, or by a signal before the "
+      "first "
+      "step: run it again.");
+  for (const Command& command : command_table) command.add(app, context);
+  add_commands_to_come(app);
+  // A signal that comes with the end of other ranks is not to change the status.
+  const auto ended_by = [&](const std::string& text, int failure) {
+    context.start.reset();
+    return fail(context.session, text, failure);
+  };
+  try {
+    parse(app, argc, argv);
+    return context.status;
+  } catch (const UsageError& error) {
+    return ended_by(error.what(), usage_failure);
+  } catch (const std::exception& error) {
+    return ended_by(failure_text(error), run_time_failure);
+  }
+}
+
+}  // namespace triax

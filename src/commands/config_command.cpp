@@ -1,0 +1,62 @@
+#include "src/commands/config_command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "src/commands/job_arguments.hpp"
+#include "src/commands/option_checks.hpp"
+#include "src/commands/process/standard_output.hpp"
+#include "src/config/load/describe.hpp"
+
+namespace triax {
+namespace {
+
+struct ConfigArguments {
+  JobArguments job;
+  bool json = false, reference = false;
+  int ranks = 0;  // 0: the smallest grid that the job allows
+};
+
+void print_config(const ConfigArguments& arguments) {
+  if (arguments.reference) {
+    print_out(key_reference(arguments.json));
+    return;
+  }
+  const JobDescription job =
+      describe_job(arguments.job.job, arguments.job.overrides, arguments.ranks, arguments.json);
+  print_out(job.text);
+  warn_of_missing(job.missing);
+}
+
+}  // namespace
+
+void add_config(CLI::App& app, CommandContext& /*context*/) {
+  const auto arguments = std::make_shared<ConfigArguments>();
+  CLI::App* command = app.add_subcommand(
+      "config", "Show a job with every default filled in, and where each value came from.");
+  command->footer(
+      "  triax config job.json --ranks 8    # what \"auto\" means on 8 ranks\n"
+      "  triax config --reference           # every key that a job may have");
+  CLI::Option* file =
+      command->add_option("JOB.json", arguments->job.job, "The job file (JSON)")->type_name("");
+  CLI::Option* overrides = add_overrides(command, arguments->job.overrides);
+  CLI::Option* ranks =
+      command
+          ->add_option("--ranks", arguments->ranks,
+                       "Resolve for so many ranks (default: the smallest grid that the job allows)")
+          ->type_name("N")
+          ->check(whole_number(1, 1 << 30));
+  command->add_flag("--json", arguments->json, "Print JSON");
+  CLI::Option* reference =
+      command->add_flag("--reference", arguments->reference,
+                        "Show every key: type, unit, default, allowed values, meaning");
+  for (CLI::Option* of_a_job : {file, overrides, ranks}) reference->excludes(of_a_job);
+  command->callback([arguments, file, reference] {
+    if (file->count() == 0 && reference->count() == 0)
+      throw UsageError("triax config needs a job file or --reference", {},
+                       "See triax config --help");
+    print_config(*arguments);
+  });
+}
+
+}  // namespace triax

@@ -1,0 +1,9 @@
+#pragma once
+// triax config: a job with its defaults, or the reference of keys.
+#include "src/commands/command.hpp"
+
+namespace triax {
+
+void add_config(CLI::App& app, CommandContext& context);
+
+}  // namespace triax

@@ -1,0 +1,48 @@
+#include "src/commands/failure.hpp"
+
+#include "kernels/base/mpi/agree.hpp"
+#include "kernels/base/process/exit_status.hpp"
+#include "kernels/base/process/say.hpp"
+#include "src/comm/device/device_messages.hpp"
+#include "src/launch/offload_place.hpp"
+
+namespace triax {
+namespace {
+
+void say_failure(const std::string& text) {
+  say("triax: {}\n", text);
+}
+
+}  // namespace
+
+int fail(MpiSession& session, const std::string& text, int status) {
+  if (session.rank() == 0) say_failure(text);
+  // All ranks read what the user wrote, and come to the same; of thousands some come late.
+  const double patience = status == usage_failure ? 15.0 : 2.0;
+  if (session.all_arrive(patience)) return status;
+  if (session.rank() != 0) say_failure(text);
+  session.abort(status);
+}
+
+// While the memory of messages under way still stands, and before communicators go, which wait for
+// the other ranks. Where such memory must stay the process ends without giving it back: where
+// messages are under way, and on a GPU, which is waited for as its memory goes and may be in a
+// message that no other rank joins. The trainer's offload files (if it was made: else they may be
+// another run's) go here, and the lock then.
+int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config, bool has_trainer,
+             std::optional<RunLock>& lock, const std::exception& error) {
+  // First of all: a rank that fails alone ends the others.
+  if (has_trainer && grid.size() > 1) remove_own_offload(grid, config);
+  if (dynamic_cast<const DeviceMessagesFailed*>(&error) != nullptr) {
+    say_failure(error.what());
+    session.abort(run_time_failure);
+  }
+  const int status = fail(session, failure_text(error), run_time_failure);
+  if (grid.size() == 1) return status;
+  if (grid.space() == MemorySpace::host && !session.any(grid.has_messages())) return status;
+  lock.reset();
+  (void)session.all_arrive();  // the first that aborts ends the others
+  session.abort(status);
+}
+
+}  // namespace triax

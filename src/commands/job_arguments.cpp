@@ -1,0 +1,49 @@
+#include "src/commands/job_arguments.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+
+#include "kernels/base/mpi/agree.hpp"
+#include "kernels/base/process/exit_status.hpp"
+#include "src/comm/launch/start_meeting.hpp"
+#include "src/forecast/memory_check.hpp"
+#include "src/launch/same_job.hpp"
+
+namespace triax {
+
+CLI::Option* add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
+  return command
+      ->add_option("--set", overrides,
+                   "Override one key of the job by its dotted path, as parallel.tensor=2; may be "
+                   "given many times")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)  // the next word is the job file's, or another option
+      ->take_all();
+}
+
+LoadedJob load_on_all_ranks(MpiSession& session, const std::function<LoadedJob()>& load) {
+  const StartMeeting meeting(MPI_COMM_WORLD);
+  LoadedJob job;
+  std::string facts;
+  try {
+    job = load();
+    check_plannable(job.config);
+    facts = job_facts(job);
+  } catch (const UsageError& error) {
+    meeting.fail(error.what(), usage_failure);
+  } catch (const std::exception& error) {
+    meeting.fail(failure_text(error), run_time_failure);
+  }
+  const double timeout = job.config.run.collective_timeout;
+  session.end_within(timeout);
+  meeting.meet(timeout);
+  check_same_job(MPI_COMM_WORLD, facts);
+  return job;
+}
+
+void warn_of_missing(const std::vector<std::string>& missing) {
+  for (const std::string& file : missing) spdlog::warn("triax: missing: {}", file);
+}
+
+}  // namespace triax

@@ -1,0 +1,110 @@
+#include "src/commands/train_command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <memory>
+
+#include "kernels/base/mpi/agree.hpp"
+#include "kernels/base/process/exit_status.hpp"
+#include "src/comm/launch/launcher.hpp"
+#include "src/commands/failure.hpp"
+#include "src/commands/job_arguments.hpp"
+#include "src/commands/option_checks.hpp"
+#include "src/commands/plan_output.hpp"
+#include "src/launch/batch_job.hpp"
+#include "src/launch/threads.hpp"
+#include "src/trainer/start_up.hpp"
+#include "src/trainer/trainer.hpp"
+
+namespace triax {
+namespace {
+
+// Trains as the job says, on all ranks. Returns the exit status. Collective.
+int train(const PlanArguments& arguments, CommandContext& context) {
+  MpiSession& session = context.session;
+  std::signal(SIGPIPE, SIG_IGN);  // a log that nobody reads any more ends no run
+  if (arguments.ranks_per_node > 0)
+    throw UsageError("--ranks-per-node is for a plan: a run finds the nodes of its ranks", {},
+                     "Add --dry-run or --print-plan, or leave it out");
+  check_launch(MPI_COMM_WORLD);
+  (void)threads_asked();    // refused before anything is made
+  const RunRequests early;  // signals wait from here on, for the trainer's own
+  const LoadedJob job = load_on_all_ranks(session, [&] {
+    return load_job(arguments.job.job, arguments.job.overrides, session.size());
+  });
+  std::string cores;
+  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {},
+                   job.config.run.collective_timeout, job.config.run.space,
+                   [&](const CoreShare& share, MemorySpace space) {
+                     cores = settle_on_cores(share, space).text;
+                   });
+  StartUp start_up(job, grid, cores);
+  std::optional<Trainer> trainer;
+  try {
+    trainer.emplace(job, grid, *std::move(start_up.plan));
+    context.start.reset();  // from here on a signal asks for a checkpoint
+    if (trainer->run(context.started) == RunEnd::stopped) return stopped_early;
+    if (grid.rank() == 0)
+      record_done(start_up.config.run.directory, batch_job(surroundings()),
+                  batch_attempt(surroundings()), trainer->has_steps());
+    return 0;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const std::exception& error) {
+    // A signal that comes with the end of other ranks must not change the exit status.
+    context.start.reset();
+    return fail_run(session, grid, start_up.config, trainer.has_value(), start_up.lock, error);
+  }
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, CommandContext& context) {
+  const auto arguments = std::make_shared<PlanArguments>();
+  CLI::App* command = app.add_subcommand("train", "Train a model as a job file says.");
+  command->footer(
+      "Runs alike under mpiexec -n N, srun --mpi=pmi2, and as one process:\n"
+      "  triax train job.json\n"
+      "  mpiexec -n 4 triax train job.json --set parallel.tensor=2 --set run.steps=200\n"
+      "A job whose checkpoints are there is resumed (checkpoint.resume), on any grid. A batch job\n"
+      "that is run again goes on from its own, whatever checkpoint.resume says: of Slurm by its\n"
+      "number, of others where the environment has TRIAX_JOB_ID, the same in each of its runs.\n"
+      "Files that a job reads are looked for from the working directory, else from the job "
+      "file's;\n"
+      "run.directory and checkpoints are relative to the working directory alone.\n"
+      "Jobs to start from: jobs/examples. The keys of a job: triax config --reference");
+  command->add_option("JOB.json", arguments->job.job, "The job file (JSON)")
+      ->type_name("")
+      ->required();
+  add_overrides(command, arguments->job.overrides);
+  command->add_flag("--print-plan", arguments->print_plan,
+                    "Print the instructions of a step for each stage, and stop");
+  command->add_flag(
+      "--dry-run", arguments->dry_run,
+      "Print the memory of each rank by kind and the messages of a step, and stop; status 2 where "
+      "the job does not fit");
+  command->add_flag("--json", arguments->json,
+                    "With --dry-run or --print-plan: print JSON, one object of what both have");
+  command
+      ->add_option(
+          "--ranks-per-node", arguments->ranks_per_node,
+          "With --dry-run or --print-plan in one process: nodes of so many ranks, which must fit a "
+          "machine such as this one together (default: not known, each rank must fit; "
+          "fsdp.sharding_strategy HYBRID_SHARD cuts state within nodes)")
+      ->type_name("N")
+      ->check(whole_number(1, 1 << 30));
+  command->callback([arguments, &context] {
+    if (arguments->json && !arguments->dry_run && !arguments->print_plan)
+      throw UsageError("--json is for what --dry-run and --print-plan print", {},
+                       "Add one of them, or leave it out: a run writes metrics.jsonl");
+    if (arguments->dry_run || arguments->print_plan) {
+      context.start.reset();
+      release_signals();
+      show_plan(*arguments, context.session);
+    } else {
+      context.status = train(*arguments, context);
+    }
+  });
+}
+
+}  // namespace triax

@@ -1,0 +1,9 @@
+#pragma once
+// triax train: a training run, or its plan.
+#include "src/commands/command.hpp"
+
+namespace triax {
+
+void add_train(CLI::App& app, CommandContext& context);
+
+}  // namespace triax

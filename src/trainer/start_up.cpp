@@ -1,0 +1,117 @@
+#include "src/trainer/start_up.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <array>
+
+#include "kernels/base/mpi/agree.hpp"
+#include "src/comm/launch/isa_of_job.hpp"
+#include "src/comm/mpi/message_tags.hpp"
+#include "src/executor/pipeline_messages.hpp"
+#include "src/forecast/memory_check.hpp"
+#include "src/forecast/offload_room.hpp"
+#include "src/forecast/same_plan.hpp"
+#include "src/launch/batch_job.hpp"
+#include "src/launch/offload_place.hpp"
+#include "src/launch/same_job.hpp"
+#include "src/launch/shared_directories.hpp"
+#include "src/launch/threads.hpp"
+
+namespace triax {
+namespace {
+
+void choose_isa_level(StartUp& start) {
+  const std::string level = [&] {
+    const WaitScope agreeing(start.grid.watch());
+    return agree_on_isa(start.grid.mpi());
+  }();
+  if (start.grid.rank() != 0) spdlog::set_level(spdlog::level::err);
+  spdlog::info("{}; {}", start.cores, level);
+}
+
+void start_kernels(StartUp& start) {
+  start.kernels.emplace(threads_of_rank(start.grid));
+}
+
+void lock_directories(StartUp& start) {
+  agreed(start.grid, [&] {
+    if (start.grid.rank() == 0) start.lock.emplace(start.config);
+  });
+}
+
+void check_shared(StartUp& start) {
+  check_directories_shared(start.grid, start.config, usual_directory_patience(start.config.run));
+}
+
+void share_stall_reports(StartUp& start) {
+  start.grid.report_across_nodes(start.config.run.directory);
+}
+
+void check_data(StartUp& start) {
+  check_same_data(start.grid, start.config);
+}
+
+// Behind the lock: the run that held it may have written a checkpoint just now.
+void resume_requeued(StartUp& start) {
+  const JobSurroundings around = surroundings();
+  go_on_where_run_again(start.grid, batch_job(around), batch_attempt(around), start.config);
+}
+
+void check_message_tags(StartUp& start) {
+  check_tags(start.config, largest_message_tag(start.grid.place()));
+}
+
+void make_plan(StartUp& start) {
+  start.plan =
+      plan_job(start.config, [&](const MemoryPlan& memory) { return fits(memory, start.grid); });
+}
+
+void check_memory(StartUp& start) {
+  check_fits(start.config, start.plan->memory, start.grid);
+}
+
+void compare_plans(StartUp& start) {
+  check_same_plan(start.grid, start.config, start.plan->steps);
+}
+
+void clear_offload(StartUp& start) {
+  remove_left_offload(start.grid, start.config);
+}
+
+void check_offload_files(StartUp& start) {
+  check_offload_writable(start.config, start.plan->memory, start.grid);
+}
+
+void check_offload_space(StartUp& start) {
+  check_offload_room(start.config, start.plan->memory, start.grid);
+}
+
+constexpr std::array<StartStep, 14> steps = {{
+    {"the ISA level that all ranks support", choose_isa_level},
+    {"threads of each rank", start_kernels},
+    {"locks of the run's directories", lock_directories},
+    {"the same directories on all ranks", check_shared},
+    {"stall reports across nodes", share_stall_reports},
+    {"the same data files on all ranks", check_data},
+    {"the checkpoint of a requeued job", resume_requeued},
+    {"message tags", check_message_tags},
+    {"plan of a step", make_plan},
+    {"memory of each rank", check_memory},
+    {"the same plan on all ranks", compare_plans},
+    {"offload files that killed runs left", clear_offload},
+    {"offload files", check_offload_files},
+    {"space for offload files", check_offload_space},
+}};
+
+}  // namespace
+
+std::span<const StartStep> start_steps() {
+  return steps;
+}
+
+StartUp::StartUp(const LoadedJob& job, ProcessGrid& ranks, const std::string& threads)
+    : grid(ranks), cores(threads), config(on_grid(job.config, ranks)) {
+  for (const StartStep& step : start_steps()) step.run(*this);
+}
+
+}  // namespace triax

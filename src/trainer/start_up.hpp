@@ -1,0 +1,40 @@
+#pragma once
+// Start of a training run: named steps between the process grid and the Trainer, in one table.
+#include <optional>
+#include <span>
+#include <string>
+
+#include "kernels/parallel/runtime.hpp"
+#include "src/comm/grid/process_grid.hpp"
+#include "src/config/load/load.hpp"
+#include "src/forecast/job_plan.hpp"
+#include "src/launch/run_lock.hpp"
+
+namespace triax {
+
+/// What a run needs before its Trainer, made by the steps of start_steps(). Members go in the
+/// reverse order: the plan first, the lock before the threads.
+struct StartUp {
+  /// Collective. Runs all steps; `job` and `grid` outlive it. `cores`: where this rank's threads
+  /// run, for the first line of the log.
+  StartUp(const LoadedJob& job, ProcessGrid& grid, const std::string& cores);
+
+  ProcessGrid& grid;
+  const std::string cores;
+  PlacedConfig config;  // the job on the grid, with checkpoint.resume as this run takes it
+  std::optional<KernelRuntime> kernels;
+  std::optional<RunLock> lock;  // of rank 0
+  std::optional<JobPlan> plan;
+};
+
+/// A step is collective and throws alike on all ranks: UsageError where the job is at fault, Error
+/// where the machine is.
+struct StartStep {
+  const char* name;
+  void (*run)(StartUp&);
+};
+
+/// The steps in their order.
+std::span<const StartStep> start_steps();
+
+}  // namespace triax

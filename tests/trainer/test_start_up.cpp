@@ -1,0 +1,34 @@
+#include "src/trainer/start_up.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace triax {
+namespace {
+
+std::ptrdiff_t position_of(std::string_view name) {
+  const auto steps = start_steps();
+  return std::ranges::find(steps, name, &StartStep::name) - steps.begin();
+}
+
+TEST(StartSteps, HaveDifferentNames) {
+  std::set<std::string_view> names;
+  for (const StartStep& step : start_steps())
+    EXPECT_TRUE(names.insert(step.name).second) << step.name;
+}
+
+// A run that held the lock may have written a checkpoint just before; what does not fit must be
+// refused before files of killed runs are removed and new ones are made.
+TEST(StartSteps, ComeInAnOrderThatLosesNothing) {
+  EXPECT_LT(position_of("locks of the run's directories"),
+            position_of("the checkpoint of a requeued job"));
+  EXPECT_LT(position_of("memory of each rank"), position_of("offload files that killed runs left"));
+  EXPECT_LT(position_of("offload files that killed runs left"), position_of("offload files"));
+  EXPECT_LT(position_of("offload files"), std::ssize(start_steps()));
+}
+
+}  // namespace
+}  // namespace triax
