@@ -45,7 +45,7 @@ void check_processor() {
   __builtin_cpu_init();
 #define FEATURE(name) \
   if (__builtin_cpu_supports(name) == 0) refuse(name);
-#include "kernels/base/process/exit_status.hpp"
+#include "kernels/base/exit_status.hpp"
 #include "kernels/isa/processor_features.inc"
 #undef FEATURE
 }

@@ -1,7 +1,7 @@
 #pragma once
 // triax checkpoint ...: what looks into checkpoint files. Every command runs alike as one process
 // and under mpiexec, where the ranks share out the reading.
-#include "src/commands/command.hpp"
+#include "src/commands/context.hpp"
 
 namespace triax {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/exit_status.hpp"
 #include "kernels/base/mpi/agree.hpp"
-#include "kernels/base/process/exit_status.hpp"
 #include "kernels/isa/isa.hpp"
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/checkpoint_commands.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 // The command line of triax: the table of commands, and what a wrong word is answered with.
-#include "src/commands/command.hpp"
+#include "src/commands/context.hpp"
 
 namespace triax {
 

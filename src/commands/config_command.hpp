@@ -1,6 +1,6 @@
 #pragma once
 // triax config: a job with its defaults, or the reference of keys.
-#include "src/commands/command.hpp"
+#include "src/commands/context.hpp"
 
 namespace triax {
 

@@ -1,7 +1,7 @@
 #include "src/commands/failure.hpp"
 
+#include "kernels/base/exit_status.hpp"
 #include "kernels/base/mpi/agree.hpp"
-#include "kernels/base/process/exit_status.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/device/device_messages.hpp"
 #include "src/launch/offload_place.hpp"

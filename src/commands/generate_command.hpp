@@ -1,6 +1,6 @@
 #pragma once
 // triax generate: a text that the model of a checkpoint continues.
-#include "src/commands/command.hpp"
+#include "src/commands/context.hpp"
 
 namespace triax {
 

@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "kernels/base/exit_status.hpp"
 #include "kernels/base/mpi/agree.hpp"
-#include "kernels/base/process/exit_status.hpp"
 #include "src/comm/launch/start_meeting.hpp"
 #include "src/forecast/memory_check.hpp"
 #include "src/launch/same_job.hpp"

@@ -4,8 +4,8 @@
 #include <csignal>
 #include <memory>
 
+#include "kernels/base/exit_status.hpp"
 #include "kernels/base/mpi/agree.hpp"
-#include "kernels/base/process/exit_status.hpp"
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/failure.hpp"
 #include "src/commands/job_arguments.hpp"

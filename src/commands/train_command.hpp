@@ -1,6 +1,6 @@
 #pragma once
 // triax train: a training run, or its plan.
-#include "src/commands/command.hpp"
+#include "src/commands/context.hpp"
 
 namespace triax {
 

@@ -1,4 +1,4 @@
-#include "src/commands/command.hpp"
+#include "src/commands/context.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -117,7 +117,8 @@ check_includes() {
 }
 
 # Circles of files. A file is X.hpp with X.cpp, and with the files of its folder that extend its name (X_impl.hpp, X_steps.cpp). The
-# dispatch of an operation to its GPU body, which takes the types of the operation, is none.
+# dispatch of an operation to its GPU body, which takes the types of the operation, is none; nor is a folder's own file (matmul.cpp of
+# matmul/), which uses the other files of its folder, while they take the types of its header.
 check_circles() {
   include_lines | awk -F: '
     $1 ~ /^(kernels|io|src)\// && match($0, /"[^"]*"/) {
@@ -126,6 +127,8 @@ check_circles() {
       if ($1 ~ /[.]hpp$/) header[from] = 1
       header[to] = 1
       if (to ~ /^kernels\/cuda\// && from !~ /^kernels\/cuda\//) next
+      depth = split(from, names, "/")
+      if ($1 ~ /[.]cpp$/ && names[depth] == names[depth - 1]) next
       from_of[++n] = from; to_of[n] = to
     }
     # The shortest name of a header that `file` extends.
@@ -162,13 +165,14 @@ check_circles() {
     }'
 }
 
-# keys_*.cpp are rows of one table, absent.cpp and *_absent.cpp stand in for files that a build leaves out.
+# keys_*.cpp are rows of one table, absent.cpp and *_absent.cpp stand in for files that a build leaves out, standard_descriptors.cpp
+# runs before main().
 check_headers() {
   local source folder name status=0
   while read -r source; do
     folder=${source%/*} name=${source##*/}
     name=${name%.cpp}
-    [[ $source != src/commands/main.cpp && $name != keys_* && $name != *absent ]] || continue
+    [[ $name != main && $name != standard_descriptors && $name != keys_* && $name != *absent ]] || continue
     while [[ ! -e $folder/$name.hpp && $name == *_* ]]; do name=${name%_*}; done
     if [[ ! -e $folder/$name.hpp && ! -e $folder/${folder##*/}.hpp ]]; then
       echo "$source: (no header of its name, or that its name extends, or of its folder's name)"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/process/exit_status.hpp"
+#include "kernels/base/exit_status.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launch/launcher.hpp"

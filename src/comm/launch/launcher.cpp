@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/process/exit_status.hpp"
+#include "kernels/base/exit_status.hpp"
 #include "src/comm/mpi/mpi_error.hpp"
 
 namespace triax {

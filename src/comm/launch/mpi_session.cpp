@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/process/exit_status.hpp"
+#include "kernels/base/exit_status.hpp"
 #include "kernels/base/process/quiet_thread.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launch/init_watch.hpp"

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/process/exit_status.hpp"
+#include "kernels/base/exit_status.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "kernels/base/process/say.hpp"
 #include "kernels/base/wait.hpp"

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "kernels/base/process/exit_status.hpp"
+#include "kernels/base/exit_status.hpp"
 #include "kernels/base/process/quiet_thread.hpp"
 #include "kernels/base/process/say.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "kernels/base/process/exit_status.hpp"
+#include "kernels/base/exit_status.hpp"
 
 namespace triax {
 namespace {

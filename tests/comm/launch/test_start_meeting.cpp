@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/process/exit_status.hpp"
+#include "kernels/base/exit_status.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/comm/launch/mpi_session.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
