@@ -9,6 +9,8 @@
 
 #include <cstddef>
 
+#include "kernels/base/exit_status.hpp"
+
 namespace triax::detail {
 namespace {
 
@@ -45,7 +47,6 @@ void check_processor() {
   __builtin_cpu_init();
 #define FEATURE(name) \
   if (__builtin_cpu_supports(name) == 0) refuse(name);
-#include "kernels/base/exit_status.hpp"
 #include "kernels/isa/processor_features.inc"
 #undef FEATURE
 }
