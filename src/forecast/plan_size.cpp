@@ -4,6 +4,7 @@
 
 #include "src/model/stage.hpp"
 #include "src/schedule/plan.hpp"
+#include "src/state/parameter_block.hpp"
 
 namespace triax {
 namespace {
