@@ -21,7 +21,7 @@
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/comm/launch/mpi_session.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/forecast/memory_check.hpp"
+#include "src/forecast/plan_size.hpp"
 #include "src/inference/generate.hpp"
 
 namespace {

@@ -13,7 +13,7 @@
 #include "benchmarks/support/training_job.hpp"
 #include "kernels/parallel/runtime.hpp"
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/forecast/memory_check.hpp"
+#include "src/forecast/plan_size.hpp"
 #include "src/forecast/process_memory.hpp"
 #include "src/trainer/trainer.hpp"
 
