@@ -1,5 +1,5 @@
 // What is allocated, by kind and by the name of its part of a device's memory.
-#include "kernels/cuda/launch/stream.hpp"
+#include "kernels/base/device/stream_workspace.hpp"
 #include "src/forecast/memory_plan.hpp"
 
 namespace triax {
@@ -18,7 +18,7 @@ struct DevicePart {
 
 std::vector<DevicePart> device_parts(const Allocations& is) {
   return {
-      {"streams", &KindBytes::buffers, cuda::furnished_bytes()},
+      {"streams", &KindBytes::buffers, workspace_bytes()},
       {"tables", &KindBytes::buffers, is.tables},
       {"parameters", &KindBytes::parameters, is.state.parameters},
       {"gradients", &KindBytes::gradients, is.state.gradients},

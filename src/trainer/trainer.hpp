@@ -1,25 +1,22 @@
 #pragma once
-// A training run: everything a rank holds, and the loop.
+// A training run: the loop over steps, and what is decided between them. RankState holds what a
+// rank has, StepRunner makes a step.
 #include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "src/checkpoint/checkpoint.hpp"
 #include "src/checkpoint/run_checkpoints.hpp"
 #include "src/config/load/load.hpp"
 #include "src/executor/evaluator.hpp"
-#include "src/executor/executor.hpp"
-#include "src/executor/non_finite.hpp"
-#include "src/forecast/job_plan.hpp"
 #include "src/launch/run_requests.hpp"
-#include "src/recipe/loss_scaler.hpp"
 #include "src/recipe/loss_spike.hpp"
 #include "src/trainer/bad_steps.hpp"
 #include "src/trainer/progress_texts.hpp"
+#include "src/trainer/rank_state.hpp"
 #include "src/trainer/run_record.hpp"
 #include "src/trainer/run_report.hpp"
-#include "src/trainer/step_share.hpp"
+#include "src/trainer/step_runner.hpp"
 
 namespace triax {
 
@@ -49,37 +46,28 @@ class Trainer {
   /// Where loss or gradient is not finite it changes nothing, and says which layer began it.
   StepMetrics train_step(std::int64_t step);
   /// Collective, before steps or between them: ProcessGrid::choose_messages in the steps' memory.
-  void choose_messages() { grid_.choose_messages(buffers_.idle_memory()); }
+  void choose_messages() { grid_.choose_messages(rank_.buffers.idle_memory()); }
   std::int64_t first_step() const { return start_.step; }
   const PlacedConfig& config() const { return config_; }
   /// This rank's plan of a step.
-  const Plan& plan() const { return training_.plan(); }
-  const ParameterStore& store() const { return store_; }
-  /// Of the compute.
-  const Stream& stream() const { return stream_; }
-  const Optimizer& optimizer() const { return optimizer_; }
-  /// What this rank holds, as its parts say it.
-  Allocations allocations() const;
+  const Plan& plan() const { return steps_.plan(); }
+  const ParameterStore& store() const { return rank_.store; }
+  /// The stream that runs the compute kernels.
+  const Stream& stream() const { return rank_.stream; }
+  const Optimizer& optimizer() const { return rank_.optimizer; }
+  /// Bytes that this rank holds, by owner.
+  Allocations allocations() const { return rank_.allocations(checkpoints_.snapshot_bytes()); }
 
  private:
-  std::size_t stage_index() const;
   void prepare_weights();
   void restore(const CheckpointReader& reader);
   void open_outputs(const std::vector<std::string>& hosts, RunRequests::Clock::time_point started);
-  /// A step under way.
-  struct RunningStep {
-    StepInput input;
-    StepOutput output;
-    StepMetrics metrics;    // without the numbers
-    double loss_sum = 0.0;  // of the whole model
-    Clock::time_point begin;
-  };
+  using RunningStep = StepRunner::RunningStep;
   RunningStep start_step(std::int64_t step);
-  void load_batch(std::int64_t step);
   std::int64_t make_step(std::int64_t step, RunEnd& end);
-  void tell(RunningStep& running);
+  void exchange_step_summary(RunningStep& running);
   void name_straggler(std::int64_t step);
-  StepMetrics settle(RunningStep& running);
+  StepMetrics finish_step(RunningStep& running);
   void write_line(const StepMetrics& metrics);
   void record(const StepMetrics& metrics);
   std::string spike_text(const StepMetrics& metrics) const;
@@ -92,8 +80,7 @@ class Trainer {
   Error too_many_rollbacks(const StepMetrics& metrics) const;
   void record_rollback(const RollbackMetrics& rollback);
   void set_later_aside() const;
-  StepInput step_input(std::int64_t step, const LossScaler& scaler);
-  /// What is to be done behind a step. It is settled before any of that.
+  /// What is to be done after a step, once it is finished.
   struct Due {
     bool evaluation = false, last = false;
     bool stop = false;                     // asked for, and something is left to do
@@ -117,46 +104,28 @@ class Trainer {
   bool leader_says(bool what) const;
   void update_loss_scale(const StepMetrics& metrics);
   RunPosition position(std::int64_t steps_done) const;
-  void report_skipped(const StepMetrics& metrics, StepInput input);
+  void report_skipped(const StepMetrics& metrics, const RunningStep& running);
   [[noreturn]] void stop_after_bad_steps(std::int64_t steps_done);
   std::string save_at_failure(std::int64_t steps_done);
   void export_weights(const std::string& checkpoint);  // empty: from memory
-  std::int64_t tokens_per_step() const;
   bool leader() const { return grid_.rank() == 0; }
 
   RunRequests requests_;  // first: signals wait while the rest is made
   LoadedJob job_;
   ProcessGrid& grid_;
-  JobPlan plan_;
-  const PlacedConfig& config_;          // the plan's
-  Stream stream_;                       // of the compute
-  std::unique_ptr<DeviceArena> arena_;  // all memory on a device: before what is cut from it
-  Stage stage_;
-  BatchShape shape_;
-  StageLayout layout_;
-  TokenReader train_reader_;  // before the memory: a missing file is found early
-  ParameterStore store_;
-  Optimizer optimizer_;
+  RankState rank_;
+  const PlacedConfig& config_;  // rank_'s
+  StepRunner steps_;
   RunCheckpoints checkpoints_;
-  LossScaler loss_scaler_;
   BadSteps bad_steps_;
   LossSpikes losses_;
-  BufferPlan buffer_plan_;
-  StepBuffers buffers_;
-  PipelineMessages messages_;
-  BatchLoader batch_;
   ProgressTexts texts_;
-  StepShare share_;
-  FiniteTest finite_;
-  Executor training_;
   std::optional<Evaluator> evaluator_;
   RunStart start_;
-  StepShare::Word told_;                     // of all ranks, since the step before
-  LossVerdict verdict_ = LossVerdict::none;  // of the step that was settled last
-  std::optional<RunningStep> late_;          // run(): the step whose numbers are not known yet
-  Clock::time_point settled_;                // the end of the step before
-  double last_seconds_ = 0.0;                // that it took
-  double evaluation_seconds_ = 0.0;          // that the last one took
+  StepShare::Word step_summary_;             // of all ranks, since the step before
+  LossVerdict verdict_ = LossVerdict::none;  // of the step that was finished last
+  std::optional<RunningStep> pending_;       // run(): the step whose numbers are not known yet
+  double evaluation_seconds_ = 0.0;          // of the last evaluation
   bool straggler_named_ = false;
   bool own_checkpoints_ = true;  // run(): owns_checkpoints()
   // Rank 0 only.

@@ -22,7 +22,7 @@ bool Trainer::evaluation_ends(std::int64_t steps_done) const {
          (steps_done % interval == 0 || steps_done == config_.run.steps);
 }
 
-// What all ranks are asked together, as between steps: it stays for the next tell().
+// What all ranks are asked together, as between steps: it stays for the next step summary.
 // A file that is written meanwhile gets its name.
 RunRequest Trainer::look(double ahead) {
   std::array<double, 2> told = {static_cast<double>(requests_.look(ahead)),
@@ -108,7 +108,7 @@ void Trainer::report_stop(std::int64_t steps_done, RunRequest request, const std
 // The steps are done, and yet the run has failed.
 void Trainer::check_end(std::int64_t steps_done) {
   if (bad_steps_.in_a_row() > 0) stop_after_bad_steps(steps_done);
-  if (finite_weights(finite_, stream_, store_, grid_)) return;
+  if (steps_.weights_are_finite()) return;
   checkpoints_.finish();
   throw bad_steps_.error_of_weights(steps_done);
 }
@@ -170,7 +170,7 @@ std::string Trainer::save(std::int64_t steps_done, bool wait) {
   const std::int64_t bad = bad_steps_.in_a_row();
   const std::int64_t step = steps_done - bad;
   const bool first = step == start_.step;
-  if ((bad > 0 && first) || !finite_weights(finite_, stream_, store_, grid_)) {
+  if ((bad > 0 && first) || !steps_.weights_are_finite()) {
     const std::string why = bad_steps_.nothing_to_save(steps_done, first);
     if (leader())
       spdlog::warn("no checkpoint after {} of {} steps: {}", steps_done, config_.run.steps, why);
@@ -180,13 +180,13 @@ std::string Trainer::save(std::int64_t steps_done, bool wait) {
            [&] { older = leader() && !list_checkpoints(config_.checkpoint.directory).empty(); });
     return leader_says(older) ? std::string() : why;
   }
-  const std::string scale = (bad > 0 ? bad_steps_.scaler_before() : loss_scaler_).state();
+  const std::string scale = (bad > 0 ? bad_steps_.scaler_before() : steps_.loss_scaler()).state();
   RunPosition at = position(step);
   at.losses = losses_.state();
   if (wait)
-    checkpoints_.save(stream_, at, scale);
+    checkpoints_.save(rank_.stream, at, scale);
   else
-    checkpoints_.start(stream_, at, scale);
+    checkpoints_.start(rank_.stream, at, scale);
   return {};
 }
 

@@ -74,8 +74,9 @@ std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
   const FileScope working(grid_.watch());
   checkpoints_.finish();
   checkpoints_.give_back_memory();  // what is loaded takes some
-  grid_.drain(stream_);
-  if (optimizer_.decides_on_device()) optimizer_.go_on(stream_);  // if that step was not finite
+  grid_.drain(rank_.stream);
+  if (rank_.optimizer.decides_on_device())
+    rank_.optimizer.go_on(rank_.stream);  // if that step was not finite
   RollbackMetrics rollback;
   rollback.number = losses_.count_rollback(metrics.step);
   if (rollback.number == 0) throw too_many_rollbacks(metrics);
@@ -89,10 +90,10 @@ std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
   CheckpointConfig there = config_.checkpoint;
   there.resume = rollback.checkpoint;
   const std::optional<CheckpointReader> reader = checkpoint_to_resume(grid_, there);
-  loss_scaler_ = LossScaler(config_.precision.loss_scale);
+  steps_.loss_scaler() = LossScaler(config_.precision.loss_scale);
   restore(*reader);
   losses_.go_back(resume_losses(reader->header(), job_.resolved), start_.step);
-  bad_steps_ = BadSteps(loss_scaler_);
+  bad_steps_ = BadSteps(steps_.loss_scaler());
   rollback.step = start_.step;
   rollback.samples_skipped = rollback.sample - start_.sample;
   start_.sample = rollback.sample;
@@ -106,7 +107,7 @@ std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
 // The file that the run went back to is its newest: the next run makes the same steps again, and
 // the same rollback.
 RunEnd Trainer::stop_behind_rollback() {
-  report_stop(start_.step, told_.request, {});
+  report_stop(start_.step, step_summary_.request, {});
   return RunEnd::stopped;
 }
 

@@ -35,7 +35,7 @@ TEST_F(FiniteOnDevice, EachTestIsOfItsValuesAlone) {
 // A message under way may never end: the board has the wait. Memory that is allocated or released
 // would wait for the whole device, without.
 TEST_F(FiniteOnDevice, TheWaitIsSeenAndNothingAllocated) {
-  finite_with(1.0F);  // the stream has what its kernels want, as a run furnishes it
+  finite_with(1.0F);  // the stream takes its workspace, as in a run
   const std::int64_t free = device_facts().free_bytes;
   int asked = 0, seen = 0;
   cuda::emulator::enqueue_when(stream_.handle(),

@@ -1,5 +1,7 @@
 #include "kernels/cuda/launch/stream.hpp"
 
+#include "kernels/base/device/stream_workspace.hpp"
+
 namespace triax::cuda {
 namespace {
 
@@ -24,19 +26,23 @@ const Memory& memory_of(const Stream& stream, Kept what) {
   return *static_cast<const Memory*>(place.get());
 }
 
-void furnish(const Stream& stream, const MemorySource& source) {
-  for (const auto& [what, bytes] : stream_memories) {
-    std::shared_ptr<void>& place = kept_by(stream, what);
-    check(!place, "a stream that is furnished has memory already");
-    place = std::make_shared<Memory>(source.take(part, bytes));
+}  // namespace triax::cuda
+
+namespace triax {
+
+void set_workspace(const Stream& stream, const MemorySource& source) {
+  for (const auto& [what, bytes] : cuda::stream_memories) {
+    std::shared_ptr<void>& place = cuda::kept_by(stream, what);
+    check(!place, "the stream has a workspace already");
+    place = std::make_shared<Memory>(source.take(cuda::part, bytes));
   }
 }
 
-std::int64_t furnished_bytes() {
+std::int64_t workspace_bytes() {
   std::int64_t bytes = 0;
-  for (const auto& memory : stream_memories)
+  for (const auto& memory : cuda::stream_memories)
     bytes += DeviceArena::footprint(static_cast<std::int64_t>(memory.bytes));
   return bytes;
 }
 
-}  // namespace triax::cuda
+}  // namespace triax

@@ -44,13 +44,7 @@ inline constexpr std::array<StreamMemory, 3> stream_memories = {
      {Kept::workspace, blas_workspace_bytes},
      {Kept::product_sums, product_sums_bytes}}};
 
-/// The memory of a stream by purpose: what furnish() gave it, else taken now.
+/// The memory of a stream by purpose: what set_workspace() gave it, else taken now.
 const Memory& memory_of(const Stream& stream, Kept what);
-
-/// Gives a stream that has none yet its memory: pieces of the part "streams" of `source`, which
-/// outlive it.
-void furnish(const Stream& stream, const MemorySource& source);
-/// Bytes of that part.
-std::int64_t furnished_bytes();
 
 }  // namespace triax::cuda

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/base/device/stream_workspace.hpp"
 #include "kernels/cuda/launch/stream.hpp"
 #include "tests/support/error_of.hpp"
 
@@ -78,9 +79,9 @@ TEST(MemorySource, IsAnArenaOrMemoryOfItsOwn) {
 }
 
 TEST(FurnishedStream, HasItsMemoryFromTheArena) {
-  DeviceArena arena({{"streams", cuda::furnished_bytes()}});
+  DeviceArena arena({{"streams", workspace_bytes()}});
   const Stream stream(MemorySpace::device);
-  cuda::furnish(stream, {MemorySpace::device, &arena});
+  set_workspace(stream, {MemorySpace::device, &arena});
   EXPECT_NO_THROW(arena.check_full());
   const std::int64_t free = device_facts().free_bytes;
   for (const auto& [what, bytes] : cuda::stream_memories) {
@@ -89,7 +90,7 @@ TEST(FurnishedStream, HasItsMemoryFromTheArena) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data()) % DeviceArena::alignment, 0U);
   }
   EXPECT_EQ(device_facts().free_bytes, free);
-  EXPECT_THROW(cuda::furnish(stream, MemorySpace::device), Error) << "twice";
+  EXPECT_THROW(set_workspace(stream, MemorySpace::device), Error) << "twice";
 }
 
 }  // namespace

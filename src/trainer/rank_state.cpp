@@ -1,0 +1,79 @@
+#include "src/trainer/rank_state.hpp"
+
+#include <utility>
+
+#include "kernels/base/device/stream_workspace.hpp"
+#include "kernels/base/mpi/agree.hpp"
+#include "src/launch/offload_place.hpp"
+
+namespace triax {
+namespace {
+
+// Takes all memory of a run on a device, and gives the stream its workspace.
+std::unique_ptr<DeviceArena> take_device(const PlacedConfig& config, const StepPlans& plans,
+                                         const ProcessGrid& grid, const Stream& stream) {
+  if (stream.space() == MemorySpace::host) return nullptr;
+  const Stage stage = make_stage(config, grid.pipeline_rank(), grid.tensor_rank(), StageUse::plan);
+  auto arena =
+      std::make_unique<DeviceArena>(arena_parts(planned_allocations(config, plans, stage)));
+  set_workspace(stream, {MemorySpace::device, arena.get()});
+  return arena;
+}
+
+StateOptions in_arena(StateOptions options, DeviceArena* arena) {
+  options.arena = arena;
+  return options;
+}
+
+BufferPlan in_arena(BufferPlan plan, DeviceArena* arena) {
+  plan.arena = arena;
+  return plan;
+}
+
+}  // namespace
+
+RankState::RankState(const Config& job, ProcessGrid& ranks, std::optional<JobPlan> made)
+    : grid(ranks),
+      plan(made ? *std::move(made) : plan_job(on_grid(job, grid))),
+      config(plan.config),
+      stream(config.place.space),
+      arena(take_device(config, plan.steps, grid, stream)),
+      stage(
+          make_stage(config, grid.pipeline_rank(), grid.tensor_rank(), StageUse::run, arena.get())),
+      shape(batch_shape(config, stage.place().tensor)),
+      layout(plan.steps.shape, grid.pipeline_rank()),
+      train_reader(open_reader(config, grid, config.data.train, config.data.shuffle, true)),
+      store(stage, grid, in_arena(parameters_on(grid, config), arena.get()),
+            whole_buffers(plan.steps, stage_index())),
+      optimizer(store, config.optimizer, config.gradient_clipping,
+                optimizer_on(grid, config, plan.steps)),
+      buffer_plan(
+          in_arena(plan_buffers(stage, shape, config.model.hidden, plan.steps.peaks[stage_index()],
+                                plan.steps.shape.frame_pool[stage_index()]),
+                   arena.get())),
+      buffers(buffer_plan, layout, plan.steps.shape.microbatches,
+              {shape.local_rows, config.model.hidden}, shape.type,
+              plan.steps.shape.frame_pool[stage_index()]),
+      messages(grid.pipeline(), layout, plan.steps.shape.microbatches),
+      batch(train_reader, config.batch, shape, config.parallel.data, grid.data_rank(),
+            arena.get()) {}
+
+Allocations RankState::allocations(std::int64_t snapshot_bytes) const {
+  return {store.bytes(),          optimizer.allocated(),
+          buffers.memory(),       batch_bytes(config, shape),
+          stage.table_bytes(),    number_bytes(config),
+          plan_bytes(plan.steps), staging_of(config, store.blocks()),
+          snapshot_bytes,         stream.space()};
+}
+
+TokenReader open_reader(const Config& config, const ProcessGrid& grid,
+                        const std::vector<std::string>& files, bool shuffle, bool use) {
+  TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed, grid);
+  reader.set_vocabulary(config.model.vocabulary);
+  agreed(grid, [&] {
+    if (use && grid.rank() == 0) reader.check_ends();
+  });
+  return reader;
+}
+
+}  // namespace triax

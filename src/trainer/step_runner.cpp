@@ -1,0 +1,125 @@
+#include "src/trainer/step_runner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/random/random.hpp"
+#include "src/recipe/lr_schedule.hpp"
+
+namespace triax {
+namespace {
+
+double seconds_between(StepRunner::Clock::time_point begin, StepRunner::Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+}  // namespace
+
+StepRunner::StepRunner(RankState& rank)
+    : rank_(rank),
+      share_(rank.grid),
+      finite_(rank.store.memory(), rank.grid),
+      executor_(rank.stream, rank.plan.steps.training[rank.stage_index()], rank.stage, rank.layout,
+                rank.shape, rank.buffers, rank.messages, rank.store, &rank.optimizer, rank.grid),
+      loss_scaler_(rank.config.precision.loss_scale) {}
+
+// Stages between the first and the last read neither tokens nor labels.
+void StepRunner::load_batch(std::int64_t sample) {
+  rank_.grid.drain(rank_.batch.pushed());  // the host writes it again
+  const FileScope working(rank_.grid.watch());
+  if (reads_batches(rank_.stage)) rank_.batch.load(rank_.stream, sample);
+}
+
+StepInput StepRunner::input(std::int64_t step, const LossScaler& scaler) {
+  const PlacedConfig& config = rank_.config;
+  StepInput input;
+  input.batch = &rank_.batch;
+  if (scaler.enabled()) input.fp16_scale = scaler.scale();
+  input.loss_scale =
+      static_cast<float>(scaler.scale() / static_cast<double>(rank_.tokens_per_step()));
+  input.dropout_key =
+      mix_key(mix_key(config.run.seed, "dropout"), static_cast<std::uint64_t>(step));
+  const std::int64_t updates = step - scaler.skipped();  // skipped steps count for nothing
+  input.optimizer.learning_rate =
+      learning_rate(config.scheduler, config.optimizer, updates, config.run.steps);
+  input.optimizer.beta1 = beta1_at(config.scheduler, config.optimizer, updates);
+  input.optimizer.beta2 = beta2_at(config.scheduler, config.optimizer);
+  input.optimizer.step = updates + 1;
+  return input;
+}
+
+StepRunner::RunningStep StepRunner::start(std::int64_t step, std::int64_t sample,
+                                          std::int64_t tokens, bool behind_pending) {
+  RunningStep running;
+  running.begin = Clock::now();
+  rank_.grid.board().set_step(step);
+  share_.begin();
+  running.sample = sample;
+  load_batch(sample);
+  LossScaler scaler = loss_scaler_;
+  if (behind_pending) scaler.update(false);
+  running.input = input(step, scaler);
+  running.output = executor_.run(running.input);
+  running.metrics.step = step;
+  running.metrics.lr = running.input.optimizer.learning_rate;
+  running.metrics.tokens = tokens;
+  if (scaler.enabled()) running.metrics.loss_scale = scaler.scale();
+  return running;
+}
+
+// A step whose numbers are pending has not ended yet: the one before it tells how long it takes.
+double StepRunner::seconds_ahead(const RunningStep& running, bool last) const {
+  const double step =
+      running.pending() ? last_seconds_ : seconds_between(running.begin, Clock::now());
+  return ((running.pending() ? 1.0 : 0.0) + (last ? 0.0 : 1.0)) * step;
+}
+
+StepShare::Word StepRunner::exchange(RunningStep& running, StepShare::Word own) {
+  const bool counts = rank_.stage.has_head() && rank_.grid.tensor_rank() == 0;
+  own.loss_sum = counts ? running.output.loss_sum : 0.0;
+  const StepShare::Word all = share_.share(own, running.metrics);
+  running.loss_sum = all.loss_sum;
+  return all;
+}
+
+StepMetrics StepRunner::numbers(const RunningStep& running) {
+  const PlacedConfig& config = rank_.config;
+  const auto tokens = static_cast<double>(rank_.tokens_per_step());
+  StepMetrics metrics = running.metrics;
+  double loss_sum = running.loss_sum;
+  metrics.grad_norm = running.output.grad_norm;
+  if (const LateNumbers& late = running.output.late; late.pending()) {
+    rank_.grid.drain(late.arrived());
+    const StepNumbers numbers = late.read();
+    metrics.grad_norm = numbers.grad_norm;
+    loss_sum = numbers.loss_sum;
+  }
+  const Clock::time_point now = Clock::now();
+  metrics.loss = without_sign_of_nan(loss_sum / tokens);
+  metrics.grad_norm = without_sign_of_nan(metrics.grad_norm);
+  metrics.step_seconds = seconds_between(std::max(running.begin, finished_), now);
+  finished_ = now;
+  last_seconds_ = metrics.step_seconds;
+  metrics.tokens_per_second = tokens / metrics.step_seconds;
+  if (config.run.peak_flops > 0.0)
+    metrics.mfu = metrics.tokens_per_second *
+                  training_flops_per_token(config.model, config.data.sequence_length) /
+                  (config.run.peak_flops * rank_.grid.size());
+  metrics.skipped = !std::isfinite(metrics.grad_norm);
+  return metrics;
+}
+
+std::string StepRunner::first_non_finite(const RunningStep& running, bool reload) {
+  NonFiniteSearch search(finite_);
+  StepInput input = running.input;
+  input.search = &search;
+  if (reload) load_batch(running.sample);
+  executor_.run(input);
+  return search.first(rank_.grid);
+}
+
+bool StepRunner::weights_are_finite() const {
+  return finite_weights(finite_, rank_.stream, rank_.store, rank_.grid);
+}
+
+}  // namespace triax
