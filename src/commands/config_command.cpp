@@ -13,13 +13,15 @@ namespace {
 
 struct ConfigArguments {
   JobArguments job;
-  bool json = false, reference = false;
+  bool json = false, markdown = false, reference = false;
   int ranks = 0;  // 0: the smallest grid that the job allows
 };
 
 void print_config(const ConfigArguments& arguments) {
   if (arguments.reference) {
-    print_out(key_reference(arguments.json));
+    print_out(key_reference(arguments.json       ? ReferenceFormat::json
+                            : arguments.markdown ? ReferenceFormat::markdown
+                                                 : ReferenceFormat::table));
     return;
   }
   const JobDescription job =
@@ -36,7 +38,8 @@ void add_config(CLI::App& app, CommandContext& /*context*/) {
       "config", "Show a job with every default filled in, and where each value came from.");
   command->footer(
       "  triax config job.json --ranks 8    # what \"auto\" means on 8 ranks\n"
-      "  triax config --reference           # every key that a job may have");
+      "  triax config --reference           # every key that a job may have\n"
+      "  triax config --reference --markdown >keys.md");
   CLI::Option* file =
       command->add_option("JOB.json", arguments->job.job, "The job file (JSON)")->type_name("");
   CLI::Option* overrides = add_overrides(command, arguments->job.overrides);
@@ -46,11 +49,16 @@ void add_config(CLI::App& app, CommandContext& /*context*/) {
                        "Resolve for so many ranks (default: the smallest grid that the job allows)")
           ->type_name("N")
           ->check(whole_number(1, 1 << 30));
-  command->add_flag("--json", arguments->json, "Print JSON");
+  CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");
   CLI::Option* reference =
       command->add_flag("--reference", arguments->reference,
                         "Show every key: type, unit, default, allowed values, meaning");
   for (CLI::Option* of_a_job : {file, overrides, ranks}) reference->excludes(of_a_job);
+  command
+      ->add_flag("--markdown", arguments->markdown,
+                 "With --reference: print Markdown, one table per section")
+      ->needs(reference)
+      ->excludes(json);
   command->callback([arguments, file, reference] {
     if (file->count() == 0 && reference->count() == 0)
       throw UsageError("triax config needs a job file or --reference", {},

@@ -52,6 +52,8 @@ TEST(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
                      "one argument too many for triax train: b. See triax train --help");
   expect_usage_error("config",
                      "triax config needs a job file or --reference. See triax config --help");
+  expect_usage_error("config x.json --markdown",
+                     "--markdown requires --reference. See triax config --help");
 }
 
 TEST(CommandLine, NumbersOfGenerateAreChecked) {
@@ -86,8 +88,9 @@ TEST(CommandLine, SizesOfExportAreChecked) {
 
 // One of them would be dropped without a word.
 TEST(CommandLine, OptionsThatExcludeEachOtherAreRefused) {
-  for (const char* both : {"config x.json --reference", "config --reference --ranks 2",
-                           "config --reference --set run.steps=2"}) {
+  for (const char* both :
+       {"config x.json --reference", "config --reference --ranks 2",
+        "config --reference --set run.steps=2", "config --reference --markdown --json"}) {
     const Outcome outcome = triax(both);
     EXPECT_EQ(outcome.status, 2) << both;
     EXPECT_THAT(outcome.text, AllOf(StartsWith("triax: "), HasSubstr(" excludes --"))) << both;

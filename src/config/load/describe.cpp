@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "src/config/load/job.hpp"
 
@@ -57,6 +59,78 @@ std::string meaning_text(const Key& key) {
   return text;
 }
 
+std::string reference_as_json(const KeyTable& table) {
+  auto list = ordered_json::array();
+  for (const auto& key : table.keys())
+    list.push_back({{"key", key.path},
+                    {"type", type_name(key.type)},
+                    {"default", key.fallback},
+                    {"unit", key.unit},
+                    {"allowed", allowed_text(key)},
+                    {"only_for", key.scope},
+                    {"not_built", key.not_built},
+                    {"treatment", treatment_name(key.treatment)},
+                    {"reason", key.reason},
+                    {"meaning", key.meaning}});
+  return list.dump(2) + "\n";
+}
+
+Row reference_columns() {
+  return {"key", "type", "default", "unit", "allowed", "meaning"};
+}
+
+Row reference_row(const Key& key) {
+  return {key.path,
+          type_name(key.type),
+          shown(key.fallback),
+          key.unit.empty() ? "-" : key.unit,
+          allowed_text(key),
+          meaning_text(key)};
+}
+
+// Text as a Markdown cell: nothing in it is read as markup. Underscores within words are none.
+std::string escaped(const std::string& text) {
+  std::string cell;
+  for (const char c : text) {
+    if (std::string_view("\\|*`<").find(c) != std::string_view::npos) cell += '\\';
+    cell += c;
+  }
+  return cell;
+}
+
+std::string markdown_line(const Row& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) line += ' ' + cell + " |";
+  return line + '\n';
+}
+
+// The first word of a key's path; "Top level" for a key that stands alone.
+std::string section_of(const Key& key) {
+  const auto dot = key.path.find('.');
+  return dot == std::string::npos ? "Top level" : key.path.substr(0, dot);
+}
+
+std::string reference_as_markdown(const KeyTable& table) {
+  std::vector<std::pair<std::string, std::string>> sections;  // in the order of their first keys
+  for (const Key& key : table.keys()) {
+    const std::string name = section_of(key);
+    auto section = std::ranges::find(sections, name, &std::pair<std::string, std::string>::first);
+    if (section == sections.end()) {
+      const Row columns = reference_columns();
+      const Row rule(columns.size(), "---");
+      section =
+          sections.insert(sections.end(), {name, markdown_line(columns) + markdown_line(rule)});
+    }
+    Row row = reference_row(key);
+    for (std::string& cell : row) cell = escaped(cell);
+    row.front() = '`' + key.path + '`';
+    section->second += markdown_line(row);
+  }
+  std::string text = "# Keys of a job file\n";
+  for (const auto& [name, rows] : sections) text += fmt::format("\n## {}\n\n{}", name, rows);
+  return text;
+}
+
 }  // namespace
 
 JobDescription describe_job(const std::string& path, const std::vector<std::string>& overrides,
@@ -85,25 +159,13 @@ JobDescription describe_job(const std::string& path, const std::vector<std::stri
           job.all_missing()};
 }
 
-std::string key_reference(bool json) {
+std::string key_reference(ReferenceFormat format) {
   const KeyTable table;
-  std::vector<Row> rows = {{"key", "type", "default", "unit", "allowed", "meaning"}};
-  auto list = ordered_json::array();
-  for (const auto& key : table.keys()) {
-    rows.push_back({key.path, type_name(key.type), shown(key.fallback),
-                    key.unit.empty() ? "-" : key.unit, allowed_text(key), meaning_text(key)});
-    list.push_back({{"key", key.path},
-                    {"type", type_name(key.type)},
-                    {"default", key.fallback},
-                    {"unit", key.unit},
-                    {"allowed", allowed_text(key)},
-                    {"only_for", key.scope},
-                    {"not_built", key.not_built},
-                    {"treatment", treatment_name(key.treatment)},
-                    {"reason", key.reason},
-                    {"meaning", key.meaning}});
-  }
-  return json ? list.dump(2) + "\n" : as_table(rows);
+  if (format == ReferenceFormat::json) return reference_as_json(table);
+  if (format == ReferenceFormat::markdown) return reference_as_markdown(table);
+  std::vector<Row> rows = {reference_columns()};
+  for (const Key& key : table.keys()) rows.push_back(reference_row(key));
+  return as_table(rows);
 }
 
 }  // namespace triax

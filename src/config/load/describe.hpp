@@ -1,5 +1,6 @@
 #pragma once
 // The two tables that `triax config` prints: the values of a job, and all keys.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,9 @@ struct JobDescription {
 /// for files of data and checkpoints that are not there.
 JobDescription describe_job(const std::string& path, const std::vector<std::string>& overrides,
                             int ranks, bool json);
-/// `triax config --reference`: every key, type, unit, default, allowed values, meaning. As a table,
-/// or JSON.
-std::string key_reference(bool json);
+enum class ReferenceFormat : std::uint8_t { table, json, markdown };
+/// `triax config --reference`: type, unit, default, allowed values and meaning of every key.
+/// Markdown has one table per section of the job file.
+std::string key_reference(ReferenceFormat format);
 
 }  // namespace triax

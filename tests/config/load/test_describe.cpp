@@ -2,6 +2,10 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "src/config/keys/key_table.hpp"
 #include "src/config/load/describe.hpp"
@@ -71,8 +75,8 @@ TEST_F(Describe, OnlyWhatIsRefusedIsCalledSo) {
 }
 
 TEST_F(Describe, TheReferenceHasEveryKey) {
-  const auto list = json::parse(key_reference(true));
-  const auto text = key_reference(false);
+  const auto list = json::parse(key_reference(ReferenceFormat::json));
+  const auto text = key_reference(ReferenceFormat::table);
   const KeyTable table;
   ASSERT_EQ(list.size(), table.keys().size());
   EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')),
@@ -82,6 +86,44 @@ TEST_F(Describe, TheReferenceHasEveryKey) {
       text,
       ContainsRegex("parallel.tensor +integer +1 +ranks +1 <= x <= 10000000 +ranks that share"));
   EXPECT_THAT(text, ContainsRegex("scheduler.type.*; \"LRRangeTest\" is not built yet"));
+}
+
+// Cells of a line of a Markdown table; a bar behind a backslash is text.
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  std::string cell;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\')
+      cell += line[++i];
+    else if (line[i] != '|')
+      cell += line[i];
+    else
+      cells.push_back(std::exchange(cell, {}));
+  }
+  return {cells.begin() + 1, cells.end()};
+}
+
+TEST_F(Describe, TheReferenceInMarkdownHasOneTablePerSection) {
+  const auto list = json::parse(key_reference(ReferenceFormat::json));
+  std::istringstream text(key_reference(ReferenceFormat::markdown));
+  std::map<std::string, int> tables;            // headings, by section
+  std::map<std::string, std::string> meanings;  // by key
+  std::string section;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("## ")) ++tables[section = line.substr(3)];
+    if (!line.starts_with("| ") || line.starts_with("| key |") || line.starts_with("| --- |"))
+      continue;
+    const auto cells = cells_of(line);
+    ASSERT_EQ(cells.size(), 6U) << line;
+    ASSERT_TRUE(cells[0].starts_with(" `") && cells[0].ends_with("` ")) << line;
+    const std::string key = cells[0].substr(2, cells[0].size() - 4);
+    const auto dot = key.find('.');
+    EXPECT_EQ(section, dot == key.npos ? "Top level" : key.substr(0, dot));
+    meanings[key] += cells[5];
+  }
+  for (const auto& [name, count] : tables) EXPECT_EQ(count, 1) << name;
+  for (const auto& row : list)
+    EXPECT_THAT(meanings[row["key"]], HasSubstr(row["meaning"].get<std::string>()));
 }
 
 }  // namespace
