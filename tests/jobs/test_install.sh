@@ -10,7 +10,7 @@ launch=("$(command -v "$1")" "${@:2}")
 cmake --install "$build" --prefix "$work/prefix" >installed || fail "cmake --install: $(cat installed)"
 shared=$work/prefix/share/triax/jobs
 for name in train.sbatch array-sweep.sbatch benchmark.sbatch inspect.sbatch chain.sh slurm.sh messages.sh requeue.sh loss_curve.awk README.md examples/quickstart.json \
-  ../LICENSE; do
+  guides/README.md guides/faults.md ../LICENSE; do
   [[ -f $shared/$name ]] || fail "$name is not installed"
 done
 for name in quickstart.sh test.sh setup.sh; do
