@@ -35,6 +35,7 @@ class Shape {
 
 }  // namespace triax
 
+/// @cond doxygen knows no scope of fmt's
 /// Shapes print as text(): a check that holds then builds no string.
 template <>
 struct fmt::formatter<triax::Shape> {
@@ -45,6 +46,7 @@ struct fmt::formatter<triax::Shape> {
     return std::copy(text.begin(), text.end(), context.out());
   }
 };
+/// @endcond
 
 namespace triax {
 

@@ -13,7 +13,9 @@ struct Type {
 };
 
 /// body(Type<T>{}) with T = float, Bf16 or F16, the types of activations, weights and gradients:
-///   with_type(x.dtype(), [&]<class T>(Type<T>) { ... x.as<T>() ... });
+///
+///     with_type(x.dtype(), [&]<class T>(Type<T>) { ... x.as<T>() ... });
+///
 /// An internal error for any other type.
 template <class Body>
 decltype(auto) with_type(DType dtype, const Body& body) {
