@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Usage: check_walls.sh ROOT
 # Refuses, in the files that git tracks: includes that arrows.txt does not allow, circles of files, libraries outside the
-# folder that owns them, a .cpp without a header of its name, folders without README.md or with more than 25 files, and
-# strangers at the top level. One line per violation; exits 1 when there is one.
+# folder that owns them, a .cpp without a header of its name, folders without README.md or with more than 25 files,
+# strangers at the top level, pages that are too long, and words that style does not allow. One line per violation; exits 1
+# when there is one.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
@@ -219,8 +220,38 @@ check_readmes() {
   return "$status"
 }
 
+# README.md is a front door, and lines of pages are read in terminals.
+check_pages() {
+  local -a pages=()
+  mapfile -t pages < <(tracked . | grep -E '\.md$' | grep -vE '^(CHANGELOG\.md|benchmarks/results/|tests/golden/|\.github/)')
+  awk '
+    { ++lines[FILENAME]; words[FILENAME] += NF }
+    length($0) > 120 { printf "%s:%d: (%d characters, at most 120)\n", FILENAME, FNR, length($0); bad = 1 }
+    END {
+      if (lines["README.md"] > 120) { printf "README.md: (%d lines, at most 120)\n", lines["README.md"]; bad = 1 }
+      if (words["README.md"] > 1200) { printf "README.md: (%d words, at most 1200)\n", words["README.md"]; bad = 1 }
+      exit bad
+    }' "${pages[@]}"
+}
+
+# Terms that grep must find, in one spelling, and comments that begin with the thing they are about.
+check_words() {
+  local status=0 where=(kernels io src jobs tests benchmarks README.md) found
+  found=$(tracked "${where[@]}" | grep -vE '^(benchmarks/results/|tests/golden/|tests/walls/)' | xargs -d '\n' grep -HnE 'ZeRO [0-3]\b' || true)
+  if [[ -n $found ]]; then
+    sed 's/$/ (the spelling is ZeRO-0 ... ZeRO-3)/' <<<"$found"
+    status=1
+  fi
+  found=$(sources | xargs -r -d '\n' grep -HnE '^[[:space:]]*//+ (Of|What|That of|Those of|Likewise)\b' || true)
+  if [[ -n $found ]]; then
+    sed 's/$/ (a comment begins with its subject)/' <<<"$found"
+    status=1
+  fi
+  return "$status"
+}
+
 status=0
-for check in check_includes check_circles check_headers check_folders check_top_level check_readmes; do
+for check in check_includes check_circles check_headers check_folders check_top_level check_readmes check_pages check_words; do
   "$check" || status=1
 done
 exit "$status"
