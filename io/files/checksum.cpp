@@ -10,7 +10,7 @@
 namespace triax {
 namespace {
 
-// As many words, and elements of a type, as a register holds words.
+// Number of 64-bit words in a vector register.
 constexpr int lanes = vector_bytes / 8;
 using Words [[gnu::vector_size(vector_bytes)]] = std::uint64_t;
 template <class Bits>
@@ -18,7 +18,7 @@ using Elements [[gnu::vector_size(lanes * sizeof(Bits))]] = Bits;
 
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
 
-// Numbers widened to words: by one instruction, where the compiler's own way takes many.
+// Widens elements to 64-bit words by one instruction; the compiler's conversion takes many.
 template <class Bits>
 Words widened(Elements<Bits> from) {
   if constexpr (sizeof(Bits) == sizeof(std::uint64_t)) {
@@ -46,11 +46,11 @@ Words widened(Elements<Bits> from) {
   }
 }
 
-// Sums of a run's elements, vector by vector, which are copied on the way where `to` is not null.
+// Sums consecutive elements vector by vector, and copies them to `to` where `copies` is set.
 template <class Bits>
 class Summation {
  public:
-  // `key`: of the first element.
+  // `key`: seed + golden * index of the first element.
   explicit Summation(std::uint64_t key) {
     for (int lane = 0; lane < lanes; ++lane)
       key_[lane] = key + golden * static_cast<std::uint64_t>(lane);
@@ -75,8 +75,8 @@ class Summation {
 };
 
 // The sum over elements [first, first + count) of splitmix64((seed + golden * index) ^ bits).
-// Memory is asked for ahead: some processors, and many virtual ones, do not do so by themselves
-// where there is much to compute, and then wait for each line.
+// Prefetches by hand: some processors, and many virtual ones, do not prefetch through a long
+// computation and then wait for each cache line.
 template <bool copies, class Bits>
 std::uint64_t sum_of(const Bits* elements, std::int64_t count, std::uint64_t seed,
                      std::int64_t first, std::byte* copy) {

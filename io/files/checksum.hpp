@@ -1,7 +1,6 @@
 #pragma once
-// Checksums of arrays that do not depend on the order in which their elements are seen: whoever
-// holds some elements adds them, and the sums of all holders together are the array's. Defined in
-// io/README.md.
+// Checksums of arrays that do not depend on the order of summation: each rank sums the elements it
+// holds, and the ranks' sums add up to the array's checksum. Algorithm: io/checkpoint/README.md.
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -10,24 +9,24 @@
 
 namespace triax {
 
-/// Name of the algorithm, as files carry it.
+/// Name of the algorithm, as written to files.
 constexpr const char* checksum_algorithm = "splitmix64-sum";
 
-/// What tells one array from another: the FNV-1a hash of its name.
+/// Seed of an array: the 64-bit FNV-1a hash of its name.
 std::uint64_t checksum_seed(std::string_view name);
 
-/// The sum over consecutive elements of an array, modulo 2^64. `run`: contiguous, on the host, the
-/// elements from `first` on. Any change of bits within one element changes the sum: the element's
-/// term is a bijection of its bits. `copy`: null, or where the elements are copied on the way, to
-/// any byte, which costs less than to read them twice.
+/// Sum over consecutive elements of an array, modulo 2^64. `run`: the elements from index `first`
+/// on, contiguous in host memory. Any change of the bits of one element changes the sum, because
+/// the element's term is a bijection of its bits. `copy`: null, or memory of any alignment that the
+/// elements are copied to on the way, which costs less than reading them twice.
 std::uint64_t checksum_of(std::uint64_t seed, std::int64_t first, const Tensor& run,
                           void* copy = nullptr);
 
-/// Adds consecutive elements of an array to its sums, one for each `block` elements (>= 1).
+/// Adds consecutive elements of an array to its sums, one per `block` elements (>= 1).
 void add_checksums(std::span<std::uint64_t> sums, std::int64_t block, std::uint64_t seed,
                    std::int64_t first, const Tensor& run);
 
-/// Of the bytes of a text, as one block.
+/// Checksum of a text: its bytes as elements, in one chunk, with the seed of the empty name.
 std::uint64_t checksum_of(std::string_view text);
 
 }  // namespace triax

@@ -40,7 +40,7 @@ std::string directory_of(const std::string& path) {
 
 void sync_path(const std::string& path) {
   const Descriptor file(path, O_RDONLY);
-  // EINVAL: a file system without sync, for example on a directory.
+  // EINVAL: the file system cannot sync this, for example a directory.
   if (::fsync(file.get()) != 0 && errno != EINVAL)
     throw Error("cannot sync " + path + " to disk", std::strerror(errno),
                 "Check the disk's health, free space and quota");
@@ -48,10 +48,10 @@ void sync_path(const std::string& path) {
 
 namespace {
 
-// 0, or errno.
+// Returns 0 or errno.
 int rename_to_new(const char* from, const char* to) {
   if (::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
-  if (errno != EINVAL && errno != ENOSYS) return errno;  // these: it cannot
+  if (errno != EINVAL && errno != ENOSYS) return errno;  // EINVAL, ENOSYS: not supported here
   struct stat there {};
   if (::lstat(to, &there) == 0) return EEXIST;
   return std::rename(from, to) == 0 ? 0 : errno;
@@ -108,7 +108,7 @@ int write_all(int file, std::span<const std::byte> data, std::int64_t& at) noexc
 
 namespace {
 
-// What the file system has for this user, in bytes; nothing where it does not say.
+// Free bytes of the file system for this user; nothing where it does not report them.
 std::optional<std::int64_t> room_at(int file) {
   struct statvfs disk {};
   if (::fstatvfs(file, &disk) != 0 || disk.f_blocks == 0) return {};
@@ -135,7 +135,7 @@ void reserve_space(const std::string& path, std::int64_t bytes) {
   const bool known = room && ::fstat(file.get(), &status) == 0;
   constexpr std::int64_t stat_block = 512;
   const std::int64_t missing = known ? bytes - *room - status.st_blocks * stat_block : 0;
-  // What cannot succeed is not tried: it would fill the disk before it fails.
+  // A reservation that cannot succeed is not tried: it would fill the disk before it fails.
   int failure = missing > 0 ? ENOSPC : EINTR;
   while (failure == EINTR) failure = ::fallocate(file.get(), 0, 0, bytes) == 0 ? 0 : errno;
   if (failure == ENOSPC || failure == EDQUOT || failure == EFBIG)

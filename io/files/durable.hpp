@@ -7,31 +7,31 @@
 
 namespace triax {
 
-/// The directory part of a path; "." where there is none.
+/// Directory of a path; "." where the path names none.
 std::string directory_of(const std::string& path);
 /// Waits until a file's (or directory's) data are on disk. Error with the system's reason.
 void sync_path(const std::string& path);
-/// What becomes of a file that has the name already.
+/// Whether a file that has the name already is replaced or kept.
 enum class Existing : std::uint8_t { replaced, kept };
-/// Gives `from` the name `to`. Where a file there is kept, it is an Error, also where it came a
-/// moment ago (renameat2(2); file systems without it are asked just before). Error with the
-/// system's reason.
+/// Renames `from` to `to`. With Existing::kept a file at `to` is an Error, even one created a
+/// moment ago (renameat2(2); on file systems without it the name is looked up just before). Error
+/// with the system's reason.
 void rename_path(const std::string& from, const std::string& to,
                  Existing existing = Existing::replaced);
 /// rename(2), then the directory's sync: after it, `to` is the new file even if the machine stops.
 void rename_durably(const std::string& from, const std::string& to,
                     Existing existing = Existing::replaced);
-/// A small file of this text, whole and on the disk under its name or not at all.
+/// Writes a small file atomically: under its name it is whole and on disk, or absent.
 void write_durably(const std::string& path, const std::string& text);
-/// Writes all of `data` at byte `at` of an open file, however little the system takes at once. `at`
-/// becomes the first byte that was not written. Returns 0, or errno where the disk refused.
+/// Writes all of `data` at byte `at` of an open file, in as many system calls as needed. `at`
+/// becomes the offset of the first byte not written. Returns 0 or errno.
 int write_all(int file, std::span<const std::byte> data, std::int64_t& at) noexcept;
-/// Reserves room for `bytes` in an existing file, which is at least that long afterwards. Error
-/// when there is no room (disk, quota or limit); file systems that cannot reserve are believed to
-/// have it.
+/// Reserves `bytes` of disk space for an existing file, which is at least that long afterwards.
+/// Error when space is short (disk, quota or limit). File systems that cannot reserve are assumed
+/// to have the space.
 void reserve_space(const std::string& path, std::int64_t bytes);
-/// For files that come one after another: Error where the file system of `directory` says that it
-/// has no room for all of their `bytes`.
+/// Checks space for several files at once: Error where the file system of `directory` reports fewer
+/// than `bytes` free.
 void require_room(const std::string& directory, std::int64_t bytes);
 
 }  // namespace triax

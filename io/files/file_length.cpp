@@ -8,7 +8,7 @@ namespace triax {
 namespace {
 struct stat status_of(const std::string& path) {
   struct stat status {};
-  ::stat(path.c_str(), &status);  // one that fails leaves zeros, which no file is shorter than
+  ::stat(path.c_str(), &status);  // on failure zeros stay: no file is shorter
   return status;
 }
 }  // namespace

@@ -1,21 +1,21 @@
 #pragma once
-// The length that a file had when it was opened, to find one that was made shorter in use.
+// Detects a file that was truncated after it was opened.
 #include <sys/stat.h>
 
 #include <string>
 
 namespace triax {
 
-/// Behind the new end of such a file a mapping reads zeros up to the end of the page, and HDF5
-/// zeros altogether: neither says anything.
+/// Length of a file when it was opened. Beyond the new end of a truncated file, a mapping reads
+/// zeros up to the end of the page, and HDF5 reads zeros everywhere; neither reports an error.
 class FileLength {
  public:
   FileLength() = default;
   explicit FileLength(const std::string& path);
   FileLength(std::string path, const struct stat& status);
 
-  /// To be called after reading: an Error names a file that is shorter than it was. A path that is
-  /// another file's by now, or none's, is none: what was opened stays as it was.
+  /// Call after reading. Error where the file is shorter than when it was opened. A path that now
+  /// names another file, or none, is not an error: the open file is unchanged.
   void check() const;
 
  private:
@@ -25,7 +25,7 @@ class FileLength {
   off_t bytes_ = 0;
 };
 
-/// What is to be done about data that cannot be read.
+/// Remedy in errors about data that cannot be read.
 inline constexpr const char* unreadable_remedy =
     "Check the file and its file system; a run goes on from its newest checkpoint";
 

@@ -23,7 +23,7 @@ std::string this_process() {
   return fmt::format("process {} on {}\n", getpid(), host_name());
 }
 
-// What the holder wrote; it may be about to.
+// The holder's text. It may be empty: the holder writes it after it has locked.
 std::string holder_of(int fd) {
   std::array<char, 512> text{};
   const ssize_t length = ::pread(fd, text.data(), text.size() - 1, 0);
@@ -31,7 +31,7 @@ std::string holder_of(int fd) {
   return line.empty() ? "an unnamed process" : line.substr(0, line.find('\n'));
 }
 
-// 0 where the lock is held now, or why it is not.
+// Returns 0 when the lock is held, else errno.
 int lock(int fd, std::chrono::milliseconds patience) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds pause{100};
@@ -46,9 +46,9 @@ int lock(int fd, std::chrono::milliseconds patience) {
   }
 }
 
-// Whether the name leads to the open file still: the holder before may have removed it, and a third
-// may lock a new one. Names are compared, not counted: a network file system may say late that a
-// file has lost its last one.
+// Whether the path still names the open file: the previous holder may have removed it, and a third
+// process may lock a new one. Inodes are compared, as a network file system may report the link
+// count late.
 bool has_its_name(int fd, const std::string& path) {
   struct stat file {};
   struct stat named {};
@@ -56,7 +56,7 @@ bool has_its_name(int fd, const std::string& path) {
          file.st_dev == named.st_dev && file.st_ino == named.st_ino && file.st_nlink > 0;
 }
 
-// A name as /proc/self/mounts has it: "\\040" for a blank.
+// Decodes a name of /proc/self/mounts, which has "\\040" for a blank.
 std::string unescaped(const std::string& text) {
   std::string name;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -84,7 +84,7 @@ std::string node_local_locks(const std::string& path, std::istream& mounts) {
        std::getline(mounts, rest)) {
     directory = unescaped(directory);
     if (!is_below(path, directory) || directory.size() < longest) continue;
-    longest = directory.size();  // of two at one place the later one is seen
+    longest = directory.size();  // of two mounts on one directory the later one is visible
     found.clear();
     std::istringstream each(options);
     for (std::string option; std::getline(each, option, ',');)
@@ -100,7 +100,7 @@ FileLock::FileLock(std::string path, const std::string& held, const std::string&
     : path_(std::move(path)), leaves_(leaves) {
   constexpr int most_names = 100;
   for (int names = 1;; ++names) {
-    // NFS makes of flock a lock of the whole file, which must be open for writing.
+    // NFS implements flock by a lock of the whole file, which must be open for writing.
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd_ < 0) {
       refusal_ = fmt::format("cannot open {}: {}", path_, std::strerror(errno));
@@ -128,14 +128,14 @@ FileLock::FileLock(std::string path, const std::string& held, const std::string&
   const std::string before = holder_of(fd_);
   if (before.find(" on ") != before.npos && !before.ends_with(" on " + host_name()))
     left_by_ = before;
-  // For the reader alone: the lock holds whether or not its text could be written.
+  // The text is for people: the lock holds even if it cannot be written.
   if (::ftruncate(fd_, 0) == 0) (void)!::pwrite(fd_, text.data(), text.size(), 0);
 }
 
 FileLock::~FileLock() {
   if (fd_ < 0) return;
-  // A run's stays: where a network file system does not say at once that a file has lost its name,
-  // two runs could hold locks that know nothing of each other.
+  // The lock file of a run directory stays: on a network file system that reports a removal late,
+  // two runs could hold locks on two different files.
   if (leaves_ == Leaves::nothing)
     ::unlink(path_.c_str());
   else

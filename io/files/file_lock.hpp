@@ -1,5 +1,5 @@
 #pragma once
-// One process at a time at a place on a disk.
+// Lock files: one process at a time in a directory or at an output path.
 #include <chrono>
 #include <cstdint>
 #include <iosfwd>
@@ -7,30 +7,30 @@
 
 namespace triax {
 
-/// Holds a lock file (flock(2)) until it goes, or its process ends in whatever way: a lock file
-/// that was left behind is no obstacle. The file names host and process of its holder.
+/// Holds a lock (flock(2)) on a file until it is destroyed or its process ends, so that a lock file
+/// left behind blocks nobody. The file contains the host and pid of its holder.
 class FileLock {
  public:
-  /// Some file systems let go of a lock seconds after its process was killed.
+  /// Some file systems release a lock only seconds after its process was killed.
   static constexpr std::chrono::milliseconds usual_patience{5000};
-  /// What becomes of the file when the lock goes.
+  /// Whether the lock file stays when the lock is released.
   enum class Leaves : std::uint8_t { file, nothing };
 
-  /// Makes the file `path` where it is not there. Error where another process holds it for all of
-  /// `patience`: `held` is the problem, then comes who it is; `remedy` says what to do.
+  /// Creates the file `path` if it is absent. Error where another process holds the lock for all of
+  /// `patience`: `held` is the problem, the holder the reason, `remedy` the advice.
   FileLock(std::string path, const std::string& held, const std::string& remedy,
            std::chrono::milliseconds patience, Leaves leaves);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  /// Why there is no lock, where the file system has none, or one for each node alone (some network
-  /// file systems): work may go on without; empty where it is held.
+  /// Empty where the lock is held. Otherwise the reason: the file system has no locks, or (some
+  /// network file systems) only node-local ones. The caller may go on without the lock.
   const std::string& refusal() const { return refusal_; }
-  /// "process 7 on host", where another host's holder let go of the lock without a word: it was
-  /// killed, or it holds it still, on a file system whose locks other nodes do not see.
+  /// "process 7 on host": the holder on another host did not clear its text. It was killed, or
+  /// still holds the lock on a file system whose locks other nodes do not see. Else empty.
   const std::string& left_by() const { return left_by_; }
-  /// The file goes with the lock, whatever it was made with.
+  /// Removes the file with the lock, whatever the constructor was given.
   void leave_nothing() { leaves_ = Leaves::nothing; }
 
  private:
@@ -40,12 +40,12 @@ class FileLock {
   std::string refusal_, left_by_;
 };
 
-/// The option by which the file system of `path`, an absolute name, keeps locks to the node that
-/// takes them: "localflock" of Lustre, "nolock" and "local_lock=" of NFS; empty: none. `mounts` as
+/// Mount option that makes locks of the file system of `path` (absolute) node-local: "localflock"
+/// of Lustre, "nolock" and "local_lock=" of NFS; empty: none. `mounts`: the text of
 /// /proc/self/mounts.
 std::string node_local_locks(const std::string& path, std::istream& mounts);
 
-/// One run at a time in a directory, which must be there: holds "<directory>/.lock".
+/// Keeps a second run out of an existing directory: holds "<directory>/.lock".
 class DirectoryLock : public FileLock {
  public:
   DirectoryLock(const std::string& directory, const std::string& remedy,

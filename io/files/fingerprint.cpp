@@ -18,7 +18,7 @@ std::string fingerprint(const std::string& path) {
   std::error_code error;
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
   if (error) return error.message();
-  errno = EIO;  // where the stream leaves no other
+  errno = EIO;  // for a stream that sets no errno
   std::ifstream file(path, std::ios::binary);
   std::string blocks;
   for (const std::int64_t at :

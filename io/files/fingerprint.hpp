@@ -1,11 +1,11 @@
 #pragma once
-// What tells files apart without reading them whole.
+// Compares large files without reading them whole.
 #include <string>
 
 namespace triax {
 
-/// The size of a file and a checksum of its first, middle and last 4 KiB, or why it cannot be read:
-/// a text, the same for files that are the same. Files that differ elsewhere alone have the same.
+/// Text with the size of a file and a checksum of its first, middle and last 4 KiB, or the reason
+/// why it cannot be read. Equal files have equal texts; files that differ only elsewhere do too.
 std::string fingerprint(const std::string& path);
 
 }  // namespace triax

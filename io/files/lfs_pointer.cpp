@@ -9,7 +9,7 @@
 namespace triax {
 namespace {
 
-// The rest of the line of `text` that begins with `key` and a blank; "" where there is none.
+// Value of the first line "<key> <value>" of `text`; "" where there is none.
 std::string_view line_of(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));

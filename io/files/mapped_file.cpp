@@ -31,9 +31,10 @@ namespace {
               "Write what comes from it to a file, and name that");
 }
 
-// What follows is called by a signal: memory may not be asked for.
+// The functions below run in a signal handler: they must not allocate.
 
-// The numbers before a line's name of a mapping: "7f00-7f10 r--s 00000000 08:01 42   /data/tokens".
+// Whether a line of /proc/self/maps ("7f00-7f10 r--s 00000000 08:01 42 /data/tokens") covers
+// `address`.
 bool holds(const char* line, std::uintptr_t address) {
   std::array<std::uintptr_t, 2> range{};  // begin, end
   for (std::size_t of = 0; of < range.size(); ++of, ++line)
@@ -43,7 +44,7 @@ bool holds(const char* line, std::uintptr_t address) {
   return range[0] <= address && address < range[1];
 }
 
-// Reads /proc/self/maps up to the line of an address, and puts the name there into `name`.
+// Finds the mapping of `address` in /proc/self/maps and stores its file name in `name`.
 void find_mapping(std::uintptr_t address, std::span<char> name) {
   name[0] = '\0';
   const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -64,7 +65,7 @@ void find_mapping(std::uintptr_t address, std::span<char> name) {
   ::close(maps);
 }
 
-// Whether a mapping of this name is of no disk.
+// Whether a mapping of this name is shared memory or huge pages, not a file on a disk.
 bool is_memory(const char* name) {
   for (const char* const begin :
        {"/dev/shm/", "/dev/hugepages/", "/memfd:", "/anon_hugepage", "/SYSV"})
@@ -72,7 +73,7 @@ bool is_memory(const char* name) {
   return false;
 }
 
-// "triax: <problem> <name> (<why>). <what to do>", as an Error reads.
+// Prints "triax: <problem> <name> (<why>). <what to do>", the form of an Error, and exits with 3.
 [[noreturn]] void end_with(std::initializer_list<const char*> texts) {
   for (const char* const text : texts) (void)!::write(STDERR_FILENO, text, std::strlen(text));
   ::_exit(3);
@@ -81,7 +82,7 @@ bool is_memory(const char* name) {
 void end_of_unreadable(int signal, siginfo_t* what, void*) {
   std::array<char, 4096> name{};
   find_mapping(reinterpret_cast<std::uintptr_t>(what->si_addr), name);
-  if (name[0] == '\0') {  // no file's: as without this
+  if (name[0] == '\0') {  // not a file: the default action
     ::signal(signal, SIG_DFL);
     return;
   }
@@ -104,7 +105,7 @@ void name_unreadable_files() {
 }
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  // Without O_NONBLOCK a pipe would wait here for who writes it.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail(path, errno);
   struct stat status {};

@@ -10,8 +10,8 @@
 
 namespace triax {
 
-/// The whole of a regular file. Error: the file is absent, a directory or not readable, with the
-/// system's reason.
+/// Maps a whole regular file. Error with the system's reason where the file is absent, a directory
+/// or not readable.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
@@ -24,10 +24,10 @@ class MappedFile {
   std::size_t size() const { return size_; }  // bytes
   const std::byte* data() const { return data_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  /// To be called after reading: an Error where the file was made shorter meanwhile, for the rest
-  /// of its last page reads as zeros.
+  /// Call after reading. Error where the file was truncated meanwhile: the rest of its last page
+  /// reads as zeros.
   void check_length() const { length_.check(); }
-  /// Takes what was touched out of this process's memory; the next touch maps it again.
+  /// Releases the resident pages of the mapping; the next access maps them again.
   void drop() const;
 
  private:
@@ -37,12 +37,11 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// From here on a page of a mapped file that cannot be read (an error of its disk, a file that was
-/// made shorter) ends the process with status 3 and a text that names the file, instead of a
-/// SIGBUS without a word.
+/// Installs a SIGBUS handler: a page of a mapped file that cannot be read (disk error, truncated
+/// file) ends the process with status 3 and an error that names the file.
 void name_unreadable_files();
 
-/// A little-endian number at any alignment.
+/// Reads a little-endian number at any alignment.
 template <class T>
 T load(const std::byte* at) {
   T value;

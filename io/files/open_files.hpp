@@ -2,8 +2,8 @@
 
 namespace triax {
 
-/// Lets this process open as many files as the system allows it: the soft limit (ulimit -Sn),
-/// 1024 nearly everywhere, becomes the hard one. A checkpoint in hundreds of files needs it.
+/// Raises the soft limit on open files (ulimit -Sn, 1024 nearly everywhere) to the hard limit. A
+/// checkpoint in hundreds of part files needs it.
 void allow_more_open_files() noexcept;
 
 }  // namespace triax
