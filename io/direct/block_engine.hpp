@@ -1,6 +1,6 @@
 #pragma once
-// What moves the blocks of a BlockQueue: io_uring, or threads where the system refuses it. Internal
-// to io/.
+// Engines that move the blocks of a BlockQueue: io_uring, or threads where the system refuses it.
+// Internal to io/.
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -16,26 +16,26 @@ namespace triax {
 class BlockEngine {
  public:
   virtual ~BlockEngine() = default;
-  /// Called after each BlockQueue::add.
+  /// Called after each BlockQueue::add().
   virtual void wake() = 0;
-  /// Called to learn whether a transfer is done: an engine without threads goes on with its work.
+  /// Called before a transfer is tested: an engine without threads makes progress here.
   virtual void poll() {}
-  /// Called until what is waited for is done: an engine without threads waits for some block and
-  /// goes on. Others return at once, and the queue is waited for.
+  /// Called in a loop until a transfer is done: an engine without threads waits for one block and
+  /// starts more. Engines with threads return at once; the caller waits on the queue.
   virtual void work() {}
   /// Whether it has threads of its own.
   virtual bool by_itself() const { return true; }
-  /// In a few words: what it is.
+  /// A few words for the log.
   virtual std::string description() const = 0;
 };
 
-/// At most `depth` blocks in flight, moved by a thread of its own or, without, in its callers'
-/// calls. `memory` is registered with the kernel where the limit on locked memory allows. Null
-/// where the kernel refuses io_uring; `refusal` then says how.
+/// io_uring engine with at most `depth` blocks in flight, driven by a thread of its own (`thread`)
+/// or in the calls of its user. Registers `memory` with the kernel where the limit on locked memory
+/// allows it. Null where the kernel refuses io_uring; `refusal` is then the reason.
 std::unique_ptr<BlockEngine> make_uring_engine(int file, BlockQueue& queue, int depth, bool thread,
                                                const std::vector<std::span<std::byte>>& memory,
                                                std::string& refusal);
-/// pread(2) and pwrite(2) in at most `depth` threads, and no more than a file can keep busy.
+/// Engine of at most min(`depth`, 8) threads that call pread(2) and pwrite(2).
 std::unique_ptr<BlockEngine> make_thread_engine(int file, BlockQueue& queue, int depth);
 
 }  // namespace triax

@@ -12,7 +12,7 @@
 namespace triax {
 namespace {
 
-/// An open file; `cached` says why it goes through the page cache, empty where it does not.
+/// An open file. cached(): why it goes through the page cache; empty where it does not.
 class DirectFile {
  public:
   DirectFile(const std::string& path, const BlockFile::Options& options) {
@@ -115,7 +115,7 @@ struct BlockFile::Impl {
   std::int64_t block_bytes = 0;
   DirectFile file;
   BlockQueue queue;
-  std::string refusal;  // of io_uring
+  std::string refusal;  // why io_uring is not used
   std::unique_ptr<BlockEngine> engine;
 };
 
@@ -135,7 +135,7 @@ BlockRequest BlockFile::read(std::int64_t offset, std::span<std::byte> memory) {
 
 BlockRequest BlockFile::write(std::int64_t offset, std::span<const std::byte> memory) {
   check(impl_->writable, "write to {}, which is open for reading", impl_->path);
-  // One kind of block serves both directions; a write only reads its memory.
+  // One Block type serves both directions; a write only reads its memory.
   auto* const data = const_cast<std::byte*>(memory.data());
   return {this, impl_->start(Direction::write, data, offset, memory.size())};
 }

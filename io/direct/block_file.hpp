@@ -4,9 +4,9 @@
 // pread(2) and pwrite(2); where the file system refuses O_DIRECT, at once or at a transfer, the
 // page cache is used.
 //
-// A thread of its own keeps blocks in flight: transfers of any length go on while the caller
-// computes. A caller that comes back often does without: on busy cores a thread has to wait for its
-// turn, and the disk with it.
+// An engine thread keeps blocks in flight, so that transfers of any length progress while the
+// caller computes. A caller that returns often sets Options::thread = false: on busy cores the
+// thread waits for its turn, and the disk with it.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,8 +19,8 @@ namespace triax {
 
 class BlockFile;
 
-/// One read or write under way. Until it is done its memory may not be touched. The destructor
-/// waits too, but says nothing of errors; the BlockFile must still be there.
+/// A read or write in flight. Its memory must not be touched until it is done. The destructor waits
+/// too but drops errors; the BlockFile must outlive it.
 class BlockRequest {
  public:
   BlockRequest() = default;
@@ -35,12 +35,12 @@ class BlockRequest {
   BlockRequest(const BlockRequest&) = delete;
   BlockRequest& operator=(const BlockRequest&) = delete;
 
-  /// Blocks until all is moved; nothing where it is already. Error, naming file and offset, when
-  /// the disk failed or is full, or the file ends before.
+  /// Waits until all bytes are moved. Error with file and offset when the disk fails or is full, or
+  /// the file ends too early.
   void wait();
-  /// True when all is moved or failed: wait() then returns or throws at once.
+  /// True when the transfer is done or failed: wait() then returns or throws at once.
   bool test();
-  /// False once waited for, and for a request of nothing.
+  /// False after wait(), and for a default-constructed request.
   bool pending() const { return file_ != nullptr; }
 
  private:
@@ -51,40 +51,40 @@ class BlockRequest {
   std::uint32_t transfer_ = 0;
 };
 
-/// An open file. One thread uses it. Nothing is allocated per call, but where more requests are
-/// under way than ever before.
+/// An open file, used by one thread. A call allocates only when more requests are in flight than
+/// ever before.
 class BlockFile {
  public:
-  /// What offsets, lengths and addresses are multiples of, in bytes. Buffer is aligned so from this
-  /// size on.
+  /// Offsets, lengths and addresses are multiples of this, in bytes. A Buffer of at least this size
+  /// is aligned to it.
   static constexpr std::int64_t alignment = 4096;
 
   struct Options {
-    std::int64_t block_bytes = std::int64_t{1}
-                               << 20;  // of one operation; DeepSpeed: aio.block_size
-    int queue_depth = 32;  // operations in flight, over all requests; DeepSpeed: aio.queue_depth
+    std::int64_t block_bytes = std::int64_t{1} << 20;  // per operation; DeepSpeed: aio.block_size
+    int queue_depth = 32;  // operations in flight over all requests; DeepSpeed: aio.queue_depth
     bool writable = true;
-    bool thread = true;  // false: io_uring's blocks are started in the calls of this file alone
-    /// Memory to register with the kernel, which then need not pin it for each operation; it must
-    /// outlive the file. Left unregistered where the limit on locked memory (ulimit -l) forbids.
+    bool thread = true;  // false: io_uring starts blocks only in calls of this file
+    /// Memory to register with the kernel, which then need not pin it per operation; it must
+    /// outlive the file. It stays unregistered where the limit on locked memory (ulimit -l) is too
+    /// low.
     std::vector<std::span<std::byte>> memory;
     bool io_uring = true;  // false: threads, as where the system refuses it
     bool direct = true;    // false: the page cache, as where the file system refuses O_DIRECT
   };
 
-  /// Opens a file that exists. Error where it cannot, or where the options are impossible.
+  /// Opens an existing file. Error where that fails or an option is out of range.
   BlockFile(const std::string& path, const Options& options);
   /// Waits for all transfers.
   ~BlockFile();
   BlockFile(const BlockFile&) = delete;
   BlockFile& operator=(const BlockFile&) = delete;
 
-  /// Start moving all of `memory` from or to byte `offset` of the file. Requests under way may
-  /// overlap in time in any order: wait for a write before its range is read.
+  /// Starts a transfer of all of `memory` from or to byte `offset` of the file. Requests complete
+  /// in any order: wait for a write before its range is read.
   BlockRequest read(std::int64_t offset, std::span<std::byte> memory);
   BlockRequest write(std::int64_t offset, std::span<const std::byte> memory);
 
-  /// One line: how blocks are moved, and why not better.
+  /// One line for the log: how blocks are moved, and why nothing faster is used.
   std::string description() const;
 
  private:

@@ -82,8 +82,8 @@ bool BlockQueue::wait_and_take(Block& block) {
   return take_locked(block);
 }
 
-// Keeps the first failure, and gives up the blocks that were not started. Only the first transfer
-// of the list can have both blocks in flight and blocks to take.
+// Keeps the first failure and drops the blocks that were not started. Only the first transfer of
+// the list can have both blocks in flight and blocks to take.
 void BlockQueue::fail_locked(const Block& block, int error, std::int64_t offset) {
   Transfer& transfer = transfers_[block.transfer];
   if (transfer.failure.error == 0)
@@ -92,7 +92,7 @@ void BlockQueue::fail_locked(const Block& block, int error, std::int64_t offset)
   transfer.bytes = transfer.taken;
 }
 
-// Each block once: what is refused through the page cache too has failed.
+// Each block is tried again once: a block that the page cache refuses too has failed.
 bool BlockQueue::goes_through_cache(Block& block, std::int64_t result) const {
   if (direct_file_ < 0 || block.again || (result != -EINVAL && result != -EOPNOTSUPP)) return false;
   const int flags = ::fcntl(direct_file_, F_GETFL);
@@ -102,7 +102,8 @@ bool BlockQueue::goes_through_cache(Block& block, std::int64_t result) const {
 
 bool BlockQueue::finish(Block& block, std::int64_t result) {
   if (result == -EINTR || result == -EAGAIN || goes_through_cache(block, result)) return true;
-  // A read that ends between alignments met the end of the file; a write goes on to learn why.
+  // A read that ends off an alignment boundary met the end of the file. A short write is started
+  // again to learn the reason.
   const bool at_end =
       block.direction == Direction::read && result < block.bytes &&
       (result == 0 || (result > 0 && (block.offset + result) % BlockFile::alignment != 0));

@@ -1,6 +1,7 @@
 #pragma once
-// Transfers between memory and one file, cut into blocks: BlockFile adds them, the threads of an
-// engine take and finish the blocks. Internal to io/. Every member function is thread-safe.
+// Transfers between memory and one file, cut into blocks (extents of at most block_bytes):
+// BlockFile adds transfers, an engine takes and finishes their blocks. Internal to io/. Every
+// member function is thread-safe.
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -11,14 +12,14 @@ namespace triax {
 
 enum class Direction : std::uint8_t { read, write };
 
-/// One piece of a transfer, at most as large as the queue's blocks.
+/// One extent of a transfer, of at most the queue's block_bytes.
 struct Block {
   std::uint32_t transfer = 0;
   Direction direction = Direction::read;
   std::byte* data = nullptr;
   std::int64_t offset = 0;  // in the file
   std::int64_t bytes = 0;
-  bool again = false;  // it was refused past the page cache
+  bool again = false;  // started again, after O_DIRECT was refused
 };
 
 class BlockQueue {
@@ -31,28 +32,28 @@ class BlockQueue {
     Direction direction = Direction::read;
   };
 
-  /// `direct_file`: one that is open with O_DIRECT; -1: none.
+  /// `direct_file`: descriptor of the file if it is open with O_DIRECT, else -1.
   explicit BlockQueue(std::int64_t block_bytes, int direct_file = -1)
       : block_bytes_(block_bytes), direct_file_(direct_file) {}
 
-  /// Queues a transfer; its number is valid until wait() of it returns. Allocates only where more
-  /// transfers are under way than ever before.
+  /// Queues a transfer and returns its number, which is valid until its wait() returns. Allocates
+  /// only when more transfers are in flight than ever before.
   std::uint32_t add(Direction direction, std::byte* data, std::int64_t offset, std::int64_t bytes);
   bool done(std::uint32_t transfer) const;
-  /// Blocks until the transfer is done, then forgets it.
+  /// Waits until the transfer is done, then frees its number.
   Failure wait(std::uint32_t transfer);
-  /// Blocks until no transfer is under way.
+  /// Waits until no transfer is in flight.
   void wait_all();
   bool all_done() const;
 
-  /// The next block to be started, oldest transfer first; false where there is none.
+  /// Takes the next block to start, oldest transfer first; false where there is none.
   bool take(Block& block);
-  /// The same, waiting for one; false after stop().
+  /// As take(), but waits for a block; false after stop().
   bool wait_and_take(Block& block);
-  /// `result` is what pread(2) or pwrite(2) would return, a failure as -errno. True where a rest of
-  /// the block remains (a short or interrupted transfer): `block` is then that rest, to be started
-  /// again. So it is where the file system opened the file with O_DIRECT and now refuses such a
-  /// transfer: the file is without O_DIRECT from then on.
+  /// Reports a block's result: what pread(2) or pwrite(2) returns, or -errno. Returns true where
+  /// `block` must be started again: it is then the rest of a short or interrupted transfer. A file
+  /// system that opened the file with O_DIRECT but refuses the transfer also leads here; the file
+  /// continues without O_DIRECT.
   bool finish(Block& block, std::int64_t result);
   void stop();
 
@@ -66,7 +67,7 @@ class BlockQueue {
     std::int64_t taken = 0;
     std::int64_t in_flight = 0;  // blocks
     Failure failure;
-    std::uint32_t next = none;  // in the list of those with blocks to take, or of the free ones
+    std::uint32_t next = none;  // next transfer with blocks to take, or next free one
     bool done() const { return taken == bytes && in_flight == 0; }
   };
 

@@ -1,5 +1,5 @@
-// Blocks moved by threads that wait for them: everywhere, at the price of a thread a block in
-// flight.
+// Engine of threads that call pread(2) and pwrite(2): it works on every system, but needs one
+// thread per block in flight.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr int max_threads = 8;
 
 class ThreadEngine final : public BlockEngine {
  public:
-  // Where the system gives fewer threads than are wanted, those do it more slowly.
+  // Where the system gives fewer threads than wanted, the engine works with those.
   ThreadEngine(int file, BlockQueue& queue, int depth) : file_(file), queue_(&queue) {
     const int wanted = std::min(depth, max_threads);
     threads_.reserve(static_cast<std::size_t>(wanted));

@@ -1,5 +1,5 @@
-// Blocks moved by io_uring (io_uring_setup(2)). Where a thread owns the ring, it starts blocks as
-// others complete, so a transfer longer than the queue's depth goes on while its caller computes.
+// Engine on io_uring (io_uring_setup(2)). With a thread of its own it starts blocks as others
+// complete, so that a transfer longer than the queue depth progresses while its caller computes.
 #include <liburing.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -19,10 +19,11 @@ namespace {
 
 constexpr std::uint64_t wake_tag = ~std::uint64_t{0};
 
-/// A ring and the file descriptor that wakes who waits for it.
+/// A ring and the eventfd that wakes the thread waiting on it.
 class Ring {
  public:
-  /// `depth` entries and one for the wake-up. error() says whether the kernel refused.
+  /// Makes a ring of `depth` entries and one for the wake-up. error(): 0, or errno where the kernel
+  /// refuses.
   explicit Ring(int depth) {
     error_ = -io_uring_queue_init(static_cast<unsigned>(depth) + 1, &ring_, 0);
     if (error_ != 0) return;
@@ -45,7 +46,7 @@ class Ring {
   int wake() const { return wake_; }
 
  private:
-  // Kernels before 5.6 have io_uring without these.
+  // Kernels before 5.6 have io_uring without IORING_OP_READ and IORING_OP_WRITE.
   bool supports_reads() {
     io_uring_probe* const probe = io_uring_get_probe_ring(&ring_);
     const bool supported = probe != nullptr &&
@@ -71,7 +72,7 @@ std::vector<iovec> registrable(const std::vector<std::span<std::byte>>& memory) 
   return pieces;
 }
 
-/// Blocks of a queue in a ring, by whichever thread calls.
+/// Moves blocks of a queue through a ring, in the calling thread.
 class UringBlocks {
  public:
   UringBlocks(int file, BlockQueue& queue, int depth, std::unique_ptr<Ring> ring,
@@ -84,10 +85,10 @@ class UringBlocks {
 
   Ring& ring() { return *ring_; }
   bool idle() const { return free_.size() == slots_.size(); }
-  /// Puts as many of the queue's blocks into the ring as have room; to be submitted.
+  /// Puts blocks of the queue into the free entries of the ring; the caller submits them.
   void start_blocks();
-  /// Takes what is complete, and says whether any was. `other`: is told of the wake-up's
-  /// completion.
+  /// Takes all completions and returns whether there were any. Calls `other` for the completion of
+  /// the wake-up.
   template <class Other>
   bool drain(Other&& other);
   std::string description() const {
@@ -104,7 +105,7 @@ class UringBlocks {
   std::unique_ptr<Ring> ring_;
   std::vector<iovec> registered_;
   std::string memory_text_ = "memory not registered";
-  std::vector<Block> slots_;  // a completion names its block by the place here
+  std::vector<Block> slots_;  // a completion's tag is an index into this
   std::vector<std::uint32_t> free_;
 };
 
@@ -121,7 +122,7 @@ void UringBlocks::register_memory(const std::vector<std::span<std::byte>>& memor
   memory_text_ += fmt::format(" ({})", std::strerror(-failure));
 }
 
-// The registered piece that holds all of the block's memory, or -1.
+// Index of the registered buffer that contains all of the block's memory, or -1.
 int UringBlocks::registered_index(const Block& block) const {
   for (std::size_t i = 0; i < registered_.size(); ++i) {
     const auto* const base = static_cast<const std::byte*>(registered_[i].iov_base);
@@ -209,8 +210,8 @@ class ThreadedUring final : public BlockEngine {
     wait_for_wake();
     while (!ended_ || !blocks_.idle()) {
       blocks_.start_blocks();
-      // A failure (interrupted, out of kernel memory for now) leaves the entries in the ring: they
-      // are submitted at the next turn.
+      // A failure (interrupted, kernel out of memory) leaves the entries in the ring; the next turn
+      // submits them.
       if (io_uring_submit_and_wait(blocks_.ring().get(), 1) < 0) std::this_thread::yield();
       blocks_.drain([this] {
         if (stopping_)
@@ -222,9 +223,9 @@ class ThreadedUring final : public BlockEngine {
   }
 
   UringBlocks blocks_;
-  std::uint64_t wake_count_ = 0;  // what the eventfd's read stores
+  std::uint64_t wake_count_ = 0;  // target of the eventfd's read
   std::atomic<bool> stopping_ = false;
-  bool ended_ = false;  // woken to stop: no read of the eventfd is left in the kernel
+  bool ended_ = false;  // woken to stop: no eventfd read is in flight
   std::thread thread_;
 };
 
@@ -237,8 +238,8 @@ class CalledUring final : public BlockEngine {
     io_uring_submit(blocks_.ring().get());
   }
   void work() override {
-    // What was taken may be all that the caller waits for, and the last in the kernel: then no
-    // completion would end a wait here.
+    // The completions just taken may be the last in the kernel and all that the caller waits for:
+    // waiting here would never end.
     if (turn() || blocks_.idle()) {
       io_uring_submit(blocks_.ring().get());
       return;
@@ -251,7 +252,8 @@ class CalledUring final : public BlockEngine {
   }
 
  private:
-  // Whether some were complete: said by the drain itself, for one may complete right before it.
+  // Returns whether any block completed. The drain itself reports it, as a block may complete right
+  // before it.
   bool turn() {
     const bool some = blocks_.drain([] {});
     blocks_.start_blocks();
