@@ -7,7 +7,7 @@
 namespace triax::hdf5 {
 namespace {
 
-// Appends [begin, end) of the sub-array whose first `dim` indices are those of `at`.
+// Appends the flat range [begin, end) of the sub-array whose first `dim` indices are those of `at`.
 void append_range(const Shape& shape, int dim, const Box& at, std::int64_t begin, std::int64_t end,
                   std::vector<Box>& out) {
   if (begin >= end) return;
@@ -37,8 +37,8 @@ void append_range(const Shape& shape, int dim, const Box& at, std::int64_t begin
   if (end % row != 0) inside(last, 0, end % row);
 }
 
-// All boxes share one index in each dimension before `dim`, so that a cut of `dim` is a cut of the
-// order.
+// All boxes share one index in each dimension before `dim`, so that splitting along `dim` splits
+// the row-major order.
 void append_split(const std::vector<Box>& boxes, int dim, std::int64_t max_elements,
                   std::vector<std::vector<Box>>& out) {
   if (elements(boxes) <= max_elements) {
@@ -58,14 +58,14 @@ void append_split(const std::vector<Box>& boxes, int dim, std::int64_t max_eleme
   append_split(clipped(boxes, dim, middle, hi), dim, max_elements, out);
 }
 
-// The runs of one box, in row-major order.
+// Appends the ranges of one box, in row-major order.
 void append_runs(const Shape& shape, const Box& box, std::vector<Run>& out) {
   if (box.extent.elements() == 0) return;
-  // Dimensions from `inner` on lie whole in the box: together they are one run.
+  // The box covers dimensions from `inner` on entirely: together they are one range.
   int inner = shape.rank();
   std::int64_t row = 1;
   while (inner > 0 && box.extent[inner - 1] == shape[inner - 1]) row *= shape[--inner];
-  if (inner > 0) --inner;  // part of this dimension is still one run
+  if (inner > 0) --inner;  // a slice of this dimension is still one range
   const std::int64_t whole =
       inner < shape.rank() && box.extent[inner] != shape[inner] ? row * box.extent[inner] : row;
   const std::int64_t runs = box.extent.elements() / whole;

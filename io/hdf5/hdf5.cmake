@@ -1,6 +1,6 @@
-# triax_check_hdf5_mpi(): ends where the HDF5 that was found is built on another kind of MPI than the one that was: programs of
-# both link, and fail when they open a file. By the number in libmpi's name, which all of MPICH's relatives share (12), and all
-# releases of Open MPI since 2 and 3 (20, 40); it says nothing of static libraries.
+# triax_check_hdf5_mpi(): fails where HDF5 is built on another MPI library than the one found: a program with both links, but
+# fails when it opens a file. It compares the numbers in libmpi's soname: 12 for MPICH and its relatives, 20 for Open MPI 2, 40
+# for Open MPI 3 and later. Static libraries are not checked.
 function(triax_check_hdf5_mpi)
   triax_mpi_of(hdf5 NEEDED ${HDF5_C_LIBRARIES})
   triax_mpi_of(mpi SONAME ${MPI_C_LIBRARIES})
@@ -12,8 +12,8 @@ function(triax_check_hdf5_mpi)
   endif()
 endfunction()
 
-# Sets RESULT to the name of the MPI library that the first of LIBRARY... which speaks of one has in its dynamic section under
-# TAG, and RESULT_number to the number in it; to nothing where none does.
+# triax_mpi_of(RESULT TAG LIBRARY...): searches the dynamic sections of the libraries for the first entry TAG that names an MPI
+# library. Sets RESULT to that name and RESULT_number to the number in it; RESULT is empty where there is none.
 macro(triax_mpi_of result tag)
   set(${result} "")
   foreach(library IN ITEMS ${ARGN})

@@ -19,7 +19,8 @@ void File::Impl::require(bool ok, const char* what, const std::string& object) c
 }
 
 void File::Impl::fail(const char* what, const std::string& object, const std::string& why) const {
-  const bool no_filter = why.find("plugin") != std::string::npos;  // where it looked for one
+  const bool no_filter =
+      why.find("plugin") != std::string::npos;  // HDF5 looked for a filter plugin
   throw Error(fmt::format("cannot {} {} in {}", what, object, path), why,
               no_filter ? "Its data are compressed in a way that this HDF5 has not (h5dump -p says "
                           "which): h5repack -f GZIP=4 makes a file that it reads, or "
@@ -70,8 +71,8 @@ File::File(File&&) noexcept = default;
 void File::close() {
   const auto lock = library_lock();
   impl_->let_go();
-  // A failed flush can be made up for; after a failed H5Fclose, HDF5 1.10 crashes at the end of the
-  // program.
+  // Flush first: after a failed flush the caller can still recover; after a failed H5Fclose, HDF5
+  // 1.10 crashes at program exit.
   const bool closed = H5Fflush(impl_->file.id(), H5F_SCOPE_GLOBAL) >= 0 && impl_->file.close();
   if (closed) return;
   throw Error("cannot write " + impl_->path, last_error(), "Check the disk's free space and quota");
@@ -91,8 +92,7 @@ void File::Impl::create_dataset(const std::string& name, const Handle& type, con
                      H5Sclose);
   const Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  // Space up front, so that independent writes change no metadata; no fill, every element is
-  // written.
+  // Early allocation: independent writes change no metadata. No fill: every element is written.
   const bool ready = H5Pset_create_intermediate_group(links.id(), 1) >= 0 &&
                      H5Pset_layout(creation.id(), H5D_CONTIGUOUS) >= 0 &&
                      H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY) >= 0 &&

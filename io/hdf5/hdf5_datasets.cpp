@@ -1,4 +1,4 @@
-// The datasets of a file and their names, through links too.
+// Lists and opens the datasets of a file, also through links.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -10,18 +10,19 @@
 namespace triax::hdf5 {
 namespace {
 
-using Identity = std::pair<unsigned long, haddr_t>;  // of an object: its file, its address there
+using Identity =
+    std::pair<unsigned long, haddr_t>;  // of an object: number of its file, address in it
 
 Identity identity_of(const H5O_info_t& info) {
   return {info.fileno, info.addr};
 }
 
-/// The findings of a walk through a file.
+/// Result of a walk through a file.
 struct Found {
   std::vector<std::string> datasets;
   std::set<Identity> seen;
-  std::vector<Handle> linked;  // stay open: a file that is opened again has another number
-  std::string prefix;          // of the names in the group that is visited
+  std::vector<Handle> linked;  // stay open: a reopened file gets another number
+  std::string prefix;          // of names in the group being visited
 };
 
 // H5Ovisit's callback: names of datasets, relative to the group.
@@ -38,15 +39,14 @@ herr_t add_link(hid_t, const char* name, const H5L_info_t*, void* names) {
   return 0;
 }
 
-// H5Lvisit's callback: names of the links to names, of this file or of others.
+// H5Lvisit's callback: names of soft and external links.
 herr_t add_named_link(hid_t, const char* name, const H5L_info_t* info, void* names) {
   if (info->type == H5L_TYPE_SOFT || info->type == H5L_TYPE_EXTERNAL)
     static_cast<std::vector<std::string>*>(names)->emplace_back(name);
   return 0;
 }
 
-// Where the list of what is below a group ends for damage: the object that does not open, or the
-// last one that is listed.
+// Where the listing of a damaged group ends: the object that does not open, or the last one listed.
 std::string damaged_place(hid_t parent) {
   std::vector<std::string> links;
   (void)H5Lvisit(parent, H5_INDEX_NAME, H5_ITER_NATIVE, add_link, &links);
@@ -61,8 +61,8 @@ bool visit(hid_t group, Found& found) {
   return H5Ovisit(group, H5_INDEX_NAME, H5_ITER_NATIVE, add_object, &found) >= 0;
 }
 
-// What links lead to that has no other name in the file. One that leads nowhere is a name too: who
-// opens it says so.
+// Adds the datasets that only links lead to. A link that leads nowhere is listed too: opening it
+// gives the error.
 bool follow_links(hid_t group, Found& found) {
   const std::string prefix = found.prefix;
   std::vector<std::string> links;
@@ -87,7 +87,7 @@ bool follow_links(hid_t group, Found& found) {
   return true;
 }
 
-// The target of the link `name`; empty where it is none, or leads there by its address.
+// Target of the soft or external link `name`; empty for a hard link or no link.
 std::string target_of_link(hid_t file, const std::string& name) {
   H5L_info_t info{};
   if (H5Lget_info(file, name.c_str(), &info, H5P_DEFAULT) < 0) return {};
@@ -125,7 +125,7 @@ bool File::exists(const std::string& name) const {
 
 bool File::has_link(const std::string& name) const {
   const auto lock = library_lock();
-  // H5Lexists asks for one link of the path, the ones before it must exist.
+  // H5Lexists checks the last link of a path; the links before it must exist.
   for (std::size_t end = 0; end != name.npos;) {
     end = name.find('/', end + 1);
     const std::string part = name.substr(0, end);

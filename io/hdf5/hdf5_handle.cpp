@@ -45,7 +45,7 @@ hid_t open_type(DType dtype) {
   return H5I_INVALID_HID;
 }
 
-// The system's words where a message of HDF5 quotes them, else the message; on one line.
+// The system's reason where HDF5's message quotes it, else the message; on one line.
 std::string cause(std::string text) {
   constexpr std::string_view quote = "error message = '";
   const std::size_t begin = text.find(quote);
@@ -67,13 +67,14 @@ herr_t collect(unsigned n, const H5E_error2_t* error, void* text) {
   return 0;
 }
 
-// Sets what the library reads at its first call.
+// Sets the environment variables that the library reads at its first call.
 bool prepare_environment() {
-  // Parts of a file would be sought there first, and another's be found.
+  // HDF5 would look there first for the sources of virtual datasets, and might find those of
+  // another file.
   const bool removed = ::unsetenv("HDF5_VDS_PREFIX") == 0;
-  // Locks fail on some parallel file systems, and files are never written under a reader's name.
-  // Not by a property of the files that are opened here: the library opens those that links name
-  // without it, and refuses to have one file open in two ways.
+  // Locks fail on some parallel file systems, and no file is written under the name that readers
+  // open. An access property would not do: HDF5 opens the targets of links without it, and refuses
+  // to open one file with two sets of properties.
   return ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0) == 0 && removed;
 }
 
@@ -86,7 +87,7 @@ std::string last_error() {
 }
 
 std::unique_lock<std::recursive_mutex> library_lock() {
-  static std::recursive_mutex mutex;  // as many as there are HDF5 libraries in the process: one
+  static std::recursive_mutex mutex;  // one per process, as HDF5's state is
   [[maybe_unused]] static const bool prepared = prepare_environment();
   return std::unique_lock(mutex);
 }

@@ -1,6 +1,5 @@
 #pragma once
-// What io/hdf5*.cpp share: identifiers that close themselves, HDF5's error text, element types.
-// Internal to io/.
+// Base of the io/hdf5 files: RAII identifiers, HDF5's error text, element types. Internal to io/.
 #include <hdf5.h>
 
 #include <mutex>
@@ -36,20 +35,19 @@ class Handle {
   Closer closer_ = nullptr;
 };
 
-/// HDF5's own account of the last failure: the innermost messages, which name the cause. To be
-/// asked for before any other call, the closing of a Handle among them: each call clears the
-/// account.
+/// The innermost messages of HDF5's error stack, which name the cause of the last failure. Call it
+/// before any other HDF5 call (closing a Handle is one), as each call clears the stack.
 std::string last_error();
 
-/// Held through each group of calls: HDF5 is one library a process, and not thread-safe as
-/// packaged.
+/// Lock to hold through each group of calls: HDF5 has one global state per process and is not
+/// thread-safe as packaged.
 std::unique_lock<std::recursive_mutex> library_lock();
 
-/// The type of elements in memory (native) and in files (little-endian), the same here. f16 is IEEE
-/// half, bf16 the upper half of a float32; both are plain HDF5 floating-point types that any reader
+/// HDF5 type of `dtype`, in memory (native) and in files (little-endian) alike. f16 is IEEE half,
+/// bf16 the upper half of a float32; both are plain HDF5 floating-point types that any reader
 /// converts.
 Handle type_of(DType dtype);
-/// The DType whose file type this is, if any.
+/// DType of an HDF5 type, if any.
 std::optional<DType> dtype_of_type(hid_t type);
 
 }  // namespace triax::hdf5

@@ -1,5 +1,5 @@
 #pragma once
-// The body of hdf5::File. Internal to io/.
+// Implementation of hdf5::File. Internal to io/.
 #include <memory>
 #include <string>
 
@@ -9,18 +9,18 @@
 
 namespace triax::hdf5 {
 
-/// How a file is created. Objects of at least 64 KiB (create_blocks: all) begin at a
-/// multiple of the hints' alignment. `structure_bytes`: see FileInMemory.
+/// Access properties of a file to be created. Objects of at least 64 KiB (create_blocks: all) begin
+/// at a multiple of hints.alignment. `structure_bytes`: see FileInMemory.
 Handle file_access(File::Mode mode, const FileHints& hints, std::int64_t structure_bytes = 0);
-/// Error where it cannot be.
+/// Creates a file, replacing an existing one. Error where HDF5 fails.
 Handle create_file(const std::string& path, File::Mode mode, const Handle& access);
-/// Error that says why, where it cannot be opened.
+/// Opens a file for reading. Error with the reason where that fails.
 Handle open_to_read(const std::string& path);
 
 struct File::Impl {
   std::string path;
   Handle file;
-  // What was read last stays open, with its cache of chunks: samples of tokens come from one.
+  // The dataset read last stays open with its chunk cache: a run reads all token samples from one.
   mutable OpenSet read_set;
   mutable std::string read_name;
   mutable Sources sources;
@@ -28,10 +28,10 @@ struct File::Impl {
   /// Throws unless `ok`: "cannot <what> <object> in <path> (HDF5: ...)".
   void require(bool ok, const char* what, const std::string& object) const;
   [[noreturn]] void fail(const char* what, const std::string& object, const std::string& why) const;
-  /// Contiguous, space allocated and not filled; groups on the way are created.
+  /// As File::create_dataset().
   void create_dataset(const std::string& name, const Handle& type, const Shape& shape);
   Handle dataset(const std::string& name) const;
-  /// False for a dataset in another file, which an external link leads to.
+  /// False for a dataset in another file, behind an external link.
   bool has(const Handle& dataset) const;
   /// A group or dataset.
   Handle object(const std::string& name) const;
@@ -41,11 +41,11 @@ struct File::Impl {
                        const void* value);
   void read_attribute(const std::string& object, const std::string& name, hid_t type,
                       void* value) const;
-  /// Reads or writes one run of boxes of the dataset `set`.
+  /// Reads or writes boxes of the dataset `set`, in pieces of at most 1 GiB.
   template <class Transfer>
   void transfer(const Handle& set, const std::string& name, const std::vector<Box>& boxes,
                 const Tensor& data, const char* what, Transfer transfer) const;
-  /// Closes what was open to be read.
+  /// Closes the datasets that are open for reading.
   void let_go() const;
   OpenSet& set_to_read(const std::string& name) const;
 };

@@ -21,7 +21,7 @@ Handle copy_of(hid_t space) {
   return copy;
 }
 
-/// The numbers of a hyperslab whose blocks lie at equal distances.
+/// Parameters of a regular hyperslab.
 struct Slab {
   std::vector<hsize_t> start, stride, count, block;
 };
@@ -38,7 +38,7 @@ std::optional<Slab> slab_of(hid_t space) {
   return slab;
 }
 
-// The dimension in which a selection has no end; -1: none.
+// The unlimited dimension of a selection; -1: none.
 int endless_dimension(hid_t space) {
   const auto slab = slab_of(space);
   for (std::size_t d = 0; slab && d < slab->start.size(); ++d)
@@ -47,7 +47,7 @@ int endless_dimension(hid_t space) {
   return -1;
 }
 
-// The selected elements that lie before `end` in each dimension.
+// The selection clipped to indices below `end` in each dimension.
 Handle cut(hid_t space, const std::vector<hsize_t>& end) {
   Handle out = copy_of(space);
   const std::vector<hsize_t> start(end.size());
@@ -58,7 +58,8 @@ Handle cut(hid_t space, const std::vector<hsize_t>& end) {
   return out;
 }
 
-// The first `count` selected elements, which fill all but dimension `along`.
+// Clips dimension `along` so that `count` selected elements remain (bisection). The selection fills
+// all other dimensions.
 Handle first_elements(const Handle& space, int along, hsize_t count) {
   std::vector<hsize_t> end = extents_of(space.id());
   hsize_t& changed = end[static_cast<std::size_t>(along)];
@@ -75,7 +76,8 @@ Handle first_elements(const Handle& space, int along, hsize_t count) {
   return cut(space.id(), end);
 }
 
-// "%b" in a name is the number of a block of the virtual dataset, "%%" is '%'.
+// Expands a source name: "%b" is the number of the hyperslab block in the virtual dataset, "%%" is
+// '%'.
 std::string with_number(const std::string& name, hsize_t number) {
   std::string out;
   for (std::size_t at = 0; at < name.size(); ++at) {
@@ -94,7 +96,7 @@ bool is_numbered(const std::string& name) {
   return with_number(name, 0) != with_number(name, 1);
 }
 
-// One mapping for each block of a target without end, whose names have the block's number.
+// Appends one mapping per hyperslab block of an unlimited target whose source names contain "%b".
 void append_numbered(const Mapping& all, int along, std::vector<Mapping>& out) {
   const auto slab = slab_of(all.target.id());
   const hsize_t end = extents_of(all.target.id())[static_cast<std::size_t>(along)];
@@ -116,7 +118,7 @@ void append_numbered(const Mapping& all, int along, std::vector<Mapping>& out) {
   }
 }
 
-// `space`: of the virtual dataset as it is now, which may have grown since the mapping was made.
+// `space`: current size of the virtual dataset, which may have grown since the mapping was made.
 void append(Mapping mapping, const Handle& space, std::vector<Mapping>& out) {
   require(H5Sextent_copy(mapping.target.id(), space.id()) >= 0);
   const int along = mapping.endless_target = endless_dimension(mapping.target.id());
@@ -151,7 +153,8 @@ Handle hyperslab_of(hid_t space) {
 }
 
 Handle common_elements(hid_t first, hid_t second) {
-  if (count_of(first) == 0 || extents_of(first).empty()) return copy_of(first);  // or scalars
+  if (count_of(first) == 0 || extents_of(first).empty())
+    return copy_of(first);  // empty, or a scalar
   if (count_of(second) == 0) return common_elements(second, first);
   Handle out(H5Scombine_select(first, H5S_SELECT_AND, second), H5Sclose);
   require(static_cast<bool>(out));
@@ -180,8 +183,8 @@ bool meet(const Bounds& a, const Bounds& b) {
 }
 
 Handle open_dataset(hid_t file, const std::string& name) {
-  // Of numbered sources the library takes the first that is missing for the end, unless one of the
-  // next so many is there.
+  // HDF5 takes the first missing numbered source for the end, unless one of the next `most_missing`
+  // exists.
   constexpr hsize_t most_missing = 100;
   const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
   check(access && H5Pset_virtual_printf_gap(access.id(), most_missing) >= 0,
@@ -219,7 +222,7 @@ Fit fit(const Mapping& mapping, hid_t source_set) {
   const std::vector<hsize_t> extents = extents_of(actual.id());
   Fit out{copy_of(mapping.target.id()), copy_of(mapping.source.id())};
   if (H5Sget_select_type(mapping.source.id()) == H5S_SEL_ALL) {
-    out.source = hyperslab_of(actual.id());  // of what size, a file does not say
+    out.source = hyperslab_of(actual.id());  // the file does not store the source's size
   } else {
     if (extents_of(out.source.id()).size() != extents.size()) return out;
     require(H5Sextent_copy(out.source.id(), actual.id()) >= 0);

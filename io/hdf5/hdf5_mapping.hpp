@@ -1,5 +1,5 @@
 #pragma once
-// The mappings of virtual datasets, and HDF5's selections of elements. Internal to io/.
+// Mappings of virtual datasets, and selections of elements. Internal to io/.
 #include <string>
 #include <vector>
 
@@ -9,15 +9,15 @@ namespace triax::hdf5 {
 
 /// Sizes of the dimensions; none for a scalar.
 std::vector<hsize_t> extents_of(hid_t space);
-/// The selected elements of `space` as a hyperslab, also where they are all: HDF5 combines no other
-/// selections.
+/// The selection of `space` as a hyperslab, also where all elements are selected: HDF5 combines
+/// only hyperslabs.
 Handle hyperslab_of(hid_t space);
-/// The elements that two selections have in common.
+/// Intersection of two selections.
 Handle common_elements(hid_t first, hid_t second);
 /// Number of selected elements.
 hsize_t count_of(hid_t space);
 
-/// The box around selected elements, its first and its last index in each dimension.
+/// Bounding box of a selection: first and last index in each dimension.
 struct Bounds {
   bool empty = true;
   std::vector<hsize_t> low, high;
@@ -25,41 +25,42 @@ struct Bounds {
 Bounds bounds_of(hid_t space);
 bool meet(const Bounds& a, const Bounds& b);
 
-/// Elements of a virtual dataset that are elements of another one, in row-major order both.
+/// Maps selected elements of a source dataset, in row-major order, to selected elements of a
+/// virtual dataset.
 struct Mapping {
-  Handle target;  // in the virtual dataset
-  Handle source;  // in a source dataset as large as the mapping's maker thought it is
-  Bounds bounds;  // of the target
-  int endless_target = -1, endless_source = -1;  // the dimension in which it has no end
-  std::string file;  // named from the virtual dataset's file; ".": that file
+  Handle target;                                 // in the virtual dataset
+  Handle source;                                 // in a source of the size that the creator assumed
+  Bounds bounds;                                 // of `target`
+  int endless_target = -1, endless_source = -1;  // the unlimited dimension; -1: none
+  std::string file;  // relative to the virtual dataset's file; ".": that file
   std::string dataset;
 };
 
-/// Opens a dataset, whose size is that of its numbered sources where it is virtual and has such.
+/// Opens a dataset. A virtual one with numbered sources ("%b") gets the size of the sources found.
 /// Error with HDF5's reason alone.
 Handle open_dataset(hid_t file, const std::string& name);
 
-/// The mappings of a dataset. Not virtual: none.
+/// The mappings of a dataset; none unless it is virtual.
 struct Layout {
   bool is_virtual = false;
   std::vector<Mapping> mappings;
 };
 Layout layout_of(hid_t set);
 
-/// A mapping for a source dataset as it is.
+/// A mapping fitted to the actual size of its source dataset.
 struct Fit {
   Handle target, source;
-  bool ok = false;  // the source has the elements that are asked of it, those of an endless mapping
-                    // as far as both go
+  bool ok =
+      false;  // the source has all mapped elements; an unlimited mapping is cut to the shorter side
 };
 Fit fit(const Mapping& mapping, hid_t source_set);
 
-/// The file of a source as HDF5 looks for it: beside the virtual dataset's file `holder` first,
-/// then from the working directory, then beside the file that `holder` is a link to. Where there is
-/// none, the first of these paths.
+/// Path of a source file, in HDF5's order of search: an absolute path as it is, else its name
+/// beside the virtual dataset's file `holder`, then in the working directory, then beside the file
+/// that `holder` links to. Where none exists, the first of these paths.
 std::string path_of_source(const std::string& holder, const std::string& file);
 
-/// The text that `get(to, size)` writes; it returns the length.
+/// Text from an HDF5 function `get(to, size)`, which writes it and returns its length.
 template <class Get>
 std::string text_of(Get&& get) {
   const ssize_t length = get(nullptr, 0);
@@ -70,7 +71,7 @@ std::string text_of(Get&& get) {
   return text;
 }
 
-/// The path of the file that an object lies in.
+/// Path of the file that contains an object.
 inline std::string path_of(hid_t object) {
   return text_of([&](char* to, std::size_t size) { return H5Fget_name(object, to, size); });
 }

@@ -24,12 +24,13 @@ namespace {
 
 constexpr std::size_t page_bytes = BlockFile::alignment;
 
-// The bytes that were written, by the page; those between are zero.
+// Written pages of a file; bytes outside them are zero.
 struct Image {
-  std::map<haddr_t, std::array<char, page_bytes>> pages;  // by the address of the first byte
+  std::map<haddr_t, std::array<char, page_bytes>> pages;  // key: address of the page's first byte
   haddr_t length = 0;
 
-  // visit(page, offset in it, position in the range, bytes) for each page of a range.
+  // Calls visit(page address, offset in the page, offset in the range, bytes) for each page of a
+  // range.
   template <class Visit>
   static void each_page(haddr_t begin, std::size_t size, Visit&& visit) {
     for (std::size_t done = 0; done < size;) {
@@ -41,7 +42,7 @@ struct Image {
   }
 };
 
-// What HDF5 knows an open file by: its own part first.
+// An open file of this driver; HDF5 requires its own H5FD_t as the first member.
 struct OpenImage {
   H5FD_t of_hdf5{};
   Image* image = nullptr;
@@ -69,7 +70,7 @@ herr_t close_image(H5FD_t* file) {
   return 0;
 }
 
-// As HDF5's own driver for files: what it gathers, it gathers here.
+// The same feature flags as HDF5's default file driver, so that it aggregates writes alike.
 herr_t query(const H5FD_t*, unsigned long* flags) {
   *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
            H5FD_FEAT_AGGREGATE_SMALLDATA;
@@ -163,8 +164,8 @@ class Output {
   void set_length(haddr_t bytes) const {
     if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) fail(path_);
   }
-  // Onto the disk, and out of this node's memory: an NFS client that still has these pages writes
-  // them whole when a part of one changes, over what other nodes have put there.
+  // Syncs the file and drops its cached pages. An NFS client that keeps a page writes it whole when
+  // a byte of it changes, over the data that other nodes wrote there.
   void let_go() const {
     if (::fdatasync(fd_) != 0 && errno != EINVAL) fail(path_);
     (void)::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
@@ -175,7 +176,8 @@ class Output {
   int fd_;
 };
 
-// MPI's library knows the file systems' ways to ask for stripes; they stay when a file is emptied.
+// The MPI library sets stripes on each parallel file system it knows; truncating the file keeps
+// them.
 void create_striped(const std::string& path, const FileHints& hints) {
   MPI_Info info = MPI_INFO_NULL;
   if (MPI_Info_create(&info) != MPI_SUCCESS) return;
@@ -184,7 +186,7 @@ void create_striped(const std::string& path, const FileHints& hints) {
   };
   hint("striping_factor", hints.striping_factor);
   hint("striping_unit", hints.striping_unit);
-  ::unlink(path.c_str());  // the stripes of a file that is there cannot change
+  ::unlink(path.c_str());  // an existing file keeps its stripes
   MPI_File file = MPI_FILE_NULL;
   const int opened =
       MPI_File_open(MPI_COMM_SELF, path.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, info, &file);

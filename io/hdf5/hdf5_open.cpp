@@ -1,4 +1,4 @@
-// How files are opened and created.
+// Opens and creates files.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,10 +18,10 @@
 namespace triax::hdf5 {
 namespace {
 
-// Access as the library itself has it when it follows an external link: it refuses to have one file
-// open in two ways, so that files are read in no other.
+// The access properties that HDF5 itself uses when it follows an external link: it refuses to open
+// one file with two sets of properties.
 Handle read_access() {
-  // Each external link would open its file again.
+  // Without this cache each external link reopens its file.
   constexpr unsigned open_files = 64;
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   const bool ok = access && H5Pset_fclose_degree(access.id(), H5F_CLOSE_WEAK) >= 0 &&
@@ -34,18 +34,18 @@ Handle read_access() {
 
 Handle file_access(File::Mode mode, const FileHints& hints, std::int64_t structure_bytes) {
   constexpr hsize_t large = 64 * 1024;
-  // Where everything begins at a page, nothing begins in the rest of another's last page.
+  // create_blocks aligns every object to a page, so that no two share one.
   const hsize_t threshold = mode == File::Mode::create_blocks ? 1 : large;
   Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  // What describes a file lies together, not between its data: a reader finds it in few reads. (By
-  // default HDF5 takes 2 KiB at a time; what is left of the last time makes small files larger.)
+  // Metadata lie together, not between the data, so that a reader needs few reads. HDF5's default
+  // unit is 2 KiB; the unused rest of the last unit makes small files larger.
   constexpr hsize_t least = 32 * 1024;
   const auto together = std::max(least, static_cast<hsize_t>(structure_bytes));
   const bool gathered = mode == File::Mode::create_blocks ||
                         (H5Pset_meta_block_size(access.id(), together) >= 0 &&
                          H5Pset_small_data_block_size(access.id(), together / 4) >= 0);
-  // 1.8 as the lower bound: attributes beyond 64 KiB (a long job file), still read by every tool in
-  // use.
+  // Lower bound 1.8: allows attributes beyond 64 KiB (a long job file), and every tool in use reads
+  // it.
   const bool ok =
       access && gathered && H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0 &&
       H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
@@ -82,7 +82,7 @@ std::string why_unreadable(const std::string& path) {
 std::int64_t begin_of_hdf5(const std::string& path) {
   constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
   constexpr std::int64_t smallest_user_block = 512;
-  constexpr std::int64_t largest_user_block = 1 << 20;  // looked behind, in files of any format
+  constexpr std::int64_t largest_user_block = 1 << 20;  // searched, in files of any format
   std::ifstream file(path, std::ios::binary);
   std::string found(signature.size(), '\0');
   for (std::int64_t at = 0; at <= largest_user_block; at = std::max(smallest_user_block, 2 * at)) {
@@ -95,7 +95,7 @@ std::int64_t begin_of_hdf5(const std::string& path) {
 
 namespace {
 
-// What HDF5 would report with a stack of its own, in plain words.
+// Errors in plain words for common cases that HDF5 reports by a long error stack.
 void require_readable(const std::string& path) {
   if (const std::string why = why_unreadable(path); !why.empty())
     throw Error("cannot open " + path, why, "Check the path and its permissions");
@@ -104,8 +104,8 @@ void require_readable(const std::string& path) {
     throw Error(path + " is not an HDF5 file", "it is empty", "Check the path");
 }
 
-// What describes a file lies at its beginning, where this library's writers put it: one read of the
-// disk in place of many small ones.
+// Prefetches the first 1 MiB, where triax puts the metadata: one disk read instead of many small
+// ones.
 void fetch_structure(const std::string& path) {
   constexpr off_t bytes = off_t{1} << 20;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -114,12 +114,12 @@ void fetch_structure(const std::string& path) {
   ::close(fd);
 }
 
-// True where the file's superblock (version 2 or later) says that a program has it open for
-// writing. Such a program takes the mark away when it closes the file.
+// Whether the superblock (version 2 or later) marks the file as open for writing. The writer clears
+// the mark when it closes the file.
 bool is_marked_as_open(const std::string& path) {
-  constexpr std::streamoff version_at = 8;  // from the signature's first byte
+  constexpr std::streamoff version_at = 8;  // offset from the signature
   constexpr std::streamoff flags_at = 11;
-  constexpr int being_written = 1 | 4;  // alone, or with readers (SWMR)
+  constexpr int being_written = 1 | 4;  // bit 0: write access; bit 2: SWMR write access
   const std::int64_t begin = begin_of_hdf5(path);
   std::ifstream file(path, std::ios::binary);
   const auto byte = [&](std::streamoff at) { return file.seekg(begin + at).get(); };

@@ -1,4 +1,4 @@
-// Where the elements of datasets lie.
+// Locations of dataset elements: plain_data(), virtual_sources().
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -10,8 +10,8 @@
 namespace triax::hdf5 {
 namespace {
 
-// The rows that a selection of a dataset of `shape` is; nothing where it is not whole rows side by
-// side.
+// The rows [begin, end) of a dataset of `shape` that are selected; nothing unless they are whole,
+// adjoining rows.
 std::optional<std::pair<std::int64_t, std::int64_t>> rows_of(hid_t space, const Shape& shape) {
   if (shape.rank() == 0) return std::pair{std::int64_t{0}, std::int64_t{1}};
   std::array<hsize_t, Shape::max_rank> first{};

@@ -9,9 +9,9 @@
 namespace triax::hdf5 {
 namespace {
 
-// Each has a cache of chunks and one of what describes its file: 1 MiB or so.
+// Each open source has a chunk cache and a metadata cache, about 1 MiB.
 constexpr std::size_t most_open = 64;
-// Virtual datasets of virtual datasets; deeper ones go in circles.
+// Depth of nested virtual datasets; a deeper one is a cycle.
 constexpr int deepest = 16;
 
 constexpr const char* no_source = "it names no source for them";
@@ -20,7 +20,8 @@ std::string name_of(const Mapping& mapping, const std::string& path) {
   return fmt::format("its source, dataset {} of {},", mapping.dataset, path);
 }
 
-// The elements of `to` that stand, in row-major order, where those of `from` do that are in `part`.
+// Projects `part`, a subset of the selection `from`, to the selection `to`: both selections are
+// matched in row-major order.
 Handle image_of(const Handle& from, const Handle& to, const Handle& part) {
   const bool scalar = extents_of(from.id()).empty() || extents_of(to.id()).empty();
   Handle image(
@@ -137,10 +138,11 @@ Gap Sources::gap_of_mappings(OpenSet& from, hid_t selection, int depth) {
   refuse_circles(depth);
   const Handle wanted = hyperslab_of(selection);
   const Bounds bounds = bounds_of(wanted.id());
-  Handle rest = hyperslab_of(selection);  // what no mapping has
+  Handle rest = hyperslab_of(selection);  // elements of no mapping
   Gap gap;
   for (const Mapping& mapping : from.layout.mappings) {
-    const bool endless = mapping.endless_target >= 0;  // then the size follows from the source's
+    const bool endless =
+        mapping.endless_target >= 0;  // the dataset's size follows from its sources
     if (!meet(mapping.bounds, bounds) && !endless) continue;
     Handle common = common_elements(wanted.id(), mapping.target.id());
     Source found;

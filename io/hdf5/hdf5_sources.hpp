@@ -1,7 +1,7 @@
 #pragma once
-// Reads datasets, virtual ones source by source. HDF5 reads whatever does not open of a virtual
-// dataset as its fill value, and says nothing: a source that is not there, that no descriptor is
-// left for, that the program has open in another way. Internal to io/.
+// Reads datasets, virtual ones source by source. HDF5 itself reads the fill value, without an
+// error, for every source that does not open: a missing file, no free file descriptor, a file open
+// with other access properties. Internal to io/.
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,25 +14,25 @@ namespace triax::hdf5 {
 
 /// An open dataset.
 struct OpenSet {
-  Handle file;  // where it was opened for this dataset
+  Handle file;  // open where it was opened for this dataset
   Handle set;
   Layout layout;
-  std::string path;       // of the file that it lies in
-  FileLength length;      // of that file
-  std::string key;        // among the sources
-  bool was_read = false;  // since its length was compared
+  std::string path;       // of the file that contains it
+  FileLength length;      // length of that file
+  std::string key;        // in Sources
+  bool was_read = false;  // since the last check of the length
 };
 OpenSet open_set(Handle file, Handle set);
 
-/// The sources of the virtual datasets of one file, of which the last used few stay open.
+/// The sources of the virtual datasets of one file. The 64 most recently used stay open.
 class Sources {
  public:
-  /// The selected elements of `from` to the selected elements of memory.
+  /// Reads the selected elements of `from` into the selected elements of `memory`.
   void read(OpenSet& from, hid_t type, hid_t memory, hid_t selection, void* to, int depth = 0);
-  /// Which of the selected elements of a dataset are in no file. Reads no data.
+  /// The selected elements of a dataset that no file stores. Reads no data.
   Gap gap(OpenSet& from, hid_t selection, int depth = 0);
-  /// Error where a file that was read has become shorter since it was opened: HDF5 reads zeros
-  /// behind its end.
+  /// Error where a file that was read was truncated since it was opened: HDF5 reads zeros beyond
+  /// its end.
   void check_lengths();
 
  private:
@@ -40,13 +40,13 @@ class Sources {
     std::shared_ptr<OpenSet> set;
     Fit fit;
   };
-  // Errors say which source it is and what is wrong with it.
+  // Errors name the source and the reason.
   Source find(const OpenSet& from, const Mapping& mapping);
   Handle file_at(const std::string& path, const OpenSet& from) const;
   std::shared_ptr<OpenSet> open(const OpenSet& from, const Mapping& mapping);
   Gap gap_of_mappings(OpenSet& from, hid_t selection, int depth);
 
-  std::vector<std::shared_ptr<OpenSet>> recent_;  // the last used last
+  std::vector<std::shared_ptr<OpenSet>> recent_;  // most recently used last
 };
 
 }  // namespace triax::hdf5

@@ -10,9 +10,9 @@
 namespace triax::hdf5 {
 namespace {
 
-/// The chunks of a dataset as a grid.
+/// Grid of a dataset's chunks.
 struct Chunks {
-  std::vector<hsize_t> extents, sizes;  // of the dataset, of a chunk
+  std::vector<hsize_t> extents, sizes;  // of the dataset; of a chunk
   hsize_t count = 1;
 
   Chunks(hid_t creation, hid_t space) : extents(extents_of(space)), sizes(extents) {
@@ -21,7 +21,8 @@ struct Chunks {
     for (std::size_t d = 0; d < sizes.size(); ++d) count *= (extents[d] + sizes[d] - 1) / sizes[d];
   }
 
-  /// Moves the first element of a chunk to that of the next one; false behind the last.
+  /// Moves `first` from the first element of a chunk to that of the next chunk; false after the
+  /// last.
   bool next(std::vector<hsize_t>& first) const {
     for (std::size_t d = first.size(); d-- > 0;) {
       first[d] += sizes[d];
@@ -32,7 +33,7 @@ struct Chunks {
   }
 };
 
-// The selected elements of one chunk.
+// Number of selected elements in one chunk.
 hsize_t selected_elements(hid_t selection, const std::vector<hsize_t>& first,
                           const std::vector<hsize_t>& sizes) {
   const Handle part = hyperslab_of(selection);
@@ -64,7 +65,7 @@ Gap gap_of_chunks(hid_t set, hid_t creation, hid_t selection) {
   return gap;
 }
 
-// Raw data in files of their own: HDF5 reads zeros behind the end of one.
+// Gap in external raw data files: HDF5 reads zeros beyond the end of one.
 Gap gap_of_raw_files(hid_t set, hid_t creation, hid_t selection) {
   constexpr std::size_t longest_name = 4096;
   const Handle access(H5Dget_access_plist(set), H5Pclose);
@@ -119,7 +120,7 @@ Gap gap_of_storage(hid_t set, hid_t selection) {
         return gap_of_raw_files(set, creation.id(), selection);
       if (H5Dget_storage_size(set) == 0) gap.add(count_of(selection), "none was ever written");
       return gap;
-    default:  // compact: in the header
+    default:  // compact: stored in the object header
       return gap;
   }
 }

@@ -44,7 +44,7 @@ void File::write_attribute(const std::string& object, const std::string& name,
                            const std::string& value) {
   const auto lock = library_lock();
   const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  // With its terminator: HDF5 has no strings of length 0.
+  // The terminator is included: HDF5 has no strings of length 0.
   const bool ok =
       H5Tset_size(type.id(), value.size() + 1) >= 0 && H5Tset_cset(type.id(), H5T_CSET_UTF8) >= 0;
   impl_->require(ok, "prepare attribute", name);
@@ -68,7 +68,7 @@ std::string File::string_attribute(const std::string& object, const std::string&
   const Handle attribute = impl_->attribute(object, name);
   const Handle type(H5Aget_type(attribute.id()), H5Tclose);
   impl_->require(H5Tget_class(type.id()) == H5T_STRING, "read as text the attribute", name);
-  if (H5Tis_variable_str(type.id()) > 0) {  // as h5py writes them
+  if (H5Tis_variable_str(type.id()) > 0) {  // h5py writes these
     char* text = nullptr;
     impl_->read_attribute(object, name, type.id(), &text);
     std::string out = text == nullptr ? "" : text;

@@ -1,4 +1,4 @@
-// Virtual datasets: one name for rows that lie in several files.
+// Creates virtual datasets, whose rows lie in several files.
 #include <array>
 
 #include "io/hdf5/hdf5_impl.hpp"

@@ -1,12 +1,12 @@
-// Arrays of 64-bit words, which no tensor is made of.
+// Arrays of 64-bit words (checksums); no DType names this type.
 #include "io/hdf5/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {
 namespace {
 
-// What is not in the file is not to be made room for. h5repack may have stored it in chunks, and
-// compressed: zlib makes 1032 bytes of one at most.
+// Whether the stored bytes can hold `bytes`, checked before memory is allocated for a damaged size.
+// h5repack may store chunks compressed by zlib, which expands one byte to at most 1032.
 bool may_hold(const Handle& set, hsize_t bytes) {
   constexpr hsize_t most_of_one = 1032;
   const hsize_t stored = H5Dget_storage_size(set.id());
