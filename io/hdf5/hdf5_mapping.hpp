@@ -47,11 +47,11 @@ struct Layout {
 };
 Layout layout_of(hid_t set);
 
-/// A mapping fitted to the actual size of its source dataset.
+/// A mapping fitted to the actual size of its source dataset. ok: the source has all mapped
+/// elements, where an unlimited mapping is cut to the shorter side.
 struct Fit {
   Handle target, source;
-  bool ok =
-      false;  // the source has all mapped elements; an unlimited mapping is cut to the shorter side
+  bool ok = false;
 };
 Fit fit(const Mapping& mapping, hid_t source_set);
 
