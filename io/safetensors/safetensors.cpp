@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// The file or index that `path` stands for.
+// The .safetensors file or index.json that `path` names or contains.
 fs::path resolve(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return path;
@@ -30,7 +30,7 @@ fs::path resolve(const std::string& path) {
       "Give a Hugging Face model directory with safetensors weights");
 }
 
-// Tensor names and the shard that holds each.
+// Maps each tensor name to the file name of its shard.
 std::map<std::string, std::string> read_index(const fs::path& path) {
   const MappedFile file(path.string());
   refuse_lfs_pointer(file);
@@ -99,14 +99,15 @@ struct SafetensorsReader::Impl {
   };
   std::string path;
   std::map<std::string, MappedFile> files;
-  std::map<std::string, Located> tensors;           // every tensor of the files
-  std::map<std::string, SafetensorsEntry> entries;  // those that a DType and a Shape can name
+  std::map<std::string, Located> tensors;           // all tensors of the files
+  std::map<std::string, SafetensorsEntry> entries;  // tensors that have a DType and fit a Shape
 
-  std::atomic<std::size_t> touched = 0;  // bytes since the files were dropped
+  std::atomic<std::size_t> touched = 0;  // bytes mapped since the last drop
 
-  // Pages that are read count as this process's memory as long as they are mapped.
+  // Drops the mapped pages in time: while mapped, they count as memory of this process.
   void touch(std::size_t bytes) {
-    constexpr std::size_t around = std::size_t{64} << 10;  // what Linux maps with a page
+    constexpr std::size_t around = std::size_t{64}
+                                   << 10;  // Linux maps this much around a page fault
     if (touched.fetch_add(std::max(bytes, around)) + bytes < most_mapped / 2) return;
     touched = 0;
     for (const auto& [name, file] : files) file.drop();

@@ -1,6 +1,6 @@
 #pragma once
-// The safetensors format: 8 bytes of header length, a JSON header, then raw little-endian tensors.
-// Shards with a model.safetensors.index.json are read as one.
+// Reads the safetensors format (Hugging Face): 8 bytes of header length, a JSON header, raw
+// little-endian tensors. Shards with a model.safetensors.index.json are read as one file.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace triax {
 
-/// The names that readers look for in a model's directory.
+/// File names that readers look for in a model directory.
 constexpr const char* safetensors_single_name = "model.safetensors";
 constexpr const char* safetensors_index_name = "model.safetensors.index.json";
 
@@ -20,28 +20,28 @@ struct SafetensorsEntry {
   Shape shape;
 };
 
-/// The files that a SafetensorsReader of `path` reads: one, or an index and its shards. Error:
-/// there is none, or the index is damaged.
+/// Files that a SafetensorsReader of `path` reads: one file, or an index and its shards. Error
+/// where there is none or the index is damaged.
 std::vector<std::string> safetensors_files(const std::string& path);
 
 class SafetensorsReader {
  public:
-  /// A .safetensors file, an index.json, or a directory that holds either. Headers are checked
-  /// whole (offsets inside the file, no overlap, sizes equal to shape x type).
+  /// `path`: a .safetensors file, an index.json, or a directory with one of them. Checks the
+  /// headers completely: offsets inside the file, no overlap, sizes equal to shape x type.
   explicit SafetensorsReader(const std::string& path);
   ~SafetensorsReader();
   SafetensorsReader(SafetensorsReader&&) noexcept;
-  /// Tensors of a DType and of at most Shape::max_rank dimensions; others are an Error only when
-  /// they are read.
+  /// Tensors that have a DType and at most Shape::max_rank dimensions. Other tensors are an Error
+  /// only when they are read.
   const std::map<std::string, SafetensorsEntry>& entries() const;
-  /// Tensors of any type and shape.
+  /// Whether there is a tensor of this name, of any type and shape.
   bool contains(const std::string& name) const;
-  /// Of a tensor that can be read; an Error that says why where it cannot.
+  /// Type and shape of a tensor. Error with the reason where it is missing or cannot be read.
   const SafetensorsEntry& entry(const std::string& name) const;
-  /// Elements [begin, begin + out.elements()) in row-major order, converted to float32 (f32, f16,
-  /// bf16, f64 on disk). out: contiguous f32 in host memory. Error: no such tensor, or not a
-  /// floating-point one. Safe from several threads.
-  /// The files are in memory as far as most_mapped bytes of them.
+  /// Reads elements [begin, begin + out.elements()) in row-major order, converted to float32 (from
+  /// f32, f16, bf16 or f64). out: contiguous f32 in host memory. Error: no such tensor, or not a
+  /// floating-point one. Thread-safe. At most about most_mapped bytes of the files are mapped in
+  /// memory at a time.
   void read(const std::string& name, std::int64_t begin, const Tensor& out) const;
   static constexpr std::size_t most_mapped = std::size_t{16} << 20;
 

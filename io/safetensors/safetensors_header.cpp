@@ -17,7 +17,7 @@ using Json = nlohmann::json;
   throw Error(file.path() + " is not a whole safetensors file", why, "Fetch or export it again");
 }
 
-// Type names of the format and the bytes of an element.
+// The format's type names, with bytes per element.
 const std::map<std::string, std::size_t, std::less<>>& widths() {
   static const std::map<std::string, std::size_t, std::less<>> table = {
       {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
@@ -36,7 +36,7 @@ std::optional<DType> dtype_of_name(const std::string& name) {
   return {};
 }
 
-// Bytes that the shape and type make; nothing where the type is unknown. Overflow saturates.
+// Bytes of a tensor of this shape and type; nothing where the type is unknown. Overflow saturates.
 std::optional<std::size_t> bytes_of(const SafetensorsInfo& info) {
   const auto width = widths().find(info.type);
   if (width == widths().end()) return {};

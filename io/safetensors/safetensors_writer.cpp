@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* remedy = "Check free space, quota and permissions of its directory";
 
-// Length and JSON, with the spaces that align the data to 8 bytes.
+// The header's length and JSON, padded by spaces so that the data begin at a multiple of 8 bytes.
 std::string header_of(const std::vector<SafetensorsTensor>& tensors) {
   Json header;
   header["__metadata__"] = {{"format", "pt"}};  // transformers refuses files without it
@@ -109,7 +109,8 @@ void SafetensorsWriter::finish() {
   const int fd = fd_;
   fd_ = -1;
   if (::close(fd) != 0)
-    throw Error("cannot write " + path_, std::strerror(errno), remedy);  // NFS says it here
+    throw Error("cannot write " + path_, std::strerror(errno),
+                remedy);  // NFS reports write errors here
 }
 
 void SafetensorsWriter::publish(Existing existing) {
@@ -139,7 +140,7 @@ std::vector<SafetensorsShard> cut_into_shards(const std::vector<SafetensorsTenso
 
 std::string safetensors_index(const std::vector<SafetensorsShard>& shards) {
   std::int64_t bytes = 0;
-  std::map<std::string, std::string> files;  // by tensor, sorted as transformers has them
+  std::map<std::string, std::string> files;  // by tensor name, sorted as transformers sorts them
   for (const SafetensorsShard& shard : shards)
     for (const SafetensorsTensor& tensor : shard.tensors) {
       bytes += tensor.bytes();

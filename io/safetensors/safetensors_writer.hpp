@@ -1,5 +1,5 @@
 #pragma once
-// Writes the safetensors format (see safetensors.hpp), piece by piece: never a whole tensor in
+// Writes the safetensors format (see safetensors.hpp) piece by piece, with no whole tensor in
 // memory.
 #include <cstdint>
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace triax {
 
-/// A tensor of a file to be written: f64, f32, bf16, f16, or an integer type.
+/// A tensor to be written, of a floating-point or integer type.
 struct SafetensorsTensor {
   std::string name;
   DType dtype = DType::f32;
@@ -23,23 +23,23 @@ struct SafetensorsTensor {
   bool operator==(const SafetensorsTensor&) const = default;
 };
 
-/// Writes one file, which has its name only when it is whole and on the disk. Tensors lie as the
-/// reference library lays them: widest type first, then by name. Errors have the system's reason.
+/// Writes one file, which gets its name only when it is whole and on disk. Tensors are in the order
+/// of the reference library: widest type first, then by name. Errors carry the system's reason.
 class SafetensorsWriter {
  public:
-  /// Opens "<path>.tmp", in a directory that is there; one that a killed program left is replaced.
-  /// Error where there is no room for all of it.
+  /// Opens "<path>.tmp" in an existing directory, replacing one that a killed program left. Error
+  /// where disk space for the whole file is missing.
   SafetensorsWriter(const std::string& path, std::vector<SafetensorsTensor> tensors);
-  ~SafetensorsWriter();  // an unpublished file is removed
+  ~SafetensorsWriter();  // removes an unpublished file
   SafetensorsWriter(const SafetensorsWriter&) = delete;
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
-  /// Elements [begin, begin + data.elements()) of a tensor, in row-major order. data: contiguous,
-  /// in host memory, of the tensor's type. Each element is to be written once.
+  /// Writes elements [begin, begin + data.elements()) of a tensor, in row-major order. data:
+  /// contiguous, in host memory, of the tensor's type. Each element must be written once.
   void write(const std::string& name, std::int64_t begin, const Tensor& data);
-  /// Waits until the data are on the disk, and closes the file, not yet under its name.
+  /// Waits until the data are on disk and closes the file, still named "<path>.tmp".
   void finish();
-  /// finish() where it has not been called, then the file's name. Error where there is a file of
-  /// that name which is to be kept.
+  /// Calls finish() if that is still to do, then renames the file. Error where a file of that name
+  /// exists and `existing` keeps it.
   void publish(Existing existing = Existing::replaced);
   const std::string& path() const { return path_; }
 
@@ -58,14 +58,14 @@ class SafetensorsWriter {
   std::int64_t missing_ = 0;  // elements not yet written
 };
 
-/// One file of a model that may be cut into several, and what it holds.
+/// One file of a model cut into shards, and its tensors.
 struct SafetensorsShard {
   std::string file;  // "model.safetensors", or "model-00001-of-00003.safetensors"
   std::vector<SafetensorsTensor> tensors;
 };
 
-/// Cuts a model into files of at most `shard_bytes` bytes of tensors each, in the order given; a
-/// larger tensor has a file of its own. At least one file.
+/// Cuts a model, in the order given, into files of at most `shard_bytes` bytes of tensors; a larger
+/// tensor gets a file of its own. Returns at least one file.
 std::vector<SafetensorsShard> cut_into_shards(const std::vector<SafetensorsTensor>& tensors,
                                               std::int64_t shard_bytes);
 
