@@ -20,8 +20,8 @@
 namespace triax {
 namespace {
 
-// The shortest decimal that reads back as the same double, always with a point or an exponent, so
-// that readers take it for a floating-point number. JSON has no NaN or infinity: null.
+// Shortest decimal that reads back as the same double, always with a point or an exponent, so that
+// readers parse a floating-point number. NaN and infinity, which JSON lacks, become null.
 std::string number(double value) {
   if (!std::isfinite(value)) return "null";
   std::string text = fmt::format("{}", value);
@@ -29,8 +29,8 @@ std::string number(double value) {
   return text;
 }
 
-// What a line is to a run from `first_step` on: left alone, the validation after the step before,
-// of a step that it makes again, or none.
+// Class of a line for a run that resumes at `first_step`: kept; kept, and the validation of step
+// first_step - 1; of a step that the run repeats; not a JSON object.
 enum class Line : std::uint8_t { stays, validation, made_again, torn };
 Line kind_of(const std::string& line, std::int64_t first_step) {
   const auto object = nlohmann::json::parse(line, nullptr, false);
@@ -47,12 +47,12 @@ Line kind_of(const std::string& line, std::int64_t first_step) {
               "Check free space, quota and permissions of run.directory");
 }
 
-// The lines of a file by what they are; those that stay are written.
+// Copies the lines that stay from `from` to `to` and collects those of repeated steps.
 struct Sorted {
   std::ostringstream made_again;
-  std::int64_t count = 0;   // of those
-  bool torn = false;        // there were some
-  bool validation = false;  // there was one
+  std::int64_t count = 0;   // lines made again
+  bool torn = false;        // a line was torn
+  bool validation = false;  // step first_step - 1 has one
 };
 Sorted sort_lines(const std::string& from, std::int64_t first_step, const std::string& to) {
   errno = 0;
@@ -62,23 +62,23 @@ Sorted sort_lines(const std::string& from, std::int64_t first_step, const std::s
   if (!in) fail(from, "read");
   Sorted sorted;
   for (std::string line; std::getline(in, line);) {
-    // The newline is written last.
+    // A last line without a newline is torn: the newline is written last.
     const Line kind = in.eof() ? Line::torn : kind_of(line, first_step);
     if (kind == Line::stays || kind == Line::validation) stays << line << '\n';
-    if (!stays) fail(to);  // at once, while the system's reason stands
+    if (!stays) fail(to);  // at once, before errno changes
     if (kind == Line::made_again) sorted.made_again << line << '\n';
     sorted.count += kind == Line::made_again ? 1 : 0;
     sorted.torn |= kind == Line::torn;
     sorted.validation |= kind == Line::validation;
   }
-  if (in.bad()) fail(from, "read");  // not its end: what follows must not be lost
+  if (in.bad()) fail(from, "read");  // a read error, not the end: the rest must not be lost
   errno = 0;
   stays.close();
   if (!stays) fail(to);
   return sorted;
 }
 
-// All of it on the disk, or nothing of it.
+// Appends all of `text` and syncs, or restores the file's length.
 void append_durably(const std::string& path, const std::string& text) {
   std::error_code none;
   const bool there = std::filesystem::exists(path, none);
@@ -96,11 +96,11 @@ void append_durably(const std::string& path, const std::string& text) {
   sync_path(path);
 }
 
-// Killed between the two files, a run leaves lines in both: its next start has them set aside
-// twice.
+// Moves lines of steps from `first_step` on to the superseded file. A run killed between the two
+// writes leaves those lines in both files; its next start then appends them a second time.
 Sorted set_lines_aside(const std::string& path, std::int64_t first_step) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return {};  // none, or a pipe or device
+  if (!std::filesystem::is_regular_file(path, ignored)) return {};  // absent, a pipe or a device
   const std::string temporary = path + ".tmp";
   Sorted sorted = sort_lines(path, first_step, temporary);
   if (sorted.count == 0 && !sorted.torn) {
@@ -113,7 +113,7 @@ Sorted set_lines_aside(const std::string& path, std::int64_t first_step) {
   return sorted;
 }
 
-// Whether the name leads elsewhere by now: lines would go where nobody finds them.
+// Whether the path no longer names the open file: lines would be written where nobody finds them.
 bool is_gone(int file, const std::string& path) {
   struct stat open {};
   struct stat named {};
@@ -134,7 +134,7 @@ std::string superseded_metrics(const std::string& path) {
 
 bool ends_with_step(const std::string& path, std::int64_t step) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a pipe would be waited for
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // opening a pipe would wait
   std::ifstream in(path);
   std::string last;
   for (std::string line; std::getline(in, line) && !in.eof();) last.swap(line);
@@ -160,7 +160,7 @@ void MetricsWriter::line(const std::string& text) {
   flush();
 }
 
-// All that waits, or nothing of it: a torn line would follow the run to its end.
+// Writes all waiting lines or none: a torn line would stay in the file for the rest of the run.
 void MetricsWriter::flush() {
   if (is_gone(file_, path_)) {
     problem_ = text_of_gone(path_);
