@@ -19,15 +19,15 @@ namespace {
 
 enum class Lock : std::uint8_t { taken, of_another, unknown };
 
-// Locks an open file. The lock belongs to it, and goes with the process. It is not flock(2): HDF5's
-// own tools take that one to read, and are to read these files.
+// Locks an open file (fcntl(2), F_OFD_SETLK) until it is closed or the process ends. flock(2) would
+// not do: HDF5's tools take it to read, and must be able to read these files.
 Lock lock(int fd) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
   if (::fcntl(fd, F_OFD_SETLK, &whole) == 0) return Lock::taken;
   return errno == EAGAIN || errno == EACCES ? Lock::of_another
-                                            : Lock::unknown;  // a file system without locks
+                                            : Lock::unknown;  // the file system has no locks
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ Lock lock(int fd) {
 std::vector<std::string> remove_left_files(const std::string& directory,
                                            const std::string& prefix) {
   std::vector<std::string> removed;
-  std::error_code error;  // a directory that cannot be read has nothing to remove
+  std::error_code error;  // an unreadable directory has nothing to remove
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string path = entry->path().string();
@@ -49,11 +49,11 @@ std::vector<std::string> remove_left_files(const std::string& directory,
   return removed;
 }
 
-/// The lock of a file, which is made where it is not there, and its removal.
+/// Creates a file if it is absent, locks it, and removes it at the end.
 class OffloadFile::Claim {
  public:
   explicit Claim(const std::string& path) : path_(path) {
-    // The process that had the file may remove it between our open and our lock.
+    // The process that owned the file may remove it between our open and our lock.
     while (fd_ < 0) {
       open();
       refuse_others();
@@ -64,7 +64,7 @@ class OffloadFile::Claim {
     if (!keep_ && is_ours()) ::unlink(path_.c_str());
     ::close(fd_);
   }
-  /// From here on the file stays when the object goes.
+  /// The destructor leaves the file.
   void keep() { keep_ = true; }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
@@ -84,7 +84,7 @@ class OffloadFile::Claim {
                 "End that process, or choose another directory");
   }
 
-  // True where the path still names the file that is locked.
+  // Whether the path still names the locked file.
   bool is_ours() const {
     struct stat locked {};
     struct stat named {};
@@ -117,7 +117,7 @@ void OffloadFile::create(const std::vector<OffloadDataset>& datasets) {
     extents_.push_back({dataset, memory.file().offset(dataset.name)});
   }
   memory.close();
-  std::filesystem::resize_file(path_, 0);  // what a dead run left
+  std::filesystem::resize_file(path_, 0);  // drops the contents a dead run left
   memory.put_into(path_);
 
   bytes_ = static_cast<std::int64_t>(std::filesystem::file_size(path_));

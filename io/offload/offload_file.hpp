@@ -1,7 +1,7 @@
 #pragma once
-// What one rank keeps on disk while it trains (ZeRO-Infinity, Rajbhandari et al. 2021): named
-// one-dimensional datasets in an HDF5 file, read and written past HDF5 by a BlockFile at the
-// datasets' places in the file. So h5ls and h5dump read the file while a run lives on it.
+// Offload file: the state that one rank keeps on disk while it trains (ZeRO-Infinity, Rajbhandari
+// et al. 2021). It is an HDF5 file of named one-dimensional datasets, which a BlockFile reads and
+// writes in place, at their offsets. h5ls and h5dump can read it during the run.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,13 +19,13 @@ struct OffloadDataset {
   std::int64_t elements = 0;
 };
 
-/// `elements` rounded up to a whole number of aligned pages (BlockFile::alignment). What is
-/// transferred: memory of a dataset's end must have room for it.
+/// `elements` rounded up to whole pages (BlockFile::alignment), as transfers are: memory for the
+/// end of a dataset must have room for them.
 constexpr std::int64_t padded_elements(DType dtype, std::int64_t elements) {
   const std::int64_t page = BlockFile::alignment / static_cast<std::int64_t>(size_of(dtype));
   return (elements + page - 1) / page * page;
 }
-/// The bytes of these: what a dataset takes in the file, and a part of it in memory.
+/// Bytes of padded_elements(): the size of a dataset in the file, or of a transfer in memory.
 constexpr std::int64_t padded_bytes(DType dtype, std::int64_t elements) {
   return padded_elements(dtype, elements) * static_cast<std::int64_t>(size_of(dtype));
 }
@@ -33,23 +33,22 @@ inline std::int64_t padded_bytes(const OffloadDataset& dataset) {
   return padded_bytes(dataset.dtype, dataset.elements);
 }
 
-/// Removes the files of a directory whose names begin with `prefix` and on which no process lives,
-/// and returns their paths: what killed runs left. Where the file system has no locks, none. No
-/// process makes such a file meanwhile.
+/// Removes offload files that killed runs left: files of `directory` that begin with `prefix` and
+/// that no process has locked. Returns their paths, sorted. Removes none where the file system has
+/// no locks. No process may create such a file meanwhile.
 std::vector<std::string> remove_left_files(const std::string& directory, const std::string& prefix);
 
-/// The file. One thread uses it, and nothing is allocated per call (see BlockFile).
+/// An offload file, used by one thread. Calls allocate nothing (see BlockFile).
 class OffloadFile {
  public:
   struct Options {
     BlockFile::Options blocks;  // always writable
-    bool keep = false;          // false: the file is removed when the object goes
+    bool keep = false;          // false: the destructor removes the file
   };
 
-  /// Makes the file, with space for all datasets taken at once; their elements are zero until
-  /// written. A file of that name is replaced where no process lives on it: the lock of the file
-  /// (fcntl(2), F_OFD_SETLK) goes with its process. Error where the directory is missing or not
-  /// writable, where another process lives on the file, and where the disk has no room.
+  /// Creates the file and reserves disk space for all datasets; elements are zero until written.
+  /// Replaces a file of that name unless another process has locked it. Error where the directory
+  /// is missing or not writable, where another process uses the file, or where disk space is short.
   OffloadFile(const std::string& path, const std::vector<OffloadDataset>& datasets,
               const Options& options);
   /// Waits for all transfers.
@@ -57,17 +56,17 @@ class OffloadFile {
   OffloadFile(const OffloadFile&) = delete;
   OffloadFile& operator=(const OffloadFile&) = delete;
 
-  /// Start reading or writing elements [first, first + tensor.elements()) of a dataset, named by
-  /// its place in the constructor's list. The tensor is contiguous host memory of the dataset's
-  /// type, at an address aligned to 4096 bytes; `first` begins a page (4096 bytes) of the dataset,
-  /// and the count fills pages or reaches the dataset's end. Then the rest of the last page is
-  /// transferred too: the memory must have room for padded_elements(count).
+  /// Starts reading or writing elements [first, first + tensor.elements()) of a dataset, given by
+  /// its index in the constructor's list. tensor: contiguous host memory of the dataset's type,
+  /// aligned to 4096 bytes. `first` begins a page (4096 bytes) of the dataset, and the count fills
+  /// pages or reaches the dataset's end. The last page is transferred whole: the memory must have
+  /// room for padded_elements(count).
   BlockRequest read(std::size_t dataset, std::int64_t first, const Tensor& to);
   BlockRequest write(std::size_t dataset, std::int64_t first, const Tensor& from);
 
-  /// One line: the file, and how it is read and written.
+  /// One line for the log: the file, and how it is read and written.
   std::string description() const;
-  /// Bytes the file takes on the disk.
+  /// Size of the file in bytes.
   std::int64_t bytes() const { return bytes_; }
 
  private:
@@ -86,7 +85,7 @@ class OffloadFile {
   std::string path_;
   std::vector<Extent> extents_;
   std::int64_t bytes_ = 0;
-  std::unique_ptr<Claim> claim_;  // outlives the transfers
+  std::unique_ptr<Claim> claim_;  // declared first: outlives the transfers
   std::unique_ptr<BlockFile> blocks_;
 };
 
