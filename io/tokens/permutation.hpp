@@ -1,7 +1,7 @@
 #pragma once
-// A pseudo-random permutation of [0, n) in no memory: a balanced Feistel network over the next even
-// power of two (Luby and Rackoff 1988), with cycle walking back into the range (Black and Rogaway
-// 2002).
+// Pseudo-random permutation of [0, n) without a table: a balanced Feistel network over the next
+// even power of two (Luby and Rackoff 1988), with cycle walking back into the range (Black and
+// Rogaway 2002).
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace triax {
 
-/// The permutation of [0, n), n >= 1, that (seed, epoch) names. Fewer than four walks on average.
+/// The permutation of [0, n), n >= 1, for (seed, epoch). An evaluation takes fewer than four walks
+/// on average.
 class Permutation {
  public:
   constexpr Permutation(std::uint64_t n, std::uint64_t seed, std::uint64_t epoch) : n_(n) {
@@ -20,7 +21,7 @@ class Permutation {
     std::uint64_t key = splitmix64(splitmix64(seed) + epoch);
     for (std::uint64_t& round : keys_) round = key = splitmix64(key);
   }
-  /// Where `index` < n goes.
+  /// Image of `index` < n.
   constexpr std::uint64_t operator()(std::uint64_t index) const {
     do index = encrypt(index);
     while (index >= n_);

@@ -1,5 +1,5 @@
 #pragma once
-// Token ids of any integer type on disk as int32. Internal to io/.
+// Converts token ids of any integer type on disk to int32. Internal to io/.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -10,9 +10,8 @@
 
 namespace triax {
 
-/// Converts out.size() tokens of type T from `from`, at any alignment. Ids that int32 cannot hold
-/// become its nearest value, which no vocabulary contains, rather than wrap into one that looks
-/// valid.
+/// Converts out.size() tokens of type T from `from`, at any alignment. Ids outside int32 saturate,
+/// to values that no vocabulary contains, instead of wrapping to ids that look valid.
 template <class T>
 void convert_tokens(const std::byte* from, std::span<std::int32_t> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {

@@ -54,7 +54,7 @@ class LlmcFile : public TokenFile {
   bool wide_;  // uint32 rather than uint16
 };
 
-// What is there but cannot be looked at is for its reader to say.
+// An index that exists but cannot be examined counts: opening it gives the error.
 bool has_index(const std::string& prefix) {
   std::error_code error;
   const auto status = std::filesystem::status(prefix + ".idx", error);
@@ -123,7 +123,7 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ran
   const std::string stem = std::filesystem::path(name).replace_extension().string();
   const bool bin = name.extension() == ".bin";
   if (!std::filesystem::exists(path, ignored)) {
-    if (has_index(path)) return open_megatron(path);  // a prefix names no file itself
+    if (has_index(path)) return open_megatron(path);  // `path` is a Megatron prefix
     if (bin && has_index(stem)) return open_megatron(stem);
   }
   MappedFile file(path);
@@ -132,10 +132,10 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ran
     return open_megatron(stem);
   if (is_llmc(file)) return open_llmc(std::move(file));
   if (hdf5::begin_of_hdf5(path) >= 0) return open_hdf5_tokens(path);
-  if (bin && has_index(stem)) return open_megatron(stem);  // which says what is wrong with it
+  if (bin && has_index(stem)) return open_megatron(stem);  // throws the Error about the index
   if (file.size() == 0)
     throw Error(path + " is empty", "0 bytes", "Give a file with text or tokens in it");
-  // Text has no zero bytes; token ids of two or four bytes have them within a few.
+  // Text has no zero bytes; token ids of 2 or 4 bytes have one within a few ids.
   constexpr std::size_t probe = 65536;
   const auto head = file.bytes().first(std::min(probe, file.size()));
   const auto zero = std::find(head.begin(), head.end(), std::byte{0});

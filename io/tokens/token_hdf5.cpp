@@ -1,4 +1,4 @@
-// Tokens in an HDF5 file, read by hyperslabs.
+// Tokens of an HDF5 dataset, read by hyperslabs.
 #include <utility>
 #include <vector>
 
@@ -25,7 +25,7 @@ class Hdf5Tokens : public TokenFile {
  private:
   hdf5::File file_;
   std::string dataset_;
-  Shape shape_;  // of one dimension or none
+  Shape shape_;  // at most one dimension
 };
 
 constexpr const char* named = "/tokens";
@@ -47,7 +47,7 @@ bool is_flat(const hdf5::File& file, const std::string& dataset) {
                   path, dataset));
 }
 
-// The dataset "/tokens", which may be a link to one. A group of this name is none.
+// Checks the dataset "/tokens", which may be a link to one, and returns its name.
 std::string named_tokens(const hdf5::File& file, const std::string& path) {
   if (!file.is_integer(named))
     throw Error(path + " is not an HDF5 token file",
@@ -68,7 +68,8 @@ std::string only_tokens(const hdf5::File& file, const std::string& path) {
   if (flat.size() == 1) return flat.front();
   if (flat.empty() && integers.size() == 1 && file.rank(integers.front()) > 1)
     not_flat(file, path, integers.front());
-  if (integers.empty() && found.size() == 1) (void)file.rank(found.front());  // a link to nothing
+  if (integers.empty() && found.size() == 1)
+    (void)file.rank(found.front());  // throws for a link that leads nowhere
   throw Error(
       path + " is not an HDF5 token file",
       fmt::format("{} one-dimensional integer datasets, none of them \"tokens\"", flat.size()),

@@ -1,5 +1,5 @@
-// JSON lines: one object a line, its "text" decoded when it is read. In memory: 16 bytes a line,
-// and one line. The lines are found by all ranks of a job together, each in a part of the file.
+// JSON lines: one object per line, whose "text" is decoded when it is read. Memory: 16 bytes per
+// line, and one decoded line. Each rank of the job finds the lines in its share of the file.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Behind the mark that some editors begin UTF-8 with.
+// The file's text without a UTF-8 byte order mark.
 std::string_view text_of(const MappedFile& file) {
   constexpr std::string_view mark = "\xef\xbb\xbf";
   std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());
@@ -24,7 +24,7 @@ std::string_view text_of(const MappedFile& file) {
   return all;
 }
 
-// The line that starts at `offset`, without its end.
+// The line that starts at `offset`, without its newline.
 std::string_view line_at(std::string_view text, std::size_t offset) {
   return text.substr(offset, text.find('\n', offset) - offset);
 }
@@ -41,14 +41,14 @@ std::optional<std::string> decoded(std::string_view line) {
   return std::move(text->get_ref<std::string&>());
 }
 
-// The lines that begin in one part of a file, in order.
+// The lines that begin in one rank's share of a file, in order.
 struct FoundLines {
-  std::vector<std::int64_t> places;  // of each that is not blank: its offset, and its tokens
-  std::int64_t lines = 0;            // blank ones too
-  std::int64_t bad = 0;              // the number, from 1, of the first that holds no text; 0: none
+  std::vector<std::int64_t> places;  // per non-blank line: its offset, its tokens
+  std::int64_t lines = 0;            // blank lines included
+  std::int64_t bad = 0;              // number (from 1) of the first line without text; 0: none
 };
 
-// Rank `rank` of `size` looks through the lines that begin in its equal part of the file.
+// Finds the lines that begin in the share of rank `rank` of `size`.
 FoundLines find_lines(std::string_view all, std::size_t rank, std::size_t size) {
   const auto part = [&](std::size_t r) {
     return all.size() / size * r + all.size() % size * r / size;
@@ -95,7 +95,7 @@ class JsonlFile : public TokenFile {
     for (std::size_t done = 0; done < out.size(); ++line) {
       const std::string& text = cached(line);
       auto at = static_cast<std::size_t>(begin - lines_[line].begin) + done;
-      // The separator is the one token behind the text.
+      // The token behind the text is the separator.
       for (; at <= text.size() && done < out.size(); ++at, ++done)
         out[done] = at == text.size() ? '\n' : static_cast<unsigned char>(text[at]);
     }
@@ -104,10 +104,10 @@ class JsonlFile : public TokenFile {
  private:
   struct Line {
     std::size_t offset;  // in the file
-    std::int64_t begin;  // its first token
+    std::int64_t begin;  // index of its first token
   };
 
-  // What this rank found, where all found text in all lines.
+  // The lines this rank found. Error on all ranks where any rank found a line without text.
   FoundLines find_together(const Ranks& ranks) const {
     FoundLines found;
     agreed(ranks, [&] {
@@ -127,7 +127,8 @@ class JsonlFile : public TokenFile {
     return found;
   }
 
-  // Adds the lines of all ranks: of one after the other, so that no more than one's are twice.
+  // Adds the lines of all ranks, one rank after another: memory holds the lines of only one rank
+  // twice.
   void add(FoundLines found, const Ranks& ranks) {
     const std::array<std::int64_t, 1> own{std::ssize(found.places)};
     const std::vector<std::int64_t> counts = gather_over_ranks(ranks, own);
@@ -144,7 +145,7 @@ class JsonlFile : public TokenFile {
     }
   }
 
-  // Of a line's text as it was when the file was opened.
+  // Bytes of a line's text when the file was opened.
   std::int64_t length_of(std::size_t line) const {
     const std::int64_t end = line + 1 < lines_.size() ? lines_[line + 1].begin - 1 : size_;
     return end - lines_[line].begin;
@@ -180,7 +181,7 @@ class JsonlFile : public TokenFile {
 
 namespace {
 
-// The first line that is not blank where it begins like a JSON object, else nothing.
+// The first non-blank line if it begins with '{', else "".
 std::string_view object_line(const MappedFile& file) {
   const std::string_view all = text_of(file);
   const std::size_t first = all.find_first_not_of(" \t\r\n");

@@ -1,7 +1,7 @@
-// Megatron-LM's indexed dataset (megatron/core/datasets/indexed_dataset.py). The .idx holds: magic,
-// version (u64), type code (u8), sequences (u64), document boundaries (u64), lengths (i32 each),
-// byte offsets into the .bin (i64 each), document boundaries (i64 each), and, for multimodal sets,
-// a mode (i8) for each sequence.
+// Megatron-LM's indexed dataset (megatron/core/datasets/indexed_dataset.py). The .idx file holds:
+// magic, version (u64), type code (u8), number of sequences (u64), number of document boundaries
+// (u64), lengths (i32 per sequence), byte offsets into the .bin (i64 per sequence), document
+// boundaries (i64 each), and, for multimodal sets, a mode (i8 per sequence).
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -83,8 +83,7 @@ class MegatronFile : public TokenFile {
   }
 
  private:
-  // Where pieces are scattered, the first token of every so many sequences is kept: 1/64 of the
-  // index.
+  // For scattered sequences the first token of every 128th sequence is stored: 1/192 of the index.
   static constexpr std::int64_t block_sequences = 128;
 
   std::int64_t width() const { return static_cast<std::int64_t>(type_.bytes); }
@@ -116,7 +115,7 @@ class MegatronFile : public TokenFile {
     const auto sequences = load<std::uint64_t>(p + 18);
     const auto documents = load<std::uint64_t>(p + 26);
     const std::uint64_t room = index_.size() - header_bytes;
-    // Compared by division first: a damaged count must not overflow the product.
+    // Division first: the product of a damaged count could overflow.
     const bool fits = sequences <= room / 12 && documents <= room / 8;
     const std::uint64_t expected = fits ? sequences * 12 + documents * 8 : 0;
     if (!fits || (room != expected && room != expected + sequences))
@@ -154,8 +153,8 @@ class MegatronFile : public TokenFile {
   std::int64_t sequences_ = 0;
   std::int64_t size_ = 0;
   std::int64_t first_offset_ = 0;          // bytes
-  bool contiguous_ = true;                 // sequences lie one behind the other
-  std::vector<std::int64_t> block_begin_;  // first token of every block of sequences
+  bool contiguous_ = true;                 // the sequences adjoin in the .bin
+  std::vector<std::int64_t> block_begin_;  // index of the first token of every 128th sequence
 };
 
 }  // namespace

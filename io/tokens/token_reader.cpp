@@ -12,8 +12,8 @@ struct TokenReader::Impl {
   struct Part {
     std::string path;
     std::unique_ptr<TokenFile> file;
-    std::int64_t begin;              // its first token in the whole sequence
-    mutable bool unchecked = false;  // it was read since its length was seen
+    std::int64_t begin;              // index of its first token in the whole sequence
+    mutable bool unchecked = false;  // read since the last check of its length
   };
   std::vector<Part> parts;
   std::int64_t tokens = 0;
@@ -24,7 +24,7 @@ struct TokenReader::Impl {
 
   std::int64_t samples() const { return (tokens - 1) / length; }
   void read(std::int64_t begin, std::span<std::int32_t> out) const;
-  // Throws a Failure where one is not in the vocabulary.
+  // Throws a Failure for an id outside the vocabulary.
   template <class Failure>
   void check_ids(const Part& part, std::int64_t begin, std::span<const std::int32_t> ids) const;
 };
