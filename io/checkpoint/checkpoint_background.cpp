@@ -20,8 +20,8 @@ void BackgroundWrite::wait() {
   if (thread_.joinable()) thread_.join();
 }
 
-// Acquire and release: all reads of what is copied come before copied_ is true, and whoever saw
-// that writes there after them.
+// Acquire and release: all reads of the sources happen before copied_ becomes true, and the caller
+// writes to them only after it has seen that.
 void BackgroundWrite::wait_copied() const {
   copied_.wait(false, std::memory_order_acquire);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Copies a rank's part of a checkpoint and writes it into the file while the caller goes on.
+// Copies a rank's share of a checkpoint and writes it to the file while the caller continues.
 #include <atomic>
 #include <thread>
 
@@ -8,23 +8,24 @@
 
 namespace triax {
 
-/// From the constructor to wait() a thread of its own calls `snapshot`'s copy, then `writer`'s
-/// write and flush, and nobody else may use them. A failure is kept in the writer.
+/// Runs `snapshot`'s copy() and then `writer`'s write() and flush() in a thread of its own. Nobody
+/// else may use either of them from the constructor until wait() returns. The writer keeps a
+/// failure.
 class BackgroundWrite {
  public:
-  /// Both outlive the object. `stream`: for the copies, and theirs alone. Error of std::thread
-  /// where there is none to be had; then nothing is copied.
+  /// `writer` and `snapshot` outlive the object. `stream`: runs the copies and nothing else.
+  /// std::system_error where no thread can be started; nothing is copied then.
   BackgroundWrite(CheckpointWriter& writer, CheckpointSnapshot& snapshot,
                   const Stream& stream = Stream());
-  /// Stops soon where it is not done: the file is then incomplete. What was added to the snapshot
-  /// is not read any more.
+  /// Stops an unfinished write soon, which leaves the file incomplete. The sources of the snapshot
+  /// are not read afterwards.
   ~BackgroundWrite();
   BackgroundWrite(const BackgroundWrite&) = delete;
   BackgroundWrite& operator=(const BackgroundWrite&) = delete;
 
-  /// Waits until what was added to the snapshot is copied, and may change.
+  /// Waits until the snapshot is copied: its sources may change then.
   void wait_copied() const;
-  /// True when all is on disk, or the failure known: wait() returns at once.
+  /// True when all data are on disk or the write has failed: wait() then returns at once.
   bool done() const { return done_.load(std::memory_order_acquire); }
   void wait();
 
@@ -34,7 +35,7 @@ class BackgroundWrite {
   std::atomic<bool> copied_ = false;
   std::atomic<bool> done_ = false;
   std::atomic<bool> stop_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // declared last: it uses the other members
 };
 
 }  // namespace triax

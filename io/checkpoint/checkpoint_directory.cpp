@@ -1,4 +1,4 @@
-// Names of published checkpoints and their upkeep.
+// Names, lists and prunes the checkpoints of a directory.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The step of "step-000050.h5"; nothing for any other name.
+// Step of a name like "step-000050.h5"; nothing for any other name.
 std::optional<std::int64_t> step_of(std::string_view name) {
   constexpr std::string_view prefix = "step-";
   constexpr std::string_view suffix = ".h5";
@@ -36,7 +36,7 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 
 constexpr std::string_view set_aside = ".superseded";
 
-// False for one that another process has just removed.
+// Whether the entry is a regular file; false where another process has just removed it.
 bool is_file(const fs::directory_entry& entry) {
   std::error_code error;
   const bool file = entry.is_regular_file(error);
@@ -47,13 +47,13 @@ bool is_file(const fs::directory_entry& entry) {
   return file;
 }
 
-// A link to a file on a disk that is not here now: it may be a checkpoint, and is never replaced.
+// A link whose target is not mounted now may be a checkpoint: it is never replaced.
 bool leads_nowhere(const fs::path& path) {
   std::error_code ignored;
   return fs::is_symlink(path, ignored) && !fs::exists(path, ignored);
 }
 
-// What the rest of a name says after "step-000050.h5".
+// State by the rest of a name behind "step-000050.h5"; nothing for an unknown ending.
 std::optional<CheckpointState> state_of(std::string_view ending) {
   if (ending.empty()) return CheckpointState::published;
   if (ending == ".tmp") return CheckpointState::unfinished;
@@ -63,7 +63,7 @@ std::optional<CheckpointState> state_of(std::string_view ending) {
   return {};
 }
 
-// The paths in one state, by step.
+// Paths of the checkpoints in one state, by step.
 std::vector<std::string> paths_in(const std::string& directory, CheckpointState state) {
   std::vector<std::string> paths;
   for (CheckpointPath& found : find_checkpoints(directory))
@@ -136,8 +136,8 @@ void remove_file(const std::string& path, const char* what) {
                 "Check the directory's permissions");
 }
 
-// The directories of parts that files of `directory` show, whatever they are called now. Where the
-// file that a directory is named after does not open, nobody knows: it counts as shown.
+// The part directories that `files` refer to, whatever the files are called now. Where the master
+// that a directory is named after does not open, the directory counts as used.
 std::set<std::string> shown_parts(const std::vector<std::string>& files,
                                   const std::vector<std::string>& directories) {
   std::set<std::string> shown;
@@ -153,7 +153,7 @@ std::set<std::string> shown_parts(const std::vector<std::string>& files,
   return shown;
 }
 
-// Directories of parts that no file shows; none where not all files are seen.
+// Part directories that no file refers to; none where the directory cannot be listed completely.
 std::vector<std::string> stray_parts(const std::string& directory) {
   std::vector<std::string> parts;
   std::vector<std::string> files;
@@ -202,7 +202,7 @@ std::string prune_checkpoints(const std::string& directory, int keep, std::int64
   }
   std::set<std::string> unused;
   for (std::size_t i = static_cast<std::size_t>(keep); i < paths.size(); ++i) {
-    // The parts of a file elsewhere lie there, and are not this directory's.
+    // A link's target has its parts beside it, in another directory.
     std::error_code unknown;
     const bool link = fs::is_symlink(paths[i], unknown) || unknown;
     if (const auto parts = link ? std::nullopt : parts_directory_of(paths[i]);
@@ -211,8 +211,8 @@ std::string prune_checkpoints(const std::string& directory, int keep, std::int64
     remove_file(paths[i], "old");
   }
   if (unused.empty()) return spared;
-  for (const std::string& parts : stray_parts(directory)) {  // a copy of a master shows them too
-    std::error_code ignored;                                 // what stays goes as a run begins
+  for (const std::string& parts : stray_parts(directory)) {  // a copy of the master may use them
+    std::error_code ignored;  // the next run's start removes the rest
     if (unused.contains(parts)) fs::remove_all(parts, ignored);
   }
   return spared;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* remedy = "Check free space, quota and permissions of checkpoint.directory";
 
-// Makes the directory and an empty file.
+// Creates the directory and an empty file.
 void prepare(const std::string& path, const hdf5::FileHints& hints) {
   std::error_code error;
   std::filesystem::create_directories(directory_of(path), error);
@@ -27,9 +27,9 @@ void prepare(const std::string& path, const hdf5::FileHints& hints) {
   hdf5::create_empty(path, hints);
 }
 
-// Calls visit for the segments of a tensor in portions of about `most` bytes, so small that who
-// reads one twice finds it in the processor's cache. Long segments are cut where pages of the file
-// end.
+// Calls visit() for the segments of a tensor in portions of about `most` bytes, so small that a
+// second read (the checksum) finds a portion in the processor's cache. Long segments are cut at
+// page boundaries of the file.
 template <class Visit>
 void for_each_portion(const std::vector<DataSegment>& segments, std::size_t width,
                       std::int64_t most, Visit&& visit) {
@@ -57,7 +57,7 @@ void for_each_portion(const std::vector<DataSegment>& segments, std::size_t widt
   end_portion();
 }
 
-// Rank 0's texts of a header.
+// Broadcasts the texts of a header from rank 0.
 struct SharedTexts {
   const Ranks& ranks;
   void operator()(const char*, std::int64_t) const {}
@@ -100,7 +100,7 @@ void CheckpointWriter::create(const CheckpointHeader& header,
                               const std::vector<CheckpointTensor>& tensors) {
   try {
     std::vector<CheckpointTensor> datasets;
-    std::vector<std::uint64_t> offsets;  // rank 0's, which alone knows them
+    std::vector<std::uint64_t> offsets;  // filled on rank 0, zeros elsewhere
     agreed(ranks_, [&] { header_ = header; });
     for_each_attribute(header_, SharedTexts{ranks_});
     agreed(ranks_, [&] {
@@ -114,7 +114,7 @@ void CheckpointWriter::create(const CheckpointHeader& header,
       parts_->create(tensors);
     else
       sum_over_ranks(ranks_, offsets);
-    agreed(ranks_, [&] {  // memory for what ranks write together may be short on one
+    agreed(ranks_, [&] {  // one rank may be short of memory for the collective buffers
       places_ = parts_ ? parts_->places() : places_of(datasets, offsets);
       open_data();
     });
@@ -143,13 +143,13 @@ void CheckpointWriter::open_data() {
               : independent_writer(places_.paths(), options_.gather);
 }
 
-// Where the data of the datasets lie.
+// Writes the file's structure, on rank 0. Returns the file offsets of the datasets.
 std::vector<std::uint64_t> CheckpointWriter::write_structure(
     const std::vector<CheckpointTensor>& datasets) {
   hdf5::FileInMemory memory(hdf5::File::Mode::create, options_.hints,
                             hdf5::structure_estimate(datasets.size()));
   write_header(memory.file(), header_);
-  // Before the tensors: else HDF5 puts the checksums into what alignment leaves free between those.
+  // Before the tensors: otherwise HDF5 puts the checksums into the alignment gaps between them.
   create_integrity(memory.file(), header_, tensors_);
   for (const CheckpointTensor& tensor : tensors_)
     memory.file().create_dataset(tensor.name, tensor.dtype, tensor.shape);
@@ -166,7 +166,7 @@ void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Bo
   check(open_, "write to the closed checkpoint {}", path_);
   if (!failure_.empty()) return;
   try {
-    // What need not be copied is read once here, and goes to the disk in larger pieces.
+    // Memory that is written without a copy is read only once, so its portions may be larger.
     const std::int64_t portion = memory == Lifetime::call ? long_segment : 16 * long_segment;
     for_each_portion(places_.segments(name, boxes, data), size_of(data.dtype()), portion,
                      [&](std::span<const DataSegment> segments) {
@@ -190,7 +190,8 @@ void CheckpointWriter::fail(const std::string& why) {
   if (failure_.empty()) failure_ = why;
 }
 
-// Where there are parts: the file that shows them as one. By rank 0.
+// Writes the master of a checkpoint in parts: the file whose virtual datasets show the parts as
+// one. On rank 0.
 void CheckpointWriter::write_master() {
   hdf5::FileInMemory memory(hdf5::File::Mode::create_behind_block);
   header_.parts = parts_->description();

@@ -8,8 +8,8 @@ namespace triax {
 namespace {
 
 constexpr std::int64_t newest_format = 2;
-// Absent where it is empty: the scale of a run in another type than fp16, the parts of a whole
-// file.
+// Attributes that are absent where empty: the loss scale of a run without fp16, the parts of a
+// single file.
 bool optional(std::string_view name) {
   return name == "loss_scale" || name == "parts";
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a checkpoint says of itself: attributes of its root, and the list of its tensors.
+// Header of a checkpoint: the attributes of its root group, and the entries of its list of tensors.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace triax {
 
-/// Everything but tensors.
+/// The attributes of the root group.
 struct CheckpointHeader {
   std::int64_t format_version = 2;  // of the layout
   std::int64_t step = 0;            // steps done
@@ -16,16 +16,16 @@ struct CheckpointHeader {
   std::int64_t samples = 0;         // data position: samples consumed since the start
   std::string job;                  // JSON as resolved
   std::string model;                // Hugging Face config.json
-  std::string grid;                 // JSON {"data":, "pipeline":, "tensor":} that wrote it
-  std::string version;              // of triax
-  std::string loss_scale;           // JSON; empty: none (no fp16)
-  std::string parts;                // JSON, set by the writer; empty: one file holds everything
+  std::string grid;        // JSON {"data":, "pipeline":, "tensor":} of the run that wrote it
+  std::string version;     // version of triax
+  std::string loss_scale;  // JSON; empty: no fp16
+  std::string parts;       // JSON, set by the writer; empty: one file holds everything
 };
 
-/// The first format whose files carry checksums.
+/// First format version with checksums.
 constexpr std::int64_t checksums_since = 2;
 
-/// Calls visit(attribute's name, member) for each attribute of the root, by name.
+/// Calls visit(attribute name, member) for each attribute of the root, in the order of names.
 template <class Header, class Visit>
 void for_each_attribute(Header& header, Visit&& visit) {
   visit("format_version", header.format_version);
@@ -50,9 +50,9 @@ struct CheckpointTensor {
   }
 };
 
-/// Collective over the file's ranks.
+/// Writes the attributes; empty optional ones are left out.
 void write_header(hdf5::File& file, const CheckpointHeader& header);
-/// Error: `path` is no checkpoint of triax, or of a newer format.
+/// Error where `path` is not a checkpoint of triax or has a newer format.
 CheckpointHeader read_header(const hdf5::File& file, const std::string& path);
 
 }  // namespace triax

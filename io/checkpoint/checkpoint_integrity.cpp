@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* group = "/integrity";
 
-// "name=value" lines of the attributes that are there, by name.
+// Lines "name=value" of the attributes, in the order of names, without empty texts.
 struct AttributeLines {
   std::string text;
   void operator()(const char* name, std::int64_t value) {
@@ -32,7 +32,7 @@ std::string header_checksum(const CheckpointHeader& header) {
   return hexadecimal(checksum_of(lines.text));
 }
 
-// The sum of the lines' checksums: it does not depend on the tensors' order.
+// Sum of the checksums of one line per tensor: independent of their order.
 std::string tensors_checksum(const std::vector<CheckpointTensor>& tensors) {
   std::uint64_t sum = 0;
   for (const auto& [name, dtype, shape] : tensors)
@@ -133,8 +133,8 @@ void check_header(const hdf5::File& file, const std::string& path, const Checkpo
 
 namespace {
 
-// Each tensor has its checksums under its own name: where one of both is not there, or there are
-// not as many as its shape asks for, it is the one.
+// Finds the damaged entry: the first tensor without checksums or with a wrong number of them, or
+// checksums without a tensor. Empty where all match.
 std::string odd_one_out(const hdf5::File& file, const std::vector<CheckpointTensor>& tensors) {
   const std::int64_t block = file.integer_attribute(group, "block_elements");
   std::set<std::string> sums;
@@ -159,7 +159,7 @@ void check_tensors(const hdf5::File& file, const std::string& path,
   std::string odd;
   try {
     odd = odd_one_out(file, tensors);
-  } catch (const Error&) {  // the list of checksums is damaged too
+  } catch (const Error&) {  // the checksums are damaged too
   }
   expect(file, path, "tensors", sum, "names, types and shapes", odd);
 }
@@ -167,7 +167,7 @@ void check_tensors(const hdf5::File& file, const std::string& path,
 std::int64_t read_integrity_block(const hdf5::File& file, const std::string& path) {
   const std::string algorithm = file.string_attribute(group, "algorithm");
   const std::int64_t block = file.integer_attribute(group, "block_elements");
-  constexpr std::int64_t largest = std::int64_t{1} << 28;  // what a reader must hold
+  constexpr std::int64_t largest = std::int64_t{1} << 28;  // a reader allocates this many elements
   if (algorithm == checksum_algorithm && block >= 1 && block <= largest) return block;
   throw Error(fmt::format("cannot verify {}", path),
               fmt::format("its checksums are {} of blocks of {} elements", algorithm, block),

@@ -25,7 +25,7 @@ std::string directory_name(const std::string& master, std::uint64_t number) {
   return numbered_name(master + std::string(infix), number);
 }
 
-// A directory that was not there before; its number.
+// Creates a new part directory and returns its number.
 std::uint64_t make_directory(const std::string& master) {
   for (std::uint64_t number = 0;; ++number) {
     const std::string path = directory_name(master, number);
@@ -40,10 +40,10 @@ std::int64_t rows_of(const CheckpointTensor& tensor) {
   return tensor.shape.rank() == 0 ? 1 : tensor.shape[0];
 }
 
-// In the order of the model: what belongs to its first tensor (weights, moments) before what
-// belongs to its second, so that a rank that holds a few layers writes to few parts.
+// Sorts tensors by their position in the model: weights and moments of the first tensor, then those
+// of the second. A rank that holds a few layers then writes to few part files.
 std::vector<CheckpointTensor> in_model_order(const std::vector<CheckpointTensor>& tensors) {
-  std::map<std::string, std::size_t> seen;  // tensors of each group
+  std::map<std::string, std::size_t> seen;  // tensors seen per group
   std::vector<std::pair<std::size_t, const CheckpointTensor*>> places;
   for (const CheckpointTensor& tensor : tensors)
     places.emplace_back(seen[tensor.name.substr(0, tensor.name.rfind('/'))]++, &tensor);
@@ -53,7 +53,7 @@ std::vector<CheckpointTensor> in_model_order(const std::vector<CheckpointTensor>
   return out;
 }
 
-// Rows of a tensor as a tensor of its own.
+// Rows of a tensor as a tensor.
 CheckpointTensor cut(const CheckpointTensor& tensor, const TensorSlice& slice) {
   CheckpointTensor part = tensor;
   if (tensor.shape.rank() > 0) part.shape[0] = slice.end - slice.begin;
@@ -68,20 +68,20 @@ std::vector<std::vector<TensorSlice>> deal_tensors(const std::vector<CheckpointT
   for (const CheckpointTensor& tensor : tensors) left += tensor.bytes();
   std::vector<std::vector<TensorSlice>> dealt;
   std::size_t part = 0;
-  std::int64_t room = 0;  // in this part, of its share of what was left when it was begun
+  std::int64_t room = 0;  // bytes left of this part's share
   const auto share = [&] {
     const auto open = static_cast<std::int64_t>(parts - part);
     return (left + open - 1) / open;
   };
   room = share();
-  bool empty = true;  // this part
+  bool empty = true;  // whether the current part is empty
   for (const CheckpointTensor& tensor : tensors) {
     std::vector<TensorSlice>& slices = dealt.emplace_back();
     const std::int64_t rows = rows_of(tensor);
     const std::int64_t row_bytes = rows == 0 ? 0 : tensor.bytes() / rows;
     std::int64_t row = 0;
     do {
-      // The rest of a tensor goes where it fits; one that is small beside the share is not cut.
+      // A rest that fits stays in this part; a rest of at most 1/8 of the share is not cut.
       const std::int64_t rest = (rows - row) * row_bytes;
       std::int64_t count = rows - row;
       if (rest > room && rest > share() / 8 && part + 1 < parts && row_bytes > 0)
@@ -129,13 +129,13 @@ void CheckpointParts::create(const std::vector<CheckpointTensor>& unordered) {
   for (const CheckpointTensor& tensor : tensors) bytes += tensor.bytes();
   agreed(ranks_, [&] {
     if (ranks_.rank != 0) return;
-    require_room(directory_, bytes);  // for all: else the first parts would fill the disk
+    require_room(directory_, bytes);  // for all parts: otherwise the first ones would fill the disk
     for (std::size_t part = 0; part < parts_; ++part) create_part(part, tensors);
   });
   sum_over_ranks(ranks_, offsets_);
 }
 
-// By rank 0, which alone knows where the data lie.
+// Called on rank 0, which alone knows the offsets of the data.
 void CheckpointParts::create_part(std::size_t part, const std::vector<CheckpointTensor>& tensors) {
   hdf5::FileInMemory memory(hdf5::File::Mode::create, hints_,
                             hdf5::structure_estimate(tensors.size()));
@@ -207,7 +207,7 @@ void CheckpointParts::discard() noexcept {
   try {
     std::error_code ignored;
     if (ranks_.rank == 0) fs::remove_all(directory_, ignored);
-  } catch (...) {  // no memory for a name: the next run removes the directory
+  } catch (...) {  // out of memory: the next run removes the directory
   }
 }
 

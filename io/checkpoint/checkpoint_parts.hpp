@@ -1,5 +1,5 @@
 #pragma once
-// The part files of a checkpoint whose data lie in several files (io/README.md). Internal to io/.
+// Part files of a checkpoint with checkpoint.files > 1 (io/checkpoint/README.md). Internal to io/.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,44 +13,46 @@
 
 namespace triax {
 
-/// Rows of a tensor (indices of its first dimension) that lie in one part. A scalar is one row.
+/// Rows [begin, end) of a tensor (indices of its first dimension) in one part file. A scalar is one
+/// row.
 struct TensorSlice {
   std::size_t part;
   std::int64_t begin, end;
 };
 
-/// Deals tensors to `parts` files (>= 1), in their order and about as many bytes to each: a tensor
-/// lies in one file unless a share's end falls within its rows. In the order of the tensors; the
-/// slices of each in the order of its rows.
+/// Distributes tensors, in order, over `parts` files (>= 1) with about equal bytes. A tensor lies
+/// in one file unless the end of a file's share falls within its rows. Returns the slices of each
+/// tensor, in the order of its rows.
 std::vector<std::vector<TensorSlice>> deal_tensors(const std::vector<CheckpointTensor>& tensors,
                                                    std::size_t parts);
 
-/// Writes the parts of one checkpoint. Errors of collective functions are thrown on all ranks
-/// alike.
+/// Creates and links the part files of one checkpoint. Collective functions throw Errors on all
+/// ranks alike.
 class CheckpointParts {
  public:
-  /// Collective. Makes a new directory "<master>.parts" (or ".parts-1", ... where that is taken).
+  /// Collective. Creates a new directory "<master>.parts", or ".parts-1", ... where the name is
+  /// taken.
   CheckpointParts(const std::string& master, int parts, const Ranks& ranks,
                   const hdf5::FileHints& hints);
-  /// Collective. Makes "part-000.h5" and so on with their datasets. Error when the disk has no room
-  /// for them.
+  /// Collective. Creates "part-000.h5" and so on with their datasets. Error where disk space for
+  /// them is missing.
   void create(const std::vector<CheckpointTensor>& tensors);
-  /// After create: where the tensors' data lie.
+  /// Locations of the tensors' data, after create().
   CheckpointPlaces places() const;
-  /// By one rank: waits until the files and their directory are on disk.
+  /// Waits until the files and their directory are on disk. Called by one rank.
   void finish() const;
-  /// By one rank, after finish: virtual datasets of `master` that show the parts.
+  /// Creates virtual datasets of `master` that show the parts. Called by one rank, after finish().
   void link(hdf5::File& master) const;
-  /// By one rank, after finish: what the header says of the parts.
+  /// JSON for CheckpointHeader::parts. Called by one rank, after finish().
   std::string description() const;
-  /// By one rank at least. Removes what was written.
+  /// Removes the directory with its files. Rank 0 must call it.
   void discard() noexcept;
 
  private:
   struct Place {
     CheckpointTensor tensor;
     std::vector<TensorSlice> slices;
-    std::size_t first_slice;  // of offsets_
+    std::size_t first_slice;  // index into offsets_
   };
   void create_part(std::size_t part, const std::vector<CheckpointTensor>& tensors);
   std::string path(std::size_t part) const;
@@ -59,27 +61,27 @@ class CheckpointParts {
   Ranks ranks_;
   hdf5::FileHints hints_;
   std::size_t parts_;
-  std::vector<std::uint64_t> offsets_;  // where the data of each slice begin in its file
+  std::vector<std::uint64_t> offsets_;  // of each slice's data in its file
   std::map<std::string, Place> places_;
 };
 
-/// What a header says of its parts: a directory beside the master, and the bytes of each file.
+/// CheckpointHeader::parts, parsed: a directory beside the master, and the bytes of each file.
 struct PartList {
-  std::string directory;  // its name alone; empty: one file holds everything
+  std::string directory;  // its name alone; empty: a single file, no parts
   std::vector<std::int64_t> bytes;
   /// Paths of the part files of the checkpoint `master`.
   std::vector<std::string> paths(const std::string& master) const;
 };
-/// Error where it is not what description() writes.
+/// Parses the JSON of description(). Error where it is damaged.
 PartList parse_parts(const std::string& description);
-/// Error where a part of the checkpoint `master` is not there, or not of its length.
+/// Error where a part of the checkpoint `master` is missing or has another length.
 void check_parts(const std::string& master, const PartList& parts);
 
-/// True for the name of a directory that holds parts of the checkpoint file "step-<digits>.h5";
-/// `master` becomes that file's name.
+/// Whether `name` is that of a part directory, "<master>.parts" or "<master>.parts-<number>" with a
+/// master "*.h5"; `master` becomes the master's file name.
 bool is_parts_directory(const std::string& name, std::string& master);
-/// The path of the directory with the parts of a checkpoint; empty: one file holds everything;
-/// nothing: it cannot be read.
+/// Path of a checkpoint's part directory. Empty: a single file, no parts. Nothing: the file cannot
+/// be read.
 std::optional<std::string> parts_directory_of(const std::string& master);
 
 }  // namespace triax

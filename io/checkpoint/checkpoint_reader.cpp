@@ -1,4 +1,4 @@
-// Opens a published checkpoint.
+// CheckpointReader: opens a published checkpoint.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 namespace triax {
 namespace {
 
-// Parts lie beside the file itself, as HDF5 sees it, not beside a link to it.
+// Resolves symbolic links: parts lie beside the file itself, not beside a link to it.
 std::string behind_links(const std::string& path) {
   std::error_code error;
   const auto real = std::filesystem::canonical(path, error);
@@ -66,7 +66,7 @@ std::string CheckpointReader::packed() const {
 
 void CheckpointReader::unpack(const std::string& text) {
   const nlohmann::json all = nlohmann::json::from_cbor(text);
-  real_path_ = behind_links(path_);  // as this rank's node has it
+  real_path_ = behind_links(path_);  // on this rank's node
   has_checksums_ = all["has_checksums"].get<bool>();
   for_each_attribute(header_, [&](const char* name, auto& value) {
     value = all["header"][name].get<std::remove_cvref_t<decltype(value)>>();
@@ -80,7 +80,7 @@ void CheckpointReader::unpack(const std::string& text) {
 }
 
 const hdf5::File& CheckpointReader::file() const {
-  // By its own name: beside the one that it was opened by HDF5 may find another's parts.
+  // Opened by its real path: beside a link HDF5 might find the parts of another file.
   if (!file_) file_.emplace(open_sealed(real_path_));
   return *file_;
 }
@@ -93,8 +93,8 @@ std::int64_t CheckpointReader::file_bytes() const {
 
 const std::vector<CheckpointTensor>& CheckpointReader::tensors() const {
   if (tensors_) return *tensors_;
-  // The parts of a run's own file are known to be whole (check_parts), and each has a share of
-  // every tensor: to look into all of them here would open a part for each tensor.
+  // check_parts() has checked the part files already; require_stored() would open a part for each
+  // tensor.
   const bool in_parts = !parse_parts(header_.parts).bytes.empty();
   std::vector<CheckpointTensor> found;
   for (const std::string& name : file().datasets("/")) {

@@ -1,4 +1,4 @@
-// A checksum of a whole small file, in the user block before its HDF5 data.
+// Seal of a master: the checksum of its HDF5 data, in the user block before them.
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace triax {
 namespace {
 
-// Of a file with a user block.
+// Reads a whole file, which must have a user block.
 std::string bytes_of(const std::string& path) {
   errno = 0;
   std::ostringstream out;
@@ -42,7 +42,7 @@ void seal_master(const std::string& path) {
 }
 
 void check_seal(const std::string& path) {
-  // A user block of another length is another program's.
+  // A user block of another length comes from another program.
   if (hdf5::begin_of_hdf5(path) != hdf5::File::user_block) return;
   const std::string bytes = bytes_of(path);
   if (std::string_view(bytes).starts_with(seal_of(bytes))) return;

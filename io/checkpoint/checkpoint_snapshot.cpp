@@ -50,7 +50,7 @@ void CheckpointSnapshot::copy(const Stream& stream, const Offset& offset) {
   if (broken_)
     throw Error("there is no copy of the state", "it failed before, and the state has changed",
                 "Another checkpoint is written at the next checkpoint.interval");
-  broken_ = true;  // where something throws
+  broken_ = true;  // until all copies have succeeded
   for (; copied_ < pieces_.size(); ++copied_) {
     Piece& piece = pieces_[copied_];
     const auto size = static_cast<std::int64_t>(piece.data.bytes());

@@ -1,5 +1,5 @@
 #pragma once
-// A rank's part of a checkpoint, copied, so that training can go on while it is written.
+// Copy of a rank's share of a checkpoint, so that training continues while it is written.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -10,37 +10,39 @@
 
 namespace triax {
 
-/// Two steps, so that the copy too can be made while training goes on, as long as that only reads
-/// the state (CheckFreq of Mohan et al. 2021): add() says what is to be copied, copy() does it.
+/// Works in two steps (CheckFreq, Mohan et al. 2021): add() records sources, copy() copies them. So
+/// the copy too overlaps with training, as long as that only reads the state.
 class CheckpointSnapshot {
  public:
-  /// Fills `to`, (elements), with a part of a tensor. Copies of memory only, for it is called by
-  /// any thread; with state on a device they are put on `stream`, which is not the compute's.
+  /// Copies a share of a tensor to `to`, (elements). It may only copy memory, as any thread may
+  /// call it. With state on a device it enqueues the copies on `stream`, which is not the compute
+  /// stream.
   using Source = std::function<void(const Stream& stream, const Tensor& to)>;
 
-  /// Takes `bytes` of host memory for good: footprint() of every piece added up. `space`: where the
-  /// state is.
+  /// Allocates `bytes` of host memory: the sum of footprint() over all pieces. `space`: memory
+  /// space of the state.
   explicit CheckpointSnapshot(std::int64_t bytes, MemorySpace space = MemorySpace::host);
-  /// What a piece takes at most: its bytes, up to the next cache line, and from 64 KiB on a page to
-  /// be moved in.
+  /// Memory for a piece of `bytes`: rounded up to a cache line, and from 64 KiB on one page more,
+  /// for its alignment.
   static std::int64_t footprint(std::int64_t bytes);
 
   void clear();
-  /// A part of a tensor, as CheckpointWriter::write takes it, which may not change until copy()
-  /// has returned.
+  /// Adds a share of a tensor for CheckpointWriter::write(). The source must not change until
+  /// copy() has returned.
   void add(const std::string& name, std::vector<hdf5::Box> boxes, DType type, Source source);
-  /// The same of memory that has it in one run.
+  /// As above, from contiguous memory.
   void add(const std::string& name, std::vector<hdf5::Box> boxes, const Tensor& data);
-  /// Where the file has the first byte of a piece.
+  /// File offset of the first byte of a piece (CheckpointWriter::offset).
   using Offset =
       std::function<std::int64_t(const std::string& name, const std::vector<hdf5::Box>& boxes)>;
-  /// Copies what was added since the last copy. Large pieces lie in their pages of memory as in the
-  /// file's. After an Error nothing more is copied until clear(): the state may have changed.
+  /// Copies the pieces added since the last copy(). Pieces of 64 KiB and more get the address of
+  /// their file offset modulo the page. After an Error nothing is copied until clear(): the state
+  /// may have changed.
   void copy(const Stream& stream, const Offset& offset = {});
 
-  /// All that was added is copied.
+  /// Whether all pieces are copied.
   bool whole() const { return !broken_ && copied_ == pieces_.size(); }
-  /// visit(name, boxes, data) for each part, in the order of add(); all are copied.
+  /// Calls visit(name, boxes, data) for each piece in the order of add(). All must be copied.
   template <class Visit>
   void each(Visit&& visit) const {
     check_copied();
@@ -60,8 +62,8 @@ class CheckpointSnapshot {
   Buffer memory_;
   std::int64_t used_ = 0;
   std::vector<Piece> pieces_;
-  std::size_t copied_ = 0;   // of the pieces
-  std::int64_t placed_ = 0;  // of used_, by what is copied
+  std::size_t copied_ = 0;   // number of pieces
+  std::int64_t placed_ = 0;  // bytes of used_ that copied pieces take
   bool broken_ = false;      // a copy failed
 };
 

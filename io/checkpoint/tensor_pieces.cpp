@@ -11,7 +11,7 @@ TensorPieces::TensorPieces(std::span<const CheckpointTensor> tensors, std::int64
   const int size = ranks.size;
   for (const CheckpointTensor& tensor : tensors_)
     if (shared_out(tensor)) bytes_ += tensor.bytes();
-  // A piece is the rank's whose share its first byte lies in.
+  // The owner of a piece is the rank whose share contains its first byte.
   const double share = static_cast<double>(bytes_) / size;
   std::int64_t before = 0;
   each([&](std::int64_t index, const TensorPiece& piece) {

@@ -1,5 +1,5 @@
 #pragma once
-// The tensors of a checkpoint cut into pieces that ranks share out. Internal to io/.
+// Cuts the tensors of a checkpoint into pieces and distributes them over ranks. Internal to io/.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -10,27 +10,27 @@
 
 namespace triax {
 
-/// Consecutive elements of one tensor.
+/// Elements [begin, end) of one tensor.
 struct TensorPiece {
-  std::size_t tensor;   // which of the list
-  std::int64_t number;  // which of the tensor's
+  std::size_t tensor;   // index in the list of tensors
+  std::int64_t number;  // index among the tensor's pieces
   std::int64_t begin, end;
 };
 
-/// All pieces of at most `elements` elements (>= 1), in the order of the tensors; each rank sees a
-/// run of neighbours of about as many bytes as any other's. Of tensors whose names do not begin
-/// with `group` no rank has any.
+/// All pieces of at most `elements` elements (>= 1), in the order of the tensors. Each rank owns
+/// consecutive pieces, with about the same bytes on every rank. Pieces of tensors whose names do
+/// not begin with `group` have no owner.
 class TensorPieces {
  public:
   TensorPieces(std::span<const CheckpointTensor> tensors, std::int64_t elements, const Ranks& ranks,
                std::string group = {});
   std::int64_t count() const { return count_; }
-  /// Of all ranks.
+  /// Bytes owned by all ranks together.
   std::int64_t bytes() const { return bytes_; }
-  /// The bytes of this rank's.
+  /// Bytes owned by this rank.
   std::int64_t own_bytes() const { return own_bytes_; }
 
-  /// visit(index of all, piece) for each.
+  /// Calls visit(index, piece) for every piece, owned or not.
   template <class Visit>
   void each(Visit&& visit) const {
     std::int64_t index = 0;
@@ -41,7 +41,7 @@ class TensorPieces {
               TensorPiece{t, number, number * elements_, std::min(size, (number + 1) * elements_)});
     }
   }
-  /// The same for this rank's only.
+  /// As each(), for the pieces of this rank only.
   template <class Visit>
   void each_own(Visit&& visit) const {
     each([&](std::int64_t index, const TensorPiece& piece) {
@@ -58,10 +58,10 @@ class TensorPieces {
   std::int64_t elements_;
   std::string group_;
   std::int64_t count_ = 0, bytes_ = 0, own_bytes_ = 0;
-  std::int64_t first_ = 0, last_ = 0;  // own pieces
+  std::int64_t first_ = 0, last_ = 0;  // this rank's pieces are [first_, last_)
 };
 
-/// Elements of a piece that is read as double: 8 MiB.
+/// Elements of a piece for PieceReader: 8 MiB as double.
 constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
 
 /// Reads pieces as double, one at a time.
@@ -69,7 +69,7 @@ class PieceReader {
  public:
   /// `reader` outlives it.
   explicit PieceReader(const CheckpointReader& reader) : reader_(reader) {}
-  /// Valid until the next call.
+  /// The elements of a piece, valid until the next call.
   std::span<const double> read(const CheckpointTensor& tensor, const TensorPiece& piece);
 
  private:
