@@ -1,9 +1,8 @@
 #pragma once
-// Which bytes of which file a checkpoint's tensors are. Internal to io/.
+// Locations of a checkpoint's tensors: file and byte offset. Internal to io/.
 //
-// A dataset here is contiguous, has its space from the beginning and its elements as memory has
-// them, so that its bytes can be written where they lie by whoever knows the place: HDF5 makes the
-// file's structure, and takes no part in the writing.
+// A checkpoint's datasets are contiguous, with space allocated at creation and elements stored as
+// in memory. So ranks write the bytes at known offsets; HDF5 makes only the file's structure.
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -14,34 +13,34 @@
 
 namespace triax {
 
-/// Elements [first, end) of a tensor, counted row-major, lie in a file from byte `offset` on.
+/// Elements [first, end) of a tensor, in row-major order, lie in a file from byte `offset` on.
 struct DataExtent {
   std::size_t file;
   std::int64_t first, end, offset;
 };
 
-/// Consecutive bytes of a file and of memory.
+/// Bytes that are consecutive in a file and in memory.
 struct DataSegment {
   std::size_t file;
   std::int64_t offset, bytes;
   const std::byte* memory;
-  std::int64_t first = 0;  // its first element, counted as extents count
+  std::int64_t first = 0;  // index of its first element in the tensor, row-major
 };
 
 class CheckpointPlaces {
  public:
-  /// `paths`: the files that extents speak of.
+  /// `paths`: the files, indexed by DataExtent::file.
   explicit CheckpointPlaces(std::vector<std::string> paths = {}) : paths_(std::move(paths)) {}
   const std::vector<std::string>& paths() const { return paths_; }
 
-  /// `extents`: in the order of the elements, all of them.
+  /// Adds a tensor. `extents`: cover all elements, in order.
   void add(const std::string& name, DType dtype, const Shape& shape,
            std::vector<DataExtent> extents);
-  /// The segments of a tensor's elements in `boxes` (see hdf5::File::write), which are `data` in
-  /// the tensor's own type, in the order of the elements.
+  /// Segments of the elements in `boxes` (see hdf5::File::write), in row-major order. `data`: these
+  /// elements, in the tensor's type.
   std::vector<DataSegment> segments(const std::string& name, const std::vector<hdf5::Box>& boxes,
                                     const Tensor& data) const;
-  /// Where in its file the first element of `boxes` lies; 0 where they have none.
+  /// File offset of the first element of `boxes`; 0 where they are empty.
   std::int64_t offset(const std::string& name, const std::vector<hdf5::Box>& boxes) const;
 
  private:

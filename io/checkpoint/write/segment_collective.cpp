@@ -9,7 +9,8 @@
 namespace triax {
 namespace {
 
-// Of staged, packed and received; or, where ranks share memory, of both parts of that.
+// Weight of one round. Each of three buffers (staged, packed, received) takes that much; with
+// shared memory, each of two.
 constexpr std::int64_t round_weight = collective_bytes / 3;
 
 class CollectiveWriter final : public SegmentWriter {
@@ -22,8 +23,8 @@ class CollectiveWriter final : public SegmentWriter {
         memory_(memory != nullptr ? *memory : own_memory_),
         own_(independent_writer(std::move(paths), &memory_)) {}
 
-  // A rank sees what all others share, which may take the last of its addresses: what it writes
-  // from, and what the libraries want for that, comes first.
+  // Mapping the shared memory of all other ranks may exhaust the address space of this rank: its
+  // own buffers, and what the libraries need, are allocated first.
   void meet() override {
     FirstFailure lack;
     Buffer for_libraries;
@@ -52,15 +53,16 @@ class CollectiveWriter final : public SegmentWriter {
   void finish() override {
     while (round(false)) {
     }
-    failure_.of([&] { own_->finish(); });  // also after a failure: until then memory is in use
+    failure_.of(
+        [&] { own_->finish(); });  // also after a failure: the callers' memory is in use until then
     failure_.rethrow();
   }
 
  private:
-  // What goes to the disk at once: of shorter ones too little is on its way.
+  // One write to the disk: shorter stripes would leave too few bytes in flight.
   static constexpr std::int64_t shortest_stripe = independent_bytes / independent_parts;
 
-  // A piece of one stripe.
+  // Stages a piece, which lies in one stripe, for the stripe's owner.
   void stage(const DataSegment& piece, Lifetime memory) {
     const std::int64_t weight = SegmentExchange::weight(piece);
     if (used_ + weight > round_weight) round(true);
@@ -76,8 +78,8 @@ class CollectiveWriter final : public SegmentWriter {
     used_ += weight;
   }
 
-  // Writes what all ranks have staged. `more`: this rank comes to another round; returns whether
-  // any does. A failure, of the disk or of memory, is kept for finish: the others go on.
+  // Writes all staged pieces of all ranks. `more`: this rank needs another round. Returns whether
+  // any rank does. A failure (disk, memory) is kept for finish(), so that the other ranks go on.
   bool round(bool more) {
     const SegmentExchange::Outcome outcome =
         exchange_.run(staged_, more, [&](std::span<const DataSegment> segments) {
@@ -97,11 +99,11 @@ class CollectiveWriter final : public SegmentWriter {
   Ranks ranks_;
   std::int64_t stripe_;
   SegmentExchange exchange_;
-  std::int64_t used_ = 0;    // weight of what is staged
-  std::int64_t filled_ = 0;  // bytes of it that are copied
+  std::int64_t used_ = 0;    // weight of the staged pieces
+  std::int64_t filled_ = 0;  // bytes of them copied to staging
   std::vector<OwnedSegment> staged_;
   FirstFailure failure_;
-  GatherMemory own_memory_;  // where it was given none
+  GatherMemory own_memory_;  // used where the caller gave none
   GatherMemory& memory_;
   std::unique_ptr<SegmentWriter> own_;
 };

@@ -11,7 +11,8 @@
 namespace triax {
 namespace {
 
-// Share `step` of `steps` of what goes to each owner. `segments`: by owner.
+// Share number `step` of `steps` equal shares of each owner's segments. `segments`: sorted by
+// owner.
 std::vector<OwnedSegment> share_of(std::span<const OwnedSegment> segments, std::int64_t step,
                                    std::int64_t steps) {
   std::vector<OwnedSegment> share;
@@ -37,7 +38,7 @@ std::vector<OwnedSegment> share_of(std::span<const OwnedSegment> segments, std::
 
 }  // namespace
 
-// By rank, from 0 on.
+// Must be called for ranks 0, 1, ... in order.
 void SegmentExchange::Layout::set(std::size_t rank, std::int64_t count) {
   if (rank == 0) total = 0;
   places[rank] = static_cast<int>(total);
@@ -48,7 +49,7 @@ void SegmentExchange::Layout::set(std::size_t rank, std::int64_t count) {
 SegmentExchange::Messages::Messages(std::size_t ranks, std::int64_t weight, std::size_t room)
     : packed(std::make_unique_for_overwrite<std::byte[]>(room)),
       received(std::make_unique_for_overwrite<std::byte[]>(room)),
-      // A step cuts one segment for each rank, and from each.
+      // A step cuts at most one segment per destination and one per source rank.
       most(static_cast<std::size_t>(weight / beside) + ranks),
       told(std::make_unique_for_overwrite<Description[]>(most)),
       heard(std::make_unique_for_overwrite<Description[]>(most)),
@@ -82,8 +83,8 @@ void SegmentExchange::check_weight(std::span<const OwnedSegment> segments) const
   check(out <= weight_, "{} bytes for other ranks where {} are taken", out, weight_);
 }
 
-// By owner, and each one's as the file has them, which is how they mostly come: there is little to
-// compare.
+// Sorts segments by owner (counting sort), then by file and offset. Each owner's segments are
+// mostly sorted already, so few comparisons are made.
 void SegmentExchange::order(std::vector<OwnedSegment>& segments) {
   std::vector<std::size_t> begin(static_cast<std::size_t>(ranks_.size) + 1);
   for (const OwnedSegment& one : segments) ++begin[static_cast<std::size_t>(one.owner) + 1];
@@ -117,7 +118,7 @@ SegmentExchange::Outcome SegmentExchange::run(std::vector<OwnedSegment>& segment
   return {outcome.any_more, failure.first()};
 }
 
-// What goes out, and what comes in.
+// Counts the bytes and segments to each rank and exchanges the counts.
 void SegmentExchange::count(std::span<const OwnedSegment> segments) {
   std::ranges::fill(messages_->out, Counts{});
   for (const auto& [owner, segment] : segments) {
@@ -132,7 +133,8 @@ void SegmentExchange::count(std::span<const OwnedSegment> segments) {
   wait_yielding(request);
 }
 
-// In messages.
+// Exchanges by messages, in as many steps as the busiest rank needs. Returns whether any rank has
+// more.
 bool SegmentExchange::exchange(std::span<const OwnedSegment> segments, bool more, const Take& take,
                                FirstFailure& failure) {
   const WaitScope waiting(ranks_.watch);
@@ -154,7 +156,7 @@ bool SegmentExchange::exchange(std::span<const OwnedSegment> segments, bool more
   return most[1] > 0;
 }
 
-// What is counted. `segments`: by owner.
+// Exchanges the segments that count() has counted. `segments`: sorted by owner.
 void SegmentExchange::step(std::span<const OwnedSegment> segments, const Take& take,
                            FirstFailure& failure) {
   Messages& m = *messages_;
@@ -187,7 +189,7 @@ void SegmentExchange::step(std::span<const OwnedSegment> segments, const Take& t
   });
 }
 
-// MPI takes several times as long to gather them itself.
+// Copies the segments into one buffer: an MPI datatype would take several times as long.
 void SegmentExchange::pack(std::span<const OwnedSegment> segments) {
   std::byte* packed = messages_->packed.get();
   Description* told = messages_->told.get();
@@ -199,7 +201,7 @@ void SegmentExchange::pack(std::span<const OwnedSegment> segments) {
   }
 }
 
-// What this rank is to write, of its own segments and of so many that came.
+// Collects the segments that this rank writes: its own and the `heard` received ones.
 void SegmentExchange::collect(std::span<const OwnedSegment> segments, std::size_t heard) {
   to_write_.clear();
   for (const auto& [owner, segment] : segments)

@@ -20,20 +20,20 @@ namespace {
 
 constexpr const char* remedy = "Check the disk's health, free space and quota";
 constexpr std::int64_t page = BlockFile::alignment;
-// Of one operation: larger than elsewhere, since each costs a disk of a virtual machine much.
+// Bytes per I/O operation: larger than elsewhere, as each one is expensive on a virtual disk.
 constexpr std::int64_t block_bytes = std::int64_t{4} << 20;
 
-// Where pages on their way to the disk lie: in places that are filled anew, or where they were.
+// Memory that pages are written from: gather slots, or the caller's memory.
 enum class Source : std::uint8_t { place, memory };
 
-// Blocks that the system has at once. A virtual disk may tell of what it has done only when it has
-// nothing left to do. Then what lies filled in other places follows at once; what would be filled
-// after that would find the disk idle. Pages that need not be filled may be more.
+// Write operations in flight. A virtual disk may report completions only when it is idle: half of
+// the gather slots are then filled and follow at once, while slots still to be filled would leave
+// the disk idle. Pages of the caller's memory need no filling, so more may be in flight.
 constexpr int most_at_once(Source source) {
   return source == Source::place ? independent_parts / 2 : 8;
 }
 
-// Consecutive bytes of a file, from byte `offset` on.
+// Bytes for a file, from byte `offset` on.
 struct Bytes {
   std::int64_t offset;
   std::span<const std::byte> memory;
@@ -45,7 +45,7 @@ struct Bytes {
   }
 };
 
-// Opened when it is first written to.
+// A file that is opened at its first write.
 class SharedFile {
  public:
   explicit SharedFile(std::string path) : path_(std::move(path)) {}
@@ -66,7 +66,7 @@ class SharedFile {
                   remedy);
   }
 
-  // Whole pages, which stay as they are until the request is done.
+  // Starts writing whole pages past the page cache. They must not change until the request is done.
   BlockRequest write_direct(const Bytes& pages, Source source) {
     open();
     std::unique_ptr<BlockFile>& direct = direct_[static_cast<std::size_t>(source)];
@@ -79,7 +79,7 @@ class SharedFile {
   }
 
   void sync() const {
-    // EINVAL: a file system without sync.
+    // EINVAL: the file system has no sync.
     if (descriptor_ >= 0 && ::fdatasync(descriptor_) != 0 && errno != EINVAL)
       throw Error("cannot sync " + path_ + " to disk", std::strerror(errno), remedy);
   }
@@ -95,12 +95,11 @@ class SharedFile {
 
   std::string path_;
   int descriptor_ = -1;
-  std::array<std::unique_ptr<BlockFile>, 2> direct_;  // by source
+  std::array<std::unique_ptr<BlockFile>, 2> direct_;  // indexed by Source
 };
 
-// Memory in which segments that adjoin in a file come together, and from which they go to the disk
-// while the next are copied. What the system has not taken yet is waited for when its place is
-// wanted again.
+// Gather slots: memory where adjoining segments of a file are collected. A full slot is written
+// while the next one is filled; before a slot is reused, its write is waited for.
 class Places {
  public:
   static constexpr std::int64_t count = independent_parts;
@@ -112,14 +111,14 @@ class Places {
     if (part.bytes() == 0) part = Buffer::unwritten(static_cast<std::size_t>(bytes));
   }
 
-  // A place that is free to be filled: the last one where nothing is written from it.
+  // A free slot: the last one if it is not being written, else the next.
   std::byte* next() {
     if (requests_[at_].pending()) at_ = (at_ + 1) % requests_.size();
     requests_[at_].wait();
     take(memory_[at_]);
     return static_cast<std::byte*>(memory_[at_].data());
   }
-  // Of the place that next() gave last.
+  // Keeps the request that writes the slot that next() returned last.
   void started(BlockRequest request) { requests_[at_] = std::move(request); }
   std::span<BlockRequest> requests() { return requests_; }
 
@@ -138,7 +137,7 @@ class IndependentWriter final : public SegmentWriter {
 
   void write(std::span<const DataSegment> segments, Lifetime memory) override {
     for (const DataSegment& segment : segments) {
-      // Whole pages of the file that are whole pages of memory need no other.
+      // Pages of the file that are pages of memory are written without a copy.
       const auto apart = reinterpret_cast<std::intptr_t>(segment.memory) - segment.offset;
       if (memory == Lifetime::finish && segment.bytes >= long_segment && apart % page == 0) {
         write_from_memory(segment);
@@ -162,7 +161,8 @@ class IndependentWriter final : public SegmentWriter {
  private:
   void write_from_memory(const DataSegment& segment) {
     end_run();
-    // Not too many at once: failures are met soon, and who gives up waits for few.
+    // A limit on the requests in flight: failures show up soon, and giving up waits for few
+    // requests.
     constexpr std::size_t most = 16;
     while (from_memory_.size() >= most || (!from_memory_.empty() && from_memory_.front().test())) {
       BlockRequest done = std::move(from_memory_.front());
@@ -174,8 +174,8 @@ class IndependentWriter final : public SegmentWriter {
               [&](BlockRequest request) { from_memory_.push_back(std::move(request)); });
   }
 
-  // A run is the segments that adjoin so far. Its bytes [begin_, end_) are in the place, which has
-  // the file's bytes from place_begin_ on: the run's first one lies in its page as in the file's.
+  // Begins a new range: segments that adjoin in the file. The slot maps the file's bytes from
+  // place_begin_ (a page boundary) on, and holds bytes [begin_, end_) of the range.
   void begin_run(const DataSegment& segment) {
     end_run();
     take_place(segment.offset / page * page);
@@ -211,7 +211,7 @@ class IndependentWriter final : public SegmentWriter {
     begin_ = end_ = none;
   }
 
-  // A failure is not met again.
+  // Writes the slot's bytes. begin_ moves first, so that a failed write is not tried again.
   void put_place() {
     const std::int64_t begin = std::exchange(begin_, end_);
     if (begin == end_) return;
@@ -222,8 +222,8 @@ class IndependentWriter final : public SegmentWriter {
               [&](BlockRequest request) { places_.started(std::move(request)); });
   }
 
-  // Whole pages go past the page cache, which costs more of the processor's time than the disk
-  // takes; what is left at both ends, through it.
+  // Writes whole pages past the page cache, which takes more processor time than the disk takes to
+  // write, and the rest at both ends through it.
   template <class Started>
   static void put_pages(SharedFile& file, Source source, const Bytes& bytes, Started&& started) {
     const std::int64_t first = (bytes.offset + page - 1) / page * page;
@@ -233,7 +233,7 @@ class IndependentWriter final : public SegmentWriter {
     if (last < bytes.end()) file.write_cached(bytes.part(last, bytes.end()));
   }
 
-  static constexpr std::int64_t none = -1;  // where there is no run
+  static constexpr std::int64_t none = -1;  // no range has begun
 
   std::vector<SharedFile> files_;
   std::size_t file_ = 0;
@@ -241,9 +241,9 @@ class IndependentWriter final : public SegmentWriter {
   bool long_ = false;
   std::byte* place_ = nullptr;
   std::int64_t place_begin_ = 0;
-  GatherMemory own_;                      // where it was given none
-  Places places_;                         // after the files: its requests go to them
-  std::deque<BlockRequest> from_memory_;  // likewise
+  GatherMemory own_;                      // used where the caller gave none
+  Places places_;                         // declared after files_: its requests go to them
+  std::deque<BlockRequest> from_memory_;  // declared after files_ too
 };
 
 }  // namespace

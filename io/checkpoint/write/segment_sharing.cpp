@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t line = 64;
 
-// One list of several that lie one behind another, each in the file's order.
+// Merges consecutive sorted lists, which end at `ends`, into one.
 void merge(std::vector<DataSegment>& lists, std::vector<std::size_t> ends) {
   const auto at = [&](std::size_t i) { return lists.begin() + static_cast<std::ptrdiff_t>(i); };
   while (ends.size() > 1) {
@@ -39,7 +39,7 @@ SegmentSharing::SegmentSharing(const Ranks& ranks, std::int64_t bytes)
       told_(others_.size()),
       heard_(others_.size()) {}
 
-// Whether all ranks are of one home. Asked before memory is made, which would be of no use.
+// Whether all ranks have the same SharedMemory::Home. Checked before memory is allocated.
 bool SegmentSharing::same_home(const SharedMemory::Home& own) const {
   const std::vector<std::int64_t> all = gather_over_ranks(ranks_, own);
   for (std::size_t at = 0; at < all.size(); at += own.size())
@@ -48,7 +48,7 @@ bool SegmentSharing::same_home(const SharedMemory::Home& own) const {
   return true;
 }
 
-// `names`: of all ranks' memory, by rank.
+// `names`: SharedMemory::Name of each rank, by rank.
 bool SegmentSharing::open_others(std::span<const std::int64_t> names) {
   if (mine_.data() == nullptr) return false;
   for (std::size_t rank = 0; rank < others_.size(); ++rank) {
@@ -61,7 +61,7 @@ bool SegmentSharing::open_others(std::span<const std::int64_t> names) {
   return true;
 }
 
-// What fails on one rank is a refusal for all.
+// A failure on one rank is a refusal for all.
 bool SegmentSharing::meet(bool willing) {
   FirstFailure failure;
   SharedMemory::Home home{};
@@ -84,7 +84,7 @@ bool SegmentSharing::is_staged(const DataSegment& segment) const {
          std::less<>()(segment.memory, staging() + bytes_);
 }
 
-// What is for others, which is copied where nothing lies in the part yet.
+// Lists the segments for other ranks, and copies them to staging unless they lie there already.
 void SegmentSharing::list(std::span<const OwnedSegment> segments) {
   std::ranges::fill(told_, Told{});
   for (const auto& [owner, segment] : segments)
@@ -110,12 +110,13 @@ void SegmentSharing::list(std::span<const OwnedSegment> segments) {
   }
 }
 
-// What this rank is to write, of its own segments and of what the others have in the part.
+// Collects the segments that this rank writes: its own, and those in the other ranks' buffers at
+// `part`.
 void SegmentSharing::collect(std::int64_t part, std::span<const OwnedSegment> segments) {
   to_write_.clear();
   for (const auto& [owner, segment] : segments)
     if (owner == ranks_.rank) to_write_.push_back(segment);
-  std::vector<std::size_t> ends = {to_write_.size()};  // of each rank's
+  std::vector<std::size_t> ends = {to_write_.size()};  // of each rank's list
   for (std::size_t rank = 0; rank < heard_.size(); ++rank) {
     if (static_cast<int>(rank) == ranks_.rank) continue;
     const Told& one = heard_[rank];
@@ -130,8 +131,8 @@ void SegmentSharing::collect(std::int64_t part, std::span<const OwnedSegment> se
   merge(to_write_, std::move(ends));
 }
 
-// A rank that fails has nothing for the others, or does not write what they have for it; it comes
-// to the same messages as they.
+// A rank that fails sends no segments, or does not write those of the others, but still joins the
+// collective call.
 SegmentSharing::Outcome SegmentSharing::run(std::span<const OwnedSegment> segments, bool more,
                                             const Take& take) {
   FirstFailure failure;
@@ -148,8 +149,8 @@ SegmentSharing::Outcome SegmentSharing::run(std::span<const OwnedSegment> segmen
     wait_yielding(request);
     std::atomic_thread_fence(std::memory_order_acquire);
   }
-  // All have come to this run, and so their take of the run before has returned: the part that
-  // they read there is free.
+  // All ranks have entered this run(), so their `take` of the previous run() has returned: the
+  // buffer that they read then is free.
   const std::int64_t part = std::exchange(part_, part_ == 0 ? bytes_ : 0);
   failure.of([&] {
     collect(part, segments);

@@ -1,5 +1,5 @@
 #pragma once
-// The exchange of SegmentExchange where all ranks share memory. Internal to io/.
+// SegmentExchange for ranks that all share memory. Internal to io/.
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -15,7 +15,7 @@
 
 namespace triax {
 
-/// A segment and the rank that is to write it.
+/// A segment and the rank that writes it.
 struct OwnedSegment {
   int owner;
   DataSegment segment;
@@ -25,37 +25,38 @@ inline bool before_in_file(const DataSegment& a, const DataSegment& b) {
   return std::tie(a.file, a.offset) < std::tie(b.file, b.offset);
 }
 
-/// What the others are to write each rank puts into memory that they read. One message to each says
-/// what lies there; that all have sent theirs says that what was there before is free again.
+/// Each rank puts the segments for others into one of two shared buffers, which the others read.
+/// One all-to-all per run() announces the lists of segments; its completion also shows that the
+/// buffer of the previous run() is free.
 class SegmentSharing {
  public:
   using Take = std::function<void(std::span<const DataSegment>)>;
   struct Outcome {
-    bool any_more = false;       // some rank comes to another run
-    std::exception_ptr failure;  // of this rank alone; null where there was none
+    bool any_more = false;       // some rank needs another run()
+    std::exception_ptr failure;  // of this rank alone; null: none
   };
-  /// `bytes`: what a rank puts there at a time, with `beside` for each segment.
+  /// `bytes`: size of one buffer: the segments of one run(), with `beside` for each.
   SegmentSharing(const Ranks& ranks, std::int64_t bytes);
-  /// Collective, before all else. False, on all ranks alike, where some rank cannot open another's
-  /// memory: ranks of several machines, or the system forbids it; or where one is not `willing`.
+  /// Collective, before all other calls. False, on all ranks alike, where a rank is not `willing`
+  /// or cannot open another's memory (several machines, or forbidden by the system).
   bool meet(bool willing);
   static constexpr std::int64_t beside = 32;
   SegmentSharing(const SegmentSharing&) = delete;
   SegmentSharing& operator=(const SegmentSharing&) = delete;
 
-  /// See SegmentExchange. The bytes of the next run begin here.
+  /// Buffer of the next run() (see SegmentExchange::staging).
   std::byte* staging() const { return mine_.data() + part_; }
-  /// As SegmentExchange::run; the segments are in the order of owners, each one's in the file's.
+  /// As SegmentExchange::run(). `segments`: sorted by owner, then by file and offset.
   Outcome run(std::span<const OwnedSegment> segments, bool more, const Take& take);
 
  private:
-  // Where a segment lies in the file, and in the part of the memory, which ends with a list of
-  // these.
+  // A segment's location in the file, and its offset `at` in the buffer. A buffer ends with a list
+  // of these.
   struct Listed {
     std::int64_t file, offset, bytes, at;
   };
   static_assert(sizeof(Listed) == beside);
-  // What one rank tells another: how long its list is, and what of that is for the other.
+  // Announcement of one rank to another: length of its list, and the range of it for the other.
   struct Told {
     std::int64_t length = 0, first = 0, count = 0, more = 0;
   };
@@ -64,7 +65,7 @@ class SegmentSharing {
   bool is_staged(const DataSegment& segment) const;
   void list(std::span<const OwnedSegment> segments);
   void collect(std::int64_t part, std::span<const OwnedSegment> segments);
-  // Of a part of somebody's memory.
+  // The list at the end of the buffer that begins at `part`.
   std::span<Listed> listed(const SharedMemory& memory, std::int64_t part,
                            std::int64_t length) const {
     return {reinterpret_cast<Listed*>(memory.data() + part + bytes_) - length,
@@ -72,10 +73,10 @@ class SegmentSharing {
   }
 
   Ranks ranks_;
-  std::int64_t bytes_;                // of a part; the memory has two
-  SharedMemory mine_;                 // this rank's
-  std::vector<SharedMemory> others_;  // of the ranks
-  std::int64_t part_ = 0;             // of the next run: where it begins
+  std::int64_t bytes_;                // of one buffer; the memory has two
+  SharedMemory mine_;                 // memory of this rank
+  std::vector<SharedMemory> others_;  // memory of the other ranks, by rank
+  std::int64_t part_ = 0;             // begin of the next run's buffer
   std::vector<Told> told_, heard_;    // by rank
   std::vector<DataSegment> to_write_;
 };

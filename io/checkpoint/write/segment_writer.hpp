@@ -1,5 +1,6 @@
 #pragma once
-// Two ways in which ranks write segments of shared files. Internal to io/.
+// Two ways in which ranks write segments of shared files: independently or collectively. Internal
+// to io/.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -13,65 +14,63 @@
 
 namespace triax {
 
-/// How long memory that is to be written stays as it is: until the call has returned, or until
-/// finish (flush, publish) has.
+/// How long the memory to be written stays unchanged: until write() has returned, or until finish()
+/// (flush, publish) has.
 enum class Lifetime : std::uint8_t { call, finish };
 
 class SegmentWriter {
  public:
   virtual ~SegmentWriter() = default;
-  /// Before the first write: collective where ranks write together.
+  /// Before the first write(). Collective for a collective writer.
   virtual void meet() {}
-  /// Error with the system's reason.
+  /// Writes segments. Error with the system's reason.
   virtual void write(std::span<const DataSegment> segments, Lifetime memory) = 0;
-  /// Waits until all that was written is on disk. Error with the system's reason.
+  /// Waits until all segments are on disk. Error with the system's reason.
   virtual void finish() = 0;
 };
 
-/// Segments from this length on go past the page cache. Others do where as many bytes adjoin; they
-/// are gathered in memory of so many bytes, in so many parts, half of which are on their way to the
-/// disk while the others are filled.
+/// Segments of at least long_segment bytes are written past the page cache, and so are adjoining
+/// shorter ones that add up to it. These are gathered in independent_bytes of memory:
+/// independent_parts slots, of which half are being written while the others are filled.
 constexpr std::int64_t long_segment = std::int64_t{256} << 10;
 constexpr std::int64_t independent_bytes = std::int64_t{24} << 20;
 constexpr std::int64_t independent_parts = 6;
-/// What of that a rank takes which writes so many bytes.
+/// Gather memory that a rank uses to write `bytes`.
 constexpr std::int64_t independent_bytes_of(std::int64_t bytes) {
   return independent_bytes / independent_parts *
          std::min(independent_parts, bytes / long_segment + 1);
 }
 
-/// Memory that segments are gathered in; a part comes when it is first wanted. Who writes one file
-/// after another keeps it for all of them: where the host of a virtual machine has to find memory
-/// anew, that takes longer than to fill it.
+/// Gather slots, each allocated on first use. A caller that writes one file after another keeps
+/// them: on a virtual machine, new pages from the host take longer than filling them.
 using GatherMemory = std::array<Buffer, independent_parts>;
-/// All parts now, where a rank has to know that they are there. Error where they are not.
+/// Allocates all slots at once. Error where memory is short.
 void take_all(GatherMemory& memory);
 
-/// Each rank for itself. Segments that adjoin in a file are gathered; where they are long they go
-/// past the page cache (BlockFile), straight from their memory where it stays and lies as the disk
-/// wants it. Uses neither MPI nor HDF5: from any one thread. An Error may be of an earlier write.
-/// `memory` outlives the writer and is no other's meanwhile; null: the writer has its own.
+/// Writer of one rank for itself. Adjoining segments of a file are gathered; long ones are written
+/// past the page cache (BlockFile), without a copy from memory with Lifetime::finish whose address
+/// equals the file offset modulo the page. It uses neither MPI nor HDF5, and any one thread may use
+/// it. An Error may belong to an earlier write(). `memory` outlives the writer and is not used
+/// elsewhere; null: the writer has its own.
 std::unique_ptr<SegmentWriter> independent_writer(std::vector<std::string> paths,
                                                   GatherMemory* memory = nullptr);
 
-/// All ranks together, by an exchange in rounds as MPI-IO has it in two phases (Thakur, Gropp and
-/// Lusk 1999). Who has a long segment writes it. Short ones (columns of a matrix) go to the rank to
-/// which their stripe of the file is dealt, in turn; it writes what comes together for itself, in
-/// the long runs that file systems like. A stripe is `stripe` bytes, and 4 MiB at least. `write`
-/// keeps short segments until their bytes fill a third of collective_bytes; then, and in `finish`,
-/// ranks wait for each other: each rank must call `finish`, also after an Error. A failure of one
-/// rank, of its disk or of memory, is thrown by its `finish`, and meanwhile the others go on.
-/// Without `meet` all goes in messages. `memory`: as above; all of its addresses are taken in
-/// `meet`.
+/// Writer of all ranks together: two-phase I/O in rounds, as in MPI-IO (Thakur, Gropp and Lusk
+/// 1999). A rank writes its long segments itself. Short ones (columns of a matrix) go to the owner
+/// of their stripe of the file, which writes them gathered into long ranges. A stripe has
+/// max(`stripe`, 4 MiB) bytes, and stripes are assigned to ranks in turn. write() keeps short
+/// segments until they fill a third of collective_bytes; then, and in finish(), ranks wait for each
+/// other, so each rank must call finish(), also after an Error. A failure of one rank (disk,
+/// memory) is thrown by its finish(); until then the others go on. Without meet() all data go by
+/// messages. `memory`: as above; meet() allocates all of its slots.
 std::unique_ptr<SegmentWriter> collective_writer(std::vector<std::string> paths, const Ranks& ranks,
                                                  std::int64_t stripe,
                                                  GatherMemory* memory = nullptr);
 
-/// What a rank keeps of what is to be written together beside independent_bytes: a third of it its
-/// own, as much packed for others, and as much from others, who send in turns what is more. Where
-/// they read each other's memory it is two thirds: what is for others they read where it was
-/// staged, while as much is staged anew. And about what MPI takes meanwhile. What goes round so
-/// often stays in the processor's cache better: twice as much is a quarter slower.
+/// Memory of a collective writer beside independent_bytes: one third each for staged, packed and
+/// received segments. With shared memory it takes two thirds: two staging buffers, of which the
+/// others read one while the other is filled. Larger buffers fit the processor's cache worse: twice
+/// the size is a quarter slower. collective_library_bytes: about what MPI allocates meanwhile.
 constexpr std::int64_t collective_bytes = std::int64_t{24} << 20;
 constexpr std::int64_t collective_library_bytes = std::int64_t{8} << 20;
 
