@@ -22,7 +22,7 @@ std::int64_t end_of(const FileRange& range) {
   return range.offset + range.bytes;
 }
 
-// Of the pages that a range lies in.
+// Begin and end of the pages that contain a range.
 std::int64_t pages_begin(const FileRange& range) {
   return range.offset / page * page;
 }
@@ -32,7 +32,7 @@ std::int64_t pages_end(const FileRange& range) {
 
 BlockFile::Options reading_options() {
   BlockFile::Options options;
-  options.block_bytes = std::int64_t{16} << 20;  // each costs a disk time
+  options.block_bytes = std::int64_t{16} << 20;  // large: each operation costs a disk time
   options.writable = false;
   options.thread = false;
   return options;
@@ -50,7 +50,8 @@ std::int64_t bytes_of(const std::string& path) {
   return static_cast<std::int64_t>(bytes);
 }
 
-// What is behind the last whole page of a file, which cannot be read past the page cache.
+// Reads through the page cache: the part behind the last whole page of a file cannot be read past
+// it.
 void read_cached(const std::string& path, std::int64_t offset, std::byte* to, std::int64_t bytes) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail(path, offset, std::strerror(errno));
@@ -78,7 +79,8 @@ struct CheckpointBlockReader::OneFile {
   BlockFile direct;
 };
 
-// A checkpoint may have more files than a process may have open.
+// Opens a file and closes the least recently used one: a checkpoint may have more part files than a
+// process may open.
 std::shared_ptr<CheckpointBlockReader::OneFile> CheckpointBlockReader::file_of(std::size_t number) {
   auto& file = files_[number];
   std::erase(recent_, number);
@@ -95,7 +97,7 @@ std::shared_ptr<CheckpointBlockReader::OneFile> CheckpointBlockReader::file_of(s
 
 void CheckpointBlockReader::start_range(const FileRange& range, std::byte* memory, BlockRun& run) {
   const std::int64_t end = end_of(range);
-  // A block of many parts has a little of each: not all of them are held open.
+  // A chunk spread over many part files has a little in each: they are not all kept open.
   if (range.bytes < worth_opening && !files_[range.file] && recent_.size() >= most_open)
     return read_cached(blocks_.files()[range.file], range.offset, memory + range.offset % page,
                        range.bytes);
@@ -111,7 +113,7 @@ void CheckpointBlockReader::start_range(const FileRange& range, std::byte* memor
   if (rest < end) read_cached(file->path, rest, memory + (rest - first), end - rest);
 }
 
-// Of one range each, in the order of the file; or one block of several ranges.
+// `adjoining`: chunks of one range each, in the order of the file, or one chunk of several ranges.
 void CheckpointBlockReader::start_run(std::span<BlockReading* const> adjoining, std::byte* memory) {
   const auto run = std::make_shared<BlockRun>();
   std::vector<FileRange> ranges = adjoining.front()->ranges;
@@ -149,7 +151,7 @@ std::vector<BlockReading> CheckpointBlockReader::start(std::span<const std::int6
   });
   const auto adjoin = [&](const BlockReading* left, const BlockReading* right) {
     if (left->ranges.size() != 1 || right->ranges.size() != 1) return false;
-    // Elements that are not aligned have to be moved: to where another block may lie.
+    // Unaligned elements are moved within the memory, possibly over an adjoining chunk.
     if (blocks_.data_offset(right->block) != right->ranges.front().offset % page) return false;
     const FileRange& before = left->ranges.front();
     const FileRange& after = right->ranges.front();
@@ -165,7 +167,7 @@ std::vector<BlockReading> CheckpointBlockReader::start(std::span<const std::int6
   return readings;
 }
 
-// Some file systems open a file for reads past the page cache and then refuse them.
+// Some file systems accept O_DIRECT when they open a file but refuse the reads.
 void CheckpointBlockReader::read_again(BlockRun& run) const {
   run.refused = false;
   try {
@@ -203,7 +205,7 @@ Tensor CheckpointBlockReader::finish(BlockReading& reading) const {
     reader_.read(tensor.name, hdf5::flat_range_boxes(tensor.shape, piece.begin, piece.end), data);
     return data;
   }
-  // Side by side, where they are not.
+  // Moves the ranges together where they do not adjoin.
   std::byte* pages = reading.memory;
   std::byte* at = to;
   for (const auto& [file, offset, bytes] : reading.ranges) {

@@ -1,5 +1,5 @@
 #pragma once
-// Reads blocks of a checkpoint past the page cache, several at a time. Internal to io/.
+// Reads checksum chunks of a checkpoint past the page cache, several at a time. Internal to io/.
 #include <memory>
 #include <span>
 #include <string>
@@ -10,39 +10,42 @@
 
 namespace triax {
 
-/// What the disk was asked for at once: blocks that adjoin in a file.
+/// One read from the disk: chunks that adjoin in a file, or one chunk in several ranges.
 struct BlockRun {
-  std::vector<FileRange> ranges;  // all of it, each in whole pages of memory from here on
+  std::vector<FileRange>
+      ranges;  // all ranges, each in whole pages, one behind the other in `memory`
   std::byte* memory = nullptr;
-  std::vector<std::shared_ptr<void>> files;  // open while requests go to them
+  std::vector<std::shared_ptr<void>> files;  // kept open during the requests
   std::vector<BlockRequest> requests;
-  bool refused = false;  // some of them were not done
+  bool refused = false;  // some requests failed
   std::string failure;
 };
 
-/// One block under way to memory.
+/// One chunk being read.
 struct BlockReading {
   std::int64_t block = 0;
-  std::byte* memory = nullptr;  // its data are at its data_offset there
+  std::byte* memory = nullptr;  // its pages; the data begin at data_offset()
   std::vector<FileRange> ranges;
   std::shared_ptr<BlockRun> run;
 };
 
-/// By one thread. Both arguments outlive it.
+/// Used by one thread. Both constructor arguments outlive it.
 class CheckpointBlockReader {
  public:
   CheckpointBlockReader(const CheckpointBlocks& blocks, const CheckpointReader& reader)
       : blocks_(blocks), reader_(reader), files_(blocks.files().size()) {}
 
-  /// Begins to read blocks to memory, which begins at a page and has room for their footprints; in
-  /// which order is the reader's choice. Each request costs a disk time: what adjoins is one. A
-  /// failure is kept for finish(). The readings are in the order of the blocks.
+  /// Starts reading chunks into `memory`, which begins at a page and has room for their footprints.
+  /// The reader chooses their order there. Adjoining chunks become one request, as each request
+  /// costs a disk time. A failure is kept for finish(). Returns the readings in the order of
+  /// `blocks`.
   std::vector<BlockReading> start(std::span<const std::int64_t> blocks, std::byte* memory);
-  /// Waits until the disk has done with it: it may be given more to do before finish().
+  /// Waits until the disk has finished the reading, so that more reads can be started before
+  /// finish().
   static void wait(BlockReading& reading);
-  /// Waits; the block's elements, at its data_offset in that memory. Through the page cache where
-  /// that alone is possible: then all blocks that adjoin this one in memory are read before the
-  /// first of them is handed out, which may be in use when the next is. Error where the disk fails.
+  /// Waits and returns the chunk's elements, at data_offset() in its memory. Where reads past the
+  /// page cache are refused, it reads through the cache: all adjoining chunks of the request at
+  /// once, as the first one may be in use when the next is finished. Error where the disk fails.
   Tensor finish(BlockReading& reading) const;
 
  private:
@@ -52,11 +55,11 @@ class CheckpointBlockReader {
   std::shared_ptr<OneFile> file_of(std::size_t number);
   void read_again(BlockRun& run) const;
 
-  static constexpr std::size_t most_open = 8;  // files that nothing is read from
+  static constexpr std::size_t most_open = 8;  // files kept open, beside those with requests
   const CheckpointBlocks& blocks_;
   const CheckpointReader& reader_;
-  std::vector<std::shared_ptr<OneFile>> files_;  // those that are open
-  std::vector<std::size_t> recent_;              // of them, the last used last
+  std::vector<std::shared_ptr<OneFile>> files_;  // null: not open
+  std::vector<std::size_t> recent_;              // open files, most recently used last
 };
 
 }  // namespace triax

@@ -20,13 +20,13 @@ std::int64_t pages_of(const FileRange& range) {
   return (range.offset + range.bytes + page - 1) / page - first;
 }
 
-/// Finds the data of a checkpoint's tensors, in its file or in its parts.
+/// Finds the data of a checkpoint's tensors, in its file or in its part files.
 class Finder {
  public:
   Finder(const CheckpointReader& reader, std::vector<std::string>& files)
       : reader_(reader), files_(files) {}
 
-  /// For each tensor its extents in order; none where HDF5 alone can read it.
+  /// For each tensor its extents in order; none where only HDF5 can read it.
   std::vector<std::vector<DataExtent>> find(const std::vector<CheckpointTensor>& tensors) {
     found_.resize(tensors.size());
     for (std::size_t t = 0; t < tensors.size(); ++t)
@@ -39,7 +39,7 @@ class Finder {
   }
 
  private:
-  // Elements of a tensor that a part has.
+  // Elements [first, end) of a tensor in one part file.
   struct Share {
     std::size_t tensor;
     std::int64_t first, end;
@@ -58,7 +58,7 @@ class Finder {
           {number, source.begin * row, source.end * row});
   }
 
-  // One part after another is open: there may be more than a process may have open.
+  // Opens one part file after another: there may be more than a process may open.
   void find_in(const std::string& path, const std::vector<Share>& shares,
                const std::vector<CheckpointTensor>& tensors) {
     const std::optional<hdf5::File> part = opened(path);
@@ -91,8 +91,8 @@ class Finder {
   const CheckpointReader& reader_;
   std::vector<std::string>& files_;
   std::vector<std::vector<DataExtent>> found_;
-  std::map<std::string, std::vector<Share>> shares_;  // by part
-  std::vector<std::size_t> lost_;                     // tensors that HDF5 alone can read
+  std::map<std::string, std::vector<Share>> shares_;  // by path of the part file
+  std::vector<std::size_t> lost_;                     // tensors that only HDF5 can read
 };
 
 }  // namespace

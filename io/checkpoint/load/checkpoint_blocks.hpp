@@ -1,6 +1,6 @@
 #pragma once
-// The blocks of a checkpoint's tensors: what one checksum covers is what is read at once. Internal
-// to io/.
+// The checksum chunks of a checkpoint's tensors, which are also the units of reading. Code and
+// messages call a chunk a block. Internal to io/.
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -11,53 +11,53 @@
 
 namespace triax {
 
-/// Consecutive bytes of one of the files.
+/// A range of bytes of one file.
 struct FileRange {
   std::size_t file;
   std::int64_t offset, bytes;
   bool operator==(const FileRange&) const = default;
 };
 
-/// The same on every rank: rank 0 finds it out. Blocks are counted over all tensors, as
-/// TensorPieces counts them.
+/// All chunks, numbered over all tensors in the order of TensorPieces. Rank 0 reads the lists and
+/// broadcasts them.
 class CheckpointBlocks {
  public:
-  /// Collective. Error, on all ranks alike, where the list of tensors or of checksums is damaged.
+  /// Collective. Error on all ranks alike where the list of tensors or of checksums is damaged.
   CheckpointBlocks(const CheckpointReader& reader, const Ranks& ranks);
 
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
   bool has_checksums() const { return has_checksums_; }
-  /// Elements of a block.
+  /// Elements per chunk.
   std::int64_t elements() const { return elements_; }
-  /// The files that ranges speak of.
+  /// The files, indexed by FileRange::file.
   const std::vector<std::string>& files() const { return files_; }
-  /// Which of tensors().
+  /// Index of a tensor in tensors().
   std::size_t find(const std::string& name) const;
-  /// The tensor's first block.
+  /// Number of the tensor's first chunk.
   std::int64_t first_of(std::size_t tensor) const { return places_[tensor].first; }
   TensorPiece at(std::int64_t block) const;
-  /// Of its data.
+  /// Bytes of the chunk's data.
   std::int64_t bytes(std::int64_t block) const;
 
-  /// Where the block's bytes lie, in order; empty where HDF5 alone can read them.
+  /// Locations of the chunk's bytes, in order; empty where only HDF5 can read them.
   std::vector<FileRange> ranges(std::int64_t block) const;
-  /// Reading takes whole pages: so many bytes of memory, a multiple of BlockFile::alignment,
+  /// Bytes of memory for reading the chunk in whole pages, a multiple of BlockFile::alignment.
   std::int64_t footprint(std::int64_t block) const {
     return footprints_[static_cast<std::size_t>(block)];
   }
-  /// in which the block's data begin here.
+  /// Offset of the chunk's data in that memory.
   std::int64_t data_offset(std::int64_t block) const;
 
-  /// Whether data add up to the block's checksum; true where the file has none. They are copied to
-  /// `copy` too, unless that is null or where they are.
+  /// Whether `data` match the chunk's checksum; true where the file has no checksums. Copies them
+  /// to `copy` too, unless that is null or equal to their address.
   bool matches(std::int64_t block, const Tensor& data, std::byte* copy = nullptr) const;
   /// "/model/x block 3, bytes 12582912 to 16777216"
   std::string text(std::int64_t block) const;
 
  private:
   struct Place {
-    std::int64_t first = 0;           // block
-    std::vector<DataExtent> extents;  // empty: HDF5 alone can read it
+    std::int64_t first = 0;           // number of its first chunk
+    std::vector<DataExtent> extents;  // empty: only HDF5 can read it
     std::vector<std::uint64_t> sums;
   };
   void find_out(const CheckpointReader& reader);
@@ -69,8 +69,8 @@ class CheckpointBlocks {
   std::int64_t elements_ = 1;
   std::vector<std::string> files_;
   std::vector<CheckpointTensor> tensors_;
-  std::vector<Place> places_;             // of the tensors
-  std::vector<std::int64_t> footprints_;  // of the blocks
+  std::vector<Place> places_;             // by tensor
+  std::vector<std::int64_t> footprints_;  // by chunk
   std::unordered_map<std::string, std::size_t> by_name_;
 };
 

@@ -18,7 +18,7 @@ void convert(const std::byte* from, float* to, std::int64_t count) {
   }
 }
 
-// Elements of one type as floats.
+// Converts elements of `type` to float32.
 void convert(const std::byte* from, DType type, float* to, std::int64_t count) {
   switch (type) {
     case DType::f64:
@@ -76,7 +76,7 @@ void CheckpointLoader::read(const std::string& name, const std::vector<hdf5::Box
   const auto width = static_cast<std::int64_t>(size_of(type));
   const auto width_there = static_cast<std::int64_t>(size_of(data.dtype()));
   auto* to = static_cast<std::byte*>(data.data());
-  std::int64_t block = -1;  // rows of a matrix are short: most lie in the block of the last one
+  std::int64_t block = -1;  // rows of a matrix are short: most lie in the chunk of the row before
   const std::byte* from = nullptr;
   for (const auto& [begin, count] : hdf5::runs_of(shape, boxes))
     for (std::int64_t at = begin; at < begin + count;) {

@@ -1,6 +1,6 @@
 #pragma once
-// Reads a checkpoint so that what several ranks need at about the same time leaves the disk once
-// and is checked once.
+// Loads a checkpoint on all ranks together: data that several ranks need at about the same time are
+// read from disk once and checked once.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,36 +17,37 @@ namespace triax {
 
 class CheckpointRounds;
 
-/// Of float32, with the pages that its ends lie in.
+/// Memory of one checksum chunk of float32, with the pages that its ends share.
 constexpr std::int64_t loading_block_bytes =
     integrity_block * std::int64_t{sizeof(float)} + 2 * BlockFile::alignment;
-/// What a rank takes of memory for blocks at most, its part of what a node's ranks share included
-/// (see NodeMemory).
+/// Most memory that a rank uses for chunks, its share of the node's shared memory included (see
+/// NodeMemory).
 constexpr std::int64_t loading_bytes_at_once = most_blocks * loading_block_bytes;
 
 struct LoaderOptions {
-  /// Bytes of blocks that a node's ranks have in a round, of which several are on their way while
-  /// one is handed out (parts_ahead). Each rank has a block at least, a quarter at most.
+  /// Bytes of chunks per node and round. Several rounds are in flight while one is being used
+  /// (parts_ahead). Each rank gets at least one chunk and at most a quarter of the window.
   std::int64_t window_bytes = 4 * loading_block_bytes;
-  int node = -1;  // ranks with the same number share memory; -1: those of a machine (NodeMemory)
-  /// Of the caller, who uses it for nothing else until the loader is gone: where it is enough it
-  /// takes the place of the rank's own. Memory that was written before saves the time in which the
-  /// system, or the host of a virtual machine, finds new pages.
+  int node = -1;  // ranks with the same number share memory; -1: ranks of one machine
+  /// Memory lent by the caller until the loader is destroyed; it replaces the rank's own if it is
+  /// large enough. Memory written before saves the time in which the system, or the host of a
+  /// virtual machine, provides new pages.
   std::span<std::byte> memory = {};
 };
 
-/// Every rank says first what it needs, then asks for the same in the same order. Ranks go in
-/// rounds: of the blocks that all need next, one of those that need a block reads it, past the page
-/// cache where the file has it plainly, compares it with its checksum and passes it on. A block
-/// that a rank comes back to after others that fill the window is read again. Ranks drift apart as
-/// long as they share nothing.
+/// Each rank first declares its needs with want(), then reads the same data in the same order.
+/// Ranks work in rounds: of the chunks that all ranks need next, one of the ranks that need a chunk
+/// reads it (past the page cache where the dataset is contiguous), compares it with its checksum
+/// and passes it on. A chunk that a rank needs again after others have filled the window is read
+/// again. Ranks that share no chunks do not wait for each other.
 ///
-/// Ranks wait for each other in read and finish. A damaged block or a failing disk is an Error of
-/// those on all ranks alike, after which the loader does nothing more. It may be one of a later
-/// call than the one that handed out the damaged data: until finish() has returned, none are good.
+/// Ranks wait for each other in read() and finish(). A damaged chunk or a failing disk is an Error
+/// of these calls on all ranks alike, after which the loader does nothing more. The call that
+/// throws may come after the one that returned the damaged data: no data are valid until finish()
+/// has returned.
 class CheckpointLoader {
  public:
-  /// Collective. `reader` outlives it. Error, on all ranks alike, where the file's lists are
+  /// Collective. `reader` outlives the loader. Error on all ranks alike where the file's lists are
   /// damaged.
   CheckpointLoader(const CheckpointReader& reader, const Ranks& ranks,
                    const LoaderOptions& options = {});
@@ -54,23 +55,24 @@ class CheckpointLoader {
   CheckpointLoader(const CheckpointLoader&) = delete;
   CheckpointLoader& operator=(const CheckpointLoader&) = delete;
 
-  /// False for a file of format 1: what is read cannot be checked.
+  /// False for a file of format 1: its data cannot be checked.
   bool has_checksums() const;
-  /// This rank will read `boxes` of a tensor (see hdf5::File::read). Before the first read.
+  /// Declares that this rank will read `boxes` of a tensor (see hdf5::File::read). Before the first
+  /// read().
   void want(const std::string& name, const std::vector<hdf5::Box>& boxes);
-  /// The elements in `boxes` to `data`, as float32 or in the tensor's own type. What several calls
-  /// read may have been wanted at once, if that is the same in order.
+  /// Reads the elements in `boxes` to `data`, as float32 or in the tensor's type. One want() may
+  /// cover several read() calls, if the order of elements is the same.
   void read(const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data);
-  /// This rank could not use what it read: an Error of finish() on all ranks.
+  /// Records that this rank cannot use the data: finish() throws `why` on all ranks.
   void fail(const std::string& why);
-  /// True once read or finish has thrown an Error on all ranks.
+  /// True once read() or finish() has thrown an Error on all ranks.
   bool failed() const;
-  /// Every rank, when it has read all that it wanted.
+  /// Collective. Each rank calls it after it has read everything it wanted.
   void finish();
-  /// After the first read: empty; or why ranks of some node share no memory, so that each of them
-  /// reads for itself what the others need too. The same on all ranks.
+  /// After the first read(): why the ranks of some node share no memory, so that each of them reads
+  /// the common data itself; empty: all nodes share. The same on all ranks.
   std::string unshared() const;
-  /// Bytes that this rank has read from the disk.
+  /// Bytes that this rank has read from disk.
   std::int64_t bytes_read() const;
 
  private:

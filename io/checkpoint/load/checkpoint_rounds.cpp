@@ -12,9 +12,9 @@
 namespace triax {
 namespace {
 
-constexpr std::size_t width = 128;  // blocks that a rank offers at once, for several rounds
+constexpr std::size_t width = 128;  // chunks per offer, enough for several rounds
 
-// Where `action` throws, which it does on all ranks alike, `broken` stays true.
+// Runs `action`, which throws on all ranks or on none; `broken` stays true if it throws.
 template <class Action>
 void on_all(bool& broken, Action&& action) {
   const bool before = std::exchange(broken, true);
@@ -54,7 +54,7 @@ std::vector<std::int64_t> CheckpointRounds::offer() const {
   return out;
 }
 
-// Where a block of the round is handed out.
+// Address of a chunk of the round.
 std::byte* CheckpointRounds::place_of(const Round& round, const LoadPlace& place) const {
   switch (place.kind) {
     case LoadPlace::Kind::own:
@@ -71,7 +71,7 @@ CheckpointRounds::Round CheckpointRounds::start_round() {
   Round round;
   round.number = rounds_++;
   round.shared = memory_->shared(round.number % shared_parts);
-  on_all(broken_, [&] {  // all ranks plan the same
+  on_all(broken_, [&] {  // all ranks compute the same plan
     if (planner_->wants_offers()) planner_->offer(gather_over_ranks(ranks_, offer()), width);
     round.plan = planner_->next();
   });
@@ -83,13 +83,13 @@ CheckpointRounds::Round CheckpointRounds::start_round() {
   return round;
 }
 
-// What comes from the disk to own memory, and where other blocks land.
+// Starts the disk reads into own memory and assigns the memory of all other duties.
 void CheckpointRounds::start_readings(Round& round) {
   std::byte* own = memory_->own(round.number % memory_->parts());
   std::vector<std::int64_t> from_disk;
   for (const LoadDuty& duty : round.plan.duties)
     if (duty.from < 0) from_disk.push_back(duty.block);
-  if (failure_.empty()) try {  // else the disk is left alone: all will hear of it
+  if (failure_.empty()) try {  // after a failure nothing is read: all ranks will throw
       round.readings = disk_.start(from_disk, own);
       for (const std::int64_t block : from_disk) own += blocks_.footprint(block);
     } catch (const std::exception& error) {
@@ -106,7 +106,7 @@ void CheckpointRounds::start_readings(Round& round) {
   }
 }
 
-// Brings it to `place` too.
+// Compares a chunk with its checksum and copies it to `place` where it is not there yet.
 void CheckpointRounds::check_block(BlockReading reading, std::byte* place) {
   try {
     const Tensor data = disk_.finish(reading);
@@ -121,7 +121,8 @@ void CheckpointRounds::check_block(BlockReading reading, std::byte* place) {
   }
 }
 
-// What could not be read is sent on too: those who wait for it hear of the failure right after.
+// Receives, checks and sends the chunks of a round. A chunk that could not be read is sent too: its
+// receivers learn of the failure right after.
 void CheckpointRounds::complete(Round& round) {
   RoundMessages messages(ranks_);
   const std::vector<LoadDuty>& duties = round.plan.duties;
@@ -149,8 +150,8 @@ void CheckpointRounds::advance() {
   for (BlockReading& reading : ahead_.front().readings) disk_.wait(reading);
   ahead_.push_back(start_round());
   complete(ahead_.front());
-  // Blocks for several ranks are there when all have been here; and when all have been here again,
-  // with the next round, those blocks' memory is free.
+  // This barrier makes shared chunks visible to all their ranks. The barrier of the next round
+  // shows that their memory is free again.
   const LoadRound& plan = ahead_.front().plan;
   if (plan.shared || now_.plan.shared || plan.empty || ranks_.size == 1)
     on_all(broken_, [&] { agree(ranks_, failure_); });

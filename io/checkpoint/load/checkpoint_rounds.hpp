@@ -1,6 +1,5 @@
 #pragma once
-// Which blocks of a checkpoint a rank has when: the rounds in which all ranks read them from the
-// disk and pass them on. Internal to io/.
+// Rounds in which all ranks read checksum chunks of a checkpoint and pass them on. Internal to io/.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -18,36 +17,36 @@
 
 namespace triax {
 
-/// What CheckpointLoader says of blocks holds here. A block has a number (CheckpointBlocks).
+/// Implements CheckpointLoader on whole chunks, by their numbers in CheckpointBlocks.
 class CheckpointRounds {
  public:
-  /// Collective. `file` outlives it.
+  /// Collective. `file` outlives the object.
   CheckpointRounds(const CheckpointReader& file, const Ranks& ranks, const LoaderOptions& options);
   const CheckpointBlocks& blocks() const { return blocks_; }
-  /// This rank will need the block. Before the first data_of.
+  /// Declares that this rank will need the chunk. Before the first data_of().
   void want(std::int64_t block);
-  /// Where the data begin of the block that was asked for last, or of the next that was wanted;
-  /// until another is asked for. Ranks wait for each other.
+  /// Data of a chunk, which must be the one of the last call or the next one wanted. Valid until
+  /// another chunk is requested. Ranks wait for each other here.
   const std::byte* data_of(std::int64_t block);
-  /// Every rank, when it has all that it wanted.
+  /// Collective. Each rank calls it after it has used all wanted chunks.
   void finish();
-  /// This rank has failed: an Error of finish() on all ranks.
+  /// Records a failure of this rank: finish() throws it on all ranks.
   void fail(const std::string& why);
-  /// All ranks have heard of a failure.
+  /// Whether an Error was thrown on all ranks.
   bool failed() const { return broken_; }
   /// See CheckpointLoader.
   std::string unshared() const { return memory_ ? memory_->refusal() : std::string(); }
   std::int64_t bytes_read() const { return bytes_read_; }
 
  private:
-  /// A round under way; its number says which parts of the memory are its.
+  /// A round. Its number selects its buffers in NodeMemory.
   struct Round {
     LoadRound plan;
-    std::vector<std::pair<std::int64_t, std::byte*>> mine;  // blocks, where their data begin
-    std::vector<BlockReading> readings;                     // those that land in own memory
-    std::vector<std::byte*> landings;                       // of plan.duties
+    std::vector<std::pair<std::int64_t, std::byte*>> mine;  // this rank's chunks and their data
+    std::vector<BlockReading> readings;                     // chunks read from disk into own memory
+    std::vector<std::byte*> landings;                       // memory of each of plan.duties
     int number = 0;
-    std::byte* shared = nullptr;  // its part of what the node's ranks share
+    std::byte* shared = nullptr;  // its buffer of the node's shared memory
   };
 
   void begin();
@@ -64,16 +63,16 @@ class CheckpointRounds {
   LoaderOptions options_;
   CheckpointBlocks blocks_;
   CheckpointBlockReader disk_;
-  std::vector<std::int64_t> sequence_;  // the blocks that this rank needs, none twice in a row
-  std::size_t next_ = 0;                // in the sequence: the first that no round has
-  std::unique_ptr<NodeMemory> memory_;  // from begin on
-  std::optional<LoadPlanner> planner_;  // likewise
-  Round now_;                           // what is handed out
-  std::size_t at_ = 0;                  // of its blocks: the last one that was read
-  std::deque<Round> ahead_;             // what is on its way
-  int rounds_ = 0;                      // so far
-  std::string failure_;                 // of this rank, not yet told
-  bool broken_ = false;                 // all ranks have heard of one
+  std::vector<std::int64_t> sequence_;  // chunks that this rank needs, without repeats in a row
+  std::size_t next_ = 0;                // in sequence_: first chunk that no round has yet
+  std::unique_ptr<NodeMemory> memory_;  // set by begin()
+  std::optional<LoadPlanner> planner_;  // set by begin()
+  Round now_;                           // the round being used
+  std::size_t at_ = 0;                  // index in now_.mine of the chunk read last
+  std::deque<Round> ahead_;             // rounds in flight
+  int rounds_ = 0;                      // rounds started
+  std::string failure_;                 // of this rank, not yet agreed on
+  bool broken_ = false;                 // all ranks have thrown one
   std::int64_t bytes_read_ = 0;
 };
 

@@ -11,18 +11,19 @@
 namespace triax {
 namespace {
 
-constexpr int most_tags = 32768;     // that MPI promises
-constexpr std::int64_t none = -1;    // instead of a block
-constexpr std::size_t horizon = 16;  // of an offer's blocks: what is worth keeping
+constexpr int most_tags = 32768;     // MPI guarantees tags up to 32767
+constexpr std::int64_t none = -1;    // no chunk
+constexpr std::size_t horizon = 16;  // chunks of an offer that are checked for keeping
 
-// A rank that gets a block in this round.
+// A rank that gets a chunk in this round.
 struct Need {
   std::int64_t block;
   int node, rank;
   auto key() const { return std::tuple(block, node, rank); }
 };
 
-/// A node's blocks of a round: who brings each in, and from which byte on it is shared.
+/// A node's chunks of a round: which rank brings each in (its carrier), and its offset in the
+/// shared buffer, if any.
 class NodeRoom {
  public:
   struct Held {
@@ -34,7 +35,7 @@ class NodeRoom {
   const Held& held(std::int64_t block) const { return held_.at(block); }
   void take(std::int64_t block, int carrier) { held_[block] = {.carrier = carrier, .shared = {}}; }
   bool fits(std::int64_t bytes) const { return used_ + bytes <= room_; }
-  // Whether the block is, or can be, for several ranks.
+  // Puts the chunk into the shared buffer; false where it does not fit.
   bool share(std::int64_t block, std::int64_t bytes) {
     Held& held = held_.at(block);
     if (held.shared) return true;
@@ -48,11 +49,12 @@ class NodeRoom {
   std::unordered_map<std::int64_t, Held> held_;
 };
 
-/// Shares out the blocks of a round. `offers`: of each rank.
+/// Plans one round from the ranks' offers.
 class Sharing {
  public:
   using Offers = std::vector<std::span<const std::int64_t>>;
-  /// Of each rank: what it has `kept` of earlier rounds, or none; the bytes that it has `read`.
+  /// `kept`: chunk that each rank has kept from earlier rounds, or none. `read`: bytes that each
+  /// rank has read.
   Sharing(const Offers& offers, const LoadNodes& nodes,
           const std::vector<std::vector<int>>& ranks_on, const LoadPlanner::BytesOf& bytes_of,
           const std::vector<std::int64_t>& kept, std::vector<std::int64_t> read)
@@ -67,13 +69,13 @@ class Sharing {
     for (const std::int64_t room : nodes.room) rooms_.emplace_back(room);
     accept(offers);
     keep(offers);
-    // A rank may come back to a block within a round.
+    // A rank may need a chunk twice within a round.
     std::ranges::sort(needs_, {}, &Need::key);
     needs_.erase(std::ranges::unique(needs_, {}, &Need::key).begin(), needs_.end());
   }
 
   const std::vector<std::size_t>& accepted() const { return accepted_; }
-  /// After this round.
+  /// State after this round.
   const std::vector<std::int64_t>& kept() const { return kept_; }
   const std::vector<std::int64_t>& read() const { return read_; }
 
@@ -101,7 +103,7 @@ class Sharing {
     return static_cast<std::size_t>(nodes_.node_of[static_cast<std::size_t>(rank)]);
   }
 
-  // `duties`: the rank's, by block.
+  // `duties`: the rank's own, sorted by chunk.
   LoadPlace place(std::int64_t block, int rank, const std::vector<LoadDuty>& duties) const {
     using enum LoadPlace::Kind;
     if (block == had_[static_cast<std::size_t>(rank)]) return {kept, 0};
@@ -109,7 +111,7 @@ class Sharing {
     return {own, std::ranges::lower_bound(duties, block, {}, &LoadDuty::block) - duties.begin()};
   }
 
-  // Block after block of every rank, as long as they fit.
+  // Accepts the k-th chunk of every rank, for k = 0, 1, ..., as long as they fit.
   void accept(const Offers& offers) {
     bool more = true;
     for (std::size_t k = 0; std::exchange(more, false); ++k)
@@ -133,7 +135,7 @@ class Sharing {
       }
   }
 
-  // A block of this round that a rank needs soon stays with it, where it has none kept.
+  // Lets each rank without a kept chunk keep one of this round that it needs again soon.
   void keep(const Offers& offers) {
     for (int rank = 0; rank < std::ssize(offers); ++rank) {
       const auto r = static_cast<std::size_t>(rank);
@@ -151,20 +153,20 @@ class Sharing {
     }
   }
 
-  // Whether the rank still has a k-th block for this round.
+  // Whether all earlier chunks of the rank are accepted and it offers a k-th one.
   bool offers_at(const Offers& offers, int rank, std::size_t k) const {
     const auto& offer = offers[static_cast<std::size_t>(rank)];
     return accepted_[static_cast<std::size_t>(rank)] >= k && k < offer.size() && offer[k] >= 0;
   }
 
-  // Whether its k-th block is this one, and it has not kept it.
+  // Whether the rank's k-th chunk is this one, and not kept already.
   bool wants_at(const Offers& offers, int rank, std::size_t k, std::int64_t block) const {
     const auto r = static_cast<std::size_t>(rank);
     return offers_at(offers, rank, k) && offers[r][k] == block && had_[r] != block;
   }
 
-  // A block comes in through the memory of one of those on its node that want it at the same time:
-  // the one that has the least so far.
+  // Accepts a chunk for a rank. It comes in through the memory of the rank with the fewest bytes so
+  // far, among those of the node that want it at the same time.
   bool take(std::int64_t block, int rank, const Offers& offers, std::size_t k) {
     NodeRoom& room = rooms_[node(rank)];
     if (room.has(block))
@@ -174,7 +176,7 @@ class Sharing {
     bool shared = false;
     for (const int other : ranks_on_[node(rank)]) {
       if (other == rank || !wants_at(offers, other, k, block)) continue;
-      if (other < rank) return false;  // it was refused: they share it in a later round
+      if (other < rank) return false;  // refused before: they share it in a later round
       shared = true;
       if (carried(other) < carried(carrier)) carrier = other;
     }
@@ -185,11 +187,12 @@ class Sharing {
     return !shared || room.share(block, bytes);
   }
 
-  // All that need one block: on each node its carrier brings it in.
+  // Plans the duties for one chunk, given all ranks that need it. Each node's carrier brings it in;
+  // the carrier that has read least reads it from disk.
   void give(std::span<const Need> needs, int tag, int rank, LoadRound& round) {
     const std::int64_t block = needs.front().block;
     std::vector<int> holders;
-    bool others = false;  // of this rank's node need it too
+    bool others = false;  // other ranks of this node need it too
     for (std::size_t first = 0, end = 0; first < needs.size(); first = end) {
       while (end < needs.size() && needs[end].node == needs[first].node) ++end;
       const auto here = needs.subspan(first, end - first);
@@ -205,7 +208,7 @@ class Sharing {
     if (mine == holders.end()) return;
     const auto i = static_cast<std::size_t>(mine - holders.begin());
     LoadDuty duty{.block = block,
-                  .place = place(block, rank, round.duties),  // behind those so far
+                  .place = place(block, rank, round.duties),  // index: behind the duties so far
                   .lands_own = i == 0 || !others,
                   .from = i > 0 ? holders[i & (i - 1)] : -1,
                   .to = {},
@@ -222,13 +225,13 @@ class Sharing {
   const LoadNodes& nodes_;
   const std::vector<std::vector<int>>& ranks_on_;  // each node
   const LoadPlanner::BytesOf& bytes_of_;
-  const std::vector<std::int64_t>& had_;  // kept by each rank, before the round
-  std::vector<std::int64_t> kept_;        // and after it
-  std::vector<NodeRoom> rooms_;           // of the nodes
+  const std::vector<std::int64_t>& had_;  // chunk kept by each rank before the round
+  std::vector<std::int64_t> kept_;        // and after the round
+  std::vector<NodeRoom> rooms_;           // by node
   std::vector<std::size_t> accepted_;
   std::vector<Need> needs_;
-  std::vector<std::int64_t> carried_;  // bytes that come in through a rank's memory
-  std::vector<std::int64_t> read_;     // and those that it reads from the disk
+  std::vector<std::int64_t> carried_;  // bytes of chunks that each rank brings in
+  std::vector<std::int64_t> read_;     // bytes that each rank reads from disk
 };
 
 }  // namespace
@@ -245,7 +248,8 @@ LoadPlanner::LoadPlanner(LoadNodes nodes, int rank, BytesOf bytes_of)
     ranks_on_[static_cast<std::size_t>(nodes_.node_of[r])].push_back(static_cast<int>(r));
 }
 
-// An offer that ends with a block may be cut: the less is left of it, the less a round has.
+// An offer without -1 at its end may be incomplete. It is renewed when half of it is accepted, as a
+// short rest makes small rounds.
 bool LoadPlanner::wants_offers() const {
   if (offers_.empty()) return true;
   for (std::size_t r = 0; r < taken_.size(); ++r)

@@ -15,13 +15,13 @@
 namespace triax {
 namespace {
 
-// The same on ranks of one home alone; not negative.
+// Number of a SharedMemory::Home, >= 0.
 std::int64_t number_of(const SharedMemory::Home& home) {
   const std::string_view bytes(reinterpret_cast<const char*>(home.data()), sizeof home);
   return static_cast<std::int64_t>(checksum_of(bytes) >> 1);
 }
 
-// Also of ranks in containers of their own, which share no memory but its disk.
+// Number of a machine. Ranks in separate containers on it share no memory, but its disk.
 std::int64_t machine_of(const SharedMemory::Home& home) {
   return home[0];
 }
@@ -61,7 +61,7 @@ NodeMemory::NodeMemory(const Ranks& ranks, const Need& need, int node, std::span
   std::size_t room = lent.size();
   if (std::align(BlockFile::alignment, bytes, begin, room) == nullptr) begin = nullptr;
   agreed(ranks, [&] {
-    // The disk fills the first part while there are no pages yet for the others.
+    // Pages come on first use: the disk fills the first buffer before the others have any.
     if (begin == nullptr) taken_ = Buffer::unwritten(bytes);
   });
   own_ = static_cast<std::byte*>(begin != nullptr ? begin : taken_.data());
@@ -73,8 +73,8 @@ std::int64_t NodeMemory::bytes() const {
   return own + shared_parts * room_ / sharing_;
 }
 
-// For the largest block of each rank (shared: of each two), and no more than is needed, in whole
-// pages.
+// Computes nodes_: own memory for the largest chunk of a rank, shared memory for one chunk per two
+// ranks, neither more than needed, in whole pages.
 void NodeMemory::number(const std::vector<Member>& members) {
   std::map<std::int64_t, int> numbers;
   nodes_ = {};
@@ -114,7 +114,7 @@ void NodeMemory::share(const Ranks& ranks, std::vector<Member>& members) {
   const auto bytes =
       static_cast<std::size_t>(shared_parts * nodes_.room[static_cast<std::size_t>(node)]);
   const bool wanted = !alone && bytes > 0;
-  // Blocks come from the disk through a rank's own memory: pages of 4 KiB will do.
+  // Pages of 4 KiB suffice: the disk fills own memory, not this.
   if (wanted && first == own) shared_ = SharedMemory::make("triax-load", bytes);
   constexpr std::size_t words = std::tuple_size_v<SharedMemory::Name>;
   const std::vector<std::int64_t> all = gather_over_ranks(ranks, shared_.name());
@@ -124,12 +124,12 @@ void NodeMemory::share(const Ranks& ranks, std::vector<Member>& members) {
     shared_ = SharedMemory::open(made, bytes);
   const std::vector<std::int64_t> errors =
       gather_over_ranks(ranks, std::array{static_cast<std::int64_t>(shared_.error())});
-  shared_.close_to_others();  // now that all have opened it
+  shared_.close_to_others();  // all ranks have opened it
   part(errors, members);
   if (members[own].node < 0) shared_ = {};
 }
 
-// All ranks of a node where one has met an error are on their own.
+// Makes each rank of a node where one failed a node of its own.
 void NodeMemory::part(const std::vector<std::int64_t>& errors, std::vector<Member>& members) {
   std::vector<bool> lost(nodes_.room.size());
   for (std::size_t r = 0; r < members.size(); ++r) {

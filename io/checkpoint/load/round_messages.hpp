@@ -1,5 +1,5 @@
 #pragma once
-// The blocks of a round of CheckpointLoader that go from node to node. Internal to io/.
+// Sends the chunks of a CheckpointLoader round between nodes. Internal to io/.
 #include <mpi.h>
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace triax {
 
-/// The messages of one rank. Blocks are whole pages, of BlockFile::alignment bytes.
+/// Messages of one rank. Chunks are sent as whole pages of BlockFile::alignment bytes.
 class RoundMessages {
  public:
   explicit RoundMessages(const Ranks& ranks);
@@ -19,11 +19,11 @@ class RoundMessages {
   RoundMessages(const RoundMessages&) = delete;
   RoundMessages& operator=(const RoundMessages&) = delete;
 
-  /// A block that comes from another rank, and goes on when it is here.
+  /// Receives a chunk from another rank, then sends it on as the duty says.
   void receive(const LoadDuty& duty, std::span<std::byte> memory);
-  /// A block that is here, to those that the duty names.
+  /// Sends a chunk of this rank to the ranks of the duty.
   void send(const LoadDuty& duty, std::span<std::byte> memory);
-  /// Until all has come and gone. Waiting yields the core.
+  /// Waits until all messages are received and sent. Waiting yields the core.
   void finish();
 
  private:
@@ -32,7 +32,7 @@ class RoundMessages {
     std::span<std::byte> memory;
     MPI_Request request;
   };
-  bool poll();  // true when all has come and gone
+  bool poll();  // true when all messages are done
 
   const Ranks& ranks_;
   MPI_Datatype page_ = MPI_DATATYPE_NULL;
