@@ -25,8 +25,8 @@ struct Contents {
 };
 
 struct Values {
-  double absolute = 0, relative = 0;  // the largest
-  double count = 0;                   // of elements that differ
+  double absolute = 0, relative = 0;  // largest differences
+  double count = 0;                   // number of elements that differ
 
   static constexpr std::size_t numbers = 3;
   void add(double a, double b) {
@@ -46,25 +46,25 @@ struct Values {
   }
 };
 
-// A tensor of both files.
+// A tensor in both files.
 struct Row {
   CheckpointTensor a, b;
-  Values values;  // where the shapes are the same
+  Values values;  // set where the shapes are equal
   bool same_form() const { return a.dtype == b.dtype && a.shape == b.shape; }
   bool differs() const { return !same_form() || values.count > 0; }
 };
 
 struct Comparison {
-  std::vector<Row> rows;  // of tensors in both
+  std::vector<Row> rows;  // tensors in both files
   std::vector<std::string> only_a, only_b;
-  std::map<std::string, std::pair<Json, Json>> attributes;  // that differ
+  std::map<std::string, std::pair<Json, Json>> attributes;  // attributes that differ
   bool tensors_differ() const {
     return !only_a.empty() || !only_b.empty() ||
            std::ranges::any_of(rows, [](const Row& row) { return row.differs(); });
   }
 };
 
-// Which tensors are in both files; their lists are sorted by name.
+// Matches the tensors of two files by name. Both lists are sorted.
 Comparison matched(const Contents& a, const Contents& b) {
   Comparison out;
   auto left = a.tensors.begin();
@@ -110,11 +110,11 @@ void compare_values(const Contents& a, const Contents& b, std::vector<Row>& rows
   });
 }
 
-// The attributes of a header as JSON: texts that are JSON as what they hold.
+// Attributes of a header as JSON; texts that contain JSON are parsed.
 std::map<std::string, Json> attributes_of(const CheckpointHeader& header) {
   std::map<std::string, Json> out;
   for_each_attribute(header, [&](const char* name, const auto& value) {
-    if (std::string_view(name) == "parts") return;  // where it lies, not what it holds
+    if (std::string_view(name) == "parts") return;  // describes files, not contents
     if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(value)>>) {
       out[name] = value;
     } else {
@@ -132,7 +132,7 @@ void compare_attributes(const Contents& a, const Contents& b, Comparison& out) {
     if (value != right.at(name)) out.attributes[name] = {value, right.at(name)};
 }
 
-// JSON has no infinity.
+// JSON has no infinity: it becomes a string.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json("infinity");
 }
@@ -165,7 +165,7 @@ std::string json_text(const Comparison& comparison) {
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-// An attribute's difference on one line; of an object, the keys of its first level that differ.
+// One line per attribute that differs; for JSON objects one line per key that differs.
 std::string attribute_text(const std::string& name, const Json& a, const Json& b) {
   if (!a.is_object() || !b.is_object())
     return fmt::format("attribute {}: {} and {}\n", name, a.dump(), b.dump());

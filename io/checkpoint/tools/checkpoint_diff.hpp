@@ -1,5 +1,5 @@
 #pragma once
-// `triax checkpoint diff`: in what two checkpoints differ.
+// `triax checkpoint diff`: compares two checkpoints.
 #include <string>
 
 #include "kernels/base/mpi/agree.hpp"
@@ -12,11 +12,11 @@ struct CheckpointDifference {
   std::string text;         // a table, or JSON
 };
 
-/// For each tensor that differs: the largest absolute difference, the largest relative one
-/// (|a - b| / max(|a|, |b|)), and how many elements differ; tensors of one file alone; tensors
-/// whose shape or type differ; attributes that differ. Two NaNs are equal; a NaN beside a number
-/// differs by infinity. Collective: the ranks share out the reading; the result is the same on
-/// every rank. Error as CheckpointReader's.
+/// Reports, for each tensor with different values, the largest absolute difference, the largest
+/// relative one (|a - b| / max(|a|, |b|)) and the number of elements that differ; then tensors
+/// whose shape or type differ, tensors in one file only, and attributes that differ. Two NaNs are
+/// equal; a NaN and a number differ by infinity. Collective: each rank reads its share, and the
+/// result is the same on every rank. Error as CheckpointReader's.
 CheckpointDifference diff_checkpoints(const std::string& a, const std::string& b, bool json,
                                       const Ranks& ranks = MPI_COMM_NULL);
 

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 struct Statistics {
   double min = std::numeric_limits<double>::infinity();
   double max = -std::numeric_limits<double>::infinity();
-  double sum = 0, squares = 0;  // of finite elements
+  double sum = 0, squares = 0;  // over finite elements
   std::int64_t finite = 0, nan = 0, infinite = 0;
 
   static constexpr std::size_t numbers = 7;
@@ -35,7 +35,7 @@ struct Statistics {
                             static_cast<double>(infinite)};
     std::ranges::copy(all, to);
   }
-  // Of a piece, as stored.
+  // Adds the statistics of a piece from store().
   void join(const double* from) {
     min = std::min(min, from[0]);
     max = std::max(max, from[1]);
@@ -69,8 +69,8 @@ struct Row {
   Statistics statistics;
 };
 
-// The statistics of each piece go to all ranks, which join them in order: the sums are the same
-// whoever read what.
+// All ranks get the statistics of every piece and join them in order, so that the sums do not
+// depend on the number of ranks.
 std::vector<Row> examine(const CheckpointReader& reader, const Ranks& ranks) {
   const std::vector<CheckpointTensor>& tensors = reader.tensors();
   const TensorPieces pieces(tensors, piece_elements, ranks);
@@ -95,8 +95,7 @@ std::vector<Row> examine(const CheckpointReader& reader, const Ranks& ranks) {
   return rows;
 }
 
-// A header's JSON text as JSON; as a string where it does not parse, so that a damaged one is still
-// seen.
+// Parses JSON text of the header; a damaged text becomes a string, so that it is still shown.
 Json parsed(const std::string& text) {
   Json value = Json::parse(text, nullptr, false);
   return value.is_discarded() ? Json(text) : value;

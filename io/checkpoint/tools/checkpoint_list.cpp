@@ -20,12 +20,12 @@ using Json = nlohmann::ordered_json;
 
 struct Row {
   CheckpointPath file;
-  std::string state, problem;          // problem: why it does not open
-  std::optional<std::int64_t> bytes;   // none: a link to nothing
-  std::optional<std::time_t> changed;  // likewise
-  CheckpointHeader header;             // where it opens
-  std::string type = "-";              // of the weights
-  bool fp8 = false;                    // its run multiplied in 8 bits
+  std::string state, problem;          // problem: reason why it does not open
+  std::optional<std::int64_t> bytes;   // none: dangling link
+  std::optional<std::time_t> changed;  // none: dangling link
+  CheckpointHeader header;             // set where it opens
+  std::string type = "-";              // type of the weights
+  bool fp8 = false;                    // the run used fp8 products
   std::string type_text() const { return fp8 ? type + "+fp8" : type; }
   bool opens() const { return problem.empty() && file.state != CheckpointState::unfinished; }
 };
@@ -36,7 +36,7 @@ std::string type_of_weights(const CheckpointReader& reader) {
   return "-";
 }
 
-// The file of a run has its job, of an import none.
+// Whether the run's job enabled fp8. The file of an import has no job.
 bool multiplies_in_fp8(const std::string& job) {
   const Json value = Json::parse(job, nullptr, false);
   if (!value.is_object() || !value.contains("fp8")) return false;
@@ -72,7 +72,7 @@ std::string date_of(const Row& row) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(*row.changed));
 }
 
-// {"data": 2, "pipeline": 1, "tensor": 2} as 2x1x2; as it is where it is none.
+// Formats {"data": 2, "pipeline": 1, "tensor": 2} as 2x1x2; any other text is returned unchanged.
 std::string grid_text(const std::string& grid) {
   const Json value = Json::parse(grid, nullptr, false);
   std::string text;

@@ -1,20 +1,20 @@
 #pragma once
-// `triax checkpoint list`: the checkpoints of a directory.
+// `triax checkpoint list`: lists the checkpoints of a directory.
 #include <string>
 
 namespace triax {
 
-/// A row for each checkpoint file, by step: what it holds (step, tokens, bytes, date, grid that
-/// wrote it, type of its weights) and its state: opens (its attributes match their checksum; its
-/// data are not read), damaged or unreadable (the system does not let it be read, or it is a link
-/// to nothing) with the reason, unfinished (a write is under way or was killed) or superseded (a
-/// later run took another way).
+/// One row per checkpoint file, by step: step, tokens, bytes, date, grid of the run that wrote it,
+/// type of the weights, and state. States: opens (the attributes match their checksum; data are not
+/// read), damaged, unreadable (refused by the system, or a dangling link), unfinished (a write is
+/// in progress or was killed), superseded (a later run repeated its step). A row of a damaged or
+/// unreadable file has the reason.
 struct CheckpointListing {
   std::string text;
-  bool all_open;  // that have a checkpoint's name
+  bool all_open;  // whether all published checkpoints open
 };
-/// `json`: one JSON object; else a table. A directory without checkpoints that has a directory
-/// "checkpoints", as a run's has, stands for that. Error where there is no such directory.
+/// `json`: one JSON object, else a table. A run's directory, which has no checkpoints but a
+/// directory "checkpoints", stands for the latter. Error where the directory is missing.
 CheckpointListing list_directory(const std::string& named, bool json);
 
 }  // namespace triax

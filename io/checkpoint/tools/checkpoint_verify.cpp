@@ -19,11 +19,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A rank's blocks on their way from the disk, in parts: what adjoins in the file is asked for at
-/// once. One part is looked at while the others come, as many and as large ones as a load has.
+/// Streams a rank's chunks from disk through buffers. Adjoining chunks are read at once. One buffer
+/// is checked while the others are in flight; their number and size are those of a load.
 class BlockStream {
  public:
-  /// The arguments outlive it. `parts`: >= 2.
+  /// The arguments outlive the object. `parts`: number of buffers, >= 2.
   BlockStream(const CheckpointBlocks& blocks, const CheckpointReader& reader,
               std::span<const std::int64_t> wanted, int parts)
       : blocks_(blocks), disk_(blocks, reader), wanted_(wanted), parts_(parts) {
@@ -33,12 +33,12 @@ class BlockStream {
       all += blocks.footprint(block);
     }
     part_bytes_ = std::max(part_bytes_, std::min(all, loading_block_bytes));
-    // The disk fills the first part while there are no pages yet for the others.
+    // Pages come on first use: the disk fills the first buffer before the others have any.
     memory_ = Buffer::unwritten(static_cast<std::size_t>(parts * part_bytes_));
     for (int part = 0; part + 1 < parts; ++part) start();
   }
 
-  /// visit(block, its elements) for each, in their order.
+  /// Calls visit(chunk, its elements) for each wanted chunk, in order.
   template <class Visit>
   void each(Visit&& visit) {
     while (!ahead_.empty()) {
@@ -51,7 +51,7 @@ class BlockStream {
   }
 
  private:
-  // The next part, in memory that nothing is in any more.
+  // Starts reading into the next free buffer.
   void start() {
     const std::size_t first = next_;
     std::int64_t room = part_bytes_;
@@ -65,15 +65,15 @@ class BlockStream {
 
   const CheckpointBlocks& blocks_;
   Buffer memory_;
-  CheckpointBlockReader disk_;  // after the memory that its requests go to
+  CheckpointBlockReader disk_;  // declared after the memory of its requests
   std::span<const std::int64_t> wanted_;
-  std::size_t next_ = 0;  // of those
+  std::size_t next_ = 0;  // index of the next wanted chunk
   std::int64_t part_bytes_ = 0;
   int parts_, started_ = 0;
   std::deque<std::vector<BlockReading>> ahead_;
 };
 
-// 1 for each of this rank's blocks whose data do not add up to their checksum.
+// For every chunk 1 if this rank has checked it and found damage, else 0.
 std::vector<std::uint64_t> damaged_blocks(const CheckpointBlocks& blocks,
                                           const CheckpointReader& reader,
                                           const TensorPieces& pieces, int parts,
@@ -102,7 +102,7 @@ Verification verify_checkpoint(const std::string& path, const Ranks& ranks,
   if (!result.has_checksums) return result;
   const TensorPieces pieces(blocks.tensors(), blocks.elements(), ranks, group);
   std::vector<std::uint64_t> damaged;
-  const int parts = 1 + parts_ahead(ranks_on_machine(ranks));  // one is looked at
+  const int parts = 1 + parts_ahead(ranks_on_machine(ranks));  // one buffer is being checked
   agreed(ranks, [&] { damaged = damaged_blocks(blocks, reader, pieces, parts, progress); });
   sum_over_ranks(ranks, damaged);
   pieces.each([&](std::int64_t index, const TensorPiece& piece) {
