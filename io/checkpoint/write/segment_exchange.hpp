@@ -81,7 +81,7 @@ class SegmentExchange {
   std::size_t room_;
   bool shares_ = false;
   std::unique_ptr<SegmentSharing> sharing_;  // until meet() finds that ranks do not share
-  std::unique_ptr<std::byte[]> staging_;  // until meet() finds that ranks share; likewise messages_
+  std::unique_ptr<std::byte[]> staging_;     // until meet() finds that ranks share, as messages_
   std::unique_ptr<Messages> messages_;
   std::vector<OwnedSegment> ordered_;
   std::vector<DataSegment> to_write_;
