@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of BlockFile and OffloadFile share.
+// Fixtures for the tests of BlockFile and OffloadFile.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,8 +13,8 @@
 
 namespace triax::test {
 
-/// The ways blocks can go: io_uring, by its own thread or by its callers, or threads, past the page
-/// cache or through it.
+/// All engines: io_uring with its own thread, io_uring in its callers, and threads; each past the
+/// page cache and through it.
 inline std::vector<BlockFile::Options> all_ways() {
   std::vector<BlockFile::Options> ways(6);
   for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -39,7 +39,7 @@ inline void fill_random(std::span<std::byte> memory, unsigned seed) {
   for (std::byte& byte : memory) byte = static_cast<std::byte>(random());
 }
 
-/// For as long as it lives, a process that runs as root is one without its rights.
+/// Drops root's rights for its lifetime, if the process runs as root.
 class WithoutRights {
  public:
   WithoutRights() : user_(::geteuid()) {

@@ -17,7 +17,7 @@ inline CheckpointHeader example_header() {
   return header;
 }
 
-/// Writes and publishes tensors of whole values from one process, in so many files.
+/// Writes and publishes tensors with these values from one process, in `files` files.
 inline void write_example(const std::string& path, const std::vector<CheckpointTensor>& tensors,
                           std::vector<std::vector<float>> values,
                           const CheckpointHeader& header = example_header(), int files = 1) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of io/ share: a scratch directory, files made of bytes.
+// Fixtures for the tests of io/: a scratch directory, files of given bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -19,7 +19,7 @@
 
 namespace triax::test {
 
-/// A directory that lives as long as the object.
+/// A scratch directory that the destructor removes.
 class TempDirectory {
  public:
   TempDirectory() {
@@ -36,7 +36,7 @@ class TempDirectory {
   std::string path(std::string_view name = {}) const {
     return name.empty() ? path_.string() : (path_ / name).string();
   }
-  /// Makes a file of these bytes and returns its path.
+  /// Writes a file of these bytes and returns its path.
   std::string file(std::string_view name, std::string_view bytes) const {
     std::ofstream(path_ / name, std::ios::binary) << bytes;
     return path(name);
@@ -52,7 +52,7 @@ inline std::string contents(const std::string& path) {
   return out.str();
 }
 
-/// Bytes of files that are mapped and in memory now (RssFile).
+/// Bytes of mapped files resident in memory (RssFile).
 inline std::int64_t mapped_in_memory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -70,8 +70,7 @@ std::string bytes_of(T value) {
   return bytes_of(std::vector<T>{value});
 }
 
-/// No file of this process can grow beyond `bytes` while the object lives: a full disk, as a test
-/// can make it.
+/// Limits the size of this process's files to `bytes` for its lifetime, to simulate a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -1,5 +1,5 @@
 #pragma once
-// HDF5 files as other programs make them, by HDF5's own API.
+// HDF5 files made by HDF5's own API, as other programs make them.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,10 +11,10 @@ namespace triax::test {
 
 using hdf5::Handle;
 
-/// The library's first call finds the environment as io/ has it.
+/// Sets the environment of io/ before the library's first call.
 [[maybe_unused]] inline const bool prepared = hdf5::library_lock().owns_lock();
 
-/// A value of HDF5's that is no error.
+/// Checks that HDF5 returned no error, and returns its value.
 template <class T>
 T made(T value) {
   check(value >= 0, "HDF5 refuses what a test asks of it: {}", hdf5::last_error());
@@ -25,7 +25,7 @@ inline Handle plist(hid_t kind) {
   return {made(H5Pcreate(kind)), H5Pclose};
 }
 
-/// A new file behind a user block of so many bytes.
+/// Creates a file with a user block of `user_block` bytes.
 inline Handle new_file(const std::string& path, hsize_t user_block = 0) {
   const Handle creation = plist(H5P_FILE_CREATE);
   if (user_block > 0) made(H5Pset_userblock(creation.id(), user_block));
@@ -39,7 +39,7 @@ inline Handle simple_space(const std::vector<hsize_t>& extents,
           H5Sclose};
 }
 
-/// A new dataset; groups on the way are created.
+/// Creates a dataset, and missing groups of its path.
 inline Handle new_set(const Handle& file, const std::string& name, const Handle& space,
                       const Handle& creation, hid_t type = H5T_STD_I32LE) {
   const Handle links = plist(H5P_LINK_CREATE);
@@ -49,14 +49,14 @@ inline Handle new_set(const Handle& file, const std::string& name, const Handle&
           H5Dclose};
 }
 
-/// A new file in HDF5 1.10's own format.
+/// Creates a file in the newest format of the library.
 inline Handle new_latest_file(const std::string& path) {
   const Handle access = plist(H5P_FILE_ACCESS);
   made(H5Pset_libver_bounds(access.id(), H5F_LIBVER_LATEST, H5F_LIBVER_LATEST));
   return {made(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id())), H5Fclose};
 }
 
-/// A contiguous dataset of these values.
+/// Creates a contiguous dataset with these values.
 inline void put(const Handle& file, const std::string& name, const std::vector<int>& values,
                 hid_t type = H5T_STD_I32LE) {
   const Handle set =
@@ -69,7 +69,7 @@ inline void put_file(const std::string& path, const std::string& name,
   put(new_file(path), name, values);
 }
 
-/// The same in a file as a writer leaves it that is killed.
+/// As put(), in a file that a killed writer left open.
 inline void put_file_left_open(const std::string& path, const std::string& name,
                                const std::vector<int>& values) {
   const Handle file = new_latest_file(path + ".writing");
@@ -78,7 +78,7 @@ inline void put_file_left_open(const std::string& path, const std::string& name,
   std::filesystem::copy_file(path + ".writing", path);
 }
 
-/// A dataset of `size` elements in chunks of `chunk`, of which [begin, end) are written.
+/// Creates a dataset of `size` elements in chunks of `chunk`, and writes elements [begin, end).
 inline void put_chunked(const Handle& file, const std::string& name, hsize_t size, hsize_t chunk,
                         hsize_t begin, hsize_t end, bool compressed = false) {
   const Handle creation = plist(H5P_DATASET_CREATE);
@@ -95,7 +95,7 @@ inline void put_chunked(const Handle& file, const std::string& name, hsize_t siz
                 values.data()));
 }
 
-/// Some elements of a dataset of one dimension: `count` blocks.
+/// Hyperslab of a one-dimensional dataset: `count` blocks of `block` elements.
 struct Selected {
   hsize_t extent, begin, count = 1, stride = 1, block = 1;
 };
@@ -119,7 +119,7 @@ struct Piece {
   Selected source;
 };
 
-/// A virtual dataset of one dimension.
+/// Creates a one-dimensional virtual dataset.
 inline void put_virtual(const Handle& file, const std::string& name, hsize_t size,
                         const std::vector<Piece>& pieces, bool endless = false) {
   const Handle creation = plist(H5P_DATASET_CREATE);

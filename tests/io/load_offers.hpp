@@ -1,15 +1,15 @@
 #pragma once
-// Blocks of a checkpoint that the ranks of a test offer to bring in.
+// Offers for LoadPlanner: the chunks that each rank of a test needs.
 #include <vector>
 
 #include "io/checkpoint/load/load_round.hpp"
 
 namespace triax {
 
-/// Blocks that each rank needs, in its order.
+/// Chunks that each rank needs, in order.
 using Offers = std::vector<std::vector<std::int64_t>>;
 
-/// Of the offers of a rank, filled up.
+/// Numbers per rank in padded offers.
 inline constexpr std::size_t width = 6;
 inline constexpr LoadPlace kept{LoadPlace::Kind::kept, 0};
 
@@ -23,7 +23,8 @@ inline std::vector<std::int64_t> padded(const Offers& offers) {
 }
 
 inline LoadPlanner planner_of(const LoadNodes& nodes, int rank) {
-  return LoadPlanner(nodes, rank, [](std::int64_t) { return std::int64_t{10}; });  // bytes a block
+  return LoadPlanner(nodes, rank,
+                     [](std::int64_t) { return std::int64_t{10}; });  // bytes per chunk
 }
 
 }  // namespace triax

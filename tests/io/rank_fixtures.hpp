@@ -21,7 +21,7 @@ inline int world_size() {
   return size;
 }
 
-/// Made and removed by rank 0. Construction and destruction are collective.
+/// Rank 0 creates and removes it. Construction and destruction are collective.
 class SharedDirectory {
  public:
   SharedDirectory() {

@@ -1,5 +1,5 @@
 #pragma once
-// System calls that the system refuses.
+// Simulates refused system calls (seccomp).
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -14,14 +14,15 @@
 
 namespace triax::test {
 
-/// Which calls: those whose argument `number` has one of the bits of `has`, or, where that is 0, is
-/// `equals`; -1: all.
+/// Selects calls by an argument: its value has a bit of `has` or, where `has` is 0, equals
+/// `equals`. number: index of the argument; -1: all calls.
 struct RefusedArgument {
   int number = -1;
   std::uint32_t has = 0, equals = 0;
 };
 
-/// Runs `body` in a thread (and its threads) for which system call `call` fails with `error`.
+/// Runs `body` in a new thread. In it, and in threads that it starts, system call `call` fails with
+/// `error`.
 inline void with_refused(std::uint32_t call, const RefusedArgument& argument, int error,
                          const std::function<void()>& body) {
   std::thread([&] {

@@ -1,5 +1,5 @@
 #pragma once
-// Token files for tests, made byte by byte from the formats' definitions.
+// Token files for tests, built byte by byte from the format definitions.
 #include <numeric>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ inline std::string llmc_shard(const std::vector<std::uint16_t>& tokens) {
   return llmc_header(20240520, 1, static_cast<std::int32_t>(tokens.size())) + bytes_of(tokens);
 }
 
-/// A Megatron index; `documents` are boundaries in sequences.
+/// A Megatron index. `documents`: boundaries, in sequences.
 inline std::string megatron_index(std::uint8_t code, const std::vector<std::int32_t>& lengths,
                                   const std::vector<std::int64_t>& offsets,
                                   const std::vector<std::int64_t>& documents) {
@@ -41,7 +41,7 @@ inline std::vector<std::int32_t> all_tokens(const TokenFile& file) {
   return tokens_at(file, 0, static_cast<std::size_t>(file.size()));
 }
 
-/// Every range of the file read alone equals that part of `expected`.
+/// Expects every range of the file, read alone, to equal that range of `expected`.
 inline void expect_every_range(const TokenFile& file, const std::vector<std::int32_t>& expected) {
   ASSERT_EQ(file.size(), std::ssize(expected));
   for (std::size_t begin = 0; begin <= expected.size(); ++begin)

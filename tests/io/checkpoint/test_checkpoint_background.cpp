@@ -90,7 +90,7 @@ TEST(CheckpointSnapshot, CopiesWhatWasAddedWhenItIsTold) {
   EXPECT_TRUE(copied().empty());
 }
 
-// What changes after the copy does not reach the file.
+// Changes after the copy do not reach the file.
 TEST(BackgroundWrite, WritesWhatWasThereUntilItWasCopied) {
   const TempDirectory dir;
   for (const int files : {1, 3}) {
@@ -116,7 +116,7 @@ TEST(BackgroundWrite, WritesWhatWasThereUntilItWasCopied) {
   }
 }
 
-// The copy is held; who wants to change its source gets on after it alone.
+// The copy is held back; a change of its source must wait for it.
 TEST(BackgroundWrite, WhoChangesTheStateWaitsForTheCopy) {
   const TempDirectory dir;
   const std::string path = checkpoint_path(dir.path(), 1);
@@ -143,7 +143,7 @@ TEST(BackgroundWrite, WhoChangesTheStateWaitsForTheCopy) {
     changed = true;
   });
   wants.acquire();
-  // One that does not wait has all the time to be found out.
+  // A change that does not wait would happen in this time.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(changed);
   gate.release();
@@ -174,7 +174,7 @@ TEST(BackgroundWrite, AFailureIsKeptForPublish) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
-// So many pieces that the thread takes some tenths of a second: it is told to stop long before.
+// The pieces take the thread some tenths of a second; it is told to stop long before.
 TEST(BackgroundWrite, WhatIsGivenUpIsNotPublished) {
   const TempDirectory dir;
   constexpr int pieces = 100000;

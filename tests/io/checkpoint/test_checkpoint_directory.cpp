@@ -64,7 +64,7 @@ TEST_F(CheckpointDirectory, SetsLaterFilesOfAnotherRunAside) {
   EXPECT_THAT(list_checkpoints(dir_.path()),
               ElementsAre(dir_.path("step-000040.h5"), dir_.path("step-000005.h5")));
   EXPECT_THAT(set_aside_later(dir_.path(), 40), ElementsAre());
-  // The next one of the name takes another.
+  // A second file of the same name gets a number.
   dir_.file("step-1000000.h5", "other");
   EXPECT_THAT(set_aside_later(dir_.path(), 40), SizeIs(1));
   EXPECT_EQ(contents(dir_.path("step-1000000.h5.superseded-1")), "other");
@@ -72,7 +72,7 @@ TEST_F(CheckpointDirectory, SetsLaterFilesOfAnotherRunAside) {
   EXPECT_EQ(std::ranges::count(found, CheckpointState::superseded, &CheckpointPath::state), 2);
 }
 
-// The disk that a link leads to may be back tomorrow.
+// The disk of a link's target may be mounted again later.
 TEST_F(CheckpointDirectory, ALinkThatLeadsNowhereIsNotReplaced) {
   const std::string link = dir_.path("step-000060.h5");
   std::filesystem::create_symlink(dir_.path("elsewhere.h5"), link);
@@ -84,7 +84,7 @@ TEST_F(CheckpointDirectory, ALinkThatLeadsNowhereIsNotReplaced) {
   }
 }
 
-// Nor is it one of those that are kept, or removed.
+// A dangling link is neither counted among the kept files nor removed.
 TEST_F(CheckpointDirectory, ALinkThatLeadsNowhereTakesNoPlaceOfTheNewest) {
   const std::string newest = dir_.path("step-2000000.h5"), oldest = dir_.path("step-000001.h5");
   for (const std::string& link : {newest, oldest})

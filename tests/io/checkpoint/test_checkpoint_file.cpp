@@ -49,7 +49,7 @@ TEST(CheckpointFile, RoundTrips) {
   EXPECT_THAT(out, ElementsAre(3, 4, 5));
 }
 
-// Long parts and short ones, in memory that lies as the file's pages do and in other.
+// Long and short pieces, in memory that is aligned like the file's pages and in memory that is not.
 TEST(CheckpointFile, PartsOfAnyLengthAndPlaceAreWritten) {
   const TempDirectory dir;
   constexpr std::int64_t count = 3'000'001;
@@ -89,7 +89,7 @@ TEST(CheckpointFile, AppearsOnlyWhenPublished) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
-// What stands in the file is found by programs that know nothing of triax.
+// HDF5's own tools read the file.
 TEST(CheckpointFile, IsPlainHdf5) {
   const TempDirectory dir;
   write_example(dir.path("c.h5"), tensors, values);
@@ -109,7 +109,7 @@ TEST(CheckpointFile, IsPlainHdf5) {
   EXPECT_EQ(file.string_attribute("/", "triax_version"), "0.1.0");
 }
 
-// What describes a file of many tensors lies before all of their data: few reads find it.
+// The metadata of a file of many tensors lie before all data, so that few reads suffice.
 TEST(CheckpointFile, BeginsWithWhatDescribesIt) {
   const TempDirectory dir;
   const std::string path = checkpoint_path(dir.path(""), 1);
@@ -172,7 +172,7 @@ TEST(CheckpointFile, AFullDiskLeavesTheEarlierOnes) {
   EXPECT_EQ(contents(earlier), before);
 }
 
-// The disk fills after the file was made: the write's failure is publish's.
+// The disk fills after the file was created: publish() reports the failed write.
 TEST(CheckpointFile, AFailedWriteIsNotPublished) {
   const TempDirectory dir;
   const std::string path = checkpoint_path(dir.path(), 2);

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 const Shape shape{9, 7};
 
-// Each rank writes its flat share of one tensor, whose values are their indices.
+// Each rank writes its flat share of a tensor whose values are their indices.
 void write_share(CheckpointWriter& writer, const std::string& name) {
   const std::int64_t n = shape.elements();
   const std::int64_t begin = n * world_rank() / world_size();
@@ -36,7 +36,7 @@ std::string written(const SharedDirectory& dir) {
   return path;
 }
 
-// A thousand ranks would look through it, each for itself.
+// Otherwise a thousand ranks would each scan the file.
 TEST(CheckpointRanks, OneRankOpensItForAllToKnowWhatIsThere) {
   const SharedDirectory dir;
   const std::string path = written(dir);
@@ -106,7 +106,7 @@ TEST(CheckpointRanks, WhatOneRankCouldNotGetIsAnErrorOnAll) {
 TEST(CheckpointRanks, AFullDiskOnOneRankIsAnErrorOnAll) {
   const SharedDirectory dir;
   const std::string path = checkpoint_path(dir.path(), 1);
-  constexpr std::int64_t n = 1 << 19;  // 2 MiB a rank
+  constexpr std::int64_t n = 1 << 19;  // 2 MiB per rank
   std::vector<float> data(n, 1);
   {
     CheckpointWriter writer(path, MPI_COMM_WORLD);

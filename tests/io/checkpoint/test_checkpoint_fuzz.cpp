@@ -1,5 +1,5 @@
-// Mutated checkpoints: whatever is in the file, opening, verifying and reading it ends well or in
-// an Error. TRIAX_FUZZ_FILES sets how many; run it under ASan.
+// Mutated checkpoints: opening, verifying and reading any file succeeds or throws an Error.
+// TRIAX_FUZZ_FILES sets the number of files; run it under ASan.
 #include <algorithm>
 #include <cstdlib>
 #include <random>
@@ -24,21 +24,21 @@ class Mutator {
   explicit Mutator(std::uint64_t seed) : random_(seed) {}
   std::string mutated(std::string bytes) {
     switch (below(6)) {
-      case 0:  // torn
+      case 0:  // truncated
         bytes.resize(below(bytes.size()));
         break;
-      case 1:  // a stretch of zeros, as of a page that never reached the disk
+      case 1:  // a range of zeros, like a page that never reached the disk
         std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(below(bytes.size() - 512)),
                     below(512), '\0');
         break;
-      case 2:  // a stretch from elsewhere in the file
+      case 2:  // a range copied from elsewhere in the file
         std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(below(bytes.size() - 64)), 64,
                     bytes.begin() + static_cast<std::ptrdiff_t>(below(bytes.size() - 64)));
         break;
-      case 3:  // more behind the end
+      case 3:  // bytes appended
         bytes.append(below(5000), 'x');
         break;
-      default:  // some bytes
+      default:  // a few random bytes
         for (std::size_t n = 1 + below(8); n > 0; --n)
           bytes[below(bytes.size())] = static_cast<char>(below(256));
     }
@@ -50,7 +50,7 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-// Everything that a user may do with a file.
+// All operations of a user on a file.
 void use(const std::string& path, const std::string& whole) {
   const auto attempt = [](auto&& action) {
     try {

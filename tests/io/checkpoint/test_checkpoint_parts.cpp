@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// Rows of each tensor are dealt once, in order; the bytes of each part.
+// Expects that all rows are assigned once and in order. Returns the bytes of each part file.
 std::vector<std::int64_t> bytes_of_parts(const std::vector<CheckpointTensor>& tensors,
                                          std::size_t parts) {
   const auto dealt = deal_tensors(tensors, parts);
@@ -65,11 +65,11 @@ const std::vector<CheckpointTensor> tensors = {{"/model/wte", DType::f32, {50, 7
                                                {"/optimizer/exp_avg/wte", DType::f32, {50, 7}},
                                                {"/optimizer/exp_avg/w", DType::f32, {9, 4}}};
 
-// Of which dataset it was.
+// Flips a bit in the first dataset of a part file and returns that dataset's name.
 std::string damage_first_value(const std::string& part) {
   std::string name;
   std::int64_t offset = 0;
-  {  // closed again: a part that is open by itself too is not read through the master
+  {  // closed again: HDF5 does not read a part through the master while it is open itself
     const hdf5::File file(part, hdf5::File::Mode::read);
     name = file.datasets("/").front();
     offset = file.offset(name);
@@ -142,7 +142,7 @@ TEST_F(Parts, AreReadByPlainTools) {
   EXPECT_THAT(contents(out), HasSubstr("/model/w                 Dataset {9, 4}"));
 }
 
-// A run's checkpoint and a link to it in the directory of another, which has parts of that name.
+// A link to a checkpoint, in the directory of another run that has parts of the same name.
 TEST_F(Parts, BesideALinkAreNotTheFiles) {
   write(path_, 2);
   const std::string other = dir_.path("other");
@@ -179,7 +179,7 @@ TEST_F(Parts, GoWithTheirCheckpoint) {
   prune_checkpoints(dir_.path(), 3);
   EXPECT_FALSE(std::filesystem::exists(checkpoint_path(dir_.path(), 10) + ".parts"));
   EXPECT_EQ(entries(dir_.path()), 6U);
-  // Set aside, the file keeps its parts; the next of its name has others.
+  // A superseded file keeps its parts; a new file of its name gets others.
   EXPECT_THAT(set_aside_later(dir_.path(), 30), SizeIs(1));
   const std::string again = checkpoint_path(dir_.path(), 40);
   write(again, 2);
@@ -187,7 +187,7 @@ TEST_F(Parts, GoWithTheirCheckpoint) {
   expect_all(again + ".superseded");
   EXPECT_TRUE(std::filesystem::exists(again + ".parts-1"));
   EXPECT_THAT(remove_unfinished(dir_.path()), IsEmpty());
-  // Replaced in place: the older parts are nobody's.
+  // The file is replaced in place: no file refers to the older parts.
   write(again, 2);
   std::filesystem::create_directory(dir_.path("step-000099.h5.parts"));
   std::filesystem::create_directory(dir_.path("mine.parts"));
@@ -197,8 +197,8 @@ TEST_F(Parts, GoWithTheirCheckpoint) {
   expect_all(again + ".superseded");
 }
 
-// What is deleted with an old file is its own: neither the parts that lie beside a link to a file
-// elsewhere, nor those that a copy of it shows.
+// Pruning removes only parts that no other file uses: not those of a link's target elsewhere, nor
+// those that a copy of the master refers to.
 TEST_F(Parts, OfOthersStayWhenOldFilesGo) {
   const std::string elsewhere = dir_.path("elsewhere");
   std::filesystem::create_directory(elsewhere);
@@ -247,7 +247,7 @@ TEST_F(Parts, AFullDiskLeavesNothing) {
   EXPECT_EQ(entries(dir_.path()), 0U);
 }
 
-// Each of the parts has room, all together have not.
+// The disk has space for each part, but not for all.
 TEST_F(Parts, ADiskWithoutRoomForAllIsNotFilledWithTheFirst) {
   const auto free = static_cast<std::int64_t>(std::filesystem::space(dir_.path()).available);
   CheckpointOptions options;

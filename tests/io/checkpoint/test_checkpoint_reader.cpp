@@ -1,4 +1,4 @@
-// What is said of files that do not open as checkpoints.
+// Errors about files that do not open as checkpoints.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ TEST(CheckpointReader, SaysWhichLimitIsTooLow) {
                            HasSubstr("ulimit -n"), testing::Not(HasSubstr("damaged"))));
 }
 
-// The list of tensors, changed by who knows what a checkpoint looks like.
+// Changes the list of tensors as someone would who knows the format.
 TEST(CheckpointReader, NamesTheTensorThatIsOddInTheList) {
   const TempDirectory dir;
   const std::string path = dir.path("list.h5");
@@ -84,7 +84,7 @@ TEST(CheckpointReader, NamesTheTensorThatDoesNotOpen) {
                     HasSubstr("optimizer/exp_avg/a.weight does not open")));
 }
 
-// The checkpoint, with a tensor that somebody stored otherwise.
+// Changes how a tensor is stored, and returns the error.
 template <class Change>
 std::string error_after(const std::string& path, Change&& change) {
   write_example(path, tensors, values);
@@ -156,7 +156,7 @@ TEST(CheckpointReader, FollowsLinksToTensors) {
     write_floats(float_set(file, "/w", plist(H5P_DATASET_CREATE)));
   }
   EXPECT_EQ(error_after(path, link), "");
-  // Not past HDF5: the data do not lie in this file.
+  // Only HDF5 can read it: the data are in another file.
   EXPECT_FALSE(CheckpointReader(path).file().plain_data("/model/a.weight"));
   EXPECT_THAT(verify_checkpoint(path, MPI_COMM_NULL).damaged, testing::IsEmpty());
 }

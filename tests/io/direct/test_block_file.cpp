@@ -95,17 +95,17 @@ TEST_P(BlockFileTest, TransfersGoOnWithoutTheCaller) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(request.test());
   request.wait();
-  request.wait();  // once more is nothing
+  request.wait();  // a second wait does nothing
   EXPECT_TRUE(request.test());
 }
 
-// Also right as the block completes: who looks first and takes then must not wait for another.
+// Includes a wait that begins just as the block completes: it must not wait for another completion.
 TEST_P(BlockFileTest, AWaitMayBeginAtAnyInstantOfARead) {
   using Clock = std::chrono::steady_clock;
   const TempDirectory dir;
   BlockFile file(make_file(dir, page), GetParam());
   const Buffer to(page);
-  file.write(0, bytes_in(to)).wait();  // a hole would be read without the disk
+  file.write(0, bytes_in(to)).wait();  // a hole would be read without disk access
   const auto read_after = [&](Clock::duration pause) {
     const auto start = Clock::now();
     BlockRequest request = file.read(0, bytes_in(to));

@@ -1,5 +1,5 @@
-// A system that refuses io_uring, O_DIRECT or locked memory, as old kernels, containers and file
-// systems do.
+// BlockFile on systems that refuse io_uring, O_DIRECT or locked memory, as old kernels, containers
+// and some file systems do.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -52,7 +52,7 @@ TEST(BlockFileRefused, WithoutAnyThreadItSaysSo) {
   });
 }
 
-// Those whose stacks there are already.
+// The system refuses new thread stacks: only threads on cached stacks can start.
 TEST(BlockFileRefused, WithFewThreadsThoseDoIt) {
   const TempDirectory dir;
   const std::string path = dir.file("blocks", "");

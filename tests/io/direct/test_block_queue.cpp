@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t page = 4096;
 using Failure = BlockQueue::Failure;
 
-// Some file systems open a file so, and then refuse what they are asked.
+// Some file systems open a file with O_DIRECT and then refuse its transfers.
 TEST(BlockQueueDirect, WhatIsRefusedIsTriedOnceThroughThePageCache) {
   const test::TempDirectory directory;
   const int file = ::open(directory.file("file", "").c_str(), O_RDWR);

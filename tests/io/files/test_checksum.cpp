@@ -20,7 +20,7 @@ std::vector<std::uint64_t> sums_of(std::vector<float>& values, std::int64_t bloc
   return sums;
 }
 
-// The test vector of io/README.md: another implementation must come to it.
+// The test vector of io/checkpoint/README.md, for other implementations of the format.
 TEST(Checksum, IsTheOneThatIsDescribed) {
   EXPECT_EQ(checksum_seed("/model/x"), 0x36322a5c25aeb11cU);
   std::vector<float> values = {0.0F, 1.0F, -2.5F};
@@ -67,8 +67,8 @@ TEST(Checksum, EachBitCounts) {
   expect_each_bit_counts<std::int64_t>();
 }
 
-// The definition of io/README.md, element by element; and the copy, at a place that nothing is
-// aligned to.
+// Compares with the definition in io/checkpoint/README.md, element by element, and checks the copy
+// at an unaligned address.
 template <class T>
 void expect_the_definition(std::int64_t count) {
   constexpr std::uint64_t seed = 77, golden = 0x9e3779b97f4a7c15U;

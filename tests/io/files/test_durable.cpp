@@ -57,7 +57,7 @@ TEST(Durable, WriteAllSaysHowFarItCame) {
     EXPECT_EQ(write_all(file, std::as_bytes(std::span(text)), at), EFBIG);
   }
   ::close(file);
-  EXPECT_EQ(at, 12);  // one byte had room
+  EXPECT_EQ(at, 12);  // space for one more byte was left
   EXPECT_EQ(contents(path), "01234567abca");
 }
 

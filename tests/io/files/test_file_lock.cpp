@@ -83,8 +83,8 @@ TEST(FileLock, MayLeaveNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
-// Whoever waits for a lock, while `what` happens to the file and its holder lets it go, has a lock
-// that keeps a third out.
+// A process waits for a lock while `what` changes the file and the holder releases it: its lock
+// must keep a third process out.
 void expect_lock_after(FileLock::Leaves leaves,
                        const std::function<void(const std::string&)>& what) {
   const TempDirectory directory;
@@ -102,14 +102,14 @@ void expect_lock_after(FileLock::Leaves leaves,
   EXPECT_THAT(error_of([&] { lock(none); }), StartsWith("taken"));
 }
 
-// Who waited on the file that its holder then removed must not be content with that: a third would
-// lock another of the same name.
+// A lock on a file that its holder has removed is worthless: a third process would lock a new file
+// of that name.
 TEST(FileLock, OfARemovedFileDoesNotCount) {
   expect_lock_after(FileLock::Leaves::nothing, [](const std::string&) {});
 }
 
-// As a network file system may show it: the open file has a name yet, and the one that was locked
-// is another's.
+// A network file system may show this: the locked file still has a link, but its path names another
+// file.
 TEST(FileLock, OfAFileOfAnotherNameDoesNotCount) {
   expect_lock_after(FileLock::Leaves::file, [](const std::string& path) {
     std::filesystem::rename(path, path + "-aside");
@@ -149,7 +149,8 @@ TEST(NodeLocalLocks, AreThoseOfTheInnermostMount) {
 
 TEST(DirectoryLock, SaysWhyThereIsNone) {
   const TempDirectory directory;
-  std::filesystem::create_directory(directory.path(".lock"));  // cannot be opened for writing
+  std::filesystem::create_directory(
+      directory.path(".lock"));  // a directory cannot be opened for writing
   const DirectoryLock lock(directory.path(), "Wait");
   EXPECT_THAT(lock.refusal(), HasSubstr(".lock"));
 }

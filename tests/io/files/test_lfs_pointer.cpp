@@ -37,7 +37,7 @@ TEST(LfsPointer, IsToldByItsText) {
     EXPECT_THAT(error(other), IsEmpty()) << other;
 }
 
-// Its text would be trained on.
+// Otherwise a run would train on the pointer's text.
 TEST(LfsPointer, IsNoData) {
   const TempDirectory dir;
   for (const char* name : {"a.txt", "a.bin", "a.jsonl", "a.h5"}) {

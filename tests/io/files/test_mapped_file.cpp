@@ -40,7 +40,7 @@ TEST(MappedFile, WhatIsDroppedIsReadAgain) {
   EXPECT_EQ(std::to_integer<char>(file.data()[5]), 'x');
 }
 
-// As a file of training data that is replaced in its place, or whose disk fails.
+// Simulates training data that are overwritten in place, or on a failing disk.
 TEST(MappedFileDeathTest, APageThatIsNotThereIsAnErrorThatNamesTheFile) {
   const TempDirectory dir;
   const std::string path = dir.file("tokens", std::string(1 << 16, 'x'));
@@ -53,7 +53,7 @@ TEST(MappedFileDeathTest, APageThatIsNotThereIsAnErrorThatNamesTheFile) {
   EXPECT_EXIT(read_shortened(), testing::ExitedWithCode(3), "triax: cannot read " + path + " \\(");
 }
 
-// As where a container has little of /dev/shm: the disk is not to blame.
+// Simulates a container with a small /dev/shm: the error must not blame the disk.
 TEST(MappedFileDeathTest, SharedMemoryThatIsUsedUpIsNoFileThatCannotBeRead) {
   const int fd = ::memfd_create("ranks", 0);
   ASSERT_EQ(::ftruncate(fd, 1 << 16), 0);

@@ -72,7 +72,7 @@ TEST(Shifted, MovesASliceToItsPlace) {
   EXPECT_EQ(boxes[1].offset[1], 20);
 }
 
-// Column slabs: the union's row-major order interleaves the boxes, and so must the runs.
+// Column slabs: row-major order interleaves the boxes, and so must the groups.
 TEST(SplitBoxes, KeepsTheOrderOfTheUnion) {
   const Shape shape{5, 6};
   const std::vector<Box> boxes = {{{0, 0}, {5, 2}}, {{1, 4}, {4, 2}}};
@@ -95,7 +95,7 @@ TEST(SplitBoxes, LeavesASmallUnionWhole) {
   EXPECT_TRUE(split_boxes({}, 4).empty());
 }
 
-// Against the boxes' elements, one by one.
+// Compares with the boxes' elements one by one.
 void expect_runs(const Shape& shape, const std::vector<Box>& boxes, std::size_t count) {
   const std::vector<Run> runs = runs_of(shape, boxes);
   std::vector<std::int64_t> of_runs;

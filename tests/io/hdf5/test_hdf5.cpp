@@ -170,7 +170,7 @@ TEST(Hdf5File, OpeningWhatIsNotThere) {
   EXPECT_THAT(error_of([&] { File(blocked, File::Mode::create); }), HasSubstr("Not a directory"));
 }
 
-// Then the file can be emptied and closed, and the library is still of use.
+// After the error the file can be truncated and closed, and the library still works.
 TEST(Hdf5File, AFullDiskIsAnErrorOfWriteAndOfClose) {
   const TempDirectory dir;
   constexpr std::int64_t n = 1 << 20;

@@ -1,4 +1,4 @@
-// Mappings of virtual datasets without end, and where sources are sought.
+// Unlimited mappings of virtual datasets, and the search path of sources.
 #include "io/hdf5/hdf5_mapping.hpp"
 
 #include "io/hdf5/hdf5.hpp"
@@ -22,7 +22,7 @@ std::vector<int> all_values(const std::string& path) {
   return out;
 }
 
-// A dataset that can grow, in chunks of 2.
+// An unlimited dataset with chunks of 2 elements.
 void put_growing(const Handle& file, const std::string& name, const std::vector<int>& values) {
   const Handle creation = plist(H5P_DATASET_CREATE);
   const hsize_t chunk = 2;
@@ -65,7 +65,7 @@ TEST(Hdf5Mapping, NumbersItsSources) {
   put_virtual(new_file(dir.path("all.h5")), "/v", 2, {{blocks, "100%%-%b.h5", "/x", all_of(2)}},
               true);
   EXPECT_THAT(all_values(dir.path("all.h5")), ElementsAre(0, 7, 1, 7, 2, 7));
-  // The first that is missing would be taken for the end.
+  // HDF5 would take the first missing source for the end.
   std::filesystem::remove(dir.path("100%-1.h5"));
   EXPECT_THAT(error_of([&] { all_values(dir.path("all.h5")); }),
               AllOf(HasSubstr("2 of the 6 tokens"), HasSubstr("100%-1.h5"), HasSubstr("No such")));

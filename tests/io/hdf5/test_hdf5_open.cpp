@@ -1,4 +1,4 @@
-// What is said of files that HDF5 does not open, and where its data begin.
+// Errors about files that HDF5 does not open, and the offset of HDF5's signature.
 #include "io/hdf5/hdf5.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/io/hdf5_fixtures.hpp"

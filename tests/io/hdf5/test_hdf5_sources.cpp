@@ -85,7 +85,7 @@ TEST_F(VirtualSets, AFileMovedAwayFromItsSourcesIsRefused) {
   std::filesystem::rename(path_, moved);
   EXPECT_THAT(gap_of(moved), AllOf(HasSubstr("7 of the 7 tokens"), HasSubstr("dataset /x of "),
                                    HasSubstr("elsewhere/a.h5"), HasSubstr("No such file")));
-  // A link to it is as good: sources are sought beside the file itself too.
+  // A symbolic link works too: sources are searched beside its target.
   std::filesystem::rename(moved, path_);
   std::filesystem::create_symlink(path_, moved);
   EXPECT_EQ(gap_of(moved), "");
@@ -105,7 +105,8 @@ TEST_F(VirtualSets, AbsoluteNamesAndTheFileItself) {
   EXPECT_THAT(all_values(path_), ElementsAre(9, 8, 9, 8, 6, 7));
 }
 
-// HDF5 refuses to have a file open in two ways, and reads a source that it refuses as zeros.
+// HDF5 refuses to open a file with two sets of access properties, and reads a refused source as
+// zeros.
 TEST_F(VirtualSets, SourcesThatAreOpenThemselvesAreRead) {
   const File open(b_, File::Mode::read);
   EXPECT_THAT(values_of(open, "/y", 0, 3), ElementsAre(5, 6, 7));
@@ -122,7 +123,7 @@ TEST_F(VirtualSets, SourcesOfSourcesCount) {
   EXPECT_THAT(gap_of(outer),
               AllOf(HasSubstr("2 of the 5 tokens"), HasSubstr("dataset /v of " + path_),
                     HasSubstr("its source, dataset /x of " + a_)));
-  // What is missing is not asked for.
+  // The missing source is not among the selected elements.
   put_virtual(new_file(outer), "/v", 3, {{all_of(3), "all.h5", "/v", range_of(7, 4, 7)}});
   EXPECT_EQ(gap_of(outer), "");
   EXPECT_THAT(all_values(outer), ElementsAre(5, 6, 7));
@@ -186,7 +187,7 @@ TEST_F(VirtualSets, RowsOfAMatrixAreRead) {
   EXPECT_THAT(values_of(file, "/v", 2, 5), ElementsAre(3, 4, 5));
 }
 
-// HDF5 keeps all of them open, and reads as zeros those that no descriptor is left for.
+// HDF5 keeps all sources open, and reads zeros from those without a free file descriptor.
 TEST_F(VirtualSets, MoreSourcesThanAProcessMayHaveOpen) {
   constexpr hsize_t sources = 300;
   std::vector<Piece> pieces;

@@ -54,8 +54,8 @@ TEST_F(Storage, ChunksThatWereNeverWrittenAreCounted) {
   }
 }
 
-// With the indexes of chunks that HDF5 1.10 has for new files: of one chunk, of a fixed number, of
-// a growing one.
+// Covers the chunk indexes of HDF5 1.10's new file format: single chunk, fixed array, extensible
+// array.
 TEST_F(Storage, EveryIndexOfChunksIsUnderstood) {
   const auto make = [&](hsize_t size, hsize_t most, hsize_t written) {
     const Handle file = new_latest_file(path_);
@@ -105,7 +105,7 @@ TEST_F(Storage, SpaceThatWasNeverAllocatedIsNamed) {
   EXPECT_THAT(gap(), AllOf(HasSubstr("7 of the 7 tokens"), HasSubstr("none was ever written")));
 }
 
-// HDF5 reads zeros behind the end of such a file.
+// HDF5 reads zeros beyond the end of a raw data file.
 TEST_F(Storage, RawDataInOtherFilesAreThere) {
   const std::string raw = dir_.file("raw.bin", std::string(40, 'x'));
   const auto make = [&](hsize_t size) {
@@ -122,8 +122,8 @@ TEST_F(Storage, RawDataInOtherFilesAreThere) {
   EXPECT_THAT(gap(), AllOf(HasSubstr("11 of the 11 tokens"), HasSubstr("No such file")));
 }
 
-// A generous limit: it takes a tenth of a second, and a quarter of an hour where each chunk is
-// looked for from the first.
+// Generous limit: the check takes 0.1 s, and a quarter of an hour if each chunk is searched from
+// the first.
 TEST_F(Storage, AManyChunkedFileIsLookedThroughAtOnce) {
   constexpr hsize_t chunks = 100'000;
   put_chunked(new_file(path_), "/x", 2 * chunks, 2, 0, 2 * chunks - 2);

@@ -125,7 +125,7 @@ TEST(MetricsWriter, NotANumberIsNull) {
   MetricsWriter writer(dir.path("m"), 0);
   writer.write_valid(0, std::nan(""), 0);
   writer.write_valid(1, -HUGE_VAL, 0);
-  // Read while open: each line is flushed.
+  // Reads while the writer is open: each line is flushed.
   const auto read = lines(dir.path("m"));
   ASSERT_EQ(read.size(), 2u);
   EXPECT_TRUE(read[0].at("valid_loss").is_null());
@@ -139,7 +139,7 @@ TEST(MetricsWriter, AResumedRunRepeatsNoStep) {
   { MetricsWriter(path, 5).write_valid(4, 1, 1); }
   write_steps(path, 3, 6);
   EXPECT_THAT(steps(path), ElementsAre(0, 1, 2, 3, 4, 5));
-  write_steps(path, 6, 7);  // nothing to drop
+  write_steps(path, 6, 7);  // nothing to move
   EXPECT_THAT(steps(path), ElementsAre(0, 1, 2, 3, 4, 5, 6));
   write_steps(path, 0, 1);
   EXPECT_THAT(steps(path), ElementsAre(0));
@@ -196,7 +196,7 @@ TEST(MetricsWriter, KeepsEarlierValidLines) {
 
 TEST(MetricsWriter, DropsATornLastLine) {
   const TempDirectory dir;
-  // Torn in its middle, at its very end (only the newline is missing), and torn but with a newline.
+  // Last lines torn in the middle, torn before the newline, and torn with a newline.
   for (const std::string torn : {"{\"step\":1,\"lo", "{\"step\":1}", "{\"step\":1,\n"}) {
     const std::string path = dir.file("m", "{\"step\":0}\n" + torn);
     write_steps(path, 2, 3);
@@ -216,7 +216,7 @@ TEST(MetricsWriter, KnowsTheValidationOfTheStepBefore) {
   EXPECT_EQ(steps(path).size(), 5U);
 }
 
-// Reading /proc/self/mem from its begin fails, as a bad disk does.
+// Reading /proc/self/mem from byte 0 fails like a bad disk.
 TEST(MetricsWriter, AFileThatCannotBeReadIsLeftAlone) {
   const TempDirectory directory;
   const std::string path = directory.path("metrics.jsonl");

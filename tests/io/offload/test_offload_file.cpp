@@ -15,7 +15,7 @@ using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// What a command prints; "absent" where it is not installed.
+// Output of a command; "absent" where it is not installed.
 std::string output_of(const std::string& program, const std::string& arguments) {
   const std::string command = fmt::format(
       "command -v {0} > /dev/null || {{ echo absent; exit; }}; {0} {1} 2>&1", program, arguments);
@@ -37,7 +37,7 @@ const std::vector<OffloadDataset> few = {
     {"/none", DType::f32, 0},
 };
 
-// Memory for all of a dataset, and its elements.
+// Padded memory for a whole dataset, and a tensor of its elements.
 struct Elements {
   explicit Elements(const OffloadDataset& dataset)
       : buffer(static_cast<std::size_t>(padded_elements(dataset.dtype, dataset.elements)) *
@@ -208,7 +208,7 @@ TEST_P(OffloadFileTest, AllocatesNothingOnceWarm) {
   EXPECT_EQ(allocation_count() - before, 0);
 }
 
-// Nothing of HDF5's may lie where a dataset's padding is written.
+// Writes of a dataset's padding must not overwrite HDF5's metadata.
 TEST(OffloadFile, PaddingIsTheDatasetsAlone) {
   const TempDirectory dir;
   const std::string path = dir.path("a.h5");

@@ -50,14 +50,14 @@ TEST(Safetensors, ReadsEveryFloatingPointType) {
   EXPECT_THROW(values(reader, "a", 3, 2), Error);
 }
 
-// A file of any size is in memory a few MiB at a time.
+// Only a few MiB of a file of any size are mapped at a time.
 TEST(Safetensors, LittleOfTheFileIsInMemory) {
   const TempDirectory dir;
   constexpr std::int64_t elements = 32 << 20;
   const std::string header =
       R"({"a":{"dtype":"BF16","shape":[33554432],"data_offsets":[0,67108864]}} )";
   std::string data(2 * elements, '\0');
-  data[2 * (elements - 1) + 1] = 0x40;  // the last is 2
+  data[2 * (elements - 1) + 1] = 0x40;  // the last element is 2
   const SafetensorsReader reader(dir.file("m.safetensors", safetensors(header, data)));
   const auto most = static_cast<std::int64_t>(SafetensorsReader::most_mapped);
   const std::int64_t before = mapped_in_memory();

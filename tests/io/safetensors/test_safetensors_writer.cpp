@@ -28,7 +28,7 @@ TEST(SafetensorsWriter, WritesTheFormatByteForByte) {
   writer.write("a", 0, Tensor(a.data(), {2}));
   writer.write("b", 0, Tensor(b.data(), {2}));
   writer.publish();
-  // As the reference library orders them: the wider type first.
+  // The reference library's order: the wider type first.
   std::string header = R"({"__metadata__":{"format":"pt"},)"
                        R"("b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                        R"("a":{"dtype":"BF16","shape":[1,2],"data_offsets":[8,12]}})";

@@ -36,8 +36,8 @@ TEST(Permutation, IsAFunctionOfSeedAndEpoch) {
   EXPECT_NE(all(1000, 5, 6), all(1000, 6, 5));
 }
 
-// Over many epochs each index goes everywhere about equally often: chi-squared with n (n - 1) or so
-// degrees of freedom, within five standard deviations.
+// Over many epochs each index maps to every value about equally often: chi-squared with about n (n
+// - 1) degrees of freedom, within five standard deviations.
 TEST(Permutation, IsNearlyUniformOverEpochs) {
   constexpr std::uint64_t n = 37;
   constexpr std::uint64_t epochs = 20000;
@@ -55,7 +55,7 @@ TEST(Permutation, IsNearlyUniformOverEpochs) {
   EXPECT_NEAR(chi, freedom * n / (n - 1.0), 5 * std::sqrt(2 * freedom) * n / (n - 1.0));
 }
 
-// Neighbours do not stay together.
+// Neighbours are separated.
 TEST(Permutation, SeparatesNeighbours) {
   const auto order = all(10000, 3, 0);
   int adjacent = 0;
@@ -64,7 +64,7 @@ TEST(Permutation, SeparatesNeighbours) {
     adjacent += order[i + 1] == order[i] + 1 ? 1 : 0;
     fixed += order[i] == i ? 1 : 0;
   }
-  EXPECT_LT(adjacent, 10);  // 1 expected
+  EXPECT_LT(adjacent, 10);  // expected value: 1
   EXPECT_LT(fixed, 10);
 }
 

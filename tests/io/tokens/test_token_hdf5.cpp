@@ -40,7 +40,7 @@ TEST(Hdf5Tokens, OfTheOnlyIntegerDataset) {
   expect_every_range(*open_tokens(dir.path("a.h5")), {1, 2, 3});
 }
 
-// Opened for each sample it would lose its cache of chunks.
+// Opening the dataset for each sample would lose its chunk cache.
 TEST(Hdf5Tokens, TheDatasetStaysOpenUntilTheFileGoes) {
   const TempDirectory dir;
   {
@@ -133,7 +133,7 @@ TEST(Hdf5Tokens, BehindLinks) {
     made(H5Lcreate_external("other.h5", "/deep/ids", file, "/tokens", links, links));
   });
   expect({1, 2, 3});
-  // Without the name: the only one, under however many names.
+  // Without "/tokens": the only 1-D integer dataset, even with several names.
   with([&](hid_t file) {
     made(H5Ldelete(file, "/b", links));
     made(H5Lcreate_soft("/c", file, "/latest", links, links));

@@ -36,7 +36,8 @@ TEST(JsonlTokens, BeginBehindTheMarkOfUtf8) {
   expect_every_range(*file, bytes("abc\nd"));
 }
 
-// "ab" became "\b", one byte: the lines behind are where they were, their tokens are not.
+// "ab" becomes "\b", one byte: the next lines stay at their offsets, but their token positions
+// change.
 TEST(JsonlTokens, ALineOfAnotherLengthIsAnErrorThatNamesTheFile) {
   const TempDirectory dir;
   for (const std::string lines : {"{\"text\":\"ab\"}\n{\"text\":\"def\"}\n", "{\"text\":\"ab\"}"}) {
@@ -69,7 +70,7 @@ TEST(JsonlTokens, WithoutAnyTextAreRefused) {
   const TempDirectory dir;
   EXPECT_THAT(error_of([&] { open_tokens(dir.file("a.jsonl", "{\"text\":\"\"}\n")); }),
               HasSubstr("no text"));
-  // Not trained on as plain text without a word.
+  // The file must not be read as plain text silently.
   EXPECT_THAT(error_of([&] { open_tokens(dir.file("b.jsonl", "{\"content\":\"x\"}\n")); }),
               AllOf(HasSubstr("b.jsonl"), HasSubstr("\"text\"")));
   EXPECT_EQ(open_tokens(dir.file("b.txt", "{\"content\":\"x\"}\n"))->format(), "text");

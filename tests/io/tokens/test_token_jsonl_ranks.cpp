@@ -13,7 +13,8 @@ std::string line(const std::string& text) {
   return "{\"text\":\"" + text + "\"}\n";
 }
 
-// The path of a file of this content, that rank 0 writes when all are done with the one before.
+// Path of a file with this content. Rank 0 writes it after all ranks are done with the previous
+// one.
 std::string written(const SharedDirectory& dir, const std::string& content) {
   const std::string path = dir.path("a.jsonl");
   MPI_Barrier(MPI_COMM_WORLD);
@@ -22,8 +23,8 @@ std::string written(const SharedDirectory& dir, const std::string& content) {
   return path;
 }
 
-// Ranks that share out a file find what one finds alone, wherever their parts begin: in a line, at
-// one, behind the last one, and where one line is longer than all else.
+// Ranks together find the same lines as one rank alone, wherever their shares begin: within a line,
+// at its start, behind the last line, or within a line longer than a share.
 TEST(JsonlTokensOfRanks, AreThoseOfOne) {
   const SharedDirectory dir;
   const std::vector<std::string> files{
@@ -38,7 +39,7 @@ TEST(JsonlTokensOfRanks, AreThoseOfOne) {
   }
 }
 
-// All of them say the same of a bad line, by its number in the file: the first of several.
+// All ranks report the number of the first bad line.
 TEST(JsonlTokensOfRanks, NameTheFirstBadLine) {
   const SharedDirectory dir;
   for (int bad = 2; bad <= 12; ++bad) {

@@ -33,7 +33,7 @@ TEST(MegatronTokens, OfEveryIntegerType) {
   expect_type<std::int8_t>(2, {1, 127}, {1, 127});
   expect_type<std::int16_t>(3, {1, 32767}, {1, 32767});
   expect_type<std::int32_t>(4, {1, 1 << 30}, {1, 1 << 30});
-  // What int32 cannot hold saturates rather than wraps into a valid id.
+  // Values outside int32 saturate instead of wrapping to a valid id.
   expect_type<std::int64_t>(5, {9, (std::int64_t{1} << 32) + 5, -(std::int64_t{1} << 40)},
                             {9, 2147483647, -2147483647 - 1});
   expect_type<std::uint16_t>(8, {1, 65535}, {1, 65535});
@@ -44,8 +44,8 @@ TEST(MegatronTokens, FollowTheIndexWhereTheyAreScattered) {
   std::vector<std::int32_t> stored(1000);
   std::iota(stored.begin(), stored.end(), 0);
   dir.file("s.bin", bytes_of(stored));
-  // Sequences of 0 to 3 tokens from the back of the file to its front: several blocks of the
-  // reader's index.
+  // Sequences of 0 to 3 tokens, stored from the back of the file to its front. They span several
+  // groups of 128 sequences.
   std::vector<std::int32_t> lengths, expected;
   std::vector<std::int64_t> offsets;
   for (int i = 0; i < 300; ++i) {
@@ -123,7 +123,7 @@ TEST(MegatronTokens, AnIndexThatIsNoneIsNamed) {
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("e")); }), HasSubstr("e.bin"));
 }
 
-// Files of other kinds may have any .idx beside them.
+// Files of other formats may have an unrelated .idx beside them.
 TEST(MegatronTokens, AnIndexOfSomethingElseDoesNotMakeAPair) {
   const TempDirectory dir;
   dir.file("o.idx", "of another program");

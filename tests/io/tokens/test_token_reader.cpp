@@ -21,13 +21,13 @@ std::vector<std::int32_t> sample(const TokenReader& reader, std::int64_t index, 
   return out;
 }
 
-// Tokens 0 to 99, as text, shard, pair and HDF5 of 20, 30, 10 and 40.
+// Tokens 0 to 99 in four files: text (20), llm.c shard (30), Megatron pair (10), HDF5 (40).
 std::vector<std::string> hundred(const TempDirectory& dir) {
   std::vector<std::int32_t> all(100);
   std::iota(all.begin(), all.end(), 0);
   std::string text;
   for (int i = 0; i < 20; ++i) text += static_cast<char>(i + 1);
-  dir.file("a.txt", text);  // 1 to 20: text has no zero byte
+  dir.file("a.txt", text);  // tokens 1 to 20, as text has no zero byte
   dir.file("b.bin", llmc_shard({all.begin() + 20, all.begin() + 50}));
   dir.file("c.bin", bytes_of(std::vector<std::uint8_t>(all.begin() + 50, all.begin() + 60)));
   dir.file("c.idx", megatron_index(1, {4, 6}, {0, 4}, {0, 2}));
@@ -61,7 +61,7 @@ TEST(TokenReader, ASampleMaySpanSeveralFiles) {
 }
 
 TEST(TokenReader, AFileThatWasMadeShorterIsAnErrorThatNamesIt) {
-  // Less than a page goes: what was mapped reads as zeros there.
+  // Less than a page is cut off: the mapping reads zeros there.
   for (const std::string name : {"a.txt", "b.bin", "c.bin", "c.idx", "d.h5"}) {
     const TempDirectory dir;
     const TokenReader reader(hundred(dir), 9, false, 0);
@@ -106,7 +106,7 @@ TEST(TokenReader, ShufflesEachEpochByTheSeed) {
   EXPECT_NE(epoch(shuffled, 0), epoch(plain, 0));
   auto sorted = epoch(shuffled, 1);
   std::ranges::sort(sorted);
-  EXPECT_EQ(sorted, epoch(plain, 0));  // every sample once; the plain order is sorted
+  EXPECT_EQ(sorted, epoch(plain, 0));  // every sample once: the plain order is sorted
 }
 
 TEST(TokenReader, TooLittleDataIsSaidWithNumbers) {

@@ -20,7 +20,7 @@ using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Several blocks, whose ends lie somewhere in a page: neighbours meet there.
+// Several chunks that end within pages, so that neighbours share a page.
 const std::vector<CheckpointTensor> tensors = {{"/model/a", DType::f32, {2'500'001}},
                                                {"/model/b", DType::f32, {11}},
                                                {"/model/c", DType::f32, {1'200'000}}};
@@ -39,7 +39,7 @@ class BlockReader : public testing::Test {
     write_example(path_, tensors, values);
   }
 
-  // All blocks in one call, in the memory that the test looks at.
+  // Starts all chunks in one call, into memory that the test checks.
   void start(const CheckpointBlocks& blocks, CheckpointBlockReader& disk) {
     const TensorPieces pieces(blocks.tensors(), blocks.elements(), MPI_COMM_NULL);
     std::vector<std::int64_t> all(static_cast<std::size_t>(pieces.count()));
@@ -67,11 +67,10 @@ class BlockReader : public testing::Test {
     return count;
   }
 
-  // For as long as `body` runs, the checkpoint's file opens past the page cache, and every read of
-  // it that way is refused.
+  // While `body` runs, the checkpoint's file opens with O_DIRECT, but every such read is refused.
   static void with_reads_refused(const std::function<void()>& body) {
     with_refused(SYS_io_uring_setup, {}, ENOSYS, [&] {
-      const int next = ::open("/dev/null", O_RDONLY);  // the number that the next file gets
+      const int next = ::open("/dev/null", O_RDONLY);  // descriptor of the next opened file
       ::close(next);
       with_refused(SYS_pread64, {.number = 0, .equals = static_cast<std::uint32_t>(next)}, EINVAL,
                    [&] {
@@ -107,7 +106,8 @@ TEST_F(BlockReader, WhereReadsPastThePageCacheAreRefusedThePageCacheDoes) {
     EXPECT_GE(meeting(), 4U);
     for (BlockReading& reading : readings_) disk.wait(reading);
     for (const BlockReading& reading : readings_) EXPECT_TRUE(reading.run->refused);
-    // What one was given may be on its way to another rank when the next is read.
+    // A finished chunk may be on its way to another rank when the next one is finished: it must not
+    // change.
     std::vector<std::vector<std::byte>> handed_out;
     for (BlockReading& reading : readings_) {
       expect_values(blocks, reading.block, disk.finish(reading));

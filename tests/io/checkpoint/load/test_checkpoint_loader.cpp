@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr std::int64_t block = integrity_block;
 constexpr std::int64_t rows = 550;
-const Shape large{rows, 3000};  // four blocks
+const Shape large{rows, 3000};  // four chunks
 
 std::vector<float> counted(const Shape& shape, float first) {
   std::vector<float> values(static_cast<std::size_t>(shape.elements()));
@@ -42,7 +42,7 @@ class LoaderTest : public testing::Test {
   static float first_of(const CheckpointTensor& tensor) {
     return static_cast<float>(tensor.name.size());
   }
-  // All of every tensor; bytes that came from the disk.
+  // Loads and compares every tensor. Returns the bytes read from disk.
   std::int64_t expect_all(const LoaderOptions& options = {}) const {
     const CheckpointReader reader(path_);
     CheckpointLoader loader(reader, MPI_COMM_NULL, options);
@@ -63,7 +63,7 @@ class LoaderTest : public testing::Test {
     for (const CheckpointTensor& tensor : tensors) bytes += tensor.bytes();
     return bytes;
   }
-  // The same file with a dataset stored anew by the library, as h5repack does it.
+  // Makes HDF5 rewrite a dataset of the file, as h5repack does.
   void store_anew(const std::string& name, bool big_chunks_compressed) const {
     const hid_t file = H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
     const hid_t old = H5Dopen2(file, name.c_str(), H5P_DEFAULT);
@@ -84,7 +84,7 @@ class LoaderTest : public testing::Test {
     H5Sclose(space);
     H5Fclose(file);
   }
-  // The same file with checksums of so many elements each.
+  // Rewrites the file's checksums for chunks of `elements` elements.
   void store_checksums(std::int64_t elements) const {
     const hid_t file = H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
     const hid_t group = H5Gopen2(file, "/integrity", H5P_DEFAULT);
@@ -113,7 +113,7 @@ class LoaderTest : public testing::Test {
   std::string path_ = checkpoint_path(dir_.path(), 50);
 };
 
-// Memory of the caller, from any byte on; too little is not used.
+// Lent memory may begin at any byte; too little is not used.
 TEST_F(LoaderTest, ReadsThroughMemoryThatItIsLent) {
   write(2);
   constexpr auto enough = static_cast<std::size_t>(loading_bytes_at_once);
@@ -141,7 +141,7 @@ TEST_F(LoaderTest, ReadsFilesInParts) {
   EXPECT_GE(blocks.files().size(), 2U) << "past HDF5";
 }
 
-// Columns come back to each block, but not to one that the window still has.
+// Each column needs every chunk again. A chunk still in the window is not read again.
 TEST_F(LoaderTest, ReadsWhatIsNotSideBySide) {
   write(1);
   const CheckpointReader reader(path_);
@@ -152,7 +152,7 @@ TEST_F(LoaderTest, ReadsWhatIsNotSideBySide) {
   loader.want("/model/w", right);
   std::vector<float> one(rows), many(rows * 1000);
   loader.read("/model/w", left, Tensor(one.data(), {rows}));
-  // In parts, as a staging buffer asks for them.
+  // Reads in several pieces, as a staging buffer does.
   loader.read("/model/w", {{{0, 2000}, {250, 1000}}}, Tensor(many.data(), {250, 1000}));
   loader.read("/model/w", {{{250, 2000}, {300, 1000}}},
               Tensor(many.data() + 250 * 1000, {300, 1000}));
@@ -260,7 +260,7 @@ TEST_F(LoaderTest, OtherTypesAreReadAsFloat32) {
   loader.finish();
 }
 
-// Earlier versions wrote 2^20 elements to a checksum.
+// Earlier versions wrote one checksum per 2^20 elements.
 TEST_F(LoaderTest, FilesOfOtherBlocksAreRead) {
   for (const std::int64_t elements : {2 * block, block / 3}) {
     write(1);

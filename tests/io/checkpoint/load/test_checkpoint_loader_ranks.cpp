@@ -17,7 +17,7 @@ using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 
-const Shape shape{1250, 3000};  // eight blocks
+const Shape shape{1250, 3000};  // eight chunks
 const std::vector<CheckpointTensor> tensors = {{"/model/b", DType::f32, {11}},
                                                {"/model/w", DType::f32, shape},
                                                {"/optimizer/exp_avg/w", DType::f32, shape}};
@@ -28,7 +28,7 @@ struct Need {
 };
 using Needs = std::vector<Need>;
 
-// Where ranks are: together, each on its own, two by two.
+// Nodes: all ranks on one, one rank per node, two ranks per node.
 std::vector<int> node_choices() {
   return {-1, world_rank(), world_rank() / 2};
 }
@@ -56,7 +56,7 @@ class LoaderRanks : public testing::TestWithParam<int> {
     }
     writer.publish();
   }
-  // Reads the needs and compares; what all ranks together took from the disk.
+  // Loads the needs and compares. Returns the bytes that all ranks read from disk.
   std::int64_t load(const Needs& needs, const LoaderOptions& options) const {
     const CheckpointReader reader(path_);
     CheckpointLoader loader(reader, MPI_COMM_WORLD, options);
@@ -88,7 +88,7 @@ class LoaderRanks : public testing::TestWithParam<int> {
       needs.push_back({tensor.name, {{{}, tensor.shape}}});
     return needs;
   }
-  // Of the last dimension, or of the elements in their order.
+  // This rank's share of each tensor: columns, or a range of elements.
   static Needs part(bool by_columns) {
     Needs needs;
     for (const auto& [name, ignored, all] : tensors) {
@@ -105,7 +105,7 @@ class LoaderRanks : public testing::TestWithParam<int> {
     EXPECT_NE(error, "") << "rank " << world_rank();
     return error;
   }
-  // The first bytes of a block.
+  // Flips a bit in the first bytes of a chunk.
   void damage(const std::string& name, std::int64_t number) const {
     const CheckpointReader reader(path_);
     const CheckpointBlocks blocks(reader, MPI_COMM_WORLD);
@@ -122,7 +122,7 @@ TEST_P(LoaderRanks, EveryByteLeavesTheDiskOnceWhoeverNeedsIt) {
     for (const std::int64_t window : {std::int64_t{1}, loading_bytes_at_once / 2}) {
       SCOPED_TRACE(fmt::format("node {} of rank {}, window {}", node, world_rank(), window));
       const LoaderOptions options{.window_bytes = window, .node = node};
-      // Nodes of two ranks have more room than one of one rank, and get ahead of it.
+      // Nodes of two ranks have more memory than a node of one rank, so they run ahead of it.
       const bool alike = world_size() % 2 == 0 || world_size() == 1 || node != world_rank() / 2;
       if (alike)
         EXPECT_EQ(load(all_of_it(), options), all_bytes());
@@ -131,12 +131,11 @@ TEST_P(LoaderRanks, EveryByteLeavesTheDiskOnceWhoeverNeedsIt) {
       EXPECT_GE(load(part(false), options), all_bytes());
       EXPECT_GE(load(part(true), options), all_bytes());
     }
-  // In one window, what two ranks need at different times too.
+  // Everything fits one window: a chunk that two ranks need at different times is read once.
   EXPECT_EQ(load(part(true), {}), all_bytes());
 }
 
-// As a fused matrix of queries, keys and values is cut: ranks come back to blocks, and meet in
-// them.
+// The cut of a fused query-key-value matrix: ranks need chunks again, and share some.
 TEST_P(LoaderRanks, RanksMayReadATensorInSeveralRuns) {
   constexpr std::int64_t parts = 3;
   const std::int64_t rows = shape[0] / parts;
@@ -154,8 +153,7 @@ TEST_P(LoaderRanks, RanksMayReadATensorInSeveralRuns) {
       EXPECT_GE(load(needs, {.window_bytes = window, .node = node}), parts * rows * shape[1] * 4);
 }
 
-// A block may be in two rounds that follow each other: the first has as many as are offered at
-// once.
+// A chunk may be in two consecutive rounds: the first ends where an offer ends.
 TEST_P(LoaderRanks, RoundsEndWhereOffersDo) {
   Needs needs;
   for (int i = 0; i < 130; ++i) {
@@ -183,18 +181,18 @@ TEST_P(LoaderRanks, ADamagedBlockIsAnErrorOnAll) {
                 AllOf(HasSubstr(path_ + " is damaged"), HasSubstr("/model/w block 5, bytes")));
 }
 
-// Whoever reads the block.
+// Whichever rank reads the chunk.
 TEST_P(LoaderRanks, DamageOfAnyRanksBlockIsAnErrorOnAll) {
   for (std::int64_t number = 0; number < 4; ++number) {
     damage("/optimizer/exp_avg/w", number);
     EXPECT_THAT(error_of([&] { load(part(false), {}); }),
                 HasSubstr(fmt::format("/optimizer/exp_avg/w block {}", number)))
         << "rank " << world_rank();
-    damage("/optimizer/exp_avg/w", number);  // as it was
+    damage("/optimizer/exp_avg/w", number);  // undoes the damage
   }
 }
 
-// The last block is one rank's; the others hear of it.
+// The last chunk is read by one rank; the others must throw too.
 TEST_P(LoaderRanks, ADiskThatFailsUnderOneRankIsAnErrorOnAll) {
   for (const int node : node_choices()) {
     const CheckpointReader reader(path_);
@@ -239,7 +237,7 @@ TEST_P(LoaderRanks, OneThatMayOpenNoMoreFilesIsAnErrorOnAllWithItsReason) {
   EXPECT_THAT(error, AllOf(HasSubstr("Too many open files"), HasSubstr("ulimit -n")));
 }
 
-// Each then reads for itself what it needs of a block, and says why.
+// Each rank then reads its chunks itself, and unshared() gives the reason.
 TEST_P(LoaderRanks, RanksThatCannotShareMemoryLoadTheSame) {
   const int last = world_size() - 1;
   const auto body = [&] {

@@ -23,7 +23,7 @@ constexpr LoadPlace own(std::int64_t duty) {
   return {Kind::own, duty};
 }
 
-// What all ranks do in the first round.
+// Plans of all ranks for the first round.
 std::vector<LoadRound> plan(const Offers& offers, const LoadNodes& nodes) {
   std::vector<LoadRound> rounds;
   for (int rank = 0; rank < std::ssize(offers); ++rank) {
@@ -34,12 +34,12 @@ std::vector<LoadRound> plan(const Offers& offers, const LoadNodes& nodes) {
   return rounds;
 }
 
-// Each accepted block is read once, comes to every node that needs it, and is sent to nobody else.
+// Each accepted chunk is read once, reaches every node that needs it, and is sent nowhere else.
 void expect_each_once(const Offers& offers, const LoadNodes& nodes) {
   const std::vector<LoadRound> rounds = plan(offers, nodes);
-  std::map<std::int64_t, std::set<int>> needed, brought;  // block -> nodes
+  std::map<std::int64_t, std::set<int>> needed, brought;  // chunk -> nodes
   std::map<std::int64_t, int> reads;
-  std::set<std::tuple<int, int, std::int64_t>> sent, awaited;  // from, to, block
+  std::set<std::tuple<int, int, std::int64_t>> sent, awaited;  // from, to, chunk
   for (std::size_t r = 0; r < rounds.size(); ++r) {
     for (std::size_t i = 0; i < rounds[r].places.size(); ++i)
       needed[offers[r][i]].insert(nodes.node_of[r]);
@@ -82,7 +82,8 @@ TEST(LoadRound, RanksOfANodeShareOutWhatAllNeed) {
   EXPECT_NE(rounds[0].duties, rounds[1].duties);
 }
 
-// What one rank of a node needs stays with it; what another needs too goes where both find it.
+// A chunk that one rank of a node needs stays in its memory; one that several need goes to shared
+// memory.
 TEST(LoadRound, OnlyWhatSeveralRanksNeedIsShared) {
   const auto rounds = plan({{1, 2, 3}, {2, 4}}, {{0, 0}, {20}, {30}});
   EXPECT_THAT(rounds[0].places,
@@ -107,7 +108,7 @@ TEST(LoadRound, NoMoreIsSharedThanThereIsRoomFor) {
     EXPECT_THAT(round.places, ElementsAre(shared_at(0), shared_at(10)));
 }
 
-// Rank 1 begins with a block that rank 0 comes to in a later round.
+// Rank 1 begins with a chunk that rank 0 needs in a later round.
 TEST(LoadRound, WhatARankNeedsSoonItKeeps) {
   const LoadNodes node{{0, 0}, {20}, {10}};
   const Offers offers = {{1, 2, 3, 4}, {3, 5, 6, 7}};
@@ -124,12 +125,12 @@ TEST(LoadRound, WhatARankNeedsSoonItKeeps) {
   ASSERT_EQ(second.duties.size(), 1U);
   EXPECT_EQ(second.duties.front().block, 2);
   EXPECT_THAT(planner.next().places, ElementsAre(own(0)));
-  EXPECT_FALSE(planner.next().empty);  // rank 1's last
+  EXPECT_FALSE(planner.next().empty);  // rank 1's last chunk
   EXPECT_TRUE(planner.next().empty);
   EXPECT_FALSE(plan(offers, node)[1].keep);
 }
 
-// Its place is in use for as long as the round is handed out.
+// The memory for a kept chunk is in use during the whole round.
 TEST(LoadRound, ABlockIsKeptOnlyWhereNoneIs) {
   LoadPlanner planner = planner_of({{0, 0}, {20}, {10}}, 0);
   planner.offer(padded({{1, 2, 3, 6, 4}, {3, 4, 5}}), width);
@@ -141,7 +142,7 @@ TEST(LoadRound, ABlockIsKeptOnlyWhereNoneIs) {
   EXPECT_THAT(planner.next().places, ElementsAre(own(0))) << "4 is read again";
 }
 
-// Offers last for several rounds; who has offered less than it needs is asked in time.
+// Offers last for several rounds; a rank that needs more is asked in time.
 TEST(LoadRound, RoundsGoOnThroughTheOffers) {
   const LoadNodes alone{{0, 0}, {30}, {20}};
   LoadPlanner planner = planner_of(alone, 0);
@@ -174,7 +175,7 @@ TEST(LoadRound, BetweenNodesABlockGoesAlongATree) {
   const Offers same(5, {9});
   expect_each_once(same, apart);
   for (const LoadRound& round : plan(same, apart))
-    for (const LoadDuty& duty : round.duties) EXPECT_LE(duty.to.size(), 3U);  // log2 of 5, up
+    for (const LoadDuty& duty : round.duties) EXPECT_LE(duty.to.size(), 3U);  // log2(5), rounded up
 }
 
 TEST(LoadRound, NodesTakeTurnsAtReadingWhereARoundHasOneBlock) {

@@ -19,10 +19,10 @@ using testing::IsEmpty;
 using testing::Not;
 
 constexpr std::int64_t page = 4096;
-// Room for a block of each of four ranks.
+// Memory for one chunk of each of four ranks.
 constexpr NodeMemory::Need need{.all = 8 * page, .largest = page, .window = 4 * page};
 
-// Each rank writes to all parts; what the ranks with its number wrote it finds.
+// Each rank writes to all shared buffers and finds there what the ranks of its node wrote.
 void expect_shared(const NodeMemory& memory, int first, int last) {
   const auto value = [](int rank, int part) {
     return static_cast<std::byte>(10 * rank + part + 1);
@@ -55,7 +55,7 @@ void expect_own(const NodeMemory& memory) {
                 Each(static_cast<std::byte>(part)));
 }
 
-// Each its own node, and all hear why.
+// Each rank is a node of its own, and all ranks get the reason.
 void expect_apart(const NodeMemory& memory, const std::string& why) {
   for (int rank = 0; rank < world_size(); ++rank)
     EXPECT_EQ(memory.nodes().node_of[static_cast<std::size_t>(rank)], rank);
@@ -81,7 +81,8 @@ TEST(NodeMemory, RanksOfANodeShare) {
   }
 }
 
-// The more ranks on a machine, the fewer each has on their way: all alike, as the fullest one.
+// More ranks on a machine have fewer buffers in flight each; all use the number of the fullest
+// machine.
 TEST(NodeMemory, HasSoMuchOnItsWay) {
   EXPECT_EQ(parts_ahead(1), 4);
   EXPECT_EQ(parts_ahead(2), 2);
@@ -94,7 +95,7 @@ TEST(NodeMemory, HasSoMuchOnItsWay) {
   EXPECT_EQ(ranks_on_machine(MPI_COMM_WORLD), world_size());
 }
 
-// What a plan counts for a load (loading_bytes_at_once).
+// The memory plan counts this much for a load (loading_bytes_at_once).
 TEST(NodeMemory, TakesSoManyBlocks) {
   for (const int ranks : {1, 2, 3, 4}) {
     const NodeMemory memory(MPI_COMM_WORLD, need, world_rank() / ranks);
@@ -106,7 +107,7 @@ TEST(NodeMemory, TakesSoManyBlocks) {
   }
 }
 
-// Whole pages of what is lent, where they are enough; less is left alone.
+// Lent memory is used in whole pages where it suffices; too little is left alone.
 TEST(NodeMemory, TakesWhatIsLent) {
   const int parts = 1 + parts_ahead(world_size());
   const Buffer buffer(static_cast<std::size_t>((parts + 3) * page));
@@ -123,7 +124,7 @@ TEST(NodeMemory, TakesWhatIsLent) {
   EXPECT_EQ(little.bytes(), own.bytes());
 }
 
-// A rank that is killed takes no name with it, and no mount has to have room.
+// Memory without a name: a killed rank leaves no file behind, and no mount needs space.
 TEST(NodeMemory, WhatIsSharedHasNoName) {
   if (world_size() == 1) GTEST_SKIP() << "nothing is shared";
   const NodeMemory memory(MPI_COMM_WORLD, need);
@@ -162,7 +163,7 @@ TEST(NodeMemory, RanksAreApartWhereNoMemoryCanBeShared) {
   });
 }
 
-// As a container does that forbids to look at other processes.
+// Simulates a container that forbids access to other processes.
 TEST(NodeMemory, RanksAreApartWhereOneMayNotOpenIt) {
   if (world_size() == 1) GTEST_SKIP() << "nothing is shared";
   const int last = world_size() - 1;
@@ -174,20 +175,20 @@ TEST(NodeMemory, RanksAreApartWhereOneMayNotOpenIt) {
     body();
 }
 
-// As where /proc does not show other processes (hidepid).
+// Simulates a /proc that hides other processes (hidepid).
 TEST(NodeMemory, RanksAreApartWhereOneDoesNotSeeTheOthers) {
   if (world_size() == 1) GTEST_SKIP() << "nothing is shared";
   const int last = world_size() - 1;
   const std::string why = fmt::format("rank {}: {}", last, std::strerror(ENOENT));
   const auto body = [&] { expect_apart(NodeMemory(MPI_COMM_WORLD, need), why); };
-  constexpr RefusedArgument by_path = {.number = 3, .equals = 0};  // what fstat(2) is not
+  constexpr RefusedArgument by_path = {.number = 3, .equals = 0};  // leaves fstat(2) alone
   if (world_rank() == last)
     with_refused(SYS_newfstatat, by_path, ENOENT, body);
   else
     body();
 }
 
-// As one whose processes are numbered apart: nobody asks it for its memory.
+// Simulates a rank in another pid namespace: no rank tries to open its memory.
 TEST(NodeMemory, RanksOfAnotherNamespaceAreANodeOfTheirOwn) {
   if (world_size() == 1) GTEST_SKIP() << "nothing is shared";
   const int last = world_size() - 1;
@@ -198,7 +199,7 @@ TEST(NodeMemory, RanksOfAnotherNamespaceAreANodeOfTheirOwn) {
       EXPECT_EQ(memory.nodes().node_of[static_cast<std::size_t>(rank)], rank == last ? 1 : 0);
     EXPECT_EQ(memory.shared(0) != nullptr, world_rank() < last && world_size() > 2);
     expect_own(memory);
-    // They are at one disk all the same.
+    // The ranks still share one disk.
     EXPECT_EQ(memory.ahead(), parts_ahead(world_size()));
     EXPECT_EQ(ranks_on_machine(MPI_COMM_WORLD), world_size());
   };
@@ -208,7 +209,7 @@ TEST(NodeMemory, RanksOfAnotherNamespaceAreANodeOfTheirOwn) {
     body();
 }
 
-// Whoever makes it or opens it.
+// Covers the rank that makes the memory and those that open it.
 TEST(NodeMemory, RanksAreApartWhereOneCannotMapIt) {
   if (world_size() == 1) GTEST_SKIP() << "nothing is shared";
   for (int rank = 0; rank < world_size(); ++rank) {
@@ -240,8 +241,8 @@ TEST(NodeMemory, TakesNoMoreThanIsNeeded) {
   const NodeMemory nothing(MPI_COMM_WORLD, {});
   EXPECT_EQ(nothing.shared(0), nullptr);
   EXPECT_EQ(nothing.refusal(), "");
-  // Rank 0 alone has a large block: there is room for one of each two ranks, in whole pages, and no
-  // more than for all.
+  // Only rank 0 has a large chunk: shared memory fits one chunk per two ranks, in whole pages, and
+  // no more than all need.
   const std::int64_t most = world_rank() == 0 ? 3 * page - 1 : 10;
   const NodeMemory one(MPI_COMM_WORLD, {.all = most, .largest = most, .window = 1}, 0);
   EXPECT_THAT(one.nodes().own, testing::ElementsAre(3 * page));

@@ -1,4 +1,4 @@
-// LoadPlanner, round after round to the end of a load.
+// LoadPlanner over all rounds of a load.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,8 +13,7 @@ namespace {
 
 using Kind = LoadPlace::Kind;
 
-/// All ranks of a load, round after round, to the end. What it checks is what CheckpointLoader
-/// relies on.
+/// Runs all ranks of a load to its end, and checks what CheckpointLoader relies on.
 class WholeLoad {
  public:
   WholeLoad(LoadNodes nodes, Offers sequences)
@@ -47,7 +46,7 @@ class WholeLoad {
     return padded(rest);
   }
 
-  using Written = std::map<std::pair<int, std::int64_t>, std::int64_t>;  // node, byte -> block
+  using Written = std::map<std::pair<int, std::int64_t>, std::int64_t>;  // (node, byte) -> chunk
 
   void expect_sound() {
     Written written;
@@ -77,7 +76,7 @@ class WholeLoad {
     for (std::size_t r = 0; r < rounds_.size(); ++r) expect_handed_out(r, written);
   }
 
-  // Each block that the rank is told of is where it is told.
+  // Each chunk of the rank's plan is at its planned location.
   void expect_handed_out(std::size_t r, const Written& written) {
     const LoadRound& round = rounds_[r];
     EXPECT_EQ(round.places.empty(), next_[r] == sequences_[r].size()) << "each goes on";
@@ -108,7 +107,8 @@ class WholeLoad {
   std::map<std::size_t, std::int64_t> kept_;
 };
 
-// Who has kept a block neither brings it in for others nor refuses it.
+// A rank that has kept a chunk does not bring it in for others, and does not prevent others from
+// sharing it.
 TEST(LoadRound, WhatARankHasKeptItDoesNotBringIn) {
   WholeLoad({{0, 0}, {20}, {10}}, {{4, 0, 5, 0, 4}, {3, 1, 5, 0}}).run();
   WholeLoad({{0, 0, 0}, {30}, {10}}, {{20, 1, 3}, {21, 9, 3, 4}, {4, 1, 9, 3}}).run();
@@ -130,7 +130,7 @@ TEST(LoadRound, EveryLoadIsSound) {
       nodes.own.push_back(10 * number(1, 3));
       nodes.room.push_back(10 * (std::ranges::count(nodes.node_of, node) / 2 + number(0, 4)));
     }
-    // Rows or columns of tensors of a few blocks, walked through more than once.
+    // Rows or columns of tensors of a few chunks, in several passes.
     Offers sequences(static_cast<std::size_t>(count));
     for (int tensor = 0; tensor < number(1, 6); ++tensor)
       for (int pass = number(1, 3); pass > 0; --pass)

@@ -104,7 +104,7 @@ TEST(CheckpointList, OnlyWhatHasACheckpointsNameMustOpen) {
   EXPECT_FALSE(list_directory(dir.path(), false).all_open);
 }
 
-// As another user where this one may read everything.
+// Runs as another user if this one may read everything (root).
 TEST(CheckpointList, WhatMayNotBeReadIsNotDamaged) {
   namespace fs = std::filesystem;
   const TempDirectory dir;

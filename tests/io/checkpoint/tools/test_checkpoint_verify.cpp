@@ -58,7 +58,7 @@ TEST_F(CheckpointVerify, DamageIsNamedByTensorBlockAndBytes) {
             HasSubstr("Use another checkpoint")));
 }
 
-// As an export looks at the weights that it reads, and not at the rest.
+// An export verifies only the weights that it reads.
 TEST_F(CheckpointVerify, AGroupIsWholeWhateverOthersAre) {
   write_example(
       path_,
@@ -92,7 +92,7 @@ TEST(CheckpointVerifyText, NamesTenBlocks) {
   EXPECT_THAT(text, HasSubstr("and 2 more"));
 }
 
-// Random places of the data of every tensor.
+// Flips bits at random offsets in the data of every tensor.
 TEST(CheckpointVerifyFlips, EachOfTwoHundredBytesIsCaught) {
   const TempDirectory dir;
   const std::string path = dir.path("c.h5");
@@ -124,7 +124,7 @@ TEST(CheckpointVerifyFlips, EachOfTwoHundredBytesIsCaught) {
   EXPECT_THAT(verify_checkpoint(path, MPI_COMM_NULL).damaged, IsEmpty());
 }
 
-// Format 1 had no checksums; such a file is read as it is.
+// Files of format 1, which has no checksums, are read unchecked.
 TEST(CheckpointVerifyOld, FilesWithoutChecksumsOpen) {
   const TempDirectory dir;
   const std::string path = dir.path("old.h5");

@@ -18,9 +18,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const Shape shape{550, 3000};  // four blocks
+const Shape shape{550, 3000};  // four chunks
 
-// Written by all ranks, each its columns: runs of one row each, that cross blocks.
+// All ranks write their columns: ranges within one row, some of which cross chunks.
 std::string write_columns(const SharedDirectory& dir) {
   const std::string path = checkpoint_path(dir.path(), 50);
   const std::int64_t begin = shape[1] * world_rank() / world_size();
@@ -89,7 +89,7 @@ TEST(CheckpointVerifyRanks, EveryRankHearsOfDamage) {
               AllOf(HasSubstr("is damaged"), HasSubstr("2 of its blocks")));
 }
 
-// What no rank wrote is found as damage.
+// Data that no rank wrote are reported as damage.
 TEST(CheckpointVerifyRanks, AMissingPartIsFound) {
   const SharedDirectory dir;
   const std::string path = checkpoint_path(dir.path(), 1);

@@ -1,4 +1,4 @@
-// Ranks that write a checkpoint together leave the file that each would have written for itself.
+// A collective write gives the same file as independent writes.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,14 +20,15 @@ using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::int64_t rows = 3000;  // whose columns take more than one round
+constexpr std::int64_t rows = 3000;  // its columns take more than one round
 constexpr std::int64_t columns = 4099;
 constexpr std::int64_t large = 3'000'005;  // long segments
 const std::vector<CheckpointTensor> tensors = {{"/model/columns", DType::f32, {rows, columns}},
                                                {"/model/flat", DType::f32, {large}},
                                                {"/model/last", DType::f32, {7}}};
 
-// Columns are dealt to the ranks, and so is a flat array; the last rank alone has another tensor.
+// Each rank writes its columns and its share of a flat array; only the last rank writes a third
+// tensor.
 void write_part(CheckpointWriter& writer) {
   const std::int64_t n = world_size();
   const std::int64_t r = world_rank();
@@ -64,7 +65,7 @@ TEST(CheckpointCollective, WritesWhatEachRankWrites) {
     return path;
   };
   const std::string alone = write("step-000001.h5", {});
-  // One owner of everything gets more than it takes at a time.
+  // The third case has one owner of everything, which receives more than one step's weight.
   const std::vector<CheckpointOptions> ways = {
       {.collective = true},
       {.files = 3, .collective = true},
@@ -78,7 +79,7 @@ TEST(CheckpointCollective, WritesWhatEachRankWrites) {
   }
 }
 
-// Where one rank can share no memory, all send messages, and fail together too.
+// If one rank cannot share memory, all ranks use messages, and still fail together.
 TEST(CheckpointCollective, IsTheSameWhereOneCannotShareMemory) {
   const SharedDirectory dir;
   const auto body = [&] {
@@ -108,7 +109,7 @@ TEST(CheckpointCollective, IsTheSameWhereOneCannotShareMemory) {
     EXPECT_EQ(read(dir.path("step-000001.h5"), tensor), read(dir.path("step-000003.h5"), tensor));
 }
 
-// A process that may have so much more of addresses than it has, while the object lives.
+// Limits the process's address space to `bytes` more than it uses, for the object's lifetime.
 class RoomForMore {
  public:
   explicit RoomForMore(std::int64_t bytes) {
@@ -127,7 +128,7 @@ class RoomForMore {
   rlimit before_{};
 };
 
-// What ranks share takes the place of nothing that one needs: it is done without.
+// Shared memory does not take address space that a rank needs: the ranks do without it.
 TEST(CheckpointCollective, ARankWithLittleRoomWritesWithWhatItHas) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "AddressSanitizer needs all addresses";
@@ -140,8 +141,8 @@ TEST(CheckpointCollective, ARankWithLittleRoomWritesWithWhatItHas) {
     write_part(writer);
     writer.publish();
   };
-  write();  // from now on the process has the heap for it
-  // From what is written from to that and more than all that ranks share.
+  write();  // grows the heap to the size it needs
+  // From the memory that writing needs up to more than all shared memory as well.
   constexpr std::int64_t step = std::int64_t{4} << 20;
   const std::int64_t least = independent_bytes + collective_library_bytes;
   const std::int64_t most = least + 2 * collective_bytes / 3 * world_size() + 3 * step;
@@ -152,7 +153,7 @@ TEST(CheckpointCollective, ARankWithLittleRoomWritesWithWhatItHas) {
   }
 }
 
-// One rank has nothing more to write and waits for the others in publish.
+// One rank has nothing to write and waits for the others in publish().
 TEST(CheckpointCollective, AFailureOfOneIsAnErrorOnAll) {
   const SharedDirectory dir;
   {
@@ -167,7 +168,7 @@ TEST(CheckpointCollective, AFailureOfOneIsAnErrorOnAll) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
-// What is written in rounds goes on until all have nothing more.
+// The rounds go on until no rank has data.
 TEST(CheckpointCollective, ADiskThatFailsUnderOneIsAnErrorOnAll) {
   const SharedDirectory dir;
   {

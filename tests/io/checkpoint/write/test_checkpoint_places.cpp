@@ -10,7 +10,7 @@ namespace {
 using namespace test;
 using testing::HasSubstr;
 
-// Offset in the file, bytes, and the index of the first element in memory.
+// A segment: file, offset in it, bytes, and index of its first element in memory.
 struct Found {
   std::size_t file;
   std::int64_t offset, bytes, element;
@@ -63,7 +63,7 @@ TEST(CheckpointPlaces, ATensorInThreeFilesIsCutAtTheirEnds) {
                                   Tensor(data.data(), {16})),
                   data),
             (std::vector<Found>{{0, 108, 12, 0},
-                                {1, 200, 40, 3},  // rows of whole columns are one run
+                                {1, 200, 40, 3},  // adjoining rows are one range
                                 {2, 300, 12, 13}}));
 }
 

@@ -1,4 +1,4 @@
-// Segments come to the ranks that own them, through shared memory and in messages alike.
+// Segments reach the ranks that own them, through shared memory and by messages.
 #include "io/checkpoint/write/segment_exchange.hpp"
 
 #include <gtest/gtest.h>
@@ -19,21 +19,22 @@ namespace {
 using namespace test;
 
 constexpr std::int64_t weight = std::int64_t{64} << 10;
-constexpr std::int64_t length = 1111;  // of a segment
-constexpr std::int64_t count = 40;     // of segments in a run
-constexpr int runs = 5;                // of the first rank, the others have one less
+constexpr std::int64_t length = 1111;  // bytes of a segment
+constexpr std::int64_t count = 40;     // segments per run()
+constexpr int runs = 5;                // of the first rank; the others have one less
 
 enum class Way : std::uint8_t {
   messages,
-  copied,  // by the exchange to where the others read it
-  staged   // made there
+  copied,  // copied by the exchange to shared memory
+  staged   // created in shared memory
 };
 
 std::byte expected(std::int64_t offset) {
   return static_cast<std::byte>(offset * 2654435761 >> 16);
 }
 
-// Rank r's segment i of a run, in file i % 2 of the run, from the last to the first.
+// File offset of rank r's segment i of a run(). Segment i lies in file i % 2 of the run(), last
+// segment first.
 std::int64_t offset_of(std::int64_t i, std::int64_t r) {
   return ((count - 1 - i) * world_size() + r) * length;
 }
@@ -42,7 +43,7 @@ std::size_t file_of(std::int64_t i, int run) {
   return static_cast<std::size_t>(2 * run + i % 2);
 }
 
-// What this rank has in a run, in `memory`; `owner` says whose segment i is.
+// This rank's segments of a run(), in `memory`. owner(i): the owner of segment i.
 template <class Owner>
 std::vector<OwnedSegment> segments_of(int run, std::byte* memory, Owner&& owner) {
   std::vector<OwnedSegment> segments;
@@ -54,7 +55,7 @@ std::vector<OwnedSegment> segments_of(int run, std::byte* memory, Owner&& owner)
   return segments;
 }
 
-// Takes what this rank is to write, whose bytes are added to `got`.
+// A Take that checks the segments this rank gets and adds their bytes to `got`.
 SegmentExchange::Take takes(int run, std::int64_t& got) {
   return [run, &got](std::span<const DataSegment> taken) {
     DataSegment last{file_of(0, run), 0, 0, nullptr};
@@ -72,7 +73,7 @@ SegmentExchange::Take takes(int run, std::int64_t& got) {
   };
 }
 
-// What this rank was given to write, in bytes.
+// Runs all exchanges and returns the bytes that this rank got to write.
 template <class Owner>
 std::int64_t exchange_all(Way way, Owner&& owner) {
   SegmentExchange exchange(MPI_COMM_WORLD, weight);
@@ -88,7 +89,7 @@ std::int64_t exchange_all(Way way, Owner&& owner) {
     const auto outcome = exchange.run(segments, run + 1 < own_runs, takes(run, got));
     EXPECT_EQ(outcome.failure, nullptr);
     any = outcome.any_more;
-    // What was handed out is the others' again: a slow rank may not find the next run's bytes.
+    // Overwrites the data after run() has returned: a slow rank must not see later bytes.
     std::ranges::fill(data, std::byte{0xee});
   }
   return got;
@@ -113,7 +114,7 @@ TEST(SegmentExchange, BringsEachSegmentToItsOwner) {
   for (const Way way : ways) EXPECT_EQ(sum(exchange_all(way, dealt)), of_all_runs()) << int(way);
 }
 
-// What lies where the others read it is not copied: who writes there later changes what they read.
+// Staged data are not copied: a later write to staging() changes what the others read.
 TEST(SegmentExchange, LeavesWhatIsStagedWhereItLies) {
   SegmentExchange exchange(MPI_COMM_WORLD, weight);
   exchange.meet();
@@ -132,7 +133,7 @@ TEST(SegmentExchange, LeavesWhatIsStagedWhereItLies) {
   EXPECT_NE(exchange.staging(), staged) << "the others may read it still";
 }
 
-// The most that fits, of segments so short that their list is longer than they.
+// The largest number of segments, so short that their list is longer than their bytes.
 TEST(SegmentExchange, TakesAllThatItsWeightAllows) {
   constexpr std::int64_t bytes = 3;
   for (const Way way : ways) {
@@ -163,7 +164,7 @@ TEST(SegmentExchange, TakesAllThatItsWeightAllows) {
   }
 }
 
-// Each in turn fails at what it has for the others, then at what they have for it: they go on.
+// Each rank in turn fails with its segments for others, then with theirs for it; the others go on.
 TEST(SegmentExchange, AFailureOfOneIsItsOwn) {
   for (const Way way : ways)
     for (int rank = 0; rank < world_size(); ++rank) {
@@ -174,7 +175,7 @@ TEST(SegmentExchange, AFailureOfOneIsItsOwn) {
         const bool fails = world_rank() == rank && run % 2 == 1;
         auto segments =
             segments_of(run, way == Way::staged ? exchange.staging() : data.data(), dealt);
-        // More than it may have for another.
+        // More bytes for another rank than the weight allows.
         if (fails && run == 1 && world_size() > 1)
           segments.push_back({(rank + 1) % world_size(), {0, 0, 2 * weight, data.data()}});
         std::int64_t got = 0;
@@ -186,7 +187,7 @@ TEST(SegmentExchange, AFailureOfOneIsItsOwn) {
             });
         EXPECT_EQ(outcome.failure != nullptr, fails);
         EXPECT_EQ(outcome.any_more, run < 4);
-        std::int64_t lost = 0;  // all of its own, or all that was dealt to it
+        std::int64_t lost = 0;  // all segments of the failed rank, or all for it
         for (std::int64_t i = 0; i < count && run % 2 == 1; ++i)
           lost += run == 1 || world_size() == 1 ? length
                   : dealt(i) == rank            ? length * world_size()
@@ -196,7 +197,7 @@ TEST(SegmentExchange, AFailureOfOneIsItsOwn) {
     }
 }
 
-// Each in turn has no room for what the others show: all go over to messages together.
+// Each rank in turn is not willing to share: all ranks switch to messages.
 TEST(SegmentExchange, SendsMessagesWhereARankIsNotWilling) {
   for (int rank = 0; rank < world_size(); ++rank) {
     SegmentExchange exchange(MPI_COMM_WORLD, weight);
@@ -210,7 +211,7 @@ TEST(SegmentExchange, SendsMessagesWhereARankIsNotWilling) {
   }
 }
 
-// Each in turn has none, or is of another namespace: all go over to messages together.
+// Each rank in turn has no shared memory, or another pid namespace: all ranks switch to messages.
 TEST(SegmentExchange, SendsMessagesWhereARankHasNoMemoryToShare) {
   for (const auto call : {std::uint32_t{SYS_fallocate}, std::uint32_t{SYS_readlinkat}})
     for (int rank = 0; rank < world_size(); ++rank) {
@@ -224,7 +225,7 @@ TEST(SegmentExchange, SendsMessagesWhereARankHasNoMemoryToShare) {
     }
 }
 
-// Who gets more than it takes at a time is sent it in steps, where it is sent.
+// A rank that receives more than the weight gets it in several steps, if by messages.
 TEST(SegmentExchange, BringsAllToOneOwner) {
   const int last = world_size() - 1;
   for (const Way way : ways)
