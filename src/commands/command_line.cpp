@@ -14,6 +14,7 @@
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/checkpoint_commands.hpp"
 #include "src/commands/config_command.hpp"
+#include "src/commands/doctor_command.hpp"
 #include "src/commands/failure.hpp"
 #include "src/commands/generate_command.hpp"
 #include "src/commands/process/standard_output.hpp"
@@ -26,11 +27,12 @@ namespace triax {
 namespace {
 
 // The order of --help.
-constexpr std::array<Command, 4> command_table = {{
+constexpr std::array<Command, 5> command_table = {{
     {"train", Launch::run, add_train},
     {"config", Launch::alone, add_config},
     {"generate", Launch::ranks, add_generate},
     {"checkpoint", Launch::ranks, add_checkpoint},
+    {"doctor", Launch::ranks, add_doctor},
 }};
 
 // Commands that users of interface pages will try: refused by name until they are built.

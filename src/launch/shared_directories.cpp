@@ -101,4 +101,20 @@ void check_directories_shared(const ProcessGrid& grid, const Config& config, dou
     check_shared(grid, config.checkpoint.directory, "checkpoint.directory", patience);
 }
 
+bool sees_file_of_rank0(const ProcessGrid& grid, const std::string& directory, double patience) {
+  std::optional<Mark> mark;
+  agreed(grid, [&] {
+    if (grid.rank() == 0) mark.emplace(directory);
+  });
+  const std::string name = broadcast_text(grid, mark ? mark->name() : "");
+  bool seen = true;
+  try {
+    require_listed(directory, name, "", patience);
+  } catch (const UsageError&) {
+    seen = false;
+  }
+  agree(grid, {});  // the file stays until all have looked
+  return seen;
+}
+
 }  // namespace triax

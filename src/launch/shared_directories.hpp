@@ -14,4 +14,8 @@ double usual_directory_patience(const RunConfig& run);
 /// Rank 0 holds them (RunLock). Collective.
 void check_directories_shared(const ProcessGrid& grid, const Config& config, double patience);
 
+/// Collective. Whether this rank finds a file that rank 0 writes into `directory` now, within
+/// `patience` seconds. Error, on all ranks, where rank 0 cannot write it.
+bool sees_file_of_rank0(const ProcessGrid& grid, const std::string& directory, double patience);
+
 }  // namespace triax

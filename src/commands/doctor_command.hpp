@@ -1,0 +1,9 @@
+#pragma once
+// triax doctor: what is right and wrong with the machine, the ranks and the directories of a run.
+#include "src/commands/context.hpp"
+
+namespace triax {
+
+void add_doctor(CLI::App& app, CommandContext& context);
+
+}  // namespace triax
