@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # From a fresh machine to a trained model: installs, builds, trains a byte-level GPT with 4 MPI ranks, shows it.
+# Builds the preset quickstart: triax alone, for this machine's processor.
 set -euo pipefail
 readonly start=$PWD
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
@@ -10,7 +11,8 @@ usage() {
 Usage: jobs/quickstart.sh [TEXT_FILE]
 Installs what is missing (jobs/setup.sh), builds triax, and trains the model of jobs/examples/quickstart.json
 on 4 MPI ranks (tensor 2 x pipeline 2): on TEXT_FILE, or on this checkout's own sources and documents.
-Takes a few minutes on 2 cores. The run is left in runs/quickstart.
+Takes less than ten minutes on 2 cores with nothing installed. The run is left in runs/quickstart, the program in
+build-quickstart.
 END
 }
 
@@ -90,7 +92,7 @@ main() {
 
   hold_run
   jobs/setup.sh
-  build_preset release triax
+  build_preset quickstart triax
   if [[ -z $text ]]; then
     text=$run/text.txt
     own_text >"$text"
@@ -99,14 +101,27 @@ main() {
   train
 
   local -a checkpoints=("$run"/checkpoints/step-*.h5)
-  local checkpoint=${checkpoints[-1]}
+  local checkpoint=${checkpoints[-1]} steps
+  steps=$(sed -n 's/.*"steps": \([0-9]*\).*/\1/p' jobs/examples/quickstart.json)
   echo
   awk -f jobs/loss_curve.awk "$metrics"
   echo
   check_loss
   printf '\nA sample of what it writes:\n\n'
   sample "$checkpoint"
-  printf '\ncheckpoint: %s\nmetrics:    %s\n' "$checkpoint" "$metrics"
+  cat <<END
+
+program:    $build_folder/src/triax (export PATH=\$PWD/$build_folder/src:\$PATH)
+job:        jobs/examples/quickstart.json
+metrics:    $metrics
+checkpoint: $checkpoint
+
+To try next:
+  triax generate $checkpoint --prompt "#include <" --temperature 0.8
+  triax train jobs/examples/quickstart.json --set data.train=$run/train.txt --set data.valid=$run/valid.txt --dry-run
+  mpiexec -n 2 triax train jobs/examples/quickstart.json --set data.train=$run/train.txt --set data.valid=$run/valid.txt \\
+    --set parallel.pipeline=1 --set run.steps=$((steps + 100))     # the same run goes on, on another grid
+END
 }
 
 main "$@"
