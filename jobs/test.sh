@@ -7,10 +7,11 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
 usage() {
   cat <<'END'
-Usage: jobs/test.sh [--sanitize | --preset NAME] [CTEST_ARGUMENT]...
+Usage: jobs/test.sh [--long] [--sanitize | --preset NAME] [CTEST_ARGUMENT]...
 Installs what is missing (jobs/setup.sh), builds, and runs every test. Exits non-zero when one fails.
 Where nvcc is on PATH and no argument is given, the GPU kernels are then compiled too (the preset cuda, in build-cuda/)
 and their tests run; those that need a GPU are skipped where there is none.
+  --long          with the long loops: 200 kills of a training job, 10,000 mutated checkpoints
   --sanitize      under AddressSanitizer and UndefinedBehaviorSanitizer (the preset asan-ubsan)
   --preset NAME   another preset of CMakePresets.json (default: release, built in build/)
 Last it names what was skipped, and why. With TRIAX_MUST_RUN="WORD..." a test that is skipped and has one of the words in its
@@ -23,6 +24,7 @@ preset=release
 while [[ $# -gt 0 ]]; do
   case $1 in
     -h | --help) usage; exit 0 ;;
+    --long) export TRIAX_TEST_LONG=1 TRIAX_FUZZ_FILES=${TRIAX_FUZZ_FILES:-10000}; shift ;;
     --sanitize) preset=asan-ubsan; shift ;;
     --preset)
       if [[ $# -lt 2 ]]; then echo "test: --preset needs a name (see --help)" >&2; exit 2; fi
@@ -44,7 +46,7 @@ status=0
 run_tests() {
   local temporary=$build_folder/Testing/Temporary
   mkdir -p "$temporary"
-  ctest --test-dir "$build_folder" --output-on-failure --no-tests=error --timeout 900 -j "$(nproc)" "$@" | tee "$temporary/output.log" || status=1
+  ctest --test-dir "$build_folder" --output-on-failure --no-tests=error --timeout "${TRIAX_TEST_LONG:+7}900" -j "$(nproc)" "$@" | tee "$temporary/output.log" || status=1
   count_cases "$temporary/LastTest.log"
   list_skips "$temporary/output.log" "$temporary/LastTest.log" >>"$skips"
 }

@@ -2,10 +2,11 @@
 # Kills a training job at random instants, one rank or all of them, again and again until it has come to its end. After
 # each kill the newest checkpoint must verify, and the run must go on from it; at the end its metrics and its last
 # checkpoint are those of a run that nothing disturbed, bit for bit.
-# usage: kill_loop.sh TRIAX MPIEXEC FLAG [KILLS [SEED]]      (the test suite: 10 kills; by hand: 200)
+# usage: kill_loop.sh TRIAX MPIEXEC FLAG [KILLS [SEED]]      (10 kills; jobs/test.sh --long: 200)
 set -u
 . "$(dirname "$0")/functions.sh"
-triax=$1 mpiexec=$2 flag=$3 kills=${4:-10} seed=${5:-1}
+triax=$1 mpiexec=$2 flag=$3 kills=${4:-${TRIAX_TEST_LONG:+200}} seed=${5:-1}
+kills=${kills:-10}
 begin_work
 trap 'kill -KILL $(ranks) 2> /dev/null; rm -rf "$work"' EXIT
 RANDOM=$seed
