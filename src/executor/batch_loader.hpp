@@ -12,33 +12,32 @@
 
 namespace triax {
 
-/// Whether a stage has a use for tokens or labels.
+/// Whether a stage reads tokens or labels.
 inline bool reads_batches(const Stage& stage) {
   return stage.has_embedding() || stage.has_head();
 }
 
 /// Sample j of the global batch goes to micro-batch j / (micro * data size), data rank (j / micro)
-/// % data size: a micro-batch is a run of neighbouring samples. Which samples a step sees does not
-/// depend on that.
+/// % data size: a micro-batch holds neighbouring samples. The samples of a step do not depend on
+/// this cut.
 class BatchLoader {
  public:
-  /// `reader` outlives the loader. The batch will be in memory of shape.space: of the part
-  /// "batches" of `arena`, if there is one.
+  /// `reader` outlives the loader. The batch lies in memory of shape.space, in the region "batches"
+  /// of `arena` if there is one.
   BatchLoader(const TokenReader& reader, const BatchConfig& batch, const BatchShape& shape,
               int data_size, int data_rank, DeviceArena* arena = nullptr);
-  /// Reads the global batch that begins with sample number `first` since the start of training.
-  /// Samples from number `end` on are left out: their rows are padding.
-  /// What `stream` does from here on sees them.
+  /// Reads the global batch that begins with sample `first`, counted from the start of training.
+  /// Samples from `end` on are left out: their rows are padding. Later work on `stream` sees the
+  /// batch.
   void load(const Stream& stream, std::int64_t first,
             std::int64_t end = std::numeric_limits<std::int64_t>::max());
 
-  /// Bytes that a loader takes of the memory of shape.space, and as many of the host's where that
-  /// is another.
+  /// Bytes that a loader takes in memory of shape.space, and again in host memory if that differs.
   static std::int64_t bytes_of(const BatchConfig& batch, const BatchShape& shape) {
     return 2 * batch.accumulation * shape.rows * static_cast<std::int64_t>(sizeof(std::int32_t));
   }
 
-  /// The last batch is on the device: load() waits for it, for the host writes again.
+  /// Done when the last batch is on the device. load() waits for it before the host writes again.
   const Event& pushed() const { return pushed_; }
   int microbatches() const { return static_cast<int>(batch_.accumulation); }
   /// Inputs and labels of a micro-batch: (rows) int32, -1 in padded rows.
@@ -59,7 +58,7 @@ class BatchLoader {
   BatchShape shape_;
   int data_size_, data_rank_;
   Mirror memory_;                     // tokens and labels of all micro-batches
-  Event pushed_;                      // to the device: the host may write again
+  Event pushed_;                      // the copy to the device
   std::vector<std::int32_t> sample_;  // (T + 1)
 };
 

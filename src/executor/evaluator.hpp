@@ -17,17 +17,16 @@ class Evaluator {
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  /// Mean loss over run.eval_steps global batches (0: all samples), the same on every rank.
-  /// Nothing where `go_on`, which is asked between batches, says no, on all ranks alike.
-  /// Collective.
+  /// Mean loss over run.eval_steps global batches (0: all samples), the same on every rank. `go_on`
+  /// is asked between batches, on all ranks alike; nothing where it returns false. Collective.
   std::optional<double> loss(const std::function<bool()>& go_on);
-  /// That it reads of data.valid.
+  /// Samples of data.valid that one evaluation reads.
   std::int64_t samples() const { return samples_; }
 
  private:
   TokenReader reader_;
   ProcessGrid& grid_;
-  std::int64_t samples_;  // that an evaluation reads
+  std::int64_t samples_;
   std::int64_t global_batch_;
   std::int64_t sequence_;
   BatchLoader batch_;

@@ -21,35 +21,35 @@ namespace triax {
 /// too.
 enum class Activity : int { start_up, between_steps, training, evaluation };
 
-/// What a step needs beside the plan.
+/// Input of a step beside its plan.
 struct StepInput {
   BatchLoader* batch = nullptr;  // loaded
   float loss_scale = 1.0F;       // 1 / label tokens of the global batch, times fp16_scale
   std::optional<double> fp16_scale;
   std::uint64_t dropout_key = 0;
   StepOptions optimizer;  // unused by evaluation plans
-  /// Told what each layer makes, in a step that then changes nothing; null: a step as usual.
+  /// Receives the output of each layer, in a step that then changes nothing; null: a usual step.
   NonFiniteSearch* search = nullptr;
 };
 
 struct StepOutput {
   double loss_sum =
       0.0;  // over this rank's micro-batches; on the last stage only, the same on its tensor ranks
-  double grad_norm = 0.0;  // before clipping, on every rank; where it or the loss is not finite, so
-                           // is this, and the step changed nothing
-  // Where the device decides, both are 0, and come with this: those of the whole model.
+  double grad_norm = 0.0;  // before clipping, on every rank; not finite if the loss is not: then
+                           // the step changed nothing
+  // Both numbers for the whole model, where the device decides about the step; above they are 0.
   LateNumbers late;
 };
 
 class Executor {
  public:
-  /// `plan`: this stage's, verified, not copied: it may be long; `optimizer` is null for evaluation
-  /// plans. All references outlive the executor.
+  /// `plan`: the verified plan of this stage, not copied. `optimizer`: null for evaluation plans.
+  /// All references outlive the executor.
   Executor(const Stream& stream, const Plan& plan, const Stage& stage, const StageLayout& layout,
            const BatchShape& shape, StepBuffers& buffers, PipelineMessages& messages,
            ParameterStore& store, Optimizer* optimizer, ProcessGrid& grid);
 
-  /// Bytes that it takes of the part "numbers" of the store's memory.
+  /// Bytes that it takes in the region "numbers" of the store's memory.
   static constexpr std::int64_t bytes() { return DeviceArena::footprint(sizeof(double)); }
 
   StepOutput run(const StepInput& input);
@@ -69,7 +69,7 @@ class Executor {
   void gather_input(const Op& op);
   Context context(const Op& op);
 
-  const Stream& stream_;  // of the compute
+  const Stream& stream_;  // runs the compute kernels
   const Plan& plan_;
   const Stage& stage_;
   StageLayout layout_;
@@ -79,7 +79,7 @@ class Executor {
   ParameterStore& store_;
   Optimizer* optimizer_;
   ProcessGrid& grid_;
-  const StepInput* input_ = nullptr;  // of the step that runs
+  const StepInput* input_ = nullptr;  // of the running step
   StepOutput output_;
   Total loss_sum_;
   RunAhead ahead_;

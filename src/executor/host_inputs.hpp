@@ -1,6 +1,6 @@
 #pragma once
-// Inputs of recomputed layers in the host's memory, of a run on a device (DeepSpeed's
-// cpu_checkpointing): pinned, and copied by streams beside the compute's.
+// Inputs of recomputed layers in host memory, for a run on a device (DeepSpeed's
+// cpu_checkpointing). The memory is pinned; two streams of their own copy it.
 #include <vector>
 
 #include "src/state/buffer_pool.hpp"
@@ -15,8 +15,8 @@ class HostInputs {
   HostInputs(const HostInputs&) = delete;
   HostInputs& operator=(const HostInputs&) = delete;
 
-  // Start returns at once. `input`: on the device, (bytes) u8. What `stream` did before is done
-  // first; what it does after Wait may change the input, or sees it again.
+  // start_* returns at once. `input`: on the device, (bytes) u8. Earlier work on `stream` is done
+  // first. Work on it after wait_* may overwrite the input (offload) or read it (reload).
   void start_offload(const Stream& stream, std::size_t place, const Tensor& input);
   void wait_offload(const Stream& stream, std::size_t place);
   void start_reload(const Stream& stream, std::size_t place, const Tensor& input);
@@ -31,7 +31,7 @@ class HostInputs {
   void follow(const Stream& copies, const Stream& stream);
 
   BufferPool buffers_;
-  std::vector<Event> read_;  // by buffer: for the last time
+  std::vector<Event> read_;  // by buffer: its last read
   std::vector<Place> places_;
   Event before_;  // of follow()
   Stream down_, up_;

@@ -1,5 +1,5 @@
 #pragma once
-// Where a loss or gradient that is not finite began.
+// Search for the layer where a loss or gradient that is not finite began.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -11,16 +11,15 @@
 
 namespace triax {
 
-/// Whether values are finite, wherever they are. It allocates nothing, and waits for a device as
-/// ProcessGrid::drain does: messages of other ranks may be under way.
+/// Tests whether values are finite, on host or device. Allocates nothing. Waits for a device as
+/// ProcessGrid::drain does, because messages of other ranks may be under way.
 class FiniteTest {
  public:
-  /// In memory of `source`, of its part "numbers".
+  /// Takes bytes() from the region "numbers" of `source`.
   FiniteTest(const MemorySource& source, ProcessGrid& grid)
       : grid_(grid), sum_(source, "numbers") {}
-  /// Bytes of that.
   static constexpr std::int64_t bytes() { return DeviceArena::footprint(sizeof(double)); }
-  /// True of no values.
+  /// True for an empty tensor.
   bool operator()(const Stream& stream, const Tensor& values) const;
 
  private:
@@ -28,20 +27,20 @@ class FiniteTest {
   Total sum_;  // of squares
 };
 
-/// Looks at what each layer makes while a step is run once more, and keeps the first that is not
-/// finite: in the order of the forward pass an output, else in that of the backward pass the
-/// gradient of an input.
+/// Looks at the tensors that each layer makes while a step is run again, and keeps the first that
+/// is not finite: an output in the order of the forward pass, otherwise the gradient of an input in
+/// the order of the backward pass.
 class NonFiniteSearch {
  public:
   explicit NonFiniteSearch(const FiniteTest& finite) : finite_(finite) {}
-  /// `chunk`: in the model, not the stage. `values`: empty where the layer makes none.
+  /// `chunk`: number in the model, not in the stage. `values`: empty where the layer makes none.
   void forward(const Stream& stream, int chunk, int layer, const std::string& name,
                const Tensor& values);
   void backward(const Stream& stream, int chunk, int layer, const std::string& name,
                 const Tensor& values);
   void loss(double value, int chunk, int layer);
 
-  /// Of all ranks: "the output of block 3, on rank 5 (...)". Collective.
+  /// First finding over all ranks: "the output of block 3, on rank 5 (...)". Collective.
   std::string first(ProcessGrid& grid) const;
 
  private:
@@ -53,12 +52,12 @@ class NonFiniteSearch {
   std::string what_;
 };
 
-/// For people: a NaN whose sign bit is set is printed as "-nan".
+/// NaN without its sign bit, which would be printed as "-nan".
 inline double without_sign_of_nan(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
-/// Whether all weights of the model are finite, wherever they are. Collective.
+/// Whether all weights of the model are finite, on host or device. Collective.
 bool finite_weights(const FiniteTest& finite, const Stream& stream, ParameterStore& store,
                     ProcessGrid& grid);
 

@@ -9,20 +9,20 @@
 
 namespace triax {
 
-/// UsageError where a step of the job has more messages between stages than this MPI has tags, of
-/// which `largest` is the largest (largest_message_tag), and they are MPI's.
+/// UsageError where MPI carries the messages between stages and a step has more of them than this
+/// MPI has tags. `largest`: the largest tag (largest_message_tag).
 void check_tags(const PlacedConfig& config, int largest);
 
 class PipelineMessages {
  public:
   enum class Payload { activation, gradient };
-  /// `pipeline`: the pipeline axis, its rank being the stage.
+  /// `pipeline`: the pipeline axis; its rank is the stage.
   PipelineMessages(Communicator& pipeline, const StageLayout& layout, int microbatches);
 
-  /// The output of op.chunk to the next chunk's stage, or the gradient of its input to the one
-  /// before.
+  /// Sends the output of op.chunk to the stage of the next chunk, or the gradient of its input to
+  /// the stage of the chunk before.
   void start_send(const Stream& stream, Payload payload, const Op& op, const Tensor& data);
-  /// The input of op.chunk, or the gradient of its output.
+  /// Receives the input of op.chunk, or the gradient of its output.
   void start_receive(const Stream& stream, Payload payload, const Op& op, const Tensor& data);
   void wait_send(const Stream& stream, Payload payload, const Op& op) {
     slot(payload, true, op).wait(stream);
@@ -30,17 +30,17 @@ class PipelineMessages {
   void wait_receive(const Stream& stream, Payload payload, const Op& op) {
     slot(payload, false, op).wait(stream);
   }
-  /// What starts between the two begins together (Communicator::begin_exchange).
+  /// Messages started between the two calls begin together (Communicator::begin_exchange).
   void begin_exchange() { pipeline_.begin_exchange(); }
   void end_exchange(const Stream& stream) { pipeline_.end_exchange(stream); }
-  /// Moves on what is under way.
+  /// Makes progress on messages under way.
   void progress() {
     std::erase_if(under_way_, [this](std::size_t slot) {
       Request& request = requests_[slot];
       return !request.pending() || request.test();
     });
   }
-  /// Messages that progress() still asks about.
+  /// Number of messages that progress() still tests.
   std::size_t under_way() const { return under_way_.size(); }
 
  private:
@@ -48,20 +48,20 @@ class PipelineMessages {
   Request& slot(Payload payload, bool send, const Op& op) {
     return requests_[number(payload, send, op)];
   }
-  /// One that is begun.
+  /// The slot of a message that begins now.
   Request& begun(Payload payload, bool send, const Op& op) {
     under_way_.push_back(number(payload, send, op));
     return requests_[under_way_.back()];
   }
   int stage_of(int global_chunk) const { return global_chunk % pipeline_.size(); }
-  /// The same on both ends: payload, global chunk that sends, micro-batch.
+  /// Tag of a message, the same on both ends: payload, sending global chunk, micro-batch.
   int tag(Payload payload, int sending_chunk, int microbatch) const;
 
   Communicator& pipeline_;
   StageLayout layout_;
   int microbatches_;
   std::vector<Request> requests_;       // (payload, direction, chunk, microbatch)
-  std::vector<std::size_t> under_way_;  // places there: few of a step's many
+  std::vector<std::size_t> under_way_;  // indices into requests_
 };
 
 }  // namespace triax

@@ -1,5 +1,5 @@
 #pragma once
-// How far the host is ahead of a device in a step.
+// Limit on how far the host runs ahead of a device within a step.
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -9,19 +9,19 @@
 
 namespace triax {
 
-/// A device takes about a thousand kernels ahead, and holds the host up in the launch of the next:
-/// nobody sees there that the device has stopped, or a message failed. So the host waits earlier,
-/// where that is seen, with hundreds of kernels ahead.
+/// CUDA queues about a thousand kernels and then blocks the host in the next launch, where a
+/// stopped device or a failed message goes unnoticed. So the host waits earlier, with hundreds of
+/// kernels queued, in a wait that the watchdog sees.
 class RunAhead {
  public:
-  /// Of the instructions that launch kernels by tens: the host never is more than `most` ahead, and
-  /// waits for none of the last `least`.
+  /// Counted are instructions that launch tens of kernels each: the host is never more than `most`
+  /// of them ahead, and never waits for the last `least`.
   static constexpr int interval = 4, points = 3;
   static constexpr int least = interval * points, most = least + interval;
 
   explicit RunAhead(WaitForDevice wait) : wait_(std::move(wait)) {}
-  /// Behind each instruction. It only waits for what the host would have done by then, were the
-  /// stream its own: what is proved of a plan holds with it.
+  /// Called after each instruction. Waits only for work that a host stream would have finished by
+  /// then, so that the proofs about a plan still hold.
   void behind(OpKind kind, const Stream& stream) {
     since_ += group_of(kind) == OpGroup::compute || kind == OpKind::Step;
     if (since_ < interval) return;
@@ -34,7 +34,7 @@ class RunAhead {
 
  private:
   WaitForDevice wait_;
-  std::array<Event, points> events_;  // behind every `interval`-th, in a ring
+  std::array<Event, points> events_;  // after every `interval`-th instruction, in a ring
   std::size_t next_ = 0;
   int since_ = 0;
 };

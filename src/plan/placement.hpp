@@ -1,5 +1,5 @@
 #pragma once
-// Where a job runs: what no job file says, and plan and run must agree on.
+// Facts about the grid and nodes of a job that no job file states. Plan and run must agree on them.
 #include <array>
 
 #include "src/comm/grid/grid_shape.hpp"
@@ -9,23 +9,24 @@ namespace triax {
 
 class ProcessGrid;
 
-/// What only a grid of ranks, or what is assumed of one, can tell.
+/// Facts about a grid of ranks, found on it or assumed for a plan.
 struct Placement {
-  /// Where tensors live and are computed.
+  /// Memory space of tensors and kernels.
   MemorySpace space = MemorySpace::host;
-  /// Messages of a GPU's memory go through the host's (ProcessGrid::stages_messages), else by NCCL.
+  /// Messages of GPU memory go through host memory (ProcessGrid::stages_messages); otherwise NCCL
+  /// carries them.
   bool staged_messages = true;
   bool by_nccl() const { return space == MemorySpace::device && !staged_messages; }
-  /// How many neighbours along the data, pipeline and tensor axis share memory, which large
-  /// messages go through (ProcessGrid::ranks_sharing).
+  /// Neighbours along the data, pipeline and tensor axis that share memory, through which large
+  /// messages go (ProcessGrid::ranks_sharing).
   std::array<int, 3> ranks_sharing{1, 1, 1};
-  /// Neighbours along the data axis that every node has, for zero.shard_size -1.
+  /// Data ranks per node, for zero.shard_size -1 (hybrid sharding).
   int data_ranks_of_node = 1;
-  /// There is memory for a copy of the state, for checkpoint.async "auto".
+  /// A copy of the state fits in memory; decides checkpoint.async "auto".
   bool copy_fits = true;
 };
 
-/// A job's settings, as its user gave them, and where it runs.
+/// Settings of a job, as its user gave them, and its placement.
 struct PlacedConfig : Config {
   Placement place;
 };
@@ -38,12 +39,12 @@ int shard_size(const PlacedConfig& config);
 /// Whether a copy of the state is kept, to write checkpoints from while training goes on.
 bool takes_copy(const PlacedConfig& config);
 
-/// On a grid: what is known of it.
+/// Placement of the job on a grid, as the grid found it.
 PlacedConfig on_grid(const Config& config, const ProcessGrid& grid);
 
-/// The same without a grid, for nodes of `ranks_per_node` ranks each; 0: all ranks on one node. On
-/// GPUs where the job does not say otherwise and this machine has one.
-/// UsageError where a tensor group would span nodes.
+/// Placement without a grid, for nodes of `ranks_per_node` ranks each; 0: all ranks on one node.
+/// Takes GPUs if this machine has one and the job does not say otherwise. UsageError where a tensor
+/// group would span nodes.
 PlacedConfig on_nodes(const Config& config, int ranks_per_node);
 
 }  // namespace triax

@@ -9,24 +9,24 @@ namespace triax {
 
 class LossScaler {
  public:
-  /// 1 for ever where `config` is not enabled.
+  /// The scale stays 1 where `config` is not enabled.
   explicit LossScaler(const LossScaleConfig& config);
 
-  /// What the loss is multiplied with in the next step.
+  /// Factor of the loss in the next step.
   double scale() const { return scale_; }
   bool enabled() const { return config_.enabled; }
-  /// Steps whose gradients overflowed: they changed nothing.
+  /// Number of steps whose gradients overflowed; they changed no weight.
   std::int64_t skipped() const { return skipped_; }
-  /// Whether an overflow is how the scale is found, and not the run's fault.
+  /// Whether the scale is searched for, so that overflows are expected.
   bool dynamic() const { return config_.enabled && config_.fixed == 0.0; }
-  /// After each step, on every rank alike. Error where a dynamic scale overflows at its least, and
-  /// after the last step of a run that skipped every one.
+  /// Called after each step, on every rank alike. Error where a dynamic scale overflows at its
+  /// minimum, and after the last step of a run that skipped all steps.
   void update(bool overflow);
 
-  /// For a checkpoint: a JSON object; "" where there is nothing to say. A run that goes on without
-  /// a scale keeps the count of skipped steps, which its learning rate leaves out.
+  /// State for a checkpoint, a JSON object; "" if there is none. A run resumed without a scale
+  /// keeps the count of skipped steps, because its learning rate does not count them.
   std::string state() const;
-  /// Goes on from a state(); "" is a run without a scale. Error where the text is none.
+  /// Restores a state(); "" stands for a run without a scale. Error where the text is no state.
   void restore(const std::string& state);
 
  private:

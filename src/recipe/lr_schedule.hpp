@@ -19,8 +19,8 @@ namespace triax {
 double learning_rate(const SchedulerConfig& scheduler, const OptimizerConfig& optimizer,
                      std::int64_t step, std::int64_t total_steps);
 
-/// beta1 and beta2 of `step`: the optimizer's, but for OneCycle with cycle_momentum, where beta1
-/// moves against the learning rate and beta2 is 0.99. As in DeepSpeed the first step has
+/// beta1 and beta2 of `step`: those of the optimizer, except for OneCycle with cycle_momentum:
+/// beta1 moves against the learning rate and beta2 is 0.99. As in DeepSpeed the first step has
 /// cycle_min_mom, the next ones begin at the other end of the cycle.
 double beta1_at(const SchedulerConfig& scheduler, const OptimizerConfig& optimizer,
                 std::int64_t step);

@@ -1,5 +1,5 @@
 #pragma once
-// What a run says of its learning rates.
+// Texts about the learning rate of a run: the line at its start, and warnings.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,11 +12,12 @@ namespace triax {
 /// from `first` on.
 std::string rate_text(const Config& config, std::int64_t first);
 
-/// A line for each part of the schedule that does not fit the run.
+/// A warning for each part of the schedule that does not fit the run.
 std::vector<std::string> rate_surprises(const Config& config);
 
-/// A cosine ends at run.steps: what another run.steps, of the job that `update` updates were made
-/// by, changes of the rate of the next one. Empty where it changes nothing.
+/// Warning that another run.steps has moved a cosine, which ends there: the learning rate of the
+/// next update, after `update` updates under `steps_there` steps, and now. Empty where it is the
+/// same.
 std::string moved_cosine(const Config& config, std::int64_t steps_there, std::int64_t update);
 
 }  // namespace triax
