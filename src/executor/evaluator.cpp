@@ -5,7 +5,7 @@
 namespace triax {
 namespace {
 
-// Of `batches` global batches of so many samples (0: all), as far as there are some.
+// Samples of `batches` global batches (0: all), at most those there are.
 std::int64_t samples_of(std::int64_t batches, std::int64_t batch, std::int64_t all) {
   return batches == 0 || batches > all / batch ? all : batches * batch;
 }

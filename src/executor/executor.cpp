@@ -42,7 +42,7 @@ StepOutput Executor::run(const StepInput& input) {
     try {
       execute(plan_[at]);
       ahead_.behind(plan_[at].kind, stream_);
-      store_.progress();  // what is under way moves only when it is asked about
+      store_.progress();  // messages make progress only when they are tested
       messages_.progress();
     } catch (const DeviceMessagesFailed& error) {
       throw DeviceMessagesFailed(at_position(at, error));
@@ -50,7 +50,7 @@ StepOutput Executor::run(const StepInput& input) {
       throw Error(at_position(at, error));
     }
   }
-  // A training step has it since the norm, or late: what is behind that may still be under way.
+  // A training step has its loss since the norm, or late. Work after the norm may still be running.
   if (optimizer_ == nullptr) {
     grid_.drain(stream_);
     output_.loss_sum = loss_sum_.read(stream_);
@@ -216,7 +216,7 @@ Context Executor::context(const Op& op) {
           .first_sample = input_->batch->first_sample(op.microbatch)};
 }
 
-// A search comes behind a step that could not be used: nothing changes on a device before go_on().
+// A search follows a step that was not used: nothing changes on a device before go_on().
 void Executor::gradient_norm() {
   if (optimizer_->decides_on_device()) {
     const bool counts = stage_.has_head() && grid_.tensor_rank() == 0;

@@ -11,16 +11,16 @@ HostInputs::HostInputs(std::size_t bytes, int count, std::size_t places, MemoryS
       down_(space),
       up_(space) {}
 
-// Copies that are still to come would find the memory of others.
+// Waits for copies under way: later they would write to memory that others have taken.
 HostInputs::~HostInputs() {
   try {
     down_.synchronize();
     up_.synchronize();
-  } catch (const Error&) {  // of the device, which the run has met before
+  } catch (const Error&) {  // of the device; the run has met it before
   }
 }
 
-// What `stream` has done so far comes before what `copies` does from here on.
+// Orders later work on `copies` after present work on `stream`.
 void HostInputs::follow(const Stream& copies, const Stream& stream) {
   before_.record(stream);
   copies.wait(before_);
@@ -39,7 +39,7 @@ void HostInputs::wait_offload(const Stream& stream, std::size_t place) {
   stream.wait(places_[place].moved);
 }
 
-// The device's buffer is one that `stream` has used before.
+// `stream` has used the buffer on the device before.
 void HostInputs::start_reload(const Stream& stream, std::size_t place, const Tensor& input) {
   Place& at = places_[place];
   follow(up_, stream);

@@ -52,7 +52,7 @@ PlacedConfig on_nodes(const Config& config, int ranks_per_node) {
   place.space = config.run.space     ? *config.run.space
                 : device_count() > 0 ? MemorySpace::device
                                      : MemorySpace::host;
-  // Each has a GPU of its own; a build without GPUs plans for one with NCCL.
+  // Ranks are taken to have a GPU each; a build without GPU code plans for one with NCCL.
   place.staged_messages = place.space == MemorySpace::host || (built_for_gpus() && !has_nccl());
   for (const Axis axis : all_axes)
     place.ranks_sharing[index(axis)] = run_within_node(shape, axis, node_of_rank);

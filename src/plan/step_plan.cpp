@@ -19,7 +19,7 @@ std::vector<std::vector<bool>> recomputed_layers(const Stage& stage) {
   return marks;
 }
 
-// The layers of a block, each once, with what any of its parameters there asks for.
+// Layers of a bucket, each once, with the union of what its parameters need.
 std::vector<LayerUse> layer_uses(const ParameterBlock& block) {
   std::vector<LayerUse> layers;
   for (const PlacedParameter& param : block.params)
@@ -41,7 +41,7 @@ Residence residence(const ParameterBlock& block) {
   return stepped_there ? Residence::stepped_in_store : Residence::stored;
 }
 
-// What may be under way beside compute: no more than the largest block, so that a small model does
+// Limit on gathered elements beside compute: at most the largest bucket, so that a small model does
 // not end up whole on every rank.
 void set_limits(PlanShape& shape, const ZeroConfig& zero, const DataShard& data) {
   std::int64_t largest = 0;
@@ -81,7 +81,7 @@ Peaks larger(const Peaks& a, const Peaks& b) {
           std::max(a.parts, b.parts),           std::max(a.inputs, b.inputs)};
 }
 
-// In a run on the CPU the host's memory is where they are in any case.
+// In a run on the CPU, parameters offloaded to host memory are where they would be anyway.
 void set_parameters(StateOffload& offload, const OffloadParamConfig& config) {
   const bool disk = config.device == OffloadDevice::nvme;
   offload.parameters = disk || (offload.of_device && config.device == OffloadDevice::cpu);
@@ -131,8 +131,8 @@ DataShard data_shard(const PlacedConfig& config, int data_rank) {
   const int group = shard_size(config);
   const int size = zero.stage >= 1 && group > 0 ? group : ranks;
   const std::int64_t threshold = zero.stage == 3 ? zero.persistence_threshold : 0;
-  // One rank has nothing to cut; but parameters that are offloaded are gathered from there. Its
-  // blocks are the same without: where parameters live changes no sum.
+  // One rank has nothing to cut, but offloaded parameters are gathered from their location. The
+  // layout is the same either way, so no sum changes.
   const bool alone = size == 1 && !offload.parameters;
   if (alone)
     return {
@@ -154,7 +154,7 @@ StateOptions state_options(const PlacedConfig& config, int data_rank) {
           .space = config.place.space};
 }
 
-// Blocks of equal size share the buffers for what is whole for a while only.
+// Buckets of equal size share buffers for gathered parameters and whole gradients.
 std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
   std::vector<BlockUse> uses;
   std::vector<std::int64_t> sizes;  // of the pools

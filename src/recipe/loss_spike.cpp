@@ -12,7 +12,7 @@ LossSpikes::LossSpikes(const LossSpikeConfig& config) : config_(config) {
 }
 
 namespace {
-// Nats. A loss near zero, as of a fine-tuned model, scatters by factors without any harm.
+// Nats. A loss near zero, as in fine-tuning, varies by factors without harm.
 constexpr double least_excess = 0.5;
 }  // namespace
 

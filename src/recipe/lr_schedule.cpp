@@ -9,13 +9,13 @@
 namespace triax {
 namespace {
 
-// How far the warm-up has come at an iteration inside it: 0 to 1.
+// Progress of the warm-up at an iteration inside it: 0 to 1.
 double warmup_fraction(const SchedulerConfig& c, std::int64_t iteration, std::int64_t warmup) {
   if (c.warmup_linear) return static_cast<double>(iteration) / static_cast<double>(warmup);
   return std::log(static_cast<double>(iteration) + 1.0) / std::log(static_cast<double>(warmup));
 }
 
-// DeepSpeed takes two steps at least, so that the logarithm is not zero.
+// DeepSpeed takes at least two steps, so that the logarithm is not zero.
 std::int64_t warmup_steps(const SchedulerConfig& c) {
   return std::max<std::int64_t>(2, c.warmup_num_steps);
 }
@@ -50,7 +50,8 @@ double steps_of_cycle(const SchedulerConfig& c) {
          static_cast<double>(c.cycle_second_step_size);
 }
 
-// Height in the cycle at `step`: 0 at both ends, 1 at the peak, in stairs where they are asked for.
+// Height in the cycle at `step`: 0 at both ends, 1 at the peak; in stairs if cycle_*_stair_count
+// says so.
 double cycle_height(const SchedulerConfig& c, std::int64_t step) {
   const double total = steps_of_cycle(c), first = static_cast<double>(c.cycle_first_step_size);
   const double position = std::fmod(static_cast<double>(step), total);

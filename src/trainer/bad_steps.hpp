@@ -1,6 +1,6 @@
 #pragma once
-// Steps whose loss or gradient is not finite: they change nothing, and too many of them end a run,
-// as does one that is the last.
+// Bad steps: their loss or gradient is not finite. They change nothing. Too many in a row end a
+// run, and so does one at its end.
 #include <cstdint>
 #include <string>
 
@@ -12,22 +12,22 @@ namespace triax {
 
 class BadSteps {
  public:
-  /// `scaler`: as a run begins with it.
+  /// `scaler`: at the beginning of the run.
   explicit BadSteps(const LossScaler& scaler) : before_(scaler) {}
-  /// After each step, on every rank alike; `scaler`: as the next step takes it. An overflow by
-  /// which a dynamic scale is found is not a bad step.
+  /// Called after each step, on every rank alike. `scaler`: for the next step. An overflow in the
+  /// search for a dynamic scale is no bad step.
   void count(const StepMetrics& metrics, const LossScaler& scaler);
-  /// Until now.
+  /// Bad steps in a row, up to now.
   std::int64_t in_a_row() const { return in_a_row_; }
-  /// As it was before them.
+  /// Loss scaler before these bad steps.
   const LossScaler& scaler_before() const { return before_; }
-  /// The end of a run of which `steps_done` are done. `unsaved`: why there is no checkpoint; empty:
-  /// there is, or none was to be written.
+  /// Error that ends a run after `steps_done` steps. `unsaved`: why there is no checkpoint; empty
+  /// if there is one, or none was due.
   Error error(std::int64_t steps_done, const std::string& unsaved) const;
-  /// Why amid them, behind `steps_done`, no state is worth a checkpoint. `first`: the run began
-  /// with them; else the weights from before them are not finite.
+  /// Why no checkpoint is written after `steps_done` steps, in the middle of bad steps. `first`:
+  /// the run began with them; otherwise the weights before them are not finite.
   std::string nothing_to_save(std::int64_t steps_done, bool first) const;
-  /// The end of a run whose last update, that of step `steps_done` - 1, broke the weights.
+  /// Error that ends a run whose last update, in step `steps_done` - 1, broke the weights.
   static Error error_of_weights(std::int64_t steps_done);
 
  private:

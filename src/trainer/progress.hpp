@@ -1,5 +1,5 @@
 #pragma once
-// What a user watches: a progress bar on a terminal, otherwise a line every few steps. Rank 0 only.
+// Progress for the user: a bar on a terminal, otherwise a line every few steps. Rank 0 only.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -25,8 +25,8 @@ class Progress {
   void bar(const StepMetrics& metrics, double seconds_left);
   Mode mode_;
   std::int64_t first_step_, steps_, interval_;
-  // Where this run's first step began: what came before it, as a validation that the run before had
-  // not made, says nothing of the steps.
+  // Begin of this run's first step. Work before it, such as a validation left by the run before,
+  // must not count in the estimate of the time left.
   std::optional<std::chrono::steady_clock::time_point> start_;
   bool bar_open_ = false;
 };

@@ -1,16 +1,16 @@
 #pragma once
-// What the numbers on the ProgressBoard mean, for the report of a wait without end.
+// Text of the numbers on the ProgressBoard, for the stall report.
 #include "src/comm/grid/process_grid.hpp"
 #include "src/executor/executor.hpp"
 #include "src/plan/step_plan.hpp"
 
 namespace triax {
 
-/// The text of a rank's place in its plan, for every rank of the grid: "step 3, plan position 17 (F
-/// c0 l2 m1)", while it lives.
+/// While it lives, stall reports show the plan position of every rank: "step 3, plan position 17 (F
+/// c0 l2 m1)".
 class ProgressTexts {
  public:
-  /// `plans` outlive it.
+  /// `plans` outlive the object.
   ProgressTexts(ProcessGrid& grid, const StepPlans& plans);
   ~ProgressTexts();
   ProgressTexts(const ProgressTexts&) = delete;

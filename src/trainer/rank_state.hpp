@@ -31,7 +31,7 @@ struct RankState {
 
   ProcessGrid& grid;
   JobPlan plan;
-  const PlacedConfig& config;          // the plan's
+  const PlacedConfig& config;          // of the plan
   Stream stream;                       // runs the compute kernels
   std::unique_ptr<DeviceArena> arena;  // null on the host
   Stage stage;

@@ -1,30 +1,30 @@
 #pragma once
-// What rank 0 tells of a run while it goes on: lines of metrics.jsonl, and progress for the eye.
+// Record of a running training run, on rank 0: lines of metrics.jsonl, and progress on the screen.
 #include "io/metrics/metrics_writer.hpp"
 #include "src/config/config.hpp"
 #include "src/trainer/progress.hpp"
 
 namespace triax {
 
-/// Whether metrics.jsonl ends with the step before `first_step`: a validation that came with it was
-/// not made.
+/// Whether metrics.jsonl ends with the step before `first_step`, without the validation due after
+/// it.
 bool ends_before_validation(const Config& config, std::int64_t first_step);
 
-/// A full disk does not end a run: the lines wait, which is said once.
+/// A full disk does not end a run: lines wait in memory, and one warning says so.
 class RunRecord {
  public:
   RunRecord(const Config& config, std::int64_t first_step);
   void step(const StepMetrics& metrics);
   void valid(std::int64_t step, double loss, std::int64_t tokens);
   void rollback(const RollbackMetrics& rollback);
-  /// Whether metrics.jsonl has a validation of the step before the first.
+  /// Whether metrics.jsonl has the validation after the step before the first.
   bool has_validation() const { return metrics_.has_validation(); }
-  /// What was told is on disk, or a warning says why not.
+  /// Brings all lines to the disk, or warns why not.
   void sync() { close(false); }
-  /// Before something else is said: ends the line of a progress bar.
+  /// Ends the line of a progress bar, before other output.
   void pause() { progress_.pause(); }
-  /// All lines on disk. Where some still wait: an Error if the run is done, else a warning, for the
-  /// run is to go on from its checkpoint.
+  /// Brings all lines to the disk. Where some cannot be written: Error if the run is done,
+  /// otherwise a warning, as the run will continue from its checkpoint.
   void close(bool done);
 
  private:

@@ -22,7 +22,7 @@ const char* name_of(OffloadDevice device) {
   return device == OffloadDevice::cpu ? "cpu" : "nvme";
 }
 
-// As the keys of a job name it.
+// Name of the device in the keys of a job.
 const char* key_name_of(DType type) {
   return type == DType::f32 ? "fp32" : type == DType::f16 ? "fp16" : "bf16";
 }
@@ -230,7 +230,7 @@ std::string hidden_text(Axis axis, const MessageTimes& times, double seconds) {
       std::min(100.0, 100.0 * times.spent / seconds));
 }
 
-// Those of the host: nobody clocks what GPUs send by themselves.
+// Times of host messages: NCCL messages are not clocked.
 void report_messages(ProcessGrid& grid, double seconds) {
   if (grid.space() == MemorySpace::device && !grid.stages_messages()) return;
   std::array<double, 2 * all_axes.size()> sums{};

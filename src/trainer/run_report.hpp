@@ -1,5 +1,5 @@
 #pragma once
-// What a run says of itself: at its start, and at its end of its memory.
+// Log lines of a run: its summary at the start; its memory and messages at the end.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,23 +12,23 @@
 
 namespace triax {
 
-/// Where a run begins: at the beginning, or behind what a checkpoint holds.
+/// Start of a run: the beginning of training, or the state of a checkpoint.
 struct RunStart {
   std::int64_t step = 0, sample = 0, token = 0;
-  std::string resumed_from;          // the checkpoint; empty: none
-  bool fresh_optimizer = false;      // it has weights alone
+  std::string resumed_from;          // path of the checkpoint; empty: none
+  bool fresh_optimizer = false;      // the checkpoint holds weights only
   std::vector<std::string> changes;  // of the job since the checkpoint
   WeightNames weights;               // in the files of model.weights
 };
 
-/// The parts of a run that announce() speaks of.
+/// Facts that announce() logs.
 struct RunFacts {
   const LoadedJob& job;
   const ProcessGrid& grid;
   const JobPlan& plan;
   const RunStart& start;
   const TokenReader& data;
-  std::int64_t validation_samples;  // that a validation reads
+  std::int64_t validation_samples;  // read by one validation
   const Optimizer& optimizer;
   const ParameterStore& store;
 };
@@ -41,44 +41,44 @@ std::string sharding_text(const PlacedConfig& config);
 /// optimizer state is fp32".
 std::string precision_text(const PrecisionConfig& precision);
 
-/// "validation: 640 samples = 10 global batches, each 50 steps and at the end", and what limits it;
-/// empty where there is none.
+/// "validation: 640 samples = 10 global batches, each 50 steps and at the end", and the key that
+/// limits it; empty without validation.
 std::string validation_text(const Config& config, std::int64_t samples);
 
-/// A line for each setting that does something else than its user may think.
+/// A warning for each setting whose effect may surprise its user.
 std::vector<std::string> surprises(const PlacedConfig& config);
 
-/// Text trained on by a model of more tokens than bytes are; empty: that is not so.
+/// Warning that text is read as bytes by a model with a larger vocabulary; empty otherwise.
 std::string warning_of_bytes(const Config& config, const TokenReader& data);
 
-/// A program built for GPUs (`for_gpus`) that finds none and was not told so; empty: that is not
-/// so.
+/// Warning that a program built for GPUs (`for_gpus`) found none; empty otherwise, or where the job
+/// asks for the CPU.
 std::string warning_of_cpu(const PlacedConfig& config, bool for_gpus);
 
-/// The lines at the start of a run, as rank 0 sees it.
+/// Logs the summary at the start of a run. Rank 0 only.
 void announce(const RunFacts& run);
 
-/// The lines of a run whose steps are all done when it begins. `resume`: checkpoint.resume as the
-/// job says it, which a batch job that is run again does not follow.
+/// Logs that all steps of the run are done already. `resume`: checkpoint.resume of the job file,
+/// which a requeued batch job does not follow.
 void report_nothing_to_do(const Config& config, const RunStart& start, const std::string& resume);
 
-/// What a process used whose most in memory was `peak` bytes: what it allocated, and what is left,
-/// which is MPI's (and of the libraries what the run touched of them). Communication is 0 where it
-/// did not touch all that it allocated.
+/// Memory of a process by kind, from its allocations and its peak of resident bytes. The rest of
+/// `peak` counts as communication (MPI's, and pages of libraries); 0 where the process did not
+/// touch all that it allocated.
 KindBytes used_by_kind(KindBytes allocated, std::int64_t peak);
-/// That as text: memory_text, and where `peak` is less how much never was in memory.
+/// Text of that: memory_text, and the allocated bytes that were never resident.
 std::string used_text(const KindBytes& used, std::int64_t peak);
 
 /// "messages of the data axis: 3.2 s under way, 0.09 s of them spent on them (97% hidden), 1.2% of
 /// 7.4 s"; empty where there were none.
 std::string hidden_text(Axis axis, const MessageTimes& times, double seconds);
 
-/// How much of the time of messages was hidden behind other work in the `seconds` of a run, by
-/// axis, the mean over ranks. Collective; rank 0 says it.
+/// Logs by axis the share of message time that was hidden behind compute, as a mean over ranks.
+/// `seconds`: duration of the steps. Collective.
 void report_messages(ProcessGrid& grid, double seconds);
 
-/// What the fullest rank used, by the names of the plan. `allocated`: by this rank. Collective;
-/// rank 0 says it.
+/// Logs the memory of the fullest rank, by the kinds of the plan. `allocated`: by this rank.
+/// Collective.
 void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated);
 
 }  // namespace triax

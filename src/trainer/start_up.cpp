@@ -51,7 +51,7 @@ void check_data(StartUp& start) {
   check_same_data(start.grid, start.config);
 }
 
-// Behind the lock: the run that held it may have written a checkpoint just now.
+// Only after the lock is held: the run that held it may have written a checkpoint just before.
 void resume_requeued(StartUp& start) {
   const JobSurroundings around = surroundings();
   go_on_where_run_again(start.grid, batch_job(around), batch_attempt(around), start.config);

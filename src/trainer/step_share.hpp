@@ -1,5 +1,5 @@
 #pragma once
-// What ranks tell each other at the end of each step.
+// Step summary exchanged between ranks at the end of each step.
 #include <array>
 #include <chrono>
 
@@ -15,24 +15,24 @@ class StepShare {
   /// `grid` outlives the object.
   explicit StepShare(ProcessGrid& grid) : grid_(grid) {}
 
-  /// What a rank knows; shared, it is that of all: the sum of losses, and what any rank says.
+  /// Summary of one rank; exchanged, of all ranks: sums and maxima.
   struct Word {
     double loss_sum = 0.0;
-    RunRequest request = RunRequest::none;  // the gravest
-    bool writing = false;                   // a checkpoint
-    MessageShare messages{};                // of all; not asked of a rank
+    RunRequest request = RunRequest::none;  // the weightiest
+    bool writing = false;                   // a checkpoint is being written
+    MessageShare messages{};                // filled in by share()
   };
 
-  /// Before the step.
+  /// Called before the step.
   void begin();
-  /// After it. Collective. Fills in the traffic of the step, summed over ranks, and the most memory
-  /// that any rank had.
+  /// Called after the step. Collective. Fills in the traffic of the step, summed over ranks, and
+  /// the largest memory of any rank.
   Word share(const Word& own, StepMetrics& metrics);
 
  private:
   ProcessGrid& grid_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::array<Traffic, all_axes.size()> before_{};  // sent by axis
+  std::array<Traffic, all_axes.size()> before_{};  // sent before the step, by axis
 };
 
 }  // namespace triax

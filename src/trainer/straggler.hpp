@@ -1,6 +1,6 @@
 #pragma once
-// The rank that the others wait for. Who is slow waits for nobody: it spends the least time on
-// messages.
+// Search for a straggler, the rank that the others wait for. A slow rank waits for nobody, so it
+// spends the least time on messages.
 #include <string>
 #include <vector>
 
@@ -8,25 +8,26 @@
 
 namespace triax {
 
-/// What ranks have spent on messages of their axes since the run began.
+/// Time that ranks have spent on messages of their axes since the run began.
 struct MessageShare {
-  double mean = 0.0, least = 0.0;  // seconds of a rank
-  double seconds = 0.0;            // of the run
+  double mean = 0.0, least = 0.0;  // seconds per rank
+  double seconds = 0.0;            // since the run began
 };
 
-/// Of this rank, on all axes: MessageTimes::spent.
+/// MessageTimes::spent of this rank, summed over axes.
 double seconds_on_messages(const ProcessGrid& grid);
 
-/// Whether a rank stands out: ranks spend a twentieth of their time on messages, and one of them
-/// less than half of that.
+/// Whether a rank stands out: ranks spend at least 5% of their time on messages on average, and one
+/// of them less than half of the average.
 bool one_is_waited_for(const MessageShare& share);
 
-/// The rank of the least, of seconds by rank.
+/// Rank with the least seconds.
 int rank_of_least(const std::vector<double>& spent);
 
-/// Names the rank that stands out; empty where none does. Collective. `seconds`: of the run.
+/// Text that names the rank that stands out; empty if none does. `seconds`: since the run began.
+/// Collective.
 std::string straggler_text(ProcessGrid& grid, double seconds);
-/// Rank 0 says that. Collective.
+/// Logs that text on rank 0. Collective.
 void report_straggler(ProcessGrid& grid, double seconds);
 
 }  // namespace triax

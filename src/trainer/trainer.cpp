@@ -56,13 +56,14 @@ void Trainer::prepare_weights() {
   }
 }
 
-// Of a checkpoint of the same model: all but its losses.
+// Restores all but the losses from a checkpoint of the same model.
 void Trainer::restore(const CheckpointReader& reader) {
   try {
     restore_checkpoint(rank_.stream, reader, config_.model, rank_.store, &rank_.optimizer, grid_,
                        rank_.buffers.idle_memory());
   } catch (const Error&) {
-    check_whole(grid_, reader.path(), config_.checkpoint.directory);  // says which one is
+    check_whole(grid_, reader.path(),
+                config_.checkpoint.directory);  // names a checkpoint that is whole
     throw;
   }
   start_.step = reader.header().step;
@@ -114,14 +115,14 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts,
         "{}: its losses were beyond reason from step {} on. Where they stay so, resume a file of "
         "at most {} steps (--set checkpoint.resume=FILE)",
         start_.resumed_from, losses_.within() + 1, losses_.within());
-  // After that: what is left there may now be taken for this batch job's own.
+  // Only now: the checkpoints that are left belong to this batch job.
   prepare_run_directory(job_, hosts, batch_job(surroundings()), start_.step);
   record_.emplace(config_, start_.step);
   checkpoints_.before_messages([this] { record_->pause(); });
   checkpoints_.before_publishing([this] { record_->sync(); });
 }
 
-// Later checkpoints are of a run that this one leaves behind, as are the later lines of
+// Later checkpoints belong to a course of training that this run leaves, as do later lines of
 // metrics.jsonl.
 void Trainer::set_later_aside() const {
   if (!owns_checkpoints(config_)) return;
@@ -151,7 +152,8 @@ Trainer::Due Trainer::due_after(std::int64_t step) const {
   Due due;
   due.last = done == config_.run.steps;
   due.evaluation = evaluation_ends(done);
-  // The last step leaves nothing to stop but its evaluation, and that needs a file to go on from.
+  // After the last step only an evaluation is left to stop, which needs a checkpoint to resume
+  // from.
   due.stop = stops(step_summary_.request) && (!due.last || (due.evaluation && own_checkpoints_));
   const bool by_user = step_summary_.request != RunRequest::none &&
                        step_summary_.request != RunRequest::stop_time_up;
@@ -160,7 +162,7 @@ Trainer::Due Trainer::due_after(std::int64_t step) const {
   return due;
 }
 
-// The file comes first: an evaluation may fail, and is made good by the next run.
+// The checkpoint comes before the evaluation: the next run makes up for an evaluation that failed.
 RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
   const std::int64_t done = step + 1;
   name_straggler(step);
@@ -168,7 +170,7 @@ RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
   if (due.last) check_end(done);
   const bool file =
       (due.last && config_.checkpoint.at_end) || (due.interval && bad_steps_.in_a_row() == 0);
-  // No step comes behind the last file: the loss before it has to do.
+  // No step follows the last checkpoint, so the loss before it decides whether it is sound.
   if (due.last && !losses_.beyond()) checkpoints_.judge(done, false);
   std::string unsaved;
   if (due.asked)

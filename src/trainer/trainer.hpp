@@ -29,8 +29,8 @@ class Trainer {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Collective. Takes all memory, and resumes, loads or makes the weights. `grid` outlives the
-  /// trainer. `plan`: of this job on this grid; without one it is made here.
+  /// Collective. Takes all memory, and resumes, loads or initializes the weights. `grid` outlives
+  /// the trainer. `plan`: of this job on this grid; without one it is made here.
   Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan = std::nullopt);
   Trainer(const Trainer&) = delete;  // its parts point at each other
   Trainer& operator=(const Trainer&) = delete;
@@ -39,13 +39,14 @@ class Trainer {
   /// run.time_limit counts from `started`. UsageError, on all ranks, where that leaves no time for
   /// a step.
   RunEnd run(RunRequests::Clock::time_point started = RunRequests::Clock::now());
-  /// Whether run() has steps to make: the checkpoint that it begins from has not all of them.
+  /// Whether run() has steps left to make.
   bool has_steps() const { return start_.step < config_.run.steps; }
 
-  /// One step, counted from 0. Everything but the seconds is the same on every rank.
-  /// Where loss or gradient is not finite it changes nothing, and says which layer began it.
+  /// Makes step `step`, counted from 0. All metrics but the seconds are the same on every rank. If
+  /// loss or gradient is not finite, the step changes nothing, and a warning names the first layer
+  /// with such values.
   StepMetrics train_step(std::int64_t step);
-  /// Collective, before steps or between them: ProcessGrid::choose_messages in the steps' memory.
+  /// Collective, before or between steps: ProcessGrid::choose_messages in the memory of the steps.
   void choose_messages() { grid_.choose_messages(rank_.buffers.idle_memory()); }
   std::int64_t first_step() const { return start_.step; }
   const PlacedConfig& config() const { return config_; }
@@ -83,14 +84,14 @@ class Trainer {
   /// What is to be done after a step, once it is finished.
   struct Due {
     bool evaluation = false, last = false;
-    bool stop = false;                     // asked for, and something is left to do
+    bool stop = false;                     // requested, and work is left
     bool asked = false, interval = false;  // checkpoints; asked: by a signal or the clock
     bool any() const { return evaluation || last || stop || asked || interval; }
   };
   Due due_after(std::int64_t step) const;
   RunEnd after_step(std::int64_t step, const Due& due);
   void check_end(std::int64_t steps_done);
-  /// These return why there is no checkpoint to go on from; empty: there is one.
+  /// save_*: return why there is no checkpoint to resume from; empty if there is one.
   std::string save_asked(std::int64_t steps_done, bool wait);
   std::string save_or_go_on(std::int64_t steps_done, bool wait);
   std::string save(std::int64_t steps_done, bool wait);
@@ -114,7 +115,7 @@ class Trainer {
   LoadedJob job_;
   ProcessGrid& grid_;
   RankState rank_;
-  const PlacedConfig& config_;  // rank_'s
+  const PlacedConfig& config_;  // of rank_
   StepRunner steps_;
   RunCheckpoints checkpoints_;
   BadSteps bad_steps_;

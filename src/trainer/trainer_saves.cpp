@@ -1,4 +1,4 @@
-// What a Trainer does between steps: validation, checkpoints, and the end amid bad steps.
+// Work of a Trainer between steps: validation, checkpoints, and the end by bad steps.
 #include <spdlog/spdlog.h>
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace triax {
 
-// The same on every rank: others may see an older directory.
+// Value of rank 0, on every rank: other ranks may see an older directory.
 bool Trainer::leader_says(bool what) const {
   return !broadcast_text(grid_, what ? "yes" : "").empty();
 }
@@ -22,8 +22,8 @@ bool Trainer::evaluation_ends(std::int64_t steps_done) const {
          (steps_done % interval == 0 || steps_done == config_.run.steps);
 }
 
-// What all ranks are asked together, as between steps: it stays for the next step summary.
-// A file that is written meanwhile gets its name.
+// Weightiest request of any rank, which stays for the next step summary. Publishes a checkpoint
+// whose background write has ended.
 RunRequest Trainer::look(double ahead) {
   std::array<double, 2> told = {static_cast<double>(requests_.look(ahead)),
                                 checkpoints_.writing() ? 1.0 : 0.0};
@@ -33,8 +33,8 @@ RunRequest Trainer::look(double ahead) {
   return static_cast<RunRequest>(told[0]);
 }
 
-// Returns what breaks it off, where it `may_stop`. All evaluations read the same: data that it
-// cannot use fail the first, before which a file that is under way gets its name.
+// Returns the request that broke it off, if it `may_stop`. All evaluations read the same data, so
+// unusable data fail the first one: a checkpoint under way is published before it.
 RunRequest Trainer::evaluate(std::int64_t steps_done, bool may_stop) {
   if (evaluation_seconds_ == 0.0) checkpoints_.finish();
   const Clock::time_point begin = Clock::now();
@@ -56,8 +56,7 @@ RunRequest Trainer::evaluate(std::int64_t steps_done, bool may_stop) {
   return RunRequest::none;
 }
 
-// A run that was stopped, or failed, has written its checkpoint and left without the evaluation
-// that was due.
+// Makes the evaluation that was due when the run before stopped or failed.
 RunEnd Trainer::evaluate_if_missing() {
   if (start_.step == 0 || !evaluation_ends(start_.step)) return RunEnd::done;
   if (!leader_says(leader() && !record_->has_validation())) return RunEnd::done;
@@ -74,7 +73,7 @@ RunEnd Trainer::evaluate_if_missing() {
   return RunEnd::stopped;
 }
 
-// All steps are done. The evaluation behind the last one may be missing.
+// Ends a run whose steps are all done; the evaluation after the last one may be missing.
 RunEnd Trainer::end_again(RunRequests::Clock::time_point started) {
   agreed(grid_, [&] {
     const bool due = start_.step == config_.run.steps && evaluation_ends(start_.step);
@@ -105,7 +104,7 @@ void Trainer::report_stop(std::int64_t steps_done, RunRequest request, const std
                  config_.run.steps, way_on(config_.checkpoint, batch_job(surroundings())));
 }
 
-// The steps are done, and yet the run has failed.
+// Fails a run whose steps are done, if its last steps were bad or broke the weights.
 void Trainer::check_end(std::int64_t steps_done) {
   if (bad_steps_.in_a_row() > 0) stop_after_bad_steps(steps_done);
   if (steps_.weights_are_finite()) return;
@@ -117,7 +116,7 @@ void Trainer::stop_after_bad_steps(std::int64_t steps_done) {
   throw bad_steps_.error(steps_done, save_at_failure(steps_done));
 }
 
-// Why there is no checkpoint of what was done; empty: there is, or none was to be written.
+// Returns why there is no checkpoint of the steps done; empty if there is one, or none was due.
 std::string Trainer::save_at_failure(std::int64_t steps_done) {
   checkpoints_.finish();
   try {
@@ -128,14 +127,14 @@ std::string Trainer::save_at_failure(std::int64_t steps_done) {
   return {};
 }
 
-// Before a stop behind a step whose file may be there, or have failed in the background.
+// Saves before a stop, unless the checkpoint of this step was written in the background.
 std::string Trainer::save_behind(std::int64_t steps_done) {
   checkpoints_.finish();
   const bool there = checkpoints_.newest() == steps_done - bad_steps_.in_a_row();
   return there ? std::string() : save_asked(steps_done, true);
 }
 
-// Where the directory is another run's, its files are not to be touched.
+// Writes nothing into the directory of another run.
 std::string Trainer::save_asked(std::int64_t steps_done, bool wait) {
   if (own_checkpoints_) return save_or_go_on(steps_done, wait);
   const std::string why = fmt::format(
@@ -150,7 +149,8 @@ std::string Trainer::save_asked(std::int64_t steps_done, bool wait) {
   return why;
 }
 
-// A run is worth more than a file, unless it is the last one. The error is the same on all ranks.
+// A failed write ends only a run that would otherwise leave no checkpoint. All ranks see the same
+// error.
 std::string Trainer::save_or_go_on(std::int64_t steps_done, bool wait) {
   try {
     return save(steps_done, wait);
@@ -163,9 +163,9 @@ std::string Trainer::save_or_go_on(std::int64_t steps_done, bool wait) {
   }
 }
 
-// Bad steps changed nothing: amid them the file is that of the step before them, where the run may
-// take another way. Where weights are not finite, as an update leaves them before any step is bad,
-// an older one is to stay the newest.
+// Bad steps changed nothing, so in the middle of them the checkpoint is that of the step before
+// them. If weights are not finite (an update breaks them before a step is bad), an older checkpoint
+// stays the newest.
 std::string Trainer::save(std::int64_t steps_done, bool wait) {
   const std::int64_t bad = bad_steps_.in_a_row();
   const std::int64_t step = steps_done - bad;
@@ -174,7 +174,7 @@ std::string Trainer::save(std::int64_t steps_done, bool wait) {
     const std::string why = bad_steps_.nothing_to_save(steps_done, first);
     if (leader())
       spdlog::warn("no checkpoint after {} of {} steps: {}", steps_done, config_.run.steps, why);
-    checkpoints_.finish();  // an older one, if it is still being written
+    checkpoints_.finish();  // an older checkpoint that is still being written
     bool older = false;
     agreed(grid_,
            [&] { older = leader() && !list_checkpoints(config_.checkpoint.directory).empty(); });

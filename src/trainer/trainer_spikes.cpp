@@ -1,4 +1,4 @@
-// What a Trainer does about the loss of a step that is far above those before it.
+// Reaction of a Trainer to a loss spike: warning, stop or rollback.
 #include <spdlog/spdlog.h>
 
 #include "kernels/base/mpi/agree.hpp"
@@ -16,7 +16,7 @@ std::string Trainer::spike_text(const StepMetrics& metrics) const {
       metrics.step, metrics.loss, config.factor, losses_.median(), config.window);
 }
 
-// Says it once for spikes that follow each other, and marks which files may go.
+// Warns once for consecutive spikes, and tells checkpoints_ which files are sound.
 void Trainer::heed_loss(const StepMetrics& metrics) {
   if (leader() && (verdict_ == LossVerdict::first_spike || verdict_ == LossVerdict::back)) {
     record_->pause();
@@ -33,8 +33,8 @@ bool Trainer::goes_back(const StepMetrics& metrics) const {
   return metrics.loss_spike && config_.run.loss_spike.action == SpikeAction::rollback;
 }
 
-// The newest file whose weights have led to a loss within reason, or that the run began from;
-// empty: there is none. As rank 0 sees them.
+// Newest checkpoint whose weights have led to a loss within reason, or the one that the run began
+// from; empty if there is none. As rank 0 sees the directory.
 std::string Trainer::sound_checkpoint() {
   std::string found;
   agreed(grid_, [&] {
@@ -68,12 +68,12 @@ void Trainer::stop_at_spike(const StepMetrics& metrics) {
                           samples, file));
 }
 
-// A step that runs meanwhile comes to nothing: what it has changed is read anew. The file's losses
-// and loss scale come with its weights, but the samples are those behind the spike's.
+// A step still running is lost: its changes are overwritten by the checkpoint. Losses and loss
+// scale come from the checkpoint, but the samples are those after the spike.
 std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
   const FileScope working(grid_.watch());
   checkpoints_.finish();
-  checkpoints_.give_back_memory();  // what is loaded takes some
+  checkpoints_.give_back_memory();  // loading takes some
   grid_.drain(rank_.stream);
   if (rank_.optimizer.decides_on_device())
     rank_.optimizer.go_on(rank_.stream);  // if that step was not finite
@@ -104,8 +104,8 @@ std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
   return start_.step;
 }
 
-// The file that the run went back to is its newest: the next run makes the same steps again, and
-// the same rollback.
+// The checkpoint of the rollback is the newest, so the next run makes the same steps and the same
+// rollback.
 RunEnd Trainer::stop_behind_rollback() {
   report_stop(start_.step, step_summary_.request, {});
   return RunEnd::stopped;
@@ -119,7 +119,7 @@ Error Trainer::too_many_rollbacks(const StepMetrics& metrics) const {
                "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint");
 }
 
-// Lines and files of the steps that are made again are those of a way that the run has left.
+// Removes lines and checkpoints of steps that are made again.
 void Trainer::record_rollback(const RollbackMetrics& rollback) {
   record_->pause();
   spdlog::warn(

@@ -55,7 +55,7 @@ void Trainer::exchange_step_summary(RunningStep& running) {
       steps_.exchange(running, {0.0, requests_.take(ahead), checkpoints_.writing(), {}});
 }
 
-// Once, after so many steps that it is no accident. All ranks were told the same.
+// Logged once, after enough steps to be no accident. All ranks have the same summary.
 void Trainer::name_straggler(std::int64_t step) {
   constexpr std::int64_t many = 200;
   if (straggler_named_ || step - start_.step < many || !one_is_waited_for(step_summary_.messages))
@@ -91,7 +91,7 @@ void Trainer::report_skipped(const StepMetrics& metrics, const RunningStep& runn
   }
 }
 
-// It fails on all ranks alike. The step that was skipped has left the weights as they were.
+// Fails on all ranks alike. The skipped step has not changed the weights.
 void Trainer::update_loss_scale(const StepMetrics& metrics) {
   const std::int64_t step = metrics.step;
   LossScaler& scaler = steps_.loss_scaler();
@@ -102,7 +102,7 @@ void Trainer::update_loss_scale(const StepMetrics& metrics) {
     scaler = before;
     write_line(metrics);
     const bool trained = step > start_.step && before.skipped() < step;
-    // Where the weights are not finite, an older file is to stay the newest.
+    // If the weights are not finite, an older checkpoint stays the newest.
     const bool worth = trained && steps_.weights_are_finite();
     const std::string unsaved = worth ? save_at_failure(step) : std::string();
     if (!unsaved.empty() && leader())
