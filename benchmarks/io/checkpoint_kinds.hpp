@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "benchmarks/io/checkpoint_state.hpp"
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 
 namespace triax {
 

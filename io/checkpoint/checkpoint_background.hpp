@@ -3,8 +3,8 @@
 #include <atomic>
 #include <thread>
 
-#include "io/checkpoint/checkpoint_file.hpp"
 #include "io/checkpoint/checkpoint_snapshot.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 
 namespace triax {
 

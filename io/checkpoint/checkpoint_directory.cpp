@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/files/durable.hpp"
 #include "io/files/numbered_name.hpp"
 #include "kernels/base/check.hpp"

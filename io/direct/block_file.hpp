@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/direct/block_queue.hpp"
+
 namespace triax {
 
 class BlockFile;
@@ -57,7 +59,7 @@ class BlockFile {
  public:
   /// Offsets, lengths and addresses are multiples of this, in bytes. A Buffer of at least this size
   /// is aligned to it.
-  static constexpr std::int64_t alignment = 4096;
+  static constexpr std::int64_t alignment = direct_alignment;
 
   struct Options {
     std::int64_t block_bytes = std::int64_t{1} << 20;  // per operation; DeepSpeed: aio.block_size

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "io/direct/block_file.hpp"
-
 namespace triax {
 
 std::uint32_t BlockQueue::add(Direction direction, std::byte* data, std::int64_t offset,
@@ -106,7 +104,7 @@ bool BlockQueue::finish(Block& block, std::int64_t result) {
   // again to learn the reason.
   const bool at_end =
       block.direction == Direction::read && result < block.bytes &&
-      (result == 0 || (result > 0 && (block.offset + result) % BlockFile::alignment != 0));
+      (result == 0 || (result > 0 && (block.offset + result) % direct_alignment != 0));
   if (result > 0 && result < block.bytes && !at_end) {
     block.data += result;
     block.offset += result;

@@ -10,6 +10,9 @@
 
 namespace triax {
 
+/// Multiple of offsets, lengths and addresses in bytes that O_DIRECT needs.
+inline constexpr std::int64_t direct_alignment = 4096;
+
 enum class Direction : std::uint8_t { read, write };
 
 /// One extent of a transfer, of at most the queue's block_bytes.

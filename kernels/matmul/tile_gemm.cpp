@@ -1,6 +1,6 @@
 #include "kernels/matmul/tile_gemm.hpp"
 
-#include "kernels/matmul/tile_blocks.hpp"
+#include "kernels/matmul/tile_gemm_blocks.hpp"
 #include "kernels/simd/simd.hpp"
 
 namespace triax {

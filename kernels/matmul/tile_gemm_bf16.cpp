@@ -4,7 +4,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/isa/processor.hpp"
-#include "kernels/matmul/tile_blocks.hpp"
+#include "kernels/matmul/tile_gemm_blocks.hpp"
 
 #ifdef __AVX512BF16__
 #include <immintrin.h>

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/checkpoint_snapshot.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "src/comm/grid/process_grid.hpp"
 #include "src/state/optimizer/optimizer.hpp"
 #include "src/state/parameters/parameter_store.hpp"

@@ -12,7 +12,7 @@
 #include "src/forecast/memory_check.hpp"
 #include "src/forecast/offload_room.hpp"
 #include "src/launch/threads.hpp"
-#include "src/trainer/run_report.hpp"
+#include "src/trainer/report/run_report.hpp"
 
 namespace triax {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/tensor_pieces.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "io/files/durable.hpp"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "io/checkpoint/tensor_pieces.hpp"
 #include "io/files/mapped_file.hpp"
 #include "src/checkpoint/checkpoint.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/device/mirror.hpp"
 #include "src/comm/grid/process_grid.hpp"
 #include "src/model/stage.hpp"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/files/durable.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/config/source/absolute_path.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/comm/grid/process_grid.hpp"
 #include "src/config/load/load.hpp"
 

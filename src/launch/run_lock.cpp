@@ -10,7 +10,7 @@
 #include <fstream>
 #include <optional>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "src/launch/output_target.hpp"
 #include "src/launch/own_checkpoints.hpp"
 

@@ -6,7 +6,7 @@
 #include "io/metrics/metrics_writer.hpp"
 #include "src/comm/grid/process_grid.hpp"
 #include "src/launch/run_requests.hpp"
-#include "src/trainer/straggler.hpp"
+#include "src/trainer/report/straggler.hpp"
 
 namespace triax {
 

@@ -12,10 +12,10 @@
 #include "src/launch/run_requests.hpp"
 #include "src/recipe/loss_spike.hpp"
 #include "src/trainer/bad_steps.hpp"
-#include "src/trainer/progress_texts.hpp"
 #include "src/trainer/rank_state.hpp"
-#include "src/trainer/run_record.hpp"
-#include "src/trainer/run_report.hpp"
+#include "src/trainer/report/progress_texts.hpp"
+#include "src/trainer/report/run_record.hpp"
+#include "src/trainer/report/run_report.hpp"
 #include "src/trainer/step_runner.hpp"
 
 namespace triax {

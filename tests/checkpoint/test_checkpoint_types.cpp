@@ -1,7 +1,7 @@
 // Checkpoints of every element type and ZeRO stage, resumed by every other.
 #include <algorithm>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "io/checkpoint/write/segment_writer.hpp"
 #include "tests/io/rank_fixtures.hpp"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "kernels/base/device/device.hpp"
 #include "tests/commands/small_job.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"

@@ -3,7 +3,8 @@
 
 #include <numeric>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/files/file_lock.hpp"
 #include "tests/commands/small_job.hpp"
 

@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "tests/commands/program.hpp"
 #include "tests/io/fixtures.hpp"
 

@@ -1,6 +1,7 @@
 #include <bit>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/huggingface/huggingface_export.hpp"
 #include "tests/huggingface/huggingface_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"

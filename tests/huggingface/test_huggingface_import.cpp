@@ -4,7 +4,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/model/stage.hpp"
 #include "tests/huggingface/huggingface_fixtures.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 // A small checkpoint for tests.
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "tests/io/fixtures.hpp"
 
 namespace triax::test {

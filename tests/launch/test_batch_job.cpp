@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "src/launch/run_directory.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/inference/generate.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/parity/device_jobs.hpp"

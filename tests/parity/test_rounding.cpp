@@ -2,7 +2,7 @@
 // the same once a run goes on from a file.
 #include <gtest/gtest.h>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_header.hpp"
 #include "kernels/optimizer/stochastic_rounding.hpp"
 #include "kernels/random/random.hpp"
 #include "tests/io/rank_fixtures.hpp"

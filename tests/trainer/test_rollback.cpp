@@ -1,6 +1,7 @@
 // A run that goes back to a checkpoint because of a loss spike is the run that was never given the
 // data between them.
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/trainer/spike_job.hpp"
 

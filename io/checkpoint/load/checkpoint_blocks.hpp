@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/tensor_pieces.hpp"
 
 namespace triax {

@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/load/checkpoint_block_reader.hpp"
 #include "io/checkpoint/load/checkpoint_blocks.hpp"
-#include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "io/checkpoint/load/load_round.hpp"
+#include "io/checkpoint/load/loader_options.hpp"
 #include "io/checkpoint/load/node_memory.hpp"
 
 namespace triax {

@@ -10,7 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

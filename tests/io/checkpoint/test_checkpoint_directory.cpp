@@ -1,4 +1,4 @@
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "tests/io/fixtures.hpp"
 
 namespace triax {

@@ -2,8 +2,8 @@
 
 #include <random>
 
-#include "io/checkpoint/checkpoint_file.hpp"
 #include "io/checkpoint/checkpoint_integrity.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 
 namespace triax {

@@ -1,4 +1,4 @@
-#include "src/trainer/run_report.hpp"
+#include "src/trainer/report/run_report.hpp"
 
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>

@@ -1,4 +1,4 @@
-#include "src/trainer/straggler.hpp"
+#include "src/trainer/report/straggler.hpp"
 
 #include <unistd.h>
 

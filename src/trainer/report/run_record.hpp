@@ -2,7 +2,7 @@
 // Record of a running training run, on rank 0: lines of metrics.jsonl, and progress on the screen.
 #include "io/metrics/metrics_writer.hpp"
 #include "src/config/config.hpp"
-#include "src/trainer/progress.hpp"
+#include "src/trainer/report/progress.hpp"
 
 namespace triax {
 

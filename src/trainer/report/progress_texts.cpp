@@ -1,4 +1,4 @@
-#include "src/trainer/progress_texts.hpp"
+#include "src/trainer/report/progress_texts.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/trainer/run_record.hpp"
+#include "src/trainer/report/run_record.hpp"
 
 #include <spdlog/spdlog.h>
 

@@ -1,4 +1,4 @@
-#include "src/trainer/run_report.hpp"
+#include "src/trainer/report/run_report.hpp"
 
 #include "tests/io/token_fixtures.hpp"
 #include "tests/support/matchers.hpp"

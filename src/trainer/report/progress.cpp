@@ -1,4 +1,4 @@
-#include "src/trainer/progress.hpp"
+#include "src/trainer/report/progress.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>

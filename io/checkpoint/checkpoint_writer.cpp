@@ -1,4 +1,4 @@
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 
 #include <unistd.h>
 

@@ -1,6 +1,8 @@
 #include <numeric>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/io/refused.hpp"
