@@ -19,7 +19,7 @@ namespace triax {
 /// machine. At least two: a virtual disk may report completions only when it is idle, and a second
 /// buffer keeps it busy meanwhile. No more than needed: all buffers together should fit the
 /// processor's cache, as cycling through 64 MiB is a third slower than through 16 MiB
-/// (benchmarks/results/2026-11-25-checkpoint-2.md).
+/// (benchmarks/results/checkpoint/2026-11-25-checkpoint-2.md).
 constexpr int parts_ahead(int ranks) {
   return std::max(2, 4 / ranks);
 }

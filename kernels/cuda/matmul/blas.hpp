@@ -23,7 +23,7 @@ struct BlasOperand {
 
 /// What the BLAS does beside a product. `bias`: a number for each row of d. The gradient of a bias
 /// is a kernel of ours: cuBLASLt's epilogues for it (BGRADA, BGRADB) slow a product on an H100 by
-/// more than the kernel takes (benchmarks/results/2026-11-27-h100.md).
+/// more than the kernel takes (benchmarks/results/gpu/2026-11-27-h100.md).
 enum class BlasEpilogue : std::uint8_t {
   none,
   bias,
